@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from apsvm._support.container import ModelError
     from apsvm.data.dataset import DataError, Dataset
     from apsvm.data.svmlight import read_svmlight
     from apsvm.estimators import (
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
         stack_bags,
     )
     from apsvm.models.components import ComponentRanker
-    from apsvm.models.container import ModelError
     from apsvm.models.linear import LinearRanker
     from apsvm.models.reading import load_any_model, load_model
     from apsvm.models.sets import RankerSet
@@ -73,7 +73,7 @@ _HOMES = {
     "DirectLossClassifier": "apsvm.estimators",
     "DirectLossRanker": "apsvm.estimators",
     "LinearRanker": "apsvm.models.linear",
-    "ModelError": "apsvm.models.container",
+    "ModelError": "apsvm._support.container",
     "RankNCG": "apsvm.estimators",
     "RankerSet": "apsvm.models.sets",
     "WARPRanker": "apsvm.estimators",

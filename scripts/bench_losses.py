@@ -18,10 +18,10 @@ from pathlib import Path
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from apsvm.benchmarks import Scores, fastest, normal_scores
+from apsvm._support.types import JsonDict
+from apsvm.cli.benchmarks import Scores, fastest, normal_scores
 from apsvm.losses import LOSSES, make_loss
 from apsvm.oracles import make_oracle
-from apsvm.types import JsonDict
 
 ROWS, SHARE = 3347, 0.09
 

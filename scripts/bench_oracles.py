@@ -24,10 +24,10 @@ from pathlib import Path
 import numpy as np
 
 from apsvm import most_violated_ranking
-from apsvm.benchmarks import Scores, fastest, normal_scores, oracle_table, side_by_side
+from apsvm._support.types import JsonDict
+from apsvm.cli.benchmarks import Scores, fastest, normal_scores, oracle_table, side_by_side
 from apsvm.losses import make_loss
 from apsvm.oracles import make_oracle
-from apsvm.types import JsonDict
 
 
 def bound(name: str, scores: Scores, *, loss: str = "ap", threads: int = 1) -> Callable[[], object]:
@@ -170,7 +170,7 @@ def in_training(n: int = 3_000_000) -> Iterator[Bar]:
     """A training on n x 20 normal rows, 1 % positive, C = 10: the oracle's share, and two threads."""
     from threadpoolctl import threadpool_limits
 
-    from apsvm.benchmarks import train_ap
+    from apsvm.cli.benchmarks import train_ap
     from apsvm.data.labels import of_relevance
     from apsvm.data.rows import Rows
     from apsvm.trainers.base import TrainingSet

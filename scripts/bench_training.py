@@ -33,7 +33,8 @@ from sklearn.svm import LinearSVC
 from threadpoolctl import threadpool_limits
 
 from apsvm import read_svmlight
-from apsvm.benchmarks import PATH, Named, bound_table, iteration_table, path_table, train_table
+from apsvm._support.types import Matrix
+from apsvm.cli.benchmarks import PATH, Named, bound_table, iteration_table, path_table, train_table
 from apsvm.data.labels import of_relevance
 from apsvm.data.rows import Rows
 from apsvm.losses import make_loss
@@ -41,7 +42,6 @@ from apsvm.trainers.base import TrainingSet, Watch
 from apsvm.trainers.structured_svm.plan import Plan
 from apsvm.trainers.structured_svm.settings import StructuredSettings
 from apsvm.trainers.structured_svm.training import train
-from apsvm.types import Matrix
 
 NOISY = "noisy 50,000 x 300"
 LOSSES = "ap,ndcg,auc,zero-one"

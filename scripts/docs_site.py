@@ -18,7 +18,7 @@ from pathlib import Path
 import click
 
 import apsvm
-from apsvm.cli import commands
+from apsvm.cli import program
 
 ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build" / "docs"
@@ -35,7 +35,7 @@ def moved(text: str) -> str:
 
 
 def command_page() -> str:
-    return "\n".join(["# Commands", "", *_commands(commands, "apsvm")]) + "\n"
+    return "\n".join(["# Commands", "", *_commands(program, "apsvm")]) + "\n"
 
 
 def _commands(group: click.Group, path: str) -> Iterator[str]:

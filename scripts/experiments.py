@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedKFold, train_test_split
 
 from apsvm import read_svmlight
-from apsvm.clock import count_cpu_time
+from apsvm._support.clock import count_cpu_time
 from apsvm.data.dataset import shown_label
 from apsvm.data.labels import of_relevance
 from apsvm.data.rows import Rows

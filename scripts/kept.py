@@ -12,7 +12,7 @@ from typing import TextIO
 
 from sklearn.datasets import dump_svmlight_file, load_diabetes, load_digits
 
-from apsvm.pictures.style import MissingMatplotlibError
+from apsvm.report.pictures.style import MissingMatplotlibError
 
 #: What a script takes where no DATA is named: sets that scikit-learn brings, with their labels or targets.
 BUILT_IN = {"digits": load_digits, "diabetes": load_diabetes}

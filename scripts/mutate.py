@@ -41,19 +41,23 @@ PROCESSOR_SECONDS = 400
 #: Whose faults are drawn.
 MODULES = (
     "apsvm/solvers", "apsvm/risk", "apsvm/oracles", "apsvm/data", "apsvm/metrics", "apsvm/selection", "apsvm/trainers",
-    "apsvm/losses", "apsvm/models", "apsvm/ranking.py", "apsvm/score_space.py",
-    "apsvm/checkpoint.py", "apsvm/work.py", "apsvm/torch/native.py",
+    "apsvm/losses", "apsvm/models", "apsvm/oracles/ranking.py", "apsvm/solvers/score_space.py",
+    "apsvm/_support/checkpoint.py", "apsvm/_support/work.py", "apsvm/torch/native.py",
 )  # fmt: skip
 
 #: Where a module's tests are not named after it or its folder, or not all: glob patterns.
 OWN_TESTS = {
-    "apsvm/models/": ("tests/test_*model*.py", "tests/test_header*.py"),
-    "apsvm/models/header.py": ("tests/test_header*.py", "tests/test_model*.py"),
-    "apsvm/risk": ("tests/test_risk.py", "tests/risk"),
-    "apsvm/ranking.py": ("tests/test_risk.py", "tests/oracles/test_exact_oracles.py", "tests/oracles/test_layout.py"),
-    "apsvm/score_space.py": ("tests/solvers/test_score_vectors.py", "tests/risk", "tests/test_risk.py"),
-    "apsvm/work.py": ("tests/cli/test_checkpoint.py",),
-    "apsvm/checkpoint.py": ("tests/cli/test_checkpoint.py",),
+    "apsvm/models/": ("tests/models",),
+    "apsvm/models/header.py": ("tests/models",),
+    "apsvm/risk": ("tests/risk",),
+    "apsvm/oracles/ranking.py": (
+        "tests/risk",
+        "tests/oracles/test_exact_oracles.py",
+        "tests/oracles/test_layout.py",
+    ),
+    "apsvm/solvers/score_space.py": ("tests/solvers/test_score_vectors.py", "tests/risk"),
+    "apsvm/_support/work.py": ("tests/cli/test_checkpoint.py",),
+    "apsvm/_support/checkpoint.py": ("tests/cli/test_checkpoint.py",),
     "apsvm/torch/native.py": ("tests/torch_extra/test_lists.py", "tests/torch_extra/test_every_loss.py"),
     "apsvm/data/tables": ("tests/data/test_tables*.py", "tests/data/test_csv_parser.py", "tests/cli/test_tables.py"),
     "apsvm/data/trec.py": ("tests/cli/test_eval_trec.py",),

@@ -47,7 +47,7 @@ from kept import data_files, draw, tables_kept
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from apsvm.pictures.heatmap import Heatmap
+from apsvm.report.pictures.heatmap import Heatmap
 from apsvm.trainers.base import Watch
 
 METHODS = {

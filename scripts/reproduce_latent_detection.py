@@ -39,7 +39,7 @@ from sklearn.metrics import average_precision_score
 from sklearn.model_selection import StratifiedKFold
 from threadpoolctl import threadpool_limits
 
-from apsvm.clock import count_cpu_time
+from apsvm._support.clock import count_cpu_time
 from apsvm.detection.base import Detections
 from apsvm.detection.boxes import nms
 from apsvm.detection.joined import join

@@ -52,11 +52,11 @@ from kept import data_files, draw, tables_kept
 from networks import Networks, accuracies_of_networks, claims_of_networks, networks, times_of_networks
 from threadpoolctl import threadpool_limits
 
-from apsvm.benchmarks import normal_scores
+from apsvm.cli.benchmarks import normal_scores
 from apsvm.data.labels import of_relevance
 from apsvm.losses import make_loss
 from apsvm.oracles import make_oracle
-from apsvm.pictures.scaling import TimingsBySize
+from apsvm.report.pictures.scaling import TimingsBySize
 from apsvm.trainers.base import TrainingSet
 
 METHODS = {

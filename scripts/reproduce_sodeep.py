@@ -34,14 +34,14 @@ from sodeep_tasks import Results, Split, figure_6, halved, table_2, table_3, tab
 from torch import Tensor
 
 from apsvm import read_svmlight
-from apsvm.pictures.base import Picture
-from apsvm.pictures.style import Size, colour, dash
+from apsvm.report.pictures.base import Picture
+from apsvm.report.pictures.style import Size, colour, dash
 from apsvm.torch import load_sorter, make_sorter
 from apsvm.torch.ranks import exact_ranks
 from apsvm.torch.score_lists import seeded
-from apsvm.torch.sorter_quality import judge_sorter
-from apsvm.torch.sorter_training import SorterProgress, SorterSettings, SorterTraining
 from apsvm.torch.sorters import Sorter
+from apsvm.torch.sorters.quality import judge_sorter
+from apsvm.torch.sorters.training import SorterProgress, SorterSettings, SorterTraining
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

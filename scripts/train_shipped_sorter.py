@@ -14,8 +14,8 @@ from pathlib import Path
 import torch
 
 from apsvm.torch.checkpoint import SHIPPED, write_checkpoint
-from apsvm.torch.sorter_quality import judge_sorter
-from apsvm.torch.sorter_training import SorterProgress, SorterSettings, SorterTraining
+from apsvm.torch.sorters.quality import judge_sorter
+from apsvm.torch.sorters.training import SorterProgress, SorterSettings, SorterTraining
 
 FILE = Path(__file__).parents[1] / "apsvm" / "torch" / "sorters" / SHIPPED["attention"]
 LENGTHS = (10, 30, 50, 100, 300, 1000)

@@ -27,7 +27,8 @@ from data_folders import TEXT
 from model_files import GOOD, OLD, WEIGHTS, array_bytes, sealed, text
 from mutator import mutated
 
-from apsvm.checkpoint import Checkpoint, CheckpointError
+from apsvm._support.checkpoint import Checkpoint, CheckpointError
+from apsvm._support.container import ModelError
 from apsvm.data.dataset import DataError, Dataset
 from apsvm.data.folder import open_folder, write_folder
 from apsvm.data.folder.header import HEADER, header_text
@@ -38,7 +39,6 @@ from apsvm.data.svmlight import read_svmlight
 from apsvm.data.trec import join, read_qrels, read_run
 from apsvm.detection.readers import read_class_names, read_detections, read_objects
 from apsvm.models.columns import MISSING_RULES
-from apsvm.models.container import ModelError
 from apsvm.models.reading import load_any_model
 
 MODELS = Path(__file__).parent / "models_0_1_0"

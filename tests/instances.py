@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from apsvm._support.registry import place_in
 from apsvm.losses import LOSSES, make_loss
 from apsvm.losses.base import Loss, LossOverLabellings, LossOverRankings, RankingLoss
 from apsvm.metrics import METRICS, Metric, parse_metric
 from apsvm.oracles import ORACLES
-from apsvm.registry import place_in
 
 Parameters = Mapping[str, Sequence[str]]
 

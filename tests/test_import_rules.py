@@ -16,43 +16,35 @@ import click
 import pytest
 
 import apsvm
-from apsvm.cli import _COMMANDS, commands
-from apsvm.installed import installed
+from apsvm._support.machine import installed
+from apsvm.cli import _COMMANDS, program
 
 PACKAGE = Path(apsvm.__file__).parent
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
-#: Leaves that anyone may import: they import nothing of apsvm (files, clock, machine and registry are plumbing;
-#: score_space is where a solver meets what it minimises).
-LEAVES = {"_native", "work", "registry", "clock", "files", "installed", "machine", "score_space", "sparse", "types"}
-LEAVES |= {"threads"}
-#: Modules that are one part with another.
-ONE_PART = {"places": "files", "temporary": "files"}
 MAY_IMPORT = {
-    "ranking": set(),
-    "losses": {"ranking"},
-    "solvers": set(),
+    "_native": set(),
+    "_support": set(),
+    "losses": set(),
     "metrics": set(),
-    "records": set(),
-    "data": {"models"},
-    "oracles": {"losses", "ranking"},
-    "risk": {"data", "losses", "oracles", "ranking"},
+    "solvers": set(),
     "models": {"data"},
-    "trainers": {"data", "losses", "metrics", "models", "oracles", "ranking", "records", "risk", "solvers"},
-    "selection": {"data", "losses", "metrics", "models", "oracles", "records", "risk", "solvers", "trainers"},
-    "checkpoint": {"models"},
+    "data": {"models"},
+    "oracles": {"losses"},
+    "risk": {"data", "losses", "oracles", "solvers"},
+    "trainers": {"data", "losses", "metrics", "models", "oracles", "risk", "solvers"},
+    "selection": {"data", "losses", "metrics", "models", "oracles", "risk", "solvers", "trainers"},
     "detection": {"data", "metrics"},
-    "pictures": {"metrics"},
     "verification": {"data", "models"},
-    "report": {"data", "metrics", "models", "pictures", "records", "trainers"},
-    "benchmarks": None,
+    "report": {"data", "metrics", "models", "trainers"},
     "cli": None,  # everything; nothing imports it but __main__
     "__main__": {"cli"},
     "estimators": None,  # likewise
     "torch": None,  # likewise
     "dask": None,  # likewise
-    **{leaf: set() for leaf in LEAVES},
 }
+#: What every part may import.
+EVERYWHERE = {"_native", "_support", "__version__"}
 #: Files that load a part above them when they do their work, and not before: the algorithm of a family that needs an
 #: extra stands beside the rest of what needs it.
 MAY_LOAD = {"trainers/nets/trainer.py": {"torch"}}
@@ -60,8 +52,7 @@ MAY_LOAD = {"trainers/nets/trainer.py": {"torch"}}
 
 def part_of(path: Path) -> str:
     relative = path.relative_to(PACKAGE)
-    name = relative.parts[0] if len(relative.parts) > 1 else relative.stem
-    return ONE_PART.get(name, name)
+    return relative.parts[0] if len(relative.parts) > 1 else relative.stem
 
 
 def is_for_types(node: ast.AST) -> bool:
@@ -86,8 +77,7 @@ def imported(path: Path, *, when_imported: bool = False, for_types: bool = True)
 
 
 def imported_parts(path: Path, *, when_imported: bool = False) -> set[str]:
-    names = {name.split(".")[1] for name in imported(path, when_imported=when_imported)}
-    return {ONE_PART.get(name, name) for name in names}
+    return {name.split(".")[1] for name in imported(path, when_imported=when_imported)}
 
 
 FILES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
@@ -100,7 +90,7 @@ def test_imports_follow_the_design():
         allowed = MAY_IMPORT[part]
         if allowed is not None:
             may_load = MAY_LOAD.get(path.relative_to(PACKAGE).as_posix(), set())
-            extra = imported_parts(path) - allowed - may_load - LEAVES - {part} - {"__version__"}
+            extra = imported_parts(path) - allowed - may_load - EVERYWHERE - {part}
             assert not extra, f"{path}: {part} must not import {sorted(extra)}"
             assert not imported_parts(path, when_imported=True) & may_load
 
@@ -170,9 +160,9 @@ def run_and_look(arguments, unwanted):
 def test_help_loads_nothing_heavy():
     heavy = {"numpy", "scipy", "sklearn", "cvxpy", "joblib", "threadpoolctl", "matplotlib", "torch", "dask"}
     modules = {command.place.partition(":")[0] for command in _COMMANDS.values()}
-    assert "apsvm.cli.train" in modules
+    assert "apsvm.cli.commands.train" in modules
     run_and_look(["--help"], heavy | modules)
-    run_and_look(["train", "--help"], heavy | {"apsvm.cli.cv", "apsvm.cli.predict"})
+    run_and_look(["train", "--help"], heavy | {"apsvm.cli.commands.cv", "apsvm.cli.commands.predict"})
 
 
 def test_the_help_of_the_commands_is_theirs():
@@ -184,9 +174,9 @@ def test_the_help_of_the_commands_is_theirs():
         group.format_commands(context, formatter)
         return formatter.getvalue()
 
-    imported = click.Group(commands=dict(commands.commands))
-    assert listed(commands) == listed(imported)
-    assert listed(commands).count("\n") > len(_COMMANDS)
+    imported = click.Group(commands=dict(program.commands))
+    assert listed(program) == listed(imported)
+    assert listed(program).count("\n") > len(_COMMANDS)
 
 
 def test_a_small_training_loads_what_it_needs(tmp_path):
@@ -194,8 +184,8 @@ def test_a_small_training_loads_what_it_needs(tmp_path):
     unwanted = {
         *("scipy", "sklearn", "cvxpy", "joblib", "matplotlib", "importlib.metadata", "email", "logging"),
         *(
-            "apsvm.cli.cv",
-            "apsvm.cli.bench",
+            "apsvm.cli.commands.cv",
+            "apsvm.cli.commands.bench",
             "apsvm.trainers.structured_svm.starts_of_bags",
             "apsvm.trainers.structured_svm.starts_of_components",
         ),

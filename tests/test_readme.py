@@ -17,8 +17,8 @@ from sklearn.datasets import dump_svmlight_file, load_digits
 from sklearn.model_selection import train_test_split
 
 from apsvm import most_violated_ranking
-from apsvm.cli import commands, run
-from apsvm.cli.commands import Listed
+from apsvm.cli import program, run
+from apsvm.cli.group import Listed
 from apsvm.losses import LOSSES, make_loss
 from apsvm.losses.base import LossError
 from apsvm.models.header import LabelKind
@@ -116,7 +116,7 @@ def test_the_command_is_what_it_says(tmp_path, monkeypatch, capsys):
     assert f"`{listed.place.partition(':')[0].replace('.', '/')}.py`" in TEXT
     (tmp_path / "readme_count.py").write_text(COMMAND)
     monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setitem(commands.commands._places, name, "readme_count:count")
+    monkeypatch.setitem(program.commands._places, name, "readme_count:count")
     monkeypatch.chdir(tmp_path)
     Path("grades.svm").write_text("2 1:1\n0 1:2\n1 2:3\n")
     Path("words.csv").write_text("label,a\nyes,1\nno,2\nno,3\nno,4\n")
@@ -134,7 +134,7 @@ def test_the_command_is_what_it_says(tmp_path, monkeypatch, capsys):
         assert "no row has the positive label 7" in said("grades.svm", "--positive-label", "7", code=65)
         assert "cannot read nothing" in said("nothing", code=66)
     finally:
-        commands.commands._imported.pop(name, None)
+        program.commands._imported.pop(name, None)
         sys.modules.pop("readme_count", None)
 
 
@@ -206,7 +206,7 @@ def roughly(line: str) -> str:
 @pytest.mark.parametrize("command", [command for command in COMMANDS if command.startswith("apsvm ")])
 def test_commands_exist(command):
     name, *arguments = shlex.split(command)[1:]
-    commands.commands[name].make_context(name, arguments)  # refuses what it does not know
+    program.commands[name].make_context(name, arguments)  # refuses what it does not know
 
 
 def test_the_rest_of_the_commands_are_scripts():

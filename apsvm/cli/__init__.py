@@ -18,7 +18,7 @@ import click
 from click.shell_completion import shell_complete
 
 from apsvm import __version__
-from apsvm.cli.commands import CommandGroup, Listed
+from apsvm.cli.group import CommandGroup, Listed
 from apsvm.cli.shared import CANNOT_WRITE, CLOSED_PIPE, INTERNAL, INTERRUPTED, say
 
 #: click's convention: `eval "$(_APSVM_COMPLETE=bash_source apsvm)"` switches completion on.
@@ -28,50 +28,50 @@ COMPLETION = "_APSVM_COMPLETE"
 #: Where each command stands, imported when it is called, and how its help begins, which the group's
 #: help shows a part of.
 _COMMANDS = {
-    "train": Listed("apsvm.cli.train:train", "Train a ranker on DATA and write MODEL."),
-    "cv": Listed("apsvm.cli.cv:cv", "Compare settings by cross-validation on DATA, and train the best one."),
+    "train": Listed("apsvm.cli.commands.train:train", "Train a ranker on DATA and write MODEL."),
+    "cv": Listed("apsvm.cli.commands.cv:cv", "Compare settings by cross-validation on DATA, and train the best one."),
     "predict": Listed(
-        "apsvm.cli.predict:predict",
+        "apsvm.cli.commands.predict:predict",
         "Score the rows of DATA with MODEL: one number a line, in input order, to …",
     ),
     "eval": Listed(
-        "apsvm.cli.evaluate:evaluate",
+        "apsvm.cli.commands.evaluate:evaluate",
         "Evaluate rankings of the rows of DATA, or TREC runs: average precision, ROC …",
     ),
     "eval-detections": Listed(
-        "apsvm.cli.eval_detections:eval_detections",
+        "apsvm.cli.commands.eval_detections:eval_detections",
         "Evaluate detections: boxes with a class and a score against the objects of …",
     ),
     "info": Listed(
-        "apsvm.cli.info:info",
+        "apsvm.cli.commands.info:info",
         "Print how MODEL was trained, on what, how that ended, and its certificate; …",
     ),
     "verify": Listed(
-        "apsvm.cli.verify:verify",
+        "apsvm.cli.commands.verify:verify",
         "Tell whether the certificate of MODEL holds for DATA, the rows that it was …",
     ),
-    "export": Listed("apsvm.cli.export:export", "Write MODEL to OUT (default: stdout) for other programs."),
+    "export": Listed("apsvm.cli.commands.export:export", "Write MODEL to OUT (default: stdout) for other programs."),
     "convert": Listed(
-        "apsvm.cli.convert:convert",
+        "apsvm.cli.commands.convert:convert",
         "Write DATA as the folder OUT, which may stand for DATA in every command and …",
     ),
     "plot": Listed(
-        "apsvm.cli.plot:plot",
+        "apsvm.cli.commands.plot:plot",
         "Draw a picture: of logs, of precision and recall, of a model's curves, of …",
     ),
     "report": Listed(
-        "apsvm.cli.report:report",
+        "apsvm.cli.commands.report:report",
         "Make one self-contained HTML page of a run: metrics, the top of the list …",
     ),
     "bench": Listed(
-        "apsvm.cli.bench:bench", "Measure oracles, training or reading, side by side with rivals in one run."
+        "apsvm.cli.commands.bench:bench", "Measure oracles, training or reading, side by side with rivals in one run."
     ),
     "doctor": Listed(
-        "apsvm.cli.doctor:doctor",
+        "apsvm.cli.commands.doctor:doctor",
         "Print versions, compiler, SIMD, threads, BLAS and memory, and check the …",
     ),
     "sorter": Listed(
-        "apsvm.cli.sorter:sorter",
+        "apsvm.cli.commands.sorter:sorter",
         "Train nets that approximate ranks, the sorters of SoDeep, for losses of a …",
     ),
 }
@@ -79,7 +79,7 @@ _COMMANDS = {
 
 @click.group(cls=CommandGroup, listed=_COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, "-V", "--version", prog_name="apsvm")
-def commands() -> None:
+def program() -> None:
     """Train linear rankers on the ranking metric itself: average precision, exactly.
 
     \b
@@ -150,11 +150,11 @@ def _leave(code: int) -> None:
 def run(arguments: list[str]) -> int:
     """Runs one command; every failure is one message on stderr and an exit code."""
     try:
-        # Not commands.main(): it would turn a closed pipe into exit code 1 before we see it.
+        # Not program.main(): it would turn a closed pipe into exit code 1 before we see it.
         if COMPLETION in os.environ:
-            return shell_complete(commands, {}, "apsvm", COMPLETION, os.environ[COMPLETION])
-        with commands.make_context("apsvm", list(arguments)) as context:
-            code = commands.invoke(context)
+            return shell_complete(program, {}, "apsvm", COMPLETION, os.environ[COMPLETION])
+        with program.make_context("apsvm", list(arguments)) as context:
+            code = program.invoke(context)
         if sys.stdout is not None:
             sys.stdout.flush()
     except click.exceptions.Exit as stop:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from apsvm.cli.bar import Bar
+from apsvm._support.types import JsonDict
+from apsvm.cli.options.tables import table_options, taken
+from apsvm.cli.output.bar import Bar
 from apsvm.cli.shared import BAD_DATA, Failure, given_by_user, printable, reading, say
-from apsvm.cli.table_options import table_options, taken
 from apsvm.data.read_options import ReadOptions, bags_named
-from apsvm.types import JsonDict
 
 if TYPE_CHECKING:
     import numpy as np
@@ -133,10 +133,10 @@ def read_rows(
     """
     import numpy as np
 
+    from apsvm._support.machine import thread_count
     from apsvm.data.mapped_files import end_with_words
     from apsvm.data.reading import read_data
     from apsvm.data.tables.scratch import Scratch
-    from apsvm.machine import thread_count
 
     end_with_words(lambda file: f"apsvm: error: {printable(file)}: cut off while it was read", BAD_DATA)
     place = " and ".join(file for file in (path, read.groups, read.labels, read.bags) if file is not None)

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from apsvm.cli.parameters import plain_float
+from apsvm._support.files import read_bytes
+from apsvm.cli.options.parameters import plain_float
 from apsvm.cli.reading import one_ranker, read_rows, rows_for
 from apsvm.cli.shared import BAD_DATA, Failure, reading
 from apsvm.data.read_options import ReadOptions
-from apsvm.files import read_bytes
 
 if TYPE_CHECKING:
     import numpy as np

@@ -10,7 +10,7 @@ from typing import IO
 
 import click
 
-from apsvm.files import standard_output
+from apsvm._support.files import standard_output
 
 INTERNAL = 1
 STOPPED_EARLY = 3
@@ -70,8 +70,8 @@ def put(text: str) -> None:
 @contextmanager
 def reading(what: str) -> Iterator[None]:
     """Turns what can go wrong with an input into a ``Failure``."""
+    from apsvm._support.container import ModelError
     from apsvm.data.dataset import DataError, MissingPackageError
-    from apsvm.models.container import ModelError
 
     try:
         yield

@@ -13,11 +13,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
+from apsvm._support.types import Part
 from apsvm.dask.crew import Answer, Call, ClusterError, Crew, ShardLostError
 from apsvm.dask.messages import Arguments, Programme, Reply
-from apsvm.dask.shard import Shard
+from apsvm.dask.shards import Shard
 from apsvm.dask.sources import ArrayPart, Source
-from apsvm.types import Part
 
 if TYPE_CHECKING:
     from distributed import Client, Future

@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from apsvm import sparse as sp
+from apsvm._support import sparse as sp
+from apsvm._support.log import Log
 from apsvm.dask.actors import lost_where_unreachable
 from apsvm.dask.crew import ClusterError, ShardLostError
 from apsvm.dask.data import Extent
 from apsvm.dask.messages import Reply
-from apsvm.dask.shard_rows import stacked, widened
+from apsvm.dask.shards.rows import stacked, widened
 from apsvm.dask.sources import Source
 from apsvm.data.dataset import DataError, Dataset, one_or_several
 from apsvm.data.labels import LabelOptions
-from apsvm.records import Log
 from apsvm.selection.completion import Completion
 from apsvm.trainers.base import TrainingSet, Watch
 from apsvm.trainers.fitting import FeatureOptions, Fit
@@ -35,9 +35,9 @@ from apsvm.trainers.ranking_check import ranking_checked
 if TYPE_CHECKING:
     from distributed import Client, Future
 
+    from apsvm._support.types import AnyArray, JsonDict
     from apsvm.models.base import Model
     from apsvm.trainers.base import Outcome
-    from apsvm.types import AnyArray, JsonDict
 
 #: Seconds between looks at whether somebody wants the training to stop.
 PATIENCE = 0.5

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import DTypeLike
 
+from apsvm._support.types import Collection, Matrix, Part
 from apsvm.data.dataset import DataError
-from apsvm.types import Collection, Matrix, Part
 
 if TYPE_CHECKING:
     from distributed import Client
 
+    from apsvm._support.types import AnyArray
     from apsvm.models.base import Ranker
-    from apsvm.types import AnyArray
 
 
 def client_of(client: Client | None) -> Client:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from apsvm.dask.messages import Arguments, Programme, Reply, size_of
-from apsvm.dask.shard import Shard
+from apsvm.dask.shards import Shard
 from apsvm.dask.sources import Source
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from apsvm.dask.crew import Crew
 from apsvm.dask.long_list import MOST_POSITIVES
-from apsvm.dask.shard_rows import About
+from apsvm.dask.shards.rows import About
 from apsvm.dask.vectors import HandleVectors
 from apsvm.data.dataset import DataError, Dataset
 from apsvm.data.features.scaling import NO_SCALING, UNIT_ROWS, Scaling

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from apsvm._support.types import Collection, Part, Seed
 from apsvm.dask.actors import ActorCrew
 from apsvm.dask.collections import (
     classes_of_part,
@@ -36,7 +37,6 @@ from apsvm.metrics.evaluate import parse_metrics
 from apsvm.models.linear import LinearRanker
 from apsvm.trainers.base import AnyTrainer, Watch
 from apsvm.trainers.fitting import AUTO, FeatureOptions
-from apsvm.types import Collection, Part, Seed
 
 if TYPE_CHECKING:
     from distributed import Client

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from apsvm.dask.long_list import negatives_from
 from apsvm.dask.recovery import repeated
-from apsvm.dask.shard_list import Survey
-from apsvm.dask.sharded_risk import NOT_FINITE
+from apsvm.dask.shards.lists import Survey
+from apsvm.dask.shards.risk import NOT_FINITE
 from apsvm.metrics.base import Metric
 from apsvm.metrics.errors import MetricError
 from apsvm.metrics.evaluate import Evaluation, mean, summarise

@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING
 
+from apsvm._support.work import Strand
 from apsvm.dask.classes import PATIENCE, one_blas_thread, result_of
 from apsvm.selection.cross_validation import CrossValidation
 from apsvm.selection.race import Measured, PathInFold, Task
 from apsvm.trainers.base import Watch
-from apsvm.work import Strand
 
 if TYPE_CHECKING:
     from distributed import Client, Future

@@ -25,18 +25,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm._native import _kernels
-from apsvm.clock import Spans
+from apsvm._support.clock import Spans
 from apsvm.dask.messages import Runs, added, narrow, runs_where
-from apsvm.dask.shard_list import Gathered, Pieces, Splits, Survey, Ties, bins_of
-from apsvm.dask.sharded_risk import NOT_FINITE, ShardedRisk
+from apsvm.dask.shards.lists import Gathered, Pieces, Splits, Survey, Ties, bins_of
+from apsvm.dask.shards.risk import NOT_FINITE, ShardedRisk
 from apsvm.dask.vectors import Handle, HandleVectors, SampledVectors
 from apsvm.losses.base import LossTables, RankingLoss
-from apsvm.ranking import descending_order
+from apsvm.oracles.ranking import descending_order
 from apsvm.risk.rankings import OracleCall
-from apsvm.score_space import Tangent
+from apsvm.solvers.score_space import Tangent
 
 if TYPE_CHECKING:
-    from apsvm.types import AnyArray
+    from apsvm._support.types import AnyArray
 
 #: Scores that are gathered in any case, so many for each positive, and at most; above, cells are cut.
 ENOUGH_GATHERED, PER_POSITIVE, MOST_GATHERED = 65_536, 40, 16_000_000

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from apsvm.types import AnyArray
+    from apsvm._support.types import AnyArray
 
 #: What a method of a shard is called with, and what it returns: its signature says what these are.
 Arguments: TypeAlias = tuple[object, ...]

@@ -20,16 +20,16 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm.clock import Spans
+from apsvm._support.clock import Spans
 from apsvm.dask.data import ShardedData
 from apsvm.dask.node_sums import NODES, Moments
 from apsvm.dask.recovery import repeated
-from apsvm.dask.sharded_risk import NOT_FINITE, ShardedRisk
+from apsvm.dask.shards.risk import NOT_FINITE, ShardedRisk
 from apsvm.dask.training import ON_A_CLUSTER, LogOfTraffic, tells_apart
 from apsvm.dask.vectors import Handle, HandleVectors
 from apsvm.data.labels import Target
 from apsvm.data.rows import Rows
-from apsvm.score_space import Tangent
+from apsvm.solvers.score_space import Tangent
 from apsvm.trainers.base import Outcome, TrainingSet, Watch
 from apsvm.trainers.rank_ncg.descent import TrainedPairs, minimise_pairs
 from apsvm.trainers.rank_ncg.pair_loss import NoPairsError

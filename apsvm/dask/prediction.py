@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from apsvm._support.files import write_whole
 from apsvm.dask.sources import Source
 from apsvm.data.dataset import DataError
-from apsvm.files import write_whole
 
 if TYPE_CHECKING:
     from distributed import Client

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from apsvm._support.types import Column, Matrix
 from apsvm.data.dataset import DataError, Dataset
 from apsvm.data.read_options import ReadOptions
-from apsvm.types import Column, Matrix
 
 if TYPE_CHECKING:
-    from apsvm.types import AnyArray
+    from apsvm._support.types import AnyArray
 
 
 class Source(Protocol):

@@ -7,11 +7,11 @@ A round a call: each shard runs the oracle of one machine on its own queries.
 
 from __future__ import annotations
 
-from apsvm.clock import Spans
-from apsvm.dask.sharded_risk import NOT_FINITE, ShardedRisk
+from apsvm._support.clock import Spans
+from apsvm.dask.shards.risk import NOT_FINITE, ShardedRisk
 from apsvm.dask.vectors import Handle, HandleVectors
 from apsvm.risk.rankings import OracleCall
-from apsvm.score_space import Tangent
+from apsvm.solvers.score_space import Tangent
 
 
 class SummedRisk(ShardedRisk):

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from apsvm._support.machine import thread_count
 from apsvm.dask.data import ShardedData
 from apsvm.dask.long_list import ListRisk
 from apsvm.dask.recovery import Recovering, repeated
 from apsvm.dask.summed import SummedRisk
 from apsvm.losses.base import Loss, is_of_two_arrays
-from apsvm.machine import thread_count
 from apsvm.models.decision import Threshold
 from apsvm.oracles import make_oracle
 from apsvm.risk import NothingToRankError
@@ -36,9 +36,9 @@ from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from apsvm._support.log import Log
     from apsvm.dask.crew import Crew
     from apsvm.data.labels import Target
-    from apsvm.records import Log
 
 ON_A_CLUSTER = "on a cluster"
 #: What --bound auto comes to.

@@ -18,7 +18,7 @@ from apsvm.data.moments import Moments
 from apsvm.data.row_operator import RowOperator
 
 if TYPE_CHECKING:
-    from apsvm.types import RowNumbers
+    from apsvm._support.types import RowNumbers
 
 
 class ComponentRows:

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm import sparse as sp
+from apsvm._support import sparse as sp
+from apsvm._support.types import Matrix
 from apsvm.models.columns import Columns, label_number
-from apsvm.types import Matrix
 
 _MOST_LABELS_SHOWN = 8
 _BLOCK = 1 << 16  # values looked at at a time

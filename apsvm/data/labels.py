@@ -26,8 +26,8 @@ from apsvm.models.columns import ColumnKind
 from apsvm.models.header import LabelKind, Labels
 
 if TYPE_CHECKING:
+    from apsvm._support.types import AnyArray
     from apsvm.data.dataset import Dataset
-    from apsvm.types import AnyArray
 
 #: Negative labels listed in a model's header: a regression target split by one value would list every other one.
 MOST_LISTED = 100

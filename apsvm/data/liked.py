@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm import sparse as sp
-from apsvm.types import Matrix
+from apsvm._support import sparse as sp
+from apsvm._support.types import Matrix
 
 
 def liked_items(X: Matrix) -> sp.csr_array:

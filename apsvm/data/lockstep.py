@@ -22,11 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm._native import _kernels
-from apsvm.clock import add_waiting
-from apsvm.machine import largest_cache, memory
+from apsvm._support.clock import add_waiting
+from apsvm._support.machine import largest_cache, memory
 
 if TYPE_CHECKING:
-    from apsvm.types import AnyArray
+    from apsvm._support.types import AnyArray
 
 #: Bytes of a matrix below which it stays in the cache anyhow, and a pass costs less than waiting for others: where a
 #: host of 260 MB of cache was shared, passes over 20 MB were a tenth faster apart, and over 120 MB half as fast.

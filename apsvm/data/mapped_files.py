@@ -23,7 +23,7 @@ from apsvm._native import _kernels
 from apsvm.data.dataset import DataError
 
 if TYPE_CHECKING:
-    from apsvm.types import AnyArray, Matrix
+    from apsvm._support.types import AnyArray, Matrix
 
 
 @dataclass(frozen=True, slots=True)

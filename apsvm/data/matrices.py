@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm import sparse as sp
+from apsvm._support import sparse as sp
+from apsvm._support.types import Matrix
 from apsvm.data.bags import ids_of_offsets
 from apsvm.data.dataset import DataError, Dataset, LabelSets, one_or_several
 from apsvm.data.hashing import hash_of_file
 from apsvm.data.mapped_files import mapped_npy
-from apsvm.types import Matrix
 
 if TYPE_CHECKING:
-    from apsvm.types import AnyArray
+    from apsvm._support.types import AnyArray
 
 NPY_MAGIC = b"\x93NUMPY"
 NPZ_MAGICS = (b"PK\x03\x04", b"PK\x05\x06")

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm import sparse as sp
+from apsvm._support import sparse as sp
+from apsvm._support.types import Matrix
 from apsvm.data.features.mapped import MappedMatrix
-from apsvm.types import Matrix
 
 if TYPE_CHECKING:
-    from apsvm.types import RowNumbers
+    from apsvm._support.types import RowNumbers
 
 #: Values in a block of dense rows, at most: in the cache.
 BLOCK = 1 << 17

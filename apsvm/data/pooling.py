@@ -14,10 +14,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm import sparse as sp
+from apsvm._support import sparse as sp
+from apsvm._support.types import Matrix
 from apsvm.data.bags import HOW_SAID, Bags, bags_of
 from apsvm.data.dataset import DataError, Dataset
-from apsvm.types import Matrix
 
 #: Values looked at at a time.
 _BLOCK = 1 << 22

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, replace
 
-from apsvm.types import JsonDict, JsonObject
+from apsvm._support.types import JsonDict, JsonObject
 
 #: What ``--bags`` says, and a record of a reading, in place of a file.
 IGNORE_BAGS = "ignore"

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, BinaryIO
 import numpy as np
 from numpy.typing import DTypeLike
 
-from apsvm import sparse as sp
+from apsvm._support import sparse as sp
+from apsvm._support.types import Matrix
 from apsvm.data.bags import Places, with_bags
 from apsvm.data.dataset import DataError, Dataset
 from apsvm.data.matrices import read_bags, read_matrix
@@ -18,11 +19,10 @@ from apsvm.data.read_options import UNSAID, TableOptions
 from apsvm.data.svmlight import read_svmlight
 from apsvm.data.tables.recognising import Kind, recognised
 from apsvm.data.tables.scratch import MEMORY, Scratch
-from apsvm.types import Matrix
 
 if TYPE_CHECKING:
+    from apsvm._support.types import AnyArray
     from apsvm.data.tables.reading import ForModel
-    from apsvm.types import AnyArray
 
 
 def read_data(

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
+    from apsvm._support.types import RowNumbers
     from apsvm.data.lockstep import RowKernels
     from apsvm.data.moments import Moments
-    from apsvm.types import RowNumbers
 
 
 class ScoredRows(Protocol):

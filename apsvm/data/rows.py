@@ -18,9 +18,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm import sparse as sp
 from apsvm._native import _kernels
 from apsvm._native._kernels import CsrMatrix
+from apsvm._support import sparse as sp
+from apsvm._support.machine import memory
+from apsvm._support.types import Matrix
 from apsvm.data.features.base import SHARE_OF_MEMORY, FeatureMap
 from apsvm.data.features.linear import Linear
 from apsvm.data.features.mapped import MappedMatrix, dense_pays
@@ -28,11 +30,9 @@ from apsvm.data.features.scaling import NO_SCALING, Scaling
 from apsvm.data.lockstep import RowKernels
 from apsvm.data.mapped_files import files_of
 from apsvm.data.moments import Moments, column_moments, row_norms
-from apsvm.machine import memory
-from apsvm.types import Matrix
 
 if TYPE_CHECKING:
-    from apsvm.types import AnyArray, RowNumbers
+    from apsvm._support.types import AnyArray, RowNumbers
 
 #: Values of a block of rows that is taken out of the matrix at once.
 VALUES_OF_A_BLOCK = 1 << 20

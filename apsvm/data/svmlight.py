@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from apsvm import sparse as sp
 from apsvm._native import _kernels
+from apsvm._support import sparse as sp
 from apsvm.data.bags import Places, with_bags
 from apsvm.data.dataset import DataError, Dataset, one_or_several
 from apsvm.data.features.mapped import dense_pays_for
@@ -33,7 +33,7 @@ from apsvm.data.hashing import Hash
 from apsvm.data.text import blocks_of, decompressed, opened_binary, text_blocks
 
 if TYPE_CHECKING:
-    from apsvm.types import AnyArray, Matrix
+    from apsvm._support.types import AnyArray, Matrix
 
 _BLOCK = 1 << 19  # bytes, for a single thread: parsed while they are in its cache
 _BLOCK_OF_SEVERAL = 1 << 20  # bytes a thread …

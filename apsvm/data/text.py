@@ -16,8 +16,8 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import BinaryIO, Protocol
 
+from apsvm._support.files import standard_input
 from apsvm.data.dataset import DataError
-from apsvm.files import standard_input
 
 _BLOCK = 2 << 20  # bytes
 

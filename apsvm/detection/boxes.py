@@ -19,10 +19,10 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from apsvm._support.files import read_bytes
 from apsvm.data.dataset import DataError
 from apsvm.detection.base import Counts, Floats
 from apsvm.detection.fields import LARGEST, box_of, fault, lines_of, shown
-from apsvm.files import read_bytes
 
 #: A box may reach this share of the image's side beyond it: detectors that do not clip do that.
 _BEYOND = 0.05

@@ -6,8 +6,8 @@ import math
 import os
 from collections.abc import Iterable, Iterator, Sequence
 
+from apsvm._support.files import read_bytes
 from apsvm.data.dataset import DataError
-from apsvm.files import read_bytes
 
 Box = tuple[float, float, float, float]
 #: Coordinates beyond are no pixels, and areas stay far from overflow.

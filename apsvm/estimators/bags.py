@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from apsvm import sparse as sp
+from apsvm._support import sparse as sp
+from apsvm._support.types import Column, Matrix
 from apsvm.data.bags import Bags
 from apsvm.data.labels import Target
 from apsvm.data.pooling import pooled_rows
 from apsvm.models.header import parse_pool
-from apsvm.types import Column, Matrix
 
 if TYPE_CHECKING:
-    from apsvm.types import AnyArray
+    from apsvm._support.types import AnyArray
 
 
 _PASS_BAGS = (

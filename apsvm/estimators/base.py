@@ -22,6 +22,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from apsvm._support.machine import installed
+from apsvm._support.types import Column, JsonDict, JsonObject, Matrix
 from apsvm.data.bags import Bags
 from apsvm.data.component_rows import scores_of_weights
 from apsvm.data.dataset import Dataset
@@ -34,7 +36,6 @@ from apsvm.estimators.measure import trained_measure
 from apsvm.estimators.parameters import in_python, in_words_of_python, parameters_of, settings_of
 from apsvm.estimators.rows import Counted, count_rows
 from apsvm.estimators.warm_start import start_at
-from apsvm.installed import installed
 from apsvm.models.base import Ranker, WeightedRanker
 from apsvm.models.components import ComponentRanker
 from apsvm.models.header import Header
@@ -44,7 +45,6 @@ from apsvm.solvers.state import State
 from apsvm.trainers.base import AnyTrainer, Outcome, TrainingSet, Watch
 from apsvm.trainers.fitting import FeatureOptions, Fit
 from apsvm.trainers.settings import Settings, SettingsError
-from apsvm.types import Column, JsonDict, JsonObject, Matrix
 
 #: How X is checked, in fit and after.
 FEATURES: JsonDict = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}

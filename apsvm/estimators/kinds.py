@@ -19,6 +19,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from apsvm._support.types import Column, JsonDict, Matrix
 from apsvm.data.labels import Target, again, of_numbers, of_two
 from apsvm.estimators.base import FEATURES, LinearEstimator
 from apsvm.estimators.decisions import check, decided, decision_rule
@@ -30,10 +31,9 @@ from apsvm.selection.decision import DecisionRule
 from apsvm.trainers.base import AnyTrainer, Outcome, TrainingSet
 from apsvm.trainers.fitting import Fit
 from apsvm.trainers.settings import Range
-from apsvm.types import Column, JsonDict, Matrix
 
 if TYPE_CHECKING:
-    from apsvm.types import AnyArray
+    from apsvm._support.types import AnyArray
 
 
 def _has_probabilities(estimator: TwoClasses) -> bool:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Self
 
+from apsvm._support.registry import Registry
 from apsvm.estimators.base import LinearEstimator
 from apsvm.models.base import Ranker
-from apsvm.registry import Registry
 from apsvm.trainers.base import AnyTrainer
 
 

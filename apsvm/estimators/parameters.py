@@ -18,9 +18,9 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.utils import check_scalar
 
+from apsvm._support.types import JsonDict, JsonObject
 from apsvm.data.features import FEATURE_MAPS
 from apsvm.trainers.settings import Declared, Multiple, Range, Settings, SettingsError, declared, plain_type
-from apsvm.types import JsonDict, JsonObject
 
 
 def settings_of(

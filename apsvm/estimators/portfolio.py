@@ -14,6 +14,7 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.utils import check_scalar, column_or_1d
 
+from apsvm._support.types import Column, JsonDict, Matrix
 from apsvm.data.dataset import Dataset
 from apsvm.data.labels import LabelOptions, Target, of_two, ordered
 from apsvm.estimators.following import WeakRankerWarning, logger, training
@@ -26,7 +27,6 @@ from apsvm.models.base import Ranker
 from apsvm.models.header import Header
 from apsvm.trainers.fitting import AUTO, FeatureOptions
 from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
-from apsvm.types import Column, JsonDict, Matrix
 
 if TYPE_CHECKING:
     from apsvm.selection.choice import Candidate

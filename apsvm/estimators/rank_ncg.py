@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from apsvm._support.registry import UnknownNameError
+from apsvm._support.types import Column, JsonDict, Matrix, Seed
 from apsvm.data.labels import Target
 from apsvm.estimators.kinds import RankerOfNumbers
 from apsvm.estimators.parameters import in_words_of_python
@@ -17,10 +19,8 @@ from apsvm.estimators.signatures import ByQuery
 from apsvm.metrics.wilcoxon import WilcoxonMannWhitney
 from apsvm.models.base import Ranker
 from apsvm.models.header import Header, Json
-from apsvm.registry import UnknownNameError
 from apsvm.trainers.rank_ncg.settings import NAMED_GRAPHS, RankNCGSettings
 from apsvm.trainers.rank_ncg.trainer import RankNCGTrainer as Trainer
-from apsvm.types import Column, JsonDict, Matrix, Seed
 
 #: What the setting ``graph`` is where the parameter is edges.
 EDGES = "edges"

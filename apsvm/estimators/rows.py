@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm.types import Column
+from apsvm._support.types import Column
 
 #: Rows with their copies; more are a mistake, and would take gigabytes to number.
 MOST_COPIES = 2**28

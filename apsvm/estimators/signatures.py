@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from apsvm._support.types import Matrix
 from apsvm.data.bags import deciding_rows
 from apsvm.data.pooling import pooled_rows
 from apsvm.estimators.bags import bags_in
 from apsvm.estimators.base import FEATURES, LinearEstimator
-from apsvm.types import Matrix
 
 
 class OfRows(LinearEstimator):

@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 from typing import Literal
 
+from apsvm._support.types import JsonDict, Seed
 from apsvm.estimators.kinds import RankerOfNumbers, TwoClasses
 from apsvm.estimators.losses import TakesLoss
 from apsvm.estimators.parameters import check_number
@@ -17,7 +18,6 @@ from apsvm.trainers.base import AnyTrainer
 from apsvm.trainers.fitting import AUTO
 from apsvm.trainers.settings import Range
 from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
-from apsvm.types import JsonDict, Seed
 
 #: Of the binary SVM that the two-stage approximation begins with, where nobody says.
 APPX_CONSTANT = 1.0

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from apsvm._support.container import ModelError
 from apsvm.models.base import Ranker
-from apsvm.models.container import ModelError
 from apsvm.trainers.fitting import Fit
 
 

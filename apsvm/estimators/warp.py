@@ -8,13 +8,13 @@ from dataclasses import replace
 import numpy as np
 from sklearn.utils import Tags
 
+from apsvm._support.types import Column, JsonDict, Matrix, Seed
 from apsvm.data.labels import Target
 from apsvm.estimators.kinds import RankerOfNumbers
 from apsvm.estimators.signatures import ByQuery
 from apsvm.models.header import Header
 from apsvm.trainers.base import AnyTrainer
 from apsvm.trainers.warp.trainer import WarpTrainer
-from apsvm.types import Column, JsonDict, Matrix, Seed
 
 
 class WARPRanker(ByQuery, RankerOfNumbers):

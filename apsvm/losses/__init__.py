@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apsvm.registry import Registry
+from apsvm._support.registry import Registry
 
 if TYPE_CHECKING:
     from apsvm.losses.base import Loss

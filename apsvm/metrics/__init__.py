@@ -14,9 +14,9 @@ import difflib
 import re
 from contextlib import suppress
 
+from apsvm._support.registry import Registry, place_in
 from apsvm.metrics.base import Metric, MetricAtK
 from apsvm.metrics.errors import TIE_RULES, MetricError
-from apsvm.registry import Registry, place_in
 
 __all__ = [
     "METRICS",

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from apsvm.metrics.errors import TIE_RULES, MetricError
 
 if TYPE_CHECKING:
-    from apsvm.types import AnyArray
+    from apsvm._support.types import AnyArray
 
 
 def check_ties(ties: str) -> None:

@@ -21,7 +21,7 @@ from apsvm.metrics.errors import MetricError
 from apsvm.metrics.evaluate import Evaluation, Judgements, mean, number_groups, parse_metrics, summarise
 
 if TYPE_CHECKING:
-    from apsvm.types import AnyArray
+    from apsvm._support.types import AnyArray
 
 
 def evaluate_classes(

@@ -21,15 +21,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from apsvm._support.types import JsonDict
 from apsvm.metrics import parse_metric
 from apsvm.metrics.base import Metric
 from apsvm.metrics.checked import check_rows, check_ties
 from apsvm.metrics.errors import MetricError
 from apsvm.metrics.ranking_table import RankingTable
-from apsvm.types import JsonDict
 
 if TYPE_CHECKING:
-    from apsvm.types import AnyArray
+    from apsvm._support.types import AnyArray
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 from apsvm.metrics.checked import check_rows, check_ties, sorted_rows
 
 if TYPE_CHECKING:
-    from apsvm.types import AnyArray
+    from apsvm._support.types import AnyArray
 
 Counts = NDArray[np.int64]
 

@@ -18,24 +18,24 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm import sparse as sp
+from apsvm._support import sparse as sp
+from apsvm._support.container import ModelError, member_names, sealed
+from apsvm._support.files import write_whole
+from apsvm._support.types import JsonDict, JsonObject, Matrix
 from apsvm.data.features.additive import Contributions
 from apsvm.data.features.base import AdditiveMap
 from apsvm.data.features.linear import Linear
 from apsvm.data.features.scaling import NO_SCALING, UNIT_ROWS
 from apsvm.data.rows import Rows
-from apsvm.files import write_whole
-from apsvm.models.container import ModelError, member_names, sealed
 from apsvm.models.header import Header, HeaderError
 from apsvm.models.map import OF_THE_MAP, arrays_of_map, columns_in, map_in, shape_of
-from apsvm.types import JsonDict, JsonObject, Matrix
 
 if TYPE_CHECKING:
     from typing import Self
 
+    from apsvm._support.types import AnyArray, Arrays
     from apsvm.data.features.base import FeatureMap
     from apsvm.models.linear import LinearRanker
-    from apsvm.types import AnyArray, Arrays
 
 #: The fields of the shape that every file's header has beside those of ``apsvm.models.header.Header``.
 _SHAPE = ("kind", "width", "columns")

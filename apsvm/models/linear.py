@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from apsvm._support.container import ModelError, check_field
+from apsvm._support.types import JsonDict, JsonObject, Matrix
 from apsvm.models.base import WeightedRanker, summary_of
-from apsvm.models.container import ModelError, check_field
 from apsvm.models.header import Header
 from apsvm.models.json import is_finite_number
-from apsvm.types import JsonDict, JsonObject, Matrix
 
 if TYPE_CHECKING:
+    from apsvm._support.types import AnyArray, Arrays
     from apsvm.data.features.base import FeatureMap
-    from apsvm.types import AnyArray, Arrays
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,14 +6,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from apsvm._support.container import ModelError, check_field
+from apsvm._support.types import JsonDict, JsonObject
 from apsvm.data.features import LINEAR, map_of_arrays
-from apsvm.models.container import ModelError, check_field
 from apsvm.models.header import Header
-from apsvm.types import JsonDict, JsonObject
 
 if TYPE_CHECKING:
+    from apsvm._support.types import AnyArray
     from apsvm.data.features.base import FeatureMap
-    from apsvm.types import AnyArray
 
 #: What the names of these members begin with.
 OF_THE_MAP = "map."

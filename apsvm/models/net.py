@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from apsvm._support.container import ModelError, check_field
+from apsvm._support.types import JsonDict, JsonObject, Matrix
 from apsvm.data.features.scaling import Scaling
 from apsvm.data.rows import Rows
 from apsvm.models.base import Ranker, summary_of
-from apsvm.models.container import ModelError, check_field
 from apsvm.models.header import Header
-from apsvm.types import JsonDict, JsonObject, Matrix
 
 if TYPE_CHECKING:
+    from apsvm._support.types import AnyArray, Arrays
     from apsvm.data.features.base import FeatureMap
-    from apsvm.types import AnyArray, Arrays
 
 #: So many numbers of a layer are held at once when rows are scored.
 NUMBERS_OF_A_BLOCK = 1 << 22

@@ -8,10 +8,10 @@ from __future__ import annotations
 import os
 from contextlib import nullcontext
 
-from apsvm.files import standard_input
+from apsvm._support.container import MAGIC, ModelError, check_field, unsealed
+from apsvm._support.files import standard_input
 from apsvm.models.base import Model
 from apsvm.models.components import ComponentRanker
-from apsvm.models.container import MAGIC, ModelError, check_field, unsealed
 from apsvm.models.header import SCHEMA
 from apsvm.models.items import ItemRanker
 from apsvm.models.linear import LinearRanker

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from apsvm._support.types import JsonDict, JsonObject
 from apsvm.models.json import HeaderError, Json, is_finite_number
-from apsvm.types import JsonDict, JsonObject
 
 #: The settings of each family, by their names then and now.
 _SETTINGS: dict[str, dict[str, str]] = {

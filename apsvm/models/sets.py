@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from apsvm._support.container import ModelError, check_field
+from apsvm._support.types import JsonDict, JsonObject, Matrix
 from apsvm.models.base import Model, WeightedRanker, bad_header, header_in, summary_of, without_shape
 from apsvm.models.components import ComponentRanker
-from apsvm.models.container import ModelError, check_field
 from apsvm.models.header import Header, HeaderError, LabelKind, Labels
 from apsvm.models.linear import LinearRanker, intercept_in
-from apsvm.types import JsonDict, JsonObject, Matrix
 
 if TYPE_CHECKING:
     from typing import Self
 
+    from apsvm._support.types import AnyArray, Arrays
     from apsvm.data.features.base import FeatureMap
-    from apsvm.types import AnyArray, Arrays
 
 R = TypeVar("R", bound=WeightedRanker)
 #: By what a file's header calls the set.

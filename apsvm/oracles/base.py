@@ -2,7 +2,7 @@
 
     h(s) = max_R [Δ(R*, R) + w·Ψ(R) − w·Ψ(R*)] = Δ(R̂) + c·s
 
-with signed row weights c, a subgradient of h with respect to the scores (``apsvm.ranking``).
+with signed row weights c, a subgradient of h with respect to the scores (``apsvm.oracles.ranking``).
 """
 
 from __future__ import annotations

@@ -12,8 +12,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm import ranking
 from apsvm.losses.base import RankingLoss
+from apsvm.oracles import ranking
 from apsvm.oracles.base import BoundOracle, RankingOracle, Violation
 
 LIMIT = 100_000

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from apsvm import ranking
 from apsvm.losses import make_loss
 from apsvm.losses.base import LossError, is_over_rankings
-from apsvm.oracles import make_oracle
+from apsvm.oracles import make_oracle, ranking
 from apsvm.oracles.base import BoundOracle, NativeQuery
 
 #: Ready queries are kept while they have no more rows than this together (some 20 bytes a row), and as many as this.

@@ -19,7 +19,7 @@ from apsvm.losses.base import Loss
 from apsvm.losses.graded import GradedLoss, takes_grades
 
 if TYPE_CHECKING:
-    from apsvm.types import RowNumbers
+    from apsvm._support.types import RowNumbers
 
 #: Rows that are put in order at a time.
 _BLOCK = 1 << 16

@@ -11,7 +11,6 @@ from apsvm.data.dataset import DataError
 from apsvm.metrics.curves import mean_curve
 from apsvm.metrics.evaluate import Evaluation
 from apsvm.models.header import Header
-from apsvm.pictures.precision_recall import Curve
 from apsvm.report.charts import of_precision_recall
 from apsvm.report.components import components_of
 from apsvm.report.judging import (
@@ -27,6 +26,7 @@ from apsvm.report.judging import (
     worst_queries,
 )
 from apsvm.report.page import Markup, bar, element, folded, joined, page, pictures, section, table, tiles
+from apsvm.report.pictures.precision_recall import Curve
 from apsvm.report.run import JudgedRanker, Run, judge
 from apsvm.report.svg import drawn
 from apsvm.report.top import top_of_list

@@ -1,4 +1,4 @@
-"""What the report's charts show of each thing: the data of ``apsvm.pictures``, drawn by the page itself (``svg``)."""
+"""The data of ``apsvm.report.pictures`` as charts that the page draws itself (``svg``)."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.metrics.curves import Steps
-from apsvm.pictures.convergence import MOST_NAMED, Convergence, Panel
-from apsvm.pictures.heatmap import Heatmap
-from apsvm.pictures.histogram import Histogram
-from apsvm.pictures.precision_recall import Curve
-from apsvm.pictures.shapes import Shape
+from apsvm.report.pictures.convergence import MOST_NAMED, Convergence, Panel
+from apsvm.report.pictures.heatmap import Heatmap
+from apsvm.report.pictures.histogram import Histogram
+from apsvm.report.pictures.precision_recall import Curve
+from apsvm.report.pictures.shapes import Shape
 from apsvm.report.svg import LOWER_BOUND, Chart, HeatMap, Line
 
 

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from apsvm.metrics.curves import Steps, mean_curve
-from apsvm.pictures.base import PictureError
-from apsvm.pictures.convergence import Convergence
-from apsvm.pictures.precision_recall import Curve
 from apsvm.report.build import judged_rankers
 from apsvm.report.charts import of_convergence, of_precision_recall, of_top
 from apsvm.report.judging import evaluated, figure
 from apsvm.report.page import Markup, element, page, pictures, section, table
+from apsvm.report.pictures.base import PictureError
+from apsvm.report.pictures.convergence import Convergence
+from apsvm.report.pictures.precision_recall import Curve
 from apsvm.report.run import METRICS, JudgedRanker, Run
 from apsvm.report.svg import drawn
 from apsvm.report.training import facts_of_run

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from apsvm.metrics.evaluate import Evaluation
 from apsvm.models.base import Ranker, norm_of
 from apsvm.models.net import NetRanker
-from apsvm.pictures.precision_recall import Curve
 from apsvm.report import words
 from apsvm.report.charts import of_precision_recall, of_scores, of_shapes
 from apsvm.report.page import Markup, bar, element, pictures, section, table
+from apsvm.report.pictures.precision_recall import Curve
 from apsvm.report.rows import misplaced
 from apsvm.report.run import JudgedRanker, weights
 from apsvm.report.shapes import NoShapesError, curved_map, shapes

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from apsvm._support.log import Record
 from apsvm.data.dataset import Dataset
 from apsvm.data.labels import Target, recall
 from apsvm.metrics import MetricError, trained_metric
@@ -19,7 +20,6 @@ from apsvm.models.bags import ranked
 from apsvm.models.base import Model, Ranker
 from apsvm.models.decision import line_of
 from apsvm.models.header import Header
-from apsvm.records import Record
 
 #: What a report gives of every ranking, in the order of ``apsvm eval``.
 METRICS = ("AP", "AUC", "P@5", "P@10", "nDCG")

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from apsvm._support.log import Record
+from apsvm._support.registry import UnknownNameError
+from apsvm._support.types import JsonObject
 from apsvm.models.header import Header, Json
-from apsvm.records import Record
-from apsvm.registry import UnknownNameError
 from apsvm.trainers import TRAINERS, trainer_of
 from apsvm.trainers.settings import Settings, declared
-from apsvm.types import JsonObject
 
 #: Fields of a log's ``start`` record that are no settings.
 _NO_SETTINGS = ("event", "class", "loss", "n_rows", "n_features", "n_classes", "sha256")

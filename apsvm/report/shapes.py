@@ -10,7 +10,7 @@ from apsvm.data.features.additive import curve
 from apsvm.data.features.base import AdditiveMap
 from apsvm.data.features.knots import KnottedMap
 from apsvm.models.linear import LinearRanker
-from apsvm.pictures.shapes import Shape
+from apsvm.report.pictures.shapes import Shape
 
 #: Values of a feature that its curve is drawn at, beside its knots.
 POINTS = 200

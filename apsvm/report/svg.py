@@ -17,8 +17,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from apsvm.pictures.style import number
 from apsvm.report.page import Markup, element, joined
+from apsvm.report.pictures.style import number
 
 SERIES_COLOURS = 8
 WIDTH, PLOT_HEIGHT = 400.0, 200.0

@@ -8,17 +8,17 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from apsvm._support.log import Record
 from apsvm.data.dataset import Dataset
 from apsvm.data.rows import Rows
 from apsvm.models.header import Header
-from apsvm.pictures.base import PictureError
-from apsvm.pictures.convergence import Convergence, loss_of_epochs
-from apsvm.pictures.heatmap import Heatmap
-from apsvm.records import Record
 from apsvm.report import words
 from apsvm.report.charts import of_convergence, of_ranks
 from apsvm.report.decisions import probabilities_in_words, threshold_in_words
 from apsvm.report.page import Markup, bar, element, facts, folded, joined, pictures, section, table
+from apsvm.report.pictures.base import PictureError
+from apsvm.report.pictures.convergence import Convergence, loss_of_epochs
+from apsvm.report.pictures.heatmap import Heatmap
 from apsvm.report.run import JudgedRanker, Run
 from apsvm.report.settings import Fact, settings_of, settings_of_start, shown
 from apsvm.report.svg import drawn

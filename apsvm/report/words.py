@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from apsvm._support.log import Record
 from apsvm.data.dataset import shown_label
 from apsvm.models.header import Bounds, Epochs, Gradient, Header, LabelKind, Labels
-from apsvm.pictures.convergence import loss_of_epochs
-from apsvm.records import Record
+from apsvm.report.pictures.convergence import loss_of_epochs
 
 #: More labels than this are not listed.
 MOST_LABELS = 8

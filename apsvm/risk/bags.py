@@ -26,7 +26,7 @@ from apsvm.oracles.base import AnyOracle
 from apsvm.oracles.by_score import RankingByScore
 from apsvm.oracles.layout import lay_out
 from apsvm.risk.rankings import Account, NoLoss, Risk, bind_risk
-from apsvm.score_space import Majoriser, Tangent
+from apsvm.solvers.score_space import Majoriser, Tangent
 
 
 class BagMaxima:

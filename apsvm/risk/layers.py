@@ -25,13 +25,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm.clock import Spans
+from apsvm._support.clock import Spans
 from apsvm.data.row_operator import RowOperator
 from apsvm.losses.base import Loss
 from apsvm.oracles.base import AnyOracle
 from apsvm.oracles.layout import lay_out
 from apsvm.risk.rankings import Account, Risk, bind_risk
-from apsvm.score_space import ArrayVectors, ScoreFunction, Tangent
+from apsvm.solvers.score_space import ArrayVectors, ScoreFunction, Tangent
 
 
 class RiskOfScores(NamedTuple):

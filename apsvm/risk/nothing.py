@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.risk.rankings import Account
-from apsvm.score_space import ArrayVectors, ScoreFunction, Tangent
+from apsvm.solvers.score_space import ArrayVectors, ScoreFunction, Tangent
 
 
 class NoRisk(ScoreFunction[NDArray[np.float64]]):

@@ -12,9 +12,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm.clock import Span, Spans
+from apsvm._support.clock import Span, Spans
 from apsvm.risk.rankings import Account, Risk
-from apsvm.score_space import ArrayVectors, Majoriser, ScoreFunction, Tangent
+from apsvm.solvers.score_space import ArrayVectors, Majoriser, ScoreFunction, Tangent
 
 
 class Ramp(ScoreFunction[NDArray[np.float64]]):

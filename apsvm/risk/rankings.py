@@ -15,14 +15,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm import ranking
-from apsvm.clock import Span, Spans, Timed
+from apsvm._support.clock import Span, Spans, Timed
 from apsvm.data.row_operator import ScoredRows
 from apsvm.losses.base import Loss, RankingLoss
+from apsvm.oracles import ranking
 from apsvm.oracles.base import AnyOracle, QueriesOracle
 from apsvm.oracles.by_score import RankingByScore
 from apsvm.oracles.layout import Layout, Queries, lay_out
-from apsvm.score_space import ArrayVectors, ScoreFunction, Tangent
+from apsvm.solvers.score_space import ArrayVectors, ScoreFunction, Tangent
 
 
 class OracleCall(NamedTuple):

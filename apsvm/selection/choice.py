@@ -7,10 +7,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from apsvm._support.types import JsonDict, JsonObject
 from apsvm.selection.grids import Axis, Grid
 from apsvm.selection.race import Measured, PathInFold
 from apsvm.trainers.settings import SettingValue, amount
-from apsvm.types import JsonDict, JsonObject
 
 #: A rise of the metric that is worth more trainings: the edge is often where a plateau begins.
 WORTH_IT = 1e-3

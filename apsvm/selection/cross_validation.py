@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm.clock import wall_time_ns
+from apsvm._support.clock import wall_time_ns
+from apsvm._support.machine import memory
 from apsvm.data.bags import rows_of_bags
 from apsvm.data.features.base import SHARE_OF_MEMORY
 from apsvm.data.labels import Target
 from apsvm.data.lockstep import Lockstep, members_at_once, rows_worth_sharing
 from apsvm.data.rows import Rows
-from apsvm.machine import memory
 from apsvm.models.net import Net
 from apsvm.selection.bags import scores_of_bags
 from apsvm.selection.completion import outcomes

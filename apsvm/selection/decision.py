@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from apsvm._support.machine import thread_count
+from apsvm._support.work import UNSTORED
 from apsvm.data.dataset import distinct
 from apsvm.data.labels import LabelOptions, two_classes
 from apsvm.data.takes import Takes
-from apsvm.machine import thread_count
 from apsvm.metrics.thresholds import ChosenThreshold, ThresholdRule, choose_threshold
 from apsvm.models.base import Model
 from apsvm.models.header import Calibration, Header, LabelKind, Threshold
@@ -28,7 +29,6 @@ from apsvm.selection.thresholds import held_out_scores, placed
 from apsvm.trainers.base import HeldOut, Outcome
 from apsvm.trainers.fitting import Fit
 from apsvm.trainers.one_vs_rest import OneVsRestTrainer
-from apsvm.work import UNSTORED
 
 if TYPE_CHECKING:
     from apsvm.data.labels import Target

@@ -12,12 +12,12 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from apsvm._support.types import JsonDict, JsonObject
 from apsvm.data.labels import LabelOptions
 from apsvm.data.takes import Takes
 from apsvm.trainers.base import AnyTrainer, Outcome
 from apsvm.trainers.fitting import FeatureOptions
 from apsvm.trainers.settings import Declared, Multiple, Range, Settings, SettingsError, SettingValue, amount, declared
-from apsvm.types import JsonDict, JsonObject
 
 #: How many values a grid is widened by.
 STEPS_BEYOND = 2

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from apsvm._support.types import JsonObject
 from apsvm.data.features import FeatureMapError
 from apsvm.data.labels import LabelOptions, Takes, Target, judge
 from apsvm.losses import LOSSES, make_loss
@@ -30,7 +31,6 @@ from apsvm.selection.search import Followers, SettingsSearch, unseen
 from apsvm.trainers import trainer_of
 from apsvm.trainers.fitting import FeatureOptions
 from apsvm.trainers.settings import Multiple, SettingValue, declared
-from apsvm.types import JsonObject
 
 if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset

@@ -18,15 +18,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from apsvm._support.threads import results
+from apsvm._support.types import JsonObject
+from apsvm._support.work import Piece, Saved, Strand
 from apsvm.data.lockstep import Lockstep
 from apsvm.models.net import Layer, Net
 from apsvm.selection.folds import Fold
 from apsvm.selection.grids import Variant
-from apsvm.threads import results
 from apsvm.trainers.base import Watch
 from apsvm.trainers.settings import saved_value, value_of_saved
-from apsvm.types import JsonObject
-from apsvm.work import Piece, Saved, Strand
 
 
 @dataclass(frozen=True, slots=True, eq=False)

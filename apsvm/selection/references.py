@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm import sparse as sp
-from apsvm.machine import thread_count
+from apsvm._support import sparse as sp
+from apsvm._support.machine import thread_count
+from apsvm._support.types import Matrix
 from apsvm.selection.choice import Candidate, best
 from apsvm.selection.race import Measured
 from apsvm.selection.search import Followers, SettingsSearch
-from apsvm.types import Matrix
 
 if TYPE_CHECKING:
     from sklearn.base import ClassifierMixin

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from apsvm._support.machine import thread_count
+from apsvm._support.work import UNSTORED, Strand
 from apsvm.data.labels import LabelOptions, Target, judge
 from apsvm.data.rows import Rows
-from apsvm.machine import thread_count
 from apsvm.models.header import Json
 from apsvm.selection.bags import bags_as_rows, of_bags
 from apsvm.selection.choice import Candidate, Measurements, at_the_edge, best, beyond, simplest
@@ -25,7 +26,6 @@ from apsvm.selection.race import OutOfFold, PathInFold, Task
 from apsvm.trainers.base import Outcome, Watch
 from apsvm.trainers.fitting import FeatureOptions, Fit, bags_settled
 from apsvm.trainers.settings import Multiple, SettingValue
-from apsvm.work import UNSTORED, Strand
 
 if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset

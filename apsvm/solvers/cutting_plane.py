@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm.clock import Span, Spans
+from apsvm._support.clock import Span, Spans
 from apsvm.solvers.certificate import Certificate, tolerance_of
 from apsvm.solvers.levels import Levels
 from apsvm.solvers.line_search import Cutter

@@ -6,8 +6,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from apsvm.score_space import V
 from apsvm.solvers.quasi_newton import QuasiNewton
+from apsvm.solvers.score_space import V
 from apsvm.solvers.smooth import SmoothRun, SmoothSearch, Stop
 from apsvm.solvers.state import State
 

@@ -21,7 +21,7 @@ from typing import Generic, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm.score_space import ScoreFunction, V
+from apsvm.solvers.score_space import ScoreFunction, V
 from apsvm.solvers.state import not_finite
 
 #: The search stops when it can gain at most this share of the current gap.

@@ -14,7 +14,7 @@ from typing import ClassVar, Generic
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm.score_space import V
+from apsvm.solvers.score_space import V
 from apsvm.solvers.smooth import SmoothRun, SmoothSearch, Stop
 from apsvm.solvers.state import State, not_finite
 

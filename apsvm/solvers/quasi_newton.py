@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm._native import _kernels
-from apsvm.score_space import ScoreFunction, V
+from apsvm.solvers.score_space import ScoreFunction, V
 from apsvm.solvers.state import not_finite
 
 #: Pairs of steps and gradient changes that are kept.

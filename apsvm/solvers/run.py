@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm.clock import Span
+from apsvm._support.clock import Span
 from apsvm.solvers.certificate import Certificate
 from apsvm.solvers.qp.base import QPSolution
 from apsvm.solvers.state import State

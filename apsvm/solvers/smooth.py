@@ -15,8 +15,8 @@ from typing import ClassVar, Generic
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm.registry import Registry
-from apsvm.score_space import ScoreFunction, V
+from apsvm._support.registry import Registry
+from apsvm.solvers.score_space import ScoreFunction, V
 from apsvm.solvers.state import State, not_finite
 
 #: Of the sum of its terms' sizes, what rounding leaves of a gradient entry that is zero.

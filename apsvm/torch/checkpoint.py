@@ -19,10 +19,10 @@ import torch
 from torch import Tensor
 
 from apsvm import __version__
-from apsvm.files import read_bytes, write_whole
-from apsvm.registry import UnknownNameError
+from apsvm._support.files import read_bytes, write_whole
+from apsvm._support.registry import UnknownNameError
+from apsvm._support.types import JsonDict, JsonObject
 from apsvm.torch.sorters import SORTERS, Sorter, SorterError, make_sorter
-from apsvm.types import JsonDict, JsonObject
 
 #: The names of what the package comes with, and their files.
 SHIPPED = {"attention": "attention.safetensors"}

@@ -13,7 +13,7 @@ from apsvm.torch.lists import Reduction
 from apsvm.torch.smooth import RecallAtKLoss, SmoothAPLoss
 from apsvm.torch.sodeep import DEFAULT, MAPForm, RankRecallLoss, RankTripletLoss, SoDeepMAPLoss, SpearmanLoss
 from apsvm.torch.soft_rank import Kernel, soft_ranks
-from apsvm.torch.sorter_quality import AnySorter
+from apsvm.torch.sorters.quality import AnySorter
 
 __all__ = [
     "ap_hinge",

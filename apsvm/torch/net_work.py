@@ -1,5 +1,4 @@
-"""The training of a network as work that can be taken up again (``apsvm.work``): each stage is a piece, between two of
-its epochs it has a state."""
+"""The training of a network in resumable pieces (``apsvm._support.work``): a stage is a piece, saved between epochs."""
 
 from __future__ import annotations
 
@@ -10,9 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from apsvm._support.work import Saved, WorkError, of_saved
 from apsvm.solvers.sgd import EpochsSoFar
 from apsvm.torch.network import Adam, Network
-from apsvm.work import Saved, WorkError, of_saved
 
 
 def saved_stage(

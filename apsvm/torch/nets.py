@@ -15,6 +15,7 @@ from typing import ClassVar, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from apsvm._support.types import JsonDict, Seed
 from apsvm.data.rows import Rows
 from apsvm.estimators.kinds import RankerOfNumbers, TwoClasses
 from apsvm.estimators.rows import Counted
@@ -24,7 +25,6 @@ from apsvm.models.net import Layer, Net, NetRanker
 from apsvm.trainers.base import AnyTrainer, Outcome, TrainingSet
 from apsvm.trainers.fitting import Fit
 from apsvm.trainers.nets.trainer import NetTrainer
-from apsvm.types import JsonDict, Seed
 
 #: Settings by the names that parameters have.
 _RENAMED = {"epochs": "net_epochs", "patience": "net_patience", "batch_size": "batch_rows", "validation": "held_out"}

@@ -24,8 +24,8 @@ from apsvm.torch.base import ListLoss, Values
 from apsvm.torch.checkpoint import load_sorter
 from apsvm.torch.lists import Block, Reduction, compute_dtype
 from apsvm.torch.ranks import exact_ranks
-from apsvm.torch.sorter_quality import AnySorter, climb_caution
 from apsvm.torch.sorters import Sorter, SorterError
+from apsvm.torch.sorters.quality import AnySorter, climb_caution
 
 MAPForm: TypeAlias = Literal["ap", "seed"]
 

@@ -10,10 +10,10 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
+from apsvm._support.registry import spelled
 from apsvm.losses import LOSSES, make_loss
 from apsvm.losses.base import LossError, RankingLoss, is_of_two_arrays
 from apsvm.losses.graded import GAINS, GradedLoss, takes_grades
-from apsvm.registry import spelled
 
 #: Weights are kept until they are so many numbers, those asked for last.
 KEPT = 1 << 21

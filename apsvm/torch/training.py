@@ -19,6 +19,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from apsvm._support.work import Piece, Saved, of_saved
 from apsvm.data.features.scaling import Scaling, learn_scaling
 from apsvm.data.rows import Rows, RowsInMemory
 from apsvm.models.net import Net
@@ -40,7 +41,6 @@ from apsvm.trainers.base import TrainingSet, Watch
 from apsvm.trainers.epochs import validator_of_scores
 from apsvm.trainers.nets.settings import NetLoss
 from apsvm.trainers.stochastic import follow, not_finite
-from apsvm.work import Piece, Saved, of_saved
 
 if TYPE_CHECKING:
     from apsvm.trainers.nets.trainer import NetTrainer

@@ -6,7 +6,7 @@ algorithm when it trains.
 
 from __future__ import annotations
 
-from apsvm.registry import Registry, UnknownNameError
+from apsvm._support.registry import Registry, UnknownNameError
 from apsvm.trainers.base import Trainer
 
 #: By the family's name, in the order of ``--help``.

@@ -17,10 +17,10 @@ from copy import copy
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeAlias, TypeVar
 
-from apsvm.records import Log, NoLog
+from apsvm._support.log import Log, NoLog
+from apsvm._support.work import UNSTORED, Strand
 from apsvm.trainers.capabilities import Capabilities
 from apsvm.trainers.settings import Settings, SettingValue, declared
-from apsvm.work import UNSTORED, Strand
 
 if TYPE_CHECKING:
     import numpy as np

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from apsvm._support.types import JsonObject
 from apsvm.trainers.base import Progress, TrainingError, TrainingSet
 from apsvm.trainers.settings import Range, Settings, setting
-from apsvm.types import JsonObject
 
 if TYPE_CHECKING:
     import numpy as np

@@ -15,6 +15,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from apsvm._support.container import ModelError
+from apsvm._support.log import Log
+from apsvm._support.machine import installed, thread_count
+from apsvm._support.types import Matrix
 from apsvm.data.bags import HOW_SAID, Bags
 from apsvm.data.dataset import DataError
 from apsvm.data.features import LINEAR, learn_map
@@ -23,22 +27,17 @@ from apsvm.data.features.scaling import NO_SCALING, Scaling, learn_scaling
 from apsvm.data.labels import LabelOptions, Target, decide, two_classes
 from apsvm.data.pooling import pooled
 from apsvm.data.rows import Rows
-from apsvm.installed import installed
-from apsvm.machine import thread_count
 from apsvm.models.base import Model, Ranker, WeightedRanker
 from apsvm.models.components import ComponentRanker
-from apsvm.models.container import ModelError
 from apsvm.models.header import Data, Features, Header, SkippedClass
 from apsvm.models.items import ItemFactors, ItemRanker
 from apsvm.models.linear import LinearRanker
 from apsvm.models.net import Net, NetRanker
 from apsvm.models.sets import RankerSet
-from apsvm.records import Log
 from apsvm.trainers.base import AnyTrainer, Outcome, TrainingSet
 from apsvm.trainers.constant_feature import constant_by_rule
 from apsvm.trainers.feature_options import AUTO as AUTO
 from apsvm.trainers.feature_options import FeatureOptions as FeatureOptions
-from apsvm.types import Matrix
 
 if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset

@@ -13,14 +13,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
+from apsvm._support.log import Log
+from apsvm._support.machine import memory, thread_count
+from apsvm._support.threads import results
+from apsvm._support.work import Strand
 from apsvm.data.takes import Takes
-from apsvm.machine import memory, thread_count
-from apsvm.records import Log
-from apsvm.threads import results
 from apsvm.trainers.base import AnyTrainer, Outcome, Progress, Trainer, TrainingError, TrainingSet, Watch
 from apsvm.trainers.settings import Settings, SettingsError
 from apsvm.trainers.summary import summary
-from apsvm.work import Strand
 
 if TYPE_CHECKING:
     import numpy as np

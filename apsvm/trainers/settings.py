@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
-from apsvm.types import JsonDict, JsonObject
-from apsvm.work import Saved
+from apsvm._support.types import JsonDict, JsonObject
+from apsvm._support.work import Saved
 
 if TYPE_CHECKING:
     from apsvm.models.header import Json

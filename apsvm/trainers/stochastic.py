@@ -9,10 +9,10 @@ from typing import Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from apsvm._support.work import Saved, of_saved
 from apsvm.solvers.sgd import DescentOutcome, Ending, Epoch, EpochsSoFar, Pass, descend
 from apsvm.trainers.base import Progress, Watch
 from apsvm.trainers.epochs import EpochSettings
-from apsvm.work import Saved, of_saved
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)

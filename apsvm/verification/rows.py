@@ -11,13 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from apsvm import sparse as sp
+from apsvm._support import sparse as sp
+from apsvm._support.types import Matrix
 from apsvm.data.features.mapped import MappedMatrix
 from apsvm.data.features.scaling import NO_SCALING, Scaling, learn_scaling
 from apsvm.data.moments import column_moments, row_norms
 from apsvm.models.base import Ranker
 from apsvm.models.linear import LinearRanker
-from apsvm.types import Matrix
 from apsvm.verification.plain import Array
 
 #: Values of a block of rows.

@@ -13,7 +13,7 @@ import pytest
 
 from apsvm import load_any_model, read_svmlight
 from apsvm.cli import run as command_line
-from apsvm.cli.training_metric import of_training_rows
+from apsvm.cli.output.training_metric import of_training_rows
 from apsvm.data.labels import recall
 from apsvm.losses import LOSSES, make_loss
 from apsvm.losses.base import LossOverRankings

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from sklearn.datasets import dump_svmlight_file, make_classification
 
-import apsvm.checkpoint
-import apsvm.temporary
+import apsvm._support.checkpoint
+import apsvm._support.temporary
 from apsvm import load_model
 
 KEPT = ("--checkpoint", "kept", "--checkpoint-seconds", "0")
@@ -47,7 +47,7 @@ class Kills:
     def __init__(self, monkeypatch):
         self.at, self.writes = 0, 0
         self.content = None
-        monkeypatch.setattr(apsvm.checkpoint, "write_whole", self._writing)
+        monkeypatch.setattr(apsvm._support.checkpoint, "write_whole", self._writing)
 
     def _writing(self, path, content):
         Path(path).write_bytes(content)  # without the sync, which is what takes long
@@ -193,7 +193,7 @@ def test_killed_for_good_it_goes_on(data, command, environment, run, tmp_path, m
         process.communicate(timeout=60)
         killed += process.returncode == -signal.SIGKILL
     assert killed, "it must be long enough to be killed"
-    monkeypatch.setattr(apsvm.temporary, "_SWEPT", set())  # as in a process of its own
+    monkeypatch.setattr(apsvm._support.temporary, "_SWEPT", set())  # as in a process of its own
     run(*arguments, *KEPT, cwd=tmp_path)
     assert models(tmp_path) == expected
     assert os.listdir(tmp_path) == ["M"], "what the killed ones left is gone too"

@@ -9,7 +9,7 @@ import subprocess
 import pytest
 from click.shell_completion import BashComplete
 
-from apsvm.cli import commands
+from apsvm.cli import program
 from apsvm.metrics import parse_metric
 from apsvm.trainers import trainer_of
 
@@ -17,7 +17,7 @@ from apsvm.trainers import trainer_of
 def completed(line):
     """completed("apsvm train --lo") → the answers (kind, word), by what the script calls."""
     _, *before, incomplete = line.split(" ")
-    shell = BashComplete(commands, {}, "apsvm", "_APSVM_COMPLETE")
+    shell = BashComplete(program, {}, "apsvm", "_APSVM_COMPLETE")
     return [(item.type, item.value) for item in shell.get_completions(before, incomplete)]
 
 

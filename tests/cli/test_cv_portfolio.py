@@ -170,7 +170,7 @@ def test_a_signal_during_the_outer_folds(data, here, tmp_path, monkeypatch):
     """The model is written by then; the exit code tells."""
     previous = signal.signal(signal.SIGINT, signal.default_int_handler)
     model = tmp_path / "m"
-    command = import_module("apsvm.cli.cv")
+    command = import_module("apsvm.cli.commands.cv")
     nest = command._Run.nest
 
     def interrupted(self, search):

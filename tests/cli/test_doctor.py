@@ -8,7 +8,7 @@ import platform
 from importlib.metadata import version
 
 from apsvm._native import _kernels
-from apsvm.cli.doctor import CHECKS
+from apsvm.cli.commands.doctor import CHECKS
 
 
 def test_the_text_and_the_json(here):

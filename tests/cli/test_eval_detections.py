@@ -7,7 +7,7 @@ import json
 import pytest
 from detections import Scenes, voc_2012
 
-from apsvm.cli.eval_detections import USUAL_METRICS
+from apsvm.cli.commands.eval_detections import USUAL_METRICS
 from apsvm.detection import FORMATS
 
 

@@ -12,7 +12,7 @@ from sklearn.datasets import load_svmlight_file
 from sklearn.metrics import average_precision_score
 
 from apsvm import load_model
-from apsvm.cli.completion import FeatureMapName
+from apsvm.cli.options.completion import FeatureMapName
 from apsvm.data.features import FEATURE_MAPS, learn_map
 from apsvm.data.features.piecewise import Piecewise
 from apsvm.models.reading import load_any_model

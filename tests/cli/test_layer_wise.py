@@ -7,7 +7,7 @@ import pytest
 from sklearn.metrics import average_precision_score
 
 from apsvm import load_any_model
-from apsvm.cli.run_folder import MODEL
+from apsvm.cli.output.run_folder import MODEL
 from apsvm.models.net import NetRanker
 
 BAD_USE, BAD_DATA, STOPPED_EARLY = 2, 65, 3

@@ -10,8 +10,9 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 import pytest
 
-from apsvm import load_model, most_violated_ranking, ranking
-from apsvm.pictures.heatmap import RankCounts
+from apsvm import load_model, most_violated_ranking
+from apsvm.oracles import ranking
+from apsvm.report.pictures.heatmap import RankCounts
 
 #: For what is about the hinge, or needs some model quickly: by default the bound is chosen.
 HINGE = ("--bound", "hinge")

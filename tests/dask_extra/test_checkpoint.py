@@ -11,8 +11,9 @@ from command import in_process
 from shards import crew_of
 from sklearn.datasets import dump_svmlight_file
 
-import apsvm.checkpoint
-from apsvm.checkpoint import Checkpoint
+import apsvm._support.checkpoint
+from apsvm._support.checkpoint import Checkpoint
+from apsvm._support.work import Strand
 from apsvm.dask.data import ShardedData
 from apsvm.dask.fitting import ShardedFit
 from apsvm.data.labels import LabelOptions
@@ -20,7 +21,6 @@ from apsvm.trainers.base import Watch
 from apsvm.trainers.fitting import FeatureOptions
 from apsvm.trainers.structured_svm.settings import StructuredSettings
 from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
-from apsvm.work import Strand
 
 
 def rows(rng, n=300):
@@ -114,7 +114,7 @@ def test_the_command_goes_on_and_refuses_what_is_another_training(command, tmp_p
         contents.append(content)
         Path(path).write_bytes(content)  # without the sync, which is what takes long
 
-    monkeypatch.setattr(apsvm.checkpoint, "write_whole", remembered)
+    monkeypatch.setattr(apsvm._support.checkpoint, "write_whole", remembered)
     options = ("-C", "1,10,100", "--checkpoint-seconds", "0")
     code, said = command(*options)
     assert code == 0, said

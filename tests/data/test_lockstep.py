@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from apsvm.clock import wall_time_ns
+from apsvm._support.clock import wall_time_ns
 from apsvm.data import lockstep as module
 from apsvm.data.features.scaling import learn_scaling
 from apsvm.data.lockstep import Lockstep, members_at_once

@@ -23,7 +23,7 @@ import pytest
 from sklearn.datasets import dump_svmlight_file
 
 from apsvm import load_any_model
-from apsvm.checkpoint import Checkpoint
+from apsvm._support.checkpoint import Checkpoint
 from apsvm.cli import run
 from apsvm.data.folder import open_folder
 

@@ -11,12 +11,13 @@ import pytest
 from instances import LOSS_NAMES, TWO_ARRAY_LOSSES
 from judge import METRICS, definition, loss_of_order
 
-from apsvm import most_violated_ranking, ranking
+from apsvm import most_violated_ranking
+from apsvm._support.registry import UnknownNameError
 from apsvm.losses import LOSSES, make_loss
 from apsvm.losses.base import LossError, RankingLoss
 from apsvm.losses.zero_one import ZeroOneLoss
 from apsvm.metrics import parse_metric
-from apsvm.registry import UnknownNameError
+from apsvm.oracles import ranking
 
 METRIC_OF = {"ap": "AP", "ndcg": "nDCG", "auc": "AUC"}
 

@@ -14,8 +14,8 @@ import pytest
 from command import in_process
 
 import apsvm
+from apsvm._support.registry import place_in
 from apsvm.metrics import METRICS, TIE_RULES, Metric, MetricAtK, MetricError, known_metrics, parse_metric
-from apsvm.registry import place_in
 
 
 @pytest.mark.parametrize("spell", [str, str.lower, str.upper, str.swapcase, lambda name: f"  {name}\t"])

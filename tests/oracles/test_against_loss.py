@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from judge import definition, hinge_by_interleavings, hinge_by_lattice, hinge_by_permutations, hinge_of_ranks
 
-from apsvm import most_violated_ranking, ranking
+from apsvm import most_violated_ranking
 from apsvm.losses import LOSSES
 from apsvm.losses.base import RankingLoss
+from apsvm.oracles import ranking
 from apsvm.oracles.against_loss import AgainstLoss
 from apsvm.oracles.bucket import Bucket
 from apsvm.oracles.layout import Queries

@@ -9,10 +9,10 @@ import pytest
 from judge import definition, hinge_by_interleavings, hinge_by_permutations, hinge_of_ranks
 
 from apsvm import most_violated_ranking
+from apsvm._support.registry import UnknownNameError
 from apsvm.losses import LOSSES
 from apsvm.losses.base import LossError, RankingLoss
 from apsvm.oracles import ORACLES, make_oracle
-from apsvm.registry import UnknownNameError
 
 #: One name a class.
 RANKING_LOSSES = list({LOSSES[n]: n for n in reversed(list(LOSSES)) if issubclass(LOSSES[n], RankingLoss)}.values())

@@ -20,11 +20,11 @@ from judge import (
     precision_at_of_order,
 )
 
-from apsvm import most_violated_ranking, ranking
+from apsvm import most_violated_ranking
 from apsvm._native import _kernels
 from apsvm.losses import LOSSES, make_loss
 from apsvm.losses.base import LossError, LossOverLabellings, LossOverRankings, RankingLoss
-from apsvm.oracles import ORACLES, make_oracle, serving
+from apsvm.oracles import ORACLES, make_oracle, ranking, serving
 from apsvm.oracles.layout import Queries
 
 RANKINGS = ["ndcg@k", "ndcg-chakrabarti", "p@k"]

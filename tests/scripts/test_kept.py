@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from apsvm import read_svmlight
-from apsvm.pictures.style import MissingMatplotlibError
+from apsvm.report.pictures.style import MissingMatplotlibError
 
 SCRIPTS = Path(__file__).parents[2] / "scripts"
 

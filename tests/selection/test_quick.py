@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from trainings import training_set
 
+from apsvm._support.work import Strand
 from apsvm.selection import folds, quick
 from apsvm.selection.folds import affordable_folds
 from apsvm.selection.quick import LOSS, choose
@@ -17,7 +18,6 @@ from apsvm.trainers.base import Watch
 from apsvm.trainers.settings import Multiple
 from apsvm.trainers.structured_svm.settings import StructuredSettings
 from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
-from apsvm.work import Strand
 
 #: The small multiples that are tried with the hinge.
 SMALL = (0.001, 0.01, 0.1)

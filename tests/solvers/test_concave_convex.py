@@ -8,11 +8,11 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from apsvm.score_space import ArrayVectors, Tangent
 from apsvm.solvers.concave_convex import Majorant, descend
 from apsvm.solvers.cutting_plane import Solver
 from apsvm.solvers.line_search import AfterLineSearch
 from apsvm.solvers.qp import BACKENDS
+from apsvm.solvers.score_space import ArrayVectors, Tangent
 from apsvm.solvers.state import State
 
 C = 20.0

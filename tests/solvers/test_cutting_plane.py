@@ -7,13 +7,13 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from apsvm.score_space import ArrayVectors, Tangent
 from apsvm.solvers import line_search
 from apsvm.solvers.certificate import Certificate
 from apsvm.solvers.cutting_plane import Restoration, Solver
 from apsvm.solvers.line_search import AfterLineSearch, AtTheQPsPoint
 from apsvm.solvers.qp import BACKENDS
 from apsvm.solvers.qp.base import QPSolution
+from apsvm.solvers.score_space import ArrayVectors, Tangent
 from apsvm.solvers.state import State
 from apsvm.solvers.working_set import IDLE_LIMIT, WorkingSet
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from apsvm.score_space import Tangent
 from apsvm.solvers import levels
 from apsvm.solvers.cutting_plane import Solver
 from apsvm.solvers.levels import BAND, FAST, FIRST_BLOCK, HEIGHTS, Heights, Levels
 from apsvm.solvers.line_search import AfterLineSearch
 from apsvm.solvers.qp import BACKENDS
+from apsvm.solvers.score_space import Tangent
 from apsvm.solvers.state import State
 from apsvm.solvers.working_set import WorkingSet
 from tests.solvers.test_cutting_plane import Hinge

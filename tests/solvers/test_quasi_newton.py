@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from apsvm.score_space import ArrayVectors, ScoreFunction, Tangent
 from apsvm.solvers.quasi_newton import descend
+from apsvm.solvers.score_space import ArrayVectors, ScoreFunction, Tangent
 
 
 @dataclass

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from apsvm.score_space import ArrayVectors, ScoreFunction, Tangent
 from apsvm.solvers.cutting_plane import Solver
 from apsvm.solvers.line_search import AfterLineSearch, AtTheQPsPoint
 from apsvm.solvers.qp import BACKENDS
 from apsvm.solvers.quasi_newton import descend
+from apsvm.solvers.score_space import ArrayVectors, ScoreFunction, Tangent
 from apsvm.solvers.smooth import SEARCHES, Limits, minimise
 from apsvm.solvers.state import State
 

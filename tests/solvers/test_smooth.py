@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize as scipy_minimize
 
-from apsvm.score_space import ArrayVectors, ScoreFunction, Tangent
 from apsvm.solvers import nonlinear_cg
+from apsvm.solvers.score_space import ArrayVectors, ScoreFunction, Tangent
 from apsvm.solvers.smooth import SEARCHES, Limits, SmoothEvaluation, SmoothIteration, SmoothSolution, minimise
 from apsvm.solvers.state import State
 

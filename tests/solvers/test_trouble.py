@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from apsvm.score_space import Tangent
 from apsvm.solvers.cutting_plane import Solver
 from apsvm.solvers.line_search import AfterLineSearch
 from apsvm.solvers.qp import BACKENDS
 from apsvm.solvers.qp.base import QPSolution
+from apsvm.solvers.score_space import Tangent
 from apsvm.solvers.state import State
 from tests.solvers.test_cutting_plane import CUTTERS, Hinge
 

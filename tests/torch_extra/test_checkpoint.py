@@ -23,8 +23,8 @@ from apsvm.torch.checkpoint import (
     unsealed,
     write_checkpoint,
 )
-from apsvm.torch.sorter_quality import judge_sorter
 from apsvm.torch.sorters import SorterError, make_sorter
+from apsvm.torch.sorters.quality import judge_sorter
 
 SCORES = torch.linspace(-2, 3, 40).sin().reshape(1, 40)
 

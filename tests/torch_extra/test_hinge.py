@@ -8,11 +8,11 @@ import torch
 from instances import TWO_ARRAY_LOSSES
 from judge import definition, hinge_by_interleavings, hinge_by_permutations, loss_of_order
 
+from apsvm._support.registry import UnknownNameError
 from apsvm.losses import make_loss
 from apsvm.losses.base import LossError
 from apsvm.losses.graded import takes_grades
 from apsvm.oracles.inference import most_violated_ranking
-from apsvm.registry import UnknownNameError
 from apsvm.torch import APHingeLoss, DirectLoss, NDCGHingeLoss, RankingHingeLoss, RankingRampLoss
 from apsvm.torch.hinge import ENGINES
 from apsvm.torch.tables import Tables, tables_of

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import dump_svmlight_file
 
-import apsvm.checkpoint
+import apsvm._support.checkpoint
 from apsvm.cli import run
 from apsvm.torch import net_work
 
@@ -41,7 +41,7 @@ def writes(monkeypatch):
         contents.append(content)
         Path(path).write_bytes(content)
 
-    monkeypatch.setattr(apsvm.checkpoint, "write_whole", write)
+    monkeypatch.setattr(apsvm._support.checkpoint, "write_whole", write)
     return contents
 
 

@@ -18,9 +18,9 @@ from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 from apsvm import APSVMClassifier, load_any_model
+from apsvm._support.registry import UnknownNameError
 from apsvm.estimators import estimator_for
 from apsvm.losses.base import LossError
-from apsvm.registry import UnknownNameError
 from apsvm.torch import RankNetClassifier, RankNetRanker, SmoothAPLoss
 from apsvm.trainers.settings import SettingsError
 

@@ -16,8 +16,8 @@ from apsvm.torch.checkpoint import load_sorter, write_checkpoint
 from apsvm.torch.ranks import exact_ranks
 from apsvm.torch.score_lists import seeded
 from apsvm.torch.sodeep import RankRecallLoss, RankTripletLoss, SoDeepMAPLoss, SorterLoss, SpearmanLoss
-from apsvm.torch.sorter_training import SorterSettings, SorterTraining
 from apsvm.torch.sorters import Sorter, SorterError, make_sorter
+from apsvm.torch.sorters.training import SorterSettings, SorterTraining
 
 
 def make(kind, sorter="laplace(5)", **options):

@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 import torch
 
-from apsvm.cli import commands
+from apsvm.cli import program
 from apsvm.cli import run as command_line
 from apsvm.torch.checkpoint import load_sorter, read_checkpoint
 from apsvm.torch.score_lists import KINDS
-from apsvm.torch.sorter_training import SorterTraining
 from apsvm.torch.sorters import SORTERS
+from apsvm.torch.sorters.training import SorterTraining
 
 CONFIGS = sorted((Path(__file__).parents[2] / "configs").glob("sodeep-*.toml"))
 SMALL = ("--architecture", "gru-sum", "--length", "5", "--batch", "8")
@@ -30,10 +30,10 @@ def here(tmp_path, monkeypatch, capfd):
     """here(argument, ..., code=0) → (stdout, stderr), run in an empty folder; sorters are judged at a glance."""
     monkeypatch.chdir(tmp_path)
     # Not by its name, which is also that of the command in it.
-    monkeypatch.setattr(import_module("apsvm.cli.sorter"), "JUDGED_ON", 20)
-    monkeypatch.setattr("apsvm.torch.sorter_quality.STEPS", 2)
+    monkeypatch.setattr(import_module("apsvm.cli.commands.sorter"), "JUDGED_ON", 20)
+    monkeypatch.setattr("apsvm.torch.sorters.quality.STEPS", 2)
     # Two steps climb nowhere.
-    monkeypatch.setattr("apsvm.torch.sorter_quality.CLIMB_OF_CHANCE", -2.0)
+    monkeypatch.setattr("apsvm.torch.sorters.quality.CLIMB_OF_CHANCE", -2.0)
 
     def call(*arguments, code=0):
         capfd.readouterr()
@@ -60,7 +60,7 @@ def test_train_writes_a_sorter_and_its_training(here):
 
 
 def test_a_gradient_that_leads_nowhere_is_said(here, monkeypatch):
-    monkeypatch.setattr("apsvm.torch.sorter_quality.CLIMB_OF_CHANCE", 0.1)
+    monkeypatch.setattr("apsvm.torch.sorters.quality.CLIMB_OF_CHANCE", 0.1)
     _, err = here("train", "-q", *SMALL, "--samples", 8, "s")
     assert re.fullmatch(r"apsvm: warning: s: its climb is -?0\.\d+: its gradient leads nowhere, .*\n", err)
 
@@ -103,7 +103,7 @@ def test_log(here):
     assert [record["event"] for record in records] == ["start", "batches", "batches", "batches", "end"]
     assert records[0]["architecture"] == "gru-sum"
     assert records[2]["seen"] == 320
-    from apsvm.records import read_log
+    from apsvm._support.log import read_log
 
     assert len(read_log("log").records) == 5
 
@@ -218,7 +218,7 @@ def test_outputs_that_cannot_be_written(here):
 
 
 def test_the_help_names_every_sorter_there_is_to_train():
-    train = commands.commands["sorter"].commands["train"]
+    train = program.commands["sorter"].commands["train"]
     (text,) = [param.help for param in train.params if param.name == "architecture"]
     names = text.replace(" or ", ", ").rstrip(".").split(", ")
     forms = [form.replace("depth", "DEPTH") for form in SORTERS if SORTERS[form].trained]

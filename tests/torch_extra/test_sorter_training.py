@@ -11,9 +11,9 @@ import torch
 from apsvm.torch.checkpoint import CheckpointError, sealed, unsealed
 from apsvm.torch.ranks import exact_ranks
 from apsvm.torch.score_lists import KINDS, draw_lists, seeded
-from apsvm.torch.sorter_quality import climb, judge_sorter, spearman
-from apsvm.torch.sorter_training import STEPS_A_LINE, SorterSettings, SorterTraining
 from apsvm.torch.sorters import SorterError, make_sorter
+from apsvm.torch.sorters.quality import climb, judge_sorter, spearman
+from apsvm.torch.sorters.training import STEPS_A_LINE, SorterSettings, SorterTraining
 
 SMALL = {
     "gru-sum": SorterSettings(architecture="gru-sum", length=6, batch=8, halve_every=60),
@@ -213,8 +213,8 @@ def test_many_lists_are_drawn_in_parts(monkeypatch):
         seen.append(len(scores))
         return exact_ranks_with_a_gradient(scores)
 
-    monkeypatch.setattr("apsvm.torch.sorter_quality.SCORES_AT_ONCE", 100)
-    monkeypatch.setattr("apsvm.torch.sorter_quality.STEPS", 1)
+    monkeypatch.setattr("apsvm.torch.sorters.quality.SCORES_AT_ONCE", 100)
+    monkeypatch.setattr("apsvm.torch.sorters.quality.STEPS", 1)
     assert judge_sorter(ranks, 30, lists=10).l1 < 1e-7
     assert seen == [3, 3, 3, 1, 32]  # the last is the climb
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 from scipy.stats import rankdata
 
-from apsvm.registry import UnknownNameError
+from apsvm._support.registry import UnknownNameError
 from apsvm.torch.ranks import exact_ranks, standardized
 from apsvm.torch.score_lists import draw_lists, seeded
 from apsvm.torch.sorters import SORTERS, Sorter, SorterError, make_sorter

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from trainings import train_by_steps, training_set
 
+from apsvm._support.registry import UnknownNameError
 from apsvm.data.rows import Rows
 from apsvm.losses.base import LossError
-from apsvm.registry import UnknownNameError
 from apsvm.risk import NothingToRankError
 from apsvm.trainers.settings import SettingsError
 from tests.trainers.test_direct_loss import noisy

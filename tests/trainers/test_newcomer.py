@@ -218,7 +218,7 @@ def test_configuration(rows, run, info_of, tmp_path, monkeypatch):
 def test_shell_completion(cli):
     def completed(line):
         *before, incomplete = line.split(" ")
-        shell = BashComplete(cli.commands, {}, "apsvm", "_APSVM_COMPLETE")
+        shell = BashComplete(cli.program, {}, "apsvm", "_APSVM_COMPLETE")
         return [item.value for item in shell.get_completions(before, incomplete)]
 
     assert completed("train --loss per") == ["perceptron"]
@@ -232,7 +232,7 @@ def test_help_loads_nothing_heavy_with_it():
         f"sys.path.insert(0, {str(Path(__file__).parents[1])!r})\n"
         "from apsvm.trainers import TRAINERS\n"
         f"TRAINERS._places.update({LINE!r})\n"
-        "from apsvm.cli.train import train\n"
+        "from apsvm.cli.commands.train import train\n"
         "assert any(param.name == 'margin' for param in train.params)\n"
         "heavy = {'numpy', 'scipy', 'sklearn', 'cvxpy', 'joblib'} & set(sys.modules)\n"
         "sys.exit(repr(heavy) if heavy else 0)"

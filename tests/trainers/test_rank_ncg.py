@@ -15,8 +15,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import scale
 from trainings import train_pairs as train
 
+from apsvm._support.log import JsonLinesLog
 from apsvm.data.rows import Rows
-from apsvm.records import JsonLinesLog
 from apsvm.solvers.state import State
 from apsvm.trainers.base import Watch
 from apsvm.trainers.rank_ncg.pair_loss import NoPairsError

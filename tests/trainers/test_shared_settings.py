@@ -75,7 +75,9 @@ def test_each_is_tried_with_values_of_its_own(rows, run, tmp_path):
 
 @two_newcomers
 def test_help_tells_them_apart(cli, run):
-    options = {option.name: option for option in importlib.import_module("apsvm.cli.trainer_options").trainer_options()}
+    options = {
+        option.name: option for option in importlib.import_module("apsvm.cli.options.trainers").trainer_options()
+    }
     for name, *parts in [
         ("margin", "How far ahead a positive must be.", "perceptron 0.1", "second 0.625"),
         ("passes", "perceptron: Corrections of each query, at most.", "perceptron 200", "second 3"),
@@ -92,7 +94,7 @@ def test_the_spelling_of_a_value_makes_no_other_training(rows, run, tmp_path, mo
     """What a checkpoint compares is the value that the trainer read."""
     _, _, data = rows
     run("train", "--help")
-    identities, train = [], sys.modules["apsvm.cli.train"]
+    identities, train = [], sys.modules["apsvm.cli.commands.train"]
     monkeypatch.setattr(
         train, "identity", lambda *rest, real=train.identity, **more: identities.append(real(*rest, **more)) or {}
     )
@@ -106,7 +108,7 @@ def test_the_spelling_of_a_value_makes_no_other_training(rows, run, tmp_path, mo
 @pytest.mark.parametrize("registered", [({}, LATENT)], indirect=True)
 def test_a_flag_is_no_value(registered):
     with pytest.raises(TypeError, match="'structured-svm' and 'latent' both declare latent, the one as a flag"):
-        importlib.import_module("apsvm.cli.trainer_options").trainer_options()
+        importlib.import_module("apsvm.cli.options.trainers").trainer_options()
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from trainings import train_by_steps, train_top, training_set
 
+from apsvm._support.work import Strand
 from apsvm.trainers.base import Watch
-from apsvm.work import Strand
 
 
 class Memory:

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from warp_twin import Descent, Random, Search, run_rows
 
 from apsvm._native import _kernels
-from apsvm.registry import UnknownNameError
+from apsvm._support.registry import UnknownNameError
 from apsvm.risk import NothingToRankError
 from apsvm.trainers.settings import SettingsError
 from apsvm.trainers.warp import descent as warp

@@ -12,7 +12,7 @@ from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 from apsvm import APSVMClassifier, load_any_model, load_model
 from apsvm.cli import run
-from apsvm.cli.verify import definition_of_package
+from apsvm.cli.commands.verify import definition_of_package
 from apsvm.losses import LOSSES
 from apsvm.losses.base import RankingLoss
 from apsvm.models.linear import LinearRanker

@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from apsvm.registry import Registry
+from apsvm._support.registry import Registry
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from apsvm._support.types import AnyArray, Matrix
     from apsvm.data.features.base import FeatureMap
-    from apsvm.types import AnyArray, Matrix
 
 #: The map that leaves features as they are.
 LINEAR = "linear"

@@ -13,10 +13,10 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm import sparse as sp
+from apsvm._support import sparse as sp
+from apsvm._support.types import Matrix
 from apsvm.data.features.base import AdditiveMap
 from apsvm.data.moments import column_moments, row_norms
-from apsvm.types import Matrix
 
 #: Numbers in a block of contributions, about.
 BLOCK = 1 << 20

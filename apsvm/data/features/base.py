@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from apsvm._support.machine import memory
+from apsvm._support.types import Matrix
 from apsvm.data.features import FeatureMapError, MapName
-from apsvm.machine import memory
-from apsvm.types import Matrix
 
 if TYPE_CHECKING:
-    from apsvm.types import AnyArray
+    from apsvm._support.types import AnyArray
 
 #: More columns than this are refused where a map has a choice of how many it makes.
 MOST_COLUMNS = 100_000

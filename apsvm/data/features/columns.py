@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm import sparse as sp
-from apsvm.types import Matrix
+from apsvm._support import sparse as sp
+from apsvm._support.types import Matrix
 
 #: Bytes of the columns that are sorted at a time.
 GROUP_BYTES = 1 << 26

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from apsvm._support.types import Matrix
 from apsvm.data.features import FeatureMapError
 from apsvm.data.features.base import AdditiveMap, checked
 from apsvm.data.features.columns import ColumnValues, column_values
-from apsvm.types import Matrix
 
 if TYPE_CHECKING:
-    from apsvm.types import AnyArray
+    from apsvm._support.types import AnyArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)

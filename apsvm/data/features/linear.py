@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from apsvm._support.types import Matrix
 from apsvm.data.features.base import AdditiveMap
-from apsvm.types import Matrix
 
 if TYPE_CHECKING:
-    from apsvm.types import AnyArray
+    from apsvm._support.types import AnyArray
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from apsvm import sparse as sp
+from apsvm._support import sparse as sp
+from apsvm._support.types import Matrix
 from apsvm.data.features.base import FeatureMap
-from apsvm.types import Matrix
 
 if TYPE_CHECKING:
-    from apsvm.types import AnyArray, RowNumbers
+    from apsvm._support.types import AnyArray, RowNumbers
 
 #: Bytes of a block of mapped rows, about.
 BLOCK_BYTES = 1 << 23

@@ -18,15 +18,15 @@ from typing import TYPE_CHECKING, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from apsvm._support.types import Matrix
 from apsvm.data.features import FeatureMapError
 from apsvm.data.features.base import FeatureMap, check_size, checked
 from apsvm.data.features.standardised import standardisation, standardised
-from apsvm.types import Matrix
 
 if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController
 
-    from apsvm.types import AnyArray
+    from apsvm._support.types import AnyArray
 
 #: Singular values of K are raised to this.
 LEAST_SINGULAR_VALUE = 1e-12

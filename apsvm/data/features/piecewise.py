@@ -22,10 +22,10 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm import sparse as sp
+from apsvm._support import sparse as sp
+from apsvm._support.types import Matrix
 from apsvm.data.features.columns import ColumnValues
 from apsvm.data.features.knots import KnottedMap
-from apsvm.types import Matrix
 
 #: Dense rows that are mapped at a time, so that they stay in the cache.
 _ROWS = 256

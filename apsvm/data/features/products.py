@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from apsvm._support.types import Matrix
 from apsvm.data.features import FeatureMapError
 from apsvm.data.features.base import FeatureMap, check_size, checked
 from apsvm.data.features.standardised import standardisation, standardised
-from apsvm.types import Matrix
 
 if TYPE_CHECKING:
-    from apsvm.types import AnyArray
+    from apsvm._support.types import AnyArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)

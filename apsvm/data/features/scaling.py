@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from apsvm._support.types import Matrix
 from apsvm.data.moments import column_moments, largest_magnitudes
-from apsvm.types import Matrix
 
 SCALINGS = ("none", "maxabs", "standard", "l2")
 

@@ -19,15 +19,15 @@ from typing import TYPE_CHECKING, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm import sparse as sp
+from apsvm._support import sparse as sp
+from apsvm._support.types import Matrix
 from apsvm.data.features import FeatureMapError
 from apsvm.data.features.base import check_size
 from apsvm.data.features.columns import ColumnValues
 from apsvm.data.features.knots import KnottedMap
-from apsvm.types import Matrix
 
 if TYPE_CHECKING:
-    from apsvm.types import AnyArray
+    from apsvm._support.types import AnyArray
 
 DEGREE = 3
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm import sparse as sp
+from apsvm._support import sparse as sp
+from apsvm._support.types import Matrix
 from apsvm.data.moments import column_moments
-from apsvm.types import Matrix
 
 
 def standardisation(X: Matrix, selection: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

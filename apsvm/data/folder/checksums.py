@@ -9,9 +9,9 @@ import random
 import zlib
 from pathlib import Path
 
+from apsvm._support.types import JsonDict
 from apsvm.data.dataset import DataError
 from apsvm.data.folder.header import Member
-from apsvm.types import JsonDict
 
 #: Bytes of a block, the last one's but for.
 BLOCK = 1 << 24

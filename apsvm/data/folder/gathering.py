@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import DTypeLike
 
-from apsvm import sparse as sp
+from apsvm._support import sparse as sp
+from apsvm._support.temporary import temporary_name
 from apsvm.data.dataset import DataError, Dataset, one_or_several
-from apsvm.temporary import temporary_name
 
 if TYPE_CHECKING:
-    from apsvm.types import AnyArray, Matrix
+    from apsvm._support.types import AnyArray, Matrix
 
 _BLOCK = 1 << 22  # items that are copied at a time
 
@@ -118,7 +118,7 @@ class _Files:
 
     def _vector(self, name: str, dtype: DTypeLike) -> _Vector:
         if name not in self._vectors:
-            # Named so that they are known for what they are if nobody is left to remove them (apsvm.temporary).
+            # Named as temporary files are (apsvm._support.temporary), so that one that is left over is recognised.
             self._vectors[name] = _Vector(self._folder / f"{name}.npy", dtype)
         return self._vectors[name]
 

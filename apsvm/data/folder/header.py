@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
+from apsvm._support.types import JsonDict, JsonObject
 from apsvm.data.dataset import DataError
-from apsvm.types import JsonDict, JsonObject
 
 HEADER = "header.json"
 FORMAT = "apsvm data"

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from apsvm import sparse as sp
+from apsvm._support import sparse as sp
+from apsvm._support.types import Matrix
 from apsvm.data.dataset import DataError, Dataset, LabelSets, TableRows
 from apsvm.data.folder.checks import all_below, all_finite, all_rise, rises_to
 from apsvm.data.folder.checksums import verify_member
@@ -21,10 +22,9 @@ from apsvm.data.folder.header import LABELS, QUERIES, TABLE, FolderHeader, read_
 from apsvm.data.mapped_files import mapped
 from apsvm.models.columns import MISSING_RULES, Columns
 from apsvm.models.json import decoded
-from apsvm.types import Matrix
 
 if TYPE_CHECKING:
-    from apsvm.types import AnyArray
+    from apsvm._support.types import AnyArray
 
 
 def open_folder(path: str | os.PathLike[str], *, verify: bool = False) -> Dataset:

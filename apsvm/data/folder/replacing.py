@@ -9,8 +9,8 @@ import shutil
 from pathlib import Path
 from typing import BinaryIO
 
-from apsvm import places
-from apsvm.temporary import remove_abandoned, temporary_name
+from apsvm._support import places
+from apsvm._support.temporary import remove_abandoned, temporary_name
 
 
 def sync(stream: BinaryIO) -> None:

@@ -15,7 +15,10 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import DTypeLike, NDArray
 
-from apsvm import sparse as sp
+from apsvm._support import sparse as sp
+from apsvm._support.places import settled
+from apsvm._support.temporary import temporary_name
+from apsvm._support.types import JsonDict, Matrix
 from apsvm.data.dataset import Dataset
 from apsvm.data.folder import checks
 from apsvm.data.folder.checksums import Checksums
@@ -34,12 +37,9 @@ from apsvm.data.folder.header import (
 )
 from apsvm.data.folder.replacing import clean, give_place, sync, sync_folder
 from apsvm.models.json import fields_of
-from apsvm.places import settled
-from apsvm.temporary import temporary_name
-from apsvm.types import JsonDict, Matrix
 
 if TYPE_CHECKING:
-    from apsvm.types import AnyArray
+    from apsvm._support.types import AnyArray
 
 #: From this share of stored entries on, rows are written dense: they are then smaller, and faster to multiply.
 DENSE_FROM = 0.6

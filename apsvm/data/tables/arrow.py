@@ -21,7 +21,7 @@ from apsvm.data.tables.scratch import MEMORY, Scratch
 from apsvm.data.tables.separated import SKIPPED, TEXT, Choice
 
 if TYPE_CHECKING:
-    from apsvm.types import AnyArray
+    from apsvm._support.types import AnyArray
 
 #: What messages ask for where pyarrow is missing.
 INSTALL = "pip install 'apsvm[table]'"

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from apsvm import sparse as sp
+from apsvm._support import sparse as sp
+from apsvm._support.types import Matrix
 from apsvm.data.dataset import DataError
 from apsvm.data.tables.cells import MISSING, Cell, Cells, fail_not_numbers, text_of
 from apsvm.data.tables.learning import counted
 from apsvm.data.tables.scratch import MEMORY, Scratch
 from apsvm.models.columns import Column, ColumnKind, Columns
-from apsvm.types import Matrix
 
 if TYPE_CHECKING:
-    from apsvm.types import AnyArray
+    from apsvm._support.types import AnyArray
 
 #: From this share of features that may be other than 0 on, rows are dense.
 _DENSE_FROM = 0.5

@@ -10,8 +10,8 @@ import stat
 from enum import Enum
 from typing import TYPE_CHECKING, BinaryIO, cast
 
+from apsvm._support.files import standard_input
 from apsvm.data.matrices import NPY_MAGIC, NPZ_MAGICS
-from apsvm.files import standard_input
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 if TYPE_CHECKING:
-    from apsvm.types import AnyArray
+    from apsvm._support.types import AnyArray
 
 
 @dataclass(frozen=True, slots=True)

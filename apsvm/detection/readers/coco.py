@@ -16,12 +16,12 @@ from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Any, NoReturn
 
+from apsvm._support.files import read_bytes
+from apsvm._support.types import JsonObject
 from apsvm.data.dataset import DataError
 from apsvm.detection.base import Detections, Objects
 from apsvm.detection.fields import Box, checked
 from apsvm.detection.readers.gathered import ClassNames, Gathered
-from apsvm.files import read_bytes
-from apsvm.types import JsonObject
 
 
 def read_objects(path: str, classes: ClassNames | None = None) -> Objects:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from apsvm.registry import Registry
+from apsvm._support.registry import Registry
 from apsvm.torch.sorters.base import Sorter, SorterError
 
 __all__ = ["SORTERS", "Sorter", "SorterError", "make_sorter"]

@@ -29,6 +29,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from apsvm._support.work import Saved
 from apsvm.data.row_operator import ScoredRows
 from apsvm.losses.base import Loss, LossOverRankings
 from apsvm.oracles import make_oracle
@@ -48,7 +49,6 @@ from apsvm.trainers.stochastic import (
     not_finite,
     set_generator_state,
 )
-from apsvm.work import Saved
 
 #: Where a pass over the rows takes fewer steps, an epoch is several passes.
 STEPS_AN_EPOCH = 10

@@ -95,8 +95,8 @@ class NetTrainer(Trainer[NetSettings]):
         return asked.net_epochs // 2 if asked.bce_epochs is None else asked.bce_epochs
 
     def check(self, data: TrainingSet) -> Iterator[str]:
+        from apsvm._support.machine import memory
         from apsvm.data.rows import Rows
-        from apsvm.machine import memory
         from apsvm.risk import require_pairs
 
         rows = data.rows

@@ -16,10 +16,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm.clock import Span, Spans
+from apsvm._support.clock import Span, Spans
+from apsvm._support.log import span_fields
 from apsvm.data.row_operator import RowOperator
-from apsvm.records import span_fields
-from apsvm.score_space import ScoreFunction, V
+from apsvm.solvers.score_space import ScoreFunction, V
 from apsvm.solvers.smooth import SEARCHES, Limits, SmoothEvaluation, SmoothIteration, SmoothSolution, minimise
 from apsvm.solvers.state import State
 from apsvm.trainers.base import Progress, Watch

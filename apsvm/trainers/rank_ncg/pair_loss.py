@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm._native import _kernels
-from apsvm.clock import Spans
+from apsvm._support.clock import Spans
 from apsvm.data.row_operator import RowOperator
-from apsvm.score_space import ArrayVectors, ScoreFunction, Tangent
+from apsvm.solvers.score_space import ArrayVectors, ScoreFunction, Tangent
 from apsvm.trainers.rank_ncg.preferences import Classes, PreferenceGraph
 
 OBJECTIVES = ("logistic", "erfc")

@@ -6,12 +6,12 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, ClassVar
 
+from apsvm._support.types import JsonDict
 from apsvm.data.takes import Takes
 from apsvm.trainers.base import Outcome, Trainer, TrainingSet, Watch
 from apsvm.trainers.capabilities import Capabilities
 from apsvm.trainers.rank_ncg.settings import NAMED_GRAPHS, RankNCGSettings
 from apsvm.trainers.settings import SettingsError
-from apsvm.types import JsonDict
 
 if TYPE_CHECKING:
     import numpy as np

@@ -26,15 +26,15 @@ from typing import Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm.clock import Span
+from apsvm._support.clock import Span
 from apsvm.data.row_operator import ScoredRows
 from apsvm.risk import Account
-from apsvm.score_space import ScoreFunction
 from apsvm.solvers import concave_convex, quasi_newton
 from apsvm.solvers.certificate import tolerance_of
 from apsvm.solvers.concave_convex import Majorant, Round, StationaryPoint
 from apsvm.solvers.cutting_plane import CuttingPlaneSolution
 from apsvm.solvers.quasi_newton import DescentStep
+from apsvm.solvers.score_space import ScoreFunction
 from apsvm.solvers.state import not_finite
 from apsvm.trainers.base import Watch
 from apsvm.trainers.structured_svm.settings import StructuredSettings

@@ -22,7 +22,8 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm.clock import Span, Spans
+from apsvm._support.clock import Span, Spans
+from apsvm._support.work import of_saved
 from apsvm.losses.base import Loss
 from apsvm.models.net import Layer, Net
 from apsvm.risk import LayerRisk
@@ -32,7 +33,6 @@ from apsvm.trainers.base import Progress, TrainingSet, Watch
 from apsvm.trainers.structured_svm.net_problem import NetProblem, log_loss_net, outputs_of
 from apsvm.trainers.structured_svm.settings import StructuredSettings
 from apsvm.trainers.structured_svm.stage import Stage
-from apsvm.work import of_saved
 
 #: D, as a share of C.
 NEARNESS = 0.1

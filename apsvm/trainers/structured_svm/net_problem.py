@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm import sparse as sp
+from apsvm._support import sparse as sp
+from apsvm._support.machine import memory
 from apsvm.data.features.scaling import Scaling, learn_scaling
 from apsvm.data.rows import Rows
 from apsvm.losses import make_loss
 from apsvm.losses.base import Loss
-from apsvm.machine import memory
 from apsvm.models.net import Layer, Net
 from apsvm.oracles import make_oracle
 from apsvm.oracles.base import AnyOracle

@@ -11,20 +11,20 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm.clock import Span
-from apsvm.records import Log, NoLog, span_fields
+from apsvm._support.clock import Span
+from apsvm._support.log import Log, NoLog, span_fields
+from apsvm._support.types import JsonDict, JsonObject
+from apsvm._support.work import of_saved
 from apsvm.risk import Account, OracleCall
-from apsvm.score_space import ScoreFunction, V
 from apsvm.solvers.cutting_plane import Constraints, CuttingPlaneIteration, CuttingPlaneSolution, Solver, WarmStart
 from apsvm.solvers.line_search import AfterLineSearch, AtTheQPsPoint, Cutter
 from apsvm.solvers.qp import BACKENDS
 from apsvm.solvers.quasi_newton import DescentStep
 from apsvm.solvers.run import never
+from apsvm.solvers.score_space import ScoreFunction, V
 from apsvm.solvers.state import State
 from apsvm.trainers.base import Progress, Watch, unseen
 from apsvm.trainers.structured_svm.settings import StructuredSettings
-from apsvm.types import JsonDict, JsonObject
-from apsvm.work import of_saved
 
 #: Where the solver takes its planes, by the name of ``--solver``.
 CUTTERS: dict[str, Callable[[ScoreFunction[Any]], Cutter]] = {

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from apsvm.data.row_operator import RowOperator
 from apsvm.data.rows import Rows
-from apsvm.score_space import ArrayVectors, ScoreFunction, Tangent
 from apsvm.solvers import quasi_newton
+from apsvm.solvers.score_space import ArrayVectors, ScoreFunction, Tangent
 from apsvm.trainers.base import TrainingSet
 from apsvm.trainers.structured_svm.descent import at_its_best_length, curvature_of, value
 from apsvm.trainers.structured_svm.stage import StageReport

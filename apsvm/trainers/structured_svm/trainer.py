@@ -11,9 +11,9 @@ from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Self
 
+from apsvm._support.registry import spelled
 from apsvm.data.takes import Takes
 from apsvm.losses import LOSSES
-from apsvm.registry import spelled
 from apsvm.trainers.base import Outcome, Trainer, TrainingError, TrainingSet, Watch
 from apsvm.trainers.capabilities import Capabilities
 from apsvm.trainers.settings import SettingsError, SettingValue

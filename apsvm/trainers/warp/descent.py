@@ -22,8 +22,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm import sparse as sp
 from apsvm._native import _kernels
+from apsvm._support import sparse as sp
+from apsvm._support.work import Saved
 from apsvm.data.rows import Rows
 from apsvm.risk import NothingToRankError
 from apsvm.solvers.sgd import Epoch, Pass
@@ -37,10 +38,9 @@ from apsvm.trainers.stochastic import (
     set_generator_state,
 )
 from apsvm.trainers.warp.settings import WarpSettings, cutoff_of
-from apsvm.work import Saved
 
 if TYPE_CHECKING:
-    from apsvm.types import AnyArray
+    from apsvm._support.types import AnyArray
 
 #: A call of the native loop takes about this long, so that a signal is answered.
 SECONDS_A_CALL = 0.1

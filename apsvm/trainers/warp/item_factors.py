@@ -19,8 +19,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm import sparse as sp
 from apsvm._native import _kernels
+from apsvm._support import sparse as sp
+from apsvm._support.work import Saved
 from apsvm.metrics.evaluate import evaluate
 from apsvm.models.items import ItemFactors
 from apsvm.risk import NothingToRankError
@@ -29,7 +30,6 @@ from apsvm.trainers.base import Progress, Watch
 from apsvm.trainers.stochastic import descend_as_asked
 from apsvm.trainers.warp.descent import copies, loop_state, loss_of_rank, rule_memory, run_pass, set_loop_state
 from apsvm.trainers.warp.settings import WarpSettings
-from apsvm.work import Saved
 
 #: What implicit feedback asks of a model of items; ``evaluate_lists`` takes any other metrics too.
 METRICS = ("P@10", "AUC")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from apsvm.registry import UnknownNameError
+from apsvm._support.registry import UnknownNameError
 from apsvm.trainers.epochs import EpochSettings
 from apsvm.trainers.settings import Range, setting
 

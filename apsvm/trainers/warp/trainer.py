@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
+from apsvm._support.machine import memory
 from apsvm.data.takes import Takes
-from apsvm.machine import memory
 from apsvm.trainers.base import Outcome, Progress, Trainer, TrainingError, TrainingSet, Watch
 from apsvm.trainers.capabilities import Capabilities
 from apsvm.trainers.epochs import check_metric, ending, evidence, progress_of, validator

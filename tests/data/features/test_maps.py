@@ -11,10 +11,10 @@ from hypothesis.extra import numpy as hnp
 from sklearn.kernel_approximation import Nystroem as ScikitNystroem
 from sklearn.preprocessing import PolynomialFeatures, SplineTransformer, StandardScaler
 
+from apsvm._support.registry import UnknownNameError
 from apsvm.data.features import FEATURE_MAPS, FeatureMapError, base, learn_map, map_of_arrays, mapped, parsed
 from apsvm.data.features.base import AdditiveMap, check_size
 from apsvm.data.features.mapped import MappedMatrix
-from apsvm.registry import UnknownNameError
 
 PARAMETERS = {":k": (":3", ":8"), ":m": (":1", ":7")}
 NAMES = [

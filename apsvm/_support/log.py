@@ -1,0 +1,198 @@
+"""The timing log: JSON Lines, one record an oracle call and one an iteration, flushed line by line.
+
+Every record has ``event``: ``start`` (what is trained), ``oracle``, ``iteration`` (of other solvers also
+``evaluation``, ``epoch``), ``step`` and ``round`` (of the tight bound's descent), ``end`` (why it stopped, a model's).
+Other events are a trainer's own, of any fields.
+With ``--run-dir`` the first record is ``run``: the command's options and its data. Times are nanoseconds, wall clock
+(``*_wall_ns``) and CPU of the whole process (``*_cpu_ns``), or ``seconds``. Where several classes are trained, a record
+says its ``class``; only the ``end`` is of all.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol, TextIO, TypeGuard
+
+from apsvm._support.clock import Span, count_cpu_time
+from apsvm._support.files import read_bytes
+from apsvm._support.types import JsonObject
+
+Record = JsonObject
+
+
+class LogError(ValueError):
+    """A file that is not such a log; the message names it, and the line."""
+
+
+class Log(Protocol):
+    """Takes records; ``fields`` must be JSON values."""
+
+    def write(self, event: str, **fields: object) -> None: ...
+
+
+class NoLog:
+    """Keeps nothing."""
+
+    def write(self, event: str, **fields: object) -> None:
+        pass
+
+
+class JsonLinesLog:
+    """Writes each record as one line of JSON to ``stream`` and flushes it, so that a run can be followed and a run
+    that dies has lost nothing."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        count_cpu_time()
+
+    def write(self, event: str, **fields: object) -> None:
+        # NaN and infinity are not JSON: a record that holds one is a bug, not a line.
+        self._stream.write(json.dumps({"event": event, **fields}, allow_nan=False) + "\n")
+        self._stream.flush()
+
+
+class _EventKind(NamedTuple):
+    """What a field must be, as a message says it."""
+
+    what: str
+    fits: Callable[[object], bool]
+
+    def or_null(self) -> _EventKind:
+        return _EventKind(f"{self.what} or null", lambda value: value is None or self.fits(value))
+
+    def or_list(self) -> _EventKind:
+        return _EventKind(
+            f"{self.what} or a list of them",
+            lambda value: self.fits(value) or (isinstance(value, list) and all(map(self.fits, value))),
+        )
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    # NaN, infinity and integers beyond float64 are not between the bounds; true is an int to Python.
+    largest = sys.float_info.max
+    return isinstance(value, int | float) and not isinstance(value, bool) and -largest <= value <= largest
+
+
+def _is_count(value: object) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53
+
+
+def _are_ranks(value: object) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(pair, list) and len(pair) == 2 and all(map(_is_count, pair)) for pair in value
+    )
+
+
+_NUMBER = _EventKind("a finite number", _is_number)
+_POSITIVE = _EventKind("a finite number above 0", lambda value: _is_number(value) and value > 0)
+_COUNT = _EventKind("a whole number, 0 or more", _is_count)
+_SIZE = _EventKind("a whole number, 1 or more", lambda value: _is_count(value) and value > 0)
+_TEXT = _EventKind("text", lambda value: isinstance(value, str))
+_OBJECT = _EventKind("an object", lambda value: isinstance(value, dict))
+_PARTS = _EventKind(
+    "an object of seconds", lambda value: isinstance(value, dict) and all(map(_is_number, value.values()))
+)
+_RANKS = _EventKind("pairs of a rank and a count", _are_ranks)
+
+#: What the fields that are read again must be, by event; "?": may be missing.
+_FIELDS: Mapping[str, Mapping[str, _EventKind]] = {
+    "run": {
+        **dict.fromkeys(("data?", "began?", "machine?"), _TEXT),
+        **dict.fromkeys(("options?", "reading?", "versions?"), _OBJECT),
+        **dict.fromkeys(("rows?", "features?", "values?"), _COUNT),
+        "seconds?": _NUMBER,
+    },
+    "start": {"C?": _POSITIVE.or_list(), "epsilon?": _NUMBER, "loss?": _TEXT},
+    "oracle": {
+        **dict.fromkeys(("oracle", "stage?", "start?"), _TEXT),
+        # Of a list of grades that are all above 0 every row is a positive.
+        "n_pos": _SIZE,
+        "n_neg": _COUNT,
+        **dict.fromkeys(("oracle_wall_ns", "iteration?", "step?"), _COUNT),
+        "C?": _POSITIVE,
+        "ranks?": _RANKS.or_null(),
+    },
+    "iteration": {
+        "iteration": _COUNT,
+        **dict.fromkeys(("seconds", "primal?", "dual?", "gap?"), _NUMBER),
+        "C?": _POSITIVE,
+        "stage?": _TEXT,
+        **dict.fromkeys(("value?", "gradient_norm?"), _NUMBER.or_null()),
+    },
+    "step": {"step": _COUNT, "start": _TEXT, "C": _POSITIVE, "objective": _NUMBER, "seconds": _NUMBER},
+    "round": {"round": _SIZE, "C": _POSITIVE, **dict.fromkeys(("objective", "dual", "gap", "seconds"), _NUMBER)},
+    "epoch": {"epoch": _COUNT, "loss": _NUMBER, "seconds": _NUMBER, "validation": _NUMBER.or_null()},
+    "end": {"model?": _TEXT, "C?": _POSITIVE, "asked?": _NUMBER, "seconds?": _PARTS},
+}
+
+
+def _misfit(record: Record) -> str | None:
+    """What of a record is not as it is written."""
+    event = record["event"]
+    kinds = {**_FIELDS.get(event, {}), "class?": _NUMBER}
+    kinds |= {f"{name}?": _COUNT for name in record if name.endswith("_wall_ns")}
+    for key, kind in kinds.items():
+        name = key.removesuffix("?")
+        if name not in record:
+            if name == key:
+                return f"expected {name!r} in a record of {event!r}"
+        elif not kind.fits(record[name]):
+            return f"expected {kind.what} as {name!r} of {event!r}, found {_shortened(record[name])}"
+    return None
+
+
+def _shortened(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 40 else f"{text[:40]}…"
+
+
+def span_fields(spans: Mapping[str, Span]) -> dict[str, int]:
+    """``{"scores_wall_ns": …, "scores_cpu_ns": …, …}`` for a record."""
+    fields: dict[str, int] = {}
+    for part, span in spans.items():
+        fields[f"{part}_wall_ns"] = span.wall_ns
+        fields[f"{part}_cpu_ns"] = span.cpu_ns
+    return fields
+
+
+@dataclass(frozen=True, slots=True)
+class ReadLog:
+    """records : in order; cut_off : whether the last line was not whole, as a run leaves it that was killed"""
+
+    records: list[Record]
+    cut_off: bool
+
+
+def read_log(path: str | os.PathLike[str]) -> ReadLog:
+    """The records of a log; ``-`` is standard input.
+
+    Raises
+    ------
+    LogError : no records, a line before the last that is none, or one that lacks what its event has
+    OSError : it cannot be read
+    """
+    name = "<stdin>" if os.fspath(path) == "-" else os.fspath(path)
+    lines = read_bytes(path).split(b"\n")
+    records: list[Record] = []
+    for number, line in enumerate(lines, 1):
+        if number == len(lines) and not line:
+            break
+        try:
+            record = json.loads(line)
+        except (ValueError, RecursionError):  # neither JSON nor, cut in the middle of a letter, UTF-8
+            if number == len(lines) and records:
+                return ReadLog(records, cut_off=True)
+            record = None
+        if not isinstance(record, dict) or not isinstance(record.get("event"), str):
+            raise LogError(f"{name}:{number}: not a log of apsvm train: expected a JSON object with an event")
+        misfit = _misfit(record)
+        if misfit is not None:
+            raise LogError(f"{name}:{number}: not as apsvm train writes it: {misfit}")
+        records.append(record)
+    if not records:
+        raise LogError(f"{name}: an empty log: expected a JSON object a line")
+    return ReadLog(records, cut_off=False)

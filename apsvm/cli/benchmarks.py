@@ -1,0 +1,298 @@
+"""Timings side by side in one run, for ``apsvm bench`` and the repository's ``scripts/bench_*.py``.
+
+Every figure is the fastest of several repetitions where that is affordable, and stands beside a rival's from the same
+run, as a ratio: seconds alone say more of the machine than of the program.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Protocol, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apsvm._support.types import JsonDict, Matrix
+from apsvm.data.features.scaling import learn_scaling
+from apsvm.data.labels import of_relevance
+from apsvm.data.rows import Rows
+from apsvm.losses import LOSSES, make_loss
+from apsvm.metrics import parse_metric
+from apsvm.oracles import make_oracle, serving
+from apsvm.oracles.base import Violation
+from apsvm.trainers.base import TrainingSet, Watch
+from apsvm.trainers.structured_svm.plan import Plan
+from apsvm.trainers.structured_svm.settings import StructuredSettings
+from apsvm.trainers.structured_svm.stage import Trained
+from apsvm.trainers.structured_svm.training import train as train_plan
+
+T = TypeVar("T")
+Scores = tuple[NDArray[np.float64], NDArray[np.float64]]
+#: A data set's name, rows (n, d), and which of them are relevant (n,) bool.
+Named = tuple[str, Matrix, NDArray[np.bool_]]
+
+
+class LinearClassifier(Protocol):
+    """What is asked of a rival."""
+
+    def set_params(self, *, C: float) -> Self: ...
+    def fit(self, X: Matrix, y: NDArray[np.bool_]) -> Self: ...
+    def decision_function(self, X: Matrix) -> NDArray[np.float64]: ...
+
+
+def fastest(call: Callable[[], T], *, budget: float = 1.0, at_least: int = 3) -> tuple[float, T]:
+    """Seconds of the fastest of ``at_least`` calls or as many as ``budget`` seconds hold, and the last result."""
+    best, spent, count = np.inf, 0.0, 0
+    while count < at_least or (spent < budget and count < 200):
+        began = time.perf_counter()
+        result = call()
+        taken = time.perf_counter() - began
+        best, spent, count = min(best, taken), spent + taken, count + 1
+    return best, result
+
+
+def side_by_side(
+    calls: Sequence[Callable[[], object]],
+    *,
+    budget: float = 1.0,
+    at_least: int = 5,
+    clock: Callable[[], float] = time.thread_time,
+) -> list[float]:
+    """Seconds of the fastest of several rounds, of each of the calls: they take turns, so that what else the machine
+    does meets all of them; and time that it spends elsewhere does not count, unless ``clock`` says so."""
+    best, spent, rounds = [np.inf] * len(calls), 0.0, 0
+    for call in calls:
+        call()
+    while rounds < at_least or (spent < budget * len(calls) and rounds < 200):
+        for which, call in enumerate(calls):
+            began = clock()
+            call()
+            taken = clock() - began
+            best[which], spent = min(best[which], taken), spent + taken
+        rounds += 1
+    return best
+
+
+def normal_scores(rng: np.random.Generator, n_pos: int, n_neg: int, shift: float) -> Scores:
+    """Normal scores, the positives' shifted: 1 leaves most negatives above some positive, as early in a training, 5
+    leaves few, as at its end."""
+    return rng.normal(size=n_pos) + shift, rng.normal(size=n_neg)
+
+
+def oracle_table(
+    queries: Sequence[Scores], loss_name: str = "ap", threads: int = 1, timings: list[JsonDict] | None = None
+) -> Iterator[str]:
+    """Lines of a table: milliseconds a call of every oracle that serves the loss, and how many times faster than the
+    first of them it is; beside it np.sort of all scores; the largest relative difference of their objectives.
+    ``timings`` gets each of the oracles."""
+    loss = LOSSES[loss_name]()
+    names = [name for name in serving(loss) if name != "brute-force"]
+    yield f"loss {loss_name}, {threads} thread(s); milliseconds a call (times faster than {names[0]})"
+    yield (
+        f"{'P':>7} {'N':>9} {'np.sort':>9} "
+        + "".join(f"{name:>21}" for name in names)
+        + f"{'r <= P':>10} {'differ':>8}"
+    )
+    for scores_pos, scores_neg in queries:
+        n_pos, n_neg = scores_pos.size, scores_neg.size
+        weights = np.empty(n_pos), np.empty(n_neg)
+        sorting, _ = fastest(partial(np.sort, np.concatenate([scores_pos, scores_neg])), budget=0.3)
+        cells: list[str] = []
+        result: list[Violation] = []
+        baseline = 0.0
+        for name in names:
+            oracle = make_oracle(name, loss).bind(loss, n_pos, n_neg, threads=threads)
+            seconds, violation = fastest(partial(oracle, scores_pos, scores_neg, *weights))
+            baseline = baseline or seconds
+            cells.append(f"{1e3 * seconds:>11.3f} ({baseline / seconds:>6.1f}x)")
+            result.append(violation)
+            if timings is not None:
+                timings.append(
+                    {
+                        "oracle": name,
+                        "loss": loss_name,
+                        "threads": threads,
+                        "n_pos": n_pos,
+                        "n_neg": n_neg,
+                        "seconds": seconds,
+                        "violating": violation.violating,
+                    }
+                )
+        values = [violation.value for violation in result]
+        spread = (max(values) - min(values)) / (max(values) or 1.0)
+        yield (
+            f"{n_pos:>7} {n_neg:>9} {1e3 * sorting:>9.3f} "
+            + "".join(f"{cell:>21}" for cell in cells)
+            + f"{result[0].violating:>10} {spread:>8.0e}"
+        )
+
+
+def train_ap(data: TrainingSet, C: float, settings: StructuredSettings) -> Trained:
+    """An AP-SVM; of the settings all but ``C`` count."""
+    (trained,) = train_plan(Plan(loss=make_loss("ap"), settings=replace(settings, C=(C,))), data, Watch())
+    return trained
+
+
+@dataclass(frozen=True, slots=True)
+class TimedFit:
+    """One training: test AP, seconds, and iterations of the solver where it has some."""
+
+    ap: float
+    seconds: float
+    C: float
+    iterations: int | None = None
+
+
+def train_table(
+    name: str,
+    X: Matrix,
+    relevant: NDArray[np.bool_],
+    X_test: Matrix,
+    relevant_test: NDArray[np.bool_],
+    *,
+    choices: Sequence[float] = (1.0, 10.0, 100.0, 1000.0, 10000.0),
+    rival_choices: Sequence[float] = (0.01, 0.1, 1.0, 10.0, 100.0),
+    threads: int = 1,
+    ratios: list[float] | None = None,
+) -> Iterator[str]:
+    """Lines of a table: AP-SVM by both solvers against scikit-learn's LinearSVC and LogisticRegression on the same
+    rows, each at the C of its best test AP; training time only. ``ratios`` gets apsvm's time over LinearSVC's."""
+    import warnings
+
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.svm import LinearSVC
+
+    ap = parse_metric("AP")
+
+    def ours(solver: str, C: float) -> TimedFit:
+        data = TrainingSet(Rows(X, threads=threads), of_relevance(relevant))
+        settings = StructuredSettings(solver=solver, bound="hinge")
+        seconds, trained = fastest(partial(train_ap, data, C, settings), budget=0.5, at_least=1)
+        scores = Rows(X_test).scores(trained.w)
+        return TimedFit(ap(scores, relevant_test), seconds, C, trained.solution.iterations)
+
+    def theirs(model: LinearClassifier, C: float) -> TimedFit:
+        model.set_params(C=C)
+        with warnings.catch_warnings():
+            # At a C that a rival cannot manage, what it has when it gives up counts, and so does its time.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            seconds, _ = fastest(partial(model.fit, X, relevant), budget=0.5, at_least=1)
+        return TimedFit(ap(np.asarray(model.decision_function(X_test)), relevant_test), seconds, C)
+
+    methods: dict[str, tuple[Callable[[float], TimedFit], Sequence[float]]] = {
+        "LinearSVC": (partial(theirs, LinearSVC()), rival_choices),
+        "LogisticRegression": (partial(theirs, LogisticRegression(max_iter=1000)), rival_choices),
+        "apsvm": (partial(ours, "line-search"), choices),
+        "apsvm cutting-plane": (partial(ours, "cutting-plane"), choices),
+    }
+    yield f"{name}: {X.shape[0]} x {X.shape[1]}, {int(relevant.sum())} positive; {threads} thread(s)"
+    yield f"  {'method':<20} {'C':>8} {'test AP':>8} {'seconds':>9} {'/ LinearSVC':>12} {'iterations':>11}"
+    reference = 0.0
+    for method, (train, values) in methods.items():
+        best = max((train(C) for C in values), key=lambda fit: fit.ap)
+        reference = reference or best.seconds
+        iterations = "" if best.iterations is None else best.iterations
+        if ratios is not None and method == "apsvm":
+            ratios.append(best.seconds / reference)
+        yield (
+            f"  {method:<20} {best.C:>8g} {best.ap:>8.4f} {best.seconds:>9.4f} {best.seconds / reference:>12.2f} "
+            f"{iterations:>11}"
+        )
+
+
+def iteration_table(sets: Sequence[Named], choices: Sequence[float], epsilon: float = 1e-3) -> Iterator[str]:
+    """Lines of a table: iterations and seconds to ε of the plain cutting-plane method and of the line search."""
+    yield f"iterations and seconds to epsilon = {epsilon:g}; one thread"
+    yield f"  {'data':<28} {'C':>8} {'plain':>7} {'search':>7} {'ratio':>6} {'plain s':>9} {'search s':>9} {'ratio':>6}"
+    ratios = []
+    for name, X, relevant in sets:
+        data = TrainingSet(Rows(X), of_relevance(relevant))
+        for C in choices:
+            counts, seconds = [], []
+            for solver in ("cutting-plane", "line-search"):
+                settings = StructuredSettings(epsilon=epsilon, solver=solver, bound="hinge")
+                taken, trained = fastest(partial(train_ap, data, C, settings), budget=0.3, at_least=1)
+                counts.append(trained.solution.iterations)
+                seconds.append(taken)
+            ratios.append(counts[1] / counts[0])
+            yield (
+                f"  {name:<28} {C:>8g} {counts[0]:>7} {counts[1]:>7} {ratios[-1]:>6.2f} {seconds[0]:>9.4f} "
+                f"{seconds[1]:>9.4f} {seconds[1] / seconds[0]:>6.2f}"
+            )
+    yield f"  iterations: geometric mean {np.exp(np.mean(np.log(ratios))):.2f}, worst {max(ratios):.2f}"
+
+
+def bound_table(sets: Sequence[Named], choices: Sequence[float], epsilon: float = 1e-3) -> Iterator[str]:
+    """Lines of a table: seconds and oracle calls to the hinge's minimiser and to the tight bound's stationary point;
+    features are standardised."""
+    yield f"the hinge and the tight bound, epsilon = {epsilon:g}; one thread"
+    yield f"  {'data':<28} {'C':>8} {'hinge s':>9} {'calls':>6} {'tight s':>9} {'calls':>6} {'ratio':>6}"
+    ratios = []
+    for name, X, relevant in sets:
+        data = TrainingSet(Rows(X, scaling=learn_scaling("standard", X)), of_relevance(relevant))
+        for C in choices:
+            seconds, calls = [], []
+            for bound in ("hinge", "tight"):
+                settings = StructuredSettings(epsilon=epsilon, bound=bound)
+                taken, trained = fastest(partial(train_ap, data, C, settings), budget=0.3, at_least=1)
+                seconds.append(taken)
+                calls.append(sum(stage.oracle_calls for stage in trained.stages))
+            ratios.append(seconds[1] / seconds[0])
+            yield (
+                f"  {name:<28} {C:>8g} {seconds[0]:>9.4f} {calls[0]:>6} {seconds[1]:>9.4f} {calls[1]:>6} "
+                f"{ratios[-1]:>6.2f}"
+            )
+    yield f"  seconds: geometric mean {np.exp(np.mean(np.log(ratios))):.2f}, worst {max(ratios):.2f}"
+
+
+#: Eight values of C.
+PATH = tuple(10.0**power for power in range(-2, 6))
+
+
+def path_table(sets: Sequence[Named], path: Sequence[float] = PATH) -> Iterator[str]:
+    """Lines of a table: a path of values of C in one go, against the dearest of them trained alone; features are
+    standardised; processor time."""
+    yield f"a path of C from {path[0]:g} to {path[-1]:g}, {len(path)} values, processor seconds; one thread"
+    yield f"  {'data':<28} {'path':>8} {'dearest':>8} {'ratio':>6}"
+    for name, X, relevant in sets:
+        data = TrainingSet(Rows(X, scaling=learn_scaling("standard", X)), of_relevance(relevant))
+
+        def seconds(values: Sequence[float], data: TrainingSet = data) -> float:
+            settings = StructuredSettings(bound="hinge", C=tuple(values))
+
+            def once() -> float:
+                began = time.process_time()
+                for _ in train_plan(Plan(loss=make_loss("ap"), settings=settings), data, Watch()):
+                    pass
+                return time.process_time() - began
+
+            return min(once() for _ in range(3))
+
+        whole, dearest = seconds(path), max(seconds([C]) for C in path)
+        yield f"  {name:<28} {whole:>8.3f} {dearest:>8.3f} {whole / dearest:>6.2f}"
+
+
+def parse_table(path: str, threads: Sequence[int]) -> Iterator[str]:
+    """Lines of a table: megabytes a second of apsvm's reader against scikit-learn's, on a plain svmlight file."""
+    import os
+
+    from sklearn.datasets import load_svmlight_file
+
+    from apsvm.data.svmlight import read_svmlight
+
+    megabytes = os.path.getsize(path) / 1e6
+    began = time.perf_counter()
+    load_svmlight_file(path)
+    rival = time.perf_counter() - began
+    yield f"{path}: {megabytes:.1f} MB"
+    yield f"  {'reader':<24} {'seconds':>9} {'MB/s':>8} {'times faster':>13}"
+    yield f"  {'scikit-learn':<24} {rival:>9.3f} {megabytes / rival:>8.1f} {1.0:>13.1f}"
+    for count in threads:
+        seconds, _ = fastest(partial(read_svmlight, path, threads=count), budget=1.0)
+        yield (
+            f"  {f'apsvm, {count} thread(s)':<24} {seconds:>9.3f} {megabytes / seconds:>8.1f} {rival / seconds:>13.1f}"
+        )

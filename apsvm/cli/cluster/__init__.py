@@ -1,0 +1,1 @@
+"""``--scheduler``: the commands on a dask cluster."""

@@ -1,0 +1,131 @@
+"""``apsvm train --scheduler … --one-vs-rest``: classes as tasks of a dask cluster, whose workers each hold all rows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+import click
+
+from apsvm.cli.cluster.commands import check_reading, cluster, file_part
+from apsvm.cli.options.training import signals_caught
+from apsvm.cli.output.run_folder import make_folder, run_record
+from apsvm.cli.output.training_log import open_log
+from apsvm.cli.output.written_models import TrainedModel, write_models
+from apsvm.cli.shared import BAD_DATA, Failure, bad_data, reading, say
+from apsvm.trainers.one_vs_rest import ClassTraining, OneVsRestTrainer, outcomes_of
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+    from apsvm._support.log import Log
+    from apsvm.cli.cluster.training import Run
+    from apsvm.dask.classes import AboutRows, ClassesPlan
+    from apsvm.models.base import Model
+    from apsvm.trainers.base import Outcome
+
+
+def check_classes(run: Run) -> None:
+    """Ends the command for what is not trained so, before anything is done."""
+    given = run.given
+    for name in ("validation", "checkpoint", "warm_start", "time_limit", "pool"):
+        if given[name] is not None:
+            option = f"--{name.replace('_', '-')}"
+            raise click.UsageError(f"{option} is not for --one-vs-rest with --scheduler: leave one of them out")
+    check_reading(replace(run.read_options, multilabel=False))
+
+
+def train_classes_on_cluster(run: Run, parts: Sequence[str]) -> int:
+    """Trains, and writes each model as it is ready; the exit code."""
+    from apsvm.dask.classes import about_rows, let_go
+
+    given, began = run.given, time.perf_counter()
+    with cluster(given["scheduler"]) as client, bad_data(run.data):
+        plan = _plan(run, parts)
+        try:
+            about = about_rows(client, plan)
+            if plan.query_weights is not None and not about.has_qid:
+                raise Failure(BAD_DATA, f"{run.data}: --query-weights needs rows with qid:, found none")
+            if not given["quiet"]:
+                for remark in about.remarks:
+                    say(f"warning: {run.data}: {remark}")
+            labels = about.dataset.relevance.tolist()
+            threads = sum(client.nthreads().values())
+            if run.trainer.capabilities.same_on_threads:
+                plan = replace(plan, threads=max(1, threads // len(labels)))
+            if given["verbose"] and not given["quiet"]:
+                say(_described(about, len(client.nthreads())))
+            return _train(run, client, plan, about, time.perf_counter() - began)
+        finally:
+            let_go(client)
+
+
+def _plan(run: Run, parts: Sequence[str]) -> ClassesPlan:
+    from apsvm.dask.classes import ClassesPlan
+    from apsvm.data.query_weights import read_query_weights
+
+    assert isinstance(run.trainer, OneVsRestTrainer)
+    weights, path = None, run.given["query_weights"]
+    if path is not None:
+        with reading(path):
+            weights = read_query_weights(path)
+    return ClassesPlan(
+        run.data,
+        [file_part(part, replace(run.read_options, multilabel=True)) for part in parts],
+        run.trainer,
+        run.labels,
+        run.features,
+        weights,
+        logs=run.given["log"] is not None,
+    )
+
+
+def _train(run: Run, client: Client, plan: ClassesPlan, about: AboutRows, read_seconds: float) -> int:
+    given = run.given
+    if given["run_dir"] is not None:
+        make_folder(given["run_dir"])
+    with signals_caught() as signals, open_log(given["log"]) as log:
+        if given["run_dir"] is not None:
+            log.write("run", **run_record(run.data, about.dataset, run.read_options, read_seconds))
+        trained = (
+            TrainedModel(outcome, model, partial(_say_what_became, outcome, lines))
+            for outcome, model, lines in _trained(run, client, plan, about, log, signals)
+        )
+        return write_models(run.models, trained, log, signals, read_seconds=read_seconds, quiet=given["quiet"])
+
+
+def _trained(
+    run: Run, client: Client, plan: ClassesPlan, about: AboutRows, log: Log, signals: list[int]
+) -> Iterator[tuple[Outcome, Model, list[str]]]:
+    from apsvm.cli.output.training_metric import training_metric
+    from apsvm.dask.classes import finished, train_classes
+
+    classes: list[ClassTraining] = []
+    began = time.perf_counter()
+    for one in train_classes(client, plan, about.dataset.relevance.tolist(), log, lambda: bool(signals)):
+        classes.append(one)
+        if not run.given["quiet"]:
+            for line in one.lines():
+                say(line)
+    for outcome in outcomes_of(plan.trainer, classes, time.perf_counter() - began):
+        yield finished(client, plan, outcome, training_metric)
+
+
+def _say_what_became(outcome: Outcome, lines: Sequence[str], name: str, seconds: Mapping[str, float]) -> None:
+    from apsvm.trainers.summary import summary
+
+    for line in (*summary(outcome), *lines):
+        say(line)
+    say(f"model written to {'standard output' if name == '-' else name}")
+
+
+def _described(about: AboutRows, workers: int) -> str:
+    dataset = about.dataset
+    rows, features = dataset.X.shape
+    return (
+        f"{dataset.source}: {rows} rows, {dataset.relevance.size} classes, {features} features, "
+        f"{dataset.n_values} values, on each of {workers} workers"
+    )

@@ -1,0 +1,253 @@
+"""``--scheduler``: the commands on a dask cluster, where each worker reads its own parts and rows stay."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+from apsvm.cli.options.training import read_to_train
+from apsvm.cli.output.run_folder import make_folder
+from apsvm.cli.reading import one_ranker, read_any_model
+from apsvm.cli.shared import BAD_DATA, MISSING, NO_INPUT, Failure, bad_data, reading, say
+from apsvm.data.read_options import ReadOptions
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+    from apsvm.cli.systems import EvaluatedSystem
+    from apsvm.dask.data import ShardedData
+    from apsvm.dask.sources import FilePart
+    from apsvm.data.dataset import Dataset
+    from apsvm.data.labels import LabelOptions, Target
+    from apsvm.metrics import Metric
+    from apsvm.metrics.evaluate import Evaluation
+    from apsvm.models.base import Model, Ranker
+
+CommandT = TypeVar("CommandT", bound=Callable[..., object])
+
+
+def scheduler_option(command: CommandT) -> CommandT:
+    """The option ``--scheduler``."""
+    return click.option(
+        "--scheduler",
+        metavar="ADDRESS|local:N",
+        help="Work on the dask cluster of this address, or on N processes here. DATA is then a pattern of parts, "
+        "'part-*.svm': text, .npy or .npz with labels of their own, folders of apsvm convert, or Parquet. Each worker "
+        "reads its own parts under the same names.",
+    )(command)
+
+
+def evaluated(
+    data: ShardedData,
+    model: Ranker,
+    target: Target,
+    metrics: Mapping[str, Metric] | None,
+    *,
+    all_queries: bool = False,
+    leave_out: bool = True,
+) -> Evaluation:
+    """The metrics, by default what the model was trained for and AP, of the rows as they are in the parts."""
+    from apsvm.dask.evaluation import evaluate_on_shards
+    from apsvm.metrics import trained_metric
+    from apsvm.metrics.evaluate import parse_metrics
+
+    if metrics is None:
+        trained = trained_metric(model.header.metric)
+        metrics = parse_metrics([trained, "AP"] if target.grades is None else [trained])
+    data.crew.set_up("scale_rows")
+    return evaluate_on_shards(data, model, target, metrics, all_queries=all_queries, leave_out_undefined=leave_out)
+
+
+# ``apsvm predict`` and ``apsvm eval``.
+
+
+def predict_on_cluster(
+    data: str, model: str, out: str, scheduler: str, read: ReadOptions, *, ignore_unknown: bool
+) -> None:
+    """Scores the parts, each worker its own, into files of the folder ``out``."""
+    need_dask()
+    if out == "-":
+        raise click.UsageError("with --scheduler OUT is a folder that the workers write to: name one")
+    if os.path.lexists(out) and not os.path.isdir(out):
+        raise click.UsageError(f"with --scheduler OUT is a folder, and {out} is a file")
+    check_reading(read)
+    ranker = _ranker(model)
+    parts = parts_named(data)
+    names = [f"{os.path.basename(os.path.normpath(part))}.scores" for part in parts]
+    if len(set(names)) < len(names):
+        raise click.UsageError("parts of the same name in different folders would be scored into one file")
+    make_folder(out)
+    from apsvm.dask.prediction import score_parts
+
+    sources = [_part_for(part, ranker, read, ignore_unknown=ignore_unknown) for part in parts]
+    with cluster(scheduler) as client, bad_data(data):
+        rows = score_parts(client, sources, ranker, [os.path.abspath(os.path.join(out, name)) for name in names])
+    say(f"{rows} rows of {len(parts)} parts scored into {out}")
+
+
+def evaluate_on_cluster(
+    data: str,
+    models: Mapping[str, Model],
+    metrics: Mapping[str, Metric],
+    scheduler: str,
+    read: ReadOptions,
+    options: LabelOptions,
+    *,
+    all_queries: bool,
+    leave_out_undefined: bool,
+    ignore_unknown: bool,
+) -> list[EvaluatedSystem]:
+    """An entry for each model; failures end the command."""
+    need_dask()
+    import numpy as np
+
+    from apsvm.cli.systems import EvaluatedSystem, with_thresholds
+    from apsvm.data.labels import judge
+    from apsvm.metrics import MetricError
+    from apsvm.metrics.evaluate import Judgements
+    from apsvm.metrics.significance import System
+
+    check_reading(read)
+    parts, entries = parts_named(data), []
+    with cluster(scheduler) as client:
+        for path, model in models.items():
+            ranker = one_ranker(model, options.positive_label, path)
+            sources = [_part_for(part, ranker, read, ignore_unknown=ignore_unknown) for part in parts]
+            with bad_data(data):
+                shards = read_parts(client, data, sources, width=_width(ranker))
+                graded = all(metric.graded for metric in metrics.values())
+                target = judge(shards.of_labels(), options, ranker.header.labels, graded_metrics=graded)
+                shards.tell(target)
+                try:
+                    result = evaluated(
+                        shards, ranker, target, metrics, all_queries=all_queries, leave_out=leave_out_undefined
+                    )
+                except MetricError as error:
+                    raise Failure(BAD_DATA, f"{data}: {error}") from None
+                shards.crew.close()
+            undefined = [name for name in metrics if name not in result.values]
+            system = System(np.empty(0), Judgements(np.empty(0, dtype=bool)), result)
+            entry = EvaluatedSystem(path, system, "block", undefined=undefined)
+            entries.append(with_thresholds(entry, metrics, [ranker.header.threshold]))
+    return entries
+
+
+def _ranker(path: str) -> Ranker:
+
+    model = read_any_model(path)
+    if not model.explainable:
+        raise click.UsageError(f"{path} is {model.what}: with --scheduler rows are scored by one linear ranker")
+    if model.header.features.pool is not None or model.header.latent:
+        raise click.UsageError(f"{path} ranks bags: not with --scheduler")
+    (ranker,) = model.rankers()
+    return ranker
+
+
+# What they share.
+
+
+def need_dask() -> None:
+    """Ends the command where the extra is not installed."""
+    if find_spec("distributed") is None or find_spec("dask") is None:
+        raise Failure(MISSING, "--scheduler needs dask.distributed: pip install 'apsvm[dask]'")
+
+
+@contextmanager
+def cluster(scheduler: str) -> Iterator[Client]:
+    """A client of it; failures end the command."""
+    from apsvm.dask.actors import cluster_of
+    from apsvm.dask.crew import ClusterError
+
+    with ExitStack() as stack:
+        try:
+            client = stack.enter_context(cluster_of(scheduler))
+        except ClusterError as error:
+            raise Failure(NO_INPUT, str(error)) from None
+        except ValueError as error:
+            raise click.UsageError(str(error)) from None
+        try:
+            yield client
+        except BrokenPipeError:
+            raise
+        except ClusterError as error:
+            raise Failure(NO_INPUT, str(error)) from None
+        except OSError as error:
+            raise Failure(NO_INPUT, f"cannot read {error.filename}: {error.strerror or error}") from None
+
+
+def parts_named(pattern: str) -> list[str]:
+    """The parts that ``pattern`` names, in the order of their names; none ends the command."""
+    if pattern == "-":
+        raise click.UsageError("with --scheduler DATA is a pattern of files that the workers read, not standard input")
+    parts = sorted(glob.glob(pattern))
+    if not parts and os.path.lexists(pattern):
+        parts = [pattern]
+    if not parts:
+        raise Failure(NO_INPUT, f"no file is called {pattern}")
+    return [os.path.abspath(part) for part in parts]
+
+
+def read_parts(client: Client, source: str, parts: Sequence[FilePart], *, width: int | None = None) -> ShardedData:
+    """The rows of the parts, read by the workers."""
+    from apsvm.dask.actors import ActorCrew
+    from apsvm.dask.data import ShardedData
+
+    sizes = [float(_size(part.path)) for part in parts]
+    data = ShardedData.of(ActorCrew(client, parts, sizes), source, width=width)
+    unknown = sum(one.unknown_features for one in data.about)
+    if unknown:
+        say(f"{unknown} feature values unknown to the model were ignored")
+    return data
+
+
+def read_whole(pattern: str, read: ReadOptions) -> Dataset:
+    """The rows of all parts, read here one behind the other; of a single file as without a cluster."""
+    from apsvm._support.machine import thread_count
+    from apsvm.dask.classes import joined
+
+    parts = [pattern] if pattern == "-" or os.path.lexists(pattern) else parts_named(pattern)
+    if len(parts) == 1:
+        return read_to_train(parts[0], read)
+    check_reading(read)
+    with bad_data(pattern), reading(pattern):
+        return joined([file_part(part, read).read(thread_count(read.threads)) for part in parts], pattern)
+
+
+def _size(path: str) -> int:
+    """Bytes, of a folder those in it; at least 1."""
+    if not os.path.isdir(path):
+        return max(1, os.path.getsize(path)) if os.path.exists(path) else 1
+    return 1 + sum(entry.stat().st_size for entry in os.scandir(path) if entry.is_file())
+
+
+def file_part(path: str, read: ReadOptions) -> FilePart:
+    from apsvm.dask.sources import FilePart
+
+    return FilePart(path, read)
+
+
+def _part_for(path: str, ranker: Ranker, read: ReadOptions, *, ignore_unknown: bool) -> FilePart:
+    from dataclasses import replace
+
+    from apsvm.dask.sources import FilePart
+
+    options = replace(read, zero_based=ranker.zero_based)
+    return FilePart(path, options, n_features=_width(ranker), ignore_unknown=ignore_unknown, unlabelled=True)
+
+
+def _width(ranker: Ranker) -> int:
+    return ranker.width // ranker.header.features.columns_of_feature
+
+
+def check_reading(read: ReadOptions) -> None:
+    for option, value in (("groups", read.groups), ("labels", read.labels), ("multilabel", read.multilabel)):
+        if value:
+            raise click.UsageError(f"--{option} does not go with --scheduler, where parts have columns of their own")
+    if read.bags is not None:
+        raise click.UsageError("--bags does not go with --scheduler: rows stand for themselves there")

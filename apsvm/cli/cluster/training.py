@@ -1,0 +1,184 @@
+"""``apsvm train --scheduler``: training on a dask cluster, where each worker reads its own parts and rows stay."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Protocol
+
+import click
+
+from apsvm._support.types import JsonDict, JsonObject
+from apsvm._support.work import Strand
+from apsvm.cli.cluster.classes import check_classes, train_classes_on_cluster
+from apsvm.cli.cluster.commands import check_reading, cluster, evaluated, file_part, need_dask, parts_named, read_parts
+from apsvm.cli.options.checkpoint import work_kept
+from apsvm.cli.options.decision import say_decision
+from apsvm.cli.options.training import check_data, signals_caught
+from apsvm.cli.output.progress import Display
+from apsvm.cli.output.run_folder import make_folder, run_record
+from apsvm.cli.output.training_log import open_log
+from apsvm.cli.output.written_models import TrainedModel, write_models
+from apsvm.cli.reading import one_ranker, read_any_model
+from apsvm.cli.shared import BAD_DATA, Failure, bad_data, reading, refuse_if_given, say
+from apsvm.data.read_options import ReadOptions
+
+if TYPE_CHECKING:
+    from apsvm._support.log import Log
+    from apsvm.dask.data import ShardedData
+    from apsvm.dask.fitting import ShardedFit
+    from apsvm.data.dataset import Dataset
+    from apsvm.data.labels import LabelOptions
+    from apsvm.models.linear import LinearRanker
+    from apsvm.trainers.base import AnyTrainer, Outcome
+    from apsvm.trainers.fitting import FeatureOptions
+
+
+class Run(Protocol):
+    """A training that was asked for, checked."""
+
+    @property
+    def data(self) -> str: ...
+
+    @property
+    def models(self) -> Sequence[str]: ...
+
+    @property
+    def read_options(self) -> ReadOptions: ...
+
+    @property
+    def trainer(self) -> AnyTrainer: ...
+
+    @property
+    def labels(self) -> LabelOptions: ...
+
+    @property
+    def features(self) -> FeatureOptions: ...
+
+    @property
+    def given(self) -> JsonObject: ...
+
+    def identity(self, dataset: Dataset) -> JsonDict:
+        """What decides over the result."""
+
+
+def check_run(run: Run) -> None:
+    """Ends the command for what is not trained on a cluster, before anything is done."""
+    from apsvm.dask.fitting import plan_refusal
+
+    given = run.given
+    refuse_if_given(("threshold", "calibrate"), "is not for training with --scheduler: leave one of them out")
+    if given["one_vs_rest"]:
+        check_classes(run)
+        return
+    if given["validation"]:
+        raise click.UsageError("--validation is not for training with --scheduler: leave one of them out")
+    check_reading(run.read_options)
+    refusal = plan_refusal(run.trainer, run.features)
+    if refusal is not None:
+        raise click.UsageError(refusal)
+
+
+def train_on_cluster(run: Run) -> int:
+    """Trains, and writes each model as it is ready; the exit code."""
+    need_dask()
+    check_run(run)
+    given, began = run.given, time.perf_counter()
+    parts = parts_named(run.data)
+    for output in (*run.models, given["checkpoint"]):
+        if output is not None and os.path.realpath(output) in {os.path.realpath(part) for part in parts}:
+            raise click.UsageError(f"{output!r} is one of the parts: it would be overwritten")
+    if given["one_vs_rest"]:
+        return train_classes_on_cluster(run, parts)
+    with cluster(given["scheduler"]) as client, bad_data(run.data):
+        data = read_parts(client, run.data, [file_part(part, run.read_options) for part in parts])
+        fit = _fit(run, data)
+        of_labels = fit.of_labels()
+        if not given["quiet"]:
+            check_data(run.trainer, of_labels, quiet=False)
+        if given["verbose"] and not given["quiet"]:
+            say(_described(data))
+        return _train(run, fit, time.perf_counter() - began)
+
+
+def _fit(run: Run, data: ShardedData) -> ShardedFit:
+    from apsvm.dask.fitting import ShardedFit
+    from apsvm.data.query_weights import read_query_weights
+
+    weights, path = None, run.given["query_weights"]
+    if path is not None:
+        if not data.has_qid:
+            raise Failure(BAD_DATA, f"{run.data}: --query-weights needs rows with qid:, found none")
+        with reading(path):
+            weights = read_query_weights(path)
+    return ShardedFit.of(data, run.trainer, run.labels, run.features, query_weights=weights)
+
+
+def _train(run: Run, fit: ShardedFit, read_seconds: float) -> int:
+    given = run.given
+    if given["run_dir"] is not None:
+        make_folder(given["run_dir"])
+    with (
+        signals_caught() as signals,
+        work_kept(given, lambda: run.identity(fit.fit.dataset), signals) as strand,
+        open_log(given["log"]) as log,
+    ):
+        if given["run_dir"] is not None:
+            log.write("run", **run_record(run.data, fit.fit.dataset, run.read_options, read_seconds))
+        trained = (
+            TrainedModel(outcome, model, partial(_say_what_became, fit, outcome, model, last=number == len(run.models)))
+            for number, (outcome, model) in enumerate(_outcomes(run, fit, log, signals, strand), 1)
+        )
+        return write_models(run.models, trained, log, signals, read_seconds=read_seconds, quiet=given["quiet"])
+
+
+def _outcomes(
+    run: Run, fit: ShardedFit, log: Log, signals: list[int], strand: Strand
+) -> Iterator[tuple[Outcome, LinearRanker]]:
+    from threadpoolctl import threadpool_limits
+
+    from apsvm._support.container import ModelError
+    from apsvm.trainers.base import Watch
+
+    given, start = run.given, None
+    path = given["warm_start"]
+    if path is not None:
+        try:
+            start = fit.fit.start(one_ranker(read_any_model(path), run.labels.positive_label, path))
+        except ModelError as error:
+            raise Failure(BAD_DATA, f"{path}: {error}") from None
+    display = Display(verbose=given["verbose"], quiet=given["quiet"])
+    remark = (lambda line: None) if given["quiet"] else say
+    with threadpool_limits(1, user_api="blas"):
+        for outcome in fit.outcomes(Watch(log, display.show, remark, lambda: bool(signals), strand), start):
+            display.finish()
+            yield outcome, fit.decided(outcome)
+
+
+def _say_what_became(
+    fit: ShardedFit, outcome: Outcome, model: LinearRanker, name: str, seconds: Mapping[str, float], *, last: bool
+) -> None:
+    from apsvm.cli.output.training_metric import figures_of
+    from apsvm.metrics import MetricError
+    from apsvm.trainers.summary import summary
+
+    for line in summary(outcome):
+        say(line)
+    if last:  # shards that are evaluated are no longer as the training wants them
+        try:
+            say(figures_of(evaluated(fit.data, model, fit.fit.target, None), fit.fit.target.labels))
+        except MetricError as error:
+            say(f"training metric: {error}")
+    say_decision(model)
+    say(f"{sum(seconds.values()):.2f} s: {', '.join(f'{part} {taken:.2f}' for part, taken in seconds.items())}")
+    say(f"model written to {'standard output' if name == '-' else name}")
+
+
+def _described(data: ShardedData) -> str:
+    extent = data.of_labels().X
+    return (
+        f"{data.source}: {extent.shape[0]} rows, {data.n_pos} positive, {extent.shape[1]} features, {extent.size} "
+        f"values, on {len(data.crew)} workers"
+    )

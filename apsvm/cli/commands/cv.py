@@ -1,0 +1,738 @@
+"""``apsvm cv``: compares settings by k-fold cross-validation and trains the best one on all rows.
+
+From the options to the searches (``CvRequest``), their running, and the results: a line as each path ends, the table,
+the JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from apsvm._support.types import JsonDict, JsonObject
+from apsvm._support.work import Strand
+from apsvm.cli.cluster.commands import need_dask, read_whole, scheduler_option
+from apsvm.cli.options.checkpoint import checkpoint_options, identity, work_kept
+from apsvm.cli.options.completion import MetricName
+from apsvm.cli.options.config import config_option
+from apsvm.cli.options.decision import decided_refit, decision_options, say_decision
+from apsvm.cli.options.parameters import Several
+from apsvm.cli.options.trainers import (
+    ChosenLoss,
+    LossName,
+    as_asked_for,
+    option_name,
+    options_of_trainers,
+    refuse_number_of_folds,
+    refuse_options_of_others,
+    settings_asked,
+    trainer_options,
+    usage_errors,
+    values_read,
+    with_trainer_options,
+)
+from apsvm.cli.options.training import (
+    check_bag_options,
+    check_data,
+    check_inputs,
+    check_output,
+    described,
+    exit_code,
+    feature_options,
+    label_options,
+    pool_option,
+    read_to_train,
+    refuse_untaken,
+    signals_caught,
+    training_options,
+)
+from apsvm.cli.output.bar import Bar
+from apsvm.cli.output.grades import say_of_grades
+from apsvm.cli.output.written_models import say_if_stopped_early
+from apsvm.cli.shared import (
+    BAD_DATA,
+    STOPPED_EARLY,
+    Failure,
+    all_given,
+    bad_data,
+    given_by_user,
+    put,
+    reading,
+    refuse_if_given,
+    say,
+    writing,
+)
+from apsvm.data.read_options import ReadOptions
+from apsvm.selection.grids import Axis, Grid, shown
+from apsvm.trainers.settings import Multiple, declared
+
+if TYPE_CHECKING:
+    from apsvm.dask.folds import Folds
+    from apsvm.data.dataset import Dataset
+    from apsvm.metrics import Metric
+    from apsvm.selection.choice import Candidate
+    from apsvm.selection.grids import Grid
+    from apsvm.selection.nested import OuterFold
+    from apsvm.selection.portfolio import Entry, PortfolioSearch
+    from apsvm.selection.race import PathInFold
+    from apsvm.selection.search import Followers, SettingsSearch
+    from apsvm.trainers.fitting import Fit
+    from apsvm.trainers.settings import SettingValue
+
+
+@dataclass(frozen=True)
+class CvRequest:
+    """What was asked for, checked before anything is read.
+
+    Attributes
+    ----------
+    data, read_options : the rows, and how to read them
+    given : the options' values
+    metrics : what settings are judged by, by name; the first one chooses
+    grids : what to try of each loss
+    tries_all : nobody named what to try, and so the portfolio is
+    """
+
+    data: str
+    read_options: ReadOptions
+    given: JsonObject
+    metrics: Mapping[str, Metric]
+    grids: Sequence[Grid]
+    tries_all: bool = False
+
+    @classmethod
+    def of_options(cls, data: str, read: ReadOptions, given: JsonObject) -> CvRequest:
+        from apsvm.metrics import MetricError
+        from apsvm.metrics.evaluate import parse_metrics
+
+        check_bag_options(read, given)
+        if given["scheduler"] is not None:
+            need_dask()
+        said = all_given()
+        tried = ("loss", "features", *(option.name for option in options_of_trainers()))
+        losses = [as_asked_for(loss, said) for loss in given["loss"]]
+        refuse_options_of_others(losses, said)
+        try:
+            metrics = parse_metrics(given["metric"])
+        except MetricError as error:
+            raise click.UsageError(str(error)) from None
+        request = cls(
+            data,
+            replace(read, threads=given["jobs"]),
+            {**given, **values_read(losses, given, said)},
+            metrics,
+            [_grid(loss, given, said, pool) for loss in losses for pool in _ways_with_bags(given)],
+            tries_all=said.isdisjoint(tried) and len(given["pool"]) < 2,
+        )
+        request._check()
+        return request
+
+    @property
+    def output(self) -> str | None:
+        """The model to write."""
+        return self.given["output"]  # type: ignore[no-any-return]
+
+    def _check(self) -> None:
+        """Finds out now what would otherwise be found out after the work."""
+        given = self.given
+        if len(set(given["pool"])) < len(given["pool"]):
+            raise click.UsageError("--pool: the same names are given twice")
+        inputs: dict[str, str | None] = {"query_weights": given["query_weights"]}
+        families = set()
+        for grid in self.grids:
+            trainer = grid.trainer
+            label_options(given, trainer)
+            feature_options(given, trainer, None if grid.features is None else grid.features.pool)
+            inputs |= check_inputs(trainer)
+            refuse_untaken(trainer, given, "query_weights")
+            if not given["quiet"] and trainer.family not in families:
+                for warning in trainer.warnings():
+                    say(f"warning: {warning}")
+            families.add(trainer.family)
+        if given["checkpoint"] == "-":
+            raise click.UsageError("--checkpoint is read again: name a file")
+        if self.output is None:
+            refuse_if_given(("threshold", "calibrate"), "is for the model that -o writes")
+        outputs = [path for path in (self.output, given["json"], given["checkpoint"]) if path is not None]
+        for path in outputs:
+            check_output(path, data=self.data, **inputs)
+        places = ["-" if path == "-" else os.path.realpath(path) for path in outputs]
+        if len(set(places)) < len(places):
+            raise click.UsageError("the model, --json and --checkpoint cannot go to the same place")
+
+    def identity(self, dataset: Dataset) -> JsonDict:
+        """What decides over the result."""
+        bags = None if self.read_options.ignores_bags else self.read_options.bags
+        inputs: dict[str, str | None] = {"query_weights": self.given["query_weights"], "bags": bags}
+        for grid in self.grids:
+            inputs |= grid.trainer.inputs()
+        return identity(dataset, self.read_options, self.given, inputs, threads=False)
+
+    def read(self) -> Dataset:
+        """The data; its bags as rows where only one way to pool them is tried."""
+        from apsvm.trainers.fitting import bags_settled
+
+        read = read_to_train if self.given["scheduler"] is None else read_whole
+        dataset, ways = read(self.data, self.read_options), _ways_with_bags(self.given)
+        if len(ways) != 1 or ways[0] is None:
+            return dataset
+        with reading(dataset.source):
+            return bags_settled(dataset, self.grids[0].trainer, ways[0])
+
+    def search(self, dataset: Dataset) -> SettingsSearch:
+        """What is to be done on these rows; ends the command if they do not fit."""
+        with bad_data(dataset.source):
+            search = self.settings_search(dataset)
+        families = set()
+        for fit in search.fits:
+            family = fit.trainer.family  # what there is to say of the data, each says once
+            with bad_data(dataset.source), reading(dataset.source):
+                check_data(fit.trainer, fit.training_set(), quiet=self.given["quiet"] or family in families)
+            if not self.given["quiet"] and family not in families:
+                say_of_grades(fit)
+            families.add(family)
+        if self.given["verbose"] and not self.given["quiet"]:
+            say(described(dataset, search.fits[0].target))
+        return search
+
+    def settings_search(self, dataset: Dataset) -> SettingsSearch:
+        """A search of the grids on these rows."""
+        from apsvm.selection.search import SettingsSearch
+
+        trainer, given = self.grids[0].trainer, self.given
+        return SettingsSearch(
+            dataset,
+            self.grids,
+            self.metrics,
+            labels=label_options(given, trainer),
+            features=feature_options(given, trainer),
+            folds=given["folds"],
+            seed=given["seed"],
+            one_standard_error=given["one_standard_error"],
+            query_weights=self._query_weights(dataset),
+        )
+
+    def portfolio(self, dataset: Dataset) -> PortfolioSearch:
+        """A search of the portfolio on these rows."""
+        from apsvm.selection.portfolio import PortfolioSearch
+
+        trainer, given = self.grids[0].trainer, self.given
+        return PortfolioSearch(
+            dataset,
+            self.metrics,
+            labels=label_options(given, trainer),
+            features=feature_options(given, trainer, next(iter(given["pool"]), None)),
+            common={"time_limit": given["time_limit"], "seed": given["seed"]},
+            folds=given["folds"] if given_by_user("folds") else None,
+            seed=given["seed"],
+            one_standard_error=given["one_standard_error"],
+            query_weights=self._query_weights(dataset),
+        )
+
+    def _query_weights(self, dataset: Dataset) -> Mapping[int, float] | None:
+        from apsvm.data.query_weights import read_query_weights
+
+        path = self.given["query_weights"]
+        if path is None:
+            return None
+        if dataset.groups is None:
+            raise Failure(BAD_DATA, f"{dataset.source}: --query-weights needs rows with qid:, found none")
+        with reading(path):
+            return read_query_weights(path)
+
+
+def _ways_with_bags(given: JsonObject) -> list[tuple[str, ...] | None]:
+    """How bags are pooled, one way after another; None: they are not, as where there are none, or with --latent, which
+    stands beside the pools."""
+    pools: list[tuple[str, ...] | None] = list(given["pool"])
+    return [*pools, None] if given["latent"] or not pools else pools
+
+
+def _grid(loss: ChosenLoss, given: JsonObject, said: Collection[str], pool: tuple[str, ...] | None) -> Grid:
+    """What is tried of a loss, and of bags pooled so; what cannot be ends the command."""
+    from apsvm.selection.grids import Grid
+
+    trainer, asked = loss.trainer, settings_asked(loss.trainer, given, said)
+    known, chosen = declared(trainer.Settings), frozenset(asked)
+    named = {name: value for name, value in asked.items() if known[name][1].grid is not None}
+    fixed = {name: value for name, value in asked.items() if name not in named}
+    if pool is not None and fixed.get("latent"):
+        fixed["latent"] = False
+        chosen -= {"latent", "start"}
+    with usage_errors(loss):
+        settings = trainer.Settings(**fixed, time_limit=given["time_limit"], seed=given["seed"])
+        grid = Grid.of(lambda one: trainer(loss.name, one, chosen), settings, named)
+    return grid if pool is None else replace(grid, features=feature_options(given, grid.trainer, pool))
+
+
+def spelled(grid: Grid, name: str) -> str:
+    """A setting as the command line has it, without its dashes: ``lambda``."""
+    return option_name(*declared(type(grid.settings))[name]).replace("_", "-")
+
+
+def progress_line(path: PathInFold, grids: Sequence[Grid], metric: str) -> str:
+    """What became of a path in a fold."""
+    grid, settings = grids[path.task.grid], path.settings
+    best = max(settings, key=lambda setting: setting.values[metric])
+    value, along = f"{metric} {best.values[metric]:.4f}", grid.along
+    seconds = f"in {math.fsum(setting.seconds for setting in settings):.2f} s"
+    of_loss = [grid.trainer.loss_name] if len(grids) > 1 else []
+    if grid.features is not None:
+        of_loss.append(grid.features.features)
+        of_loss += [] if grid.features.pool is None else [",".join(grid.features.pool)]
+    of_loss += [shown(axis.values[0]) for axis in grid.axes if grid.features is not None and axis.name == "bound"]
+    others = [shown(best.choice[axis.name]) for axis in _told_apart(grid) if axis is not along]
+    start = f"fold {path.task.fold + 1}  " + " ".join([*of_loss, *others, ""])
+    if along is None:
+        return f"{start}{seconds}; {value}"
+    name, chosen = spelled(grid, along.name), shown(best.choice[along.name])
+    if along.path:
+        return f"{start}{len(settings)} values of {name} {seconds}; best {value} at {name} = {chosen}"
+    return f"{start}{name} = {chosen} {seconds}; {value}"
+
+
+def _told_apart(grid: Grid) -> list[Axis]:
+    """The axes of several values."""
+    return [axis for axis in grid.axes if len(axis.values) > 1]
+
+
+def _in_words(fit: Fit, option: str) -> str:
+    """What is done to the features, or to the rows of a bag."""
+    value = getattr(fit.features, option)
+    if value is None and fit.trainer.capabilities.bags:
+        return "latent"
+    return value if isinstance(value, str) else ",".join(value or ())
+
+
+@dataclass(frozen=True)
+class Results:
+    """The settings that were finished in every fold, and the one chosen."""
+
+    search: SettingsSearch
+    candidates: Sequence[Candidate]
+    chosen: Candidate
+    metrics: Mapping[str, Metric]
+    beside: Sequence[Candidate] = ()
+
+    def table(self) -> Iterator[str]:
+        """A line for each setting under a heading, in columns."""
+        rows = [self._heading(), *map(self._row, self.candidates), *map(self._row_beside, self.beside)]
+        widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
+        for row in rows:
+            cells = [cell.rjust(width) for cell, width in zip(row[:-1], widths[:-1], strict=True)]
+            yield "  ".join([*cells, row[-1]]).rstrip()
+
+    def _heading(self) -> list[str]:
+        of_loss = ["loss"] if self._several_losses else []
+        mean_C = ["mean C"] if self._has_multiples else []
+        return [*of_loss, *self._of_features, *self._columns, *mean_C, *self.metrics, "seconds", ""]
+
+    def _row(self, one: Candidate) -> list[str]:
+        grid = self.search.grids[one.grid]
+        choice = {spelled(grid, name): shown(value) for name, value in one.choice.items()}
+        cells = [one.loss] if self._several_losses else []
+        fit = self.search.fits[one.grid]
+        cells += [_in_words(fit, name) for name in self._of_features]
+        cells += [choice.get(column, "") for column in self._columns]
+        if self._has_multiples:
+            cells.append(f"{one.mean_C:.4g}" if one.C else "")
+        cells += [f"{one.mean(metric):.4f} ± {one.deviation(metric):.4f}" for metric in self.metrics]
+        return [*cells, f"{math.fsum(one.seconds):.2f}", ", ".join(self._marks(one))]
+
+    def _row_beside(self, one: Candidate) -> list[str]:
+        """Of a model that is no candidate."""
+        columns = [*self._of_features, *self._columns, *(["mean C"] if self._has_multiples else [])]
+        cells = [one.loss] if self._several_losses else []
+        cells += [f"{one.choice['C']:g}" if name == "C" and "C" in one.choice else "" for name in columns]
+        cells += [f"{one.mean(metric):.4f} ± {one.deviation(metric):.4f}" for metric in self.metrics]
+        name = "for comparison" if self._several_losses else f"for comparison: {one.loss}"
+        return [*cells, f"{math.fsum(one.seconds):.2f}", name]
+
+    def _marks(self, one: Candidate) -> Iterator[str]:
+        if one is self.chosen:
+            edges = self.search.edges(self.candidates, one)
+            names = ", ".join(spelled(self.search.grids[one.grid], name) for name in edges)
+            if edges:
+                yield f"{names} at the edge of the grid"
+            yield "chosen"
+        if not one.as_asked:
+            yield "stopped early"
+
+    @property
+    def _of_features(self) -> list[str]:
+        """What is done to the features, where that is not the same in all grids."""
+        options = [fit.features for fit in self.search.fits]
+        return [name for name in ("features", "scale", "pool") if len({getattr(one, name) for one in options}) > 1]
+
+    @property
+    def _several_losses(self) -> bool:
+        return len({grid.trainer.loss_name for grid in self.search.grids}) > 1
+
+    @property
+    def _has_multiples(self) -> bool:
+        return any(isinstance(value, Multiple) for one in self.candidates for value in one.choice.values())
+
+    @property
+    def _columns(self) -> list[str]:
+        """The settings of which there are several values, and last those that the rows follow first."""
+        grids = self.search.grids
+        last = dict.fromkeys(spelled(grid, grid.along.name) for grid in grids if grid.along is not None)
+        tried: dict[str, set[str]] = {}
+        for grid in grids:
+            for axis in grid.axes:
+                tried.setdefault(spelled(grid, axis.name), set()).update(map(shown, axis.values))
+        first = [name for name, values in tried.items() if len(values) > 1]
+        return [*(name for name in first if name not in last), *last]
+
+    def to_json(self) -> JsonDict:
+        """All of it, for programs; settings by the names that a model's header has for them."""
+        search, dataset, first = self.search, self.search.dataset, self.search.fits[0]
+        return {
+            "data": {
+                "file": os.path.basename(dataset.source),
+                "sha256": dataset.fingerprint,
+                "rows": len(dataset),
+                "test_rows": [int(fold.test.size) for fold in search.folds],
+            },
+            **search.description(),
+            "features": search.fits[0].features.features,
+            "scale": search.fits[0].features.scale,
+            **({} if first.features.pool is None else {"pool": _in_words(first, "pool")}),
+            "along": {grid.trainer.loss_name: grid.along.name for grid in search.grids if grid.along is not None},
+            "at_edge": search.edges(self.candidates, self.chosen),
+            "settings": [self._setting(one) for one in self.candidates],
+            **({"for_comparison": [self._beside(one) for one in self.beside]} if self.beside else {}),
+        }
+
+    def _beside(self, one: Candidate) -> JsonDict:
+        return {
+            "model": one.loss,
+            **one.choice,
+            "metrics": {
+                metric: {"mean": one.mean(metric), "deviation": one.deviation(metric), "folds": one.values(metric)}
+                for metric in self.metrics
+            },
+            "seconds": one.seconds,
+        }
+
+    def _setting(self, one: Candidate) -> JsonDict:
+        from apsvm.selection.search import as_json
+
+        fit = self.search.fits[one.grid]
+        return {
+            "loss": one.loss,
+            **{name: _in_words(fit, name) for name in self._of_features},
+            **{name: as_json(value) for name, value in one.choice.items()},
+            **({"C_of_folds": one.C} if one.C else {}),
+            "metrics": {
+                metric: {"mean": one.mean(metric), "deviation": one.deviation(metric), "folds": one.values(metric)}
+                for metric in self.metrics
+            },
+            "seconds": one.seconds,
+            "states": one.states,
+            "chosen": one is self.chosen,
+        }
+
+
+#: Of no use without a log, or where the rows that are left out measure every setting.
+_WITHOUT = ("log_ranks", "validation", "validation_metric", "patience")
+
+
+class CvCommand(click.Command):
+    """``apsvm cv`` with the options of all trainers; those that are worth trying out are lists."""
+
+    def __init__(self, *arguments: Any, **more: Any) -> None:
+        super().__init__(*arguments, **more)
+        self.params = with_trainer_options(self.params, trainer_options(as_lists=True, without=_WITHOUT))
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        refuse_number_of_folds(args, "--folds {}")
+        return super().parse_args(ctx, args)
+
+
+@click.command(name="cv", cls=CvCommand, context_settings={"auto_envvar_prefix": "APSVM_CV"})
+@click.argument("data", metavar="DATA")
+@click.option(
+    "--folds",
+    type=click.IntRange(2),
+    default=5,
+    show_default=True,
+    help="How many folds; of the portfolio on large data three by default.",
+)
+@click.option(
+    "-m", "--metric", metavar="NAME", type=MetricName(), multiple=True, default=("AP",), show_default=True,
+    help="What settings are judged by, as apsvm eval names it; may be given more than once: the first one chooses.",
+)  # fmt: skip
+@click.option("--loss", type=Several(LossName()), default="ap", show_default=True, help="Losses to try.")
+@click.option(
+    "--one-standard-error", is_flag=True,
+    help="Choose not the best setting but the simplest, of the smallest C or the largest lambda, whose mean is within "
+    "one standard error of the best.",
+)  # fmt: skip
+@click.option(
+    "--nested", is_flag=True,
+    help="Also say what the choice is worth on rows that it has not seen: search, choose and train in each of as many "
+    "outer folds, and judge what those leave out. Takes as many times as long.",
+)  # fmt: skip
+@click.option("-o", "--output", metavar="MODEL", help="Train the chosen setting on all rows and write this model.")
+@click.option("--json", metavar="FILE", help="Write all results, each fold's included; - for stdout.")
+@click.option(
+    "-j", "--jobs", type=click.IntRange(0, 1024), default=0, show_default=True,
+    help="Paths trained at a time, in threads; 0: one a core. The result does not depend on it.",
+)  # fmt: skip
+@click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True,
+    help="Seed of the folds, and of what is random in training.",
+)  # fmt: skip
+@scheduler_option
+@checkpoint_options
+@pool_option(multiple=True)
+@decision_options("f1 for a model of two classes and one ranking")
+@training_options
+@config_option
+def cv(data: str, read: ReadOptions, **given: object) -> int:
+    """Compare settings by cross-validation on DATA, and train the best one.
+
+    Where no --loss, no --features and no setting is named, a portfolio is searched for the metric: losses, both bounds,
+    features as they are, as broken lines and, where data is small, in other maps, each with three values of C. All are
+    screened in three folds; the best three go on. Logistic regression and boosted trees stand beside them in the table.
+
+    Folds are of whole queries where rows have qid:, else of rows, each with its share of the positives. The values of C
+    are trained in one go, a path; every combination of the others is a training of its own. Multiples, 1x, are of what
+    fits the scale of the features of the fold's training rows. Where the best value stands at the edge of values that
+    nobody named, and the metric still rises there, two more beyond it are tried. --time-limit is for each fold's path.
+    The deviation is that between the folds' values.
+
+    With --scheduler the paths are tasks of a dask cluster, whose workers are sent all rows once; --jobs is then for
+    what is done here.
+
+    \b
+    apsvm cv data.svm -m AP -o best.model
+    apsvm cv data.svm -C 0.01:1e5:log10 --metric AP -o best.model
+    apsvm cv data.svm --loss ap,auc --bound hinge,tight --scale standard --json -
+    apsvm cv data.svm --loss ap,wmw,warp
+    apsvm cv 'part-*.svm' --scheduler tcp://10.0.0.1:8786
+    """
+    request = CvRequest.of_options(data, read, given)
+    with _cluster(request) as elsewhere:
+        return _carry_out(request, elsewhere)
+
+
+def _carry_out(request: CvRequest, elsewhere: Folds | None) -> int:
+    """The whole command, once it is known what to do and where; the exit code."""
+
+    given, dataset = request.given, request.read()
+    search = None if request.tries_all else request.search(dataset)
+    with (
+        signals_caught() as signals,
+        work_kept(given, lambda: request.identity(dataset), signals) as strand,
+    ):
+        run = _Run(request, signals, strand, elsewhere)
+        if search is None:
+            search = run.finalists(dataset)
+        run.compare(search)
+        stopped = exit_code(signals)
+        candidates = search.candidates()
+        if not candidates:
+            raise Failure(stopped or BAD_DATA, "stopped, nothing was finished in every fold")
+        chosen = search.choose(candidates)
+        beside = list(run.references(search))
+        results = Results(search, candidates, chosen, request.metrics, beside)
+        run.report(results)
+        if stopped:
+            say("interrupted: the table is of what was finished" + (", no model written" if run.output else ""))
+            return stopped
+        as_asked = all(candidate.as_asked for candidate in candidates)
+        if run.output is not None:
+            as_asked &= run.refit(search, chosen, len(candidates))
+        if given["nested"] and not signals:
+            run.nest(search)
+        if signals:
+            return exit_code(signals)
+    return 0 if as_asked else STOPPED_EARLY
+
+
+@contextmanager
+def _cluster(request: CvRequest) -> Iterator[Folds | None]:
+    """Where the paths are trained, if not here."""
+    scheduler = request.given["scheduler"]
+    if scheduler is None:
+        yield None
+        return
+    from apsvm.cli.cluster.commands import cluster
+
+    with cluster(scheduler) as client:
+        from apsvm.dask.folds import Folds
+
+        yield Folds(client)
+
+
+@dataclass(frozen=True)
+class _Run:
+    """The work, step by step, and what is said of it."""
+
+    request: CvRequest
+    signals: Sequence[int]
+    strand: Strand
+    elsewhere: Folds | None = None
+
+    @property
+    def output(self) -> str | None:
+        """The model to write."""
+        return self.request.output
+
+    @property
+    def _followers(self) -> Followers:
+        from apsvm.selection.search import Followers
+
+        return Followers(should_stop=lambda: bool(self.signals), strand=self.strand, elsewhere=self.elsewhere)
+
+    def nest(self, search: SettingsSearch) -> None:
+        """The whole search again in outer folds, with a line for each."""
+        from statistics import fmean, stdev
+
+        from apsvm.selection.nested import nested
+
+        given = self.request.given
+
+        def again(rows: Dataset, followers: Followers) -> SettingsSearch | None:
+            if self.request.tries_all:
+                whole = self.request.portfolio(rows)
+                whole.screen(given["jobs"], followers)
+                if self.signals or not whole.finalists():
+                    return None
+                inner = whole.final()
+            else:
+                inner = self.request.settings_search(rows)
+            inner.run(given["jobs"], followers)
+            return inner
+
+        done: list[OuterFold] = []
+        with bad_data(search.dataset.source), Bar("outer folds", given["folds"]) as bar:
+            folds = nested(
+                search.given, search.target, self.request.metrics, again,
+                folds=given["folds"], seed=given["seed"], jobs=given["jobs"], followers=self._followers,
+            )  # fmt: skip
+            for number, fold in enumerate(folds, 1):
+                done.append(fold)
+                bar.step()
+                if not given["quiet"]:
+                    say(
+                        f" outer fold {number}: {search.metric} {fold.values[search.metric]:.4f}, chosen: {fold.chosen}"
+                    )
+        if len(done) < given["folds"]:
+            say("interrupted: not all outer folds were done")
+            return
+        show = self._show_results()
+        for metric in self.request.metrics:
+            values = [fold.values[metric] for fold in done]
+            show(f"nested, {len(done)} folds: {metric} {fmean(values):.4f} ± {stdev(values):.4f}")
+
+    def finalists(self, dataset: Dataset) -> SettingsSearch:
+        """The search among the best of the portfolio, with a line for each entry as it is screened."""
+        given = self.request.given
+        with bad_data(dataset.source):
+            whole = self.request.portfolio(dataset)
+            total, screened = len(whole.entries), 0
+
+            def ended(entry: Entry, result: Candidate | str) -> None:
+                nonlocal screened
+                screened += 1
+                bar.step()
+                if given["quiet"]:
+                    return
+                text = result if isinstance(result, str) else f"{whole.metric} {result.mean(whole.metric):.4f}"
+                say(f" {screened:>{len(str(total))}}/{total}  {entry}: {text}")
+
+            if not given["quiet"]:
+                say(f"nobody named what to try: {total} combinations of losses and features are screened")
+            with Bar("combinations screened", total) as bar:
+                whole.screen(given["jobs"], self._followers, ended)
+            finalists = whole.finalists()
+            if self.signals or not finalists:
+                raise Failure(exit_code(self.signals) or BAD_DATA, "stopped, nothing was finished in every fold")
+            if not given["quiet"]:
+                say(f"the best go on: {'; '.join(map(str, finalists))}")
+            return whole.final()
+
+    def references(self, search: SettingsSearch) -> Iterator[Candidate]:
+        """Common models on the same folds, where the portfolio was tried."""
+        from apsvm.selection.references import references
+
+        if self.request.tries_all and not self.signals:
+            with Bar("training common models on the same folds"):
+                yield from references(search, self._followers, self.request.given["jobs"])
+
+    def compare(self, search: SettingsSearch) -> None:
+        """All paths in all folds, with a line as each ends."""
+        from apsvm.selection.grids import shown
+
+        def widened(number: int, name: str, values: Sequence[SettingValue]) -> None:
+            listed = ", ".join(map(shown, values))
+            say(f" the best {spelled(search.grids[number], name)} stands at the edge of its grid: {listed} as well")
+
+        def ended(path: PathInFold, done: int, total: int) -> None:
+            bar.total = total
+            bar.reach(done)
+            say(f" {done:>{len(str(total))}}/{total}  {progress_line(path, search.grids, search.metric)}")
+
+        followers = self._followers
+        if not self.request.given["quiet"]:
+            followers = replace(followers, path=ended, widened=widened)
+        with bad_data(search.dataset.source), Bar("comparing") as bar:
+            search.run(self.request.given["jobs"], followers)
+
+    def report(self, results: Results) -> None:
+        """The table, on stdout or where something else goes there on stderr, and the JSON."""
+        from apsvm._support.files import write_whole
+
+        as_json = self.request.given["json"]
+        show = self._show_results()
+        if show is put or not self.request.given["quiet"]:
+            for line in results.table():
+                show(f" {line}" if show is say else line)
+        elif not all(candidate.as_asked for candidate in results.candidates):
+            say("warning: training stopped early in some of the folds")
+        if as_json is not None:
+            text = json.dumps(results.to_json(), indent=1, allow_nan=False) + "\n"
+            with writing(as_json):
+                write_whole(as_json, text.encode())
+
+    def _show_results(self) -> Callable[[str], None]:
+        """Prints a line on stdout; on stderr where something else goes to stdout."""
+        return say if "-" in (self.request.given["json"], self.output) else put
+
+    def refit(self, search: SettingsSearch, chosen: Candidate, n_candidates: int) -> bool:
+        """Trains ``chosen`` on all rows and writes the model; whether training ended as it was asked to."""
+        from apsvm.cli.output.training_metric import training_metric
+        from apsvm.trainers.summary import summary
+
+        assert self.output is not None
+        with bad_data(search.dataset.source), Bar("training the chosen model on all rows"):
+            refit = search.refit(chosen, n_candidates, self.request.given["jobs"], self._followers)
+            if refit is not None:
+                refit = decided_refit(
+                    refit, self.request.given, self.request.given["jobs"], self._followers.should_stop
+                )
+        if refit is None:
+            raise Failure(exit_code(self.signals) or BAD_DATA, "stopped, no model written")
+        with writing(self.output):
+            refit.model.save(self.output)
+        for caution in refit.outcome.cautions:
+            say(f"warning: {self.output}: {caution}")
+        if self.request.given["quiet"]:
+            say_if_stopped_early(self.output, refit.outcome, refit.model)
+        else:
+            say(f"chosen of {n_candidates} settings, by the {search.rule} of {search.metric}; trained on all rows:")
+            for line in (*summary(refit.outcome), *training_metric(refit.fit, refit.model)):
+                say(line)
+            say_decision(refit.model)
+            say(f"model written to {'standard output' if self.output == '-' else self.output}")
+        return refit.outcome.as_asked and refit.outcome.ranks

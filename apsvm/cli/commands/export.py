@@ -1,0 +1,167 @@
+"""``apsvm export``: the model for LIBLINEAR's and SVM-light's own predictors, or all of it as JSON or for ONNX."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import click
+
+from apsvm.cli.options.parameters import LabelValue
+from apsvm.cli.output.export_json import LAYOUT
+from apsvm.cli.reading import one_linear_ranker, one_ranker, read_any_model
+from apsvm.cli.shared import BAD_DATA, Failure, refuse_same_file, say, writing
+
+if TYPE_CHECKING:
+    from apsvm.models.base import Model
+    from apsvm.models.linear import LinearRanker
+
+
+#: What ``apsvm export --help`` says.
+_HELP = f"""Write MODEL to OUT (default: stdout) for other programs.
+
+A model of three classes or more is one multi-class model of LIBLINEAR; of any such model, --positive-label exports one
+class's ranker.
+
+LIBLINEAR's and SVM-light's models call a row positive above 0: where MODEL has a threshold (train --threshold), their
+constant is less by it, and so are their scores.
+
+ONNX takes X, rows of float64 with MODEL's features, and gives score, label (1 above the threshold; of several classes
+the number, from 0, of the one that predict --classify names) and probability, as far as MODEL has them. It needs
+apsvm[onnx].
+
+{LAYOUT}
+
+The text formats but JSON know no features but linear.
+"""
+
+
+@click.command(help=_HELP)
+@click.argument("model", metavar="MODEL")
+@click.argument("out", metavar="[OUT]", default="-")
+@click.option(
+    "--format",
+    "layout",
+    type=click.Choice(["liblinear", "svmlight", "json", "onnx"]),
+    required=True,
+    help="liblinear: a model file of LIBLINEAR's predict; svmlight: of svm_classify; json: all that scoring takes; "
+    "onnx: a graph for onnxruntime.",
+)
+@click.option("--positive-label", type=LabelValue(), help="Of a model of several classes: the one to export.")
+def export(model: str, out: str, layout: str, positive_label: float | str | None) -> None:
+    from apsvm._support.files import write_whole
+
+    refuse_same_file(out, model=model)
+    stored = read_any_model(model)
+    if layout in ("json", "onnx"):
+        content = _whole(stored, positive_label, model, layout)
+        with writing(out):
+            write_whole(out, content)
+        return
+    if stored.header.features.map != "linear":
+        raise Failure(
+            BAD_DATA,
+            f"{model}: its features are mapped ({stored.header.features.map}), which {layout} knows nothing of: "
+            "--format json",
+        )
+    if stored.components > 1:
+        raise Failure(
+            BAD_DATA, f"{model}: its rankers have several components, which {layout} knows nothing of: --format json"
+        )
+    _warn_of_rows(stored)
+    # With two classes LIBLINEAR has one column of weights.
+    whole = layout == "liblinear" and positive_label is None
+    if whole and stored.classes.size > 2:
+        text = _liblinear_classes(stored, model)
+    else:
+        ranker = _decided(one_linear_ranker(stored, positive_label, model))
+        text = _liblinear(ranker) if layout == "liblinear" else _svmlight(ranker)
+    with writing(out):
+        write_whole(out, text.encode())
+
+
+def _whole(stored: Model, positive_label: float | str | None, name: str, layout: str) -> bytes:
+    """The content of a format that holds any model."""
+    if layout == "json":
+        from apsvm.cli.output.export_json import json_text
+
+        return json_text(stored, positive_label, name).encode()
+    from apsvm.cli.output.export_onnx import onnx_bytes
+
+    return onnx_bytes(stored if positive_label is None else one_ranker(stored, positive_label, name), name)
+
+
+def _decided(ranker: LinearRanker) -> LinearRanker:
+    """The ranker whose scores are above 0 where the model's are above its threshold."""
+    threshold = ranker.header.threshold
+    return ranker if threshold is None else replace(ranker, intercept=ranker.intercept - threshold.value)
+
+
+def _warn_of_rows(stored: Model) -> None:
+    """Says in what the exported model wants other rows than this one."""
+    if stored.zero_based:
+        say("warning: the model counts features from 0; the exported one counts the same features from 1")
+    if stored.header.features.scale == "l2":
+        say("warning: the model divides each row by its length (--scale l2); give the exported one such rows")
+    if stored.header.features.pool is not None:
+        say("warning: the model ranks bags; give the exported one a row of each, as --pool makes them")
+
+
+def _liblinear(ranker: LinearRanker) -> str:
+    from apsvm.models.header import LabelKind
+
+    labels = ranker.header.labels
+    label = labels.positive if labels.kind is LabelKind.ONE_LABEL else None
+    # LIBLINEAR's labels are C ints; the negative side may have been many labels.
+    positive = int(label) if label is not None and label.is_integer() and abs(label) < 2**31 else 1
+    negative = -1 if positive != -1 else 1
+    return _liblinear_text([positive, negative], [ranker])
+
+
+def _liblinear_classes(stored: Model, name: str) -> str:
+    """One against the rest is what LIBLINEAR's own multi-class models are."""
+    labels = stored.classes.tolist()
+    odd = [label for label in labels if not (label.is_integer() and abs(label) < 2**31)]
+    if odd:
+        raise Failure(BAD_DATA, f"{name}: LIBLINEAR's labels are integers of 32 bits, and {odd[0]!r} is none")
+    rankers = [_decided(part) for ranker in stored.rankers() for part in ranker.linear_parts()]
+    return _liblinear_text([int(label) for label in labels], rankers)
+
+
+def _liblinear_text(labels: list[int], rankers: list[LinearRanker]) -> str:
+    """LIBLINEAR's text format, a column of weights a ranker; the constant weighs a bias feature of value 1."""
+    has_bias = any(ranker.intercept for ranker in rankers)
+    lines = [
+        "solver_type L2R_L1LOSS_SVC_DUAL",
+        f"nr_class {len(labels)}",
+        "label " + " ".join(map(str, labels)),
+        f"nr_feature {rankers[0].width}",
+        f"bias {1 if has_bias else -1}",
+        "w",
+        *("".join(f"{w!r} " for w in weights) for weights in zip(*(r.coef.tolist() for r in rankers), strict=True)),
+    ]
+    if has_bias:
+        lines.append("".join(f"{ranker.intercept!r} " for ranker in rankers))
+    return "\n".join(lines) + "\n"
+
+
+def _svmlight(ranker: LinearRanker) -> str:
+    """SVM-light's text format: a linear kernel and w as the one support vector; its threshold is subtracted."""
+    entries = [f"{at}:{weight!r}" for at, weight in enumerate(ranker.coef.tolist(), start=1) if weight]
+    return "\n".join(
+        [
+            "SVM-light Version V6.02",
+            "0 # kernel type",
+            "3 # kernel parameter -d",
+            "1 # kernel parameter -g",
+            "1 # kernel parameter -s",
+            "1 # kernel parameter -r",
+            "empty# kernel parameter -u",
+            f"{ranker.width} # highest feature index",
+            f"{ranker.header.data.rows} # number of training documents",
+            "2 # number of support vectors plus 1",
+            f"{0.0 - ranker.intercept!r} # threshold b, each following line is a SV (starting with alpha*y)",
+            " ".join(["1", *entries, "#"]),
+            "",
+        ]
+    )

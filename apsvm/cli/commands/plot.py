@@ -1,0 +1,399 @@
+"""``apsvm plot``: pictures of logs, models and results, one command a picture."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from apsvm.cli.options.completion import MetricName
+from apsvm.cli.options.parameters import LabelValue, Number
+from apsvm.cli.options.training import check_output
+from apsvm.cli.reading import how_to_read, one_linear_ranker, read_any_model
+from apsvm.cli.scored import Scored, score_data
+from apsvm.cli.shared import (
+    BAD_DATA,
+    MISSING,
+    Failure,
+    reading,
+    say,
+    writing,
+)
+from apsvm.data.read_options import ReadOptions
+from apsvm.report.pictures.style import PAGE, SIZES
+
+if TYPE_CHECKING:
+    from apsvm._support.log import Record
+    from apsvm.metrics.curves import Judged
+    from apsvm.report.pictures.base import Picture
+    from apsvm.report.pictures.precision_recall import Curve
+    from apsvm.report.pictures.scaling import Timing
+
+CommandT = TypeVar("CommandT", bound=Callable[..., object])
+#: More classes than this have no names in a picture.
+MOST_NAMED = 10
+
+
+@click.group()
+def plot() -> None:
+    """Draw a picture: of logs, of precision and recall, of a model's curves, of apsvm cv's or apsvm bench's results.
+
+    \b
+    apsvm train data.svm --log log.jsonl --log-ranks
+    apsvm plot convergence log.jsonl -o convergence.png
+    apsvm plot heatmap log.jsonl -o ranks.svg
+
+    Needs matplotlib: pip install 'apsvm[plot]'.
+    """
+
+
+def _picture_options(command: CommandT) -> CommandT:
+    for option in (
+        click.option("--title", default="", help="A line above the picture.  [default: none]"),
+        click.option(
+            "--size",
+            type=click.Choice(list(SIZES)),
+            default=PAGE.name,
+            show_default=True,
+            help="As wide as a page (7.2 inches) or as a column (3.5).",
+        ),
+        click.option(
+            "-o", "--output", required=True, metavar="FILE", help="The picture to write: its name ends in .png or .svg."
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+@plot.command()
+@click.argument("logs", metavar="LOG…", nargs=-1, required=True)
+@_picture_options
+def convergence(logs: tuple[str, ...], output: str, size: str, title: str) -> None:
+    """Bounds and gap of trainings (or gradient, or estimated loss) against iterations and seconds.
+
+    LOG is what apsvm train --log wrote, or --run-dir's log.jsonl; a run that is still going on, or was killed, is drawn
+    as far as it has come. Where values of C differ, objectives are divided by C.
+    """
+    from apsvm.report.pictures.convergence import Convergence
+
+    check_picture(output, logs)
+    with drawing():
+        result = {name: read_records(path) for path, name in zip(logs, short_names(logs), strict=True)}
+        write_picture(Convergence.of_logs(result, title), output, size)
+
+
+@plot.command()
+@click.argument("log", metavar="LOG")
+@click.option("--class", "label", type=Number(), help="Of a log of several classes (--one-vs-rest): the label to draw.")
+@_picture_options
+def heatmap(log: str, label: float | None, output: str, size: str, title: str) -> None:
+    """The interleaving ranks of the negatives over the iterations (Figure 1 of the 2014 paper).
+
+    LOG is of apsvm train --log-ranks. A row is an iteration, a column a negative, from the highest score on; the
+    deepest red are negatives below every positive in the most violated ranking.
+    """
+    from apsvm.report.pictures.heatmap import Heatmap
+
+    check_picture(output, [log])
+    with drawing(log):
+        records = read_records(log)
+        if label is not None:
+            records = [record for record in records if record.get("class") == label]
+            if not records:
+                raise Failure(BAD_DATA, f"{log}: no record is of class {label:g}")
+        write_picture(Heatmap.of_log(records, title), output, size)
+
+
+@plot.command(name="pr")
+@click.argument("data", metavar="DATA")
+@click.option("--model", "models", metavar="MODEL", multiple=True, help="Score DATA with this model …")
+@click.option(
+    "--scores", metavar="FILE", multiple=True,
+    help="… or take one score a row from this file. Each may be given more than once: a curve each.",
+)  # fmt: skip
+@click.option("--positive-label", type=LabelValue(), help="The label that is positive. [default: the model's]")
+@click.option(
+    "--relevant-from", type=Number(), metavar="GRADE", help="Rows of this label or a higher one are positive."
+)
+@click.option("--ignore-unknown", is_flag=True, help="Ignore features the model does not know instead of refusing.")
+@_picture_options
+@how_to_read
+def precision_recall(
+    data: str,
+    models: tuple[str, ...],
+    scores: tuple[str, ...],
+    positive_label: float | str | None,
+    relevant_from: float | None,
+    ignore_unknown: bool,
+    output: str,
+    size: str,
+    title: str,
+    read: ReadOptions,
+) -> None:
+    """Precision against recall on DATA, as apsvm eval sees it: the area under a curve is its AP.
+
+    Rows of equal score are one block. With queries (qid:) it is the mean of the queries' curves; of a model of several
+    classes the mean of the classes', which are drawn too.
+    """
+    from apsvm.data.labels import LabelOptions
+
+    if not models and not scores:
+        raise click.UsageError("give --model or --scores")
+    if [data, *models, *scores].count("-") > 1:
+        raise click.UsageError("only one of the files can be standard input")
+    check_picture(output, [data, *models, *scores])
+    rankers = {}
+    for path in models:
+        model = read_any_model(path)
+        if model.lists_items:
+            raise Failure(BAD_DATA, f"{path}: it is {model.what}, which has no precision–recall curve of rows")
+        rankers[path] = model
+    options = LabelOptions(positive_label=positive_label, relevant_from=relevant_from)
+    scored = score_data(data, rankers, scores, options, read, ignore_unknown=ignore_unknown)
+    if scored.classes and relevant_from is not None:
+        raise click.UsageError("--relevant-from is not for several classes")
+    with drawing(scored.dataset.source):
+        write_picture(curves_of(scored, title), output, size)
+
+
+@plot.command()
+@click.argument("results", metavar="RESULTS")
+@click.option("-m", "--metric", metavar="NAME", type=MetricName(), help="Which of its metrics.  [default: the first]")
+@_picture_options
+def path(results: str, metric: str | None, output: str, size: str, title: str) -> None:
+    """A metric against C, mean ± deviation of the folds, a line a loss, bound and ε.
+
+    RESULTS is what apsvm cv --json wrote.
+    """
+    from apsvm.report.pictures.path import Path
+
+    check_picture(output, [results])
+    with drawing(results):
+        write_picture(Path.of_results(_read_json(results), metric, title), output, size)
+
+
+@plot.command()
+@click.argument("files", metavar="FILE…", nargs=-1, required=True)
+@click.option(
+    "--against", type=click.Choice(["total", "negatives", "positives"]), default="total", show_default=True,
+    help="What time is drawn against: all rows, or those of one class.",
+)  # fmt: skip
+@_picture_options
+def scaling(files: tuple[str, ...], against: str, output: str, size: str, title: str) -> None:
+    """Milliseconds an oracle call takes against the number of rows, on logarithmic axes.
+
+    FILE is what apsvm bench oracle --json wrote, or the log of a training, whose median call is one point.
+    """
+    from apsvm.report.pictures.scaling import TimingsBySize
+
+    check_picture(output, files)
+    with drawing():
+        timings = [timing for file in files for timing in _timings(file)]
+        write_picture(TimingsBySize.of_timings(timings, against, title), output, size)
+
+
+@plot.command()
+@click.argument("model", metavar="MODEL")
+@click.option("--class", "label", type=Number(), help="Of a model of several classes (--one-vs-rest): the one to draw.")
+@click.option(
+    "--most", type=click.IntRange(1, 60), default=12, show_default=True, help="At most so many features, those of the "
+    "widest curves.",
+)  # fmt: skip
+@_picture_options
+def shapes(model: str, label: float | None, most: int, output: str, size: str, title: str) -> None:
+    """What a model makes of each feature: the curves whose sum is the score, over the values of the training rows.
+
+    MODEL is of apsvm train --features piecewise or spline. A curve is 0 at the feature's mean. With --scale l2 the
+    sum is divided by the length of the mapped row.
+    """
+    from apsvm.report.pictures.shapes import Shapes
+    from apsvm.report.shapes import NoShapesError, widest
+
+    check_picture(output, [model])
+    ranker = one_linear_ranker(read_any_model(model), label, model)
+    with drawing(model):
+        try:
+            curves = widest(ranker, most)
+        except NoShapesError as error:
+            raise Failure(BAD_DATA, f"{model}: {error}") from None
+        write_picture(Shapes(curves, title=title), output, size)
+
+
+@contextmanager
+def drawing(source: str | None = None) -> Iterator[None]:
+    """Turns what can go wrong with a picture of ``source`` into a ``Failure``."""
+    from apsvm.metrics import MetricError
+    from apsvm.report.pictures.base import PictureError
+    from apsvm.report.pictures.style import MissingMatplotlibError
+
+    try:
+        yield
+    except MissingMatplotlibError as error:
+        raise Failure(MISSING, str(error)) from None
+    except (PictureError, MetricError) as error:
+        raise Failure(BAD_DATA, str(error) if source is None else f"{source}: {error}") from None
+
+
+def read_records(path: str) -> Sequence[Record]:
+    """``records.read_log``; failures end the command, and a last line that is cut off is reported."""
+    from apsvm._support.log import LogError, read_log
+
+    with reading(path):
+        try:
+            result = read_log(path)
+        except LogError as error:
+            raise Failure(BAD_DATA, str(error)) from None
+    if result.cut_off:
+        say(f"warning: {path}: its last line is cut off; the {len(result.records)} records before it are used")
+    return result.records
+
+
+def short_names(paths: Sequence[str]) -> list[str]:
+    """As few last parts of each path as tell it from the others."""
+    parts = [os.path.abspath(path).split(os.sep) for path in paths]
+    names = [""] * len(paths)
+    for depth in range(1, max(map(len, parts)) + 1):
+        names = ["/".join(part[-depth:]) for part in parts]
+        if len(set(names)) == len(set(paths)):
+            break
+    if len(set(names)) < len(names):
+        raise click.UsageError("the same file is given twice")
+    files = {name.rpartition("/")[2] for name in names}
+    if len(files) == 1 < len(names):  # the folders alone tell
+        return [name.rpartition("/")[0] for name in names]
+    return names
+
+
+def curves_of(scored: Scored, title: str = "") -> Picture:
+    """A curve for each of ``scored``'s; of several classes their mean, and each of them if they are of one model.
+
+    Raises
+    ------
+    MetricError : no ranking with both a positive and a negative row
+    """
+    from apsvm.metrics.curves import judged_curve, mean_curve
+    from apsvm.metrics.evaluate import parse_metrics
+    from apsvm.report.pictures.precision_recall import Curve, PrecisionRecall
+
+    dataset = scored.dataset
+    names = short_names([path if path != "-" else "stdin" for path in scored.scores])
+    if not scored.classes:
+        target = scored.target(parse_metrics(["AP"]))
+        judged = [
+            judged_curve(scores, target.judgements, target.lowest_relevant, dataset.groups)
+            for scores in scored.scores.values()
+        ]
+        curves = [Curve(f"{name}, AP {one.ap:.4f}", one.steps) for name, one in zip(names, judged, strict=True)]
+        return PrecisionRecall(curves, judged[0].base_rate, title)
+    curves, rates = [], []
+    for name, path in zip(names, scored.scores, strict=True):
+        of_class = _curves_of_classes(scored, path)
+        ap = math.fsum(one.ap for one in of_class.values()) / len(of_class)
+        steps = mean_curve([one.steps for one in of_class.values()])
+        curves.append(Curve(f"{name}, mean of {len(of_class)} classes, AP {ap:.4f}", steps))
+        rates.append(math.fsum(one.base_rate for one in of_class.values()) / len(of_class))
+        if len(scored.scores) == 1:
+            curves += curves_aside(of_class)
+    return PrecisionRecall(curves, rates[0], title)
+
+
+def curves_aside(of_class: Mapping[str, Judged]) -> list[Curve]:
+    """The classes' curves beside their mean, without names where there are too many."""
+    from apsvm.report.pictures.precision_recall import Curve
+
+    named = len(of_class) <= MOST_NAMED
+    return [
+        Curve(f"class {label}, AP {one.ap:.4f}" if named else "", one.steps, aside=True)
+        for label, one in of_class.items()
+    ]
+
+
+def _curves_of_classes(scored: Scored, path: str) -> dict[str, Judged]:
+    """By label, of every class that has both kinds of rows."""
+    from apsvm.data.dataset import shown_label
+    from apsvm.metrics import MetricError
+    from apsvm.metrics.curves import judged_curve
+
+    labels, result = scored.labels(path), {}
+    for at, label in enumerate(scored.classes[path].tolist()):
+        # A class without both kinds of rows is left out of eval's mean too.
+        with suppress(MetricError):
+            column = scored.scores[path][:, at]
+            result[shown_label(label)] = judged_curve(column, labels[:, at], None, scored.dataset.groups)
+    if not result:
+        raise MetricError("none of the model's classes has both positive and negative rows")
+    return result
+
+
+def _read_json(path: str) -> Any:
+    from apsvm._support.files import read_bytes
+
+    with reading(path):
+        content = read_bytes(path)
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise Failure(BAD_DATA, f"{path}: not JSON: {error}") from None
+
+
+def _timings(path: str) -> list[Timing]:
+    from apsvm.report.pictures.base import PictureError
+    from apsvm.report.pictures.scaling import Timing, timings_of_log
+
+    try:
+        results = _read_json(path)
+    except Failure as failure:
+        if failure.exit_code != BAD_DATA or path == "-":
+            raise
+        results = None  # several lines of JSON: a log
+    try:
+        if not (isinstance(results, Mapping) and "timings" in results):
+            return timings_of_log(read_records(path))
+        return [
+            Timing.checked(
+                timing["oracle"],
+                timing["n_pos"],
+                timing["n_neg"],
+                timing["seconds"],
+                f"shift {timing['shift']:g}" if "shift" in timing else "",
+            )
+            for timing in results["timings"]
+        ]
+    except PictureError as error:
+        raise Failure(BAD_DATA, f"{path}: {error}") from None
+    except (KeyError, TypeError, ValueError) as error:
+        raise Failure(
+            BAD_DATA, f"{path}: expected the results of apsvm bench oracle --json ({type(error).__name__}: {error})"
+        ) from None
+
+
+def check_picture(output: str, inputs: Sequence[str]) -> None:
+    """What would be found out only after the work."""
+    from apsvm.report.pictures.base import PictureError, format_of
+
+    require_matplotlib()
+    try:
+        format_of(output)
+    except PictureError as error:
+        raise click.UsageError(str(error)) from None
+    check_output(output, **{f"input {at}": path for at, path in enumerate(inputs, 1)})
+
+
+def require_matplotlib() -> None:
+    """Ends the command if there is none."""
+    from importlib.util import find_spec
+
+    from apsvm.report.pictures.style import MissingMatplotlibError
+
+    if find_spec("matplotlib") is None:
+        raise Failure(MISSING, str(MissingMatplotlibError()))
+
+
+def write_picture(picture: Picture, output: str, size: str = PAGE.name) -> None:
+    with writing(output):
+        picture.save(output, SIZES[size])

@@ -1,0 +1,534 @@
+"""``apsvm predict``: a score a row, and what the features gave to it; a score for each of several classes; or the best
+items for a user."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import click
+
+from apsvm._support.types import Matrix
+from apsvm.cli.cluster.commands import predict_on_cluster, scheduler_option
+from apsvm.cli.items import TOP, best_items
+from apsvm.cli.output.decisions import CLASSIFY, PROBABILITY, answers
+from apsvm.cli.reading import how_to_read, read_any_model, rows_for, score_rows
+from apsvm.cli.shared import BAD_DATA, Failure, printable, reading, refuse_if_given, refuse_same_file, say, writing
+from apsvm.data.read_options import ReadOptions
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from apsvm.data.dataset import Dataset
+    from apsvm.data.features.additive import Contributions
+    from apsvm.models.base import Model
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BagOutput:
+    """What is asked for of a model of bags.
+
+    instances : a line a row, not a bag; which : say which row decides
+    boxes : the file of the rows' boxes; detections : "voc" or "coco"
+    nms : a box goes when its IoU with a better one of its bag is above; None: all stay
+    """
+
+    instances: bool = False
+    which: bool = False
+    boxes: str | None = None
+    detections: str | None = None
+    nms: float | None = None
+
+    def check(self, model: Model, path: str) -> None:
+        """Ends the command where the options do not go with each other or with the model of the file ``path``."""
+
+        asked = [
+            flag
+            for flag, value in (("--instances", self.instances), ("--which", self.which), ("--boxes", self.boxes))
+            if value
+        ]
+        if asked and not model.header.latent:
+            raise click.UsageError(f"{asked[0]} is for a model of bags by their best rows (--latent): {path} is none")
+        if self.which and model.has_classes:
+            raise click.UsageError("--which is for a model of one ranker: of several each has its own deciding row")
+        if (self.boxes is None) != (self.detections is None):
+            raise click.UsageError(
+                "--boxes FILE and --detections go together: where the rows' boxes are, and the format"
+            )
+        if self.nms is not None and self.boxes is None:
+            raise click.UsageError("--nms is for detections: --boxes FILE --detections")
+        if self.boxes is not None and self.which:
+            raise click.UsageError("--which is not for detections")
+
+
+def lines_of_rows(model: Model, path: str, read: ReadOptions, output: BagOutput, *, ignore_unknown: bool) -> list[str]:
+    """A line for each row of the file: its score, or one a class; and with ``which`` 1 where it decides, or else 0."""
+    import numpy as np
+
+    from apsvm.data.bags import bags_of, deciding_rows
+
+    data = rows_for(model, path, read, ignore_unknown=ignore_unknown, unlabelled=True)
+    scores = model.score(data.X)
+    if scores.ndim == 2:
+        return ["\t".join(map(repr, row)) for row in scores.tolist()]
+    if not output.which:
+        return [repr(score) for score in scores.tolist()]
+    bags = bags_of(data)
+    if bags is None:
+        raise Failure(BAD_DATA, f"{data.source}: --which says what decides a bag, and these rows are in none")
+    decides = np.zeros(scores.size, dtype=np.int64)
+    decides[deciding_rows(bags, scores)] = 1
+    return [f"{score!r}\t{one}" for score, one in zip(scores.tolist(), decides.tolist(), strict=True)]
+
+
+def write_detections(
+    model: Model, path: str, out: str, read: ReadOptions, output: BagOutput, *, ignore_unknown: bool
+) -> None:
+    """The rows as detections: boxes of the images that their bags are, scored."""
+    import numpy as np
+
+    from apsvm.detection.boxes import read_boxes
+
+    data = rows_for(model, path, read, ignore_unknown=ignore_unknown, unlabelled=True)
+    if data.bags is None:
+        raise Failure(BAD_DATA, f"{data.source}: the image of a box is the bag of its row, and these rows are in none")
+    assert output.boxes is not None
+    with reading(output.boxes):
+        boxes = read_boxes(output.boxes, data.X.shape[0])
+    scores = model.score(data.X)
+    columns = scores[:, None] if scores.ndim == 1 else scores
+    classes = _class_names(model)
+    kept = [_kept(data, column, boxes, output.nms) for column in columns.T]
+    of_class = np.repeat(np.arange(len(kept)), [rows.size for rows in kept])
+    rows = np.concatenate(kept)
+    contents = _contents(data, rows, columns[rows, of_class], boxes[rows], [classes[at] for at in of_class], output)
+    _write(out, contents, output.detections == "voc" and len(classes) > 1)
+
+
+def _kept(
+    data: Dataset, scores: NDArray[np.float64], boxes: NDArray[np.float64], nms_threshold: float | None
+) -> NDArray[np.int64]:
+    import numpy as np
+
+    from apsvm.detection.boxes import nms
+
+    assert data.bags is not None
+    if nms_threshold is None:
+        return np.arange(scores.size)
+    _, image = np.unique(data.bags, return_inverse=True)
+    return nms(boxes, scores, image, threshold=nms_threshold)
+
+
+def _class_names(model: Model) -> list[str]:
+    from apsvm.data.dataset import shown_label
+
+    labels = [header.labels.positive for header in model.headers]
+    return ["1" if label is None else shown_label(label) for label in labels]
+
+
+def _contents(
+    data: Dataset,
+    rows: NDArray[np.int64],
+    scores: NDArray[np.float64],
+    boxes: NDArray[np.float64],
+    classes: Sequence[str],
+    output: BagOutput,
+) -> dict[str, bytes]:
+    from apsvm.detection.writers import coco_results, voc_results
+
+    assert data.bags is not None
+    images = data.bags[rows].tolist()
+    with reading(data.source):
+        if output.detections == "coco":
+            return {"": coco_results(images, classes, scores, boxes)}
+        return voc_results([str(image) for image in images], classes, scores, boxes)
+
+
+def _write(out: str, contents: dict[str, bytes], folder: bool) -> None:
+    """One file, or VOC's one a class into a folder."""
+    from apsvm._support.files import write_whole
+
+    if not folder:
+        (content,) = contents.values() if contents else (b"",)
+        with writing(out):
+            write_whole(out, content)
+        return
+    if out == "-":
+        raise click.UsageError("VOC has a file a class: name a folder OUT for a model of several")
+    with writing(out):
+        os.makedirs(out, exist_ok=True)
+        for name, content in contents.items():
+            write_whole(os.path.join(out, name), content)
+
+
+def top_lines(
+    ranker: Model,
+    rows: Dataset,
+    scores: NDArray[np.float64],
+    answers: Sequence[str],
+    top: int,
+    explain: int | None,
+    model: str,
+    *,
+    which: bool = False,
+) -> Iterator[str]:
+    """The best rows, best first, those of equal score as they stand: their names, or their numbers from 1, what stands
+    for their scores in ``answers``, of bags with ``which`` the number of the deciding row, and the features that put
+    them there. Where there are queries, the best of each, behind its qid. ``model``: its file's name."""
+    from apsvm.report.reasons import reasons_of
+
+    order, rank = best_first(rows, scores)
+    best = order[rank <= top]
+    names, queries = names_of_rows(rows), names_of_queries(rows)
+    reasons: list[list[str]] = [[] for _ in best]
+    if explain is not None:
+        try:
+            reasons = list(reasons_of(ranker, rows.select(best), explain))
+        except ValueError as error:
+            raise Failure(BAD_DATA, f"{model}: nobody can say what each feature gave: {error}") from None
+    if queries is not None:
+        say(f"{rows.source}: the best {top} of each query, behind its qid")
+    for row, why in zip(best.tolist(), reasons, strict=True):
+        query = [] if queries is None else [queries[row]]
+        decided = [] if not which or rows.deciding is None else [str(rows.deciding[row] + 1)]
+        yield "\t".join([*query, names[row], answers[row], *decided, *map(printable, why)])
+
+
+def best_first(rows: Dataset, scores: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """(n,) the rows, those of the query that appears first in front, the best of each query first, those of equal score
+    as they stand; and (n,) their ranks in their queries, from 1."""
+    import numpy as np
+
+    if rows.groups is None:
+        return np.argsort(-scores, kind="stable"), np.arange(1, scores.size + 1)
+    _, first, query = np.unique(rows.groups, return_index=True, return_inverse=True)
+    order = np.lexsort((-scores, first[query]))
+    begins = np.flatnonzero(np.diff(query[order], prepend=-1))
+    rank = np.arange(1, order.size + 1) - np.repeat(begins, np.diff(np.append(begins, order.size)))
+    return order, rank
+
+
+def names_of_queries(rows: Dataset) -> list[str] | None:
+    """(n,) what the rows' queries are called in their table, or else their qid; None where there are none."""
+    if rows.groups is None:
+        return None
+    names = [printable(name) for name in rows.table.queries] if rows.table is not None else []
+    return [names[query] if names else str(query) for query in rows.groups.tolist()]
+
+
+def names_of_rows(rows: Dataset) -> list[str]:
+    """What rows are called in their table, or else their numbers in the file, from 1; bags by their own numbers there,
+    as bag:INT."""
+    if rows.table is not None and rows.table.keys is not None:
+        return [printable(key) for key in rows.table.keys.tolist()]
+    if rows.stands_for is not None:
+        return [f"bag:{bag}" for bag in rows.stands_for.tolist()]
+    return [str(row) for row in range(1, rows.X.shape[0] + 1)]
+
+
+def documents_of(rows: Dataset, path: str) -> list[str]:
+    """What a run calls its documents: as ``names_of_rows``, or by the docid of the comments where all rows of a file of
+    svmlight text, which is read once more, have one. Says which, unless a column was named for it."""
+    names = names_of_rows(rows)
+    if rows.table is not None and rows.table.keys is not None:
+        return names
+    ids, why_not = _docids(rows, path)
+    if ids is not None:
+        say(f"{rows.source}: documents are called by the docid of their comments")
+        return ids
+    called = "their rows' numbers, from 1" if rows.stands_for is None else "their bags' numbers, as bag:INT"
+    say(f"{rows.source}: documents are called by {called}: {why_not}")
+    return names
+
+
+def _docids(rows: Dataset, path: str) -> tuple[list[str] | None, str]:
+    """A name a row, or None and why there are none."""
+    from apsvm.data.reading import is_text
+    from apsvm.data.svmlight import docids
+
+    assert rows.groups is not None
+    if rows.table is not None:
+        return None, "--id-column has names"
+    if not (os.path.isfile(path) or os.path.isdir(path)):
+        return None, "comments (# docid = …) are read of files alone"
+    if not is_text(path):
+        return None, "only svmlight text has comments (# docid = …)"
+    with reading(path):
+        ids = docids(path)
+    if ids is not None and rows.deciding is not None:
+        ids = [ids[row] for row in rows.deciding.tolist()]
+    if ids is None:
+        return None, "not every row has a comment # docid = …"
+    if len(ids) != rows.X.shape[0]:
+        return None, "they are bags, and comments are of rows"
+    if len(set(zip(rows.groups.tolist(), ids, strict=True))) < len(ids):
+        return None, "in a query two of their docids are the same"
+    return ids, ""
+
+
+def run_lines(rows: Dataset, scores: NDArray[np.float64], tag: str, path: str) -> Iterator[str]:
+    """A TREC run: qid Q0 docno rank score tag, the best of each query first, queries as they first appear. ``path`` is
+    where the rows were read."""
+    queries = names_of_queries(rows)
+    if queries is None:
+        raise Failure(BAD_DATA, f"{rows.source}: a TREC run is of queries, and its rows have none: qid:, --qid-column")
+    names = documents_of(rows, path)
+    for what, called in (("document", names), ("query", queries)):
+        bad = next((name for name in called if not name or name.split() != [name]), None)
+        if bad is not None:
+            wanted = "no blanks, and not empty"
+            raise Failure(BAD_DATA, f"{rows.source}: a TREC run takes no {what} called {bad!r}: {wanted}")
+    for row, place in zip(*(values.tolist() for values in best_first(rows, scores)), strict=True):
+        yield f"{queries[row]} Q0 {names[row]} {place} {float(scores[row])!r} {tag}"
+
+
+#: Features that a bare --explain lists.
+MOST_EXPLAINED = 5
+
+
+class PredictCommand(click.Command):
+    """``apsvm predict``: a bare ``--explain`` takes no value from what follows it but a number."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        spelled = list(args)
+        for at in reversed(range(len(spelled))):
+            if spelled[at] == "--explain":
+                follows = spelled[at + 1 : at + 2]
+                number = spelled.pop(at + 1) if follows and follows[0].isdecimal() else MOST_EXPLAINED
+                spelled[at] = f"--explain={number}"
+        return super().parse_args(ctx, spelled)
+
+
+#: What ``apsvm predict --help`` says.
+_HELP = """Score the rows of DATA with MODEL: one number a line, in input order, to OUT (default: stdout).
+
+A model of several classes (train --one-vs-rest) gives a number for each class, with tabs between them, in the order
+of the classes as apsvm info lists them: by label, ascending.
+
+The numbers read back exactly. DATA is read as the training file was (feature base, width); its labels may be any
+numbers, and a .npz or .npy matrix needs none.
+
+With --explain a line goes on with name=value for the features that gave the most to the score, in either direction,
+these first, a tab before each: 1.25 <tab> 7=+0.8 <tab> 3=-0.2. Names are those of the columns, or their numbers in
+the file. A value is what the feature's own curve has there, relative to its mean in the training rows (--features
+piecewise or spline), or its weight times its value (linear), divided by the row's length with --scale l2. Those of
+all features add up to the score but for a constant. Of a model of several components (--components) they are those
+of the component that gave the score, and component=h stands before them.
+
+With --classify a line is the row's label, with --probability the probability that it is positive, with both the two.
+
+With --top and --explain a line says in words what raised the score, above what the column's median gives where
+MODEL was trained on a table: payment-7 <tab> 3.2 <tab> amount=812.5 (+1.9) <tab> country=XX (+0.4).
+
+Of a model of bags a line is a bag's, in the order of their first rows: the score of its best row (train --latent),
+or of what was made of its rows (train --pool).
+
+With --scheduler OUT is a folder, and each worker writes the scores of its parts there, part-1.svm.scores for
+part-1.svm.
+
+Where MODEL ranks items for users (--rows-as-users), a line holds the row's best items, without those that it has,
+as item:score, best first.
+"""
+
+
+@click.command(cls=PredictCommand, help=_HELP)
+@click.argument("data", metavar="DATA")
+@click.argument("model", metavar="MODEL")
+@click.argument("out", metavar="[OUT]", default="-")
+@click.option("--ignore-unknown", is_flag=True, help="Ignore features the model does not know instead of refusing.")
+@click.option("--header", is_flag=True, help="Begin with a line of the classes, for a model of several.")
+@click.option(
+    "--top", type=click.IntRange(1),
+    help="Only so many rows, the best first: the row's number, or its bag (bag:INT), or its name (--id-column), a tab, "
+    "its score, and with --explain what raised it. Where rows have queries (qid:) so many of each, behind its qid and "
+    f"a tab. Of a model of items: how many to list for each row. [default: {TOP}]",
+)  # fmt: skip
+@click.option(
+    "--trec-run", metavar="TAG",
+    help="Write a TREC run: qid Q0 docno rank score TAG; docno by --id-column, by svmlight comments "
+    "# docid = …, or the row's number.",
+)  # fmt: skip
+@click.option(
+    "--explain", type=click.IntRange(1), metavar="[K]",
+    help="Behind each score, what the K features that count the most gave to it, as name=value.  "
+    f"[default of K: {MOST_EXPLAINED}]",
+)  # fmt: skip
+@CLASSIFY
+@PROBABILITY
+@click.option("--instances", is_flag=True, help="Of a model of bags (train --latent): a line a row, not a bag.")
+@click.option(
+    "--which", is_flag=True,
+    help="Behind a bag's score the number of the row that decides it, from 1; with --instances, behind a row's, 1 if "
+    "it decides its bag, else 0.",
+)  # fmt: skip
+@click.option(
+    "--boxes", metavar="FILE",
+    help="Where the rows of bags are windows of images: their boxes, xmin ymin xmax ymax a row, as text or .npy. "
+    "Writes detections for apsvm eval-detections; an image's name is the number of its bag.",
+)  # fmt: skip
+@click.option(
+    "--detections", type=click.Choice(["voc", "coco"]),
+    help="Their format: VOC's text (of several classes a file each, in the folder OUT), or COCO's JSON.",
+)  # fmt: skip
+@click.option(
+    "--nms", type=click.FloatRange(0.0, 1.0), metavar="IOU",
+    help="Leave out a box whose IoU with a better one of its image and class is above.  [default: none]",
+)  # fmt: skip
+@scheduler_option
+@how_to_read
+def predict(
+    data: str,
+    model: str,
+    out: str,
+    ignore_unknown: bool,
+    header: bool,
+    top: int | None,
+    trec_run: str | None,
+    explain: int | None,
+    classify: bool,
+    probability: bool,
+    instances: bool,
+    which: bool,
+    boxes: str | None,
+    detections: str | None,
+    nms: float | None,
+    scheduler: str | None,
+    read: ReadOptions,
+) -> None:
+    from apsvm._support.files import check_writable, write_whole
+    from apsvm.models.items import ItemRanker
+
+    if data == "-" and model == "-":
+        raise click.UsageError("DATA and MODEL cannot both be standard input")
+    if scheduler is not None:
+        answered = ("header", "top", "trec_run", "explain", "classify", "probability", "instances", "which")
+        refuse_if_given((*answered, "boxes", "detections", "nms"), "does not go with --scheduler")
+        predict_on_cluster(data, model, out, scheduler, read, ignore_unknown=ignore_unknown)
+        return
+    refuse_same_file(out, data=data, model=model)
+    with writing(out):
+        check_writable(out)
+    ranker = read_any_model(model)
+    _require_kinds(ranker, model, header=header, top=top, trec_run=trec_run, explain=explain)
+    _refuse_together(top=top, trec_run=trec_run, explain=explain, which=which, instances=instances, boxes=boxes)
+    if classify or probability:
+        refuse_if_given(("trec_run", "instances", "boxes"), "takes scores: leave out --classify and --probability")
+    output = BagOutput(instances=instances, which=which, boxes=boxes, detections=detections, nms=nms)
+    if isinstance(ranker, ItemRanker):
+        refuse_if_given(("classify", "probability"), "is for rows, and the model ranks items")
+        lines = list(best_items(ranker, data, read, top or TOP, ignore_unknown=ignore_unknown))
+    else:
+        output.check(ranker, model)
+        if boxes is not None:
+            write_detections(ranker, data, out, read, output, ignore_unknown=ignore_unknown)
+            return
+        if instances:
+            lines = lines_of_rows(ranker, data, read, output, ignore_unknown=ignore_unknown)
+        else:
+            asked = _Asked(
+                header=header, top=top, trec_run=trec_run, explain=explain, which=which, classify=classify,
+                probability=probability,
+            )  # fmt: skip
+            lines = _lines(ranker, data, model, read, asked, ignore_unknown=ignore_unknown)
+    with writing(out):
+        write_whole(out, "".join(f"{line}\n" for line in lines).encode())
+
+
+def _refuse_together(
+    *, top: int | None, trec_run: str | None, explain: int | None, which: bool, instances: bool, boxes: str | None
+) -> None:
+    """Raises UsageError for options that ask for different lines."""
+    chosen = [f"--{name}" for name, given in (("top", top), ("trec-run", trec_run), ("which", which)) if given]
+    chosen += [f"--{name}" for name, given in (("instances", instances), ("boxes", boxes)) if given]
+    if (top is not None or trec_run is not None) and len(chosen) > 1 and chosen != ["--top", "--which"]:
+        raise click.UsageError(f"{' and '.join(chosen)} do not go together")
+    if trec_run is not None and (explain is not None or trec_run.split() != [trec_run]):
+        raise click.UsageError("--trec-run takes a TAG without blanks, and no --explain")
+
+
+def _require_kinds(
+    ranker: Model, name: str, *, header: bool, top: int | None, trec_run: str | None, explain: int | None
+) -> None:
+    """Raises UsageError for an option that the kind of model has no use for."""
+
+    if header and not ranker.has_classes:
+        raise click.UsageError(f"--header names the classes, and {name} is {ranker.what}")
+    if top is not None and ranker.has_classes:
+        raise click.UsageError(f"--top is for a model of one ranking, and {name} is {ranker.what}")
+    if trec_run is not None and (ranker.has_classes or ranker.lists_items):
+        raise click.UsageError(f"--trec-run is for a model of one ranking, and {name} is {ranker.what}")
+    if explain is not None and not ranker.explainable:
+        raise click.UsageError(f"--explain is for a model of one linear ranker, and {name} is {ranker.what}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Asked:
+    """What lines are to hold, each as the option of its name says."""
+
+    header: bool
+    top: int | None
+    trec_run: str | None
+    explain: int | None
+    which: bool
+    classify: bool
+    probability: bool
+
+
+def _lines(
+    ranker: Model, data: str, model: str, read: ReadOptions, asked: _Asked, *, ignore_unknown: bool
+) -> list[str]:
+    """A line for each row that the model ranks, or for each bag."""
+
+    rows, scores = score_rows(ranker, data, read, ignore_unknown=ignore_unknown, unlabelled=True)
+    if asked.trec_run is not None:
+        return list(run_lines(rows, scores, asked.trec_run, data))
+    lines = answers(ranker, scores, model, classify=asked.classify, probability=asked.probability)
+    if ranker.has_classes:
+        label = ["label"] if asked.classify else []
+        scored = ranker.classes.tolist() if asked.probability or not asked.classify else []
+        return ["\t".join([*label, *map(ranker.header.shown_label, scored)]), *lines] if asked.header else lines
+    if asked.top is not None:
+        return list(top_lines(ranker, rows, scores, lines, asked.top, asked.explain, model, which=asked.which))
+    if asked.which and rows.deciding is not None:
+        lines = [f"{line}\t{row + 1}" for line, row in zip(lines, rows.deciding.tolist(), strict=True)]
+    if asked.explain is not None:
+        explained = _explained(ranker, rows.X, asked.explain, model)
+        lines = ["\t".join([line, *parts]) for line, parts in zip(lines, explained, strict=True)]
+    return lines
+
+
+def _explained(ranker: Model, X: Matrix, most: int, model: str) -> Iterator[list[str]]:
+    """For each row what the features gave to its score, as name=value, at most so many; those that gave nothing are
+    left out. Of several components the leading one's, and first which that is, as component=h, h from 1."""
+    import numpy as np
+
+    names = [printable(name) for name in ranker.features()]
+    try:
+        if ranker.components == 1:
+            yield from _largest(ranker.contributions(X), most, names)
+            return
+        leading = ranker.leading(X)
+        by_component = [
+            _largest(ranker.contributions(X[leading == h], h), most, names) for h in range(ranker.components)
+        ]
+    except ValueError as error:
+        raise Failure(BAD_DATA, f"{model}: nobody can say what each feature gave: {error}") from None
+    for h in np.asarray(leading).tolist():
+        yield [f"component={h + 1}", *next(by_component[h])]
+
+
+def _largest(contributions: Contributions, most: int, names: list[str]) -> Iterator[list[str]]:
+    """For each row its largest contributions, as name=value."""
+    import numpy as np
+
+    for block in contributions.blocks():
+        first = min(most, block.shape[1])
+        some = np.sort(np.argpartition(-np.abs(block), first - 1, axis=1)[:, :first], axis=1)
+        sizes = np.abs(np.take_along_axis(block, some, axis=1))
+        order = np.take_along_axis(some, np.argsort(-sizes, axis=1, kind="stable"), axis=1)
+        values = np.take_along_axis(block, order, axis=1)
+        for features, gave in zip(order.tolist(), values.tolist(), strict=True):
+            yield [f"{names[j]}={value:+.6g}" for j, value in zip(features, gave, strict=True) if value]

@@ -1,0 +1,200 @@
+"""``apsvm report``: a run's log, model and data as one HTML page."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import click
+
+from apsvm.cli.commands.plot import drawing, read_records, short_names
+from apsvm.cli.options.training import check_output
+from apsvm.cli.output.bar import Bar
+from apsvm.cli.output.run_folder import LOG
+from apsvm.cli.reading import how_to_read, read_any_model, rows_for
+from apsvm.cli.shared import (
+    BAD_DATA,
+    NO_INPUT,
+    Failure,
+    printable,
+    reading,
+    refuse_same_file,
+    say,
+    writing,
+)
+from apsvm.data.read_options import ReadOptions
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from apsvm._support.log import Record
+    from apsvm.data.dataset import Dataset
+    from apsvm.report.run import Finished, Run
+
+PAGE = "report.html"
+COMPARISON = "comparison.html"
+
+
+@click.command()
+@click.argument("run_folders", metavar="RUN_DIR…", nargs=-1, required=True)
+@click.option(
+    "--data", metavar="DATA",
+    help="Judge the models on these rows.  [default: those each was trained on, where they were then]",
+)  # fmt: skip
+@click.option(
+    "-o", "--output", metavar="FILE",
+    help=f"The page to write; - for stdout.  [default: RUN_DIR/{PAGE}, of several runs {COMPARISON}]",
+)  # fmt: skip
+@click.option("--ignore-unknown", is_flag=True, help="Ignore features the model does not know instead of refusing.")
+@click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
+@how_to_read
+def report(
+    run_folders: tuple[str, ...],
+    data: str | None,
+    output: str | None,
+    ignore_unknown: bool,
+    quiet: bool,
+    read: ReadOptions,
+) -> None:
+    """Make one self-contained HTML page of a run: metrics, the top of the list and what put it there, certificate and
+    convergence, what was trained, the most violating rows by their lines in the file, weights, and where the time went.
+
+    RUN_DIR is what apsvm train --run-dir wrote, also if the training was stopped or killed. Of several runs it is a
+    page that compares them: their metrics side by side, their curves over each other, and what was different.
+
+    \b
+    apsvm train data.svm --run-dir run && apsvm report run        writes run/report.html
+    apsvm report run --data test.svm -o test.html
+    apsvm report run1 run2 --data test.svm                        writes comparison.html
+    """
+    from apsvm._support.files import write_whole
+
+    logs = [os.path.join(folder, LOG) for folder in run_folders]
+    for folder, log in zip(run_folders, logs, strict=True):
+        if not os.path.isfile(log):
+            raise Failure(NO_INPUT, f"{folder}: no {LOG} in it: expected a folder of apsvm train --run-dir")
+    names = short_names(logs) if len(logs) > 1 else [os.path.basename(os.path.abspath(run_folders[0]))]
+    if output is None:
+        output = os.path.join(run_folders[0], PAGE) if len(logs) == 1 else COMPARISON
+    check_output(output, data=data, **{f"log {at}": log for at, log in enumerate(logs, 1)})
+    runs: list[Run] = []
+    with Bar("report", 2 * len(logs) + 1) as bar:
+        for folder, name in zip(run_folders, names, strict=True):
+            bar.reach(2 * len(runs), f"reading {name}")
+            run = _run(folder, name)
+            _refuse_to_overwrite(output, folder, run)
+            bar.step(f"reading the rows of {name}")
+            runs.append(_with_rows(run, data, read, ignore_unknown=ignore_unknown))
+        bar.reach(2 * len(runs), "judging and drawing")
+        with drawing(run_folders[0]):
+            content = _page(runs)
+    if not quiet:
+        for run in runs:
+            for note in run.notes:
+                say(f"warning: {printable(note)}")
+    with writing(output):
+        write_whole(output, content.encode(errors="replace"))
+    if not quiet and output != "-":
+        say(f"report written to {output}")
+
+
+def _page(runs: Sequence[Run]) -> str:
+    if len(runs) > 1:
+        from apsvm.report.comparison import comparison
+
+        return comparison(runs)
+    from apsvm.report.build import report as page_of
+
+    return page_of(runs[0])
+
+
+def _refuse_to_overwrite(output: str, folder: str, run: Run) -> None:
+    """What the run was made of, and its models."""
+    recorded = run.command.get("reading", {})
+    refuse_same_file(
+        output,
+        training_data=run.command.get("data"),
+        labels=recorded.get("labels"),
+        groups=recorded.get("groups"),
+        **{f"model_{at}": _model_path(folder, one.end) for at, one in enumerate(run.finished, 1)},
+    )
+
+
+def _run(folder: str, name: str) -> Run:
+    """The run without rows to judge it on."""
+    from apsvm.report.run import Run
+
+    records = read_records(os.path.join(folder, LOG))
+    finished = _finished(folder, records)
+    notes = [
+        f"class {one.model.header.shown_label(skipped.label)} was left out of the training: {skipped.reason}"
+        for one in finished[:1]
+        for skipped in one.model.header.classes_skipped
+    ]
+    if records[-1]["event"] != "end":
+        notes.append("the log has no end: the run was killed, or is still going on")
+    return Run(name, records, finished, None, None, notes)
+
+
+def _finished(folder: str, records: Sequence[Record]) -> list[Finished]:
+    """The models that the log's ``end`` records name; the folder may have been moved."""
+    from apsvm.report.run import Finished
+
+    ends = [record for record in records if record["event"] == "end"]
+    finished = []
+    for end in ends:
+        path = _model_path(folder, end)
+        name = os.path.basename(path)
+        if not name or not os.path.isfile(path):
+            raise Failure(BAD_DATA, f"{path}: the log says that this model was written, and it is not there")
+        model = read_any_model(path)
+        title = f"C = {end['C']:.4g}" if len(ends) > 1 and "C" in end else name if len(ends) > 1 else ""
+        finished.append(Finished(title, model, end))
+    return finished
+
+
+def _model_path(folder: str, end: Record) -> str:
+    return os.path.join(folder, os.path.basename(str(end.get("model", ""))))
+
+
+def _with_rows(run: Run, data: str | None, read: ReadOptions, *, ignore_unknown: bool) -> Run:
+    """The run with the rows to judge it on, where there are any."""
+
+    if not run.finished or run.finished[0].model.lists_items:
+        return run
+    path = data
+    if path is None:
+        path = run.command.get("data")
+        # A pipe that it was read from has nothing more to say, and would be waited for.
+        if not path or path == "-" or not (os.path.isfile(path) or os.path.isdir(path)):
+            where = "were read from standard input" if path == "-" else f"are not at {path} any more"
+            return replace(run, notes=[*run.notes, f"the training rows {where}: the report is without them (--data)"])
+    notes = list(run.notes)
+    if data is None:
+        read = read.completed(run.command.get("reading", {}))
+    model = run.finished[0].model
+    dataset = rows_for(model, path, read, ignore_unknown=ignore_unknown)
+    if dataset.fingerprint != model.header.data.sha256:
+        notes.append(
+            f"{path}: these are not the rows it was trained on"
+            if data is not None
+            else f"{path}: the file has changed since the training"
+        )
+    return replace(run, dataset=dataset, lines=_lines(path, dataset), notes=notes)
+
+
+def _lines(path: str, dataset: Dataset) -> NDArray[np.int64] | None:
+    """Where the rows stand in a file of text; None for what has no lines."""
+    from apsvm.data.reading import is_text
+    from apsvm.data.svmlight import line_numbers
+
+    if dataset.table is not None:
+        return dataset.table.lines
+    if path == "-" or not is_text(path):
+        return None
+    with reading(path):
+        lines = line_numbers(path)
+    return lines if lines.size == len(dataset) else None

@@ -1,0 +1,365 @@
+"""``apsvm train``: from a data file to a model, with its certificate and its log."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+import click
+
+from apsvm._support.types import JsonDict, JsonObject
+from apsvm._support.work import Strand
+from apsvm.cli.cluster.commands import scheduler_option
+from apsvm.cli.options.checkpoint import checkpoint_options, identity, work_kept
+from apsvm.cli.options.config import config_option
+from apsvm.cli.options.decision import Decisions, check_decision_options, decision_options, say_decision
+from apsvm.cli.options.trainers import (
+    ChosenLoss,
+    LossName,
+    TrainCommand,
+    as_asked_for,
+    planned,
+    refuse_options_of_others,
+    usage_errors,
+    values_read,
+)
+from apsvm.cli.options.training import (
+    check_bag_options,
+    check_data,
+    check_inputs,
+    check_output,
+    described,
+    feature_options,
+    label_options,
+    pool_option,
+    read_to_train,
+    refuse_untaken,
+    signals_caught,
+    training_options,
+)
+from apsvm.cli.output.bar import Bar
+from apsvm.cli.output.grades import say_of_grades
+from apsvm.cli.output.progress import Display
+from apsvm.cli.output.run_folder import LOG, MODEL, check_folder, make_folder, model_and_log, run_record
+from apsvm.cli.output.training_log import open_log
+from apsvm.cli.output.written_models import TrainedModel, write_models
+from apsvm.cli.reading import features_of_table, one_ranker, read_any_model, read_rows
+from apsvm.cli.shared import (
+    BAD_DATA,
+    Failure,
+    all_given,
+    bad_data,
+    reading,
+    refuse_if_given,
+    say,
+)
+from apsvm.data.read_options import ReadOptions
+from apsvm.data.takes import Takes
+from apsvm.trainers.base import AnyTrainer, Watch
+from apsvm.trainers.one_vs_rest import OneVsRestTrainer
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from apsvm._support.log import Log
+    from apsvm.data.dataset import Dataset
+    from apsvm.data.labels import LabelOptions, Target
+    from apsvm.models.base import Model
+    from apsvm.trainers.base import Outcome, TrainingSet
+    from apsvm.trainers.fitting import FeatureOptions, Fit
+
+
+@click.command(cls=TrainCommand, context_settings={"auto_envvar_prefix": "APSVM_TRAIN"})
+@click.argument("data", metavar="DATA")
+@click.argument("model", metavar="[MODEL]", required=False)
+@click.option(
+    "--loss", type=LossName(), default="ap", show_default=True,
+    help="What is optimised; package.module:Name is a loss of your own, two arrays in Python.",
+)  # fmt: skip
+@click.option(
+    "--one-vs-rest", is_flag=True,
+    help="Train a ranker for each label against all other rows, several at a time, into one model; rows may have "
+    "several labels (1,4) or none.",
+)  # fmt: skip
+@click.option(
+    "--threads", type=click.IntRange(0, 1024), default=0, show_default=True,
+    help="Threads; 0: as many as there are cores. The result does not depend on it, but with --loss warp, which trains "
+    "on one unless more are asked for.",
+)  # fmt: skip
+@click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True,
+    help="Seed of what is random: of --loss warp and direct(…), and where --components begin. Exact trainers draw "
+    "nothing else; it is written into the model.",
+)  # fmt: skip
+@click.option("--warm-start", metavar="MODEL", help="Start from the weights of this model.")
+@click.option("--log", metavar="FILE", help="Write a JSON line for each oracle call and iteration.")
+@click.option(
+    "--run-dir", metavar="FOLDER",
+    help=f"Write the model and the log into this folder, new or without a run, as {MODEL} and {LOG}: apsvm report "
+    "makes a page of them.",
+)  # fmt: skip
+@checkpoint_options
+@pool_option(multiple=False)
+@decision_options("f1, on what --bound auto holds out, or else on the training rows")
+@scheduler_option
+@training_options
+@config_option
+def train(data: str, model: str | None, read: ReadOptions, **given: object) -> int:
+    """Train a ranker on DATA and write MODEL.
+
+    DATA is svmlight text, plain or compressed (gz, bz2, xz), - for stdin; a folder made by apsvm convert; or a .npz or
+    .npy matrix with --labels.
+
+    MODEL defaults to the data file's name with .model added, in the current folder.
+    """
+    if given["scheduler"] is not None and model is None and given["run_dir"] is None:
+        raise click.UsageError("with --scheduler, name the MODEL to write")
+    run = _Run.of_options(data, model, read, given)
+    if given["scheduler"] is not None:
+        from apsvm.cli.cluster.training import train_on_cluster
+
+        return train_on_cluster(run)
+    dataset, read_seconds = run.read()
+    return run.train(dataset, read_seconds)
+
+
+@dataclass(frozen=True)
+class _Run:
+    """What was asked for, checked before anything is read.
+
+    models : the files to write, one for each of the trainer's names
+    """
+
+    data: str
+    models: Sequence[str]
+    read_options: ReadOptions
+    trainer: AnyTrainer
+    labels: LabelOptions
+    features: FeatureOptions
+    given: JsonObject
+
+    @classmethod
+    def of_options(cls, data: str, model: str | None, read: ReadOptions, given: JsonDict) -> _Run:
+        if given["run_dir"] is not None:
+            if model is not None or given["log"] is not None:
+                raise click.UsageError("--run-dir has places for the model and the log: leave out MODEL and --log")
+            model, given["log"] = model_and_log(given["run_dir"], is_resumed=_is_there(given["checkpoint"]))
+            check_folder(given["run_dir"], data)
+        said = all_given()
+        loss = as_asked_for(given["loss"], said)
+        refuse_options_of_others([loss], said)
+        trainer = _plan(given, loss, said)
+        given |= values_read([loss], given, said)
+        if model is None:
+            if data == "-":
+                raise click.UsageError("DATA is standard input: name the MODEL to write")
+            model = f"{os.path.basename(os.path.normpath(data))}.model"
+        check_bag_options(read, given)
+        labels, features = label_options(given, trainer), feature_options(given, trainer, given["pool"])
+        run = cls(data, _model_names(model, trainer.names), read, trainer, labels, features, given)
+        run._check()
+        return run
+
+    def _check(self) -> None:
+        """Finds out now what would otherwise be found out after the work."""
+        given, trainer = self.given, self.trainer
+        refuse_untaken(trainer, given, "warm_start", "query_weights", "checkpoint")
+        if given["log_ranks"] and given["log"] is None:
+            raise click.UsageError("--log-ranks needs a log to write to: --log FILE or --run-dir FOLDER")
+        if given["validation"] is None:
+            refuse_if_given(("validation_metric", "patience"), "is for --validation FILE")
+        if given["validation"] == "-":
+            raise click.UsageError("--validation is read once DATA has been: name a file")
+        inputs = {**check_inputs(trainer), **{name: given[name] for name in ("validation", "query_weights")}}
+        if given["checkpoint"] == "-":
+            raise click.UsageError("--checkpoint is read again: name a file")
+        if given["run_dir"] is None:
+            self._check_outputs(inputs)
+        elif given["checkpoint"] is not None:
+            check_output(given["checkpoint"], data=self.data, warm_start=given["warm_start"], **inputs)
+        if not given["quiet"]:
+            for warning in trainer.warnings():
+                say(f"warning: {warning}")
+
+    def _check_outputs(self, inputs: Mapping[str, str | None]) -> None:
+        log, checkpoint = self.given["log"], self.given["checkpoint"]
+        for output in (*self.models, log, checkpoint):
+            if output is not None:
+                # A model may replace the one it was started from, unless the training is to start from it once more.
+                started_from = None if output in self.models and checkpoint is None else self.given["warm_start"]
+                check_output(output, data=self.data, warm_start=started_from, **inputs)
+        others = [output for output in (log, checkpoint) if output is not None]
+        places = ["-" if output == "-" else os.path.realpath(output) for output in (*self.models, *others)]
+        if len(set(places)) < len(places):
+            raise click.UsageError("the model, the log and the checkpoint cannot go to the same place")
+
+    def read(self) -> tuple[Dataset, float]:
+        """The rows, and the seconds that took."""
+        began = time.perf_counter()
+        takes = self.trainer.capabilities.labels
+        dataset = read_to_train(
+            self.data,
+            self.read_options,
+            unlabelled=takes is Takes.NOTHING,
+            multilabel=takes is Takes.CLASSES,
+        )
+        return dataset, time.perf_counter() - began
+
+    def train(self, dataset: Dataset, read_seconds: float) -> int:
+        """Trains, and writes each model as it is ready; the exit code."""
+        given, began = self.given, time.perf_counter()
+        validation = self._validation(dataset)
+        with bad_data(dataset.source), reading(dataset.source):
+            fit = self._fit(dataset, validation)
+            rows = fit.training_set()
+            check_data(self.trainer, rows, quiet=given["quiet"])
+        if not given["quiet"]:
+            say_of_grades(fit)
+        check_decision_options(fit, given)
+        if given["verbose"] and not given["quiet"]:
+            say(described(fit.dataset, fit.target))
+        read_seconds += time.perf_counter() - began
+        if given["run_dir"] is not None:
+            make_folder(given["run_dir"])
+        with (
+            signals_caught() as signals,
+            work_kept(given, lambda: self.identity(dataset), signals) as strand,
+            open_log(given["log"]) as log,
+        ):
+            if given["run_dir"] is not None:
+                log.write("run", **run_record(self.data, dataset, self.read_options, read_seconds))
+            trained = (
+                TrainedModel(outcome, model, partial(_say_what_became, fit, outcome, model))
+                for outcome, model in self._trained(fit, rows, log, signals, strand)
+            )
+            return write_models(self.models, trained, log, signals, read_seconds=read_seconds, quiet=given["quiet"])
+
+    def _fit(self, dataset: Dataset, validation: tuple[Dataset, Target] | None) -> Fit:
+        from apsvm.data.query_weights import read_query_weights
+        from apsvm.trainers.fitting import Fit
+
+        weights = None
+        path = self.given["query_weights"]
+        if path is not None:
+            if dataset.groups is None:
+                raise Failure(BAD_DATA, f"{dataset.source}: --query-weights needs rows with qid:, found none")
+            with reading(path):
+                weights = read_query_weights(path)
+        return Fit.of(dataset, self.trainer, self.labels, self.features, query_weights=weights, validation=validation)
+
+    def _validation(self, dataset: Dataset) -> tuple[Dataset, Target] | None:
+        from apsvm.data.labels import decide
+        from apsvm.trainers.fitting import bags_settled
+
+        path = self.given["validation"]
+        if path is None:
+            return None
+        takes = self.trainer.capabilities.labels
+        rows = read_rows(
+            path,
+            self.read_options.of_a_second_file(),
+            zero_based=dataset.zero_based,
+            n_features=dataset.X.shape[1],
+            ignore_unknown=True,
+            unlabelled=takes is Takes.NOTHING,
+            multilabel=takes is Takes.CLASSES,
+            model=None if dataset.table is None else features_of_table(dataset),
+        )
+        if rows.unknown_features and not self.given["quiet"]:
+            say(f"{rows.source}: {rows.unknown_features} feature values that {dataset.source} lacks were ignored")
+        with reading(rows.source):
+            rows = bags_settled(rows, self.trainer, self.features.pool)
+            return rows, decide(rows, takes, self.labels)
+
+    def identity(self, dataset: Dataset) -> JsonDict:
+        """What decides over the result."""
+        given = self.given
+        inputs = {name: given[name] for name in ("warm_start", "validation", "query_weights")}
+        inputs |= {**self.trainer.inputs(), "bags": self._bags_file}
+        threads = not self.trainer.capabilities.same_on_threads and given["threads"] > 1
+        return identity(dataset, self.read_options, given, inputs, threads=threads)
+
+    @property
+    def _bags_file(self) -> str | None:
+        return None if self.read_options.ignores_bags else self.read_options.bags
+
+    def _trained(
+        self, raw: Fit, rows: TrainingSet, log: Log, signals: list[int], strand: Strand
+    ) -> Iterator[tuple[Outcome, Model]]:
+        """``rows``: of the training ``raw``, whose features are still as they were read."""
+        from threadpoolctl import threadpool_limits
+
+        from apsvm._support.container import ModelError
+        from apsvm.selection.completion import outcomes
+
+        # One BLAS thread: the solvers' products are small, and more would make the last bits depend on their number.
+        with threadpool_limits(1, user_api="blas"), bad_data(raw.dataset.source):
+            prepared = raw.prepared()
+            try:
+                fit, start = self._started(prepared)
+            except ModelError as error:
+                raise Failure(BAD_DATA, f"{self.given['warm_start']}: {error}") from None
+            given, of_classes = self.given, self.given["one_vs_rest"]
+            classes = raw.dataset.classes().size if of_classes else None
+            with Bar("training" if classes is None else "classes begun", classes) as bar:
+                display = Display(verbose=given["verbose"], quiet=given["quiet"], one_line=of_classes, bar=bar)
+                watch = Watch(log, display.show, self._remark, lambda: bool(signals), strand)
+                decisions = Decisions(self.given, watch.should_stop)
+                for outcome in outcomes(fit, watch, start, rows if prepared is raw else None):
+                    display.finish()
+                    yield decisions.made(raw, outcome, fit.model(outcome))
+
+    def _remark(self, line: str) -> None:
+        if not self.given["quiet"]:
+            say(line)
+
+    def _started(self, fit: Fit) -> tuple[Fit, NDArray[np.float64] | None]:
+        """The training, and where it begins; of several classes each where its own ranker stands."""
+
+        path = self.given["warm_start"]
+        if path is None:
+            return fit, None
+        model = read_any_model(path)
+        if isinstance(self.trainer, OneVsRestTrainer) and model.has_classes:
+            labels = [label for label in fit.dataset.classes().tolist() if label in model.classes]
+            starts = {label: fit.start(model.ranker(label)) for label in labels}
+            return replace(fit, trainer=self.trainer.starting_from(starts)), None
+        return fit, fit.start(one_ranker(model, self.labels.positive_label, path))
+
+
+def _is_there(path: str | None) -> bool:
+    return path is not None and os.path.lexists(path)
+
+
+def _plan(given: JsonObject, loss: ChosenLoss, said: Collection[str]) -> AnyTrainer:
+    trainer = planned(loss, given, said)
+    if not given["one_vs_rest"]:
+        return trainer
+    with usage_errors(loss):
+        return OneVsRestTrainer(trainer)
+
+
+def _model_names(model: str, additions: Sequence[str]) -> list[str]:
+    """The file of each model: MODEL itself, or for several name.C10.model for name.model and the addition .C10."""
+    if len(additions) > 1 and model == "-":
+        raise click.UsageError("several models cannot all go to standard output: name a MODEL")
+    stem = model.removesuffix(".model")
+    return [f"{stem}{addition}{model[len(stem) :]}" for addition in additions]
+
+
+def _say_what_became(fit: Fit, outcome: Outcome, model: Model, name: str, seconds: Mapping[str, float]) -> None:
+    from apsvm.cli.output.training_metric import training_metric
+    from apsvm.trainers.summary import summary
+
+    for line in (*summary(outcome), *training_metric(fit, model)):
+        say(line)
+    say_decision(model)
+    parts = ", ".join(f"{part} {taken:.2f}" for part, taken in seconds.items())
+    say(f"{math.fsum(seconds.values()):.2f} s: {parts}")
+    say(f"model written to {'standard output' if name == '-' else name}")

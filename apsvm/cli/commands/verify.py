@@ -1,0 +1,178 @@
+"""``apsvm verify``: whether a model's certificate holds, told from the data by a second implementation."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import click
+
+from apsvm._support.types import JsonDict
+from apsvm.cli.options.parameters import Number
+from apsvm.cli.reading import how_to_read, read_any_model, rows_for
+from apsvm.cli.shared import BAD_DATA, STOPPED_EARLY, Failure, printable, put, reading
+from apsvm.data.read_options import ReadOptions
+
+if TYPE_CHECKING:
+    from apsvm.data.dataset import Dataset
+    from apsvm.models.base import Model
+    from apsvm.verification.certificates import Verdict
+    from apsvm.verification.plain import RankingDefinition
+
+#: Of a certificate that does not hold.
+DOES_NOT_HOLD = 4
+#: Width of the names at the left.
+LEFT = 13
+
+
+@click.command()
+@click.argument("model", metavar="MODEL")
+@click.argument("data", metavar="DATA")
+@click.option("--query-weights", metavar="FILE", help="The weights of the queries, if training had any.")
+@click.option("--time-limit", type=Number(0), help="Seconds for each proof. [default: none]")
+@click.option(
+    "--max-iterations", type=click.IntRange(0), default=2000, show_default=True, help="Of each proof, at the most."
+)
+@click.option("--json", "as_json", is_flag=True, help="As one JSON object.")
+@how_to_read
+def verify(
+    model: str,
+    data: str,
+    read: ReadOptions,
+    *,
+    query_weights: str | None,
+    time_limit: float | None,
+    max_iterations: int,
+    as_json: bool,
+) -> int:
+    """Tell whether the certificate of MODEL holds for DATA, the rows that it was trained on.
+
+    A model of a structured SVM says that no weights have an objective more than its gap below its own; by the tight
+    bound, of bags and of components, that it stands at a stationary point. Both are proved anew, by a plain
+    implementation that shares nothing with the one that trains: of the model its weights alone are believed, and how
+    its features are mapped and scaled. A loss that was added to apsvm, and is not defined in that implementation, is
+    what its two arrays in apsvm say.
+
+    \b
+    Exit codes: 0 it holds; 4 it does not; 3 neither was shown within the limits; 65 there is nothing to verify.
+    """
+    from apsvm.losses.base import LossError
+    from apsvm.verification.bound import Limits
+    from apsvm.verification.certificates import NothingToVerifyError, verify
+
+    if model == data == "-":
+        raise click.UsageError("only one of the files can be standard input")
+    ranker = read_any_model(model)
+    dataset = rows_for(ranker, data, read)
+    limits = Limits(seconds=time_limit, iterations=max_iterations)
+    try:
+        with reading(data):
+            weights = _weights(query_weights)
+            verdicts = []
+            for verdict in verify(
+                ranker, dataset, query_weights=weights, limits=limits, defined_elsewhere=definition_of_package
+            ):
+                verdicts.append(verdict)
+                if not as_json:
+                    _put_verdict(ranker, dataset, verdict, first=len(verdicts) == 1)
+    except NothingToVerifyError as error:
+        raise Failure(BAD_DATA, f"{model}: {error}") from None
+    except LossError as error:
+        raise Failure(BAD_DATA, f"{model}: {error}") from None
+    except FloatingPointError as error:
+        raise Failure(BAD_DATA, f"{data}: {error}") from None
+    if as_json:
+        put(json.dumps(_as_json(ranker, dataset, verdicts), indent=1, sort_keys=True))
+    outcomes = {str(verdict.outcome) for verdict in verdicts}
+    return DOES_NOT_HOLD if "does not hold" in outcomes else STOPPED_EARLY if "undecided" in outcomes else 0
+
+
+def definition_of_package(name: str) -> RankingDefinition | None:
+    """What a registered loss of two arrays says of itself, for the plain implementation, which does not know it. None
+    of any other name: nothing is imported that only a model's file names (``module:Name``)."""
+    from apsvm._support.registry import spelled
+    from apsvm.losses import LOSSES, make_loss
+    from apsvm.losses.base import is_of_two_arrays
+    from apsvm.losses.graded import takes_grades
+    from apsvm.verification.plain import RankingDefinition
+
+    if ":" in name or spelled(name, LOSSES) is None:
+        return None
+    loss = make_loss(name)
+    if not is_of_two_arrays(loss):
+        return None
+    return RankingDefinition(
+        loss.weights_of, lambda n, n_neg: loss.discount_of(n), gain=loss.gain if takes_grades(loss) else None
+    )
+
+
+def _weights(path: str | None) -> dict[int, float] | None:
+    from apsvm.data.query_weights import read_query_weights
+
+    if path is None:
+        return None
+    with reading(path):
+        return dict(read_query_weights(path))
+
+
+def _is_the_training_data(ranker: Model, dataset: Dataset) -> bool:
+    return bool(ranker.header.data.sha256) and ranker.header.data.sha256 == dataset.fingerprint
+
+
+def _as_json(ranker: Model, dataset: Dataset, verdicts: list[Verdict]) -> JsonDict:
+    return {
+        "same_data": _is_the_training_data(ranker, dataset),
+        "certificates": [
+            {
+                **({} if verdict.label is None else {"class": verdict.label}),
+                "loss": verdict.loss,
+                "loss_defined_by": "apsvm.verification" if verdict.plainly_defined else "apsvm.losses",
+                "C": verdict.C,
+                "outcome": str(verdict.outcome),
+                "reasons": list(verdict.reasons),
+                "stationary": verdict.stationary,
+                "claimed": {"primal": verdict.claimed.primal, "dual": verdict.claimed.dual, "gap": verdict.claimed.gap},
+                "objective": verdict.objective,
+                "lower_bound": verdict.proved,
+                "gap": verdict.gap,
+                "asked": verdict.claimed.tolerance,
+                "iterations": verdict.iterations,
+                "planes": verdict.planes,
+            }
+            for verdict in verdicts
+        ],
+    }
+
+
+def _put_verdict(ranker: Model, dataset: Dataset, verdict: Verdict, *, first: bool) -> None:
+    claimed = verdict.claimed
+    if first:
+        same = "the file" if _is_the_training_data(ranker, dataset) else "not the file"
+        _put("data", f"{dataset.source}: {same} that the model was trained on, by its SHA-256")
+    if verdict.label is not None:
+        put("")
+        _put("class", ranker.header.shown_label(verdict.label))
+    apart = abs(verdict.objective - claimed.primal)
+    whose = "" if verdict.plainly_defined else ", by the package's own definition: its two arrays are believed"
+    _put("loss", f"{verdict.loss}, C = {verdict.C:.6g}{whose}")
+    _put("objective", f"{claimed.primal:.9g} by the model, {verdict.objective:.9g} recomputed, {apart:.2g} apart")
+    of = "convex majorant's minimum" if verdict.stationary else "optimum"
+    _put("lower bound", f"{claimed.dual:.9g} by the model, {verdict.proved:.9g} proved anew, of the {of}")
+    _put("gap", f"{claimed.gap:.3g} by the model, {verdict.gap:.3g} proved; asked for: {claimed.tolerance:.3g}")
+    _put("proof", f"{verdict.planes} planes, {verdict.iterations} iterations")
+    _put("certificate", _conclusion(verdict))
+
+
+def _conclusion(verdict: Verdict) -> str:
+    if verdict.reasons:
+        return f"does not hold: {'; '.join(verdict.reasons)}"
+    if str(verdict.outcome) == "undecided":
+        return "undecided: the limits were reached before its gap was proved or a point below its bound was found"
+    early = "" if verdict.claimed.reached else "; the training ended before the gap asked for"
+    if verdict.stationary:
+        return f"holds: the model stands at a stationary point, to {verdict.gap:.3g}{early}"
+    return f"holds: no weights have an objective lower by more than {verdict.gap:.3g}{early}"
+
+
+def _put(name: str, text: str) -> None:
+    put(f"{name:<{LEFT}}{printable(text)}")

@@ -1,0 +1,79 @@
+"""The commands of a group, each imported when it is asked for: what `apsvm train` does not need costs it nothing, and
+`apsvm --help` needs none of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, MutableMapping
+from importlib import import_module
+from typing import NamedTuple
+
+import click
+
+
+class Listed(NamedTuple):
+    """A command as the group's help lists it.
+
+    Attributes
+    ----------
+    place : where it stands: "module:attribute"
+    summary : how its help begins, more of it than a line shows
+    """
+
+    place: str
+    summary: str
+
+
+class CommandGroup(click.Group):
+    """A group whose help lists its commands without importing them.
+
+    Parameters
+    ----------
+    listed : the commands by their names
+    """
+
+    def __init__(self, *, listed: Mapping[str, Listed], **options: object) -> None:
+        places = {name: command.place for name, command in listed.items()}
+        super().__init__(commands=ImportedCommands(places), **options)  # type: ignore[arg-type]
+        self._stubs = click.Group(
+            commands={name: click.Command(name, help=command.summary) for name, command in listed.items()}
+        )
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        self._stubs.format_commands(ctx, formatter)
+
+
+class ImportedCommands(MutableMapping[str, click.Command]):
+    """Commands by their names, for ``click.Group``.
+
+    Parameters
+    ----------
+    places : where each command stands: "module:attribute"
+    """
+
+    def __init__(self, places: Mapping[str, str]) -> None:
+        self._places = dict(places)
+        self._imported: dict[str, click.Command] = {}
+
+    def __getitem__(self, name: str) -> click.Command:
+        if name not in self._imported:
+            from apsvm.cli.options.completion import complete_files
+
+            module, attribute = self._places[name].split(":")
+            command: click.Command = getattr(import_module(module), attribute)
+            complete_files(command)
+            self._imported[name] = command
+        return self._imported[name]
+
+    def __setitem__(self, name: str, command: click.Command) -> None:
+        self._places.setdefault(name, "")
+        self._imported[name] = command
+
+    def __delitem__(self, name: str) -> None:
+        del self._places[name]
+        self._imported.pop(name, None)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)

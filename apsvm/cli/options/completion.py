@@ -1,0 +1,113 @@
+"""What the shell completes beside options and choices: losses, metrics, feature maps, and names of files.
+
+``eval "$(_APSVM_COMPLETE=bash_source apsvm)"`` switches it on in bash (zsh_source, fish_source likewise).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+import click
+from click.shell_completion import CompletionItem
+
+from apsvm.cli.options.parameters import ParamType
+
+#: Where a form of a name has its parameter, an example of what one would write there.
+_EXAMPLES = {
+    "@k": "@10",
+    ":k": ":4",
+    ":m": ":300",
+    "(rho)": "(0.8)",
+    "(gain)": "(linear)",
+    "(beta)": "(0.5)",
+    "(graph)": "(adjacent)",
+    "(loss)": "(ap)",
+    "Fβ": "F1",
+}
+_FILES = re.compile(r"\[?(DATA|OBJECTS|DETECTIONS|MODEL|OUT|FILE|FILE\.toml|FOLDER|LOG|RESULTS|RUN_DIR)…?\]?")
+
+
+def names_that_fit(forms: Iterable[str], incomplete: str) -> list[CompletionItem]:
+    """Of ``forms``, with examples in the place of their parameters, those that begin so, in any case."""
+    names = map(example_of, forms)
+    return [CompletionItem(name) for name in names if name.lower().startswith(incomplete.lower())]
+
+
+def example_of(form: str) -> str:
+    """A name of this form, with an example in the place of its parameter."""
+    for placeholder, example in _EXAMPLES.items():
+        form = form.replace(placeholder, example)
+    return form
+
+
+class MetricName(ParamType):
+    """The name of a metric, as it is; what it means is found out where metrics are parsed."""
+
+    name = "text"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        return str(value)
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        from apsvm.metrics import METRICS
+
+        return names_that_fit(METRICS, incomplete)
+
+
+class MetricOption(click.Option):
+    """An option that takes metrics: its help ends with all that are registered."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        from apsvm.metrics import METRICS
+
+        record = super().get_help_record(ctx)
+        return record and (record[0], f"{record[1]} {', '.join(map(example_of, METRICS))}.")
+
+
+class FeatureMapName(ParamType):
+    """The name of a feature map, in full: ``piecewise:4`` of ``piecewise``."""
+
+    name = "feature map"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        from apsvm.data.features import LINEAR, parsed
+
+        if value == LINEAR:  # which needs nothing that is slow to load
+            return LINEAR
+        try:
+            return str(parsed(str(value)))
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        from apsvm.data.features import FEATURE_MAPS
+
+        return f"[{'|'.join(FEATURE_MAPS)}]"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        from apsvm.data.features import FEATURE_MAPS
+
+        return names_that_fit(FEATURE_MAPS, incomplete)
+
+
+class FileName(ParamType):
+    """The name of a file or folder, there or not."""
+
+    name = "text"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        return str(value)
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        return [CompletionItem(incomplete, type="file")]
+
+
+def complete_files(command: click.Command) -> None:
+    """Arguments and options whose metavar says so take the names of files, in ``command`` and all below it."""
+    for param in command.params:
+        if param.type is click.STRING and _FILES.fullmatch(param.metavar or ""):
+            param.type = FileName()
+    if isinstance(command, click.Group):
+        for below in command.commands.values():
+            complete_files(below)

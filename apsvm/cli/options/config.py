@@ -1,0 +1,121 @@
+"""``--config FILE.toml``: options from a file; the environment (``APSVM_TRAIN_*``) and flags go before it."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Iterable
+from contextlib import nullcontext
+
+import click
+
+from apsvm._support.files import standard_input
+from apsvm._support.types import JsonDict
+from apsvm.cli.options.parameters import ConstantFeature, LabelValue, Number, NumberList, OfItsTrainer, ParamType
+from apsvm.cli.shared import NO_INPUT, Failure
+
+#: Where the context keeps the file's name.
+CONFIG_FILE = "apsvm.config"
+
+
+def _options(command: click.Command) -> dict[str, str]:
+    """Spellings allowed in a file (``max-iterations`` and ``max_iterations``) → parameter name."""
+    names: dict[str, str] = {}
+    for param in command.params:
+        if isinstance(param, click.Option) and param.name not in (None, "config", "help"):
+            assert param.name is not None
+            names[param.name] = names[param.name.replace("_", "-")] = param.name
+    return names
+
+
+def load_config(ctx: click.Context, param: click.Parameter, path: str | None) -> None:
+    """Makes the file's values the defaults of this command (an eager option's callback), and refuses unknown keys
+    there and in the environment."""
+    names = _options(ctx.command)
+    _check_environment(ctx, names)
+    if path is None:
+        return
+    import tomllib
+
+    try:
+        with nullcontext(standard_input()) if path == "-" else open(path, "rb") as stream:
+            content = tomllib.load(stream)
+    except OSError as error:
+        raise Failure(NO_INPUT, f"cannot read {path}: {error.strerror or error}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise click.UsageError(f"{path}: not a TOML file: {error}", ctx) from None
+    defaults: JsonDict = {}
+    for key, value in content.items():
+        if key not in names:
+            raise click.UsageError(f"{path}: unknown key {key!r}{_nearest(key, names)}", ctx)
+        if names[key] in defaults:
+            raise click.UsageError(f"{path}: {key!r} is given twice", ctx)
+        option = next(param for param in ctx.command.params if param.name == names[key])
+        expected = _expected(option, value)
+        if expected is not None:
+            raise click.UsageError(f"{path}: {key!r} must be {expected}, found {value!r}", ctx)
+        defaults[names[key]] = tuple(value) if isinstance(value, list) else value
+    ctx.default_map = defaults
+    ctx.meta[CONFIG_FILE] = path
+
+
+def _expected(option: click.Parameter, value: object) -> str | None:
+    """What ``option`` wants instead of ``value``, which click would otherwise bend into shape; None if it is fine."""
+    if isinstance(option, click.Option) and option.multiple:
+        fine = isinstance(value, list) and all(isinstance(one, str) for one in value)
+        return None if fine else "a list of strings"
+    return expected_by(option.type, value)
+
+
+def expected_by(kind: ParamType, value: object) -> str | None:
+    """What a type wants instead of a file's ``value``; None if it is fine."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if isinstance(kind, OfItsTrainer):
+        wanted = [expected_by(one, value) for one in kind.kinds]
+        return None if None in wanted else " or ".join(dict.fromkeys(filter(None, wanted)))
+    if isinstance(kind, click.types.BoolParamType):
+        return None if isinstance(value, bool) else "true or false"
+    if isinstance(kind, click.IntRange):
+        return None if is_number and isinstance(value, int) else "an integer"
+    if isinstance(kind, NumberList):
+        numbers = value if isinstance(value, list | tuple) and value else [value]
+        fine = all(_is_number_or_range(number, kind) for number in numbers)
+        return None if fine else "a number or a list of numbers"
+    if isinstance(kind, LabelValue | ConstantFeature):
+        return None if is_number or isinstance(value, str) else "a number or a word"
+    if isinstance(kind, Number):
+        return None if is_number else "a number"
+    return None if isinstance(value, str) else "a string"
+
+
+def _is_number_or_range(value: object, kind: NumberList) -> bool:
+    if isinstance(value, str):
+        try:
+            return bool(kind.convert(value, None, None))
+        except click.BadParameter:
+            return False
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _check_environment(ctx: click.Context, names: dict[str, str]) -> None:
+    prefix = f"{ctx.auto_envvar_prefix}_"
+    known = {f"{prefix}{name.upper()}" for name in (*names.values(), "config")}
+    for variable in sorted(os.environ):
+        if variable.startswith(prefix) and variable not in known:
+            raise click.UsageError(f"unknown environment variable {variable}{_nearest(variable, known)}", ctx)
+
+
+def _nearest(word: str, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(word, list(known), n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
+config_option = click.option(
+    "--config",
+    type=click.Path(),
+    is_eager=True,
+    expose_value=False,
+    callback=load_config,
+    metavar="FILE.toml",
+    help="Options from a TOML file. Variables (APSVM_TRAIN_* of train, …) override it, flags override both.",
+)

@@ -1,0 +1,180 @@
+"""``--threshold`` and ``--calibrate`` of ``train`` and ``cv``: where positives begin, and how likely they are."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+from apsvm._support.types import JsonObject
+from apsvm.cli.options.parameters import ParamType
+from apsvm.cli.shared import BAD_DATA, Failure, say
+
+if TYPE_CHECKING:
+    from apsvm.models.base import Model
+    from apsvm.models.header import Header
+    from apsvm.selection.decision import DecisionRule
+    from apsvm.selection.search import Refit
+    from apsvm.trainers.base import Outcome
+    from apsvm.trainers.fitting import Fit
+
+CommandT = TypeVar("CommandT", bound=Callable[..., object])
+
+
+class ThresholdType(ParamType):
+    """A rule for a threshold, as text, or none."""
+
+    name = "rule"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        from apsvm.metrics.thresholds import ThresholdRule
+
+        text = str(value).strip().lower()
+        try:
+            return text if text == "none" else str(ThresholdRule.parse(text))
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        return "f1|fpr=A|precision=A|recall=A|top=K|none"
+
+
+def decision_options(default: str) -> Callable[[CommandT], CommandT]:
+    """``--threshold``, whose default is this, and ``--calibrate``."""
+    threshold = click.option(
+        "--threshold",
+        type=ThresholdType(),
+        help="From which score on rows are positive, chosen on rows held out: the highest F1; "
+        "the highest recall with at most a share A of the negatives called positive (fpr), or with a share A of what "
+        "is called positive rightly so (precision); the fewest rows with a recall of A; or the best K of as many rows "
+        f"as DATA has.  [default: {default}]",
+    )
+    calibrate = click.option(
+        "--calibrate",
+        type=click.Choice(["auto", "isotonic", "platt"]),
+        help="Make probabilities of scores, fitted to the same rows held out: by isotonic regression, or by Platt's "
+        "sigmoid; auto: isotonic from 200 positives and 200 negatives on.",
+    )
+    return lambda command: threshold(calibrate(command))
+
+
+def decision_rule(given: JsonObject) -> DecisionRule:
+    """What was asked for."""
+    from apsvm.metrics.thresholds import ThresholdRule
+    from apsvm.selection.decision import DecisionRule
+
+    text = given["threshold"]
+    rule = None if text in (None, "none") else ThresholdRule.parse(text)
+    return DecisionRule(rule, given["calibrate"])
+
+
+def check_decision_options(fit: Fit, given: JsonObject) -> None:
+    """Ends the command, before the training, for rows that no threshold can be chosen on."""
+    if not _asks(given):
+        return
+    from apsvm.selection.decision import HeldOutError, check_decision
+
+    try:
+        check_decision(fit)
+    except HeldOutError as error:
+        what = "--threshold" if given["threshold"] is not None else "--calibrate"
+        raise Failure(BAD_DATA, f"{fit.dataset.source}: {what}: {error}") from None
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """What becomes of each trained model: nothing, or its threshold is chosen; ``should_stop`` is asked meanwhile."""
+
+    given: JsonObject
+    should_stop: Callable[[], bool]
+
+    def made(self, fit: Fit, outcome: Outcome, model: Model) -> tuple[Outcome, Model]:
+        """The model with its decision; ``fit`` : its training, the features still to be learned. Where one was asked
+        for and cannot be chosen the model is without, and the outcome is not as asked."""
+        if self.given["threshold"] == "none":
+            model = _without_threshold(model)
+        if not _asks(self.given) or outcome.interrupted:
+            return outcome, self._by_training_rows(fit, model)
+        from apsvm.selection.decision import HeldOutError, with_decision
+
+        began = time.perf_counter()
+        try:
+            made = with_decision(fit, outcome, model, decision_rule(self.given), self.should_stop)
+        except HeldOutError as error:
+            caution = f"there is no threshold: {error}"
+            return replace(outcome, as_asked=False, cautions=(*outcome.cautions, caution)), model
+        seconds = {**outcome.seconds, "held out": time.perf_counter() - began}
+        if made is None:
+            return replace(outcome, interrupted=True, as_asked=False, seconds=seconds), model
+        model, cautions = made
+        if self.given["threshold"] == "none":
+            model = _without_threshold(model)
+        return replace(outcome, cautions=(*outcome.cautions, *cautions), seconds=seconds), model
+
+    def _by_training_rows(self, fit: Fit, model: Model) -> Model:
+        if self.given["threshold"] == "none":
+            return model
+        from apsvm.selection.thresholds import with_training_threshold
+
+        return with_training_threshold(model, fit.dataset)
+
+
+def decided_refit(refit: Refit, given: JsonObject, jobs: int, should_stop: Callable[[], bool]) -> Refit:
+    """What ``apsvm cv`` has trained on all rows, with the threshold that the scores of the search's folds choose: as
+    asked for, or else of the highest F1 where the loss draws no line itself; none of grades or several queries."""
+    import numpy as np
+
+    from apsvm.metrics.thresholds import ThresholdRule
+    from apsvm.selection.decision import DecisionRule, HeldOutError, with_decision
+    from apsvm.selection.thresholds import with_training_threshold
+
+    model, asks = refit.model, _asks(given)
+    if given["threshold"] == "none":
+        model = _without_threshold(model)
+    groups = refit.fit.dataset.groups
+    by_query = groups is not None and np.unique(groups).size > 1
+    if refit.outcome.interrupted or (not asks and (given["threshold"] == "none" or model.header.threshold or by_query)):
+        return replace(refit, model=model)
+    rule = decision_rule(given) if asks else DecisionRule(ThresholdRule("f1"))
+    fit = replace(refit.fit, trainer=refit.fit.trainer.with_settings(threads=jobs), shared=None)
+    try:
+        made = with_decision(fit, refit.outcome, model, rule, should_stop, refit.out_of_fold(), refit.how)
+    except HeldOutError as error:
+        if not asks:
+            return replace(refit, model=with_training_threshold(model, refit.fit.dataset))
+        say(f"warning: there is no threshold: {error}")
+        return replace(refit, model=model, outcome=replace(refit.outcome, as_asked=False))
+    if made is None:
+        return replace(refit, model=model)
+    model, cautions = made
+    if given["threshold"] == "none":
+        model = _without_threshold(model)
+    return replace(refit, model=model, outcome=replace(refit.outcome, cautions=(*refit.outcome.cautions, *cautions)))
+
+
+def _asks(given: JsonObject) -> bool:
+    return given["threshold"] not in (None, "none") or given["calibrate"] is not None
+
+
+def _without_threshold(model: Model) -> Model:
+
+    return model.with_headers([replace(header, threshold=None) for header in model.headers])
+
+
+def say_decision(model: Model) -> None:
+    """Lines on the threshold and the probabilities of a model that is no set."""
+    for line in decision_lines(model.header):
+        say(line)
+
+
+def decision_lines(header: Header) -> Iterator[str]:
+    """What a model calls positive, and its probabilities, in words."""
+    from apsvm.report.decisions import probabilities_in_words, threshold_in_words
+
+    if header.threshold is not None:
+        yield f"positive is {threshold_in_words(header.threshold)}"
+    if header.calibration is not None:
+        yield f"probabilities: {probabilities_in_words(header.calibration)}"

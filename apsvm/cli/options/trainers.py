@@ -1,0 +1,408 @@
+"""The options of the trainers, made from what they declare (``apsvm.trainers.settings``), and a plan from them.
+
+An option that several trainers declare is one option. Each trainer keeps its own default and its own type: where they
+differ, ``--help`` says so by the trainers' names, and a value is parsed once the trainer is known. An option is refused
+for a loss whose trainer does not declare it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import typing
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from itertools import pairwise
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from apsvm._support.registry import UnknownNameError
+from apsvm._support.types import JsonDict, JsonObject
+from apsvm.cli.options.completion import MetricName, names_that_fit
+from apsvm.cli.options.config import expected_by
+from apsvm.cli.options.parameters import Number, NumberList, OfItsTrainer, ParamType, Several
+from apsvm.cli.shared import MISSING, Failure
+from apsvm.trainers import TRAINERS, known_losses, trainer_of
+from apsvm.trainers.base import AnyTrainer
+from apsvm.trainers.settings import Declared, SettingsError, declared, plain_type
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A setting of one trainer, as an option.
+
+    Attributes
+    ----------
+    setting : its name
+    about : what is declared of it
+    kind : the type of its values, None, lists and multiples apart
+    default : of the settings class
+    as_list : whether it takes several values, with commas between them (``apsvm cv``)
+    """
+
+    setting: str
+    about: Declared
+    kind: type
+    default: object
+    as_list: bool
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """``--name-with-dashes``, unless others are declared."""
+        return self.about.flags or (f"--{self.setting.replace('_', '-')}",)
+
+    @property
+    def is_flag(self) -> bool:
+        """Whether it takes no value."""
+        return self.default is False
+
+    @property
+    def reads(self) -> tuple[object, ...]:
+        """Equal for settings whose values are read alike."""
+        about = self.about
+        limits = about.range if self.kind in (int, float) else None
+        return self.kind, limits, tuple(about.choices), about.multiples, about.metric, about.path, self.as_list
+
+    @property
+    def shown_default(self) -> object:
+        """The default as click shows it; None where a text stands for it, or there is none."""
+        if self.as_list and self.about.grid:
+            return self.about.grid
+        if self.about.path:
+            return self.about.default_text
+        return None if self.about.default_text else self.default
+
+    @property
+    def default_in_words(self) -> str:
+        """The same, or the text; empty where there is nothing to say."""
+        shown = self.shown_default
+        if shown is None:
+            return self.about.default_text or ""
+        return ", ".join(map(str, shown)) if isinstance(shown, tuple) else str(shown)
+
+    def type(self) -> ParamType:
+        """Reads its values."""
+        about, limits = self.about, self.about.range
+        if about.path or (self.as_list and self.kind is float):
+            return NumberList(limits.low, limits.high, open_low=limits.open_low, multiples=about.multiples)
+        one: ParamType
+        if about.choices:
+            one = click.Choice(list(about.choices))
+        elif about.metric:
+            one = MetricName()
+        elif self.kind is int:
+            low, high = (None if abs(bound) == float("inf") else int(bound) for bound in (limits.low, limits.high))
+            one = click.IntRange(low, high)
+        elif self.kind is float:
+            one = Number(limits.low, limits.high, open_low=limits.open_low)
+        else:
+            one = click.STRING
+        return Several(one) if self.as_list else one
+
+
+class TrainerOption(click.Option):
+    """An option that is not for all trainers.
+
+    takers : by the trainer that takes it, the setting it is; None where it is about the data
+    """
+
+    def __init__(
+        self, declarations: Sequence[str], takers: Mapping[type[AnyTrainer], Taken | None], **more: Any
+    ) -> None:
+        super().__init__(list(declarations), **more)
+        self.takers = takers
+
+    @classmethod
+    def of_settings(cls, key: str, takers: Mapping[type[AnyTrainer], Taken]) -> TrainerOption:
+        """The option ``key`` of these trainers. TypeError where to one it is a flag, and to another it has a value."""
+        settings = list(takers.values())
+        flags = list(dict.fromkeys(flag for taken in settings for flag in taken.flags))
+        help = _of_each({trainer: taken.about.help for trainer, taken in takers.items()}, "{}: {}", " ")
+        if any(taken.is_flag for taken in settings):
+            _refuse_half_a_flag(key, takers)
+            return cls([*flags, key], takers, is_flag=True, help=help)
+        first = settings[0]
+        alike = len({taken.reads for taken in settings}) == 1
+        readings = [(taken.about.metavar, taken.type()) for taken in settings]
+        defaults = {trainer: taken.default_in_words for trainer, taken in takers.items()}
+        one_default = first.shown_default if len(set(defaults.values())) == 1 else None
+        if one_default is None and any(defaults.values()):
+            help += f" [default: {_of_each(defaults, '{} {}', '; ')}]"
+        several = dict.fromkeys(taken.about.several for taken in settings if not taken.as_list)
+        help += "".join(f" {text}" for text in several if text)
+        return cls(
+            [*flags, key],
+            takers,
+            type=first.type() if alike else OfItsTrainer(readings),
+            default=one_default,
+            show_default=one_default is not None,
+            metavar=first.about.metavar if alike else None,
+            help=help,
+        )
+
+    @property
+    def titles(self) -> str:
+        """Of the trainers that take it."""
+        return " and ".join(trainer.title for trainer in self.takers)
+
+    @property
+    def families(self) -> str:
+        """Of the same."""
+        return " and ".join(trainer.family for trainer in self.takers)
+
+    @property
+    def depends_on_trainer(self) -> bool:
+        """Whether what it reads is still to be read by the trainer."""
+        return isinstance(self.type, OfItsTrainer)
+
+    def setting_of(self, trainer: type[AnyTrainer]) -> str | None:
+        """The name of the trainer's setting that it is; None if it is none."""
+        taken = self.takers.get(trainer)
+        return None if taken is None else taken.setting
+
+    def read(self, trainer: type[AnyTrainer], value: object) -> object:
+        """The value that was given, as the trainer's setting."""
+        taken = self.takers[trainer]
+        if taken is None or not self.depends_on_trainer:
+            return value
+        context, kind = click.get_current_context(), taken.type()
+        expected = None if isinstance(value, str) else expected_by(kind, value)  # of a configuration file
+        if expected is not None:
+            raise click.BadParameter(f"expected {expected}, found {value!r}", context, self)
+        return kind.convert(value, self, context)
+
+
+def _of_each(texts: Mapping[type[AnyTrainer], str], form: str, between: str) -> str:
+    """The trainers' text, where all have the same; else each with the names of its trainers."""
+    names: dict[str, list[str]] = {}
+    for trainer, text in texts.items():
+        names.setdefault(text, []).append(trainer.family)
+    if len(names) == 1:
+        return next(iter(names))
+    return between.join(form.format(" and ".join(families), text or "none") for text, families in names.items())
+
+
+def _refuse_half_a_flag(key: str, takers: Mapping[type[AnyTrainer], Taken]) -> None:
+    flags, values = (
+        [trainer.family for trainer, taken in takers.items() if taken.is_flag is is_flag] for is_flag in (True, False)
+    )
+    if values:
+        raise TypeError(
+            f"the trainers {flags[0]!r} and {values[0]!r} both declare {key}, the one as a flag, the other with a "
+            "value: one of them needs another name"
+        )
+
+
+#: Options on data that only some trainers have a use for, by the capability, and what they say in ``--help``.
+_ON_DATA = {
+    "validation": "Rows like DATA's that a metric is taken of after each epoch; the best epoch's model is kept.",
+    "query_weights": "Lines 'qid weight': the risk is this weighted mean over the queries; 1 where not named.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenLoss:
+    """A value of ``--loss``, and the trainer that it was found with."""
+
+    name: str
+    trainer: type[AnyTrainer]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class LossName(ParamType):
+    """The name of a loss, in any case, or package.module:Name of a user's own: a ``ChosenLoss``."""
+
+    name = "loss"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> ChosenLoss:
+        loss = str(value) if ":" in str(value) else str(value).strip().lower()
+        try:
+            return ChosenLoss(loss, trainer_of(loss))
+        except UnknownNameError as error:
+            self.fail(str(error), param, ctx)
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        return f"[{'|'.join(known_losses())}|package.module:Name]"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        return names_that_fit(known_losses(), incomplete)
+
+
+def option_name(field: dataclasses.Field[object], about: Declared) -> str:
+    """The setting's name on the command line and in configuration files: ``lambda`` for ``regularisation``."""
+    return about.flags[-1].lstrip("-").replace("-", "_") if about.flags else field.name
+
+
+def trainer_options(*, as_lists: bool = False, without: Collection[str] = ()) -> list[TrainerOption]:
+    """An option for each setting of any trainer, but those of the names ``without``.
+
+    as_lists : settings with a grid take several values, with commas between them (``apsvm cv``)
+    """
+    takers: dict[str, dict[type[AnyTrainer], Taken | None]] = {}
+    for trainer in TRAINERS.values():
+        hints = typing.get_type_hints(trainer.Settings)
+        for name, (field, about) in declared(trainer.Settings).items():
+            as_list = as_lists and about.grid is not None
+            taken = Taken(name, about, plain_type(hints[name]), field.default, as_list)
+            takers.setdefault(option_name(field, about), {})[trainer] = taken
+        for key in _ON_DATA:
+            if getattr(trainer.capabilities, key):
+                takers.setdefault(key, {}).setdefault(trainer, None)
+    return [_option(key, of_key) for key, of_key in takers.items() if key not in without]
+
+
+def with_trainer_options(params: Sequence[click.Parameter], options: Sequence[TrainerOption]) -> list[click.Parameter]:
+    """A command's own parameters, and the trainers' options. TypeError where two have one name or one flag."""
+    owners: dict[str, str] = {}
+    for param in (*params, *options):
+        owner = f"the setting {param.name} of {param.families}" if isinstance(param, TrainerOption) else "the command"
+        for word in {param.name or "", *param.opts, *param.secondary_opts}:
+            if word in owners:
+                raise TypeError(
+                    f"{word} is an option of {owners[word]}, and of {owner}: one needs another name or flag"
+                )
+            owners[word] = owner
+    return [*params, *options]
+
+
+def _option(key: str, takers: Mapping[type[AnyTrainer], Taken | None]) -> TrainerOption:
+    settings = {trainer: taken for trainer, taken in takers.items() if taken is not None}
+    if settings:
+        return TrainerOption.of_settings(key, settings)
+    return TrainerOption([f"--{key.replace('_', '-')}"], takers, metavar="FILE", help=_ON_DATA[key])
+
+
+class TrainCommand(click.Command):
+    """``apsvm train`` with the options of all trainers, each trainer's under a heading of its own in ``--help``."""
+
+    def __init__(self, *arguments: Any, **more: Any) -> None:
+        super().__init__(*arguments, **more)
+        self.params = with_trainer_options(self.params, trainer_options())
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        refuse_number_of_folds(args, "apsvm cv DATA --folds {}")
+        try:
+            return super().parse_args(ctx, args)
+        except click.MissingParameter as failure:
+            taken = [f"{option} has taken {value!r}" for option, value in self._files_taken(ctx)]
+            if not taken:
+                raise
+            raise click.UsageError(f"{failure.format_message()} {', '.join(taken)}.", ctx) from None
+
+    def _files_taken(self, ctx: click.Context) -> Iterator[tuple[str, str]]:
+        """The trainers' options that were given the name of a file, and that name: ``--net data.svm``."""
+        for option in self.params:
+            value = ctx.params.get(option.name or "")
+            if isinstance(option, TrainerOption) and isinstance(value, str) and os.path.isfile(value):
+                yield option.opts[-1], value
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        titles = {param.name: param.titles for param in self.params if isinstance(param, TrainerOption)}
+        sections: dict[str, list[tuple[str, str]]] = {title: [] for title in ("Options", *titles.values())}
+        for param in self.get_params(ctx):
+            # An argument is told of in the usage line and the text; some versions of click have a record of it too.
+            record = param.get_help_record(ctx) if isinstance(param, click.Option) else None
+            if record is not None:
+                sections[titles.get(param.name, "Options")].append(record)
+        for title, records in sections.items():
+            with formatter.section(title):
+                formatter.write_dl(records)
+
+
+def refuse_number_of_folds(args: Sequence[str], instead: str) -> None:
+    """Raises UsageError where ``-v``, to LIBLINEAR the number of folds, is followed by one: ``instead`` it is this."""
+    for flag, value in pairwise(args):
+        if flag == "-v" and value.isascii() and value.isdigit() and not os.path.lexists(value):
+            folds = instead.format(value)
+            raise click.UsageError(f"-v shows each iteration here, without a number; for {value} folds: {folds}")
+
+
+def options_of_trainers() -> list[TrainerOption]:
+    """The current command's options that are not for all trainers."""
+    return [param for param in click.get_current_context().command.params if isinstance(param, TrainerOption)]
+
+
+def settings_asked(trainer: type[AnyTrainer], given: JsonObject, said: Collection[str]) -> JsonDict:
+    """The trainer's settings that somebody gave: of its options among ``said``, by the settings' names; what nobody
+    gave is the trainer's own default."""
+    result: JsonDict = {}
+    for option in options_of_trainers():
+        setting = option.setting_of(trainer) if option.name in said else None
+        if setting is not None:
+            result[setting] = option.read(trainer, given[option.name])
+    return result
+
+
+def values_read(losses: Sequence[ChosenLoss], given: JsonObject, said: Collection[str]) -> JsonDict:
+    """Of the options' values those that depend on the trainer, as those of the losses read them, by the options' names;
+    a list where they are not the same. The others are in ``given`` already."""
+    result: JsonDict = {}
+    for option in options_of_trainers():
+        if option.name in said and option.depends_on_trainer:
+            trainers = (loss.trainer for loss in losses if loss.trainer in option.takers)
+            values = [option.read(trainer, given[option.name]) for trainer in trainers]
+            result[option.name] = values[0] if values == values[:1] * len(values) else values
+    return result
+
+
+def as_asked_for(loss: ChosenLoss, said: Collection[str]) -> ChosenLoss:
+    """The loss with the trainer that one of the options that somebody gave, ``said``, asks for; ends the command where
+    that trainer's extra is not installed."""
+    trainer = loss.trainer
+    for option in options_of_trainers():
+        if option.name in said:
+            asking = (
+                other for other in option.takers if other.chosen_by and other.chosen_by == option.setting_of(other)
+            )
+            trainer = next(asking, trainer)
+    extra = trainer.capabilities.extra
+    if extra is not None and not _is_installed(extra):
+        raise Failure(MISSING, f"{trainer.title} needs the package {extra}: pip install 'apsvm[{extra}]'")
+    return ChosenLoss(loss.name, trainer)
+
+
+def _is_installed(package: str) -> bool:
+    try:
+        return find_spec(package) is not None
+    except ValueError:  # a module without a specification
+        return False
+
+
+def refuse_options_of_others(losses: Sequence[ChosenLoss], said: Collection[str]) -> None:
+    """Of the options that somebody gave, ``said``, one that none of the chosen losses has a use for is a mistake."""
+    for option in options_of_trainers():
+        if option.name in said and not any(loss.trainer in option.takers for loss in losses):
+            chosen_by = losses[0].trainer.chosen_by
+            what = f"--{chosen_by}" if chosen_by in said else f"--loss {losses[0]}"
+            raise click.UsageError(f"{option.opts[-1]} is not for {what}, but for {option.titles}")
+
+
+def planned(loss: ChosenLoss, given: JsonObject, said: Collection[str]) -> AnyTrainer:
+    """The plan for a loss and the options' values; bad combinations end the command.
+
+    said : the options that somebody gave
+    """
+    common = {name: given[name] for name in ("time_limit", "seed", "threads")}
+    asked = settings_asked(loss.trainer, given, said)
+    chosen = frozenset([*asked, *(name for name in common if name in said)])
+    with usage_errors(loss):
+        return loss.trainer(loss.name, loss.trainer.Settings(**common, **asked), chosen)
+
+
+@contextmanager
+def usage_errors(loss: ChosenLoss) -> Iterator[None]:
+    """Settings and losses that do not go together end the command."""
+    from apsvm.losses.base import LossError
+
+    try:
+        yield
+    except (LossError, UnknownNameError) as error:
+        raise click.UsageError(f"--loss {loss}: {error}") from None
+    except SettingsError as error:
+        raise click.UsageError(str(error)) from None

@@ -1,0 +1,241 @@
+"""What ``apsvm train`` and ``apsvm cv`` share: the options of every training, reading for it, outputs, signals."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+from apsvm._support.machine import memory
+from apsvm._support.types import JsonObject
+from apsvm.cli.options.completion import FeatureMapName
+from apsvm.cli.options.config import CONFIG_FILE
+from apsvm.cli.options.parameters import ConstantFeature, LabelValue, Number, PoolNames
+from apsvm.cli.reading import how_to_read_anew, read_rows
+from apsvm.cli.shared import (
+    BAD_DATA,
+    INTERRUPTED,
+    TERMINATED,
+    Failure,
+    reading,
+    refuse_same_file,
+    say,
+    writing,
+)
+from apsvm.data.read_options import ReadOptions
+from apsvm.trainers.base import AnyTrainer
+
+if TYPE_CHECKING:
+    from apsvm.data.dataset import Dataset
+    from apsvm.data.labels import LabelOptions, Target
+    from apsvm.trainers.base import TrainingSet
+    from apsvm.trainers.fitting import FeatureOptions
+
+CommandT = TypeVar("CommandT", bound=Callable[..., object])
+
+_OPTIONS = (
+    click.option(
+        "--time-limit", type=Number(0), help="Seconds of training, checked between iterations. [default: none]"
+    ),
+    click.option(
+        "-B",
+        "--bias",
+        type=ConstantFeature(),
+        default="auto",
+        show_default=True,
+        help="Add a constant feature of this value to every row; none: of 0, or less. auto: where the loss is about "
+        "which scores are above 0 (f1, zero-one), ten times the geometric mean of the features' deviations: 10 where "
+        "they are standardised; none for the other losses, as a constant moves no ranking.",
+    ),
+    click.option("--positive-label", type=LabelValue(), help="The label that is positive; all others are negative."),
+    click.option(
+        "--relevant-from",
+        type=Number(),
+        metavar="GRADE",
+        help="Rows of this label and above are positive, the others negative. Without it ndcg uses the grades.",
+    ),
+    click.option(
+        "--features",
+        type=FeatureMapName(),
+        default="linear",
+        show_default=True,
+        help="What is made of the features before they are weighed: linear, nothing; piecewise:K, a broken line each, "
+        "with K knots (4); spline:K, a smooth curve each, with K knots (5); products, of all pairs; nystroem:M, an "
+        "RBF kernel by M landmarks (300). Sparse rows stay sparse with linear and piecewise. --scale comes after.",
+    ),
+    click.option(
+        "--scale",
+        type=click.Choice(["none", "maxabs", "standard", "l2"]),
+        default="none",
+        show_default=True,
+        help="Scale the features, the model takes rows as they are: each to a largest magnitude of 1, or to mean 0 and "
+        "deviation 1 (sparse data stays sparse), or each row to length 1.",
+    ),
+    click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors and cautions."),
+    click.option("-v", "--verbose", is_flag=True, help="A line for every iteration, and the data at the start."),
+)
+
+
+def training_options(command: CommandT) -> CommandT:
+    """The options that every training takes, those of reading among them (``how_to_read_anew``)."""
+    command = how_to_read_anew(command)
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def pool_option(*, multiple: bool) -> Callable[[CommandT], CommandT]:
+    """The option ``--pool``."""
+    return click.option(
+        "--pool",
+        type=PoolNames(),
+        multiple=multiple,
+        help="Make a row of each bag (bag:, --bags) first: each feature's min, mean or max in the bag, or several of "
+        "them, min,mean,max." + (" May be given more than once: each is tried." if multiple else ""),
+    )
+
+
+def check_bag_options(read: ReadOptions, given: JsonObject) -> None:
+    """Ends the command for options on bags that do not go together."""
+    if read.ignores_bags and (given["pool"] or read.bag_label != "same"):
+        raise click.UsageError("--bags ignore takes every row for itself: leave out --pool and --bag-label")
+    if read.bag_label == "any" and given["positive_label"] is not None:
+        raise click.UsageError(
+            "--bag-label any gives a bag the highest label of its rows: --relevant-from goes with it"
+        )
+
+
+def refuse_untaken(trainer: AnyTrainer, given: JsonObject, *options: str) -> None:
+    """Ends the command for one of the ``options`` that was given, and that the trainer does not take."""
+    for option in options:
+        refusal = None if given[option] is None else trainer.capabilities.refusal(option)
+        if refusal is not None:
+            raise click.UsageError(refusal)
+
+
+def label_options(given: JsonObject, trainer: AnyTrainer) -> LabelOptions:
+    """What was said of the labels; ends the command where it does not go with the trainer."""
+    from apsvm.data.labels import LabelOptions
+
+    options = LabelOptions(positive_label=given["positive_label"], relevant_from=given["relevant_from"])
+    if options.positive_label is not None and options.relevant_from is not None:
+        raise click.UsageError("--positive-label and --relevant-from say the same thing twice: give one")
+    refuse_untaken(trainer, given, "positive_label", "relevant_from")
+    return options
+
+
+def feature_options(given: JsonObject, trainer: AnyTrainer, pool: tuple[str, ...] | None = None) -> FeatureOptions:
+    """What was said of the features, and of the rows of a bag, ``pool``; ends the command where it does not go with the
+    trainer."""
+    from apsvm.trainers.fitting import AUTO, FeatureOptions
+
+    for option, default in (("scale", "none"), ("features", "linear")):
+        if given[option] != default:
+            refuse_untaken(trainer, given, option)
+    if pool is not None and trainer.capabilities.bags:
+        raise click.UsageError("--pool makes a row of each bag, and this training is of the rows in bags: give one")
+    bias = given["bias"]
+    if bias != AUTO and (bias == "none" or bias <= 0.0):
+        bias = None
+    return FeatureOptions(features=given["features"], scale=given["scale"], bias=bias, pool=pool)
+
+
+def check_inputs(trainer: AnyTrainer) -> Mapping[str, str]:
+    """The files that the settings name, by what they are; ends the command if one cannot be read."""
+    inputs = trainer.inputs()
+    for path in inputs.values():
+        with reading(path), open(path, "rb"):
+            pass
+    return inputs
+
+
+def check_data(trainer: AnyTrainer, data: TrainingSet, *, quiet: bool) -> None:
+    """Says what there is to say of the rows; what ``trainer.check`` raises of rows that cannot be trained on is the
+    caller's to catch (``bad_data``)."""
+    remarks = list(trainer.check(data))
+    if data.costs is not None and not trainer.capabilities.costs:
+        remarks.append("cost: is not used by this loss; it is ignored here")
+    if data.queries is not None and not trainer.capabilities.queries and data.target.labels.kind == "none":
+        remarks.append("qid: is not used here")
+    if not quiet:
+        for remark in remarks:
+            say(f"warning: {data.source}: {remark}")
+
+
+def described(dataset: Dataset, target: Target) -> str:
+    """What the data is, in a line."""
+    from apsvm.models.header import LabelKind
+
+    (rows, features), kind = dataset.X.shape, target.labels.kind
+    if kind is LabelKind.NONE:
+        what = f"{rows} users, {features} items"
+    elif kind is LabelKind.CLASSES:
+        what = f"{rows} rows, {len(dataset.classes())} classes, {features} features"
+    else:
+        what = f"{rows} rows, {int(target.relevant.sum())} positive, {features} features"
+    return f"{dataset.source}: {what}, {dataset.n_values} values"
+
+
+def check_output(output: str, **inputs: str | None) -> None:
+    """Finds out now what would otherwise lose hours of work at the end; ``inputs``, by what they are, the configuration
+    among them, must not be overwritten."""
+    from apsvm._support.files import check_writable
+
+    config = click.get_current_context().meta.get(CONFIG_FILE)
+    refuse_same_file(output, config=config, **inputs)
+    with writing(output):
+        check_writable(output)
+
+
+def read_to_train(path: str, read: ReadOptions, *, unlabelled: bool = False, multilabel: bool = False) -> Dataset:
+    """The rows to train on, stored as passes over them go fastest, and in no other way besides."""
+
+    dataset = read_rows(path, read, unlabelled=unlabelled, multilabel=multilabel, dense=True)
+    # w and each cutting plane are dense: a stray index of a billion would take the machine down instead of the run.
+    needed = 8 * dataset.X.shape[1] * 8
+    if needed > memory():
+        raise Failure(
+            BAD_DATA,
+            f"{dataset.source}: the highest feature index asks for {dataset.X.shape[1]:,} weights, more than this "
+            "machine's memory can train; is it a stray index? (--max-features finds its line)",
+        )
+    return dataset
+
+
+#: What asks a training to stop.
+SIGNALS = (signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else []))
+
+
+def exit_code(signals: Sequence[int]) -> int:
+    """Of a command that these signals have stopped; a closed terminal is a request to end like any other."""
+    if not signals:
+        return 0
+    return INTERRUPTED if all(number == signal.SIGINT for number in signals) else TERMINATED
+
+
+@contextmanager
+def signals_caught() -> Iterator[list[int]]:
+    """Collects SIGINT, SIGTERM and SIGHUP (the terminal was closed), so that the best model so far can be written;
+    another one, half a second later or more, stops at once. A signal that was being ignored still is."""
+    caught: list[int] = []
+    first = 0.0
+
+    def handler(number: int, frame: object) -> None:
+        nonlocal first
+        now = time.monotonic()
+        if caught and now - first > 0.5:
+            raise Failure(exit_code([number]), "stopped, no model written")
+        first = first or now
+        caught.append(number)
+
+    watched = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+    previous = {number: signal.signal(number, handler) for number in watched}
+    try:
+        yield caught
+    finally:
+        for number, old in previous.items():
+            signal.signal(number, old)

@@ -1,0 +1,1 @@
+"""What commands show on stderr and write to stdout."""

@@ -1,0 +1,242 @@
+"""How ``apsvm eval`` shows what it found: tables for people, one JSON object for programs."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from apsvm._support.types import JsonDict
+from apsvm.cli.shared import put
+from apsvm.models.decision import line_of
+
+if TYPE_CHECKING:
+    from apsvm.cli.systems import EvaluatedSystem
+    from apsvm.metrics.evaluate import Evaluation
+    from apsvm.metrics.significance import Difference
+    from apsvm.models.header import Threshold
+    from apsvm.trainers.warp.item_factors import ListEvaluation
+
+#: What the means are over, of several.
+_PLURAL = {"query": "queries", "class": "classes"}
+#: The width of the names at the left of the summary.
+_LEFT = 12
+
+
+def put_json(entries: Sequence[EvaluatedSystem], *, per_query: bool) -> None:
+    """One object: an entry's, or of several each one's by its name."""
+    systems = {entry.name: _entry_as_json(entry, per_query=per_query) for entry in entries}
+    content = systems[entries[0].name] if len(entries) == 1 else {"systems": systems}
+    put(json.dumps(content, indent=1, ensure_ascii=False))
+
+
+def _entry_as_json(entry: EvaluatedSystem, *, per_query: bool) -> JsonDict:
+    result, several = entry.system.evaluation, _PLURAL[entry.each]
+    entry_json: JsonDict = {"metrics": result.values}
+    if entry.intervals is not None:
+        entry_json["intervals"] = entry.intervals
+    entry_json |= {
+        "rows": result.n_rows,
+        "positives": result.n_positives,
+        several: result.n_groups,
+        f"{several}_skipped": result.groups_skipped,
+        **entry.counts,
+        "tied_blocks": result.tied_blocks,
+        "tied_rows": result.tied_rows,
+        "ties": entry.ties,
+    }
+    if entry.classified is not None:
+        entry_json["classified"] = entry.classified
+    if entry.thresholds:
+        values = [line_of(threshold) for threshold in entry.thresholds]
+        entry_json |= {"thresholds": values} if entry.each == "class" else {"threshold": values[0]}
+    if (per_query or entry.each == "class") and result.groups is not None:
+        entry_json[f"per_{entry.each}"] = {
+            _name_of(query): {
+                name: None if math.isnan(values[at]) else float(values[at]) for name, values in result.in_group.items()
+            }
+            for at, query in enumerate(result.groups.tolist())
+        }
+    if entry.against_first is not None:
+        entry_json["against_first"] = {name: asdict(difference) for name, difference in entry.against_first.items()}
+    return entry_json
+
+
+def put_each(entries: Sequence[EvaluatedSystem]) -> None:
+    """A line a query (a class), or a query and system; ``-`` where the query is left out of the mean."""
+    names, several = list(entries[0].system.evaluation.values), len(entries) > 1
+    by_query: dict[float, list[tuple[str, int, Evaluation]]] = {}
+    for entry in entries:
+        result = entry.system.evaluation
+        assert result.groups is not None
+        for at, query in enumerate(result.groups.tolist()):
+            by_query.setdefault(query, []).append((entry.name, at, result))
+    rows = [[entries[0].each, *(["system"] if several else []), *names]]
+    for query in sorted(by_query):
+        for system, at, result in by_query[query]:
+            values = [result.in_group[name][at] for name in names]
+            figures = ["-" if math.isnan(value) else f"{value:.6f}" for value in values]
+            rows.append([_name_of(query), *([system] if several else []), *figures])
+    put_table(rows, left=len(rows[0]) - len(names))
+    put("")
+
+
+def put_table(rows: Sequence[Sequence[str]], *, left: int) -> None:
+    """Columns as wide as they need, the first ``left`` flush left and the others flush right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = [
+            cell.ljust(width) if at < left else cell.rjust(width)
+            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        put("  ".join(cells).rstrip())
+
+
+def put_summary(entries: Sequence[EvaluatedSystem], confidence: float | None, swaps: int | None) -> None:
+    """The metrics, a column a system; how the systems differ, if that was tested with ``swaps``; what was counted."""
+    names = list(entries[0].system.evaluation.values)
+    left = max(_LEFT, *(len(name) for name in names))
+    columns = [[_figure(entry, name) for name in names] for entry in entries]
+    widths = [max(len(entry.name), *map(len, column)) for entry, column in zip(entries, columns, strict=True)]
+    if len(entries) > 1:
+        heading = "  ".join(f"{entry.name:<{width}}" for entry, width in zip(entries, widths, strict=True))
+        put(f"{'metric':<{left}} {heading.rstrip()}")
+    for at, name in enumerate(names):
+        cells = "  ".join(f"{column[at]:<{width}}" for column, width in zip(columns, widths, strict=True))
+        put(f"{name:<{left}} {cells.rstrip()}")
+    for entry in entries:
+        if entry.classified is not None:
+            whose = f"{entry.name}: " if len(entries) > 1 else ""
+            rule = "of the rows called what they are, by the highest score above its threshold"
+            put(f"{'classified':<{left}} {whose}{entry.classified:.6f} {rule}; Accuracy is of each class's yes or no")
+    for entry in entries[1:]:
+        if entry.against_first is not None:
+            _put_comparison(entries[0], entry, entry.against_first, left, confidence)
+    if confidence is not None:
+        put(f"{'intervals':<{left}} bootstrap, {100 * confidence:g} % of the draws")
+    if swaps is not None:
+        put(f"{'p':<{left}} two-sided, paired randomisation, at most {swaps} swaps, not corrected for many tests")
+    for entry in entries:
+        if entry.thresholds:
+            whose = f"{entry.name}: " if len(entries) > 1 else ""
+            put(f"{'threshold':<{left}} {whose}{_thresholds_in_words(entry.thresholds)}")
+    if entries[0].undefined:
+        put(f"{'undefined':<{left}} {', '.join(entries[0].undefined)}: not on these rows")
+    _put_counts(entries, left)
+
+
+def _thresholds_in_words(thresholds: Sequence[Threshold | None]) -> str:
+    """Above which scores rows count as called positive."""
+    if len(thresholds) > 1:
+        lacking = thresholds.count(None)
+        if 0 < lacking < len(thresholds):
+            return f"each class's own, 0 for {lacking} that have none"
+        return "0, as there is none" if lacking else "each class's own"
+    (threshold,) = thresholds
+    if threshold is None:
+        return "0, as there is none"
+    from apsvm.report.decisions import rule_in_words
+
+    return f"{threshold.value:.6g}, the model's ({rule_in_words(threshold)})"
+
+
+def _figure(entry: EvaluatedSystem, name: str) -> str:
+    value = f"{entry.system.evaluation.values[name]:.6f}"
+    if entry.intervals is None:
+        return value
+    low, high = entry.intervals[name]
+    return f"{value} [{low:.4f}, {high:.4f}]"
+
+
+def _put_comparison(
+    a: EvaluatedSystem, b: EvaluatedSystem, differences: Mapping[str, Difference], left: int, confidence: float | None
+) -> None:
+    """A line a metric: the effect, its interval and p; where one system lacks queries of the other, also over how many
+    the test goes, and the two values there, which are not those of the summary."""
+    with_queries = not a.system.is_one_ranking
+    lacking = any(
+        d.queries is not None and d.queries < _with_a_value(one, name)
+        for name, d in differences.items()
+        for one in (a, b)
+    )
+    put(f"{b.name} against {a.name}{f', over the {_PLURAL[a.each]} that both have' if lacking else ''}")
+    interval = f"{f'{100 * (confidence or 0):g} % interval':<20}  " if confidence is not None else ""
+    counted = "  better  worse" if with_queries else ""
+    there = f"  {_PLURAL[a.each]:>7}     first     other" if lacking else ""
+    put(f"{'metric':<{left}} {'effect':>9}  {interval}{'p':>8}{counted}{there}")
+    for name, d in differences.items():
+        line = f"{name:<{left}} {d.effect:>+9.6f}  "
+        if d.low is not None and d.high is not None:
+            line += f"{f'[{d.low:+.4f}, {d.high:+.4f}]':<20}  "
+        line += f"{d.p:>8.6f}"
+        if with_queries:
+            line += f"  {d.better:>6}  {d.worse:>5}"
+        if lacking:
+            line += f"  {d.queries:>7}  {d.of_a:.6f}  {d.of_b:.6f}"
+        put(line)
+
+
+def _with_a_value(entry: EvaluatedSystem, name: str) -> int:
+    """Of how many queries or classes the metric has one."""
+    import numpy as np
+
+    return int(np.count_nonzero(~np.isnan(entry.system.evaluation.in_group[name])))
+
+
+def _put_counts(entries: Sequence[EvaluatedSystem], left: int) -> None:
+    """Rows and queries, once where all systems share them, and each system's ties."""
+    for entry in entries:
+        result = entry.system.evaluation
+        whose = f"{entry.name}: " if len(entries) > 1 else ""
+        of = "labels" if entry.each == "class" else "positive"
+        if entry is entries[0] or entry.counts:
+            put(f"{'rows':<{left}} {whose if entry.counts else ''}{result.n_rows} ({result.n_positives} {of})")
+            if result.n_groups:
+                put(f"{_PLURAL[entry.each]:<{left}} {whose if entry.counts else ''}{_averaged(entry)}")
+            if "documents_retrieved" in entry.counts:
+                counts = (
+                    f"{entry.counts['documents_retrieved']} retrieved, {entry.counts['documents_unjudged']} not judged"
+                )
+                put(f"{'documents':<{left}} {whose}{counts}")
+        blocks = f"{result.tied_blocks} block{'' if result.tied_blocks == 1 else 's'}"
+        tied = f"{result.tied_rows} rows in {blocks}" if result.tied_blocks else "none"
+        put(f"{'ties':<{left}} {whose}{tied} of equal score across the classes; rule: {entry.ties}")
+
+
+def _averaged(entry: EvaluatedSystem) -> str:
+    """How many queries the means are over, and what became of the others."""
+    import numpy as np
+
+    result = entry.system.evaluation
+    used = result.n_groups - result.groups_skipped
+    if entry.each == "class":
+        unranked = entry.counts["classes_unranked"]
+        text = f"{used} averaged, {result.groups_skipped} without both positive and negative rows left out"
+        return text + (f"; {unranked} of the data's classes are not ranked" if unranked else "")
+    if entry.counts:
+        passed = f"{entry.counts['queries_missing']} missing, {entry.counts['queries_unjudged']} not judged"
+        return f"{used} averaged; {passed}"
+    text = f"{used} averaged, {result.groups_skipped} without both classes left out"
+    for name, values in result.in_group.items():
+        n = int(np.count_nonzero(~np.isnan(values)))
+        if n != used:
+            text += f"; {name} over {n}"
+    return text
+
+
+def put_items(result: ListEvaluation, *, as_json: bool) -> None:
+    """The figures of a model of items, means over the users."""
+    if as_json:
+        counts = {"users": result.users, "users_skipped": result.users_skipped}
+        put(json.dumps({"metrics": result.values, **counts}, indent=1))
+        return
+    for name, value in result.values.items():
+        put(f"{name:<{_LEFT}} {value:.6f}")
+    put(f"{'users':<{_LEFT}} {result.users} averaged, {result.users_skipped} without a hidden item left out")
+
+
+def _name_of(query: float | str) -> str:
+    """A query's id or a class's label, as in the file."""
+    return str(query).removesuffix(".0") if isinstance(query, float) else str(query)

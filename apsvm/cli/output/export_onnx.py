@@ -1,0 +1,248 @@
+"""``apsvm export --format onnx``: a graph of ONNX in float64, for onnxruntime and its kin.
+
+    X (N, width) float64 → score (N,) or (N, classes) float64, label (N,) int64, probability as score
+
+``label`` is there where the model has a threshold (1 where the score is above) or several classes (the one whose score
+is the highest above its threshold, by its number from 0), ``probability`` where it has one. All sums are those of the
+runtime, in float64: they agree with ``apsvm predict`` but for rounding.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from apsvm.cli.output.decisions import names_of_two, thresholds
+from apsvm.cli.output.export_json import table_of
+from apsvm.cli.shared import BAD_DATA, MISSING, Failure
+from apsvm.models.components import ComponentRanker
+from apsvm.models.linear import LinearRanker
+from apsvm.models.net import NetRanker
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import onnx
+    from numpy.typing import NDArray
+
+    from apsvm._support.types import AnyArray
+    from apsvm.models.base import Model, Ranker
+    from apsvm.models.header import Calibration
+
+#: The version of ONNX's operators, of January 2022, and of its files: what most runtimes of today read.
+OPSET, IR = 17, 8
+
+
+def onnx_bytes(model: Model, name: str) -> bytes:
+    """The file's content, of the model in the file ``name``. Ends the command where there is no such graph, or the
+    package is missing."""
+    try:
+        import onnx
+    except ImportError:
+        raise Failure(MISSING, "--format onnx needs the package onnx: pip install 'apsvm[onnx]'") from None
+    if model.lists_items:
+        raise Failure(BAD_DATA, f"{name}: it ranks items, and ONNX's graph is of rows")
+    rankers = model.rankers()
+    if rankers[0].kind not in _SCORES:
+        raise Failure(BAD_DATA, f"{name}: it is {model.what}, which has no graph here")
+    graph = _Graph()
+    outputs = _outputs(graph, rankers, several=model.has_classes, name=name)
+    info, double = onnx.helper.make_tensor_value_info, onnx.TensorProto.DOUBLE
+    whole = onnx.helper.make_graph(
+        graph.nodes,
+        "apsvm",
+        [info("X", double, ["N", model.width])],
+        [info(output, onnx.TensorProto.INT64 if output == "label" else double, shape) for output, shape in outputs],
+        graph.constants,
+    )
+    result = onnx.helper.make_model(
+        whole, producer_name="apsvm", ir_version=IR, opset_imports=[onnx.helper.make_opsetid("", OPSET)]
+    )
+    onnx.helper.set_model_props(result, _properties(model))
+    onnx.checker.check_model(result)
+    content: bytes = result.SerializeToString(deterministic=True)
+    return content
+
+
+def _properties(model: Model) -> dict[str, str]:
+    """What a program may want to know besides, as JSON."""
+    header = model.header
+    if model.has_classes:
+        classes = [header.shown_label(label) for label in model.classes.tolist()]
+    else:
+        classes = list(names_of_two(header))
+    columns = header.features.columns
+    properties = {
+        "features": model.features(),
+        "classes": classes,
+        "table": None if columns is None else table_of(columns),
+        "threshold": None if header.threshold is None else header.threshold.value,
+    }
+    return {key: json.dumps(value, ensure_ascii=False) for key, value in properties.items() if value is not None}
+
+
+class _Graph:
+    """Nodes and constants as they are made; values are known by their names."""
+
+    def __init__(self) -> None:
+        self.nodes: list[onnx.NodeProto] = []
+        self.constants: list[onnx.TensorProto] = []
+
+    def __call__(self, operator: str, *inputs: str | AnyArray | float, output: str = "", **attributes: object) -> str:
+        """The result of an operator of ONNX; arrays and numbers are constants of it."""
+        import onnx
+
+        names = [one if isinstance(one, str) else self.constant(one) for one in inputs]
+        output = output or f"v{len(self.nodes)}"
+        self.nodes.append(onnx.helper.make_node(operator, names, [output], **attributes))
+        return output
+
+    def constant(self, value: AnyArray | float) -> str:
+        """Integers as int64, all else as float64."""
+        import onnx
+
+        array = np.asarray(value)
+        array = array.astype(np.int64 if array.dtype.kind in "iu" else np.float64)
+        name = f"c{len(self.constants)}"
+        self.constants.append(onnx.numpy_helper.from_array(np.ascontiguousarray(array).reshape(array.shape), name))
+        return name
+
+
+def _outputs(
+    graph: _Graph, rankers: Sequence[Ranker], *, several: bool, name: str
+) -> list[tuple[str, list[str | int]]]:
+    """Makes the graph; the outputs and their shapes."""
+    first = rankers[0]
+    columns = _mapped(graph, first, name)
+    if first.unit_rows:
+        squares = graph("ReduceSumSquare", columns, axes=[1], keepdims=1)
+        # Of a row of zeros any length will do.
+        columns = graph("Div", columns, graph("Max", graph("Sqrt", squares), np.finfo(np.float64).tiny))
+    each = [_SCORES[ranker.kind](graph, ranker, columns) for ranker in rankers]
+    if not several:
+        score = graph("Identity", each[0], output="score")
+        outputs: list[tuple[str, list[str | int]]] = [("score", ["N"])]
+        threshold, calibration = first.header.threshold, first.header.calibration
+        if threshold is not None:
+            import onnx
+
+            above = graph("Greater", score, threshold.value)
+            graph("Cast", above, output="label", to=onnx.TensorProto.INT64)
+            outputs.append(("label", ["N"]))
+        if calibration is not None:
+            graph("Identity", _probability(graph, calibration, score), output="probability")
+            outputs.append(("probability", ["N"]))
+        return outputs
+    score = _side_by_side(graph, each, "score")
+    above = graph("Sub", score, thresholds([ranker.header for ranker in rankers]))
+    graph("ArgMax", above, output="label", axis=1, keepdims=0)
+    outputs = [("score", ["N", len(each)]), ("label", ["N"])]
+    calibrations = [ranker.header.calibration for ranker in rankers]
+    if all(calibrations):
+        of_classes = [
+            _probability(graph, one, scores) for one, scores in zip(calibrations, each, strict=True) if one is not None
+        ]
+        _side_by_side(graph, of_classes, "probability")
+        outputs.append(("probability", ["N", len(each)]))
+    return outputs
+
+
+def _side_by_side(graph: _Graph, values: list[str], output: str) -> str:
+    """(N, k) of k (N,)."""
+    axis = np.array([1])
+    return graph("Concat", *(graph("Unsqueeze", one, axis) for one in values), output=output, axis=1)
+
+
+def _of_linear(graph: _Graph, ranker: LinearRanker, columns: str) -> str:
+    return graph("Add", graph("MatMul", columns, ranker.coef), ranker.intercept)
+
+
+def _of_components(graph: _Graph, ranker: ComponentRanker, columns: str) -> str:
+    each = graph("Add", graph("MatMul", columns, ranker.coef.T), ranker.intercepts)
+    return graph("ReduceMax", each, axes=[1], keepdims=0)
+
+
+def _of_net(graph: _Graph, ranker: NetRanker, columns: str) -> str:
+    values = columns
+    for number, layer in enumerate(ranker.net.layers):
+        inputs = graph("Relu", values) if number else values
+        values = graph("Add", graph("MatMul", inputs, layer.weights.T), layer.bias)
+    return graph("Squeeze", values, np.array([1]))
+
+
+#: The scores (N,) of the columns (N, k), by the kind of ranker.
+_SCORES: dict[str, Callable[[_Graph, Any, str], str]] = {
+    LinearRanker.kind: _of_linear,
+    ComponentRanker.kind: _of_components,
+    NetRanker.kind: _of_net,
+}
+
+
+def _probability(graph: _Graph, calibration: Calibration, score: str) -> str:
+    """(N,)"""
+    if calibration.method == "platt":
+        assert calibration.slope is not None
+        assert calibration.offset is not None
+        return graph("Sigmoid", graph("Add", graph("Mul", score, calibration.slope), calibration.offset))
+    corners, values = np.array(calibration.scores), np.array(calibration.probabilities)
+    if corners.size == 1:
+        return graph("Add", graph("Mul", score, 0.0), float(values[0]))
+    # The sum of what each stretch between two corners adds, as far as the score has come in it.
+    lengths = np.diff(corners)
+    come = graph("Sub", graph("Unsqueeze", score, np.array([1])), corners[:-1])
+    come = graph("Min", graph("Max", come, 0.0), lengths)
+    slopes = np.divide(np.diff(values), lengths)
+    return graph("Add", graph("MatMul", come, slopes), float(values[0]))
+
+
+def _mapped(graph: _Graph, ranker: Ranker, name: str) -> str:
+    """(N, columns) of X, what the ranker's feature map makes of it."""
+    feature_map = ranker.feature_map
+    if feature_map is None:
+        return "X"
+    kind = feature_map.name.partition(":")[0]
+    if kind not in _MAPS:
+        known = ", ".join(["linear", *_MAPS])
+        raise Failure(BAD_DATA, f"{name}: --features {feature_map.name} has no graph here, {known} have: --format json")
+    return _MAPS[kind](graph, feature_map.arrays())
+
+
+def _piecewise(graph: _Graph, arrays: dict[str, AnyArray]) -> str:
+    knots, starts = arrays["knots"], arrays["starts"]
+    if not knots.size:
+        return "X"
+    of_knot = np.repeat(np.arange(starts.size - 1), np.diff(starts))
+    hinges = graph("Sub", graph("Gather", "X", of_knot, axis=1), knots)
+    hinges = graph("Max", hinges, np.where(knots < 0, -np.inf, 0.0))
+    hinges = graph("Min", hinges, np.where(knots < 0, 0.0, np.inf))
+    return graph("Concat", "X", hinges, axis=1)
+
+
+def _standardised(graph: _Graph, arrays: dict[str, AnyArray]) -> str:
+    return graph("Div", graph("Sub", "X", arrays["centre"]), arrays["deviation"])
+
+
+def _products(graph: _Graph, arrays: dict[str, AnyArray]) -> str:
+    z = _standardised(graph, arrays)
+    one, other = np.triu_indices(arrays["centre"].size)
+    products = graph("Mul", graph("Gather", z, one, axis=1), graph("Gather", z, other, axis=1))
+    return graph("Concat", z, products, axis=1)
+
+
+def _nystroem(graph: _Graph, arrays: dict[str, AnyArray]) -> str:
+    landmarks: NDArray[np.float64] = arrays["landmarks"]
+    z = _standardised(graph, arrays)
+    squares = graph("ReduceSumSquare", z, axes=[1], keepdims=1)
+    squares = graph("Add", squares, np.einsum("ij,ij->i", landmarks, landmarks))
+    distances = graph("Max", graph("Sub", squares, graph("MatMul", z, 2.0 * landmarks.T)), 0.0)
+    kernel = graph("Exp", graph("Mul", distances, -float(arrays["gamma"][0])))
+    return graph("MatMul", kernel, arrays["normalisation"].T)
+
+
+_MAPS: dict[str, Callable[[_Graph, dict[str, AnyArray]], str]] = {
+    "piecewise": _piecewise,
+    "products": _products,
+    "nystroem": _nystroem,
+}

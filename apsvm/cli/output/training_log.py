@@ -1,0 +1,78 @@
+"""The log of ``apsvm train``: where it goes, and its closing record."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from apsvm._support.types import JsonDict
+from apsvm.cli.shared import say, writing
+
+if TYPE_CHECKING:
+    from apsvm._support.log import Log
+    from apsvm.trainers.base import Outcome
+
+
+class TrainingLog:
+    """The log, if one is kept. One that cannot be written any more is given up with a message; the training goes on."""
+
+    def __init__(self, name: str, log: Log | None) -> None:
+        self._name = name
+        self._log = log
+        self.failed = False
+
+    def write(self, event: str, **fields: object) -> None:
+        if self._log is None:
+            return
+        try:
+            self._log.write(event, **fields)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            self._log, self.failed = None, True
+            say(f"error: cannot write {self._name}: {error.strerror or error}; the log ends here")
+
+
+@contextmanager
+def open_log(path: str | None) -> Iterator[TrainingLog]:
+    """The log, opened only now that there is something to write: a run that fails before has destroyed nothing."""
+    from apsvm._support.log import JsonLinesLog
+
+    if path is None:
+        yield TrainingLog("", None)
+    elif path == "-":
+        yield TrainingLog("standard output", JsonLinesLog(sys.stdout))
+    else:
+        with writing(path):
+            # Each line is flushed as it is written; nothing is left for close() to lose.
+            stream = open(path, "w", encoding="utf-8")  # noqa: SIM115
+        try:
+            yield TrainingLog(path, JsonLinesLog(stream))
+        finally:
+            with suppress(OSError):
+                stream.close()
+
+
+def end_record(outcome: Outcome) -> JsonDict:
+    """The fields of the log's closing record of a model, but for its state."""
+    if outcome.classes:
+        return {
+            **({} if outcome.C is None else {"C": outcome.C}),
+            "classes": [{"class": label, "state": part.state, **end_record(part)} for label, part in outcome.classes],
+            "classes_skipped": [{"label": label, "reason": reason} for label, reason in outcome.skipped],
+        }
+    record: JsonDict = {} if outcome.C is None else {"C": outcome.C}
+    if outcome.certificate is not None:
+        bounds = outcome.certificate
+        record |= {name: getattr(bounds, name) for name in ("primal", "dual", "gap", "tolerance")}
+    if outcome.gradient is not None:
+        gradient = outcome.gradient
+        record |= {"iterations": outcome.iterations, "evaluations": gradient.evaluations, "value": gradient.value}
+        record |= {"gradient_norm": gradient.gradient_norm, "asked": gradient.asked}
+    if outcome.epochs is not None:
+        epochs = outcome.epochs
+        record |= {"epochs": epochs.count, "best_epoch": epochs.best, "loss": epochs.estimated_loss}
+        record["validation"] = None if epochs.validation is None else epochs.validation.value
+    return record

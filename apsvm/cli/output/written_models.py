@@ -1,0 +1,68 @@
+"""How every training ends: each model is written as it is ready, its end logged and said; and the exit code."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from apsvm.cli.options.training import exit_code
+from apsvm.cli.output.training_log import TrainingLog, end_record
+from apsvm.cli.shared import CANNOT_WRITE, STOPPED_EARLY, Failure, say, writing
+
+if TYPE_CHECKING:
+    from apsvm.models.base import Model
+    from apsvm.trainers.base import Outcome
+
+
+class TrainedModel(NamedTuple):
+    """A model that is ready; ``say_what_became`` is given where it was written, and the seconds of each part."""
+
+    outcome: Outcome
+    model: Model
+    say_what_became: Callable[[str, Mapping[str, float]], None]
+
+
+def write_models(
+    names: Sequence[str],
+    trained: Iterable[TrainedModel],
+    log: TrainingLog,
+    signals: Sequence[int],
+    *,
+    read_seconds: float,
+    quiet: bool,
+) -> int:
+    """Writes the models to ``names`` as they come; the exit code. Reading counts as a part of the first."""
+    as_asked, written = True, 0
+    began = time.perf_counter()
+    for name, (outcome, model, say_what_became) in zip(names, trained, strict=False):
+        with writing(name):
+            model.save(name)
+        seconds = {"reading": read_seconds, **outcome.seconds}
+        taken = time.perf_counter() - began + read_seconds
+        seconds["other"] = max(0.0, taken - sum(seconds.values()))
+        log.write("end", state=outcome.state, model=name, **end_record(outcome), seconds=seconds)
+        as_asked &= outcome.as_asked and outcome.ranks
+        written += 1
+        for caution in outcome.cautions:  # whoever wants it quiet wants to know this
+            say(f"warning: {name}: {caution}")
+        if quiet:
+            say_if_stopped_early(name, outcome, model)
+        else:
+            say_what_became(name, seconds)
+        began, read_seconds = time.perf_counter(), 0.0
+        if outcome.interrupted:
+            return exit_code(signals)
+    if signals and not written:
+        raise Failure(exit_code(signals), "stopped, no model written")
+    if log.failed:
+        return CANNOT_WRITE
+    return 0 if as_asked else STOPPED_EARLY
+
+
+def say_if_stopped_early(name: str, outcome: Outcome, model: Model) -> None:
+    """Why training ended before it was done, where it did: an exit code is explained even to whoever wants it quiet."""
+    if not model.header.as_asked:  # the outcome's is also of the threshold, for whose lack there is a caution
+        from apsvm.trainers.summary import ending
+
+        say(f"warning: {name}: {ending(outcome)}")

@@ -1,0 +1,154 @@
+"""The interleaving ranks of the negatives in the most violated ranking, iteration by iteration, as a heat map: Figure 1
+of Mohapatra, Jawahar and Kumar (NIPS 2014), whose AP-SVM-SELECT lives on what it shows.
+
+A row is an iteration (the last oracle call of it), a column a negative, from the highest score to the lowest; the
+colour is its rank, 1 (above every positive) to P + 1 (below them all, the deepest red). Ranks rise along a row, so that
+a row is given by how many negatives have each rank.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apsvm._support.types import JsonObject
+from apsvm.report.pictures.base import Picture, PictureError, as_written_by_train
+from apsvm.report.pictures.style import HEAT, INK, PAPER, Size, whole_numbers
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+#: Pixels of the map, at most: columns stand for as many negatives as fit.
+MOST_COLUMNS, MOST_ROWS = 1600, 1200
+#: The share of the rows that a stage needs for its name.
+LEAST_NAMED = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class RankCounts:
+    """How many negatives have each interleaving rank: pairs (rank, count), ranks 1..P+1 and rising, counts ≥ 1."""
+
+    pairs: Sequence[tuple[int, int]]
+
+    def at(self, negatives: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The ranks of the ``negatives``, counted from 0 by falling score."""
+        ranks, counts = np.array(self.pairs, dtype=np.int64).reshape(-1, 2).T
+        result: NDArray[np.int64] = ranks[np.searchsorted(np.cumsum(counts), negatives, side="right")]
+        return result
+
+
+@dataclass(frozen=True)
+class Heatmap(Picture):
+    """rows : of the iterations, in order; n_pos, n_neg : of the one ranking; begins : row → what begins there (a stage
+    of the training); title : above it"""
+
+    name: ClassVar[str] = "heatmap"
+
+    rows: Sequence[RankCounts]
+    n_pos: int
+    n_neg: int
+    title: str = ""
+    begins: Mapping[int, str] | None = None
+
+    @classmethod
+    def of_log(cls, records: Sequence[JsonObject], title: str = "") -> Heatmap:
+        """From the records of a log of ``apsvm train --log-ranks``, of one class.
+
+        Raises
+        ------
+        PictureError : no record has ranks, or the log is of several classes
+        """
+        calls = [record for record in records if record.get("event") == "oracle"]
+        if not calls:
+            raise PictureError("no oracle record: expected the log of a structured training (--loss ap, ndcg, auc, …)")
+        ranked = [call for call in calls if call.get("ranks") is not None]
+        if not ranked:
+            raise PictureError("its oracle records have no ranks: train with --log-ranks")
+        classes = {call.get("class") for call in ranked}
+        if len(classes) > 1:
+            raise PictureError(f"a log of {len(classes)} classes: choose one (--class)")
+        with as_written_by_train():
+            return cls._of_calls(ranked, title)
+
+    @classmethod
+    def _of_calls(cls, ranked: Sequence[JsonObject], title: str) -> Heatmap:
+        # Of a stage on other rows (appx) only those of the last one make one picture.
+        n_pos, n_neg = ranked[-1]["n_pos"], ranked[-1]["n_neg"]
+        if n_neg == 0:
+            raise PictureError("there are no negatives whose ranks could be drawn")
+        rows: list[RankCounts] = []
+        begins: dict[int, str] = {}
+        at: tuple[str, float, int]
+        before: tuple[str, float, int] | None = None
+        for call in ranked:
+            if (call["n_pos"], call["n_neg"]) != (n_pos, n_neg):
+                continue
+            if "iteration" in call:
+                at = (call["stage"], call["C"], call["iteration"])
+            else:  # a step of the tight bound's descent
+                at = (call["start"], call["C"], call["step"])
+            counts = RankCounts([(int(rank), int(count)) for rank, count in call["ranks"]])
+            result = sum(count for _, count in counts.pairs)
+            if result != n_neg:
+                raise PictureError(f"expected the ranks of {n_neg:,} negatives in a record, found {result:,}")
+            if at == before:
+                rows[-1] = counts  # the last call of an iteration stands for it
+                continue
+            if before is None or at[:2] != before[:2]:
+                begins[len(rows)] = f"{at[0]}, C = {at[1]:.4g}"
+            rows.append(counts)
+            before = at
+        return cls(rows, n_pos, n_neg, title, begins if len(begins) > 1 else None)
+
+    def height(self, size: Size) -> float:
+        return (0.85 if size.columns == 1 else 0.62) * size.width
+
+    def pixels(self) -> NDArray[np.int64]:
+        """The map itself: (rows, columns) int64 of ranks, thinned out where there are more than pixels."""
+        columns = min(self.n_neg, MOST_COLUMNS)
+        negatives = ((np.arange(columns) + 0.5) * self.n_neg / columns).astype(np.int64)
+        which = np.arange(len(self.rows))
+        if which.size > MOST_ROWS:
+            which = ((np.arange(MOST_ROWS) + 0.5) * which.size / MOST_ROWS).astype(np.int64)
+        return np.stack([self.rows[row].at(negatives) for row in which.tolist()])
+
+    def draw(self, figure: Figure, size: Size) -> None:
+        axes = figure.add_subplot()
+        image = axes.imshow(
+            self.pixels(),
+            cmap=HEAT,
+            vmin=1,
+            vmax=self.n_pos + 1,
+            aspect="auto",
+            interpolation="nearest",
+            extent=(0.5, self.n_neg + 0.5, len(self.rows) + 0.5, 0.5),
+        )
+        axes.grid(visible=False)
+        whole_numbers(axes.xaxis)
+        whole_numbers(axes.yaxis)
+        axes.set_xlabel("negatives, highest score first")
+        axes.set_ylabel("iteration")
+        axes.set_title(self.title or f"{self.n_pos} positives, {self.n_neg} negatives")
+        self._name_stages(axes, size)
+        bar = figure.colorbar(image, ax=axes, pad=0.02, fraction=0.05)
+        bar.outline.set_linewidth(0.4)
+        last = self.n_pos + 1
+        bar.set_ticks([1, last], labels=["1", "P+1"] if last > 2 else ["1", "2"])
+        bar.set_label("interleaving rank", labelpad=-10)
+
+    def _name_stages(self, axes: Axes, size: Size) -> None:
+        """Lines between the stages, and their names where there is room."""
+        begins = self.begins or {}
+        for row, end in zip(begins, [*begins, len(self.rows)][1:], strict=True):
+            if row:
+                axes.axhline(row + 0.5, color=INK, linewidth=0.5)
+            if end - row >= LEAST_NAMED * len(self.rows):
+                axes.text(
+                    0.99, (row + end + 1) / 2, begins[row], transform=axes.get_yaxis_transform(), ha="right",
+                    va="center", fontsize=size.font - 2, color=PAPER,
+                )  # fmt: skip

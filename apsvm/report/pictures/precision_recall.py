@@ -1,0 +1,64 @@
+"""Precision against recall: step functions whose area is the average precision (``metrics.curves``)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from apsvm._support.types import JsonDict
+from apsvm.metrics.curves import Steps
+from apsvm.report.pictures.base import Picture
+from apsvm.report.pictures.style import MUTED, Size, colour, dash, legend_below
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """``name`` for the legend, none if empty; ``aside`` : one of many, drawn thinly behind the others"""
+
+    name: str
+    steps: Steps
+    aside: bool = False
+
+
+@dataclass(frozen=True)
+class PrecisionRecall(Picture):
+    """curves : in the order of the legend; base_rate : the share of positive rows, which a random order's precision is;
+    None: not drawn; title : above it"""
+
+    name: ClassVar[str] = "pr"
+
+    curves: Sequence[Curve]
+    base_rate: float | None = None
+    title: str = ""
+
+    def height(self, size: Size) -> float:
+        return (0.82 if size.columns == 1 else 0.6) * size.width
+
+    def draw(self, figure: Figure, size: Size) -> None:
+        axes = figure.add_subplot(xlim=(0, 1), ylim=(0, 1.02))
+        at = 0
+        for curve in self.curves:
+            recall = np.concatenate([[0.0], curve.steps.recall])
+            precision = np.concatenate([curve.steps.precision[:1], curve.steps.precision])
+            look: JsonDict
+            if curve.aside and not curve.name:
+                look = {"color": MUTED, "linewidth": 0.5, "zorder": 1.5}
+            else:
+                look = {"color": colour(at), "linestyle": dash(at), "linewidth": 0.8 if curve.aside else 1.6}
+                at += 1
+            axes.plot(recall, precision, drawstyle="steps-pre", label=curve.name or None, **look)
+        if self.base_rate is not None:
+            axes.axhline(
+                self.base_rate, color=MUTED, linewidth=0.8, linestyle=(0, (1, 2)),
+                label=f"random order, {self.base_rate:.3g}",
+            )  # fmt: skip
+        axes.set_xlabel("recall")
+        axes.set_ylabel("precision")
+        axes.set_title(self.title)
+        legend_below(figure, size, axes)

@@ -1,0 +1,176 @@
+"""How every picture looks: sizes, colours that the colour-blind tell apart, thin grids, and bytes that repeat.
+
+The colours are those of Okabe and Ito (2008), the yellow left out, which white paper swallows. In an SVG the text is
+text, its identifiers are made from a fixed salt and it has no date: the same picture has the same bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from apsvm._support.types import JsonDict
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.figure import Figure
+
+INK = "#1f2430"
+MUTED = "#626a78"
+GRID = "#dfe2e8"
+PAPER = "#ffffff"
+SERIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7a5195", "#6b6f76")
+#: Dash patterns, in line widths: they go round where the colours have gone round.
+DASHES = ("solid", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)))
+#: Of low to high; what is highest is the deepest red.
+HEAT = "YlOrRd"
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """width : inches; font : points; columns : panels side by side; dpi : of a PNG"""
+
+    name: str
+    width: float
+    font: float
+    columns: int
+    dpi: int
+
+
+#: For a page's or a screen's whole width, and for a column of print or a telephone.
+PAGE = Size("page", 7.2, 9.0, 2, 150)
+COLUMN = Size("column", 3.5, 8.0, 1, 200)
+SIZES: Mapping[str, Size] = {size.name: size for size in (PAGE, COLUMN)}
+
+
+class MissingMatplotlibError(ImportError):
+    """The extra ``plot`` is not installed."""
+
+    def __init__(self) -> None:
+        super().__init__("drawing needs matplotlib, which is not installed: pip install 'apsvm[plot]'")
+
+
+@contextmanager
+def settings(size: Size) -> Iterator[None]:
+    """matplotlib set up to draw and write a picture of this size; afterwards it is as it was.
+
+    Raises
+    ------
+    MissingMatplotlibError : (an ImportError) there is none
+    """
+    try:
+        import matplotlib
+    except ImportError:
+        raise MissingMatplotlibError from None
+    wanted: Any = {
+        "font.family": "sans-serif",
+        "font.sans-serif": ["DejaVu Sans", "Arial", "Helvetica"],
+        "font.size": size.font,
+        "axes.titlesize": size.font,
+        "axes.titleweight": "bold",
+        "axes.titlelocation": "left",
+        "axes.labelsize": size.font,
+        "xtick.labelsize": size.font - 1,
+        "ytick.labelsize": size.font - 1,
+        "legend.fontsize": size.font - 1,
+        "axes.edgecolor": MUTED,
+        "axes.labelcolor": INK,
+        "axes.titlecolor": INK,
+        "text.color": INK,
+        "xtick.color": MUTED,
+        "ytick.color": MUTED,
+        "xtick.labelcolor": INK,
+        "ytick.labelcolor": INK,
+        "axes.linewidth": 0.6,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.facecolor": PAPER,
+        "axes.axisbelow": True,
+        "axes.grid": True,
+        "axes.formatter.useoffset": False,
+        "grid.color": GRID,
+        "grid.linewidth": 0.5,
+        "xtick.major.width": 0.6,
+        "ytick.major.width": 0.6,
+        "xtick.minor.width": 0.4,
+        "ytick.minor.width": 0.4,
+        "lines.linewidth": 1.4,
+        "lines.markersize": 3.0,
+        "legend.frameon": False,
+        "legend.handlelength": 1.8,
+        "legend.borderaxespad": 0.3,
+        "figure.facecolor": PAPER,
+        "savefig.facecolor": PAPER,
+        "figure.dpi": 100,
+        "savefig.dpi": size.dpi,
+        "svg.fonttype": "none",
+        "svg.hashsalt": "apsvm",
+        "text.parse_math": False,
+    }
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()  # nothing of the user's own settings: the same picture everywhere
+        matplotlib.rcParams.update(wanted)
+        yield
+
+
+def colour(at: int) -> str:
+    """Of the ``at``-th series, from 0."""
+    return SERIES[at % len(SERIES)]
+
+
+def dash(at: int) -> str | tuple[int, tuple[float, ...]]:
+    """Solid for the first round of the colours."""
+    return DASHES[at // len(SERIES) % len(DASHES)]
+
+
+def legend_below(figure: Figure, size: Size, *panels: Axes, columns: int | None = None) -> None:
+    """One legend for the figure's panels, below them, if anything in them has a name; each name stands once."""
+    handles: JsonDict = {}
+    for axes in panels:
+        for handle, name in zip(*axes.get_legend_handles_labels(), strict=True):
+            handles.setdefault(name, handle)
+    if handles:
+        # In widths of an m: a letter's, and those of the line before a name and the room behind it.
+        widest = (size.font - 1) * (0.58 * max(map(len, handles)) + 4.8)
+        fits = max(1, int(size.width * 72 / widest))
+        figure.legend(
+            list(handles.values()),
+            list(handles),
+            loc="outside lower center",
+            ncols=min(columns or fits, fits, len(handles)),
+        )
+
+
+def whole_numbers(axis: Axis) -> None:
+    """Ticks of this axis at whole, round numbers only."""
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    axis.set_major_locator(MaxNLocator(integer=True, nbins="auto", steps=[1, 2, 5, 10], min_n_ticks=1))
+    axis.set_major_formatter(FuncFormatter(lambda value, place: number(value)))
+
+
+def few_ticks(axis: Axis) -> None:
+    """Ticks of this axis that leave room for one another."""
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    axis.set_major_locator(MaxNLocator(nbins=5, steps=[1, 2, 5, 10]))
+    axis.set_major_formatter(FuncFormatter(lambda value, place: number(round(value, 12))))
+
+
+def powers(axis: Axis) -> None:
+    """A logarithmic axis, drawn upon already, whose ticks are written out: 0.01, 1, 1,000."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    low, high = axis.get_view_interval()
+    if high < 30 * low:  # hardly a power of ten is in it
+        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axis.set_major_formatter(FuncFormatter(lambda value, place: number(value)))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def number(value: float) -> str:
+    """As it is written on an axis: 1e-05, 0.01, 1, 10,000, 1e+06."""
+    return f"{value:,.0f}" if 1.0 <= abs(value) < 1e6 and value == round(value) else f"{value:g}"

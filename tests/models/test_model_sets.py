@@ -1,0 +1,211 @@
+"""Models of several classes: there and back, and what is refused."""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import example, given
+from hypothesis import strategies as st
+from model_files import GOOD, array_bytes, sealed, text
+
+from apsvm import LinearRanker, ModelError, RankerSet, load_any_model
+from apsvm._support.container import unsealed
+from apsvm.models.header import Bounds, Data, Features, Header, LabelKind, Labels, SkippedClass
+
+
+@pytest.fixture
+def rankers(rng) -> list[LinearRanker]:
+    """Three, whose headers differ in places of every depth; 1, 1.0 and true are told apart."""
+    headers = [
+        Header(
+            loss="ap",
+            features=Features(zero_based=True),
+            labels=Labels(kind=LabelKind.ONE_LABEL, positive=label),
+            C=1.0,
+            data=Data(rows=5, positives=n, counts={"a": 1, "b": n}),
+            settings=settings,
+        )
+        for n, (label, settings) in enumerate([(-1.5, {"note": None, "x": 1}), (0.0, {"x": 1.0}), (7.0, {"x": True})])
+    ]
+    return [LinearRanker(rng.normal(size=4), float(j), header) for j, header in enumerate(headers)]
+
+
+def whole_of(rankers, **more) -> RankerSet:
+    header = replace(rankers[0].header, labels=Labels(kind=LabelKind.CLASSES), data=Data(rows=5), settings={"x": 1})
+    return RankerSet.of(rankers, replace(header, **more))
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_a_set_gives_each_ranker_back(rankers, count, tmp_path):
+    rankers = rankers[:count]
+    made = whole_of(rankers, classes_skipped=(SkippedClass(label=3.0, reason="why"),))
+    made.save(tmp_path / "m")
+    back = load_any_model(tmp_path / "m")
+    assert isinstance(back, RankerSet)
+    assert back.to_bytes() == made.to_bytes() == (tmp_path / "m").read_bytes()
+    assert back.classes.tolist() == made.classes.tolist() == [-1.5, 0.0, 7.0][:count]
+    assert (back.width, back.zero_based) == (made.width, made.zero_based) == (4, True)
+    assert back.header == made.header
+    assert back.header.classes_skipped == (SkippedClass(label=3.0, reason="why"),)
+    for ranker in rankers:
+        for each in (back, made):
+            assert each.ranker(ranker.header.labels.positive).to_bytes() == ranker.to_bytes()
+    with pytest.raises(KeyError):
+        back.ranker(3.0)
+
+
+def test_what_classes_share_is_kept_once(rankers):
+    content = content_of(whole_of(rankers, classes_skipped=(SkippedClass(label=3.0, reason="why"),)))
+    assert (content["C"], content["data"]["rows"]) == (1.0, 5)
+    settings = [str(of_class.get("settings")) for of_class in content["classes"]]
+    assert settings == ["{'note': None, 'x': 1}", "{'x': 1.0}", "{'x': True}"]  # as text: 1 == 1.0 == True
+    assert [set(of_class["data"]) for of_class in content["classes"]] == [{"positives", "counts"}] * 3
+    assert {name for of_class in content["classes"] for name in of_class} == {"labels", "data", "settings", "intercept"}
+
+
+def content_of(model) -> dict:
+    with np.load(io.BytesIO(model.to_bytes()), allow_pickle=False) as archive:
+        return json.loads(archive["header"].tobytes())
+
+
+#: Few keys and values, so that classes share some and lack others.
+mappings = st.dictionaries(
+    st.sampled_from("abc"),
+    st.sampled_from([0, 0.0, False, None, "", "\x00\n", [], [1], {}, {"a": 1}, {"a": 1.0}, {"a": 1, "b": {"c": None}}]),
+)
+numbers = st.sampled_from([0.0, 1.5])
+any_headers = st.builds(
+    Header,
+    loss=st.sampled_from(["ap", "auc"]),
+    settings=mappings,
+    details=mappings,
+    selection=st.none() | mappings,
+    versions=st.dictionaries(st.sampled_from("abc"), st.sampled_from(["", "1"])),
+    C=st.none() | numbers,
+    certificate=st.none() | st.builds(Bounds, primal=numbers, dual=numbers, gap=numbers, tolerance=numbers),
+    labels=st.builds(Labels, kind=st.sampled_from(LabelKind), cuts=st.sampled_from([None, (), (1.0,)])),
+    data=st.builds(Data, file=st.sampled_from(["", "x"]), counts=st.dictionaries(st.sampled_from("ab"), st.just(1))),
+)
+
+
+@example(whole=Header(loss="ap", settings={"a": 0}), headers=[Header(loss="ap", settings={"a": 0.0})])
+@example(whole=Header(loss="ap", details={"a": {"b": 1}}), headers=[Header(loss="ap", details={"a": {}})])
+@given(whole=any_headers, headers=st.lists(any_headers, min_size=1, max_size=4))
+def test_the_headers_of_any_set_survive(whole, headers):
+    """Each class's as it was, key by key, whatever the whole or the others have in common with it."""
+    headers = [
+        replace(header, labels=replace(header.labels, positive=float(label))) for label, header in enumerate(headers)
+    ]
+    rankers = [LinearRanker(np.ones(1), 0.0, header) for header in headers]
+    made = RankerSet.of(rankers, whole)
+    back = read(made)
+    assert back.to_bytes() == made.to_bytes()
+    assert back.header == whole
+    for ranker in rankers:
+        assert back.ranker(ranker.header.labels.positive).to_bytes() == ranker.to_bytes()
+
+
+def read(model):
+    header, arrays = unsealed(model.to_bytes())
+    return type(model).from_parts(header, arrays)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_scores_of_a_set(rankers, rng, dtype):
+    X = rng.normal(size=(20, 4)).astype(dtype)
+    X[rng.random(X.shape) < 0.4] = 0
+    made = whole_of(rankers)
+    for form in (X, sp.csr_array(X)):
+        scores = made.score(form, threads=2)
+        for j, ranker in enumerate(rankers):
+            np.testing.assert_array_equal(scores[:, j], ranker.score(form))
+    with pytest.raises(ValueError, match=r"shape \(n, 4\), found \(20, 3\)"):
+        made.score(X[:, :3])
+
+
+def test_every_flipped_byte_of_a_set_is_found(rankers, tmp_path):
+    content = whole_of(rankers).to_bytes()
+    for at in range(0, len(content), 3):
+        damaged = bytearray(content)
+        damaged[at] ^= 1 << (at % 8)
+        (tmp_path / "m").write_bytes(damaged)
+        with pytest.raises(ModelError, match="m: "):
+            load_any_model(tmp_path / "m")
+
+
+NEW_SET = {
+    **GOOD,
+    "kind": "one-vs-rest",
+    "classes": [
+        {"intercept": 0, "labels": {"kind": "one-label", "positive": 1}},
+        {"intercept": 0.5, "labels": {"kind": "one-label", "positive": 2}},
+    ],
+}
+SET = {
+    "schema": 1, "kind": "one-vs-rest", "loss": "ap", "width": 2, "zero_based": False, "positive_label": None,
+    "classes": [{"positive_label": 1, "intercept": 0}, {"positive_label": 2, "intercept": 0.5}],
+}  # fmt: skip
+TWO = np.array([[1.0, 2.0], [3.0, 4.0]])
+
+
+@pytest.mark.parametrize(
+    ("header", "coef", "message"),
+    [
+        ({"kind": "other"}, TWO, "kind 'other' is not known"),
+        ({"kind": 5}, TWO, "kind 5 is not known"),
+        ({"classes": {}}, TWO, "'classes' is {}"),
+        ({"classes": []}, TWO[:0], "no list of JSON objects, one a class"),
+        ({"classes": SET["classes"][:1]}, TWO, r"found float64 of \(2, 2\)"),
+        ({"classes": [5, 6]}, TWO, "no list of JSON objects"),
+        ({"classes": [{"positive_label": 1}, {"positive_label": 2}]}, TWO, "lacks 'intercept'"),
+        ({"classes": [{"intercept": 1}, {"intercept": 2}]}, TWO, "lacks 'positive_label'"),
+        ({"classes": SET["classes"][::-1]}, TWO, "labels that increase"),
+        ({"classes": [SET["classes"][0]] * 2}, TWO, "labels that increase"),
+        ({}, np.array([[1.0, 2.0], [np.inf, 4.0]]), "not finite"),
+        ({}, TWO.astype(np.float32), "float32"),
+        ({}, TWO.ravel(), r"found float64 of \(4,\)"),
+        ({"width": 3}, TWO, r"expected coef of float64 and shape \(2, 3\)"),
+        ({"zero_based": 1}, TWO, "expected true or false in 'features.zero_based', found 1"),
+        (
+            {"kind": "linear", "intercept": 0},
+            TWO,
+            r"expected coef of float64 and shape \(2,\), found float64 of \(2, 2\)",
+        ),
+    ],
+)
+def test_a_set_with_the_wrong_content_is_refused(header, coef, message, tmp_path):
+    (tmp_path / "m").write_bytes(sealed({"header.npy": text({**SET, **header}), "coef.npy": array_bytes(coef)}))
+    with pytest.raises(ModelError, match=message):
+        load_any_model(tmp_path / "m")
+    (tmp_path / "m").write_bytes(sealed({"header.npy": text(SET), "coef.npy": array_bytes(TWO)}))
+    assert load_any_model(tmp_path / "m").ranker(2).intercept == 0.5
+
+
+@pytest.mark.parametrize(
+    ("header", "message"),
+    [
+        ({"classes": {}}, "'classes' is {}"),
+        ({"classes": [5, 6]}, "no list of JSON objects"),
+        ({"classes": [{"labels": {"positive": 1}}, {"labels": {"positive": 2}}]}, "lacks 'intercept'"),
+        ({"classes": [{"intercept": 1}, {"intercept": 2}]}, "labels that increase"),
+        ({"classes": NEW_SET["classes"][::-1]}, "labels that increase"),
+        ({"classes": [{"intercept": 1, "schema": 2}] * 2}, "'schema' is not known"),
+        ({"classes": [{"intercept": 1, "labels": 5}] * 2}, "expected an object in 'labels', found 5"),
+        ({"classes": [{"intercept": 1, "labels": {"colour": 1}}] * 2}, "'labels.colour' is not known"),
+        (
+            {"classes": [{"intercept": 1, "data": {"rows": True}}] * 2},
+            "expected a whole number in 'data.rows', found True",
+        ),
+    ],
+)
+def test_a_set_of_now_with_the_wrong_content_is_refused(header, message, tmp_path):
+    (tmp_path / "m").write_bytes(sealed({"header.npy": text({**NEW_SET, **header}), "coef.npy": array_bytes(TWO)}))
+    with pytest.raises(ModelError, match=message):
+        load_any_model(tmp_path / "m")
+    (tmp_path / "m").write_bytes(sealed({"header.npy": text(NEW_SET), "coef.npy": array_bytes(TWO)}))
+    assert load_any_model(tmp_path / "m").ranker(2).intercept == 0.5

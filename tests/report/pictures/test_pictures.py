@@ -1,0 +1,283 @@
+"""Every picture of the registry: drawn at every size as PNG and SVG, the same bytes each time, and what it shows."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+
+import matplotlib
+import numpy as np
+import pytest
+
+from apsvm.metrics.curves import Steps
+from apsvm.report.pictures import PICTURES
+from apsvm.report.pictures.base import PictureError
+from apsvm.report.pictures.convergence import Convergence
+from apsvm.report.pictures.heatmap import Heatmap, RankCounts
+from apsvm.report.pictures.histogram import Histogram
+from apsvm.report.pictures.path import Path, Point
+from apsvm.report.pictures.precision_recall import Curve, PrecisionRecall
+from apsvm.report.pictures.scaling import Timing, TimingsBySize, timings_of_log
+from apsvm.report.pictures.shapes import Shape, Shapes
+from apsvm.report.pictures.style import SIZES
+
+
+def bounds(iteration, primal, dual, **more):
+    record = {"event": "iteration", "stage": "train", "C": 2.0, "iteration": iteration, "primal": primal, "dual": dual}
+    return {**record, "gap": primal - dual, "seconds": iteration / 10, **more}
+
+
+def oracle(iteration, ranks=None, **more):
+    record = {"event": "oracle", "stage": "train", "C": 2.0, "iteration": iteration, "oracle": "bucket", "n_pos": 2}
+    return {**record, "n_neg": 4, "oracle_wall_ns": 1000 * iteration, **more, **({"ranks": ranks} if ranks else {})}
+
+
+START = {"event": "start", "C": 2.0, "epsilon": 0.05}
+LOG = [START, bounds(1, 2.0, 0.0), bounds(2, 1.5, 1.0), bounds(3, 1.2, 1.15)]
+RANKED = [oracle(1, [[1, 4]]), oracle(2, [[1, 1], [3, 3]]), oracle(2, [[1, 1], [2, 1], [3, 2]])]
+EXAMPLES = {
+    "convergence": Convergence.of_logs({"log": LOG}),
+    "heatmap": Heatmap.of_log(RANKED),
+    "pr": PrecisionRecall([Curve("AP < & $x$", Steps(np.array([0.5, 1.0]), np.array([1.0, 0.4])))], base_rate=0.2),
+    "path": Path({"ap": [Point(0.1, 0.7, 0.1), Point(1, 0.8, 0.1, chosen=True)]}, "AP"),
+    "scaling": TimingsBySize.of_timings([Timing("qs", 10, 90, 1e-5), Timing("qs", 10, 990, 9e-5)]),
+    "shapes": Shapes([Shape(f"f{j} < &", np.array([0.0, 1.0, 3.0]), np.array([0.0, j, -1.0])) for j in range(4)]),
+    "histogram": Histogram({"positive": np.array([1.0, 2.0]), "negative": np.array([-1.0, 0.0, 0.5])}),
+}
+
+
+def texts(svg):
+    return ["".join(node.itertext()) for node in ElementTree.fromstring(svg).iter() if node.tag.endswith("}text")]
+
+
+def test_there_is_an_example_of_every_picture():
+    assert {name: type(picture) for name, picture in EXAMPLES.items()} == dict(PICTURES.items())
+    assert all(picture.name == name for name, picture in EXAMPLES.items())
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_every_picture_at_every_size(name):
+    picture = EXAMPLES[name]
+    svg, png = picture.render("svg", SIZES["page"]), picture.render("png", SIZES["column"])
+    assert png.startswith(b"\x89PNG")
+    assert int.from_bytes(png[16:20], "big") == pytest.approx(3.5 * 200, abs=1)
+    assert b"<dc:date>" not in svg
+    assert ElementTree.fromstring(svg).get("width") == f"{72 * 7.2:g}pt"
+
+
+@pytest.mark.parametrize("name", ["heatmap", "pr", "path"])
+def test_the_same_bytes_every_time_whatever_the_users_settings(name):
+    picture = EXAMPLES[name]
+    usual = picture.render("png", SIZES["column"]), picture.render("svg", SIZES["column"])
+    with matplotlib.rc_context({"font.size": 30, "axes.grid": False, "svg.hashsalt": None}):
+        assert (picture.render("png", SIZES["column"]), picture.render("svg", SIZES["column"])) == usual
+        assert matplotlib.rcParams["font.size"] == 30
+
+
+def test_pyplot_is_not_loaded():
+    code = (
+        "import sys; from apsvm.report.pictures.histogram import Histogram; import numpy as np; "
+        "assert 'matplotlib' not in sys.modules; Histogram({'a': np.arange(3.0)}).render('png'); "
+        "sys.exit('matplotlib.pyplot' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_text_is_escaped_and_not_read_as_mathematics():
+    svg = EXAMPLES["pr"].render("svg")
+    assert "AP < & $x$" in texts(svg)
+    assert b"AP &lt; &amp; $x$" in svg
+
+
+def test_save(tmp_path):
+    EXAMPLES["path"].save(tmp_path / "a.SVG")
+    assert (tmp_path / "a.SVG").read_bytes() == EXAMPLES["path"].render("svg")
+    for name in ("a.pdf", "a", ".png"):
+        with pytest.raises(PictureError, match=r"\.png or \.svg"):
+            EXAMPLES["path"].save(tmp_path / name)
+    with pytest.raises(FileNotFoundError):
+        EXAMPLES["path"].save(tmp_path / "no" / "a.png")
+    assert sorted(os.listdir(tmp_path)) == ["a.SVG"]
+
+
+def test_rank_counts_are_the_ranks(rng):
+    ranks = np.sort(rng.integers(1, 6, size=50))
+    values, counts = np.unique(ranks, return_counts=True)
+    pairs = list(zip(values.tolist(), counts.tolist(), strict=True))
+    assert len(pairs) > 1
+    assert (RankCounts(pairs).at(np.arange(50)) == ranks).all()
+
+
+def test_the_heat_map_shows_the_last_call_of_each_iteration():
+    heatmap = EXAMPLES["heatmap"]
+    assert heatmap.pixels().tolist() == [[1, 1, 1, 1], [1, 2, 3, 3]]
+    assert (heatmap.n_pos, heatmap.n_neg, heatmap.begins) == (2, 4, None)
+
+
+def test_a_large_heat_map_is_thinned_out():
+    rows = [RankCounts([(1, 5000), (2, 5000)])] * 3000
+    pixels = Heatmap(rows, 1, 10_000).pixels()
+    assert pixels.shape == (1200, 1600)
+    assert (pixels == np.repeat([1, 2], 800)).all()
+
+
+@pytest.mark.parametrize(
+    ("records", "message"),
+    [
+        (LOG, "no oracle record"),
+        ([oracle(1)], "--log-ranks"),
+        ([oracle(1, [[1, 4]], **{"class": 0.0}), oracle(1, [[1, 4]], **{"class": 1.0})], "2 classes"),
+    ],
+)
+def test_a_heat_map_of_nothing(records, message):
+    with pytest.raises(PictureError, match=message):
+        Heatmap.of_log(records)
+
+
+def lines(panel):
+    return {line.name: (list(line.steps), list(line.values)) for line in panel.lines}
+
+
+def test_convergence_of_one_run():
+    objective, gap = EXAMPLES["convergence"].panels
+    assert lines(objective) == {"primal": ([1, 2, 3], [2.0, 1.5, 1.2]), "dual": ([1, 2, 3], [0.0, 1.0, 1.15])}
+    assert (gap.level, gap.logarithmic) == (0.1, True)
+    assert gap.lines[0].values == pytest.approx([2.0, 0.5, 0.05])
+    assert texts(EXAMPLES["convergence"].render("svg")).count("primal") == 1
+
+
+def test_values_of_C_follow_each_other_and_are_divided_out():
+    more = [bounds(1, 12.0, 8.0, C=20.0), bounds(2, 10.0, 9.0, C=20.0)]
+    objective, gap = Convergence.of_logs({"log": [{**START, "C": [2.0, 20.0]}, *LOG[1:], *more]}).panels
+    assert objective.label == "objective / C"
+    steps, values = lines(gap)["C = 20"]
+    assert steps == [4, 5]
+    assert values == pytest.approx([0.2, 0.05])
+    assert gap.lines[-1].seconds == pytest.approx([0.4, 0.5])
+    assert gap.level == 0.05
+
+
+def test_the_descent_of_the_tight_bound():
+    where = {"stage": "tight", "start": "tight, from the hinge", "C": 2.0}
+    steps = [{"event": "step", **where, "step": n, "objective": 1.2 - n / 10, "seconds": n / 100} for n in (1, 2)]
+    inner = [{**bounds(n, 7.0, 6.0), "stage": "tight"} for n in (1, 2)]
+    closing = {"event": "round", "stage": "tight", "C": 2.0, "round": 1, "objective": 1.0, "dual": 0.99, "gap": 0.01}
+    objective, gap = Convergence.of_logs({"log": [*LOG, *steps, *inner, {**closing, "seconds": 0.3}]}).panels
+    found = lines(objective)
+    assert found["tight, from the hinge"] == ([4, 5], pytest.approx([1.1, 1.0]))
+    assert found["tight, rounds"] == ([7], [1.0])  # not the majorants', which have constants of their own
+    assert set(lines(gap)) == {"train", "tight, rounds"}
+
+
+def test_classes_are_lines_in_order():
+    records = [bounds(1, 2.0, 1.0, **{"class": label}) for label in (3.0, 1.0, 2.0)]
+    _, gap = Convergence.of_logs({"log": records}).panels
+    assert list(lines(gap)) == ["class 1", "class 2", "class 3"]
+
+
+def test_other_trainings_converge_too():
+    where = {"event": "iteration"}
+    smooth = [{**where, "iteration": n, "value": 1 / n, "gradient_norm": 0.1**n, "seconds": n} for n in (1, 2)]
+    objective, gradient = Convergence.of_logs({"log": [*smooth, {"event": "end", "asked": 0.02}]}).panels
+    assert lines(objective)[""] == ([1, 2], [1.0, 0.5])
+    assert gradient.level == 0.02
+    (only,) = Convergence.of_logs({"log": [{**record, "value": None} for record in smooth]}).panels
+    assert only.label == "gradient's largest entry"
+    epochs = [{"event": "epoch", "epoch": n, "loss": 1 / n, "validation": 0.5, "seconds": n} for n in (1, 2)]
+    drawn = Convergence.of_logs({"log": epochs})
+    assert (drawn.step, [panel.label for panel in drawn.panels]) == ("epoch", ["estimated loss", "validation"])
+    for update, bound in (("positive", "upper bound of the loss"), ("negative", "lower bound of the loss")):
+        direct = [{"event": "start", "loss": "direct(ap)", "update": update}, *epochs]
+        assert Convergence.of_logs({"log": direct}).panels[0].label == bound
+    with pytest.raises(PictureError, match="another kind"):
+        Convergence.of_logs({"one": epochs, "two": LOG})
+    with pytest.raises(PictureError, match="no iteration"):
+        Convergence.of_logs({"one": [START]})
+
+
+def test_any_event_with_seconds_and_numbers_is_drawn():
+    """Of a trainer that is not known here; what is no number at a step is a gap."""
+    passes = [
+        {
+            "event": "pass",
+            "number": 2 * n,
+            "wrong": 10 - n,
+            "mean_margin": [None, 0.5, 1e999, True][n],
+            "seconds": n / 2,
+        }
+        for n in range(4)
+    ]
+    picture = Convergence.of_logs({"log": [START, *passes, {"event": "end", "seconds": {"passes": 2.0}}]})
+    assert picture.step == "pass"
+    wrong, margin = picture.panels
+    assert (wrong.label, margin.label) == ("wrong", "mean margin")
+    assert lines(wrong)[""] == ([0, 2, 4, 6], [10, 9, 8, 7])
+    assert wrong.lines[0].seconds == [0.0, 0.5, 1.0, 1.5]
+    np.testing.assert_array_equal(margin.lines[0].values, [np.nan, 0.5, np.nan, np.nan])
+    assert picture.render("svg").count(b"mean margin") >= 1
+    # Steps are counted where nothing says which one it is; classes and logs are lines.
+    of_class = [{"event": "iteration", "iteration": 7, "seconds": n, "left": n, "class": n % 2} for n in range(1, 5)]
+    (left,) = Convergence.of_logs({"a": of_class, "b": of_class}).panels
+    assert lines(left)["a, class 1"] == ([7, 7], [1, 3])
+    assert set(lines(left)) == {"a, class 0", "a, class 1", "b, class 0", "b, class 1"}
+    uncounted = [{"event": "sweep", "seconds": n, "left": 5 - n} for n in (1, 2)]
+    (left,) = Convergence.of_logs({"a": uncounted}).panels
+    assert lines(left)[""] == ([1, 2], [4, 3])
+    with pytest.raises(PictureError, match="another kind"):
+        Convergence.of_logs({"one": uncounted, "two": passes})
+    for nothing in ({"wrong": 1}, {"seconds": 1.0}, {"seconds": 1.0, "number": 1}, {"seconds": 1.0, "what": "text"}):
+        with pytest.raises(PictureError, match="no iteration in it, nor another event that has seconds and other num"):
+            Convergence.of_logs({"one": [START, {"event": "pass", **nothing}]})
+
+
+def test_the_path_of_cv_results():
+    def setting(C, loss, mean, chosen=False):
+        metrics = {"AP": {"mean": mean, "deviation": 0.1}}
+        rest = {"bound": "hinge", "epsilon": 1e-3, "C_of_folds": [3.0, 5.0], "metrics": metrics}
+        return {"loss": loss, "C": C, "chosen": chosen, **rest}
+
+    settings = [setting("10x", "ap", 0.9, chosen=True), setting("1x", "ap", 0.8), setting("1x", "auc", 0.7)]
+    path = Path.of_results({"metric": "AP", "settings": settings})
+    assert {name: [(p.C, p.mean, p.chosen) for p in points] for name, points in path.lines.items()} == {
+        "ap": [(1.0, 0.8, False), (10.0, 0.9, True)],
+        "auc": [(1.0, 0.7, False)],
+    }
+    assert "multiples" in path.x_label
+    mixed = Path.of_results({"metric": "AP", "settings": [*settings, setting(7.0, "ap", 0.5)]}, "ap")
+    assert (mixed.x_label, mixed.lines["ap"][0].C) == ("C", 4.0)
+    for bad, message in ([{}, "apsvm cv"], [[1], "apsvm cv"], [{"metric": "AP", "settings": []}, "no settings"]):
+        with pytest.raises(PictureError, match=message):
+            Path.of_results(bad)
+    with pytest.raises(PictureError, match="'nDCG': it has AP"):
+        Path.of_results({"metric": "AP", "settings": settings}, "nDCG")
+
+
+def test_scaling_lines():
+    conditions = itertools.product(("a", "b"), (1, 2), (50, 10), ("x", "y"))
+    timings = [Timing(name, p, n, p * n * 1e-9, what) for name, p, n, what in conditions]
+    by_negatives = TimingsBySize.of_timings(timings, "negatives")
+    assert len(by_negatives.lines) == 8
+    assert list(by_negatives.lines["a, x, P = 2"]) == [(10, pytest.approx(2e-8)), (50, pytest.approx(1e-7))]
+    twice = TimingsBySize.of_timings([Timing("a", 1, 9, 2.0), Timing("a", 2, 8, 1.0)])
+    assert twice.lines == {"a": [(10, 1.0)]}
+    found = timings_of_log([oracle(1), oracle(2), oracle(9)])
+    assert found == [Timing("bucket", 2, 4, pytest.approx(2e-6))]
+    with pytest.raises(PictureError, match="no timings"):
+        TimingsBySize.of_timings([])
+
+
+def test_histogram_shares():
+    edges, shares = Histogram({"a": np.array([0.0, 1.0, 1.0]), "b": np.array([0.5])}).shares()
+    assert edges[[0, -1]].tolist() == [0.0, 1.0]
+    assert [share.sum() for share in shares.values()] == pytest.approx([1.0, 1.0])
+    assert shares["a"][-1] == pytest.approx(2 / 3)
+    for same in ([3.0, 3.0], [-7e307] * 2, [0.0]):
+        edges, shares = Histogram({"a": np.array(same)}).shares()
+        assert [share.tolist() for share in shares.values()] == [[1.0]]
+        assert edges[0] < edges[1]
+    wide = Histogram({"a": np.array([1e308, -1e308])})
+    assert wide.shares()[1]["a"][[0, -1]].tolist() == [0.5, 0.5]
+    assert wide.render("png")
