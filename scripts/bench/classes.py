@@ -6,7 +6,7 @@ Made classes (a linear signal plus noise) one against the rest, by the hinge at 
 C, and with all defaults, over multinomial LogisticRegression; a choice among eight C on five folds and a training with
 the best, over LogisticRegressionCV with as many on the same folds; and on each of DATA, svmlight files of two labels,
 standardised, a path of eight C over the faster of LinearSVC and LogisticRegression. Each figure is the least processor
-time of so many turns, in which all take part; one thread everywhere. ``--against`` is the Python of another checkout's
+time of --turns turns, in which all take part; one thread. ``--against`` is the Python of another checkout's
 environment, which takes part too.
 """
 
@@ -156,7 +156,7 @@ def case_of(name: str, way: str) -> Case:
 
 
 def work() -> None:
-    """Does what is asked for on standard input, a JSON list [case, way] a line, and answers with seconds and AP. It
+    """Reads requests from standard input, a JSON list [case, way] a line, and answers with seconds and AP. It
     runs in the other checkout too, and keeps to what has long been there."""
     import warnings
 

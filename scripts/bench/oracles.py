@@ -6,7 +6,7 @@
                                                training: each with the ratio that it is held to; --json FILE writes them
 
 Of --bars, times but that of the training are CPU time of the calling thread, which of two threads has half the work and
-what is not shared out: what two free cores would give, whoever else is at work.
+what is not shared out: what two free cores would give, whatever else runs.
 
 `apsvm bench oracle` prints the first table for other sizes or one's own data.
 """

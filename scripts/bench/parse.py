@@ -86,7 +86,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--megabytes", type=float, default=200, help="size of each file")
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
-    parser.add_argument("--repeat", type=int, default=3, help="the best of so many runs counts")
+    parser.add_argument("--repeat", type=int, default=3, help="number of runs, of which the best counts")
     parser.add_argument("--folder", help="keep the files here, and use those that are here")
     options = parser.parse_args()
 

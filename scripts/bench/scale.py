@@ -84,7 +84,7 @@ class Run:
 
     @property
     def seconds_alone(self) -> float:
-        """What the driver worked in an iteration, while nobody else did; the first counts for what is done once."""
+        """What the driver worked in an iteration, without the workers; the first counts for what is done once."""
         waited = sum(iteration["cluster_seconds"] for iteration in self.iterations[1:])
         return (self.times[-1] - self.times[0] - waited) / (len(self.times) - 1)
 
@@ -250,7 +250,7 @@ def open_scores(rows: int, positives: list[int]) -> list[dict[str, Any]]:
 
 
 def round_time(workers: int, repetitions: int) -> float:
-    """Seconds of a round in which nobody has anything to do: the least of some."""
+    """Seconds of a round without work: the least of some."""
     with cluster_of(f"local:{workers}") as client:
         crew = ActorCrew(client, parts_of(10 * workers, workers))
         times = []
@@ -279,7 +279,7 @@ def many_workers(grown: dict[str, Any], rows: int, repetitions: int) -> dict[str
         f"iteration has {rounds:.1f} rounds, moves {moved / 1e3:.0f} kB for each worker over the driver's one link of\n"
         f"{BANDWIDTH / 1e9:g} GB/s, and takes a worker {1e9 * worked_for_a_row:.1f} ns a row and the driver\n"
         f"{1e3 * driver:.1f} ms (measured with two workers and {grown['rows']:,} rows). Workers are as fast as these\n"
-        "and all alike; nobody waits for the memory of another.\n"
+        "and all alike; none waits for the memory of another.\n"
         f"{'W':>6} {'work s':>9} {'rounds s':>9} {'network s':>10} {'driver s':>9} {'iteration s':>12}"
     )
     table = []
@@ -305,29 +305,29 @@ def written_to(path: str | None) -> Iterator[dict[str, Any]]:
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--quick", action="store_true")
-    options.add_argument("--json", metavar="FILE")
-    options.add_argument("--largest", type=int, default=20_000_000, help="rows of the growth at most")
-    options.add_argument("--repetitions", type=int, default=3, help="of two workers against one process")
-    options.add_argument("--only", default="two,growth,open,many", help="some of: two, growth, open, many")
-    options.add_argument("--simulate", action="store_true", help="--only growth,many")
-    given = options.parse_args()
-    wanted = ["growth", "many"] if given.simulate else given.only.split(",")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--json", metavar="FILE")
+    parser.add_argument("--largest", type=int, default=20_000_000, help="rows of the growth at most")
+    parser.add_argument("--repetitions", type=int, default=3, help="of two workers against one process")
+    parser.add_argument("--only", default="two,growth,open,many", help="some of: two, growth, open, many")
+    parser.add_argument("--simulate", action="store_true", help="--only growth,many")
+    options = parser.parse_args()
+    wanted = ["growth", "many"] if options.simulate else options.only.split(",")
     # One BLAS thread, as the command and the estimators have it: two workers and a driver are three already.
-    with written_to(given.json) as figures, threadpool_limits(1, user_api="blas"):
+    with written_to(options.json) as figures, threadpool_limits(1, user_api="blas"):
         if "two" in wanted:
-            figures["two_workers"] = two_workers(20_000 if given.quick else 4_000_000, given.repetitions)
+            figures["two_workers"] = two_workers(20_000 if options.quick else 4_000_000, options.repetitions)
         grown: list[dict[str, Any]] = []
         if "growth" in wanted or "many" in wanted:
-            sizes = [10_000, 20_000] if given.quick else [100_000, 300_000, 1_000_000, 4_000_000, 20_000_000]
-            figures["growth"] = grown = growth([rows for rows in sizes if rows <= given.largest])
+            sizes = [10_000, 20_000] if options.quick else [100_000, 300_000, 1_000_000, 4_000_000, 20_000_000]
+            figures["growth"] = grown = growth([rows for rows in sizes if rows <= options.largest])
         if "open" in wanted:
-            positives = [100] if given.quick else [1_000, 100_000]
-            figures["open_scores"] = open_scores(50_000 if given.quick else 10_000_000, positives)
+            positives = [100] if options.quick else [1_000, 100_000]
+            figures["open_scores"] = open_scores(50_000 if options.quick else 10_000_000, positives)
         if "many" in wanted:
-            rows = 1_000_000 if given.quick else 1_000_000_000
-            figures["many_workers"] = many_workers(grown[-1], rows, 3 if given.quick else 50)
+            rows = 1_000_000 if options.quick else 1_000_000_000
+            figures["many_workers"] = many_workers(grown[-1], rows, 3 if options.quick else 50)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
     python scripts/bench/tables.py [--rows 1000000] [--json docs/figures/tables.json]
 
 Made payments: 20 numeric columns of five decimals, an id, two in a thousand fraud. Reading is the fastest of five, in
-one process; the commands are processes of their own, as somebody types them: seconds from start to end, the better of
+one process; the commands are processes of their own, as they are typed: seconds from start to end, the better of
 two runs, and the most memory that was held.
 """
 

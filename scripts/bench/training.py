@@ -75,7 +75,7 @@ def read(source: str) -> Named:
 
 
 def work() -> None:
-    """Trains what is asked for on standard input, a JSON object a line, and answers likewise. It runs in the other
+    """Reads requests from standard input, a JSON object a line, trains, and answers likewise. It runs in the other
     checkout too."""
     at, data = "", None
     for line in sys.stdin:

@@ -8,8 +8,8 @@ dot product, and so is the score of each drawn positive; "ratio" is WARP's time 
 epoch, in which nearly every trial is an update, is shown apart from the others.
 
 "2 thr." is how many times the dot products per second of one thread two of them make (Hogwild), by the clock, and
-"by CPU" twice one thread's CPU time for a dot product over two threads' own: what two free cores would give, whoever
-else is at work. "memory" is what the data and the peak of the training take over the size of data and model.
+"by CPU" twice one thread's CPU time for a dot product over two threads' own: what two free cores would give, whatever
+else runs. "memory" is what the data and the peak of the training take over the size of data and model.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """Time the sums of RankNCG: a gradient's coefficients, for m = 1e3 … 1e7 rows, one thread, best of several; CPU time,
-which is what the clock shows where nobody else is at work.
+which is what the clock shows on a quiet machine.
 
     python scripts/bench/wmw.py                 two classes, standard normal scores, beside np.sort of the scores
     python scripts/bench/wmw.py --csv FILE      the same figures as a table for a plot
@@ -60,17 +60,17 @@ def seconds(scores: np.ndarray, classes: Classes, sums: tuple[str, str, float, b
     return fastest(call, budget)
 
 
-def sums_table(given: argparse.Namespace) -> None:
+def sums_table(options: argparse.Namespace) -> None:
     rng = np.random.default_rng(0)
     names = [*SUMS, "direct", "np.sort"]
-    print(f"{given.classes} classes, normal scores of deviation {given.spread:g}: milliseconds a call, one thread")
+    print(f"{options.classes} classes, normal scores of deviation {options.spread:g}: milliseconds a call, one thread")
     print(f"{'m':>9}" + "".join(f"{name:>13}" for name in names) + f"{'ns/row':>8}{'/ sort':>8}{'direct /':>10}")
     table, direct_cost = [], 0.0
-    for m in [int(10**power) for power in np.arange(3, np.log10(given.largest) + 0.25, 0.5)]:
-        scores = given.spread * rng.normal(size=m)
-        classes = Classes(rng.integers(0, given.classes, m), np.arange(float(given.classes)))
+    for m in [int(10**power) for power in np.arange(3, np.log10(options.largest) + 0.25, 0.5)]:
+        scores = options.spread * rng.normal(size=m)
+        classes = Classes(rng.integers(0, options.classes, m), np.arange(float(options.classes)))
         found = {name: seconds(scores, classes, sums) for name, sums in SUMS.items()}
-        measured = m <= given.direct
+        measured = m <= options.direct
         if measured:
             found["direct"] = seconds(scores, classes, ("logistic", "direct", 0.1, False), budget=0.0)
             direct_cost = found["direct"] / m**2
@@ -84,8 +84,8 @@ def sums_table(given: argparse.Namespace) -> None:
         fast = found["logistic"]
         ratios = f"{1e9 * fast / m:>8.1f}{fast / found['np.sort']:>8.2f}{found['direct'] / fast:>10.0f}"
         print(f"{m:>9}{cells}{ratios}", flush=True)
-    if given.csv:
-        with Path(given.csv).open("w", newline="") as stream:
+    if options.csv:
+        with Path(options.csv).open("w", newline="") as stream:
             writer = csv.DictWriter(stream, table[0])
             writer.writeheader()
             writer.writerows(table)
@@ -116,11 +116,11 @@ def main() -> None:
     parser.add_argument("--direct", type=float, default=1e5)
     parser.add_argument("--csv")
     parser.add_argument("--training", action="store_true")
-    given = parser.parse_args()
-    if given.training:
+    options = parser.parse_args()
+    if options.training:
         training_table(1_000_000, 20)
     else:
-        sums_table(given)
+        sums_table(options)
 
 
 if __name__ == "__main__":

@@ -33,14 +33,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output", default=str(FILE))
     parser.add_argument("--samples", type=int, default=160_000)
-    given = parser.parse_args()
+    options = parser.parse_args()
     torch.set_num_threads(1)
     settings = SorterSettings(
         architecture="attention", length=10, longest=200, batch=32, learning_rate=2e-3,
-        halve_every=given.samples // HALVINGS,
+        halve_every=options.samples // HALVINGS,
     )  # fmt: skip
     training = SorterTraining(settings)
-    training.run(samples=given.samples, progress=show)
+    training.run(samples=options.samples, progress=show)
     sorter = training.sorter.freeze()
     print(f"\n{'L':>6} {'L1':>8} {'climb':>8} {'ms a list':>10}")
     of_header = (float("nan"), float("nan"))
@@ -49,8 +49,8 @@ def main() -> None:
         print(f"{length:>6} {quality.l1:>8.4f} {quality.climb:>8.3f} {quality.milliseconds:>10.3f}", flush=True)
         if length == OF_HEADER:
             of_header = (quality.l1, quality.climb)
-    write_checkpoint(given.output, sorter, training.header(*of_header))
-    print(f"wrote {given.output}")
+    write_checkpoint(options.output, sorter, training.header(*of_header))
+    print(f"wrote {options.output}")
 
 
 if __name__ == "__main__":

@@ -236,7 +236,7 @@ def verdict(results: Sequence[Result]) -> str:
     cheaper = sum(result.milliseconds("binary SVM") < result.milliseconds("search+select") for result in results)
     begins = [shares_at_the_bottom(result)[0] for result in results]
     ends = [shares_at_the_bottom(result)[-1] for result in results]
-    said = [
+    claims = [
         ("AP-SVM ranks better than the binary SVM on average (there by 3.26 points)", gain.is_shown and gain.mean > 0,
          f"test AP {gain}"),
         ("the exact oracles give the same parameters", objective < 1e-6 and ap < 1e-6,
@@ -260,24 +260,24 @@ def verdict(results: Sequence[Result]) -> str:
         ("most negatives soon have rank P + 1", float(np.mean(ends)) > 0.5,
          f"{100 * np.mean(begins):.0f} % of them in the first iteration, {100 * np.mean(ends):.0f} % in the last"),
     ]  # fmt: skip
-    return verdicts(said)
+    return verdicts(claims)
 
 
 def main() -> None:
     parser = arguments(__doc__, "bench-output/ap-svm-2014")
-    given = parser.parse_args()
-    given.data = data_files(parser, given.data, "digits", given.output)
-    with tables_kept(given.output):
-        results = measure(given)
-    draw(lambda: [print(path, file=sys.stderr) for path in figures_1(results, given.output, given.quick)])
+    options = parser.parse_args()
+    options.data = data_files(parser, options.data, "digits", options.output)
+    with tables_kept(options.output):
+        results = measure(options)
+    draw(lambda: [print(path, file=sys.stderr) for path in figures_1(results, options.output, options.quick)])
 
 
-def measure(given: argparse.Namespace) -> list[Result]:
+def measure(options: argparse.Namespace) -> list[Result]:
     """All tables, printed."""
-    multiples, repeats = (QUICK_MULTIPLES, 1) if given.quick else (MULTIPLES, 3)
+    multiples, repeats = (QUICK_MULTIPLES, 1) if options.quick else (MULTIPLES, 3)
     print(f"{machine()}\n")
     results = []
-    for problem in problems(given.data, splits=1 if given.quick else given.splits, quick=given.quick):
+    for problem in problems(options.data, splits=1 if options.quick else options.splits, quick=options.quick):
         results.append(run(problem, multiples, repeats))
         print(f"{problem.name}, split {problem.split} done", file=sys.stderr, flush=True)
     print(

@@ -222,10 +222,10 @@ def table(heading: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     return "\n".join([lines[0], rule + "|", *lines[1:]])
 
 
-def verdicts(said: Sequence[tuple[str, bool, str]]) -> str:
+def verdicts(claims: Sequence[tuple[str, bool, str]]) -> str:
     """What a paper says, whether it is seen here, and by what."""
     return "\n".join(
-        f"{'seen    ' if seen else 'NOT seen'}  {claim}\n          {by_what}" for claim, seen, by_what in said
+        f"{'seen    ' if seen else 'NOT seen'}  {claim}\n          {by_what}" for claim, seen, by_what in claims
     )
 
 

@@ -14,7 +14,7 @@ AP (VOC 2010, IoU .5) is that of boxes against the digits' true places.
 For comparison: logistic regression on the windows of all training scenes with their boxes, or of ten scenes, and latent
 training begun at the latter.
 
---voc FOLDER repeats the papers' protocol (C by five folds, all windows of the test images, 20 classes) for whoever has
+--voc FOLDER repeats the papers' protocol (C by five folds, all windows of the test images, 20 classes) where there are
 VOC 2007 and features: FOLDER holds VOC2007/Annotations and VOC2007/ImageSets/Main/{trainval,test}.txt as they are
 distributed, and for each image windows/NAME.npy (n, 4), xmin ymin xmax ymax, and features/NAME.npy (n, d), rows of the
 same windows. The features of all images of a part have to fit in memory.
@@ -123,9 +123,9 @@ def by_validation(
         trained = detector.train(data, C, start, Watch(log=log))
         seconds = time.perf_counter() - began
         w = trained.w[:d]
-        known = average_precision_score(validation.has(detector.of_class), validation.image_scores(w))
-        if best is None or known > best[0]:
-            best = known, judged(w, test, detector.of_class, log.seconds, seconds, trained.stages[0].rounds)
+        of_validation = average_precision_score(validation.has(detector.of_class), validation.image_scores(w))
+        if best is None or of_validation > best[0]:
+            best = of_validation, judged(w, test, detector.of_class, log.seconds, seconds, trained.stages[0].rounds)
     assert best is not None
     return best[1]
 
@@ -258,15 +258,15 @@ def main() -> None:
     parser.add_argument("--classes", help="numbers of classes, with commas between them; all by default")
     parser.add_argument("--quick", action="store_true", help="small scenes and one C: to see that it runs")
     parser.add_argument("--voc", type=Path, metavar="FOLDER")
-    given = parser.parse_args()
-    if given.voc is not None and not (given.voc / "VOC2007" / "Annotations").is_dir():
-        parser.error(f"{given.voc}: no VOC2007/Annotations in it; without --voc made scenes are taken")
-    classes = None if given.classes is None else [int(one) for one in given.classes.split(",")]
+    options = parser.parse_args()
+    if options.voc is not None and not (options.voc / "VOC2007" / "Annotations").is_dir():
+        parser.error(f"{options.voc}: no VOC2007/Annotations in it; without --voc made scenes are taken")
+    classes = None if options.classes is None else [int(one) for one in options.classes.split(",")]
     print(f"{machine()}\n")
-    if given.voc is not None:
-        on_voc(given.voc, classes, quick=given.quick)
+    if options.voc is not None:
+        on_voc(options.voc, classes, quick=options.quick)
     else:
-        on_digits(range(10) if classes is None else classes, quick=given.quick)
+        on_digits(range(10) if classes is None else classes, quick=options.quick)
 
 
 if __name__ == "__main__":

@@ -189,7 +189,7 @@ class Curves:
 def sizes(
     most_pos: int, most_neg: int, most_pairs: float, count: int
 ) -> Iterator[tuple[str, str, list[tuple[int, int]]]]:
-    """Against what, what is kept, and the (P, N) of a curve's points; at most so many of each, and of pairs, which
+    """The axis, what is constant, and the (P, N) of a curve's points, within the limits on each and on pairs, which
     greedy looks at one by one."""
     top = min(most_pos, most_neg // NEGATIVES_A_POSITIVE, int(np.sqrt(most_pairs / NEGATIVES_A_POSITIVE)))
     totals = _spread(max(2, top // 30), top, count)
@@ -216,7 +216,7 @@ def curves(
 
 
 def seconds_of_training(result: Result, repeats: int, name: str, n_pos: int, n_neg: int) -> float:
-    """In the oracle, on the first so many rows of each class; the same rows for every method and in larger parts."""
+    """In the oracle, on the first rows of each class; the same rows for every method and in larger parts."""
     method, relevant = METHODS[name], result.problem.relevant
     rows = np.concatenate([np.flatnonzero(relevant)[:n_pos], np.flatnonzero(~relevant)[:n_neg]])
     C = result.chosen["nDCG" if method.loss == "ndcg" else "AP", method.loss]
@@ -267,7 +267,7 @@ def verdict(results: Sequence[Result], of_networks: Sequence[Networks], made: Se
 
     by_negatives = next(curve for curve in made if curve.against == "negatives")
     growth = {name: by_negatives.growth(name) for name in DRAWN}
-    said = [
+    claims = [
         ("the AP loss gives a better AP than the 0-1 loss (there by 3.26 points)", *gain("AP", "ap")),
         ("the NDCG loss gives a better nDCG than the 0-1 loss (there by 1.14 points)", *gain("nDCG", "ndcg")),
         ("QS takes less than a tenth of greedy's time for the AP loss (there 11.4 times faster)",
@@ -288,26 +288,28 @@ def verdict(results: Sequence[Result], of_networks: Sequence[Networks], made: Se
          max(growth["AP_QS"], growth["NDCG_QS"]) < 1.15,
          "power of N, P kept: " + ", ".join(f"{name} {power:.2f}" for name, power in growth.items())),
     ]  # fmt: skip
-    return verdicts([*said, *claims_of_networks(of_networks)])
+    return verdicts([*claims, *claims_of_networks(of_networks)])
 
 
 def main() -> None:
     parser = arguments(__doc__, "bench-output/quicksort-2018")
-    given = parser.parse_args()
-    given.data = data_files(parser, given.data, "digits", given.output)
-    with tables_kept(given.output):
-        drawn = measure(given)
-    draw(lambda: [print(path, file=sys.stderr) for curve in drawn for path in curve.save(given.output, given.quick)])
+    options = parser.parse_args()
+    options.data = data_files(parser, options.data, "digits", options.output)
+    with tables_kept(options.output):
+        drawn = measure(options)
+    draw(
+        lambda: [print(path, file=sys.stderr) for curve in drawn for path in curve.save(options.output, options.quick)]
+    )
 
 
-def measure(given: argparse.Namespace) -> list[Curves]:
+def measure(options: argparse.Namespace) -> list[Curves]:
     """All tables, printed, and what is to be drawn."""
-    multiples, repeats = (QUICK_MULTIPLES, 1) if given.quick else (MULTIPLES, 3)
-    points = 4 if given.quick else 8
-    largest = 1000 if given.quick else 100_000
+    multiples, repeats = (QUICK_MULTIPLES, 1) if options.quick else (MULTIPLES, 3)
+    points = 4 if options.quick else 8
+    largest = 1000 if options.quick else 100_000
     print(f"{machine()}\n")
     results, of_networks = [], []
-    for problem in problems(given.data, splits=1 if given.quick else given.splits, quick=given.quick):
+    for problem in problems(options.data, splits=1 if options.quick else options.splits, quick=options.quick):
         results.append(run(problem, multiples, repeats))
         of_networks.append(networks(problem))
         print(f"{problem.name}, split {problem.split} done", file=sys.stderr, flush=True)
@@ -319,7 +321,7 @@ def measure(given: argparse.Namespace) -> list[Curves]:
     made = curves(
         "a call",
         sizes(largest, 10 * largest, MOST_PAIRS, points),
-        partial(seconds_of_call, 0.01 if given.quick else 0.5),
+        partial(seconds_of_call, 0.01 if options.quick else 0.5),
     )
     print(
         "The data are not the paper's: PASCAL VOC 2011's poselet features are not to be had. In their place, one class"

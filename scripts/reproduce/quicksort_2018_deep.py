@@ -132,18 +132,18 @@ def cifar10(folder: Path) -> tuple[Images, Images]:
         raise SystemExit(str(error)) from None
 
 
-def one_seed(seed: int, asked: argparse.Namespace) -> dict[str, dict[str, float]]:
+def one_seed(seed: int, options: argparse.Namespace) -> dict[str, dict[str, float]]:
     """By loss: each metric of the test rows."""
-    data, test = digits(asked.rows, seed) if asked.cifar10 is None else cifar10(asked.cifar10)
+    data, test = digits(options.rows, seed) if options.cifar10 is None else cifar10(options.cifar10)
     torch.manual_seed(seed)
     start = network(data.images)
     losses = criteria()
-    train(start, data, losses["more BCE"], asked.epochs, asked.rate)
+    train(start, data, losses["more BCE"], options.epochs, options.rate)
     results = {"BCE": measure(start, test)}
     for name, criterion in losses.items():
         net = copy.deepcopy(start)
         torch.manual_seed(1000 + seed)  # every loss sees the same batches
-        train(net, data, criterion, asked.epochs, asked.rate)
+        train(net, data, criterion, options.epochs, options.rate)
         results[name] = measure(net, test)
     return results
 
@@ -177,13 +177,14 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=200, help="of cross-entropy, and of each loss after it")
     parser.add_argument("--rows", type=int, default=360, help="digits to train on")
     parser.add_argument("--rate", type=float, default=0.003)
-    asked = parser.parse_args()
-    if asked.cifar10 is not None and not (asked.cifar10 / "data_batch_1.bin").is_file():
-        parser.error(f"{asked.cifar10}: no data_batch_1.bin in it; without --cifar10 scikit-learn's digits are taken")
+    options = parser.parse_args()
+    if options.cifar10 is not None and not (options.cifar10 / "data_batch_1.bin").is_file():
+        parser.error(f"{options.cifar10}: no data_batch_1.bin in it; without --cifar10 scikit-learn's digits are taken")
     torch.set_num_threads(1)
-    data = "digits" if asked.cifar10 is None else "CIFAR-10"
-    print(f"{data}, {asked.seeds} seeds, {asked.epochs} + {asked.epochs} epochs; the paper's figures are of CIFAR-10\n")
-    print_table([one_seed(seed, asked) for seed in range(asked.seeds)])
+    data = "digits" if options.cifar10 is None else "CIFAR-10"
+    epochs = f"{options.epochs} + {options.epochs} epochs"
+    print(f"{data}, {options.seeds} seeds, {epochs}; the paper's figures are of CIFAR-10\n")
+    print_table([one_seed(seed, options) for seed in range(options.seeds)])
 
 
 if __name__ == "__main__":

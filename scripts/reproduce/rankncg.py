@@ -116,33 +116,35 @@ def main() -> None:
     parser.add_argument("--memory", type=float, default=2e9, help="bytes that the pairs of logreg may take")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--output", type=Path, default=Path("bench-output/rankncg"), help="folder for tables")
-    given = parser.parse_args()
-    if not given.data and given.classes is None:
-        given.classes = 3
-    given.data = data_files(parser, given.data, "diabetes", given.output)
-    with tables_kept(given.output):
-        measure(given)
+    options = parser.parse_args()
+    if not options.data and options.classes is None:
+        options.classes = 3
+    options.data = data_files(parser, options.data, "diabetes", options.output)
+    with tables_kept(options.output):
+        measure(options)
 
 
-def measure(given: argparse.Namespace) -> None:
+def measure(options: argparse.Namespace) -> None:
     """Both tables, printed."""
     methods: dict[str, Method] = {
         "direct": rank_ncg(objective="erfc", summation="direct", optimizer="prcg", tolerance=1e-3),
         "fast": rank_ncg(objective="erfc", summation="fourier", optimizer="prcg"),
         "default": rank_ncg(),
-        "logreg": logistic_regression(given.memory),
+        "logreg": logistic_regression(options.memory),
         "auc": auc_svm,
     }
     seconds_table, wmw_table = [], []
-    for path in given.data:
+    for path in options.data:
         dataset = read_svmlight(path)
         labels = dataset.relevance
-        classes = cut_into_classes(labels, given.classes, "frequency") if given.classes else classes_by_label(labels)
+        classes = (
+            cut_into_classes(labels, options.classes, "frequency") if options.classes else classes_by_label(labels)
+        )
         X, of_row = dataset.X.toarray(), classes.of_row
         seconds: dict[str, list[float]] = {name: [] for name in methods}
         statistic: dict[str, list[float]] = {name: [] for name in methods}
         pairs = []
-        folds = StratifiedKFold(given.folds, shuffle=True, random_state=given.seed)
+        folds = StratifiedKFold(options.folds, shuffle=True, random_state=options.seed)
         for train, test in folds.split(X, of_row):
             scaler = StandardScaler().fit(X[train])
             part = Part(np.ascontiguousarray(scaler.transform(X[train])), of_row[train])
@@ -150,7 +152,7 @@ def measure(given: argparse.Namespace) -> None:
             for name, method in methods.items():
                 began = time.perf_counter()
                 with threadpool_limits(1):
-                    w = method(part, given.regularisation)
+                    w = method(part, options.regularisation)
                 if w is not None:
                     seconds[name].append(time.perf_counter() - began)
                     statistic[name].append(wmw(scaler.transform(X[test]) @ w, of_row[test]))
@@ -160,7 +162,7 @@ def measure(given: argparse.Namespace) -> None:
         print(f"{path} done", flush=True)
     heading = f"{'data':<22} {'rows':>6} {'d':>4} {'S':>3} {'pairs':>10}" + "".join(f"{name:>18}" for name in methods)
     for what, table in (("seconds of training", seconds_table), ("WMW on held-out rows", wmw_table)):
-        print(f"\n{what}, mean ± standard deviation of {given.folds} folds, λ = {given.regularisation:g}")
+        print(f"\n{what}, mean ± standard deviation of {options.folds} folds, λ = {options.regularisation:g}")
         print("\n".join([heading, *table]))
 
 

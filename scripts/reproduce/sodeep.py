@@ -117,8 +117,8 @@ def _is_past(end: float) -> bool:
     return time.process_time() >= end
 
 
-def quality_row(name: str, sorter: Sorter, seen: int, seconds: float, given: argparse.Namespace) -> list[str]:
-    quality = judge_sorter(sorter, LENGTH, lists=given.lists, climb_steps=3 if given.quick else None)
+def quality_row(name: str, sorter: Sorter, seen: int, seconds: float, options: argparse.Namespace) -> list[str]:
+    quality = judge_sorter(sorter, LENGTH, lists=options.lists, climb_steps=3 if options.quick else None)
     parameters = sum(parameter.numel() for parameter in sorter.parameters())
     return [
         name, f"{parameters:,}", f"{seen:,}", f"{seconds:.0f}", f"{quality.l1:.4f}", f"{quality.climb:.3f}",
@@ -126,10 +126,10 @@ def quality_row(name: str, sorter: Sorter, seen: int, seconds: float, given: arg
     ]  # fmt: skip
 
 
-def table_1(trained: Mapping[str, Trained], given: argparse.Namespace) -> str:
-    rows = [quality_row(name, make_sorter(name), 0, 0, given) for name in UNTRAINED]
-    rows += [quality_row(name, one.sorter, one.seen, one.seconds, given) for name, one in trained.items()]
-    rows.append(quality_row("attention, as shipped", load_sorter("attention"), 0, 0, given))
+def table_1(trained: Mapping[str, Trained], options: argparse.Namespace) -> str:
+    rows = [quality_row(name, make_sorter(name), 0, 0, options) for name in UNTRAINED]
+    rows += [quality_row(name, one.sorter, one.seen, one.seconds, options) for name, one in trained.items()]
+    rows.append(quality_row("attention, as shipped", load_sorter("attention"), 0, 0, options))
     heading = ["sorter", "parameters", "lists seen", "seconds", "L1", "climb", "ms a list", "the paper's L1"]
     return f"{table(heading, rows)}\n\n{curves(trained)}"
 
@@ -144,9 +144,9 @@ def curves(trained: Mapping[str, Trained]) -> str:
     return table(["L1 in training, after", *(f"{at}/5 of it" for at in fifths)], rows)
 
 
-def figure_4(given: argparse.Namespace) -> tuple[str, dict[str, Trained]]:
-    trained = {f"cnn({depth})": train(f"cnn({depth})", given.seconds / 2) for depth in DEPTHS}
-    rows = [quality_row(name, one.sorter, one.seen, one.seconds, given) for name, one in trained.items()]
+def figure_4(options: argparse.Namespace) -> tuple[str, dict[str, Trained]]:
+    trained = {f"cnn({depth})": train(f"cnn({depth})", options.seconds / 2) for depth in DEPTHS}
+    rows = [quality_row(name, one.sorter, one.seen, one.seconds, options) for name, one in trained.items()]
     heading = ["depth", "parameters", "lists seen", "seconds", "L1", "climb", "ms a list", "the paper's L1"]
     return table(heading, rows), trained
 
@@ -219,72 +219,72 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--voc")
     parser.add_argument("--output", type=Path, default=Path("bench-output/sodeep"))
     parser.add_argument("--quick", action="store_true")
-    given = parser.parse_args()
-    given.parts = given.parts.split(",")
-    if set(given.parts) - set(PARTS):
+    options = parser.parse_args()
+    options.parts = options.parts.split(",")
+    if set(options.parts) - set(PARTS):
         parser.error(f"parts are {', '.join(PARTS)}")
-    for path in (*given.regression, *filter(None, (given.coco, given.voc))):
+    for path in (*options.regression, *filter(None, (options.coco, options.voc))):
         if not Path(path).is_file():
             parser.error(f"no such file: {path}; without --regression, --coco and --voc scikit-learn's sets are taken")
-    if given.quick:
-        given.seconds, given.lists, given.steps, given.seeds = 0.2, 20, 5, 2
-    return given
+    if options.quick:
+        options.seconds, options.lists, options.steps, options.seeds = 0.2, 20, 5, 2
+    return options
 
 
-def sorter_parts(given: argparse.Namespace) -> None:
+def sorter_parts(options: argparse.Namespace) -> None:
     """Table 1 and the figures of the sorters themselves, and Figure 6, which trains a net by them."""
-    needed = {"table-1", "figure-5", "figure-6"} & set(given.parts)
-    trained = {name: train(name, given.seconds) for name in FAMILIES} if needed else {}
-    if "table-1" in given.parts:
-        print(f"\nTable 1: sorters of lists of {LENGTH}\n\n{table_1(trained, given)}", flush=True)
-    if "figure-4" in given.parts:
-        text, by_depth = figure_4(given)
+    needed = {"table-1", "figure-5", "figure-6"} & set(options.parts)
+    trained = {name: train(name, options.seconds) for name in FAMILIES} if needed else {}
+    if "table-1" in options.parts:
+        print(f"\nTable 1: sorters of lists of {LENGTH}\n\n{table_1(trained, options)}", flush=True)
+    if "figure-4" in options.parts:
+        text, by_depth = figure_4(options)
         print(f"\nFigure 4: the depth of the CNN; the paper's levels off at 8\n\n{text}", flush=True)
         lines = {name: tuple(zip(*one.curve, strict=True)) for name, one in by_depth.items() if one.curve}
-        save(given, "figure-4", Curves(lines, ("seconds", "L1 of a batch"), logarithmic=True))
+        save(options, "figure-4", Curves(lines, ("seconds", "L1 of a batch"), logarithmic=True))
     of_figures: dict[str, Callable[[Tensor], Tensor]] = {name: one.sorter for name, one in trained.items()}
-    if "figure-5" in given.parts:
+    if "figure-5" in options.parts:
         text, picture = figure_5({**{name: make_sorter(name) for name in UNTRAINED[:3]}, **of_figures})
         print(f"\nFigure 5: the rank of one score as it rises\n\n{text}", flush=True)
-        save(given, "figure-5", picture)
-    if "figure-6" in given.parts:
+        save(options, "figure-5", picture)
+    if "figure-6" in options.parts:
         sorters = {"handcrafted": make_sorter("handcrafted(10)"), "Laplace": make_sorter("laplace(10)"), **of_figures}
-        results = figure_6(sorters, given.seeds, given.steps, LENGTH)
+        results = figure_6(sorters, options.seeds, options.steps, LENGTH)
         print(f"\nFigure 6: AP on made rows; the paper: {PAPER['figure-6']}\n\n{summary(results, 'test AP, %')}")
 
 
-def save(given: argparse.Namespace, name: str, picture: Picture) -> None:
-    formats = ("svg",) if given.quick else ("png", "svg")
-    draw(lambda: [picture.save(given.output / f"{name}.{format}") for format in formats])
+def save(options: argparse.Namespace, name: str, picture: Picture) -> None:
+    formats = ("svg",) if options.quick else ("png", "svg")
+    draw(lambda: [picture.save(options.output / f"{name}.{format}") for format in formats])
 
 
 def main() -> None:
-    given = arguments()
-    with tables_kept(given.output):
-        measure(given)
+    options = arguments()
+    with tables_kept(options.output):
+        measure(options)
 
 
-def measure(given: argparse.Namespace) -> None:
+def measure(options: argparse.Namespace) -> None:
     """All tables, printed, and what each part has to draw."""
     torch.set_num_threads(1)
     print(f"{machine()}, PyTorch {torch.__version__}")
-    sorter_parts(given)
-    if "table-2" in given.parts:
+    sorter_parts(options)
+    if "table-2" in options.parts:
         print(f"\nA stand-in for Table 2. The paper's, {PAPER['table-2']}")
-        for name, (X, y) in regressions(given.regression).items():
-            results = table_2(X, y, OF_TASKS, given.seeds, given.steps)
+        for name, (X, y) in regressions(options.regression).items():
+            results = table_2(X, y, OF_TASKS, options.seeds, options.steps)
             print(f"\n{summary(results, f'{name}: Spearman, %')}", flush=True)
-    if "table-3" in given.parts:
-        data = "COCO" if given.coco else "A stand-in for Table 3: the halves of digits"
+    if "table-3" in options.parts:
+        data = "COCO" if options.coco else "A stand-in for Table 3: the halves of digits"
         print(f"\n{data}. The paper's, {PAPER['table-3']}\n")
-        found = table_3(two_views(given.coco, given.seeds), OF_TASKS, given.steps)
+        found = table_3(two_views(options.coco, options.seeds), OF_TASKS, options.steps)
         heading = ["recall, %", *(f"{way} R@{k}" for way in ("→", "←") for k in (1, 5, 10))]
         rows = [[name, *(f"{value:.1f}" for value in np.mean(values, axis=0))] for name, values in found.items()]
         print(table(heading, rows), flush=True)
-    if "table-4" in given.parts:
-        data = "VOC" if given.voc else "A stand-in for Table 4: digits as ten labels"
+    if "table-4" in options.parts:
+        data = "VOC" if options.voc else "A stand-in for Table 4: digits as ten labels"
         print(f"\n{data}. The paper's, {PAPER['table-4']}\n")
-        print(summary(table_4(labelled(given.voc, given.seeds), OF_TASKS, given.steps), "test mAP, %"))
+        print(summary(table_4(labelled(options.voc, options.seeds), OF_TASKS, options.steps), "test mAP, %"))
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ decides.
     python scripts/study/bags.py DATA[@LABEL] [… ] [--truth FILE] [--seed 0] [--json FILE]
 
 DATA are svmlight files with bag:, DATA@LABEL has that label against all others (rows may have several). FILE of
---truth has a label a row, in the order of the rows: where it is known, "right" is the share of the positive bags of the
+--truth has a label a row, in the order of the rows; with it, "right" is the share of the positive bags of the
 test folds whose deciding row has the label. Features are standardised by the training rows of each fold. All methods
 choose their C inside the training part of a fold: latent training by its default (``--bound auto``), the others by AP
 in five folds. LR is scikit-learn's logistic regression.
@@ -45,22 +45,22 @@ def main() -> None:
     parser.add_argument("--truth", type=Path)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", type=Path)
-    given = parser.parse_args()
+    options = parser.parse_args()
     columns = [*LATENT, *(f"LR, {pool}" for pool in POOLS), *(f"AP, {pool}" for pool in POOLS)]
     results: dict[str, dict[str, dict[str, float]]] = {}
-    for name in given.data:
-        results[name] = study(name, given.truth, given.seed, columns)
+    for name in options.data:
+        results[name] = study(name, options.truth, options.seed, columns)
         print(f"{name} done", file=sys.stderr, flush=True)
     for what, title in (("AP", "AP of the bags"), ("seconds", "Seconds of the five trainings, their C chosen")):
         print(f"{title}\n\n{_table(results, columns, what)}\n")
-    if given.truth is not None:
+    if options.truth is not None:
         print(f"The deciding row is right\n\n{_table(results, list(LATENT), 'right')}")
-    if given.json is not None:
-        given.json.write_text(json.dumps(results, indent=1))
+    if options.json is not None:
+        options.json.write_text(json.dumps(results, indent=1))
 
 
 def study(name: str, truth: Path | None, seed: int, methods: Sequence[str]) -> dict[str, dict[str, float]]:
-    """Of each method its AP, seconds and, where the truth is known, the share of right rows."""
+    """Of each method its AP, seconds and, with --truth, the share of right rows."""
     path, _, label = name.partition("@")
     dataset = read_svmlight(path, multilabel=bool(label))
     bags = bags_of(dataset)
@@ -87,7 +87,7 @@ def study(name: str, truth: Path | None, seed: int, methods: Sequence[str]) -> d
                 if right is not None:
                     deciding = test_rows[model.deciding_rows(test_X, of_row[test_rows])]
                     sums[method]["right"].append(float(right[deciding][positive[order]].mean()))
-                known = positive[order]
+                relevant = positive[order]
             else:
                 kind, pool = method.split(", ")
                 everything = pooled_rows(X, bags, POOLS[pool])
@@ -98,8 +98,8 @@ def study(name: str, truth: Path | None, seed: int, methods: Sequence[str]) -> d
                     )
                 model.fit(everything[train], positive[train])
                 seconds = time.process_time() - began
-                scores, known = model.decision_function(everything[test]), positive[test]
-            sums[method]["AP"].append(float(average_precision_score(known, scores)))
+                scores, relevant = model.decision_function(everything[test]), positive[test]
+            sums[method]["AP"].append(float(average_precision_score(relevant, scores)))
             sums[method]["seconds"].append(seconds)
     return {
         method: {

@@ -101,7 +101,7 @@ def fraud() -> Figures:
             "beyond 1,000": int((places > 1000).sum()),
             "places": places.tolist(),
         }
-        said(name, methods[name]["AP"])
+        show_value(name, methods[name]["AP"])
     return {"rows": len(truth), "positive": int(truth.sum()), "methods": methods}
 
 
@@ -111,7 +111,7 @@ def scores_of(model: Any, X: Any) -> NDArray[np.float64]:
     return np.asarray(model.predict_proba(X)[:, 1] if hasattr(model, "predict_proba") else model.predict(X))
 
 
-def said(name: str, value: float) -> None:
+def show_value(name: str, value: float) -> None:
     print(f"  {name}: {value:.4f}", file=sys.stderr, flush=True)
 
 
@@ -130,7 +130,7 @@ def search() -> Figures:
         of_queries = judged.in_group[SEARCH_METRICS[0]]
         of_queries = of_queries[np.isfinite(of_queries)]
         methods[name]["standard error"] = float(of_queries.std(ddof=1) / np.sqrt(of_queries.size))
-        said(name, judged.values[SEARCH_METRICS[0]])
+        show_value(name, judged.values[SEARCH_METRICS[0]])
     queries = {name: int(np.unique(data.groups).size) for name, data in (("train", train), ("test", test))}
     return {"rows": int(test.relevance.size), "queries": queries, "methods": methods}
 
@@ -184,7 +184,7 @@ def images() -> Figures:
             "wrong": int((~y[first]).sum()),
             "top": first.tolist(),
         }
-        said(name, methods[name]["AP"])
+        show_value(name, methods[name]["AP"])
     return {"rows": int(test.size), "positive": int(y[test].sum()), "methods": methods}
 
 
@@ -208,7 +208,7 @@ def tags() -> Figures:
             scores = scores_of(make().fit(train.X, train.have(at)), test.X)
             each[tag] = precision_of(test.have(at), scores)
         methods[name] = {"mAP": float(np.mean(list(each.values()))), "AP": each}
-        said(name, methods[name]["mAP"])
+        show_value(name, methods[name]["mAP"])
     share = {tag: float(test.have(at).mean()) for at, tag in enumerate(names)}
     return {"rows": [train.X.shape[0], test.X.shape[0]], "words": train.X.shape[1], "share": share, "methods": methods}
 
@@ -221,8 +221,8 @@ LISTS = ["P@5", "R@10", "AUC"]
 def recommendation() -> Figures:
     """A fifth of each file's imports is hidden; the settings of each method are chosen on a fifth of the others."""
     X = read_svmlight(EXAMPLES / "imports.svm.gz").X
-    known, hidden, _ = hide(liked_items(X), 0.2, np.random.default_rng(0))
-    fit, valid, _ = hide(known, 0.2, np.random.default_rng(1))
+    likes, hidden, _ = hide(liked_items(X), 0.2, np.random.default_rng(0))
+    fit, valid, _ = hide(likes, 0.2, np.random.default_rng(1))
     makers: dict[str, list[Callable[[Any], Any]]] = {
         "the most popular": [popular],
         "neighbours by cosine": [cosine],
@@ -236,37 +236,37 @@ def recommendation() -> Figures:
         best = settings[0]
         if len(settings) > 1:
             best = max(settings, key=lambda make: evaluate_lists(make(fit), fit, valid, ["R@10"]).values["R@10"])
-        values = evaluate_lists(best(known), known, hidden, LISTS).values
+        values = evaluate_lists(best(likes), likes, hidden, LISTS).values
         methods[name] = {metric: float(values[metric]) for metric in LISTS}
-        said(name, values["R@10"])
-    return {"rows": int(known.shape[0]), "items": int(known.shape[1]), "hidden": int(hidden.nnz), "methods": methods}
+        show_value(name, values["R@10"])
+    return {"rows": int(likes.shape[0]), "items": int(likes.shape[1]), "hidden": int(hidden.nnz), "methods": methods}
 
 
 def unknown(rows: Any, scores: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.where(rows.toarray() > 0, -np.inf, scores)
 
 
-def popular(known: Any) -> Any:
-    counts = np.asarray(known.sum(axis=0)).ravel()
+def popular(likes: Any) -> Any:
+    counts = np.asarray(likes.sum(axis=0)).ravel()
     return lambda rows: unknown(rows, np.broadcast_to(counts, rows.shape))
 
 
-def cosine(known: Any) -> Any:
-    lengths = np.sqrt(np.asarray(known.sum(axis=0)).ravel())
-    unit = known.toarray() / np.maximum(lengths, 1.0)
+def cosine(likes: Any) -> Any:
+    lengths = np.sqrt(np.asarray(likes.sum(axis=0)).ravel())
+    unit = likes.toarray() / np.maximum(lengths, 1.0)
     similar = unit.T @ unit
     np.fill_diagonal(similar, 0.0)
     return lambda rows: unknown(rows, rows.toarray() @ similar)
 
 
-def of_svd(known: Any, k: int) -> Any:
-    items = np.linalg.svd(known.toarray(), full_matrices=False)[2][:k]
+def of_svd(likes: Any, k: int) -> Any:
+    items = np.linalg.svd(likes.toarray(), full_matrices=False)[2][:k]
     return lambda rows: unknown(rows, rows.toarray() @ items.T @ items)
 
 
-def of_warp(known: Any, factors: int, rate: float) -> Any:
+def of_warp(likes: Any, factors: int, rate: float) -> Any:
     plan = WarpTrainer("warp", WarpSettings(rows_as_users=True, learning_rate=rate, epochs=20))
-    return train_items(sp.csr_array(known), factors, plan.settings, Watch(), show=plan.show).factors.score
+    return train_items(sp.csr_array(likes), factors, plan.settings, Watch(), show=plan.show).factors.score
 
 
 # bags ----------------------------------------------------------------------------------------------------------
@@ -345,7 +345,7 @@ def networks() -> Figures:
             net = RankNetClassifier(hidden=(32,), loss=loss, random_state=seed).fit(X.to_numpy(), y)
             values.append(precision_of(truth.astype(bool), net.decision_function(test.to_numpy())))
         methods[f"--net 32 --loss {loss}"] = {"AP": float(np.mean(values)), "each": values}
-        said(loss, float(np.mean(values)))
+        show_value(loss, float(np.mean(values)))
     return {"rows": len(truth), "methods": methods}
 
 

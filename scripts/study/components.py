@@ -45,16 +45,16 @@ def main() -> None:
         command.add_argument("--components", default="1,2,3,4" if name == "chosen" else "1,2,3")
         if name == "pairs":
             command.add_argument("--splits", type=int, default=3)
-    given = parser.parse_args()
-    counts = [int(count) for count in given.components.split(",")]
-    if given.command == "tables":
-        for path in given.paths:
+    options = parser.parse_args()
+    counts = [int(count) for count in options.components.split(",")]
+    if options.command == "tables":
+        for path in options.paths:
             show(path.name, counts, [measured(split_of_table(path), counts)])
-    elif given.command == "pairs":
-        for path in given.paths:
-            study_pairs(path, given.splits, counts)
+    elif options.command == "pairs":
+        for path in options.paths:
+            study_pairs(path, options.splits, counts)
     else:
-        for path in given.paths:
+        for path in options.paths:
             study_choice(path, counts)
 
 

@@ -61,7 +61,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("sets", nargs="+", type=Path)
     parser.add_argument("--loss", default="f1,zero-one")
-    parser.add_argument("--rows", type=int, default=12_000, help="of a larger set so many are taken")
+    parser.add_argument("--rows", type=int, default=12_000, help="the most rows that are taken of a set")
     options = parser.parse_args()
     means = defaultdict(list)
     for path in options.sets:

@@ -7,7 +7,7 @@
 for each set × scaling × bound: held-out AP of every fold at every multiple of the C that ``default_C`` gave, and what
 rules may look at: folds' covariance matrices, differences of class means and numbers of rows. A file that is there
 already is kept, so that it can be stopped and started again. ``compare`` trains nothing: each rule, at the factor that
-serves the sets best and left out of one set after another, is given the AP that its C would have had, interpolated in
+serves the sets best and left out of one set after another, gets the AP that its C would have had, interpolated in
 log C between the multiples tried.
 """
 
@@ -56,9 +56,9 @@ class Source:
     ----------
     path : in the folder of data
     label, above : the positives are the rows of this label, or of a label above this; by default of a label above 0
-    rows : at most so many
+    rows : at most this number of rows
     products : whether the products of two features come too
-    knots : at so many of its quantiles each feature gets a column max(0, x − quantile) too
+    knots : number of quantiles of each feature; at each it gets a column max(0, x − quantile) too
     query_size : rows of a query, from and to, of random queries; None: the file's, if it has any
     """
 
@@ -311,9 +311,9 @@ class Table:
         """Behind the best multiple tried, at each of ``FACTORS``; beyond those tried, as at the last."""
         seen = [np.log10(rule(fold)) for fold in self.looked_at]
         values = [
-            np.interp(seen[fold % len(seen)] + FACTORS, np.log10(C[known]), AP[known])
+            np.interp(seen[fold % len(seen)] + FACTORS, np.log10(C[trained]), AP[trained])
             for fold, (C, AP) in enumerate(zip(self.C, self.AP, strict=True))
-            for known in [~np.isnan(AP)]
+            for trained in [~np.isnan(AP)]
         ]
         return np.nanmax(self.AP.mean(axis=0)) - np.mean(values, axis=0)
 

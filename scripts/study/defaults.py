@@ -1,4 +1,4 @@
-"""What somebody gets who names no option: test AP of apsvm's defaults, on many binary sets, beside tuned rivals.
+"""What the defaults are worth: test AP of apsvm's defaults, on many binary sets, beside tuned rivals.
 
     python scripts/study/defaults.py DATA [DATA …] [--splits 3] [--jobs 2] [--only METHOD,…] [--json FILE]
 
@@ -136,19 +136,21 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--only", help="methods, separated by commas")
     parser.add_argument("--json", type=Path)
-    asked = parser.parse_args()
-    names = asked.only.split(",") if asked.only else list(METHODS)
+    options = parser.parse_args()
+    names = options.only.split(",") if options.only else list(METHODS)
     results: dict[str, dict[str, list[list[float]]]] = {}
-    if asked.json is not None and asked.json.exists():
-        results = json.loads(asked.json.read_text())
-    todo = [(spec, name) for spec in asked.data for name in names if name not in results.get(short(spec), {})]
-    measured = Parallel(n_jobs=asked.jobs, return_as="generator")(delayed(one)(*task, asked.splits) for task in todo)
+    if options.json is not None and options.json.exists():
+        results = json.loads(options.json.read_text())
+    todo = [(spec, name) for spec in options.data for name in names if name not in results.get(short(spec), {})]
+    measured = Parallel(n_jobs=options.jobs, return_as="generator")(
+        delayed(one)(*task, options.splits) for task in todo
+    )
     for (spec, name), values in zip(todo, measured, strict=True):
         results.setdefault(short(spec), {})[name] = values
         print(f"{short(spec)}: {name}", file=sys.stderr, flush=True)
-        if asked.json is not None:
-            asked.json.write_text(json.dumps(results))
-    wanted = [short(spec) for spec in asked.data]
+        if options.json is not None:
+            options.json.write_text(json.dumps(results))
+    wanted = [short(spec) for spec in options.data]
     show({spec: results[spec] for spec in wanted}, names)
 
 

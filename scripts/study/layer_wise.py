@@ -82,13 +82,13 @@ def main() -> None:
     parser.add_argument("--splits", type=int, default=5)
     parser.add_argument("--hidden", default="16")
     parser.add_argument("--multiples", default="1,0.1,0.01", help="of the default C, with commas between them")
-    given = parser.parse_args()
-    C = [DEFAULT_C * float(word) for word in given.multiples.split(",")]
+    options = parser.parse_args()
+    C = [DEFAULT_C * float(word) for word in options.multiples.split(",")]
     means = {}
-    for path in given.data:
+    for path in options.data:
         dataset = read_svmlight(path)
         X, relevant = dataset.X.toarray(), dataset.relevance == dataset.relevance.max()
-        results = [of_split(X, relevant, split, hidden_layers(given.hidden), C) for split in range(given.splits)]
+        results = [of_split(X, relevant, split, hidden_layers(options.hidden), C) for split in range(options.splits)]
         name = Path(path).name.split(".")[0]
         print(name, *(" ".join(f"{value:.3f}" for value in result[:4]) for result in results), sep="\n  ", flush=True)
         means[name] = np.mean(results, axis=0)

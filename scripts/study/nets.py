@@ -47,14 +47,14 @@ Method = Callable[[NDArray[Any], NDArray[np.bool_], NDArray[Any], int], NDArray[
 Results = dict[tuple[str, str, int], tuple[float, float]]
 
 
-def net(loss: str, bce_epochs: int | None, asked: argparse.Namespace) -> Method:
+def net(loss: str, bce_epochs: int | None, options: argparse.Namespace) -> Method:
     def scores(X: NDArray[Any], relevant: NDArray[np.bool_], X_test: NDArray[Any], split: int) -> NDArray[np.float64]:
         model = RankNetClassifier(
-            hidden=tuple(asked.hidden),
+            hidden=tuple(options.hidden),
             loss=loss,
-            epochs=asked.epochs,
+            epochs=options.epochs,
             bce_epochs=bce_epochs,
-            patience=asked.epochs,
+            patience=options.epochs,
             random_state=split,
         )
         return model.fit(X, relevant).decision_function(X_test)
@@ -80,12 +80,12 @@ def boosting(X: NDArray[Any], relevant: NDArray[np.bool_], X_test: NDArray[Any],
     return model.fit(X, relevant).predict_proba(X_test)[:, 1]  # type: ignore[no-any-return]
 
 
-def methods(asked: argparse.Namespace) -> dict[str, Method]:
+def methods(options: argparse.Namespace) -> dict[str, Method]:
     """By name, in the order of the table."""
-    nets: dict[str, Method] = {REFERENCE: net("bce", None, asked)}
+    nets: dict[str, Method] = {REFERENCE: net("bce", None, options)}
     for loss in LOSSES:
-        nets[loss] = net(loss, 0, asked)
-        nets[f"bce, {loss}"] = net(loss, asked.epochs // 2, asked)
+        nets[loss] = net(loss, 0, options)
+        nets[f"bce, {loss}"] = net(loss, options.epochs // 2, options)
     return {"linear": linear, **nets, "boosting": boosting}
 
 
@@ -97,37 +97,37 @@ def read(name: str) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     return dataset.X.toarray(), relevant
 
 
-def measure(asked: argparse.Namespace) -> Results:
+def measure(options: argparse.Namespace) -> Results:
     """What FILE lacks is done, split by split, and added to it."""
     results: Results = {}
-    if asked.json and Path(asked.json).exists():
-        for line in Path(asked.json).read_text().splitlines():
+    if options.json and Path(options.json).exists():
+        for line in Path(options.json).read_text().splitlines():
             one = json.loads(line)
             results[one["set"], one["method"], one["split"]] = one["ap"], one["seconds"]
-    splits = StratifiedShuffleSplit(asked.splits, test_size=1 / 3, random_state=0)
-    for data in asked.data:
+    splits = StratifiedShuffleSplit(options.splits, test_size=1 / 3, random_state=0)
+    for data in options.data:
         X, relevant = read(data)
         title = Path(data).name.removesuffix(".svm")
         for split, (training, test) in enumerate(splits.split(X, relevant)):
-            kept = training[: asked.rows]  # in random order
-            for name, scores in methods(asked).items():
+            kept = training[: options.rows]  # in random order
+            for name, scores in methods(options).items():
                 if (title, name, split) in results:
                     continue
                 began = time.perf_counter()
                 value = average_precision_score(relevant[test], scores(X[kept], relevant[kept], X[test], split))
                 results[title, name, split] = float(value), time.perf_counter() - began
-                if asked.json:
+                if options.json:
                     line = {"set": title, "method": name, "split": split, "ap": float(value)}
-                    with open(asked.json, "a") as stream:
+                    with open(options.json, "a") as stream:
                         print(json.dumps({**line, "seconds": results[title, name, split][1]}), file=stream)
-            print(f"{title}: split {split + 1} of {asked.splits}", file=sys.stderr)
+            print(f"{title}: split {split + 1} of {options.splits}", file=sys.stderr)
     return results
 
 
-def print_table(results: Results, names: Sequence[str], asked: argparse.Namespace) -> None:
+def print_table(results: Results, names: Sequence[str], options: argparse.Namespace) -> None:
     """See the module."""
     sets = list(dict.fromkeys(title for title, _, _ in results))
-    values = np.array([[[results[s, m, k][0] for k in range(asked.splits)] for m in names] for s in sets])
+    values = np.array([[[results[s, m, k][0] for k in range(options.splits)] for m in names] for s in sets])
     means = values.mean(axis=2)
     width = max(map(len, [*sets, "mean rank"])) + 1
     print(" " * width + "".join(f"{name.replace('bce, ', '+'):>12}" for name in names))
@@ -157,11 +157,11 @@ def main() -> None:
     parser.add_argument("--hidden", type=int, nargs="+", default=[32])
     parser.add_argument("--rows", type=int, default=4000, help="training rows of a split, at most")
     parser.add_argument("--json", metavar="FILE")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     warnings.simplefilter("ignore")
     with threadpool_limits(1):
-        results = measure(asked)
-    print_table(results, list(methods(asked)), asked)
+        results = measure(options)
+    print_table(results, list(methods(options)), options)
 
 
 if __name__ == "__main__":

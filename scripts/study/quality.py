@@ -233,9 +233,9 @@ def main() -> None:
     if arguments.only:
         every = {name: every[name] for name in arguments.only.split(",")}
     kept = Path(arguments.json) if arguments.json else None
-    known: dict[str, dict[str, Found]] = json.loads(kept.read_text()) if kept is not None and kept.exists() else {}
+    results: dict[str, dict[str, Found]] = json.loads(kept.read_text()) if kept is not None and kept.exists() else {}
     missing = {
-        spec: {name: method for name, method in every.items() if name not in known.get(spec, {})}
+        spec: {name: method for name, method in every.items() if name not in results.get(spec, {})}
         for spec in arguments.data
     }
     missing = {spec: of for spec, of in missing.items() if of}
@@ -243,10 +243,10 @@ def main() -> None:
         delayed(one_set)(spec, arguments.folds, arguments.inner, of) for spec, of in missing.items()
     )
     for spec, found in zip(missing, runs, strict=True):
-        known.setdefault(spec, {}).update(found)
+        results.setdefault(spec, {}).update(found)
         if kept is not None:
-            kept.write_text(json.dumps(known))
-    show({spec: known[spec] for spec in arguments.data})
+            kept.write_text(json.dumps(results))
+    show({spec: results[spec] for spec in arguments.data})
 
 
 if __name__ == "__main__":

@@ -63,7 +63,7 @@ def main() -> None:
 def trained(
     X: NDArray[np.float64], positive: NDArray[np.bool_], loss: str, settings: dict[str, str]
 ) -> tuple[Fit, Outcome]:
-    """A training, and what became of it."""
+    """A training and its outcome."""
     dataset = Dataset(
         X=X, relevance=np.where(positive, 1.0, -1.0), groups=None, costs=None, zero_based=False, source="the rows",
         fingerprint="", unknown_features=0,

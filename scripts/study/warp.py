@@ -8,8 +8,8 @@ trained with several settings on two thirds of the training rows, the one with t
 of them, and the test metrics of that are printed: C for the exact losses, learning rate and L2 penalty for WARP.
 
 users: rows are users, columns of positive value what they like (``--strongest N``: the N largest values of each row).
-A fifth of each row is hidden and is to be found among what is not known. WARP's learning rate is chosen on a fifth of
-what is known, as is the setting of each model of ``implicit``, where that is installed.
+A fifth of each row is hidden and is to be found among the other items. WARP's learning rate is chosen on a fifth of
+the rest, as is the setting of each model of ``implicit``, where that is installed.
 
 One thread.
 """
@@ -129,15 +129,15 @@ def compare_ranking(arguments: argparse.Namespace) -> None:
 Scores = Callable[[sp.csr_array], np.ndarray]
 
 
-def popularity(known: sp.csr_array) -> Scores:
-    counts = known.sum(axis=0).astype(np.float32)
+def popularity(likes: sp.csr_array) -> Scores:
+    counts = likes.sum(axis=0).astype(np.float32)
     return lambda rows: np.where(rows.toarray() > 0, -np.inf, counts)
 
 
 def warp_items(tau: str, rate: float, factors: int) -> Callable[[sp.csr_array], Scores]:
-    def train(known: sp.csr_array) -> Scores:
+    def train(likes: sp.csr_array) -> Scores:
         plan = WarpTrainer("warp", WarpSettings(rows_as_users=True, tau=tau, learning_rate=rate, epochs=20))
-        return train_items(known, factors, plan.settings, Watch(), show=plan.show).factors.score
+        return train_items(likes, factors, plan.settings, Watch(), show=plan.show).factors.score
 
     return train
 
@@ -145,13 +145,13 @@ def warp_items(tau: str, rate: float, factors: int) -> Callable[[sp.csr_array], 
 def of_implicit(kind: str, factors: int, **settings: float) -> Callable[[sp.csr_array], Scores]:
     """A model of the package; it has factors of users, so the rows it scores are those it was trained on, in order."""
 
-    def train(known: sp.csr_array) -> Scores:
+    def train(likes: sp.csr_array) -> Scores:
         from implicit.cpu.als import AlternatingLeastSquares
         from implicit.cpu.bpr import BayesianPersonalizedRanking
 
         made = {"ALS": AlternatingLeastSquares, "BPR": BayesianPersonalizedRanking}[kind]
         model = made(factors=factors, random_state=0, num_threads=1, **settings)
-        model.fit(sp.csr_matrix(known), show_progress=False)
+        model.fit(sp.csr_matrix(likes), show_progress=False)
         at = 0
 
         def score(rows: sp.csr_array) -> np.ndarray:
@@ -171,10 +171,10 @@ def compare_users(arguments: argparse.Namespace) -> None:
         dense = X.toarray()
         least = np.partition(dense, -arguments.strongest, axis=1)[:, -arguments.strongest][:, None]
         X = sp.csr_array(np.where((dense >= least) & (dense > 0), 1.0, 0.0))
-    known, hidden, left_out = hide(liked_items(X), 0.2, np.random.default_rng(0))
-    usable = np.diff(known.indptr) >= 2
-    known, hidden = known[usable], hidden[usable]
-    fit, valid, _ = hide(known, 0.2, np.random.default_rng(1))
+    likes, hidden, left_out = hide(liked_items(X), 0.2, np.random.default_rng(0))
+    usable = np.diff(likes.indptr) >= 2
+    likes, hidden = likes[usable], hidden[usable]
+    fit, valid, _ = hide(likes, 0.2, np.random.default_rng(1))
     factors = arguments.factors
     methods: dict[str, dict[str, Callable[[sp.csr_array], Scores]]] = {"popularity": {"": popularity}}
     methods |= {
@@ -195,8 +195,8 @@ def compare_users(arguments: argparse.Namespace) -> None:
         print("implicit is not installed: left out")
     names = ["P@1", "P@10", "AUC"]
     print(
-        f"{arguments.data}: {known.shape[0]} users ({left_out + int((~usable).sum())} of too few items left out), "
-        f"{known.shape[1]} items, {known.nnz} likes known, {hidden.nnz} hidden"
+        f"{arguments.data}: {likes.shape[0]} users ({left_out + int((~usable).sum())} of too few items left out), "
+        f"{likes.shape[1]} items, {likes.nnz} likes to learn from, {hidden.nnz} hidden"
     )
     print(f"{'':<16} {'chosen':<18} {' '.join(f'{name:>8}' for name in names)} {'seconds':>9}")
     for name, settings in methods.items():
@@ -206,9 +206,9 @@ def compare_users(arguments: argparse.Namespace) -> None:
                 settings, key=lambda choice: evaluate_lists(settings[choice](fit), fit, valid, ["P@10"]).values["P@10"]
             )
         began = time.perf_counter()
-        score = settings[best](known)
+        score = settings[best](likes)
         seconds = time.perf_counter() - began
-        values = evaluate_lists(score, known, hidden, names).values
+        values = evaluate_lists(score, likes, hidden, names).values
         figures = " ".join(f"{value:>8.4f}" for value in values.values())
         print(f"{name:<16} {best:<18} {figures} {seconds:>9.2f}", flush=True)
 
