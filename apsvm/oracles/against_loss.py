@@ -5,7 +5,7 @@
 over the numbers n_1 ≤ … ≤ n_P of negatives above each positive: Song et al. (2016) have this dynamic programme for AP.
 The negatives' best ranks on their own, by which the separation oracles work, need not ascend here. Each n_k is at most
 that of the ranking by score (Topkis), so the work is O(swapped pairs + n log n), PN at worst
-(``apsvm/_native/core/against_loss.cpp``).
+(``apsvm/_native/core/oracles/against_loss.cpp``).
 
 No separation oracle, and none of ``--oracle``'s: its value is −Δ + c·s, and of equal maxima it takes the lowest ranks.
 """

@@ -4,7 +4,7 @@ No comparison-based method can do better than N log P (Mohapatra, Rolínek et al
 B bins is none. Positions and scores at a bin's ends bound the ranks inside it, and only the bins whose bounds differ
 are looked into: few of them where positives are few. Where positives are many, bins are coarse and nearly all are
 looked into, each sorted in the cache and ranked by one walk. Up to 5,000 negatives, or 100,000 for many positives, all
-are sorted instead, by a radix sort on linear places. ``apsvm/_native/core/bucket.cpp`` has the details.
+are sorted instead, by a radix sort on linear places. ``apsvm/_native/core/oracles/bucket.cpp`` has the details.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ def test_wheels(check, tmp_path):
     good = wheel(tmp_path, "apsvm-1.0-cp312-abi3-manylinux2014_x86_64.whl", "apsvm/py.typed", core)
     assert list(check.of_a_wheel(good, "1.0")) == []
     bad = wheel(
-        tmp_path, "apsvm-1.0-cp312-abi3-linux_x86_64.whl", "tests/test_a.py", "apsvm/_native/core/rows.cpp",
+        tmp_path, "apsvm-1.0-cp312-abi3-linux_x86_64.whl", "tests/test_a.py", "apsvm/_native/core/rows/rows.cpp",
         "apsvm/_native/_kernels.cpython-312-x86_64-linux-gnu.so",
     )  # fmt: skip
     text = "\n".join(check.of_a_wheel(bad, "1.0"))

@@ -16,7 +16,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
-#include "../core/checks.hpp"
+#include "support/checks.hpp"
 
 namespace apsvm {
 

@@ -1,7 +1,7 @@
 // Bags of instances.
 #include "module.hpp"
 
-#include "../core/bags.hpp"
+#include "rows/bags.hpp"
 #include "arrays.hpp"
 
 namespace {

@@ -4,7 +4,7 @@
 #include <memory>
 #include <utility>
 
-#include "../core/svmlight/buffer.hpp"
+#include "svmlight/buffer.hpp"
 #include "module.hpp"
 
 namespace apsvm {

@@ -1,11 +1,11 @@
-// How this extension was compiled, and which of the clones of its kernels this machine runs (core/threads.hpp).
+// How this extension was compiled, and which of the clones of its kernels this machine runs (core/support/threads.hpp).
 #include "module.hpp"
 
 #include <string>
 
 #include <nanobind/stl/string.h>
 
-#include "../core/threads.hpp"
+#include "support/threads.hpp"
 
 namespace nb = nanobind;
 

@@ -6,8 +6,8 @@
 #include <utility>
 #include <variant>
 
-#include "../core/matrices.hpp"
-#include "../core/rows.hpp"
+#include "rows/matrices.hpp"
+#include "rows/rows.hpp"
 #include "arrays.hpp"
 
 namespace apsvm {

@@ -1,5 +1,5 @@
-// Files that are mapped and may be cut off (core/cut_files.hpp).
-#include "../core/cut_files.hpp"
+// Files that are mapped and may be cut off (core/support/cut_files.hpp).
+#include "support/cut_files.hpp"
 
 #include "arrays.hpp"
 #include "module.hpp"

@@ -5,8 +5,8 @@
 
 #include <nanobind/stl/string.h>
 
-#include "../core/decaying_sums.hpp"
-#include "../core/lists.hpp"
+#include "sums/decaying_sums.hpp"
+#include "oracles/lists.hpp"
 #include "arrays.hpp"
 
 namespace {

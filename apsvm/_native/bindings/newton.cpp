@@ -3,7 +3,7 @@
 
 #include <nanobind/stl/vector.h>
 
-#include "../core/newton.hpp"
+#include "solvers/newton.hpp"
 #include "arrays.hpp"
 
 namespace {

@@ -5,10 +5,10 @@
 
 #include <nanobind/stl/string.h>
 
-#include "../core/by_score.hpp"
-#include "../core/measure_oracle.hpp"
-#include "../core/ranking_oracle.hpp"
-#include "../core/sorting.hpp"
+#include "oracles/by_score.hpp"
+#include "oracles/measure_oracle.hpp"
+#include "oracles/ranking_oracle.hpp"
+#include "sorting/sorting.hpp"
 #include "arrays.hpp"
 #include "turn.hpp"
 

@@ -7,8 +7,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 
-#include "../core/kernel_sum.hpp"
-#include "../core/pair_sums.hpp"
+#include "sums/kernel_sum.hpp"
+#include "sums/pair_sums.hpp"
 #include "arrays.hpp"
 #include "turn.hpp"
 

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "../core/level.hpp"
-#include "../core/qp.hpp"
+#include "solvers/level.hpp"
+#include "solvers/qp.hpp"
 #include "arrays.hpp"
 #include "turn.hpp"
 

@@ -1,4 +1,4 @@
-// Ranks of negatives whose scores are somewhere else (core/rank_search.hpp).
+// Ranks of negatives whose scores are somewhere else (core/oracles/rank_search.hpp).
 #include "module.hpp"
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 
 #include <nanobind/stl/vector.h>
 
-#include "../core/binned_ranks.hpp"
-#include "../core/rank_search.hpp"
+#include "oracles/binned_ranks.hpp"
+#include "oracles/rank_search.hpp"
 #include "arrays.hpp"
 #include "score_bins.hpp"
 

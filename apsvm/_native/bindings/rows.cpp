@@ -7,8 +7,8 @@
 
 #include <nanobind/stl/optional.h>
 
-#include "../core/rows.hpp"
-#include "../core/walk.hpp"
+#include "rows/rows.hpp"
+#include "rows/walk.hpp"
 #include "arrays.hpp"
 #include "csr.hpp"
 

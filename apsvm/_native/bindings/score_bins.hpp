@@ -6,13 +6,13 @@
 #include <utility>
 #include <vector>
 
-#include "../core/bins.hpp"
-#include "../core/score_cells.hpp"
+#include "sorting/bins.hpp"
+#include "oracles/score_cells.hpp"
 #include "arrays.hpp"
 
 namespace apsvm {
 
-// Bins made of a sample (core/bins.hpp).
+// Bins made of a sample (core/sorting/bins.hpp).
 class ScoreBins {
 public:
     static constexpr std::size_t kMostBins = 1u << 24;

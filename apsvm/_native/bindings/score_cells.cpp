@@ -1,6 +1,6 @@
-// What a worker does with its share of a list (core/score_cells.hpp).
-#include "../core/count_below.hpp"
-#include "../core/score_cells.hpp"
+// What a worker does with its share of a list (core/oracles/score_cells.hpp).
+#include "sorting/count_below.hpp"
+#include "oracles/score_cells.hpp"
 
 #include <algorithm>
 #include <limits>

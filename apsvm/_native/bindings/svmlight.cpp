@@ -6,8 +6,8 @@
 #include <optional>
 #include <utility>
 
-#include "../core/svmlight/parser.hpp"
-#include "../core/svmlight/text.hpp"
+#include "svmlight/parser.hpp"
+#include "svmlight/text.hpp"
 #include "arrays.hpp"
 #include "buffers.hpp"
 #include "turn.hpp"

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "../core/table/csv.hpp"
+#include "table/csv.hpp"
 #include "arrays.hpp"
 #include "buffers.hpp"
 #include "turn.hpp"

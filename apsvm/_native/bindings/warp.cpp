@@ -3,8 +3,8 @@
 
 #include <nanobind/stl/string.h>
 
-#include "../core/warp/items.hpp"
-#include "../core/warp/rows.hpp"
+#include "warp/items.hpp"
+#include "warp/rows.hpp"
 #include "arrays.hpp"
 #include "csr.hpp"
 #include "turn.hpp"

@@ -27,7 +27,7 @@ from apsvm.solvers.qp.base import Backend, Problem, QPSolution
 
 
 class ActiveSet(Backend):
-    """See the module; ``apsvm/_native/core/qp.cpp`` is the method."""
+    """See the module; ``apsvm/_native/core/solvers/qp.cpp`` is the method."""
 
     name: ClassVar[str] = "active-set"
 

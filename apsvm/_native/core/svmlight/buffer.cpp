@@ -1,4 +1,4 @@
-#include "buffer.hpp"
+#include "svmlight/buffer.hpp"
 
 #include <cstdint>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-#include "features.hpp"
+#include "svmlight/features.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -9,8 +9,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "numbers.hpp"
-#include "usual_entries.hpp"
+#include "svmlight/numbers.hpp"
+#include "svmlight/usual_entries.hpp"
 
 namespace apsvm::svmlight {
 

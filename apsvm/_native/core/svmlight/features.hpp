@@ -1,8 +1,8 @@
 // The features of a row: index:value index:value ... up to the end of the line or a comment.
 #pragma once
 
-#include "parsed_rows.hpp"
-#include "text.hpp"
+#include "svmlight/parsed_rows.hpp"
+#include "svmlight/text.hpp"
 
 namespace apsvm::svmlight {
 

@@ -1,4 +1,4 @@
-#include "grammar.hpp"
+#include "svmlight/grammar.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "features.hpp"
-#include "numbers.hpp"
+#include "svmlight/features.hpp"
+#include "svmlight/numbers.hpp"
 
 namespace apsvm::svmlight {
 

@@ -5,8 +5,8 @@
 // with, where that is asked for, any number of labels, "1,4" or none at all, in place of the one.
 #pragma once
 
-#include "parsed_rows.hpp"
-#include "text.hpp"
+#include "svmlight/parsed_rows.hpp"
+#include "svmlight/text.hpp"
 
 namespace apsvm::svmlight {
 

@@ -1,4 +1,4 @@
-#include "numbers.hpp"
+#include "svmlight/numbers.hpp"
 
 #include <algorithm>
 #include <cmath>

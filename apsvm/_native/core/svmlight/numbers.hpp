@@ -15,7 +15,7 @@
 #include <string>
 #include <system_error>
 
-#include "text.hpp"
+#include "svmlight/text.hpp"
 
 namespace apsvm::svmlight {
 

@@ -5,7 +5,7 @@
 #include <limits>
 #include <numeric>
 
-#include "buffer.hpp"
+#include "svmlight/buffer.hpp"
 
 namespace apsvm::svmlight {
 

@@ -1,12 +1,12 @@
-#include "parser.hpp"
+#include "svmlight/parser.hpp"
 
 #include <algorithm>
 #include <exception>
 #include <string_view>
 #include <utility>
 
-#include "../threads.hpp"
-#include "grammar.hpp"
+#include "support/threads.hpp"
+#include "svmlight/grammar.hpp"
 
 namespace apsvm::svmlight {
 

@@ -12,7 +12,7 @@
 #include <future>
 #include <vector>
 
-#include "parsed_rows.hpp"
+#include "svmlight/parsed_rows.hpp"
 
 namespace apsvm::svmlight {
 

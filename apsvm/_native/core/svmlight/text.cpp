@@ -1,4 +1,4 @@
-#include "text.hpp"
+#include "svmlight/text.hpp"
 
 #include <algorithm>
 #include <cstddef>

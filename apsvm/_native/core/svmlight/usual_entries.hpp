@@ -17,8 +17,8 @@
 #include <emmintrin.h>
 #endif
 
-#include "numbers.hpp"
-#include "text.hpp"
+#include "svmlight/numbers.hpp"
+#include "svmlight/text.hpp"
 
 namespace apsvm::svmlight {
 

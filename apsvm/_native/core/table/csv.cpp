@@ -1,11 +1,11 @@
-#include "csv.hpp"
+#include "table/csv.hpp"
 
 #include <algorithm>
 #include <cstring>
 #include <limits>
 #include <utility>
 
-#include "../svmlight/numbers.hpp"
+#include "svmlight/numbers.hpp"
 
 namespace apsvm::table {
 

@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
-#include "../svmlight/buffer.hpp"
-#include "cells.hpp"
+#include "svmlight/buffer.hpp"
+#include "table/cells.hpp"
 
 namespace apsvm::table {
 

@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "../matrices.hpp"
-#include "random.hpp"
+#include "rows/matrices.hpp"
+#include "warp/random.hpp"
 
 namespace apsvm::warp {
 

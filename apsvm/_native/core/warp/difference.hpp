@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "../matrices.hpp"
+#include "rows/matrices.hpp"
 
 namespace apsvm::warp {
 

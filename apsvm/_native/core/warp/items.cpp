@@ -1,9 +1,9 @@
-#include "items.hpp"
+#include "warp/items.hpp"
 
 #include <algorithm>
 #include <type_traits>
 
-#include "../require.hpp"
+#include "support/require.hpp"
 
 namespace apsvm::warp {
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include "random.hpp"
+#include "warp/random.hpp"
 
 namespace apsvm::warp {
 

@@ -1,12 +1,12 @@
-#include "rows.hpp"
+#include "warp/rows.hpp"
 
 #include <algorithm>
 #include <type_traits>
 
-#include "../dense_rows.hpp"
-#include "../matrices.hpp"
-#include "../require.hpp"
-#include "steps.hpp"
+#include "rows/dense_rows.hpp"
+#include "rows/matrices.hpp"
+#include "support/require.hpp"
+#include "warp/steps.hpp"
 
 namespace apsvm::warp {
 

@@ -18,9 +18,9 @@
 #include <span>
 #include <vector>
 
-#include "parameters.hpp"
-#include "rank_loss.hpp"
-#include "workers.hpp"
+#include "warp/parameters.hpp"
+#include "warp/rank_loss.hpp"
+#include "warp/workers.hpp"
 
 namespace apsvm::warp {
 

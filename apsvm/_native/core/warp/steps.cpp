@@ -1,6 +1,6 @@
-#include "steps.hpp"
+#include "warp/steps.hpp"
 
-#include "../threads.hpp"
+#include "support/threads.hpp"
 
 namespace apsvm::warp {
 

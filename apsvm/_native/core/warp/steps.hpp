@@ -3,8 +3,8 @@
 
 #include <cstddef>
 
-#include "../matrices.hpp"
-#include "parameters.hpp"
+#include "rows/matrices.hpp"
+#include "warp/parameters.hpp"
 
 namespace apsvm::warp {
 

@@ -8,11 +8,11 @@
 #include <stdexcept>
 #include <vector>
 
-#include "../threads.hpp"
-#include "ahead.hpp"
-#include "difference.hpp"
-#include "parameters.hpp"
-#include "rank_loss.hpp"
+#include "support/threads.hpp"
+#include "warp/ahead.hpp"
+#include "warp/difference.hpp"
+#include "warp/parameters.hpp"
+#include "warp/rank_loss.hpp"
 
 namespace apsvm::warp {
 
