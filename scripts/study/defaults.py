@@ -149,7 +149,7 @@ def main() -> None:
         results.setdefault(short(spec), {})[name] = values
         print(f"{short(spec)}: {name}", file=sys.stderr, flush=True)
         if options.json is not None:
-            options.json.write_text(json.dumps(results))
+            options.json.write_text(json.dumps(results) + "\n")
     wanted = [short(spec) for spec in options.data]
     show({spec: results[spec] for spec in wanted}, names)
 
