@@ -39,6 +39,9 @@ _PHRASE = re.compile(
     re.IGNORECASE,
 )
 
+# A name that is assigned, a parameter or a function; what only looks like one is told apart by the syntax tree.
+_NAME = re.compile(rf"\b_?({'|'.join(sorted(NAMES))})\b(\s*[=:,()]| in\b)")
+
 
 def phrases_in(text: str) -> Iterator[tuple[int, str]]:
     """Line and phrase."""
@@ -48,6 +51,8 @@ def phrases_in(text: str) -> Iterator[tuple[int, str]]:
 
 def names_in(source: str) -> Iterator[tuple[int, str]]:
     """Line and name of everything that Python source gives one of the names."""
+    if not _NAME.search(source):
+        return
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store):
             name = node.id if isinstance(node, ast.Name) else node.attr
