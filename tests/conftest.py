@@ -19,6 +19,7 @@ from hypothesis import settings  # noqa: E402
 # tests/ is no package (import-mode=importlib): its helper modules are found here.
 sys.path.insert(0, str(Path(__file__).parent))
 
+import over  # noqa: E402
 from slow import SLOW  # noqa: E402
 
 # Under nohup it would be ignored here, and so in every process that a test starts and sends it to.
@@ -43,6 +44,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="Leave out tests marked slow, and of a parametrised test all but its first and its last case.",
     )
     parser.addoption("--every-fault", action="store_true", help="Of tests/faults all, which takes minutes.")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    over.few = config.getoption("--quick")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from over import over
+
 from apsvm._support.registry import place_in
 from apsvm.losses import LOSSES, make_loss
 from apsvm.losses.base import Loss, LossOverLabellings, LossOverRankings, RankingLoss
@@ -83,3 +85,6 @@ LOSSES_AND_ORACLES = [
     for oracle in ORACLES
     if oracle != "brute-force" and ORACLES[oracle].exact and ORACLES[oracle]().refusal(make_loss(loss)) is None
 ]
+
+#: Runs a test for every metric.
+each_metric = over("metric", METRIC_LIST, ids=lambda metric: metric.name)

@@ -6,7 +6,7 @@ import tomllib
 from pathlib import Path
 
 import numpy as np
-import pytest
+from over import over
 
 from apsvm import load_any_model
 from apsvm.cli import run
@@ -31,7 +31,7 @@ def rows(rng: np.random.Generator) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("config", CONFIGS, ids=lambda path: path.stem)
+@over("config", CONFIGS, ids=lambda path: path.stem)
 def test_config_trains(config, tmp_path, rng, monkeypatch):
     monkeypatch.chdir(tmp_path)
     options = tomllib.loads(config.read_text())
@@ -51,7 +51,7 @@ def test_config_trains(config, tmp_path, rng, monkeypatch):
         assert positive[0] > max(positive[1:])
 
 
-@pytest.mark.parametrize("config", CONFIGS, ids=lambda path: path.stem)
+@over("config", CONFIGS, ids=lambda path: path.stem)
 def test_config_begins_with_what_it_is(config):
     assert config.read_text().startswith("# ")
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from command import in_process
+from over import over
 
 from apsvm import APSVMClassifier, APSVMRanker, RankNCG, WARPRanker, load_any_model, load_model
 from apsvm.estimators import DirectLossClassifier, DirectLossRanker
@@ -47,9 +48,9 @@ def stored(name, family, metric):
     replace(model, header=replace(model.header, loss=name, family=family, metric=metric)).save("model")
 
 
-@pytest.mark.parametrize("metric", ["AP", None])
-@pytest.mark.parametrize("family", ["structured-svm", "direct-loss", "rank-ncg", "warp", "net", ""])
-@pytest.mark.parametrize("name", NAMES)
+@over("metric", ["AP", None])
+@over("family", ["structured-svm", "direct-loss", "rank-ncg", "warp", "net", ""])
+@over("name", NAMES)
 def test_estimators_take_it_for_a_name(name, family, metric, danger):
     stored(name, family, metric)
     kinds = (APSVMClassifier, APSVMRanker, RankNCG, WARPRanker, DirectLossClassifier, DirectLossRanker)
@@ -80,7 +81,7 @@ def test_the_caller_can_pass_the_loss_itself(danger):
     assert estimator.set_params(C=1.0, bound="hinge").fit(X, Y).score(X, Y) == 1.0
 
 
-@pytest.mark.parametrize(
+@over(
     "arguments",
     [
         ("info", "model"),
@@ -93,7 +94,7 @@ def test_the_caller_can_pass_the_loss_itself(danger):
     ],
     ids=lambda arguments: " ".join(arguments[:1]),
 )
-@pytest.mark.parametrize("name", ["danger:Loss", "direct(danger:Loss)"])
+@over("name", ["danger:Loss", "direct(danger:Loss)"])
 def test_commands_take_it_for_a_name(name, arguments, danger):
     stored(name, "direct-loss" if "(" in name else "structured-svm", None)
     assert load_any_model("model").header.loss == name

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from over import over
 
 from apsvm.data import DataError, Dataset
 from apsvm.data import dataset as module
@@ -30,7 +31,7 @@ def test_its_length_is_that_of_its_rows() -> None:
     assert len(rows.select(np.array([0, 2]))) == 2
 
 
-@pytest.mark.parametrize(
+@over(
     ("labels", "positive_label", "expected"),
     [
         ([1, -1, -1, 1], None, [True, False, False, True]),
@@ -51,7 +52,7 @@ def test_positives(labels: list[float], positive_label: float | None, expected: 
     assert positive.tolist() == expected
 
 
-@pytest.mark.parametrize(
+@over(
     ("labels", "positive_label", "fragments"),
     [
         ([1, -1, 0], None, ["found -1, 0, 1;", "--positive-label", "positive_label="]),

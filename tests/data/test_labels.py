@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from over import over
 
 from apsvm.data import DataError, read_svmlight
 from apsvm.data.labels import MOST_LISTED, LabelOptions, Takes, decide, judge, recall
@@ -98,7 +99,7 @@ def outcome_of(call, *arguments, **more):
         return REFUSED
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@over("kind", KINDS)
 def test_what_a_trainer_takes_labels_for(kind):
     dataset = rows(KINDS[kind])
     for takes, options in product(Takes, OPTIONS.values()):
@@ -123,7 +124,7 @@ def targets_of(kind):
             yield decide(rows(KINDS[kind]), takes, options)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@over("kind", KINDS)
 def test_the_training_rows_are_recalled_as_they_were(kind):
     for target in targets_of(kind):
         check_recalled(rows(KINDS[kind]), target)
@@ -157,7 +158,7 @@ def test_a_row_means_to_a_judge_what_it_meant_in_training(labels, data):
         np.testing.assert_array_equal(others.grades, target.grades[kept])
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@over("kind", KINDS)
 def test_what_metrics_take_labels_for_without_a_model(kind):
     labels = KINDS[kind]
     levels = sorted(set(labels)) if kind != "several" else []
@@ -171,7 +172,7 @@ def test_what_metrics_take_labels_for_without_a_model(kind):
         assert outcome_of(judge, rows(labels), options, graded_metrics=graded) == expected, (options, graded)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@over("kind", KINDS)
 def test_what_metrics_take_labels_for_by_a_model(kind):
     """As the model's training did; what is said now goes before it."""
     dataset = rows(KINDS[kind])

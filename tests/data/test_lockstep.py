@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from over import over
 
 from apsvm._support.clock import wall_time_ns
 from apsvm.data import lockstep as module
@@ -56,9 +57,9 @@ def passes(rows, number):
     return np.concatenate(results).tobytes()
 
 
-@pytest.mark.parametrize("threads", [1, 2, 3])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("kind", ["dense", "csr", "csr_matrix"])
+@over("threads", [1, 2, 3])
+@over("dtype", [np.float32, np.float64])
+@over("kind", ["dense", "csr", "csr_matrix"])
 def test_each_has_the_bits_that_it_has_alone(kind, dtype, threads):
     X = matrix(kind, dtype)
     rows = Rows(X, bias=2.0, scaling=learn_scaling("l2", X))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from over import over
 
 from apsvm.data.features import learn_map, mapped
 from apsvm.data.features.mapped import MappedMatrix
@@ -37,9 +38,9 @@ def as_numpy_has_them(X, learned, scaling, which):
     return np.column_stack([rows, np.full(which.size, 2.0)])
 
 
-@pytest.mark.parametrize("scale", ["none", "maxabs", "standard", "l2"])
-@pytest.mark.parametrize("layout", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
-@pytest.mark.parametrize("name", MAPS)
+@over("scale", ["none", "maxabs", "standard", "l2"])
+@over("layout", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+@over("name", MAPS)
 def test_blocks_and_copies_agree(name, layout, scale, X, rng):
     X[:, 0] += 1e-3  # no row is all zero
     chosen = rng.permutation(400)[:250].astype(np.int64)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from over import over
 
 from apsvm.data import DataError, read_data, read_svmlight, write_folder
 
@@ -133,8 +134,8 @@ def test_threads_are_passed_on(tmp_path: Path) -> None:
 # ------------------------------------------------------------------------------------------------ matrices
 
 
-@pytest.mark.parametrize("layout", ["csr", "csc", "coo"])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64, np.uint8, np.bool_])
+@over("layout", ["csr", "csc", "coo"])
+@over("dtype", [np.float64, np.float32, np.int64, np.uint8, np.bool_])
 def test_sparse_layouts_and_types(layout: str, dtype: Any, tmp_path: Path, labels: Path) -> None:
     matrix = sp.csr_array(np.abs(np.round(DENSE))).asformat(layout)
     matrix.data = matrix.data.astype(dtype)
@@ -148,8 +149,8 @@ def test_sparse_layouts_and_types(layout: str, dtype: Any, tmp_path: Path, label
     assert data.X.indices.dtype == data.X.indptr.dtype == np.int32
 
 
-@pytest.mark.parametrize("order", ["C", "F"])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16, np.int8, ">f8"])
+@over("order", ["C", "F"])
+@over("dtype", [np.float64, np.float32, np.float16, np.int8, ">f8"])
 def test_dense_layouts_and_types(order: Any, dtype: Any, tmp_path: Path, labels: Path) -> None:
     np.save(tmp_path / "x.npy", np.array(np.round(DENSE), dtype=dtype, order=order))
     X = read_data(tmp_path / "x.npy", labels=labels).X
@@ -174,7 +175,7 @@ def save_raw(path: Path, layout: str, **arrays: Any) -> None:
 GOOD = {"data": np.ones(2), "indices": np.array([0, 1]), "indptr": np.array([0, 1, 2, 2, 2]), "shape": np.array([4, 4])}
 
 
-@pytest.mark.parametrize(
+@over(
     ("layout", "arrays", "message"),
     [
         ("csr", {"indices": np.array([0, 9])}, "indices|index"),
@@ -206,7 +207,7 @@ def test_sparse_that_is_wrong(layout: str, arrays: dict[str, Any], message: str,
         read_data(path, labels=labels)
 
 
-@pytest.mark.parametrize(
+@over(
     ("array", "message"),
     [
         (np.ones(4), r"two dimensions, found the shape \(4,\)"),
@@ -272,7 +273,7 @@ def test_labels_as_text(text: bytes, tmp_path: Path) -> None:
     assert data.groups.dtype == np.int64
 
 
-@pytest.mark.parametrize(
+@over(
     ("what", "content", "message"),
     [
         ("labels", b"1\nx\n1\n1\n", "y:2: expected one finite number, found 'x'"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from over import over
 
 from apsvm.data.features.scaling import learn_scaling
 from apsvm.data.rows import Rows
@@ -30,8 +31,8 @@ def forms(X: np.ndarray) -> dict[str, object]:
     return {name: store(X) for name, store in FORMS.items()}
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
-@pytest.mark.parametrize("shape", [(1, 1), (37, 19), (900, 700), (3, 0)])
+@over("dtype", [np.float32, np.float64, np.int64])
+@over("shape", [(1, 1), (37, 19), (900, 700), (3, 0)])
 def test_against_numpy(shape, dtype, rng):
     X = (rng.normal(size=shape) * 8).astype(dtype)
     X[rng.random(shape) < 0.6] = 0
@@ -86,8 +87,8 @@ def large_scaled(request, large):
     return scaling, np.column_stack([scaled, np.full(which.size, 2.0)])
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("form", ["dense", "csr", "csr int64"])
+@over("dtype", [np.float32, np.float64])
+@over("form", ["dense", "csr", "csr int64"])
 def test_every_block_and_every_thread_counts(form, dtype, large, large_scaled):
     X, which, w, c = large
     scaling, expected = large_scaled
@@ -181,7 +182,7 @@ def test_all_rows_are_those_that_are_listed(large):
         np.testing.assert_array_equal(every.moments().mean, listed.moments().mean)
 
 
-@pytest.mark.parametrize("d", [*range(1, 18), 31, 100])
+@over("d", [*range(1, 18), 31, 100])
 def test_every_width(d, rng):
     """The kernels take columns eight, four and one at a time, and several rows at once."""
     X = rng.integers(-9, 9, size=(23, d)).astype(np.float32)

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from over import over
 from sklearn.datasets import load_svmlight_file
 from svmlight_cases import (
     BAD,
@@ -62,7 +63,7 @@ def check_bad(call: Callable[[], Dataset], case: Bad, source: str) -> None:
 
 
 CASES: list[Good | Bad] = [*GOOD, *BAD]
-each_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+each_case = over("case", CASES, ids=lambda case: case.name)
 
 
 def test_the_table_is_one() -> None:
@@ -81,7 +82,7 @@ FEW = [
     "value without end",
     "qid gone at the end",
 ]
-few_cases = pytest.mark.parametrize("case", [case for case in CASES if case.name in FEW], ids=lambda case: case.name)
+few_cases = over("case", [case for case in CASES if case.name in FEW], ids=lambda case: case.name)
 
 
 def check_file(case: Good | Bad, content: bytes, path: Path) -> None:
@@ -100,13 +101,13 @@ def test_file(case: Good | Bad, tmp_path: Path) -> None:
     check_file(case, case.text, tmp_path / "data.gz")  # the name must not matter
 
 
-@pytest.mark.parametrize("compression", COMPRESSED)
+@over("compression", COMPRESSED)
 @few_cases
 def test_compressed_file(case: Good | Bad, compression: str, tmp_path: Path) -> None:
     check_file(case, COMPRESSORS[compression](case.text), tmp_path / "data.svm")
 
 
-@pytest.mark.parametrize("compression", ["plain", "xz"])
+@over("compression", ["plain", "xz"])
 @few_cases
 def test_stdin(case: Good | Bad, compression: str, monkeypatch: pytest.MonkeyPatch) -> None:
     reading, writing = os.pipe()
@@ -201,7 +202,7 @@ def test_a_parser_let_go_at_work() -> None:
     del parser
 
 
-@pytest.mark.parametrize("case", [case for case in GOOD if case.judged], ids=lambda case: case.name)
+@over("case", [case for case in GOOD if case.judged], ids=lambda case: case.name)
 def test_scikit_learn_agrees(case: Good) -> None:
     data = read(case.text, **case.options)
     X, y, *qid = load_svmlight_file(
@@ -221,8 +222,8 @@ def test_scikit_learn_agrees(case: Good) -> None:
         assert np.array_equal(data.groups, qid[0])
 
 
-@pytest.mark.parametrize("text", NO_ROWS)
-@pytest.mark.parametrize("compression", COMPRESSORS)
+@over("text", NO_ROWS)
+@over("compression", COMPRESSORS)
 def test_no_rows(text: bytes, compression: str) -> None:
     with pytest.raises(DataError, match=r"^<stream>: expected at least one row, found none$"):
         read(COMPRESSORS[compression](text))

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from over import over
 from svmlight_cases import COMPRESSED, COMPRESSORS, assert_same, identical, read
 
 from apsvm._native import _kernels
@@ -255,7 +256,7 @@ def test_no_copies_are_made() -> None:
     assert isinstance(data.X, sp.csr_array)
 
 
-@pytest.mark.parametrize(
+@over(
     ("options", "error", "message"),
     [
         ({"n_features": -1}, ValueError, "n_features"),
@@ -289,8 +290,8 @@ TABLES = {
 }
 
 
-@pytest.mark.parametrize("multilabel", [False, True])
-@pytest.mark.parametrize("kind", TABLES)
+@over("multilabel", [False, True])
+@over("kind", TABLES)
 def test_a_table_is_called_a_table(kind, multilabel):
     """And not recommended to be read as rows of several labels, which its columns are not."""
     with pytest.raises(DataError, match=r":1:\d+: expected svmlight rows .* a table .*--labels") as refused:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from over import over
 from svmlight_cases import Bad, assert_same_outcome, identical, outcome, read
 
 from apsvm._native import _kernels
@@ -319,8 +320,8 @@ def test_decimals_of_every_number_at_every_distance_from_the_end():
     assert len(seen) > 1000
 
 
-@pytest.mark.parametrize("at", range(12))
-@pytest.mark.parametrize("byte", [0x2F, 0x3A, 0x00, 0x7F, 0x80, 0xB0, 0xB9, 0xFF])
+@over("at", range(12))
+@over("byte", [0x2F, 0x3A, 0x00, 0x7F, 0x80, 0xB0, 0xB9, 0xFF])
 def test_bytes_beside_the_digits_are_none(at, byte):
     """Whatever a carry from the byte before makes of them."""
     number = bytearray(b"0.9999999999999")

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from over import over
 from svmlight_cases import BAD, GOOD, Bad, Good, assert_same_outcome, identical, outcome
 
 BEFORE = b"0 cost:1\n"
@@ -23,7 +24,7 @@ def both(text: bytes, case: Good | Bad = FREE, **options: Any) -> Any:
     return at_once
 
 
-@pytest.mark.parametrize("case", [*GOOD, *BAD], ids=lambda case: case.name)
+@over("case", [*GOOD, *BAD], ids=lambda case: case.name)
 def test_corners(case: Good | Bad) -> None:
     both(case.text, case)
 
@@ -52,8 +53,8 @@ def test_values_are_those_of_python(entries: list[tuple[int, str]], dense: bool)
     assert identical(result[2], np.array([float(value) for _, value in entries]))
 
 
-@pytest.mark.parametrize("value", ["1", "0.5", "-0.25", "12.125", "0.123456789012", "0.12345678901234567", "1e2", "7."])
-@pytest.mark.parametrize("index", ["1", "12345678", "123456789", "123456789012345678"])
+@over("value", ["1", "0.5", "-0.25", "12.125", "0.123456789012", "0.12345678901234567", "1e2", "7."])
+@over("index", ["1", "12345678", "123456789", "123456789012345678"])
 def test_a_character_too_many(index: str, value: str) -> None:
     """In each place of an entry, each character that means something."""
     entry = f"{index}:{value}"
@@ -72,8 +73,8 @@ def test_float32_overflows() -> None:
     assert re.match("the value of feature 3 overflows float32", message)
 
 
-@pytest.mark.parametrize("options", [{}, {"max_features": 3}, {"n_features": 3}, {"narrow_limit": 2}])
-@pytest.mark.parametrize("text", [b"1 1:1 2:2 3:3.5 4:4 5:5.25", b"1 0:1 1:2.5", b"1 2:1.5 2:2.5", b"1 2:1.5 1:2.5"])
+@over("options", [{}, {"max_features": 3}, {"n_features": 3}, {"narrow_limit": 2}])
+@over("text", [b"1 1:1 2:2 3:3.5 4:4 5:5.25", b"1 0:1 1:2.5", b"1 2:1.5 2:2.5", b"1 2:1.5 1:2.5"])
 def test_columns_that_are_refused(text: bytes, options: dict[str, int]) -> None:
     both(text, **options)
     both(text, **options, zero_based=True)

@@ -9,6 +9,7 @@ import json
 import numpy as np
 import pytest
 from detections import Scenes, random_scenes
+from over import over
 
 from apsvm.detection.joined import join
 from apsvm.detection.measure import evaluate, parse_metric, usual_rules
@@ -59,9 +60,9 @@ def check(path, scenes):
     np.testing.assert_allclose(found_means, means, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("tied", [False, True])
-@pytest.mark.parametrize("whole", [False, True])
-@pytest.mark.parametrize("seed", range(8))
+@over("tied", [False, True])
+@over("whole", [False, True])
+@over("seed", range(8))
 def test_random_boxes(tmp_path, seed, whole, tied):
     scenes = random_scenes(np.random.default_rng(seed), n_images=100 if seed == 0 else 15, whole=whole, tied=tied)
     # COCO does not know difficult objects

@@ -6,6 +6,7 @@ import io
 
 import numpy as np
 import pytest
+from over import over
 
 from apsvm.data.dataset import DataError
 from apsvm.detection import CONVENTIONS
@@ -52,8 +53,8 @@ def by_definition(boxes, scores, threshold, convention):
     return sorted(kept)
 
 
-@pytest.mark.parametrize("convention", CONVENTIONS)
-@pytest.mark.parametrize("threshold", [0.0, 0.3, 0.5, 1.0])
+@over("convention", CONVENTIONS)
+@over("threshold", [0.0, 0.3, 0.5, 1.0])
 def test_nms_is_its_definition(rng, threshold, convention):
     boxes, scores = random_boxes(rng, 200), rng.integers(0, 20, 200).astype(np.float64)
     of_image, of_class = rng.integers(0, 5, 200), rng.integers(0, 3, 200)
@@ -122,7 +123,7 @@ def test_boxes_from_text_and_npy(tmp_path, rng):
     assert read_boxes(npy, 10).dtype == np.float64
 
 
-@pytest.mark.parametrize(
+@over(
     ("content", "message"),
     [
         (b"1 2 3 4\n1 2 3\n", r":2: expected xmin ymin xmax ymax, found 3 fields"),

@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 from detections import Scenes, random_scenes
+from over import over
 
 from apsvm.data.dataset import DataError
 from apsvm.detection.joined import join
@@ -59,8 +60,8 @@ def ap_2010(points):
     return math.fsum((recalls[at + 1] - recalls[at]) * max(p for p, _ in points[at:]) for at in range(len(points)))
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("tied", [False, True])
+@over("seed", SEEDS)
+@over("tied", [False, True])
 def test_voc_is_the_devkits(seed, tied):
     scenes = random_scenes(np.random.default_rng(seed), tied=tied)
     joined = join(scenes.as_objects(), [scenes.as_detections()])
@@ -200,7 +201,7 @@ def test_names(name, canonical, thresholds):
     assert parse_metric(metric.name) == metric
 
 
-@pytest.mark.parametrize("name", ["AP", "mAP", "AP50@.6", "AP(coco)@", "AP(voc2010)@0", "AP(voc2010)@1.1", "AP(x)", ""])
+@over("name", ["AP", "mAP", "AP50@.6", "AP(coco)@", "AP(voc2010)@0", "AP(voc2010)@1.1", "AP(x)", ""])
 def test_names_that_are_none(name):
     with pytest.raises(MetricError, match=r"metric"):
         parse_metric(name)

@@ -8,6 +8,7 @@ import json
 import numpy as np
 import pytest
 from detections import Scenes, as_xml, random_scenes
+from over import over
 
 from apsvm.data.dataset import DataError
 from apsvm.detection.joined import join
@@ -43,7 +44,7 @@ def refused(path, kind, format, objects=None):
     return message[len(str(path)) :]
 
 
-@pytest.mark.parametrize(
+@over(
     ("content", "message"),
     [
         ("", ":1: not XML: no element found"),
@@ -90,7 +91,7 @@ def test_parts_of_objects_and_unknown_sizes(tmp_path):
     assert objects.boxes.tolist() == [[1, 1, 9, 9]]
 
 
-@pytest.mark.parametrize(
+@over(
     ("kind", "format", "name", "content", "message"),
     [
         ("objects", "text", "a.txt", "ant 1 2 3 4\nant 1 2 3\n", ":2: expected the 5 fields class, xmin, ymin, xmax"),
@@ -130,7 +131,7 @@ def changed(content, path, value):
     return json.dumps(content)
 
 
-@pytest.mark.parametrize(
+@over(
     ("path", "value", "message"),
     [
         (["images"], None, ": expected a list of images, found nothing"),
@@ -179,7 +180,7 @@ def test_results_of_coco_that_are_refused(tmp_path, one, path, value, message):
     assert message in refused(tmp_path / "r.json", "detections", "coco", objects)
 
 
-@pytest.mark.parametrize(
+@over(
     ("content", "message"),
     [
         (b"", ":1: not JSON: Expecting value"),

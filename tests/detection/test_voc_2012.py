@@ -11,6 +11,7 @@ import functools
 
 import pytest
 from detections import voc_2012
+from over import over
 
 from apsvm.detection.joined import join
 from apsvm.detection.measure import evaluate, parse_metric, usual_rules
@@ -40,8 +41,8 @@ def read(tmp_path_factory):
     return functools.cache(of_formats)
 
 
-@pytest.mark.parametrize("formats", [("voc", "text"), ("text", "voc"), ("voc", "voc"), ("coco", "coco")], ids=str)
-@pytest.mark.parametrize(("name", "count_difficult", "published", "digits"), FIGURES)
+@over("formats", [("voc", "text"), ("text", "voc"), ("voc", "voc"), ("coco", "coco")], ids=str)
+@over(("name", "count_difficult", "published", "digits"), FIGURES)
 def test_figures(read, formats, name, count_difficult, published, digits):
     if formats[0] == "coco":
         # its files do not know difficult objects: all count

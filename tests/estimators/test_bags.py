@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import sklearn
+from over import over
 from sklearn.base import clone
 from sklearn.metrics import average_precision_score
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
@@ -96,7 +97,7 @@ def test_in_searches_whole_bags(data):
     assert search.cv_results_["mean_test_score"][0] == pytest.approx(values.mean())
 
 
-@pytest.mark.parametrize(
+@over(
     ("parameters", "change", "message"),
     [
         ({"pool": "mean"}, {"bags": None}, "pools the rows of a bag: pass bags, one a row"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from over import over
 from sklearn.base import is_classifier
 from sklearn.utils.estimator_checks import check_estimator
 from sklearn.utils.validation import has_fit_parameter
@@ -32,7 +33,7 @@ NOT_CONVEX = {
 }
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
+@over("estimator", ESTIMATORS, ids=str)
 @pytest.mark.filterwarnings("ignore")  # the checks try what warns
 def test_check_estimator(estimator, monkeypatch):
     monkeypatch.setenv("SCIPY_ARRAY_API", "1")  # or a check is skipped

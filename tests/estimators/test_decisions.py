@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from over import over
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.metrics import brier_score_loss
@@ -22,8 +23,8 @@ def classifier(**more):
     return APSVMClassifier(C=10, bound="hinge", **more)
 
 
-@pytest.mark.parametrize("pos_label", [True, False])
-@pytest.mark.parametrize(
+@over("pos_label", [True, False])
+@over(
     "parameters",
     [
         {"threshold": "fpr=.05"},

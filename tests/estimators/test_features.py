@@ -7,6 +7,7 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from over import over
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
@@ -34,8 +35,8 @@ def middle(rng):
     return X, (np.abs(X[:, 0]) < 0.7).astype(int)
 
 
-@pytest.mark.parametrize("features", ["piecewise", "spline:4", "products", "nystroem:40"])
-@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda one: type(one).__name__)
+@over("features", ["piecewise", "spline:4", "products", "nystroem:40"])
+@over("estimator", ESTIMATORS, ids=lambda one: type(one).__name__)
 def test_what_is_learned_is_what_the_mapped_rows_teach(estimator, features, middle):
     X, y = middle
     model = clone(estimator).set_params(features=features).fit(X, y)

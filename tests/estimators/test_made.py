@@ -10,6 +10,7 @@ import sys
 import numpy as np
 import pytest
 import sklearn
+from over import over
 from perceptron import GradedPerceptron, Perceptron, PerceptronSettings
 from sklearn.base import clone, is_classifier
 from sklearn.calibration import CalibratedClassifierCV
@@ -154,7 +155,7 @@ def test_a_newcomer_s_models(registered, data, tmp_path):
 # What there is already.
 
 
-@pytest.mark.parametrize(
+@over(
     ("name", "written"),
     [
         ("structured-svm", APSVMClassifier),

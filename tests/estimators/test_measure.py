@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from over import over
 from sklearn.metrics import accuracy_score, average_precision_score, f1_score, ndcg_score, roc_auc_score
 
 from apsvm import APSVMClassifier, APSVMRanker
@@ -22,7 +23,7 @@ class HalfTop:
         return np.maximum(0.0, 1.0 - 0.5 * np.arange(n))
 
 
-@pytest.mark.parametrize("form", LOSSES)
+@over("form", LOSSES)
 def test_every_loss_names_a_known_metric_or_none(form):
     name = LOSSES[form]().metric
     assert name is None or parse_metric(name).name == name

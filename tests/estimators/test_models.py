@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from over import over
 from sklearn.base import clone
 from sklearn.datasets import dump_svmlight_file
 from sklearn.metrics import average_precision_score
@@ -35,7 +36,7 @@ def read(tmp_path, data):
     return apsvm.read_svmlight(str(tmp_path / "rows.svm"), dense=True).X
 
 
-@pytest.mark.parametrize(
+@over(
     ("options", "parameters"),
     [
         ([], {}),

@@ -7,6 +7,7 @@ import pickle
 import numpy as np
 import pytest
 import sklearn
+from over import over
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.datasets import dump_svmlight_file
 from sklearn.exceptions import ConvergenceWarning
@@ -122,7 +123,7 @@ def test_stopped_early_and_warm_start(data):
     assert not hasattr(clone(model), "coef_")
 
 
-@pytest.mark.parametrize(
+@over(
     ("parameters", "message"),
     [
         ({"alpha": -1}, "alpha"),

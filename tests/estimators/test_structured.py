@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from over import over
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import precision_score, recall_score
@@ -214,7 +215,7 @@ def test_qid_of_any_type(data):
             Ranker().fit(data.X, data.y, qid=qid)
 
 
-@pytest.mark.parametrize(
+@over(
     ("parameters", "message"),
     [
         ({"C": 0}, "expected C to be a finite number above 0, found 0"),

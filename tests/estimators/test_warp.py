@@ -7,6 +7,7 @@ import pickle
 import numpy as np
 import pytest
 import sklearn
+from over import over
 from sklearn.base import is_classifier, is_regressor
 from sklearn.datasets import dump_svmlight_file
 from sklearn.exceptions import ConvergenceWarning
@@ -101,7 +102,7 @@ def test_out_of_time_and_warm_start(data):
         model.fit(data.X[:, :5], data.y)
 
 
-@pytest.mark.parametrize(
+@over(
     ("parameters", "message"),
     [
         ({"tau": "hope"}, "unknown tau 'hope'"),

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from instances import LOSS_NAMES, TWO_ARRAY_LOSSES
 from judge import METRICS, definition, loss_of_order
+from over import over
 
 from apsvm import most_violated_ranking
 from apsvm._support.registry import UnknownNameError
@@ -22,8 +23,8 @@ from apsvm.oracles import ranking
 METRIC_OF = {"ap": "AP", "ndcg": "nDCG", "auc": "AUC"}
 
 
-@pytest.mark.parametrize("name", TWO_ARRAY_LOSSES)
-@pytest.mark.parametrize(("n_pos", "n_neg"), [(1, 1), (3, 5), (50, 2000), (5000, 3)])
+@over("name", TWO_ARRAY_LOSSES)
+@over(("n_pos", "n_neg"), [(1, 1), (3, 5), (50, 2000), (5000, 3)])
 def test_tables_fulfil_the_contract(name, n_pos, n_neg):
     tables = make_loss(name).tables(n_pos, n_neg)
     assert tables.weights.shape == (n_pos,)
@@ -34,7 +35,7 @@ def test_tables_fulfil_the_contract(name, n_pos, n_neg):
     assert 0.0 < worst <= 1.0 + 1e-12
 
 
-@pytest.mark.parametrize("name", TWO_ARRAY_LOSSES)
+@over("name", TWO_ARRAY_LOSSES)
 def test_loss_is_the_best_metric_minus_the_metric(name, rng):
     """From the metric's definition, and against ``apsvm.metrics`` where it has the metric: there the best is 1."""
     for _ in range(100):
@@ -88,7 +89,7 @@ def gains_never_fall(loss, n_pos, n_neg):
     )
 
 
-@pytest.mark.parametrize("name", TWO_ARRAY_LOSSES)
+@over("name", TWO_ARRAY_LOSSES)
 def test_unimodality_is_declared_only_where_it_holds(name):
     loss = make_loss(name)
     if loss.unimodal:
@@ -135,7 +136,7 @@ def test_names():
         assert make_loss(made) is made
 
 
-@pytest.mark.parametrize(
+@over(
     ("name", "error", "message"),
     [
         ("rbp(x)", LossError, r"'rbp\(x\)': rbp\(rho\) takes a number, as in rbp\(0.8\), found 'x'"),

@@ -1,15 +1,10 @@
-"""Every test with an argument `metric` runs over the whole registry, each form with several parameters."""
+"""What the tests of metrics share."""
 
 from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
-from instances import METRIC_LIST, METRIC_NAMES
-
-
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "metric" in metafunc.fixturenames:
-        metafunc.parametrize("metric", METRIC_LIST, ids=lambda metric: metric.name)
+from instances import METRIC_NAMES
 
 
 @pytest.fixture(scope="session")

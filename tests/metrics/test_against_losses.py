@@ -4,6 +4,7 @@ metric of the perfect ranking is."""
 import numpy as np
 import pytest
 from instances import LOSS_NAMES, form_of
+from over import over
 
 from apsvm.losses import LOSSES, make_loss
 from apsvm.losses.base import LossOverRankings, RankingLoss
@@ -54,7 +55,7 @@ def above_each_positive(in_order):
     return np.cumsum(~in_order)[in_order]
 
 
-@pytest.mark.parametrize("name", LOSS_NAMES)
+@over("name", LOSS_NAMES)
 def test_every_loss_is_spoken_for(name):
     """A loss without a metric is a two-array one, whose Δ the tests of the oracles take from its arrays, or is here."""
     form, loss = form_of(name), make_loss(name)
@@ -63,7 +64,7 @@ def test_every_loss_is_spoken_for(name):
     assert loss.metric == (None if form in WITHOUT else expected_metric(name))
 
 
-@pytest.mark.parametrize("name", MEASURED)
+@over("name", MEASURED)
 def test_loss_is_the_best_metric_less_the_metric(name, rng):
     loss = make_loss(name)
     metric = parse_metric(loss.metric)

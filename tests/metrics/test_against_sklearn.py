@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from over import over
 from sklearn.metrics import (
     accuracy_score,
     average_precision_score,
@@ -29,8 +30,8 @@ JUDGES = {
 }
 
 
-@pytest.mark.parametrize("tied", [True, False], ids=["tied", "untied"])
-@pytest.mark.parametrize("name", JUDGES)
+@over("tied", [True, False], ids=["tied", "untied"])
+@over("name", JUDGES)
 def test_block_agrees(name, tied, random_cases):
     metric, judge = parse_metric(name), JUDGES[name]
     values, n_tied = [], 0

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from over import over
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from apsvm.metrics import MetricError, parse_metric
@@ -50,7 +51,7 @@ def test_classes_without_both_kinds_of_rows_are_left_out(rng):
     assert found.values["AP"] == pytest.approx(expected, rel=1e-12)
 
 
-@pytest.mark.parametrize(
+@over(
     ("change", "message"),
     [
         ({"scores": np.zeros(3)}, r"scores must be of shape \(n, C\)"),

@@ -6,6 +6,8 @@ import itertools
 import numpy as np
 import pytest
 from instances import METRIC_NAMES as NAMES
+from instances import each_metric
+from over import over
 
 from apsvm.metrics import TIE_RULES, MetricError, parse_metric
 from apsvm.metrics.evaluate import Evaluation, evaluate
@@ -111,8 +113,9 @@ CORNERS = {
 }
 
 
-@pytest.mark.parametrize("all_groups", [False, True])
-@pytest.mark.parametrize("ties", TIE_RULES)
+@each_metric
+@over("all_groups", [False, True])
+@over("ties", TIE_RULES)
 def test_corner_groups_beside_each_other_are_as_alone(metric, ties, all_groups):
     """Every group's value is that of the metric alone: no group leaks into the next, whatever the next is."""
     names = list(CORNERS)
@@ -169,6 +172,7 @@ def test_unranked_rows_count_but_have_no_position():
     )
 
 
+@each_metric
 def test_nothing_ranked_in_a_group(metric):
     """A group without ranked rows is worth what the metric says of none, and does not disturb its neighbours."""
     scores, relevant = np.array([2.0, 1.0, 0, 0, 2.0, 1.0]), np.array([True, False, True, False, False, True])
@@ -182,7 +186,7 @@ def test_nothing_ranked_in_a_group(metric):
     assert alone.in_group[metric.name] == found[1]
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "WMW(adjacent)"])
+@over("name", [name for name in NAMES if name != "WMW(adjacent)"])
 def test_many_rankings_are_each_as_alone(name):
     """Interleaved groups of all sizes, graded, tied, some rows unranked or unjudged. (Which grades are adjacent depends
     on those of all rows.)"""
@@ -209,7 +213,7 @@ def test_frozen():
         found.ties = "file"
 
 
-@pytest.mark.parametrize(
+@over(
     ("arguments", "message"),
     [
         ({"metrics": "AP"}, "sequence of names, found the single string 'AP'"),

@@ -4,6 +4,8 @@ import itertools
 
 import numpy as np
 import pytest
+from instances import each_metric
+from over import over
 from sklearn.metrics import ndcg_score
 
 from apsvm.metrics import MetricError, parse_metric
@@ -18,9 +20,9 @@ def draw(rng, n=None, n_grades=5, tied=True):
     return scores, grades
 
 
-@pytest.mark.parametrize("k", [None, 1, 3, 10])
-@pytest.mark.parametrize("exponential", [False, True])
-@pytest.mark.parametrize("tied", [False, True])
+@over("k", [None, 1, 3, 10])
+@over("exponential", [False, True])
+@over("tied", [False, True])
 def test_ndcg_agrees_with_scikit_learn(tied, exponential, k, rng):
     metric = parse_metric("nDCG" + "(exp)" * exponential + (f"@{k}" if k else ""))
     for _ in range(100):
@@ -41,6 +43,7 @@ def test_negative_grades_gain_nothing(rng):
         parse_metric("nDCG")([1.0, 2.0, 3.0], [-2.0, -1.0, 0.0], relevant_from=-1)
 
 
+@each_metric
 def test_relevant_from_is_a_threshold(metric, rng):
     if metric.graded:
         return
@@ -76,8 +79,8 @@ GRAPHS = {
 }
 
 
-@pytest.mark.parametrize("ties", ["block", "file", "pessimistic"])
-@pytest.mark.parametrize("name", GRAPHS)
+@over("ties", ["block", "file", "pessimistic"])
+@over("name", GRAPHS)
 def test_wmw_counts_every_pair(name, ties, rng):
     metric, values = parse_metric(name), []
     if ties == "pessimistic" and name not in ("WMW", "WMW(adjacent)", "WMW(0<1)"):

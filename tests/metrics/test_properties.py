@@ -3,6 +3,7 @@
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from instances import each_metric
 
 from apsvm.metrics import TIE_RULES
 
@@ -20,6 +21,7 @@ def arrays(drawn):
     return np.array(scores, dtype=float), np.array(relevant)
 
 
+@each_metric
 @few
 @given(drawn=rows, steps=steps, ties=tie_rules)
 def test_strictly_increasing_transforms_change_nothing(metric, drawn, steps, ties):
@@ -31,12 +33,14 @@ def test_strictly_increasing_transforms_change_nothing(metric, drawn, steps, tie
     assert metric(images[scores.astype(int) + LEVELS], relevant, ties) == metric(scores, relevant, ties)
 
 
+@each_metric
 @few
 @given(drawn=rows, ties=tie_rules)
 def test_values_lie_between_0_and_1(metric, drawn, ties):
     assert 0 <= metric(*arrays(drawn), ties) <= 1
 
 
+@each_metric
 @few
 @given(drawn=rows)
 def test_pessimistic_is_at_most_block_and_file(metric, drawn):
@@ -47,6 +51,7 @@ def test_pessimistic_is_at_most_block_and_file(metric, drawn):
     assert pessimistic <= metric(scores, relevant, "file") + 1e-12
 
 
+@each_metric
 @few
 @given(drawn=rows, seed=st.integers(0, 2**32 - 1), ties=st.sampled_from(["block", "pessimistic"]))
 def test_the_order_of_the_rows_does_not_matter_but_to_file(metric, drawn, seed, ties):

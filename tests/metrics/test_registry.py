@@ -12,13 +12,16 @@ from typing import ClassVar
 import numpy as np
 import pytest
 from command import in_process
+from instances import each_metric
+from over import over
 
 import apsvm
 from apsvm._support.registry import place_in
 from apsvm.metrics import METRICS, TIE_RULES, Metric, MetricAtK, MetricError, known_metrics, parse_metric
 
 
-@pytest.mark.parametrize("spell", [str, str.lower, str.upper, str.swapcase, lambda name: f"  {name}\t"])
+@each_metric
+@over("spell", [str, str.lower, str.upper, str.swapcase, lambda name: f"  {name}\t"])
 def test_names_round_trip(metric, spell):
     parsed = parse_metric(spell(metric.name))
     assert parsed == metric
@@ -26,15 +29,18 @@ def test_names_round_trip(metric, spell):
     assert hash(parsed) == hash(metric)
 
 
+@each_metric
 def test_metrics_pickle(metric):
     assert pickle.loads(pickle.dumps(metric)) == metric
 
 
+@each_metric
 def test_every_form_is_known_and_found(metric):
     assert known_metrics() == tuple(METRICS)
     assert isinstance(metric, METRICS[metric.form])
 
 
+@each_metric
 def test_only_forms_with_a_cutoff_take_one(metric):
     assert isinstance(metric, MetricAtK) == ("@" in metric.form)
 
@@ -45,7 +51,7 @@ def test_a_metric_without_parameter_takes_none(name):
         METRICS[name].from_text("3")
 
 
-@pytest.mark.parametrize(
+@over(
     ("name", "canonical"),
     [
         ("p@010", "P@10"),
@@ -87,18 +93,14 @@ def test_unknown_names_are_answered_with_the_nearest(name, nearest):
     assert message.endswith("known: " + ", ".join(known_metrics()))
 
 
-@pytest.mark.parametrize(
-    "name", ["", "zzzzzzzz", "AP(", "AP()", "P", "AUC(voc2007)", "AP (voc2007)", "@", "F", "k", None, 3]
-)
+@over("name", ["", "zzzzzzzz", "AP(", "AP()", "P", "AUC(voc2007)", "AP (voc2007)", "@", "F", "k", None, 3])
 def test_unknown_names_list_the_known(name):
     with pytest.raises(MetricError, match=r"known: AP, AP\(voc2007\)"):
         parse_metric(name)
 
 
-@pytest.mark.parametrize(
-    "cutoff", ["", "0", "000", "-1", "+1", "1.5", "1e3", "k", "ten", " 5", "1_0", "²", "٣", "9" * 19, "9" * 9999]
-)
-@pytest.mark.parametrize("family", ["P", "R", "nDCG"])
+@over("cutoff", ["", "0", "000", "-1", "+1", "1.5", "1e3", "k", "ten", " 5", "1_0", "²", "٣", "9" * 19, "9" * 9999])
+@over("family", ["P", "R", "nDCG"])
 def test_bad_cutoffs(family, cutoff):
     with pytest.raises(MetricError, match=rf"bad parameter in metric .*{family}@k needs an integer k ≥ 1.*known: AP, "):
         parse_metric(f"{family}@{cutoff}")
@@ -115,7 +117,7 @@ def test_the_largest_cutoff_works():
     assert parse_metric("nDCG@" + "9" * 18)([1.0], [True]) == 1.0
 
 
-@pytest.mark.parametrize(
+@over(
     ("name", "message"),
     [
         ("RBP(0)", "0 < ρ < 1"), ("RBP(1)", "0 < ρ < 1"), ("RBP(nan)", "0 < ρ < 1"), ("RBP()", "needs a number"),
@@ -175,7 +177,7 @@ class HitsAtN(MetricAtK):
         return table.hits_within(np.full(table.n_rankings, self.k)) / self.k
 
 
-@pytest.mark.parametrize(
+@over(
     ("form", "given", "parameter"),
     [
         ("Share(of)", "SHARE(.5)", ".5"), ("Share(s)", "share(2)", "2"), ("Share(of)@n", "share(OF)@3", "3"),
@@ -220,7 +222,7 @@ def test_tie_rules():
     assert TIE_RULES == ("block", "pessimistic", "file")
 
 
-@pytest.mark.parametrize(
+@over(
     ("elsewhere", "here"),
     [
         ("MAP", "AP"), ("average_precision", "AP"), ("average_precision_score", "AP"), ("ndcg_cut_10", "nDCG@10"),

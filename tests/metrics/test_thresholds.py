@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from over import over
 
 from apsvm.metrics.thresholds import ThresholdRule, choose_threshold
 
@@ -37,7 +38,7 @@ def serves(rule, found):
     }[rule.name]
 
 
-@pytest.mark.parametrize("text", RULES)
+@over("text", RULES)
 def test_no_threshold_serves_better(text, rng):
     rule, values = ThresholdRule.parse(text), set()
     assert str(rule) == text
@@ -89,7 +90,7 @@ def test_of_one_class_there_is_none(relevant):
         choose_threshold(np.zeros(2), np.array(relevant), ThresholdRule("f1"))
 
 
-@pytest.mark.parametrize(
+@over(
     "text",
     ["", "f1=2", "f2", "fpr", "fpr=", "fpr=2", "fpr=-1", "fpr=nan", "precision=0", "recall=0", "recall=x", "top=0",
      "top=1.5", "top=inf", "top=1e30", "fpr=1_0", "top=٣", "none"],

@@ -6,6 +6,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from instances import each_metric
+from over import over
 
 from apsvm.metrics import METRICS, parse_metric
 
@@ -95,8 +97,8 @@ def orders_inside_ties(scores, relevant):
         yield list(itertools.chain.from_iterable(arrangement))
 
 
-@pytest.mark.parametrize("ties", SORT_KEYS)
-@pytest.mark.parametrize("name", STRICT)
+@over("ties", SORT_KEYS)
+@over("name", STRICT)
 def test_strict_rules_agree_with_the_formula_on_sorted_rows(name, ties, random_cases):
     metric, differs = parse_metric(name), 0
     for scores, relevant in random_cases(100, 15, tied=True, seed=3):
@@ -107,7 +109,8 @@ def test_strict_rules_agree_with_the_formula_on_sorted_rows(name, ties, random_c
     assert differs > 5
 
 
-@pytest.mark.parametrize("ties", SORT_KEYS)
+@each_metric
+@over("ties", SORT_KEYS)
 def test_strict_rules_are_an_explicit_order(metric, ties, random_cases):
     """Spreading each block of integer scores downwards, in the rule's order, leaves the value as it is."""
     for scores, relevant in random_cases(30, 15, tied=True, seed=4):
@@ -120,7 +123,7 @@ def test_strict_rules_are_an_explicit_order(metric, ties, random_cases):
             assert metric(spread, relevant, rule) == pytest.approx(expected, rel=1e-12)
 
 
-@pytest.mark.parametrize("name", [name for name in STRICT if name != "AP"])
+@over("name", [name for name in STRICT if name != "AP"])
 def test_block_is_the_expectation_over_shuffles(name, random_cases):
     metric, straddled = parse_metric(name), 0
     for scores, relevant in random_cases(60, 6, tied=True, seed=5):
@@ -130,6 +133,7 @@ def test_block_is_the_expectation_over_shuffles(name, random_cases):
     assert name == "P@7" or straddled > 5
 
 
+@each_metric
 def test_pessimistic_is_the_least_of_all_orders(metric, random_cases):
     for scores, relevant in random_cases(50, 12, tied=True, seed=6):
         least = metric(scores, relevant, "pessimistic")
@@ -144,11 +148,13 @@ def test_block_average_precision_can_exceed_every_order():
     assert parse_metric("AP")(scores, relevant) == 0.5 > best
 
 
+@each_metric
 def test_without_ties_the_rules_agree(metric, random_cases):
     for scores, relevant in random_cases(50, 30, tied=False, seed=7):
         assert len({round(metric(scores, relevant, ties), 14) for ties in ("block", "pessimistic", "file")}) == 1
 
 
+@each_metric
 def test_negative_zero_ties_with_zero(metric):
     relevant = np.array([True, False, True, False])
     assert metric([0.0, -0.0, 0.0, -1.0], relevant) == metric([0.0, 0.0, 0.0, -1.0], relevant)

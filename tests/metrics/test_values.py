@@ -4,6 +4,8 @@ import math
 
 import numpy as np
 import pytest
+from instances import each_metric
+from over import over
 
 from apsvm.metrics import MetricError, parse_metric
 
@@ -14,7 +16,7 @@ def value(name, scores, relevant, ties="block"):
     return parse_metric(name)(np.asarray(scores, dtype=float), np.asarray(relevant, dtype=bool), ties)
 
 
-@pytest.mark.parametrize(
+@over(
     ("name", "expected"),
     [
         ("AP", (1 + 1 + 3 / 4 + 4 / 6) / 4),
@@ -47,7 +49,7 @@ def value(name, scores, relevant, ties="block"):
         ("nDCG(exp)", 1 - 0.0561),
     ],
 )
-@pytest.mark.parametrize("ties", ["block", "pessimistic", "file"])
+@over("ties", ["block", "pessimistic", "file"])
 def test_hand_values(name, expected, ties):
     assert value(name, [4, 3, 2, 1, -1, -2, -3, -4], SPLIT, ties) == pytest.approx(expected, abs=5e-5)
 
@@ -58,7 +60,7 @@ ALL_TIED = ([0, 0, 0, 0], [True, False, False, True])
 IDEAL = 1 + 1 / math.log2(3)
 
 
-@pytest.mark.parametrize(
+@over(
     ("name", "perfect", "worst", "tied", "tied_pessimistic", "tied_in_file_order"),
     [
         ("AP", 1, (1 / 3 + 1 / 2) / 2, 1 / 2, (1 / 3 + 1 / 2) / 2, (1 + 1 / 2) / 2),
@@ -89,6 +91,7 @@ def test_perfect_worst_and_all_tied(name, perfect, worst, tied, tied_pessimistic
     assert value(name, *ALL_TIED, "file") == pytest.approx(tied_in_file_order)
 
 
+@each_metric
 def test_a_perfect_ranking_is_best(metric, random_cases):
     for scores, relevant in random_cases(50, 12, tied=False, seed=8):
         perfect = np.where(relevant, 1.0, -1.0) * (1 + np.abs(scores))
@@ -105,7 +108,7 @@ def test_one_positive(random_cases):
         assert value("AUC", scores, relevant) == pytest.approx(1 - (position - 1) / (scores.size - 1))
 
 
-@pytest.mark.parametrize("name", ["AP", "AP(voc2007)", "AP(voc2010)", "P@1", "nDCG", "nDCG@1", "nDCG@5", "F1", "R@1",
+@over("name", ["AP", "AP(voc2007)", "AP(voc2010)", "P@1", "nDCG", "nDCG@1", "nDCG@5", "F1", "R@1",
     "Rprec", "RR", "bpref"])  # fmt: skip
 def test_single_positive_row_is_perfect(name):
     assert value(name, [1], [True]) == 1
@@ -119,6 +122,7 @@ def lack(metric, otherwise):
     return "no pair of rows that the preference graph orders" if metric.name.startswith("WMW") else otherwise
 
 
+@each_metric
 def test_undefined_without_a_positive(metric):
     message = f"is undefined: {lack(metric, 'no positive')} among the 3 rows"
     with pytest.raises(MetricError, match=message) as caught:
@@ -126,6 +130,7 @@ def test_undefined_without_a_positive(metric):
     assert str(caught.value).startswith(metric.name)
 
 
+@each_metric
 def test_undefined_without_a_negative(metric):
     if metric.name != "AUC" and not metric.name.startswith("WMW"):
         assert 0 <= metric([1.0, 2.0], [True, True]) <= 1
@@ -134,11 +139,13 @@ def test_undefined_without_a_negative(metric):
         metric([1.0, 2.0], [True, True])
 
 
+@each_metric
 def test_only_the_roc_area_needs_negatives(metric):
     assert metric.needs_negatives == (metric.name == "AUC")
 
 
-@pytest.mark.parametrize(
+@each_metric
+@over(
     ("scores", "relevant", "message"),
     [
         ([], [], "0 rows"),
@@ -159,18 +166,21 @@ def test_bad_rows_are_refused(metric, scores, relevant, message):
         metric(scores, relevant)
 
 
+@each_metric
 def test_unknown_tie_rule(metric):
     with pytest.raises(MetricError, match="unknown tie rule 'best'; known: block, pessimistic, file"):
         metric([1.0, 2.0], [True, False], "best")
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int64, np.uint8])
+@each_metric
+@over("dtype", [np.float32, np.float16, np.int64, np.uint8])
 def test_other_real_dtypes(metric, dtype):
     scores, relevant = np.array([3, 1, 2, 2, 0], dtype=dtype), np.array([False, True, True, False, False])
     assert metric(scores, relevant) == metric(scores.astype(float), relevant)
     assert type(metric(scores, relevant)) is float
 
 
+@each_metric
 def test_input_is_left_alone(metric):
     scores, relevant = np.array([1.0, 3.0, 2.0]), np.array([True, False, True])
     scores.flags.writeable = relevant.flags.writeable = False

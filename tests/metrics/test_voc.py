@@ -4,6 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from over import over
 
 from apsvm.metrics import parse_metric
 
@@ -41,9 +42,9 @@ def voc2010(rec, prec):
 DEVKIT = {"AP(voc2007)": voc2007, "AP(voc2010)": voc2010}
 
 
-@pytest.mark.parametrize("ties", ["block", "file"])
-@pytest.mark.parametrize("tied", [True, False], ids=["tied", "untied"])
-@pytest.mark.parametrize("name", DEVKIT)
+@over("ties", ["block", "file"])
+@over("tied", [True, False], ids=["tied", "untied"])
+@over("name", DEVKIT)
 def test_agrees_with_the_devkit(name, tied, ties, random_cases):
     metric, values = parse_metric(name), set()
     for scores, relevant in random_cases(300, 45, tied, seed=1):

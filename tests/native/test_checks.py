@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from over import over
 
 from apsvm._native import _kernels
 from apsvm.data.rows import Rows
@@ -22,8 +23,8 @@ def zeros(*shape: int) -> np.ndarray:
     return np.zeros(shape)
 
 
-@pytest.mark.parametrize("n", [1, 7, 8, 100])
-@pytest.mark.parametrize(("value", "within"), [(-2.0, True), (2.1, False), (-np.inf, False), (np.nan, False)])
+@over("n", [1, 7, 8, 100])
+@over(("value", "within"), [(-2.0, True), (2.1, False), (-np.inf, False), (np.nan, False)])
 def test_all_within(n, value, within):
     values = np.ones(n)
     values[n // 2] = value
@@ -58,9 +59,9 @@ class TestCsr:
             csr = self.check(indptr, np.concatenate([*rows, []]), width=width, shape=(len(rows), 5))
             assert csr.ascending == ascending
 
-    @pytest.mark.parametrize("width", [np.int32, np.int64])
-    @pytest.mark.parametrize("place", range(6))
-    @pytest.mark.parametrize("column", [4, -1, 2**31 - 1, -(2**31)])
+    @over("width", [np.int32, np.int64])
+    @over("place", range(6))
+    @over("column", [4, -1, 2**31 - 1, -(2**31)])
     def test_a_column_outside_the_shape_is_named(self, width, place, column):
         indices = list(self.INDICES)
         indices[place] = column
@@ -75,8 +76,8 @@ class TestCsr:
         with pytest.raises(ValueError, match=f"row {last} has an entry in column 700"):
             _kernels.CsrMatrix(X.indptr, X.indices, X.data, *X.shape)
 
-    @pytest.mark.parametrize("width", [np.int32, np.int64])
-    @pytest.mark.parametrize(
+    @over("width", [np.int32, np.int64])
+    @over(
         ("indptr", "message"),
         [
             ([0, 3, 2, 6], r"indptr\[2\] from 3 to 6, found 2"),
@@ -326,7 +327,7 @@ class TestPairSums:
             with pytest.raises(ValueError, match="expected 5 "):
                 sums(zeros(scores), zeros(slopes), 1.0, True)
 
-    @pytest.mark.parametrize(
+    @over(
         ("which", "array"),
         [
             (0, ints(0, 5)),

@@ -12,6 +12,7 @@ import fuzz_natives
 import numpy as np
 import pytest
 from fuzz_natives import ENTRIES, Hostile
+from over import over
 
 from apsvm._native import _kernels
 from apsvm.losses import make_loss
@@ -41,7 +42,7 @@ def test_no_entry_is_left_out():
     assert [name for name in entries() if name not in source] == []
 
 
-@pytest.mark.parametrize("name", ENTRIES)
+@over("name", ENTRIES)
 def test_sound_calls_come_to_their_ends(name):
     for seed in range(20):
         try:
@@ -50,7 +51,7 @@ def test_sound_calls_come_to_their_ends(name):
             assert name in MAY_FAIL
 
 
-@pytest.mark.parametrize("name", ENTRIES)
+@over("name", ENTRIES)
 def test_hostile_calls_end_in_an_error_of_the_binding(name):
     errors = 0
     for seed in range(100):

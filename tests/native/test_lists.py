@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from over import over
 
 from apsvm._native import _kernels
 from apsvm.losses import make_loss
@@ -47,7 +48,7 @@ def test_lists_are_queries(dtype):
         np.testing.assert_allclose(given["row_weights"][rows], expected.row_weights, rtol=1e-7)
 
 
-@pytest.mark.parametrize(
+@over(
     ("changes", "says"),
     [
         ({"algorithm": "quick"}, "unknown algorithm quick"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from over import over
 
 from apsvm._native import _kernels
 
@@ -19,8 +20,8 @@ def inverse_hessian(diagonal, steps, changes, products):
     return H
 
 
-@pytest.mark.parametrize("n", [1, 7, 8, 30])
-@pytest.mark.parametrize("m", [0, 1, 2, 10])
+@over("n", [1, 7, 8, 30])
+@over("m", [0, 1, 2, 10])
 def test_it_is_minus_the_inverse_hessian_times_the_gradient(n, m, rng):
     gradient, diagonal = rng.normal(size=n), rng.random(n) + 0.5
     steps = list(rng.normal(size=(m, n)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from over import over
 
 from apsvm._native import _kernels
 
@@ -30,10 +31,10 @@ def passes(n, d, count, rng):
     return scores, combinations
 
 
-@pytest.mark.parametrize("threads", [1, 2, 3])
-@pytest.mark.parametrize("kind", ["dense", "csr"])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize(("n", "d"), [(20_000, 50), (30_000, 3), (50, 2000), (1, 1)])
+@over("threads", [1, 2, 3])
+@over("kind", ["dense", "csr"])
+@over("dtype", [np.float32, np.float64])
+@over(("n", "d"), [(20_000, 50), (30_000, 3), (50, 2000), (1, 1)])
 def test_each_pass_has_the_bits_that_it_has_alone(n, d, dtype, kind, threads):
     rng = np.random.default_rng(n + threads)
     X = rng.normal(size=(n, d)).astype(dtype)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from over import over
 
 from apsvm._native import _kernels
 from tests.native.test_checks import ints, zeros
@@ -18,7 +19,7 @@ class TestWarp:
         memory = zeros(4), zeros(squares), zeros(0)
         return _kernels.WarpRows(*memory, *arrays, table, "plugin", 1.0, 0, rule, 0.1, 0.0, 16, 0, 1)
 
-    @pytest.mark.parametrize(
+    @over(
         "changed",
         [
             {"starts": (1,)},
@@ -65,8 +66,8 @@ class TestWarp:
         memory = np.zeros(n_parameters, np.float32), np.zeros(0, np.float32), np.zeros(0, np.float32)
         return _kernels.WarpItems(*memory, 4, 2, table, "plugin", 1.0, 0, "sgd", 0.1, 0.0, 16, 0, 1)
 
-    @pytest.mark.parametrize("width", [np.int32, np.int64])
-    @pytest.mark.parametrize(
+    @over("width", [np.int32, np.int64])
+    @over(
         ("indptr", "indices", "user"),
         [
             ([0, 2], [0, 4], 0),

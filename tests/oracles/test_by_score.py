@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from over import over
 
 from apsvm._native import _kernels
 from apsvm.oracles.by_score import RankingByScore
@@ -31,8 +32,8 @@ def by_definition(scores, n_pos):
     return float(c @ (scores - positives.max())), c
 
 
-@pytest.mark.parametrize("kind", SCORES)
-@pytest.mark.parametrize("sizes", [[(1, 1), (3, 1), (1, 4), (5, 9)], [(20, 80), (700, 4000), (1, 2)], [(300, 140_000)]])
+@over("kind", SCORES)
+@over("sizes", [[(1, 1), (3, 1), (1, 4), (5, 9)], [(20, 80), (700, 4000), (1, 2)], [(300, 140_000)]])
 def test_it_is_what_its_definition_says(kind, sizes, rng):
     n_pos, n_neg = (np.array(column) for column in zip(*sizes, strict=True))
     shares = rng.choice([1.0, 0.25, 3.0], len(sizes))

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from instances import LABELLING_LOSSES, LOSSES_AND_ORACLES, RANKING_LOSSES
 from judge import definition, hinge_by_interleavings, hinge_by_labellings
+from over import over
 
 from apsvm.losses import make_loss
 from apsvm.oracles import make_oracle
@@ -44,7 +45,7 @@ def admitted_labels(loss, relevant):
     return min(loss.k, relevant.size) if hasattr(loss, "k") else None
 
 
-@pytest.mark.parametrize(("name", "oracle"), OVER_RANKINGS)
+@over(("name", "oracle"), OVER_RANKINGS)
 def test_rankings_equal_exhaustive_search(name, oracle, rng):
     loss, tied = make_loss(name), 0
     for _ in range(120):
@@ -59,7 +60,7 @@ def test_rankings_equal_exhaustive_search(name, oracle, rng):
     assert tied > 60
 
 
-@pytest.mark.parametrize(("name", "oracle"), OVER_LABELLINGS)
+@over(("name", "oracle"), OVER_LABELLINGS)
 def test_labellings_equal_exhaustive_search(name, oracle, rng):
     loss, tied = make_loss(name), 0
     for _ in range(120):
@@ -72,7 +73,7 @@ def test_labellings_equal_exhaustive_search(name, oracle, rng):
     assert tied > 40
 
 
-@pytest.mark.parametrize(("name", "oracle"), LOSSES_AND_ORACLES)
+@over(("name", "oracle"), LOSSES_AND_ORACLES)
 def test_subgradient_inequality(name, oracle, rng):
     """h(s') ≥ h(s) + c·(s' − s): the row weights are a subgradient of the value."""
     loss, slanted = make_loss(name), 0
@@ -87,7 +88,7 @@ def test_subgradient_inequality(name, oracle, rng):
     assert slanted > 10
 
 
-@pytest.mark.parametrize(("name", "oracle"), OVER_RANKINGS)
+@over(("name", "oracle"), OVER_RANKINGS)
 def test_the_hinge_bounds_the_loss_of_the_order(name, oracle, rng):
     loss, lost = make_loss(name), 0
     for _ in range(60):

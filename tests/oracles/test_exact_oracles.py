@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pytest
 from judge import definition, hinge_by_interleavings, hinge_by_permutations, hinge_of_ranks
+from over import over
 
 from apsvm import most_violated_ranking
 from apsvm._support.registry import UnknownNameError
@@ -63,7 +64,7 @@ def test_equals_the_best_of_all_permutations(loss, rng):
         assert found.value == pytest.approx(judge, abs=1e-12)
 
 
-@pytest.mark.parametrize(("loss", "oracle"), PAIRS)
+@over(("loss", "oracle"), PAIRS)
 def test_value_and_loss_are_those_of_the_returned_ranks(loss, oracle, rng):
     for _ in range(200):
         scores, relevant = tiny_query(rng)
@@ -89,8 +90,8 @@ def shapes(rng: np.random.Generator, n: int) -> dict[str, np.ndarray]:
     }
 
 
-@pytest.mark.parametrize(("loss", "oracle"), [pair for pair in PAIRS if pair[1] != "greedy"])
-@pytest.mark.parametrize(("n_pos", "n_neg"), [(1, 3000), (40, 2500), (300, 300), (700, 40), (500, 1)])
+@over(("loss", "oracle"), [pair for pair in PAIRS if pair[1] != "greedy"])
+@over(("n_pos", "n_neg"), [(1, 3000), (40, 2500), (300, 300), (700, 40), (500, 1)])
 def test_equals_greedy_on_large_queries(loss, oracle, n_pos, n_neg, rng):
     relevant = rng.permutation(np.repeat([True, False], [n_pos, n_neg]))
     for kind, scores in shapes(rng, n_pos + n_neg).items():
@@ -107,7 +108,7 @@ def test_scores_too_far_apart(oracle):
         most_violated_ranking([1e308, -1e308, 1e308], [1, 0, 0], oracle=oracle)
 
 
-@pytest.mark.parametrize(("loss", "oracle"), PAIRS)
+@over(("loss", "oracle"), PAIRS)
 def test_subgradient_inequality(loss, oracle, rng):
     """h(s') ≥ h(s) + c·(s' − s), and h = Δ + c·s."""
     for _ in range(200):
@@ -120,7 +121,7 @@ def test_subgradient_inequality(loss, oracle, rng):
             assert value >= here.value + here.row_weights @ (there - scores) - 1e-12
 
 
-@pytest.mark.parametrize(("loss", "oracle"), PAIRS)
+@over(("loss", "oracle"), PAIRS)
 def test_row_weights_sum_to_zero_and_have_the_right_signs(loss, oracle, rng):
     for _ in range(200):
         scores, relevant = tiny_query(rng)
@@ -138,7 +139,7 @@ def test_row_weights_sum_to_zero_and_have_the_right_signs(loss, oracle, rng):
         assert (np.diff(found.ranks[order]) >= 0).all()
 
 
-@pytest.mark.parametrize(("loss", "oracle"), [pair for pair in PAIRS if pair[0] in ("ap", "auc")])
+@over(("loss", "oracle"), [pair for pair in PAIRS if pair[0] in ("ap", "auc")])
 def test_the_tie_rule_is_the_same_for_all(loss, oracle, rng):
     """Exact ties (dyadic scores and sizes, so that nothing is rounded): the largest rank, equal scores by position."""
     different = 0
@@ -182,7 +183,7 @@ def test_perfect_separation_has_no_violation():
     np.testing.assert_array_equal(found.row_weights, np.zeros(4))
 
 
-@pytest.mark.parametrize(
+@over(
     ("scores", "relevance", "message"),
     [
         ([1.0, 2.0], [1], "one length"),
@@ -207,8 +208,8 @@ def test_large_scores_that_are_near_one_another_are_ranked():
     assert np.isfinite(result.value)
 
 
-@pytest.mark.parametrize("share", [0.0, 0.01, 0.4, 0.99])
-@pytest.mark.parametrize("n", [2, 7, 128, 1000, 30_000])
+@over("share", [0.0, 0.01, 0.4, 0.99])
+@over("n", [2, 7, 128, 1000, 30_000])
 def test_mixed_rows_are_put_where_they_belong(n, share, rng):
     """Against the same rows in another order: the first one positive, the last one negative, and the reverse."""
     relevant = rng.random(n) < share

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from over import over
 
 from apsvm.losses import LOSSES, make_loss
 from apsvm.losses.base import LossError
@@ -119,7 +120,7 @@ def test_of_some_queries():
     assert part.first.tolist() == [0, 5]
 
 
-@pytest.mark.parametrize("form", LOSSES)
+@over("form", LOSSES)
 def test_who_serves_a_loss_is_declared_by_classes(form, monkeypatch):
     """Nothing is made to find it out, and the oracle that is wanted is looked up once."""
     loss = LOSSES[form]()

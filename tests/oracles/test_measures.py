@@ -19,6 +19,7 @@ from judge import (
     ndcg_at_of_order,
     precision_at_of_order,
 )
+from over import over
 
 from apsvm import most_violated_ranking
 from apsvm._native import _kernels
@@ -174,7 +175,7 @@ def test_labellings_equal_the_slow_reference_on_larger_queries(form, rng):
         assert find(loss, scores, relevant)[0].value == pytest.approx(judge, rel=1e-10, abs=1e-12 + 1e-12 * size)
 
 
-@pytest.mark.parametrize("form", [*RANKINGS, *LABELLINGS])
+@over("form", [*RANKINGS, *LABELLINGS])
 def test_subgradient_inequality(form, rng):
     """h(s') ≥ h(s) + c·(s' − s), h = Δ + c·s, h ≥ 0, and Σc = 0 over rankings."""
     for _ in range(200):
@@ -222,8 +223,8 @@ def test_the_family_is_met_where_the_cut_is_no_cut(rng):
             assert found == pytest.approx(judge, rel=1e-10, abs=1e-12 * max(size, 1.0))
 
 
-@pytest.mark.parametrize("form", [*RANKINGS, *LABELLINGS])
-@pytest.mark.parametrize("threads", [1, 2, 3])
+@over("form", [*RANKINGS, *LABELLINGS])
+@over("threads", [1, 2, 3])
 def test_many_queries_are_their_weighted_sum(form, threads, rng):
     """Queries of every size in turn, twice; the same from any number of threads, to the last bit."""
     loss = LOSSES[form]()
@@ -297,7 +298,7 @@ def test_hand_values():
     assert find(make_loss("f1"), np.array([-1.0, -1.0]), np.array([True, False]))[0].value == pytest.approx(1.5)
 
 
-@pytest.mark.parametrize("form", [*RANKINGS, *LABELLINGS])
+@over("form", [*RANKINGS, *LABELLINGS])
 def test_other_oracles_refuse_by_name(form):
     loss = LOSSES[form]()
     (fitting,) = serving(loss)
@@ -309,7 +310,7 @@ def test_other_oracles_refuse_by_name(form):
         make_oracle(fitting, make_loss("ap"))
 
 
-@pytest.mark.parametrize("name", ["ndcg@0", "p@-3", "set-p@0", "set-r@0", f"ndcg@{2**60}", "f(0)", "f(-1)", "f(inf)"])
+@over("name", ["ndcg@0", "p@-3", "set-p@0", "set-r@0", f"ndcg@{2**60}", "f(0)", "f(-1)", "f(inf)"])
 def test_bad_parameters_are_refused(name):
     with pytest.raises(LossError, match=r"needs .*, found"):
         make_loss(name)

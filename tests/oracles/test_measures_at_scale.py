@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from judge import hinge_by_lattice
+from over import over
 
 from apsvm import most_violated_ranking
 from apsvm.losses import make_loss
@@ -34,8 +35,8 @@ def assert_consistent(violation, weights_pos, weights_neg, scores_pos, scores_ne
     assert value == pytest.approx(violation.value, rel=1e-9, abs=1e-9 * size)
 
 
-@pytest.mark.parametrize("kind", SCORES)
-@pytest.mark.parametrize("form", ["ndcg", "p"])
+@over("kind", SCORES)
+@over("form", ["ndcg", "p"])
 def test_rankings_cut_off_early(form, kind, rng):
     n_pos, n_neg = int(rng.integers(2, 5)), int(rng.integers(4200, 5200))
     scores_neg = SCORES[kind](rng, n_neg)
@@ -69,8 +70,8 @@ def f_hinge(scores_pos, scores_neg, beta):
     return best
 
 
-@pytest.mark.parametrize("kind", SCORES)
-@pytest.mark.parametrize("beta", [0.5, 1.0])
+@over("kind", SCORES)
+@over("beta", [0.5, 1.0])
 def test_f_in_bins(kind, beta, rng):
     n_pos, n_neg = int(rng.integers(3, 40)), int(rng.integers(20_000, 26_000))
     for shift in (0.0, 2.0):
@@ -82,8 +83,8 @@ def test_f_in_bins(kind, beta, rng):
         assert_consistent(violation, *weights, scores_pos, scores_neg, size)
 
 
-@pytest.mark.parametrize("name", ["set-p@20", "set-r@20", "prbep"])
-@pytest.mark.parametrize("kind", SCORES)
+@over("name", ["set-p@20", "set-r@20", "prbep"])
+@over("kind", SCORES)
 def test_labels_of_the_top(kind, name, rng):
     n_pos, n_neg = 30, 9000
     scores_neg = SCORES[kind](rng, n_neg)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from over import over
 
 from apsvm._native import _kernels
 from apsvm.losses import make_loss
@@ -22,8 +23,8 @@ def scores_of(kind, n, rng):
     }[kind]
 
 
-@pytest.mark.parametrize("kind", ["normal", "cauchy", "few", "far from zero", "huge", "tiny", "lumps", "around zero"])
-@pytest.mark.parametrize("most", [65_536, 200_000])
+@over("kind", ["normal", "cauchy", "few", "far from zero", "huge", "tiny", "lumps", "around zero"])
+@over("most", [65_536, 200_000])
 def test_scores_lie_between_the_edges_of_their_cells(kind, most, rng):
     scores = scores_of(kind, 3000, rng)
     bins = _kernels.ScoreBins(scores[::3].copy(), 3_000_000, 50_000, most)
@@ -75,8 +76,8 @@ def test_values_below_scores_are_counted(kind, rng):
         _kernels.count_below(np.array([np.nan]), scores)
 
 
-@pytest.mark.parametrize("by_key", [False, True])
-@pytest.mark.parametrize("edges", [(0.0, 1.0), (-1.0, 5e-324), (-1e308, 1.7e308), (1.0, np.nextafter(1.0, 2.0))])
+@over("by_key", [False, True])
+@over("edges", [(0.0, 1.0), (-1.0, 5e-324), (-1e308, 1.7e308), (1.0, np.nextafter(1.0, 2.0))])
 def test_pieces_ascend_within_their_cell(by_key, edges):
     lower, upper = (np.array([edge]) for edge in edges)
     for asked in (2, 3, 16):
@@ -171,7 +172,7 @@ def test_bins_are_bounded_as_cells_are(rng):
         assert ranks[inside].max() <= most
 
 
-@pytest.mark.parametrize(
+@over(
     ("call", "message"),
     [
         (lambda f, i, n: _kernels.split_cells(f, i - 5, n, f[:0]), "cells that there are"),
@@ -202,8 +203,8 @@ def test_what_does_not_fit_is_refused(call, message):
         call(np.zeros(4), np.zeros(4, dtype=np.int32), np.array([0, 0], dtype=np.int32))
 
 
-@pytest.mark.parametrize("digits", [1, 2, 12])
-@pytest.mark.parametrize("loss_name", ["ap", "ndcg", "auc"])
+@over("digits", [1, 2, 12])
+@over("loss_name", ["ap", "ndcg", "auc"])
 def test_cells_of_two_ranks_are_ranked_as_others(loss_name, digits, rng):
     """Scores of a cell whose bounds are next to each other need not be sorted, unless equal ones have both ranks."""
     n_pos, n_neg, loss = 40, 3000, make_loss(loss_name)

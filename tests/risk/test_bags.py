@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 import pytest
 from instances import loss_names
+from over import over
 
 from apsvm._native import _kernels
 from apsvm.data.bags import rows_of_runs
@@ -46,7 +47,7 @@ def choices(offsets):
     return itertools.product(*(range(a, b) for a, b in itertools.pairwise(offsets.tolist())))
 
 
-@pytest.mark.parametrize("name", [*RANKINGS, "zero-one"])
+@over("name", [*RANKINGS, "zero-one"])
 def test_the_least_over_positives_of_the_most_over_negatives(name, rng):
     for ties in (False, True):
         X, offsets, relevant = tiny(rng, ties)
@@ -61,7 +62,7 @@ def test_the_least_over_positives_of_the_most_over_negatives(name, rng):
         assert risk(w).value == pytest.approx(min(worst.values()), abs=1e-12)
 
 
-@pytest.mark.parametrize("name", [*RANKINGS, "zero-one", "f1"])
+@over("name", [*RANKINGS, "zero-one", "f1"])
 def test_bags_of_one_are_rows(name, rng):
     X, relevant, groups = rng.normal(size=(40, 3)), rng.random(40) < 0.3, rng.integers(0, 4, size=40)
     groups = groups if make_loss(name).by_query else None
@@ -81,8 +82,8 @@ def some_bags(rng, n_bags=30, graded=False):
     return X, offsets, relevant, {"grades": grades, "groups": rng.integers(0, 3, size=n_bags)}
 
 
-@pytest.mark.parametrize(("name", "graded"), [("ap", False), ("ndcg", True), ("ndcg@3", True), ("mrr", False)])
-@pytest.mark.parametrize("tight", [False, True])
+@over(("name", "graded"), [("ap", False), ("ndcg", True), ("ndcg@3", True), ("mrr", False)])
+@over("tight", [False, True])
 def test_held_positives_make_a_convex_majorant_that_touches(name, graded, tight, rng):
     X, offsets, relevant, more = some_bags(rng, graded=graded)
     risk = risk_of_bags(X, offsets, relevant, name, **more)

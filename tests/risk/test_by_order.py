@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from instances import LABELLING_LOSSES, LOSS_NAMES, RANKING_LOSSES, form_of
 from judge import definition, loss_of_order
+from over import over
 
 from apsvm.data.labels import Target, graded, of_relevance
 from apsvm.losses import make_loss
@@ -40,7 +41,7 @@ def some_rows(rng, n=None):
     return rng.integers(-1, 2, size=n) / 2.0, relevant
 
 
-@pytest.mark.parametrize("name", RANKING_LOSSES)
+@over("name", RANKING_LOSSES)
 def test_tiny_lists_with_ties(name, rng):
     loss, values, ties_matter = make_loss(name), set(), 0
     for _ in range(40):
@@ -72,7 +73,7 @@ def test_tiny_graded_lists_are_one_minus_the_metric(name, rng):
     assert len(values) > 3
 
 
-@pytest.mark.parametrize("name", [name for name in RANKING_LOSSES if make_loss(name).metric])
+@over("name", [name for name in RANKING_LOSSES if make_loss(name).metric])
 def test_long_lists_are_what_the_metric_lacks_to_its_best(name, rng):
     loss = make_loss(name)
     metric = parse_metric(loss.metric)

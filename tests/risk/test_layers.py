@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from over import over
 
 from apsvm.data.rows import Rows
 from apsvm.losses import make_loss
@@ -67,9 +68,9 @@ def value(risk: LayerRisk, w: np.ndarray) -> tuple[float, np.ndarray]:
     return result, risk.combine(slopes)
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("sizes", SIZES.values(), ids=SIZES)
-@pytest.mark.parametrize("queries", [False, True], ids=["one ranking", "queries"])
+@over("loss", LOSSES)
+@over("sizes", SIZES.values(), ids=SIZES)
+@over("queries", [False, True], ids=["one ranking", "queries"])
 def test_a_convex_majorant_that_touches(loss, sizes, queries):
     below, changes = 0.0, 0
     for seed in range(5):

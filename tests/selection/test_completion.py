@@ -10,6 +10,7 @@ import pytest
 from bound_rows import clean, hopeless
 from instances import LABELLING_LOSSES, RANKING_LOSSES, TWO_ARRAY_LOSSES
 from judge import definition, loss_of_order
+from over import over
 from trainings import training_set
 
 from apsvm import APSVMClassifier, load_model
@@ -67,7 +68,7 @@ def test_which_losses_these_are():
     assert not {"ap", "auc", "ndcg", "ndcg(linear)", "ndcg-chakrabarti"} & set(TOP_LOSSES)
 
 
-@pytest.mark.parametrize("name", RANKING_LOSSES)
+@over("name", RANKING_LOSSES)
 def test_the_rule_for_losses_that_do_not_say_it_holds_for_those_that_do(name):
     assert (early_share(make_loss(name)) >= ONLY_THE_TOP) == (name in TOP_LOSSES)
 
@@ -99,7 +100,7 @@ class AtTenFromNothing(AtTen):
     starts_from = None
 
 
-@pytest.mark.parametrize("name", TWO_ARRAY_LOSSES)
+@over("name", TWO_ARRAY_LOSSES)
 def test_two_arrays_say_where_they_start(name):
     """That of grades is the class's to say."""
     assert make_loss(Arrays(make_loss(name))).starts_from == (None if make_loss(name).starts_from is None else "ap")
@@ -200,7 +201,7 @@ def test_a_hinge_that_ends_in_nothing_gives_way_to_the_tight_bound(loss, monkeyp
     assert not named.w.any()
 
 
-@pytest.mark.parametrize("name", TOP_LOSSES)
+@over("name", TOP_LOSSES)
 def test_never_worse_than_where_it_begins(name, rng):
     data, loss = long_list(rng), make_loss(name)
     start = start_of(data, loss)

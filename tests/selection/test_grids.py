@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from over import over
 
 from apsvm.selection.grids import Axis
 from apsvm.trainers import TRAINERS
@@ -75,7 +76,7 @@ def test_refused(loss, named, settings, message, grid):
         grid(loss, named, **settings)
 
 
-@pytest.mark.parametrize(
+@over(
     ("values", "limits", "above", "below"),
     [
         ((0.001, 0.01, 0.1), Range(), (1.0, 10.0), (0.00001, 0.0001)),

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from over import over
 
 from apsvm.data.dataset import LabelSets
 from apsvm.data.features import FeatureMapError
@@ -58,7 +59,7 @@ def listed(dataset, metric="AP", features=FeatureOptions(), labels=LabelOptions(
     return portfolio(dataset, metric, features, target, labels)
 
 
-@pytest.mark.parametrize(
+@over(
     ("metric", "loss"),
     [
         ("AP", "ap"),

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from over import over
 from trainings import training_set
 
 from apsvm._support.work import Strand
@@ -242,7 +243,7 @@ def some_rows(rng):
     return numbered(rng.random(60) < 0.3)
 
 
-@pytest.mark.parametrize(
+@over(
     ("losses", "bound", "C"),
     [
         ({("tight", 1.0): 0.1, ("tight", 0.1): 0.2, ("hinge", 0.1): 0.2}, "tight", 1.0),
@@ -309,7 +310,7 @@ def test_a_grid_whose_highest_C_is_the_best_is_widened(best, tried, some_rows, m
         assert began[(Multiple(100.0),)].any()  # where 10x ended
 
 
-@pytest.mark.parametrize(
+@over(
     ("losses", "tried"),
     [
         ([0.307], [0.1]),  # too far behind the hinge

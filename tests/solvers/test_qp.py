@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from over import over
 
 from apsvm.solvers.certificate import feasible
 from apsvm.solvers.qp import BACKENDS
@@ -66,8 +67,8 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
-@pytest.mark.parametrize("C", [1e-3, 1.0, 1e4])
+@over("case", CASES, ids=str)
+@over("C", [1e-3, 1.0, 1e4])
 def test_backends_agree_and_are_certified(case, C, rng):
     for _ in range(3):
         problem = random_problem(rng, C=C, **case)

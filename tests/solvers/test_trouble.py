@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from over import over
 
 from apsvm.solvers.cutting_plane import Solver
 from apsvm.solvers.line_search import AfterLineSearch
@@ -55,8 +56,8 @@ class NoNumbers:
         return QPSolution(np.full(start.size, np.nan), np.nan, "none")
 
 
-@pytest.mark.parametrize("where", ["scores", "tangent", "value", "plane", "square", "QP"])
-@pytest.mark.parametrize("cutter", CUTTERS.values(), ids=CUTTERS)
+@over("where", ["scores", "tangent", "value", "plane", "square", "QP"])
+@over("cutter", CUTTERS.values(), ids=CUTTERS)
 def test_late_trouble_ends_with_the_best_point(where, cutter, rng):
     target, C = rng.normal(size=(200, 8)) + 1.0, 50.0
     exact = Solver(cutter(Hinge(target)), 8, BACKENDS["auto"]()).minimise(C, epsilon=1e-9)
@@ -84,8 +85,8 @@ def test_late_trouble_ends_with_the_best_point(where, cutter, rng):
             assert whole.certificate.primal <= exact.certificate.primal + 1.01e-6 * C
 
 
-@pytest.mark.parametrize("where", ["scores", "tangent", "value", "plane", "square"])
-@pytest.mark.parametrize("cutter", CUTTERS.values(), ids=CUTTERS)
+@over("where", ["scores", "tangent", "value", "plane", "square"])
+@over("cutter", CUTTERS.values(), ids=CUTTERS)
 def test_trouble_before_any_good_point_is_an_error(where, cutter, rng):
     risk = Trouble(rng.normal(size=(20, 3)), where, 0)
     with pytest.raises(FloatingPointError, match="not finite"):

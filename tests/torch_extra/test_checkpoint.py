@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from over import over
 
 from apsvm.torch.checkpoint import (
     Checkpoint,
@@ -83,7 +84,7 @@ def test_every_cut_is_found(small):
         sorter_of_bytes(content + b"\0", "s")
 
 
-@pytest.mark.parametrize(
+@over(
     "content",
     [b"", b"PK\3\4", b"\xff" * 100, b"\0" * 100, pickle.dumps({"a": 1}), b"[]", (2).to_bytes(8, "little") + b"{}",
      (10**18).to_bytes(8, "little") + b"{}"],
@@ -94,7 +95,7 @@ def test_what_is_no_such_file(content):
         sorter_of_bytes(content, "s")
 
 
-@pytest.mark.parametrize(
+@over(
     ("change", "message"),
     [
         ({"architecture": "nope"}, "unknown sorter 'nope'"),

@@ -10,6 +10,7 @@ import warnings
 
 import pytest
 import torch
+from over import over
 
 from apsvm.torch import (
     APHingeLoss,
@@ -59,9 +60,7 @@ FUNCTIONS = {
 }
 
 
-@pytest.fixture(params=MAKERS)
-def make(request):
-    return MAKERS[request.param]
+each_loss = over("make", MAKERS.values(), ids=MAKERS)
 
 
 def batch(b=4, n=30, *, dtype=torch.float32, seed=0):
@@ -78,6 +77,7 @@ def gradient_of(loss, scores, *arguments, **rows):
     return scores.grad
 
 
+@each_loss
 def test_lists_without_both_classes_count_for_nothing(make):
     scores, target = batch()
     target[1], target[2] = True, False
@@ -92,8 +92,9 @@ def test_lists_without_both_classes_count_for_nothing(make):
     assert gradient[[0, 3]].any(1).all()
 
 
-@pytest.mark.parametrize("shape", [(0,), (1,), (5,), (0, 4), (3, 0), (1, 1), (2, 4)])
-@pytest.mark.parametrize("positive", [True, False])
+@each_loss
+@over("shape", [(0,), (1,), (5,), (0, 4), (3, 0), (1, 1), (2, 4)])
+@over("positive", [True, False])
 def test_nothing_that_counts(make, shape, positive):
     scores = torch.zeros(shape, requires_grad=True)
     value = make()(scores, torch.full(shape, positive))
@@ -104,6 +105,7 @@ def test_nothing_that_counts(make, shape, positive):
     assert make(reduction="none")(scores, torch.full(shape, positive)).shape == shape[:-1]
 
 
+@each_loss
 def test_a_training_without_lists_that_count_is_warned_once(make):
     scores, target = batch()
     nothing = torch.zeros_like(target)
@@ -130,6 +132,7 @@ def test_spearman_is_warned_of_targets_that_are_all_alike():
         loss(scores, torch.ones(4))
 
 
+@each_loss
 def test_all_rows_masked(make):
     scores, target = batch()
     nothing = torch.zeros_like(target)
@@ -137,6 +140,7 @@ def test_all_rows_masked(make):
     assert not gradient_of(make(), scores, target, nothing).any()
 
 
+@each_loss
 def test_all_scores_equal(make):
     scores, target = torch.full((1, 8), 0.25, dtype=torch.float64), torch.arange(8).unsqueeze(0) < 2
     gradient = gradient_of(make(), scores, target)
@@ -154,7 +158,8 @@ def test_all_scores_equal_by_hand():
         assert gradient_of(loss, scores, target).tolist() == pytest.approx([-1.0] * 2 + [1 / 3] * 6, abs=1e-15)
 
 
-@pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
+@each_loss
+@over("bad", [float("nan"), float("inf"), -float("inf")])
 def test_what_is_not_finite_stays_nan(make, bad):
     scores, target = batch()
     mask = torch.ones_like(target)
@@ -171,6 +176,7 @@ def test_what_is_not_finite_stays_nan(make, bad):
     assert make(reduction="none")(scores, target, mask).isnan().tolist() == [False, True, False, True]
 
 
+@each_loss
 def test_a_nan_in_the_target(make):
     scores, target = batch()
     graded = target.double()
@@ -180,12 +186,14 @@ def test_a_nan_in_the_target(make):
     assert gradient_of(make(), scores, graded)[1].isnan().all()
 
 
-@pytest.mark.parametrize("kind", [torch.bool, torch.int8, torch.uint8, torch.int64, torch.float16, torch.float64])
+@each_loss
+@over("kind", [torch.bool, torch.int8, torch.uint8, torch.int64, torch.float16, torch.float64])
 def test_types_of_target(make, kind):
     scores, target = batch()
     assert torch.equal(make()(scores, target.to(kind)), make()(scores, target))
 
 
+@each_loss
 def test_minus_one_is_negative_unless_it_is_ignored(make):
     scores, target = batch()
     signs = target.long() * 2 - 1
@@ -195,6 +203,7 @@ def test_minus_one_is_negative_unless_it_is_ignored(make):
     torch.testing.assert_close(make(ignore_index=-1)(scores, padded), expected, rtol=1e-6, atol=1e-7)
 
 
+@each_loss
 def test_shapes_and_strides(make):
     scores, target = batch()
     expected = make(reduction="none")(scores, target)
@@ -212,6 +221,7 @@ def test_shapes_and_strides(make):
     )
 
 
+@each_loss
 def test_queries_are_lists(make):
     scores, target = batch(dtype=torch.float64)
     order = torch.randperm(120, generator=torch.Generator().manual_seed(3))
@@ -224,6 +234,7 @@ def test_queries_are_lists(make):
     torch.testing.assert_close(gradient, expected, rtol=1e-9, atol=1e-12)
 
 
+@each_loss
 def test_lists_of_very_different_lengths(make):
     qid = torch.cat([torch.zeros(3000, dtype=torch.int64), torch.arange(1, 400).repeat_interleave(2)])
     generator = torch.Generator().manual_seed(3)
@@ -236,6 +247,7 @@ def test_lists_of_very_different_lengths(make):
         assert values[query].item() == pytest.approx(make()(scores[rows], target[rows]).item(), abs=1e-12)
 
 
+@each_loss
 def test_without_gradients(make):
     scores, target = batch()
     assert not make()(scores, target).requires_grad
@@ -243,6 +255,7 @@ def test_without_gradients(make):
         assert not make()(scores.requires_grad_(), target).requires_grad
 
 
+@each_loss
 def test_backward_twice(make):
     scores, target = batch()
     scores.requires_grad_()
@@ -252,7 +265,7 @@ def test_backward_twice(make):
     assert torch.equal(first, second)
 
 
-@pytest.mark.parametrize("name", MAKERS)
+@over("name", MAKERS)
 def test_derivatives_of_the_gradient(name):
     """Hinges have a constant one, but for normalised scores; smooth losses have more."""
     scores, target = batch(2, 8, dtype=torch.float64)
@@ -266,7 +279,8 @@ def test_derivatives_of_the_gradient(name):
         assert not second.any()
 
 
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@each_loss
+@over("dtype", [torch.float16, torch.bfloat16])
 def test_half_precision(make, dtype):
     scores, target = batch(dtype=dtype)
     value = make()(scores, target)
@@ -277,6 +291,7 @@ def test_half_precision(make, dtype):
     torch.testing.assert_close(gradient, gradient_of(make(), scores.float(), target).to(dtype))
 
 
+@each_loss
 def test_precision_is_that_of_the_scores(make):
     for dtype in (torch.float32, torch.float64):
         assert make()(*batch(dtype=dtype)).dtype == dtype
@@ -284,6 +299,7 @@ def test_precision_is_that_of_the_scores(make):
     assert narrow.item() == pytest.approx(wide.item(), abs=1e-5)
 
 
+@each_loss
 def test_under_autocast(make):
     layer = torch.nn.Linear(5, 1)
     x, target = torch.randn(40, 5), torch.arange(40) % 4 == 0
@@ -298,6 +314,7 @@ def test_under_autocast(make):
     assert layer.weight.grad.any()
 
 
+@each_loss
 def test_deterministic_algorithms_will_do(make):
     scores, target = batch()
     torch.use_deterministic_algorithms(True)
@@ -308,6 +325,7 @@ def test_deterministic_algorithms_will_do(make):
         torch.use_deterministic_algorithms(False)
 
 
+@each_loss
 def test_copies_and_pickles(make):
     loss = make(reduction="sum", ignore_index=7)
     scores, target = batch()
@@ -320,7 +338,7 @@ def test_copies_and_pickles(make):
     assert not [*loss.parameters()]
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@over("name", FUNCTIONS)
 def test_functions(name):
     scores, target = batch()
     mask = torch.rand(4, 30, generator=torch.Generator().manual_seed(0)) < 0.7
@@ -329,11 +347,13 @@ def test_functions(name):
             assert torch.equal(FUNCTIONS[name](*arguments, **options), MAKERS[name](**options)(*arguments))
 
 
+@each_loss
 def test_no_such_reduction(make):
     with pytest.raises(ValueError, match="reduction must be one of mean, sum, none, found 'max'"):
         make(reduction="max")
 
 
+@each_loss
 def test_scores_of_any_size(make):
     for scale in (1e-30, 1e6, 1e30):
         scores, target = batch(dtype=torch.float64)
@@ -405,7 +425,7 @@ def test_memory():
         assert peaks[name] - peaks["bce"] <= most * 100_000, name
 
 
-@pytest.mark.parametrize("name", sorted(MAKERS.keys() - {"hinge, dense"}))
+@over("name", sorted(MAKERS.keys() - {"hinge, dense"}))
 def test_training_a_linear_layer(name):
     from sklearn.datasets import load_breast_cancer
     from sklearn.metrics import average_precision_score

@@ -7,6 +7,7 @@ import pytest
 import torch
 from instances import TWO_ARRAY_LOSSES
 from judge import definition, hinge_by_interleavings, hinge_by_permutations, loss_of_order
+from over import over
 
 from apsvm._support.registry import UnknownNameError
 from apsvm.losses import make_loss
@@ -67,7 +68,7 @@ def value_and_gradient(module, scores, target, **rows):
     return value.item(), gradient
 
 
-@pytest.mark.parametrize("loss", LOSSES, ids=name_of)
+@over("loss", LOSSES, ids=name_of)
 def test_every_ranking_of_short_lists(loss):
     modules, metric = [RankingHingeLoss(loss, engine=engine) for engine in ALL_ENGINES], metric_of(loss)
     tied = 0
@@ -83,7 +84,7 @@ def test_every_ranking_of_short_lists(loss):
     assert tied > 5
 
 
-@pytest.mark.parametrize("loss", LOSSES, ids=name_of)
+@over("loss", LOSSES, ids=name_of)
 def test_every_interleaving(loss):
     modules, metric = [RankingHingeLoss(loss, engine=engine) for engine in ALL_ENGINES], metric_of(loss)
     for seed in range(12):
@@ -94,8 +95,8 @@ def test_every_interleaving(loss):
             assert module(scores, target).item() == pytest.approx(expected, abs=1e-12)
 
 
-@pytest.mark.parametrize("loss", LOSSES, ids=name_of)
-@pytest.mark.parametrize("n", [50, 1000, 6000, 20_000])
+@over("loss", LOSSES, ids=name_of)
+@over("n", [50, 1000, 6000, 20_000])
 def test_the_engines_agree_with_the_oracles(loss, n):
     scores, target = one_list(n, n)
     expected = most_violated_ranking(scores.numpy(), target.numpy(), loss)
@@ -121,8 +122,8 @@ def test_a_hundred_thousand_rows(form, loss):
     torch.testing.assert_close(native[1], levels[1], rtol=1e-6, atol=1e-12)
 
 
-@pytest.mark.parametrize("module", [APHingeLoss(), NDCGHingeLoss(), RankingRampLoss(eps=0.7), DirectLoss()])
-@pytest.mark.parametrize("engine", ALL_ENGINES)
+@over("module", [APHingeLoss(), NDCGHingeLoss(), RankingRampLoss(eps=0.7), DirectLoss()])
+@over("engine", ALL_ENGINES)
 def test_gradients_are_those_of_the_value(module, engine):
     module.engine = engine
     checked = 0
@@ -159,8 +160,8 @@ def test_the_update_from_below_is_native():
         DirectLoss(update="negative", engine="levels")
 
 
-@pytest.mark.parametrize("loss", LOSSES, ids=name_of)
-@pytest.mark.parametrize("engine", ALL_ENGINES)
+@over("loss", LOSSES, ids=name_of)
+@over("engine", ALL_ENGINES)
 def test_subgradients(engine, loss):
     module = RankingHingeLoss(loss, engine=engine, reduction="none")
     generator = torch.Generator().manual_seed(5)
@@ -172,8 +173,8 @@ def test_subgradients(engine, loss):
     assert gradient.abs().sum().item() <= 4.0 + 1e-12
 
 
-@pytest.mark.parametrize("loss", LOSSES, ids=name_of)
-@pytest.mark.parametrize("engine", ALL_ENGINES)
+@over("loss", LOSSES, ids=name_of)
+@over("engine", ALL_ENGINES)
 def test_loss_ramp_hinge(engine, loss):
     hinge, ramp = RankingHingeLoss(loss, engine=engine), RankingRampLoss(loss, engine=engine)
     metric = metric_of(loss)
@@ -201,9 +202,9 @@ def test_direct_loss_is_the_ramp_of_scaled_scores(engine):
     assert (gradient @ (scores - scores.mean())).item() == pytest.approx(0.0, abs=1e-12)
 
 
-@pytest.mark.parametrize("loss", LOSSES, ids=name_of)
-@pytest.mark.parametrize("form", [RankingHingeLoss, RankingRampLoss])
-@pytest.mark.parametrize("engine", ALL_ENGINES)
+@over("loss", LOSSES, ids=name_of)
+@over("form", [RankingHingeLoss, RankingRampLoss])
+@over("engine", ALL_ENGINES)
 def test_equal_rows_have_equal_gradients(engine, form, loss):
     module = form(loss, engine=engine)
     for seed, n in enumerate((20, 300)):
@@ -251,8 +252,8 @@ def test_many_ties_at_the_edges_of_bins():
     )
 
 
-@pytest.mark.parametrize("module", [APHingeLoss(), RankingHingeLoss(Own()), RankingRampLoss("ndcg", eps=0.3)])
-@pytest.mark.parametrize("engine", ALL_ENGINES)
+@over("module", [APHingeLoss(), RankingHingeLoss(Own()), RankingRampLoss("ndcg", eps=0.3)])
+@over("engine", ALL_ENGINES)
 def test_a_batch_is_its_lists(module, engine):
     module.engine = engine
     module.reduction = "none"

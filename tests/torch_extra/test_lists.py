@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from over import over
 
 from apsvm.torch.lists import PADDING, lists_of
 
@@ -122,7 +123,7 @@ def test_nan_in_the_target():
     assert block.finite.tolist() == [False, True]
 
 
-@pytest.mark.parametrize(
+@over(
     ("arguments", "error", "says"),
     [
         ({"scores": [1.0, 2.0]}, TypeError, "scores must be a tensor, found list"),

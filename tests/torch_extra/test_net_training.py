@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from command import in_process
+from over import over
 from trainings import training_set
 
 from apsvm import load_any_model, read_svmlight
@@ -248,7 +249,7 @@ def test_cross_validation(data, run):
     assert model.net.units == [8, 1]
 
 
-@pytest.mark.parametrize(
+@over(
     ("options", "says"),
     [
         (

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import torch
+from over import over
 from sklearn.base import clone, is_classifier
 from sklearn.datasets import load_breast_cancer
 from sklearn.exceptions import ConvergenceWarning
@@ -63,8 +64,8 @@ def test_check_estimator(estimator, monkeypatch):
     assert len(done) >= (55 if is_classifier(estimator) else 40)
 
 
-@pytest.mark.parametrize("bce_epochs", [0, None])
-@pytest.mark.parametrize("loss", LOSSES)
+@over("bce_epochs", [0, None])
+@over("loss", LOSSES)
 def test_every_loss_ranks(loss, bce_epochs, cancer):
     X, y = cancer
     more = {} if loss == "bce" else {"bce_epochs": bce_epochs}
@@ -219,7 +220,7 @@ def test_estimators_by_name(crossed):
     assert issubclass(estimator_for("ramp(ndcg)"), RankNetRanker)
 
 
-@pytest.mark.parametrize(
+@over(
     ("options", "error", "says"),
     [
         ({"loss": "smoth-ap"}, UnknownNameError, "smoth-ap"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from over import over
 
 from apsvm.torch import RecallAtKLoss, SmoothAPLoss
 from apsvm.torch.soft_rank import KERNELS
@@ -36,9 +37,9 @@ def one_list(seed, n, offset=0.0):
     return torch.randn(n, generator=generator, dtype=torch.float64) + target + offset, target
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
-@pytest.mark.parametrize("tau", [1e-3, 0.1, 1.0, 10.0])
-@pytest.mark.parametrize(("n", "offset"), [(2, 0.0), (40, 0.0), (2000, 0.0)])
+@over("kernel", KERNELS)
+@over("tau", [1e-3, 0.1, 1.0, 10.0])
+@over(("n", "offset"), [(2, 0.0), (40, 0.0), (2000, 0.0)])
 def test_smooth_ap_is_its_definition(kernel, tau, n, offset):
     scores, target = one_list(n, n, offset)
     scores.requires_grad_()

@@ -8,6 +8,7 @@ import pickle
 import numpy as np
 import pytest
 import torch
+from over import over
 from scipy.stats import spearmanr
 from sklearn.metrics import average_precision_score, roc_auc_score
 
@@ -194,8 +195,8 @@ def test_lists_that_do_not_count(kind):
     assert (scores.grad[0] != 0).any()
 
 
-@pytest.mark.parametrize("kind", LOSSES)
-@pytest.mark.parametrize("shape", [(0,), (1,), (0, 5), (3, 0), (0, 0), (2, 1), (4,), (2, 4)], ids=str)
+@over("kind", LOSSES)
+@over("shape", [(0,), (1,), (0, 5), (3, 0), (0, 0), (2, 1), (4,), (2, 4)], ids=str)
 @pytest.mark.filterwarnings("ignore:scores are 2 lists of one row each")
 def test_nothing_to_rank_is_zero_with_a_graph(kind, shape):
     scores = torch.zeros(shape).add(1.0).requires_grad_()
@@ -206,8 +207,8 @@ def test_nothing_to_rank_is_zero_with_a_graph(kind, shape):
         assert (gradient == 0).all()
 
 
-@pytest.mark.parametrize("kind", LOSSES)
-@pytest.mark.parametrize("bad", [torch.nan, torch.inf, -torch.inf])
+@over("kind", LOSSES)
+@over("bad", [torch.nan, torch.inf, -torch.inf])
 def test_what_is_not_finite_stays_nan_in_its_list(kind, bad):
     scores, target = random_lists(3, 8)
     target = target.double()
@@ -224,8 +225,8 @@ def test_what_is_not_finite_stays_nan_in_its_list(kind, bad):
     assert make(kind)(scores, target).isnan()
 
 
-@pytest.mark.parametrize("kind", LOSSES)
-@pytest.mark.parametrize("sorter", ["laplace(5)", "handcrafted(5)", "untrained attention"])
+@over("kind", LOSSES)
+@over("sorter", ["laplace(5)", "handcrafted(5)", "untrained attention"])
 def test_half_precision_and_autocast(kind, sorter):
     if sorter.startswith("untrained"):
         sorter = make_sorter("attention").freeze()
@@ -263,7 +264,7 @@ def test_sorters_of_one_length():
         SoDeepMAPLoss(sorter)(scores, target, mask)
 
 
-@pytest.mark.parametrize(
+@over(
     ("call", "message"),
     [
         (lambda: SpearmanLoss("laplce"), "unknown sorter"),
@@ -353,8 +354,8 @@ def test_a_sorter_whose_gradient_leads_nowhere(climb, warns, tmp_path):
             RankRecallLoss(sorter)
 
 
-@pytest.mark.parametrize("sorter", ["laplace(5)", "handcrafted(5)"])
-@pytest.mark.parametrize("kind", ["ap", "seed", "triplet", "recall"])
+@over("sorter", ["laplace(5)", "handcrafted(5)"])
+@over("kind", ["ap", "seed", "triplet", "recall"])
 def test_they_train(kind, sorter):
     """A linear layer on breast_cancer; the four see one list of all its rows."""
     from sklearn.datasets import load_breast_cancer

@@ -6,6 +6,7 @@ import copy
 
 import pytest
 import torch
+from over import over
 
 from apsvm.torch import soft_rank
 from apsvm.torch.soft_rank import SoftRank, decaying_sums, soft_counts, soft_ranks
@@ -28,11 +29,9 @@ def lists(seed, b, n, *, tied=False):
     return (scores * 2).round() / 2 if tied else scores
 
 
-@pytest.mark.parametrize("kernel", ["laplace", "logistic"])
-@pytest.mark.parametrize("tau", [1e-3, 0.1, 1.0, 10.0])
-@pytest.mark.parametrize(
-    ("b", "n", "tied"), [(1, 1, False), (5, 2, True), (4, 33, True), (2, 700, False), (1, 2000, False)]
-)
+@over("kernel", ["laplace", "logistic"])
+@over("tau", [1e-3, 0.1, 1.0, 10.0])
+@over(("b", "n", "tied"), [(1, 1, False), (5, 2, True), (4, 33, True), (2, 700, False), (1, 2000, False)])
 def test_values_and_gradients(kernel, tau, b, n, tied):
     scores = lists(n, b, n, tied=tied).requires_grad_()
     slopes = torch.randn(b, n, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
@@ -104,8 +103,8 @@ def test_scores_that_are_far_apart():
     assert scores.grad.isfinite().all()
 
 
-@pytest.mark.parametrize("n", [0, 1, 2, 31, 32, 33, 64, 1000, 1025, 3000])
-@pytest.mark.parametrize("reverse", [False, True])
+@over("n", [0, 1, 2, 31, 32, 33, 64, 1000, 1025, 3000])
+@over("reverse", [False, True])
 def test_the_recurrence(n, reverse):
     generator = torch.Generator().manual_seed(n)
     decay = torch.rand(2, max(n - 1, 0), generator=generator, dtype=torch.float64) ** 0.1

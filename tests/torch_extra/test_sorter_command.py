@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from over import over
 
 from apsvm.cli import program
 from apsvm.cli import run as command_line
@@ -174,7 +175,7 @@ def test_eval(here):
     assert "takes lists of 7 only" in here("eval", "m", "--length", "7,8", code=2)[1]
 
 
-@pytest.mark.parametrize(
+@over(
     ("arguments", "message"),
     [
         (("train", "--architecture", "lstm", "s"), "--samples or --time-limit"),

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import pytest
 import torch
+from over import over
 
 from apsvm.torch.checkpoint import CheckpointError, sealed, unsealed
 from apsvm.torch.ranks import exact_ranks
@@ -127,7 +128,7 @@ def test_divergence_is_said():
         training.run(samples=2000)
 
 
-@pytest.mark.parametrize(
+@over(
     ("change", "message"),
     [
         ({"architecture": "laplace(10)"}, "needs no training"),

@@ -9,6 +9,7 @@ import pickle
 import numpy as np
 import pytest
 import torch
+from over import over
 from scipy.stats import rankdata
 
 from apsvm._support.registry import UnknownNameError
@@ -87,13 +88,13 @@ def test_standardized_gradient_and_constant_lists():
     assert torch.isfinite(constant.grad).all()
 
 
-@pytest.mark.parametrize(("name", "count"), PARAMETERS.items())
+@over(("name", "count"), PARAMETERS.items())
 def test_parameters(name, count):
     with torch.device("meta"):
         assert sum(parameter.numel() for parameter in make_sorter(name, 100).parameters()) == count
 
 
-@pytest.mark.parametrize("name", NAMES)
+@over("name", NAMES)
 def test_shape_gradient_and_name(name, made):
     sorter = made(name)
     scores = scores_of().requires_grad_()
@@ -107,7 +108,7 @@ def test_shape_gradient_and_name(name, made):
     assert again.arguments() == sorter.arguments()
 
 
-@pytest.mark.parametrize("name", NAMES)
+@over("name", NAMES)
 def test_a_list_does_not_depend_on_its_neighbours(name, made):
     scores = scores_of()
     ranks = made(name)(scores)
@@ -118,7 +119,7 @@ def test_a_list_does_not_depend_on_its_neighbours(name, made):
     torch.testing.assert_close(with_nan[1:], ranks[1:], atol=1e-5, rtol=1e-5)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@over("name", NAMES)
 def test_lengths(name, made):
     sorter = made(name)
     if sorter.length is None:
@@ -136,7 +137,7 @@ def test_lengths(name, made):
         sorter(torch.zeros(2, LENGTH, dtype=torch.int64))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@over("name", NAMES)
 def test_copies_and_pickles(name, made):
     scores = scores_of()
     expected = made(name)(scores)
@@ -209,7 +210,7 @@ def test_l1_of_those_that_need_no_training(name, l1):
     assert float(error) == pytest.approx(l1, rel=0.1)
 
 
-@pytest.mark.parametrize(
+@over(
     ("name", "length", "message"),
     [
         ("cnn(11)", 100, "depth of 2 to 10"),

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from over import over
 
 from apsvm.data import lockstep
 from apsvm.data.dataset import Dataset
@@ -107,8 +108,8 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[0]} {case[1]} {case[2]} {case[3].scale}")
+@over("threads", [1, 2])
+@over("case", CASES, ids=lambda case: f"{case[0]} {case[1]} {case[2]} {case[3].scale}")
 def test_each_class_is_the_one_trained_alone(case, threads, walks, all_at_once):
     loss, settings, kind, features = case
     data = classes(kind, np.float32 if threads == 2 else np.float64)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from over import over
 from sklearn.metrics import average_precision_score
 from trainings import solve
 
@@ -66,8 +67,8 @@ def test_positives_of_two_kinds_want_two_components(bound):
     assert np.mean(leading[20:40] == 1 - leading[0]) > 0.9
 
 
-@pytest.mark.parametrize("loss", ["ap", "ndcg", "ndcg(linear)", "auc", "ndcg@5", "p@5", "mrr", "rbp(0.9)"])
-@pytest.mark.parametrize("bound", ["hinge", "tight"])
+@over("loss", ["ap", "ndcg", "ndcg(linear)", "auc", "ndcg@5", "p@5", "mrr", "rbp(0.9)"])
+@over("bound", ["hinge", "tight"])
 def test_a_stationary_point_and_its_certificate(loss, bound):
     data = with_components(two_kinds(n=200), 2)
     settings = StructuredSettings(epsilon=1e-3, bound=bound, components=2)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from judge import METRICS, hinge_by_interleavings, loss_of_order
+from over import over
 from scipy.stats import norm
 from sklearn.metrics import average_precision_score
 from trainings import target_of, train_by_steps, training_set
@@ -80,9 +81,9 @@ class TestBounds:
             apart += upper - lower > 0.01
         assert apart > 10
 
-    @pytest.mark.parametrize("update", UPDATES)
-    @pytest.mark.parametrize("l2", [0.0, 0.7])
-    @pytest.mark.parametrize("queries", [1, 8])
+    @over("update", UPDATES)
+    @over("l2", [0.0, 0.7])
+    @over("queries", [1, 8])
     def test_their_gradient_by_finite_differences(self, update, l2, queries, rng):
         """Away from the kinks; the deviation of the scores moves along."""
         layout = Queries(rng.integers(1, 9, size=queries), rng.integers(1, 20, size=queries), rng.random(queries))
@@ -143,8 +144,8 @@ class TestBounds:
 
 
 class TestDescent:
-    @pytest.mark.parametrize(("update", "name"), [(update, name) for update in UPDATES for name in SERVED[update]])
-    @pytest.mark.parametrize("kind", ["one query", "queries", "grades", "sampled"])
+    @over(("update", "name"), [(update, name) for update in UPDATES for name in SERVED[update]])
+    @over("kind", ["one query", "queries", "grades", "sampled"])
     def test_every_loss_goes_down(self, update, name, kind, rng):
         data = noisy(rng)
         more = {"step_rows": 150} if kind == "sampled" else {}

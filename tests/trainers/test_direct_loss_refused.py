@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from over import over
 from trainings import train_by_steps, training_set
 
 from apsvm._support.registry import UnknownNameError
@@ -17,7 +18,7 @@ from tests.trainers.test_direct_loss import noisy
 
 
 class TestWhatIsRefused:
-    @pytest.mark.parametrize(
+    @over(
         ("settings", "error", "words"),
         [
             ({"loss": "nothing"}, UnknownNameError, "unknown loss"),

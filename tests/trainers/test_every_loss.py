@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from over import over
 from trainings import train_svm, training_set
 
 from apsvm.data.rows import Rows
@@ -12,8 +13,8 @@ from apsvm.oracles import make_oracle
 from apsvm.risk import make_risk
 
 
-@pytest.mark.parametrize("name", [LOSSES[form]().name for form in LOSSES])
-@pytest.mark.parametrize("queries", [1, 7])
+@over("name", [LOSSES[form]().name for form in LOSSES])
+@over("queries", [1, 7])
 def test_every_loss_trains(name, queries, rng):
     n, C = 210, 1000.0
     relevant = rng.random(n) < 0.2

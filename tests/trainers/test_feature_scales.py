@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
+from over import over
 
 from apsvm.data.dataset import Dataset
 from apsvm.solvers.state import State
@@ -18,8 +18,8 @@ def cautions(X, state=State.STALLED, *, zero_based=False):
     return scales_checked(outcome, dataset).cautions
 
 
-@pytest.mark.parametrize("state", [State.STALLED, State.NUMERICAL_TROUBLE, State.TIME_LIMIT, State.ITERATION_LIMIT])
-@pytest.mark.parametrize(("zero_based", "low", "high"), [(False, 3, 2), (True, 2, 1)])
+@over("state", [State.STALLED, State.NUMERICAL_TROUBLE, State.TIME_LIMIT, State.ITERATION_LIMIT])
+@over(("zero_based", "low", "high"), [(False, 3, 2), (True, 2, 1)])
 def test_the_two_ends_are_named(state, zero_based, low, high, rng):
     X = rng.normal(size=(100, 4)) * [1.0, 5e3, 0.1, 0.0]
     before, caution = cautions(X, state, zero_based=zero_based)

@@ -7,6 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from over import over
 from sklearn.metrics import roc_auc_score
 from trainings import train_lists
 from warp_twin import Descent, Random, Search, run_items
@@ -31,8 +32,8 @@ def tastes(rng, users=300, items=60, kinds=3):
     return liked_items(rng.random((users, items)) < chance), kind
 
 
-@pytest.mark.parametrize("rule", list(LEARNING_RATES))
-@pytest.mark.parametrize("estimator", ESTIMATORS)
+@over("rule", list(LEARNING_RATES))
+@over("estimator", ESTIMATORS)
 def test_the_twin(estimator, rule, rng):
     """Step by step the same as plain Python but for rounding (float32), in one call or many; users of none, one and all
     items among the others."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from over import over
 from sklearn.metrics import average_precision_score
 from trainings import solve
 
@@ -62,8 +63,8 @@ def objective(data: TrainingSet, loss: str, w, C: float, *, tight: bool = False)
     return 0.5 * float(w @ w) + C * function.tangent(risk.scores(w), np.empty(risk.n_scores)).value
 
 
-@pytest.mark.parametrize("loss", ["ap", "ndcg", "auc", "mrr", "zero-one", "f1", "p@5"])
-@pytest.mark.parametrize("bound", ["hinge", "tight"])
+@over("loss", ["ap", "ndcg", "auc", "mrr", "zero-one", "f1", "p@5"])
+@over("bound", ["hinge", "tight"])
 def test_a_stationary_point_and_its_certificate(loss, bound):
     if bound == "tight" and loss in ("zero-one", "f1"):
         pytest.skip("no ranking has a tight bound there")

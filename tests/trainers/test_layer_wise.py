@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from over import over
 from sklearn.metrics import average_precision_score
 
 from apsvm.data.labels import Target
@@ -257,7 +258,7 @@ def test_hidden_layers(text, sizes):
     assert hidden_layers(text) == sizes
 
 
-@pytest.mark.parametrize("text", ["0", "-1", "16,", "x", "1.5", "sixteen", "4097", "1,1,1,1,1,1,1,1,1", "٣", "9" * 30])
+@over("text", ["0", "-1", "16,", "x", "1.5", "sixteen", "4097", "1,1,1,1,1,1,1,1,1", "٣", "9" * 30])
 def test_what_names_no_hidden_layers(text):
     with pytest.raises(SettingsError, match="--layer-wise names the units of 1 to 8 hidden layers"):
         hidden_layers(text)

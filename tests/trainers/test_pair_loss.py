@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from over import over
 from scipy.special import erfc
 
 from apsvm.data.rows import Rows
@@ -60,8 +61,8 @@ SPREADS = {
 }
 
 
-@pytest.mark.parametrize("spread", SPREADS)
-@pytest.mark.parametrize("objective", ["logistic", "erfc"])
+@over("spread", SPREADS)
+@over("objective", ["logistic", "erfc"])
 def test_every_summation_is_the_sum_over_all_pairs(rng, objective, spread):
     for trial in range(12):
         n_classes, n, n_queries = int(rng.integers(2, 6)), int(rng.integers(2, 90)), int(rng.integers(1, 4))

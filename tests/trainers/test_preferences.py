@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from over import over
 from sklearn.datasets import load_diabetes
 
 from apsvm.trainers.rank_ncg.preferences import (
@@ -73,7 +74,7 @@ def test_graph_file(tmp_path):
     assert graph.cycle() in ([1, 3], [3, 1])
 
 
-@pytest.mark.parametrize(
+@over(
     ("text", "message"),
     [
         ("-1 2\n1 2\n", r":2: there is no class 1: the classes are -1, 0.5, 2, 3"),

@@ -9,6 +9,7 @@ from itertools import product
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from over import over
 from scipy.special import erfc
 from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.linear_model import LogisticRegression
@@ -59,8 +60,8 @@ PUBLISHED = {
 }
 
 
-@pytest.mark.parametrize("optimizer", ["lbfgs", "prcg"])
-@pytest.mark.parametrize(("case", "expected"), PUBLISHED.items(), ids=lambda case: getattr(case[0], "__name__", None))
+@over("optimizer", ["lbfgs", "prcg"])
+@over(("case", "expected"), PUBLISHED.items(), ids=lambda case: getattr(case[0], "__name__", None))
 def test_published_optima(case, expected, optimizer):
     (make, kind), (pairs, optimum, statistic) = case, expected
     X, classes = make()

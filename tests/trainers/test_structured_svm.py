@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from judge import hinge_of_ranks
+from over import over
 from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.preprocessing import scale
 from trainings import train_appx, train_svm, training_set
@@ -97,7 +98,7 @@ def test_the_primal_is_the_objective_at_w(name):
     assert trained.solution.certificate.primal == pytest.approx(0.5 * trained.w @ trained.w + 10.0 * value, rel=1e-9)
 
 
-@pytest.mark.parametrize("loss", [LOSSES[form]().name for form in LOSSES])
+@over("loss", [LOSSES[form]().name for form in LOSSES])
 def test_weak_duality_at_every_iteration(loss):
     X, relevant = breast_cancer()
     seen = []
@@ -174,8 +175,8 @@ def test_queries_are_averaged_and_the_useless_are_counted(rng):
         make_risk(Rows(X), relevant, loss, make_oracle("qs", loss), groups=np.arange(90))
 
 
-@pytest.mark.parametrize("keep_easy", [0.0, 25.0, 50.0, 100.0])
-@pytest.mark.parametrize("name", DATA)
+@over("keep_easy", [0.0, 25.0, 50.0, 100.0])
+@over("name", DATA)
 def test_approximation_solves_its_restricted_problem(name, keep_easy):
     X, relevant = DATA[name]()
     C = 5.0
@@ -266,7 +267,7 @@ def test_one_thread_and_two_give_the_same_bits(rng):
     np.testing.assert_array_equal(results[0], results[1])
 
 
-@pytest.mark.parametrize("loss", [LOSSES[form]().name for form in LOSSES])
+@over("loss", [LOSSES[form]().name for form in LOSSES])
 def test_values_too_large_are_an_error_not_a_crash(loss, rng):
     X = rng.normal(size=(40, 3)) * 1e300
     with pytest.raises(FloatingPointError, match="scale them down"):

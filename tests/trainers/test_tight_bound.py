@@ -8,6 +8,7 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 from judge import METRICS, hinge_by_permutations, pair_score
+from over import over
 from trainings import solve, target_of, train_appx, train_svm, train_svm_path, training_set
 
 from apsvm.data.rows import Rows
@@ -72,8 +73,8 @@ def test_the_order_by_score_of_tiny_queries(rng):
     assert positive > 50
 
 
-@pytest.mark.parametrize("name", LOSSES)
-@pytest.mark.parametrize("n", [7, 300])
+@over("name", LOSSES)
+@over("n", [7, 300])
 def test_between_the_loss_and_the_hinge(name, n, rng):
     metric = METRICS.get(name)
     strictly = 0
@@ -105,7 +106,7 @@ def test_its_gradient_by_finite_differences(noisy, rng):
     assert here.plane @ w == pytest.approx(here.value, rel=1e-9)  # homogeneous
 
 
-@pytest.mark.parametrize(
+@over(
     ("name", "kind"),
     [
         (name, kind)
@@ -205,9 +206,9 @@ def test_nothing_to_learn():
     assert not trained.w.any()
 
 
-@pytest.mark.parametrize("bound", ["hinge", "tight"])
-@pytest.mark.parametrize("epsilon", [1e-3, 1e300])
-@pytest.mark.parametrize(
+@over("bound", ["hinge", "tight"])
+@over("epsilon", [1e-3, 1e300])
+@over(
     ("C", "unit"),
     [*product([1e-310, 1e-300, 1e300], [1e-150, 1e-70, 1.0, 1e70, 1e150]), (1e-196, 1e100), (1e-296, 1e150)],
 )

@@ -7,6 +7,7 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from over import over
 from scipy.optimize import minimize
 from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import scale
@@ -81,8 +82,8 @@ def test_auc_comes_close_to_the_convex_optimum():
         assert trained.epochs[-1].passed.loss == pytest.approx(best, rel=0.1)  # the estimate says so too
 
 
-@pytest.mark.parametrize("rule", list(LEARNING_RATES))
-@pytest.mark.parametrize("tau", TAUS)
+@over("rule", list(LEARNING_RATES))
+@over("tau", TAUS)
 def test_it_learns(tau, rule):
     X, relevant = cancer()
     trained = train_top(X, relevant, tau=tau, rule=rule, epochs=10)

@@ -7,6 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from over import over
 from warp_twin import Descent, Random, Search, run_rows
 
 from apsvm._native import _kernels
@@ -69,7 +70,7 @@ class TestTheSampledStep:
             batches.append((w - before) / self.TINY / (self.DRAWS // 20))
         return np.mean(batches, axis=0), np.std(batches, axis=0, ddof=1) / np.sqrt(20), trials / self.DRAWS
 
-    @pytest.mark.parametrize(("tau", "form"), list(product(TAUS, ["dense", "csr"])))
+    @over(("tau", "form"), list(product(TAUS, ["dense", "csr"])))
     def test_its_expectation_is_exact_with_the_margin_rank(self, tau, form, rng):
         n_pos, n_neg = 3, 40
         scores = np.concatenate([[0.2, 1.5, 3.5], rng.normal(size=n_neg)])
@@ -89,11 +90,11 @@ class TestTheSampledStep:
         assert trials == n_neg  # all are scored
         assert (found[n_pos:][exact[n_pos:] == 0] == 0).all()
 
-    @pytest.mark.parametrize(
+    @over(
         ("tau", "estimator"),
         [("auc", "plugin"), ("harmonic", "plugin"), ("p@5", "plugin"), ("harmonic", "log-unbiased")],
     )
-    @pytest.mark.parametrize("k", [1, 3, 20, 50])
+    @over("k", [1, 3, 20, 50])
     def test_its_expectation_follows_the_trials(self, tau, estimator, k):
         """p(1 − p)^(t − 1) over the trials; every violator is as likely; trials are counted."""
         n = 50
@@ -176,9 +177,7 @@ class TestEstimators:
         assert warp.loss_of_rank("p@30", 4).tolist() == [0, 1, 2, 3, 4]
         np.testing.assert_allclose(warp.loss_of_rank("harmonic", 4), [0, 1, 3 / 2, 11 / 6, 25 / 12])
 
-    @pytest.mark.parametrize(
-        "tau", ["", "AUC", "p@", "p@0", "p@-1", "p@1.5", "p@x", "p@³", "q@1", "p@1@1", "p@" + "9" * 30]
-    )
+    @over("tau", ["", "AUC", "p@", "p@0", "p@-1", "p@1.5", "p@x", "p@³", "q@1", "p@1@1", "p@" + "9" * 30])
     def test_unknown_families(self, tau):
         with pytest.raises(UnknownNameError, match="choose from auc, p@1, p@K, harmonic"):
             WarpTrainer("warp", WarpSettings(tau=tau))
@@ -192,9 +191,9 @@ class TestEstimators:
             WarpSettings(rank_estimator="best")
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("rule", list(LEARNING_RATES))
-@pytest.mark.parametrize("estimator", ESTIMATORS)
+@over("dtype", [np.float32, np.float64])
+@over("rule", list(LEARNING_RATES))
+@over("estimator", ESTIMATORS)
 def test_the_twin(estimator, rule, dtype, rng):
     """Step by step the same as plain Python, sparse and dense, in one call or many, the L2 penalty in instalments."""
     X = (rng.normal(size=(60, 7)) * (rng.random((60, 7)) < 0.5)).astype(dtype)

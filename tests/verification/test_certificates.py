@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from over import over
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 from apsvm import APSVMClassifier, load_any_model, load_model
@@ -55,7 +56,7 @@ def verdict(model: str, data: str, capsys: pytest.CaptureFixture[str], *options:
     return code, json.loads(capsys.readouterr().out)["certificates"]
 
 
-@pytest.mark.parametrize("name", [LOSSES[form]().name for form in LOSSES])
+@over("name", [LOSSES[form]().name for form in LOSSES])
 def test_of_every_loss_trained_by_default(name, data, tmp_path, capsys):
     try:
         definition_of(name)
@@ -70,7 +71,7 @@ def test_of_every_loss_trained_by_default(name, data, tmp_path, capsys):
     assert result["gap"] <= 1.01 * result["claimed"]["gap"] + 1e-7 * result["objective"]
 
 
-@pytest.mark.parametrize(
+@over(
     "arguments",
     [
         "--bound hinge -C 3 queries.svm",
@@ -281,7 +282,7 @@ OLD_MODELS = {name: json.loads((OLD / "models.json").read_text())[name]["data"] 
 )}  # fmt: skip
 
 
-@pytest.mark.parametrize("name", OLD_MODELS)
+@over("name", OLD_MODELS)
 def test_models_of_earlier_versions(name, capsys):
     code, results = verdict(str(OLD / f"{name}.model"), str(OLD / OLD_MODELS[name]), capsys)
     assert code == 0, results

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from over import over
 
 import apsvm.verification
 from apsvm.cli.commands.verify import definition_of_package
@@ -71,7 +72,7 @@ def definition(name: str) -> Definition:
         return elsewhere or pytest.skip(f"{error}, and it is not of two arrays")
 
 
-@pytest.mark.parametrize("name", LOSS_NAMES)
+@over("name", LOSS_NAMES)
 def test_hinges_are_those_of_the_oracles(name):
     loss, plain, rng = make_loss(name), definition(name), np.random.default_rng(1)
     oracle, values = make_oracle("auto", loss), set()
@@ -105,8 +106,8 @@ def highest(u, D, positives, negatives):
     return best.max()
 
 
-@pytest.mark.parametrize("scale", [0.001, 0.01, 1.0])
-@pytest.mark.parametrize("name", RANKING_LOSSES)
+@over("scale", [0.001, 0.01, 1.0])
+@over("name", RANKING_LOSSES)
 def test_pooling_and_a_dynamic_programme_agree(name, scale):
     """On lists where pools are large: of scores in no order that the loss would want."""
     plain, rng = definition(name), np.random.default_rng(4)

@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from over import over
 from sklearn.kernel_approximation import Nystroem as ScikitNystroem
 from sklearn.preprocessing import PolynomialFeatures, SplineTransformer, StandardScaler
 
@@ -53,7 +54,7 @@ def test_names_are_of_all_forms():
     assert {"linear", "products", "piecewise:3", "nystroem:7"} <= set(NAMES)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@over("name", NAMES)
 @given(X=TABLES)
 @quick
 def test_sparse_rows_are_mapped_as_dense_ones(name, X):
@@ -74,7 +75,7 @@ def test_sparse_rows_are_mapped_as_dense_ones(name, X):
     assert np.isfinite(learned.apply(X)).all()
 
 
-@pytest.mark.parametrize("name", NAMES)
+@over("name", NAMES)
 @given(X=TABLES, data=st.data())
 @quick
 def test_only_the_selected_rows_count(name, X, data):
@@ -88,9 +89,9 @@ def test_only_the_selected_rows_count(name, X, data):
             np.testing.assert_allclose(learned.arrays()[key], array, rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("layout", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@over("name", NAMES)
+@over("layout", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+@over("dtype", [np.float32, np.float64])
 def test_blocks_are_the_whole(name, layout, dtype, X, monkeypatch, rng):
     stored, learned = layout(X.astype(dtype)), learn_map(name, X)
     whole = learned.apply(stored)
@@ -108,7 +109,7 @@ def test_blocks_are_the_whole(name, layout, dtype, X, monkeypatch, rng):
     assert matrix.materialised(which, 100) is None
 
 
-@pytest.mark.parametrize("name", NAMES)
+@over("name", NAMES)
 def test_there_and_back_through_arrays(name, X):
     learned = learn_map(name, X)
     arrays = learned.arrays()
@@ -122,7 +123,7 @@ def test_there_and_back_through_arrays(name, X):
     assert not back.columns_mean_the_same(learn_map("products" if name != "products" else "linear", X))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@over("name", NAMES)
 def test_columns_have_names_and_additive_ones_a_feature(name, X):
     learned = learn_map(name, X)
     names = learned.names([f"f{j}" for j in range(7)])
@@ -137,7 +138,7 @@ def test_columns_have_names_and_additive_ones_a_feature(name, X):
             assert all(f"f{j}" in names[column] for column in np.flatnonzero(sources == j))
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "linear"])
+@over("name", [name for name in NAMES if name != "linear"])
 def test_arrays_that_are_no_map_s(name, X):
     learned = learn_map(name, X)
     arrays = learned.arrays()
@@ -162,7 +163,7 @@ def test_arrays_that_are_no_map_s(name, X):
         map_of_arrays(learned.name, 10**12, arrays)
 
 
-@pytest.mark.parametrize(
+@over(
     ("name", "changes", "message"),
     [
         ("piecewise", {"knots": [2.0, 1.0], "starts": [0, 2]}, "do not ascend"),
@@ -205,7 +206,7 @@ def test_knots_of_several_features_may_fall_back():
     assert map_of_arrays("piecewise", 3, arrays).n_out == 5
 
 
-@pytest.mark.parametrize(
+@over(
     ("name", "message"),
     [
         ("piecewis", "did you mean 'piecewise'"),
