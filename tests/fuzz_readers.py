@@ -30,8 +30,7 @@ from mutator import mutated
 from apsvm._support.checkpoint import Checkpoint, CheckpointError
 from apsvm._support.container import ModelError
 from apsvm.data.dataset import DataError, Dataset
-from apsvm.data.folder import open_folder, write_folder
-from apsvm.data.folder.header import HEADER, header_text
+from apsvm.data.folder import HEADER, header_text, open_folder, write_folder
 from apsvm.data.read_options import TableOptions
 from apsvm.data.reading import read_data
 from apsvm.data.rows import Rows
@@ -285,10 +284,9 @@ def restated(data: bytes, chance: random.Random, seeds: Sequence[bytes]) -> byte
         return packed(files)
     try:
         content = json.loads(files[HEADER])
-        for name, member in content["members"].items():
-            member |= {"size": len(files[name]), "sha256": hashlib.sha256(files[name]).hexdigest()}
+        content["files"] = {name: hashlib.sha256(files[name]).hexdigest() for name in content["files"]}
         del content["sha256"]
-        files[HEADER] = header_text(content).encode()
+        files[HEADER] = header_text(content)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         pass
     return packed(files)
@@ -298,7 +296,7 @@ def _read_folder(data: bytes, folder: Path) -> None:
     place = folder / "data"
     place.mkdir()
     _written(data, place)
-    _use(open_folder(place, verify=bool(zlib.crc32(data) & 1)))
+    _use(open_folder(place, check=bool(zlib.crc32(data) & 1)))
 
 
 # detections

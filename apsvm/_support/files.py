@@ -1,4 +1,9 @@
-"""Files of the command line: ``-`` is standard input or output; written whole or not at all."""
+"""Files of the command line: ``-`` is standard input or output; outputs are written whole or not at all.
+
+An output is written to a temporary file beside the given name, synced, and renamed. A symbolic link of that name is
+replaced, never followed, so that nobody chooses by a link which of the user's files is overwritten. What has a name
+below ``/dev`` or ``/proc``, and any device or pipe, is written in place.
+"""
 
 from __future__ import annotations
 
@@ -6,79 +11,43 @@ import errno
 import os
 import stat
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import BinaryIO
 
-from apsvm._support import places
-from apsvm._support.places import Place, errors_named, place_of
-from apsvm._support.temporary import remove_abandoned, temporary_name
+Path = str | os.PathLike[str]
 
 
-def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
-    """Writes ``content`` to ``path``: to a temporary file beside it, synced, then renamed, so that what was there is
-    replaced by all of it or not at all. ``-`` is standard output; a device or pipe is written to in place.
+def temporary_beside(path: Path) -> str:
+    """A new name in the folder of ``path``, for a file or folder that will take its place. It is short, whatever the
+    length of the name that is replaced. One that a killed process left may be deleted."""
+    return os.path.join(os.path.dirname(os.path.abspath(path)), f".apsvm-{os.urandom(6).hex()}.tmp")
 
-    What processes that do not run any more have left unfinished in the same folder is removed.
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Writes ``content`` to a temporary file beside ``path``, syncs it and renames it: what stood there is replaced by
+    all of it or not at all, and a new file has the permissions of the one it replaces. ``-`` is standard output.
 
     Raises
     ------
-    OSError : it cannot be written, or is another user's link (``apsvm._support.places``); the old file is untouched
+    OSError : it cannot be written; the old file is untouched
     """
     if os.fspath(path) == "-":
         stream = standard_output()
         stream.write(content)
         stream.flush()
         return
-    if not places.HAS_FOLDER_DESCRIPTORS:
-        _replace_by_path(os.path.realpath(path), content)
-        return
-    with place_of(path) as place:
-        mode = place.mode()
-        if mode is not None and stat.S_ISDIR(mode):
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    with _errors_named(path):
+        mode = _mode_of_output(path)
         if mode is not None and not stat.S_ISREG(mode):
-            _write_in_place(place, content)
-            return
-        remove_abandoned(place.folder)
-        _replace(place, content, mode)
-
-
-def _replace(place: Place, content: bytes, mode: int | None) -> None:
-    """Puts a new file in the place, with the permissions of the ``mode`` of the old one, if there is one."""
-    folder, temporary = place.folder, temporary_name()
-    permissions = 0o666 if mode is None else stat.S_IMODE(mode)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    try:
-        with os.fdopen(os.open(temporary, flags, permissions, dir_fd=folder), "wb") as stream:
-            if mode is not None:
-                os.fchmod(stream.fileno(), permissions)  # what the umask has taken away
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.rename(temporary, place.name, src_dir_fd=folder, dst_dir_fd=folder)
-    except BaseException:
-        with suppress(FileNotFoundError):
-            os.unlink(temporary, dir_fd=folder)
-        raise
-    opened = os.open(".", os.O_RDONLY, dir_fd=folder)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)
-
-
-def _replace_by_path(path: str, content: bytes) -> None:
-    """Where folders have no descriptors: a temporary file beside it, renamed; a device is written to in place."""
-    with errors_named(path):
-        if os.path.isdir(path):
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
-        if os.path.exists(path) and not os.path.isfile(path):
             with open(path, "wb") as device:
                 device.write(content)
             return
-        temporary = os.path.join(os.path.dirname(path), temporary_name())
+        temporary = temporary_beside(path)
         try:
             with open(temporary, "xb") as stream:
+                if mode is not None:
+                    os.chmod(temporary, stat.S_IMODE(mode))
                 stream.write(content)
                 stream.flush()
                 os.fsync(stream.fileno())
@@ -87,47 +56,83 @@ def _replace_by_path(path: str, content: bytes) -> None:
             with suppress(OSError):
                 os.unlink(temporary)
             raise
+        sync_folder(os.path.dirname(temporary))
 
 
-def _check_by_path(path: str) -> None:
-    """``check_writable`` where folders have no descriptors."""
-    with errors_named(path):
-        if os.path.isdir(path):
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
-        folder = os.path.dirname(path)
-        if not os.path.isdir(folder):
-            raise FileNotFoundError(errno.ENOENT, "No such directory", path)
-        if not os.access(path if os.path.exists(path) else folder, os.W_OK):
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
-
-
-def _write_in_place(place: Place, content: bytes) -> None:
-    with os.fdopen(os.open(place.name, os.O_WRONLY | os.O_CLOEXEC, dir_fd=place.folder), "wb") as stream:
-        stream.write(content)
-
-
-def check_writable(path: str | os.PathLike[str]) -> None:
+def check_writable(path: Path) -> None:
     """Raises the OSError that writing ``path`` would raise, before the work is done that it would lose."""
     if os.fspath(path) == "-":
         standard_output()
         return
-    if not places.HAS_FOLDER_DESCRIPTORS:
-        _check_by_path(os.path.realpath(path))
+    with _errors_named(path):
+        mode = _mode_of_output(path)
+        if mode is not None and not os.access(path, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+        if mode is None or stat.S_ISREG(mode):
+            check_folder(path)
+
+
+def check_folder(path: Path) -> None:
+    """Raises OSError unless names can be made in the folder of ``path``."""
+    folder = os.path.dirname(os.path.abspath(path))
+    if not stat.S_ISDIR(os.stat(folder).st_mode):
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), folder)
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), folder)
+
+
+def sync_folder(folder: Path) -> None:
+    """Puts the names in a folder on the disk, on systems where a folder can be opened. Raises OSError."""
+    if os.name == "nt":
         return
-    with place_of(path) as place:
-        mode = place.mode()
-        if mode is not None and stat.S_ISDIR(mode):
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-        if mode is not None and not os.access(place.name, os.W_OK, dir_fd=place.folder):
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
-        if mode is not None and not stat.S_ISREG(mode):
-            return
-        if not os.access(".", os.W_OK | os.X_OK, dir_fd=place.folder):
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
-def read_bytes(path: str | os.PathLike[str]) -> bytes:
-    """All of a file, or of standard input for ``-``; OSError if it cannot be read."""
+def _mode_of_output(path: Path) -> int | None:
+    """The type and permissions of what will be replaced or written in place; None if that is nothing or a link.
+
+    Raises
+    ------
+    IsADirectoryError : a folder stands there
+    OSError : there is no such folder, the name is too long
+    """
+    if not os.fspath(path):
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+    if os.path.abspath(path).startswith(("/dev/", "/proc/")):
+        mode = os.stat(path).st_mode
+        return stat.S_IFCHR if stat.S_ISREG(mode) else mode  # standard output that goes to a file
+    try:
+        mode = os.lstat(path).st_mode
+        if stat.S_ISLNK(mode):
+            mode = os.stat(path).st_mode
+            if stat.S_ISREG(mode):
+                return None
+    except FileNotFoundError:
+        if not os.path.isdir(os.path.dirname(os.path.abspath(path))):
+            raise FileNotFoundError(errno.ENOENT, "No such directory", path) from None
+        return None
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+    return mode
+
+
+@contextmanager
+def _errors_named(path: Path) -> Iterator[None]:
+    """Names ``path`` in errors that name the temporary file or the folder."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is not None:
+            error.filename, error.filename2 = os.fspath(path), None
+        raise
+
+
+def read_bytes(path: Path) -> bytes:
+    """The content of a file, or of standard input for ``-``. Raises OSError."""
     if os.fspath(path) == "-":
         return standard_input().read()
     with open(path, "rb") as stream:

@@ -57,6 +57,11 @@ _OPTIONS = (
         help="The label of a bag: that of all its rows; or, any, the highest of theirs; or, rows, where its rows have "
         "different ones each is known by itself, and a bag of its own.",
     ),
+    click.option(
+        "--no-check",
+        is_flag=True,
+        help="Open the folders of apsvm convert without reading every byte for its SHA-256.",
+    ),
 )
 #: Of commands that do not read for a model.
 _MORE = (
@@ -97,6 +102,7 @@ def _reading_command(
             if name in given
         }
         said["ignores_bags"], said["bags"] = bags_named(given.pop("bags", None))
+        said["check"] = not given.pop("no_check", False)
         zero_based = given.pop("zero_based", None)
         if zero_based is not None and given_by_user("zero_based"):
             said["zero_based"] = zero_based
@@ -160,6 +166,7 @@ def read_rows(
             unlabelled=unlabelled,
             bags=read.bags,
             bag_label="own" if read.ignores_bags else bag_label,
+            check=read.check,
             table=read.table,
             model=model,
             dense=dense,

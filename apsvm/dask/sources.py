@@ -70,6 +70,7 @@ class FilePart:
             ignore_unknown=self.ignore_unknown,
             multilabel=options.multilabel,
             unlabelled=self.unlabelled,
+            check=options.check,
             threads=threads,
         )
 

@@ -75,6 +75,7 @@ class ReadOptions:
     zero_based : whether features count from 0; None: nobody said so, and text counts them from 1
     max_features : refuse a file with a feature beyond so many
     threads : of the parser; 0: as many as there are cores
+    check : whether every byte of a data folder is checked
     table : of a file whose columns have names
     """
 
@@ -89,6 +90,7 @@ class ReadOptions:
     zero_based: bool | None = None
     max_features: int | None = None
     threads: int = 0
+    check: bool = True
     table: TableOptions = TableOptions()
 
     def of_a_second_file(self) -> ReadOptions:

@@ -42,6 +42,7 @@ def read_data(
     unlabelled: bool = False,
     bags: str | os.PathLike[str] | None = None,
     bag_label: str = "same",
+    check: bool = True,
     table: TableOptions = UNSAID,
     model: ForModel | None = None,
     dense: bool = False,
@@ -60,6 +61,7 @@ def read_data(
     multilabel : a folder and a .npy matrix of labels have rows of several labels anyway
     labels, groups, unlabelled : for a matrix only; see ``read_matrix``
     bags : a file with the bag of each row, for rows that say none themselves; see ``read_bags``
+    check : see ``open_folder``
     table : of a table; see ``TableOptions``
     model : the features of the model that the rows are for; only tables have names to find them by
     scratch : where the rows of a table are made
@@ -71,7 +73,7 @@ def read_data(
     kind, content = recognised(source)
     _check_options(source, kind, table, model, has_labels=labels is not None or groups is not None)
     if kind in (Kind.FOLDER, Kind.MATRIX):
-        data = _stored(source, kind, model, labels, groups, multilabel, unlabelled)
+        data = _stored(source, kind, model, labels, groups, multilabel, unlabelled, check)
         if not any_base:
             _require_base(data, kind, zero_based)
         return _rounded(in_bags(_with_width(data, n_features, max_features, ignore_unknown), bags, bag_label), dtype)
@@ -112,13 +114,14 @@ def _stored(
     groups: str | os.PathLike[str] | None,
     multilabel: bool,
     unlabelled: bool,
+    check: bool,
 ) -> Dataset:
     """The rows of a folder, as the model has its features where they have names, or those of a matrix."""
     if kind is Kind.MATRIX:
         return read_matrix(source, labels, groups, multilabel=multilabel, unlabelled=unlabelled)
-    from apsvm.data.folder import open_folder  # whoever reads text has no use for six modules
+    from apsvm.data.folder import open_folder  # text needs neither it nor msgspec
 
-    data = open_folder(source)
+    data = open_folder(source, check=check)
     if data.table is not None and model is not None and model.names is not None:
         return _as_the_model_has_it(data, model)
     return data

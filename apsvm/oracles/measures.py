@@ -1,4 +1,4 @@
-"""Oracles made for measures outside the two-array family; their algorithms: ``_native/core/oracles/measures.cpp``."""
+"""Oracles for measures outside the two-array family; the algorithms are in ``_native/core/oracles/measures.cpp``."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from apsvm.data import DataError, Dataset, open_folder, read_svmlight, write_folder
 from apsvm.data.bags import Bags, bags_of, ids_of_offsets
-from apsvm.data.folder.header import checksum
+from apsvm.data.folder import checksum
 from apsvm.data.reading import read_data
 
 # Bags 7 and 9 alternate, and 8 stands together.
@@ -226,9 +226,9 @@ def test_a_folder_keeps_bags(several: bool, tmp_path: Path) -> None:
     data = read(text, multilabel=several)
     write_folder(data, tmp_path / "out")
     header = json.loads((tmp_path / "out" / "header.json").read_text())
-    assert header["version"] == 3
-    assert ("label_sets" in header) == several
-    back = open_folder(tmp_path / "out", verify=True)
+    assert "bags.npy" in header["files"]
+    assert ("classes.npy" in header["files"]) == several
+    back = open_folder(tmp_path / "out")
     assert back.bags is not None
     assert back.bags.dtype == np.int64
     assert back.bags.tolist() == IDS
@@ -245,10 +245,10 @@ def test_rows_of_a_folder_at_odds(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"version": 1}, "expected the members indices.npy"),  # with bags.npy among them
-        ({"version": 6}, "expected version 1 to 5, found 6"),
-        ({"version": True}, "expected version 1 to 5, found True"),
-        ({"label_sets": 2}, "expected the keys"),
+        ({"version": 2}, "expected version 1, found 2"),
+        ({"version": True}, "damaged: Expected `int`, got `bool` - at `$.version`"),
+        ({"label_sets": 2}, "damaged: Object contains unknown field `label_sets`"),
+        ({"files": {"bags.npy": ""}}, "expected the files indices.npy"),
     ],
 )
 def test_headers_of_bags_that_are_wrong(changes: dict[str, Any], message: str, tmp_path: Path) -> None:

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from data_folders import TEXT, assert_same, read
 
-from apsvm.data import open_folder, write_folder
-from apsvm.data.folder import replacing
+from apsvm.data import folder, open_folder, write_folder
 
 OTHER = b"1 2:2\n-1 1:1\n"
 
@@ -18,18 +17,18 @@ def test_a_data_folder_is_replaced_whole(tmp_path: Path) -> None:
     write_folder(read(TEXT), tmp_path / "out")
     mapped = open_folder(tmp_path / "out")
     write_folder(read(OTHER), tmp_path / "out")
-    assert_same(open_folder(tmp_path / "out", verify=True), read(OTHER))
+    assert_same(open_folder(tmp_path / "out"), read(OTHER))
     assert_same(mapped, read(TEXT))  # whoever has it open keeps it
     assert os.listdir(tmp_path) == ["out"]
     write_folder(mapped, tmp_path / "out")
-    assert_same(open_folder(tmp_path / "out", verify=True), read(TEXT))
+    assert_same(open_folder(tmp_path / "out"), read(TEXT))
 
 
 def test_replaced_where_names_cannot_be_swapped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replacing, "_exchange", lambda a, b: False)
+    monkeypatch.setattr(folder, "_exchange", lambda a, b: False)
     write_folder(read(TEXT), tmp_path / "out")
     write_folder(read(OTHER), tmp_path / "out")
-    assert_same(open_folder(tmp_path / "out", verify=True), read(OTHER))
+    assert_same(open_folder(tmp_path / "out"), read(OTHER))
     assert os.listdir(tmp_path) == ["out"]
 
 
@@ -46,16 +45,16 @@ def test_a_failure_leaves_what_was_there(
 
     with monkeypatch.context() as patch:
         if not swap:
-            patch.setattr(replacing, "_exchange", lambda a, b: False)
+            patch.setattr(folder, "_exchange", lambda a, b: False)
         if fails == "fsync":
             patch.setattr(os, "fsync", fail)
         elif fails == "_exchange":
-            patch.setattr(replacing, "_exchange", fail)
+            patch.setattr(folder, "_exchange", fail)
         else:
             patch.setattr(Path, fails, fail)
         with pytest.raises(OSError, match="No space left"):
             write_folder(read(OTHER), tmp_path / "out")
-    assert_same(open_folder(tmp_path / "out", verify=True), read(TEXT))
+    assert_same(open_folder(tmp_path / "out"), read(TEXT))
     assert os.listdir(tmp_path) == ["out"]
 
 
@@ -71,12 +70,12 @@ def test_the_second_rename_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         return rename(self, target)
 
     with monkeypatch.context() as patch:
-        patch.setattr(replacing, "_exchange", lambda a, b: False)
+        patch.setattr(folder, "_exchange", lambda a, b: False)
         patch.setattr(Path, "rename", second_fails)
         with pytest.raises(OSError, match="Input/output"):
             write_folder(read(OTHER), tmp_path / "out")
     assert len(calls) == 3
-    assert_same(open_folder(tmp_path / "out", verify=True), read(TEXT))
+    assert_same(open_folder(tmp_path / "out"), read(TEXT))
     assert os.listdir(tmp_path) == ["out"]
 
 
@@ -86,22 +85,23 @@ def test_anything_else_is_refused(tmp_path: Path) -> None:
     (tmp_path / "dangling").symlink_to(tmp_path / "no" / "where")
     write_folder(read(TEXT), tmp_path / "mixed")
     (tmp_path / "mixed" / "thesis.tex").write_text("precious")
-    for name in ("file", "empty", "mixed"):
+    for name in ("file", "empty", "mixed", "dangling"):
         with pytest.raises(FileExistsError, match="no data folder"):
             write_folder(read(OTHER), tmp_path / name)
-    for name in ("dangling", "no/out"):
-        with pytest.raises(FileNotFoundError):
-            write_folder(read(OTHER), tmp_path / name)
+    with pytest.raises(FileNotFoundError):
+        write_folder(read(OTHER), tmp_path / "no" / "out")
     assert (tmp_path / "mixed" / "thesis.tex").read_text() == "precious"
     assert sorted(os.listdir(tmp_path)) == ["dangling", "empty", "file", "mixed"]
 
 
-def test_a_link_stays_a_link(tmp_path: Path) -> None:
+def test_a_link_is_replaced(tmp_path: Path) -> None:
     write_folder(read(TEXT), tmp_path / "real")
     (tmp_path / "link").symlink_to(tmp_path / "real")
     write_folder(read(OTHER), tmp_path / "link")
-    assert (tmp_path / "link").is_symlink()
-    assert_same(open_folder(tmp_path / "real"), read(OTHER))
+    assert not (tmp_path / "link").is_symlink()
+    assert_same(open_folder(tmp_path / "link"), read(OTHER))
+    assert_same(open_folder(tmp_path / "real"), read(TEXT))
+    assert sorted(os.listdir(tmp_path)) == ["link", "real"]
 
 
 def test_no_room_is_told_at_once(tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def test_no_room_is_told_at_once(tmp_path: Path) -> None:
 def test_a_moved_folder_opens(tmp_path: Path) -> None:
     write_folder(read(TEXT), tmp_path / "out")
     shutil.move(tmp_path / "out", tmp_path / "there")
-    assert_same(open_folder(tmp_path / "there", verify=True), read(TEXT))
+    assert_same(open_folder(tmp_path / "there"), read(TEXT))
 
 
 @pytest.mark.parametrize("dense", [False, True])

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 @click.option(
     "--model", metavar="MODEL", help="Make of the columns of a table what this model does, which is to be given them."
 )
-@click.option("--check", is_flag=True, help="Write nothing: DATA is such a folder; verify every byte of it.")
+@click.option("--check", is_flag=True, help="Write nothing; check every byte of DATA, such a folder.")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
 @how_to_read_anew
 def convert(
@@ -80,7 +81,7 @@ def _check(paths: tuple[str, ...], *, quiet: bool) -> None:
     if len(paths) > 1:
         raise click.UsageError("--check writes nothing: name the folder only")
     with reading(paths[0]), Bar(f"checking {paths[0]}"):
-        dataset = open_folder(paths[0], verify=True)
+        dataset = open_folder(paths[0])
     if not quiet:
         say(f"{paths[0]}: undamaged: {len(dataset)} rows, {dataset.X.shape[1]} features")
 
@@ -137,9 +138,8 @@ def _rows_of_text(sources: list[str], read: ReadOptions, out: str, bar: Bar) -> 
     import numpy as np
 
     from apsvm._support.machine import thread_count
-    from apsvm._support.places import settled
     from apsvm.data.bags import Places, with_bags
-    from apsvm.data.folder import gathered
+    from apsvm.data.gathering import gathered
     from apsvm.data.reading import in_bags
     from apsvm.data.svmlight import TextBlocks
 
@@ -162,7 +162,11 @@ def _rows_of_text(sources: list[str], read: ReadOptions, out: str, bar: Bar) -> 
                 bar.reach(n_rows, f"converting {', '.join(sources)}: rows")
                 yield block
 
-    with reading(blocks.name), writing(out), gathered(read_blocks(), settled(out).parent, blocks.name) as dataset:
+    with (
+        reading(blocks.name),
+        writing(out),
+        gathered(read_blocks(), Path(os.path.abspath(out)).parent, blocks.name) as dataset,
+    ):
         dataset = replace(dataset, fingerprint=blocks.fingerprint, ignores_bags=read.ignores_bags)
         if read.bags is not None and not read.ignores_bags:
             dataset = in_bags(dataset, read.bags, rule)

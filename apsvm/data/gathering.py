@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from apsvm._support import sparse as sp
-from apsvm._support.temporary import temporary_name
+from apsvm._support.files import temporary_beside
 from apsvm.data.dataset import DataError, Dataset, one_or_several
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def gathered(blocks: Iterable[Dataset], beside: Path, name: str) -> Iterator[Dat
     DataError : no rows; queries or bags in some blocks only; and whatever ``blocks`` raises
     OSError : a file cannot be written
     """
-    folder = beside / temporary_name()
+    folder = Path(temporary_beside(beside / name))
     folder.mkdir()
     files = _Files(folder)
     try:
@@ -118,7 +118,6 @@ class _Files:
 
     def _vector(self, name: str, dtype: DTypeLike) -> _Vector:
         if name not in self._vectors:
-            # Named as temporary files are (apsvm._support.temporary), so that one that is left over is recognised.
             self._vectors[name] = _Vector(self._folder / f"{name}.npy", dtype)
         return self._vectors[name]
 

@@ -1,0 +1,512 @@
+"""The data folder: a data set as ``.npy`` files that are mapped into memory, and a JSON header with their SHA-256.
+
+    header.json                              shape, source, columns of a table, SHA-256 of each file and of itself
+    relevance.npy                            (n,) float64
+    groups.npy, costs.npy, bags.npy          (n,) int64, float64, int64, where the rows have qid, cost, bag
+    classes.npy, label_indptr.npy, label_indices.npy
+                                             (k,) float64, (n + 1,) int64 and (m,) int32, where rows have several labels
+    indptr.npy, indices.npy, values.npy      sparse rows: (n + 1,) and (nnz,) int32 | int64, (nnz,) float32 | float64
+    X.npy                                    dense rows: (n, d) float32 | float64, C order
+
+The row kernels trust their input, so every opening checks what could lead them outside an array: types and shapes, row
+pointers that rise from 0 to nnz, indices below d, labels and costs. By default it also reads every byte: the SHA-256 of
+each file, that values are finite, and that the indices of a row rise. A file that is cut off or written to while it is
+mapped is noticed before the next pass over the rows (``apsvm.data.mapped_files``).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import errno
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import msgspec
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import DTypeLike
+
+from apsvm._support import sparse as sp
+from apsvm._support.files import check_folder, sync_folder, temporary_beside
+from apsvm._support.types import JsonDict, Matrix
+from apsvm.data.dataset import DataError, Dataset, LabelSets, TableRows
+from apsvm.data.mapped_files import mapped
+from apsvm.models.columns import MISSING_RULES, Columns
+from apsvm.models.json import decoded, fields_of
+
+if TYPE_CHECKING:
+    from apsvm._support.types import AnyArray, Arrays
+
+__all__ = ["check_replaceable", "is_data_folder", "open_folder", "write_folder"]
+
+HEADER = "header.json"
+FORMAT = "apsvm data"
+VERSION = 1
+#: From this share of stored entries on, rows are written dense: they are then smaller, and faster to multiply.
+DENSE_FROM = 0.6
+#: Items written or checked at a time, so that neither takes memory of the size of the data.
+BLOCK = 1 << 22
+_LONGEST_HEADER = 1 << 28
+_SPARSE = {"indptr.npy", "indices.npy", "values.npy"}
+_SETS = {"classes.npy", "label_indptr.npy", "label_indices.npy"}
+_OPTIONAL = {"groups.npy", "costs.npy", "bags.npy"}
+_FILES = {HEADER, "relevance.npy", "X.npy", *_SPARSE, *_SETS, *_OPTIONAL}
+_TYPES = {
+    "groups.npy": (np.int64,),
+    "bags.npy": (np.int64,),
+    "label_indptr.npy": (np.int64,),
+    "label_indices.npy": (np.int32,),
+    "indptr.npy": (np.int32, np.int64),
+    "indices.npy": (np.int32, np.int64),
+    "values.npy": (np.float64, np.float32),
+    "X.npy": (np.float64, np.float32),
+}
+_Count = msgspec.Meta(ge=0, lt=1 << 62)
+
+
+class _Source(msgspec.Struct, forbid_unknown_fields=True):
+    """The file that a folder was made from: its name without folders, and its SHA-256, hexadecimal."""
+
+    name: str
+    sha256: str
+
+
+class _Header(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """header.json.
+
+    Attributes
+    ----------
+    shape : rows and features
+    zero_based : whether the source counts features from 0
+    files : file name → SHA-256, hexadecimal
+    columns : of a table its ``Columns``
+    queries : the names of the queries, where they are words
+
+    The file also has ``sha256``, of the header without it (``checksum``).
+    """
+
+    format: str
+    version: int
+    shape: tuple[Any, Any]
+    zero_based: bool
+    source: _Source
+    files: dict[str, str]
+    columns: JsonDict | None = None
+    queries: list[str] | None = None
+
+
+def is_data_folder(path: str | os.PathLike[str]) -> bool:
+    """Whether ``path`` is a folder with the header of a data folder and no file that does not belong into one."""
+    try:
+        names = set(os.listdir(path))
+        header = msgspec.json.decode(_header_bytes(Path(path)))
+    except (OSError, ValueError, RecursionError):
+        return False
+    return names <= _FILES and isinstance(header, dict) and header.get("format") == FORMAT
+
+
+# ---------------------------------------------------------------------------------------------------------- opening
+
+
+def open_folder(path: str | os.PathLike[str], *, check: bool = True) -> Dataset:
+    """The data set in a folder written by ``write_folder``: X is a csr_array or a dense (n, d) array, mapped read-only.
+
+    The fingerprint is that of the file the folder was made from.
+
+    Parameters
+    ----------
+    check : bool
+        Read every byte: check each file's SHA-256, that values are finite and that indices rise within each row.
+        Without it only what protects the kernels is checked, which takes a pass over labels and indices.
+
+    Raises
+    ------
+    DataError : it is no such folder, or it is damaged; the message names the file
+    OSError : it cannot be read
+    """
+    folder = Path(path)
+    header = _read_header(folder)
+    arrays: dict[str, AnyArray] = {}
+    for name, digest in header.files.items():
+        arrays[name] = _mapped(folder / name, _TYPES.get(name, (np.float64,)), 2 if name == "X.npy" else 1)
+        if check:
+            _check_digest(folder / name, digest)
+    opened = _Opened(folder, header, arrays, check)
+    return Dataset(
+        relevance=opened.labels(),
+        groups=opened.vector("groups.npy"),
+        bags=opened.vector("bags.npy"),
+        costs=opened.costs(),
+        label_sets=opened.label_sets(),
+        X=opened.rows(),
+        table=opened.table(),
+        zero_based=header.zero_based,
+        source=str(folder),  # without a trailing slash
+        fingerprint=header.source.sha256,
+        unknown_features=0,
+    )
+
+
+def _header_bytes(folder: Path) -> bytes:
+    with (folder / HEADER).open("rb") as stream:
+        return stream.read(_LONGEST_HEADER)
+
+
+def _read_header(folder: Path) -> _Header:
+    """The header, checked in itself. Raises DataError, OSError."""
+    place = folder / HEADER
+    try:
+        content = _header_bytes(folder)
+    except FileNotFoundError:
+        problem = "neither a data file nor a folder made by apsvm convert"
+        raise IsADirectoryError(errno.EISDIR, problem, str(folder)) from None
+    try:
+        stated = msgspec.json.decode(content)
+        if not isinstance(stated, dict) or stated.get("format") != FORMAT:
+            raise DataError(f"{place}: expected the header of a data folder (format {FORMAT!r})")
+        if stated.get("version") != VERSION:
+            version = stated.get("version")
+            raise DataError(f"{place}: expected version {VERSION}, found {version!r}: it was written by another apsvm")
+        is_whole = stated.pop("sha256", None) == checksum(stated)
+        header = msgspec.convert(stated, _Header)
+    except DataError:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{place}: damaged: {error}") from None
+    if not is_whole:
+        raise DataError(f"{place}: damaged: its content does not have the sha256 it states")
+    if not all(type(count) is int and 0 <= count < 1 << 62 for count in header.shape) or header.shape[0] == 0:
+        raise DataError(f"{place}: damaged: expected the counts of rows and features, found {header.shape}")
+    names = set(header.files)
+    needed = {"relevance.npy"} | ({"X.npy"} if "X.npy" in names else _SPARSE) | (_SETS if names & _SETS else set())
+    needed |= set() if header.queries is None else {"groups.npy"}
+    if not needed <= names <= needed | _OPTIONAL:
+        expected = ", ".join(sorted(needed))
+        raise DataError(f"{place}: damaged: expected the files {expected}, found {', '.join(sorted(names))}")
+    return header
+
+
+def _mapped(path: Path, dtypes: tuple[type, ...], dimensions: int) -> AnyArray:
+    """The array of a .npy file, read-only. Raises DataError if it is not such an array, OSError."""
+    try:
+        stream = path.open("rb")
+    except FileNotFoundError:
+        raise DataError(f"{path}: missing: the folder is damaged") from None
+    with stream:
+        size = os.fstat(stream.fileno()).st_size
+        try:
+            version = npy.read_magic(stream)
+            read = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}[version]
+            shape, is_fortran, dtype = read(stream)
+        except Exception as error:  # numpy promises no set of them for a damaged header
+            raise DataError(f"{path}: damaged: not a .npy file that is read here ({error})") from None
+        if dtype not in dtypes or not dtype.isnative or len(shape) != dimensions or (is_fortran and dimensions > 1):
+            expected = " or ".join(np.dtype(dtype).name for dtype in dtypes)
+            order = " in Fortran order" if is_fortran else ""
+            raise DataError(
+                f"{path}: damaged: expected {expected} of {dimensions} dimensions in C order, found {dtype} of "
+                f"shape {shape}{order}"
+            )
+        start = stream.tell()
+        n_bytes = start + int(np.prod(shape, dtype=object)) * dtype.itemsize
+        if n_bytes != size:
+            raise DataError(f"{path}: damaged: expected {n_bytes} bytes, found {size}")
+        return np.empty(shape, dtype) if n_bytes == start else mapped(stream, dtype, start, shape)
+
+
+def _check_digest(path: Path, digest: str) -> None:
+    with path.open("rb") as stream:
+        found = hashlib.file_digest(stream, "sha256").hexdigest()
+    if found != digest:
+        raise DataError(f"{path}: damaged: its sha256 is {found}, expected {digest}")
+
+
+class _Opened:
+    """The mapped arrays of a folder; each method checks those it returns and raises DataError."""
+
+    def __init__(self, folder: Path, header: _Header, arrays: Arrays, check: bool) -> None:
+        self._folder, self._header, self._arrays, self._check = folder, header, arrays, check
+        self._n, self._d = header.shape
+
+    def _require(self, name: str, is_fine: bool, expected: str) -> None:
+        if not is_fine:
+            raise DataError(f"{self._folder / name}: damaged: expected {expected}")
+
+    def vector(self, name: str) -> AnyArray | None:
+        """One entry a row, or None where the folder has no such file."""
+        array = self._arrays.get(name)
+        if array is not None:
+            self._require(name, array.size == self._n, f"{self._n} entries, found {array.size}")
+        return array
+
+    def labels(self) -> AnyArray:
+        relevance = self.vector("relevance.npy")
+        assert relevance is not None
+        self._require("relevance.npy", _all_finite(relevance), "finite labels")
+        return relevance
+
+    def costs(self) -> AnyArray | None:
+        costs = self.vector("costs.npy")
+        if costs is not None:
+            is_fine = _all_finite(costs) and bool((costs >= 0).all())
+            self._require("costs.npy", is_fine, "finite costs of at least 0")
+        return costs
+
+    def label_sets(self) -> LabelSets | None:
+        if "classes.npy" not in self._arrays:
+            return None
+        classes, indptr = self._arrays["classes.npy"], self._arrays["label_indptr.npy"]
+        indices = self._arrays["label_indices.npy"]
+        increase = _all_finite(classes) and bool((classes[1:] > classes[:-1]).all())
+        self._require("classes.npy", increase, "finite labels that increase")
+        self._check_pointers("label_indptr.npy", indptr, indices.size)
+        within = _all_below(indices, classes.size)
+        self._require("label_indices.npy", within, f"numbers of labels from 0 to {classes.size - 1}")
+        rise = not self._check or _all_rise(indptr, indices)
+        self._require("label_indices.npy", rise, "numbers of labels that increase within each row")
+        return LabelSets(classes, indptr, indices)
+
+    def table(self) -> TableRows | None:
+        """The columns of the table that the folder was made from, and the names of its queries; None of other data."""
+        header = self._header
+        if header.columns is None:
+            return None
+        try:
+            columns = decoded(Columns, header.columns)
+        except (ValueError, RecursionError) as error:
+            raise DataError(f"{self._folder / HEADER}: damaged: columns: {error}") from None
+        fits = columns.width == self._d and columns.missing in MISSING_RULES
+        self._require(HEADER, fits, f"columns that become {self._d} features")
+        labels, n_words = self._arrays["relevance.npy"], len(columns.label_words)
+        are_words = not n_words or bool(np.isin(labels, np.arange(n_words)).all())
+        self._require("relevance.npy", are_words, f"labels from 0 to {n_words - 1}")
+        queries = header.queries or []
+        if queries:
+            groups = self._arrays["groups.npy"]
+            within = bool((groups >= 0).all() and (groups < len(queries)).all())
+            self._require("groups.npy", within, f"numbers of queries from 0 to {len(queries) - 1}")
+        return TableRows(columns, queries=tuple(queries))
+
+    def rows(self) -> Matrix:
+        X = self._arrays.get("X.npy")
+        if X is not None:
+            self._require("X.npy", X.shape == self._header.shape, f"shape {self._header.shape}, found {X.shape}")
+            self._require("X.npy", not self._check or _all_finite(X.reshape(-1)), "finite values")
+            return X
+        indptr, indices, values = (self._arrays[f"{name}.npy"] for name in ("indptr", "indices", "values"))
+        self._require("indices.npy", indices.dtype == indptr.dtype, f"{indptr.dtype} as in indptr.npy")
+        self._require("values.npy", values.size == indices.size, f"{indices.size} entries, found {values.size}")
+        self._check_pointers("indptr.npy", indptr, indices.size)
+        self._require("indices.npy", _all_below(indices, self._d), f"indices from 0 to {self._d - 1}")
+        if self._check:
+            self._require("indices.npy", _all_rise(indptr, indices), "indices that increase within each row")
+            self._require("values.npy", _all_finite(values), "finite values")
+        fits = indices.dtype == np.int64 or max(self._n, self._d) <= np.iinfo(np.int32).max
+        self._require("indices.npy", fits, "int64 for this shape")
+        X = sp.csr_array((values, indices, indptr), shape=self._header.shape)
+        X.has_canonical_format = True
+        return X
+
+    def _check_pointers(self, name: str, indptr: AnyArray, end: int) -> None:
+        rises = indptr.size == self._n + 1 and indptr[0] == 0 and indptr[-1] == end
+        rises = bool(rises) and bool((indptr[1:] >= indptr[:-1]).all())
+        self._require(name, rises, f"{self._n + 1} row pointers that rise from 0 to {end}")
+
+
+def _blocks(array: AnyArray, overlap: int = 0) -> Iterator[tuple[int, AnyArray]]:
+    """The start and the items of each block of a vector, with ``overlap`` items of the next."""
+    for start in range(0, array.size, BLOCK):
+        yield start, array[start : start + BLOCK + overlap]
+
+
+def _all_finite(array: AnyArray) -> bool:
+    return all(bool(np.isfinite(block).all()) for _, block in _blocks(array))
+
+
+def _all_below(indices: AnyArray, limit: int) -> bool:
+    """Whether 0 <= index < limit for all: one pass, as a negative number is a huge unsigned one."""
+    return indices.size == 0 or int(indices.view(f"u{indices.itemsize}").max()) < limit
+
+
+def _all_rise(indptr: AnyArray, indices: AnyArray) -> bool:
+    """Whether the indices increase within each row."""
+    for start, block in _blocks(indices, overlap=1):
+        falls = np.flatnonzero(block[1:] <= block[:-1]) + start + 1  # allowed where a row starts
+        if not (indptr[np.minimum(np.searchsorted(indptr, falls), indptr.size - 1)] == falls).all():
+            return False
+    return True
+
+
+# ---------------------------------------------------------------------------------------------------------- writing
+
+
+def write_folder(data: Dataset, path: str | os.PathLike[str], *, dense: bool | None = None) -> None:
+    """Writes the folder whole or not at all: beside its place, synced, then renamed.
+
+    A data folder that stands there is replaced in one step; anything else is refused. A link to a data folder is
+    replaced, not followed.
+
+    Parameters
+    ----------
+    dense : bool, optional
+        Whether rows are written dense; by default if at least ``DENSE_FROM`` of the entries are stored.
+
+    Raises
+    ------
+    OSError : it cannot be written; what was there is untouched
+    """
+    target = Path(os.path.abspath(path))
+    check_replaceable(target)
+    n, d = data.X.shape
+    is_dense = not sp.issparse(data.X)
+    if dense is None:
+        dense = d > 0 and (is_dense or data.n_values >= DENSE_FROM * n * d)
+    if dense and n * d * data.X.dtype.itemsize > shutil.disk_usage(target.parent).free:
+        raise OSError(errno.ENOSPC, f"{os.strerror(errno.ENOSPC)} for {n} × {d} dense values", str(target))
+    X = sp.csr_array(data.X) if is_dense and not dense else data.X
+    temporary = Path(temporary_beside(target))
+    temporary.mkdir()
+    try:
+        header = _Header(
+            format=FORMAT,
+            version=VERSION,
+            shape=(n, d),
+            zero_based=data.zero_based,
+            source=_Source(os.path.basename(data.source), data.fingerprint),
+            files=_write_arrays(temporary, data, X, dense),
+            columns=None if data.table is None else fields_of(data.table.columns),
+            queries=None if data.table is None or data.groups is None else list(data.table.queries) or None,
+        )
+        with (temporary / HEADER).open("wb") as stream:
+            stream.write(header_text(msgspec.to_builtins(header)))
+            _sync(stream)
+        sync_folder(temporary)
+        _give_place(temporary, target)
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+
+
+def header_text(content: JsonDict) -> bytes:
+    """The header of this content as it is written, with its checksum."""
+    return (json.dumps({**content, "sha256": checksum(content)}, indent=1) + "\n").encode()
+
+
+def checksum(content: JsonDict) -> str:
+    """The SHA-256, hexadecimal, that a header of this content states."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def check_replaceable(path: str | os.PathLike[str]) -> None:
+    """Raises the OSError that ``write_folder`` would raise for this place, before the work is done that it would lose.
+
+    Only a data folder without anything else in it is ever replaced.
+    """
+    if os.path.lexists(path) and not is_data_folder(path):
+        raise FileExistsError(errno.EEXIST, "It exists and is no data folder", os.fspath(path))
+    check_folder(path)
+
+
+def _write_arrays(folder: Path, data: Dataset, X: Matrix, dense: bool) -> dict[str, str]:
+    """Writes every array; file name → SHA-256."""
+    vectors: dict[str, AnyArray | None] = {
+        "relevance.npy": data.relevance,
+        "groups.npy": data.groups,
+        "costs.npy": data.costs,
+        "bags.npy": data.bags,
+    }
+    if data.label_sets is not None:
+        vectors["classes.npy"] = data.label_sets.classes
+        vectors["label_indptr.npy"] = data.label_sets.indptr
+        vectors["label_indices.npy"] = data.label_sets.indices
+    if not dense:
+        vectors |= {"indptr.npy": X.indptr, "indices.npy": X.indices, "values.npy": X.data}
+    digests = {}
+    for name, vector in vectors.items():
+        if vector is not None:
+            with _npy_file(folder / name, vector.dtype, vector.shape) as out:
+                for _, block in _blocks(vector):
+                    out.write(np.ascontiguousarray(block).data)
+            digests[name] = out.digest.hexdigest()
+    if dense:
+        n, d = X.shape
+        step = max(1, BLOCK // max(d, 1))
+        with _npy_file(folder / "X.npy", X.dtype, X.shape) as out:
+            for start in range(0, n if d else 0, step):
+                block = X[start : start + step]
+                out.write(np.ascontiguousarray(block.toarray() if sp.issparse(block) else block).data)
+        digests["X.npy"] = out.digest.hexdigest()
+    return digests
+
+
+class _Hashing:
+    """A stream that keeps the SHA-256 of what goes through it."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self.digest = hashlib.sha256()
+
+    def write(self, data: bytes | memoryview) -> None:
+        self._stream.write(data)
+        self.digest.update(data)
+
+
+@contextlib.contextmanager
+def _npy_file(path: Path, dtype: DTypeLike, shape: tuple[int, ...]) -> Iterator[_Hashing]:
+    """A .npy file open behind its header, synced at the end."""
+    with path.open("wb") as stream:
+        out = _Hashing(stream)
+        npy.write_array_header_1_0(
+            out, {"descr": npy.dtype_to_descr(np.dtype(dtype)), "fortran_order": False, "shape": shape}
+        )
+        yield out
+        _sync(stream)
+
+
+def _sync(stream: BinaryIO) -> None:
+    stream.flush()
+    os.fsync(stream.fileno())
+
+
+def _give_place(temporary: Path, target: Path) -> None:
+    """Gives the temporary folder the target's name. What has that name is removed once it is replaced."""
+    if not os.path.lexists(target):
+        temporary.rename(target)
+        sync_folder(target.parent)
+        return
+    if _exchange(temporary, target):
+        old = temporary
+    else:  # a file system that cannot swap two names: for a moment neither has it, but both folders are whole
+        old = Path(temporary_beside(target))
+        target.rename(old)
+        try:
+            temporary.rename(target)
+        except BaseException:
+            old.rename(target)
+            raise
+    sync_folder(target.parent)
+    if old.is_symlink():
+        old.unlink()
+    else:
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def _exchange(a: Path, b: Path) -> bool:
+    """Swaps two names in one step (renameat2 of Linux); False where the system cannot. Raises OSError."""
+    library = ctypes.CDLL(None, use_errno=True) if os.name == "posix" else None
+    rename = getattr(library, "renameat2", None)
+    if rename is None:
+        return False
+    at_cwd, exchange = -100, 2
+    if rename(at_cwd, os.fsencode(a), at_cwd, os.fsencode(b), exchange) == 0:
+        return True
+    code = ctypes.get_errno()
+    if code in (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP):
+        return False
+    raise OSError(code, os.strerror(code), str(b))
