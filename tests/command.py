@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import runpy
 import sys
@@ -11,9 +12,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from subprocess import CompletedProcess
+from types import ModuleType
 from typing import BinaryIO
 
 from apsvm.cli import run
+
+SCRIPTS = Path(__file__).parents[1] / "scripts"
 
 
 def in_process(
@@ -37,6 +41,23 @@ def in_process(
         sys.stdout.flush()
         sys.stderr.flush()
         return CompletedProcess(list(arguments), code, _content(stdout), _content(stderr))
+
+
+def script_module(name: str) -> ModuleType:
+    """The module of a script, ``dev/check_release.py`` say, which finds its neighbours as when it is run."""
+    path = SCRIPTS / name
+    specification = importlib.util.spec_from_file_location(f"script_{path.stem}", path)
+    assert specification is not None
+    assert specification.loader is not None
+    module = importlib.util.module_from_spec(specification)
+    sys.modules[specification.name] = module  # dataclasses look their module up
+    before = list(sys.path)
+    sys.path.insert(0, str(path.parent))
+    try:
+        specification.loader.exec_module(module)
+    finally:
+        sys.path[:] = before
+    return module
 
 
 def script_in_process(script: Path, *arguments: object) -> CompletedProcess[str]:

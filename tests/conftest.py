@@ -41,7 +41,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--quick",
         action="store_true",
-        help="Of every parametrised test its first and its last case only, and none of those in tests/slow.py.",
+        help="Leave out tests marked slow, and of a parametrised test all but its first and its last case.",
     )
     parser.addoption("--every-fault", action="store_true", help="Of tests/faults all, which takes minutes.")
 
@@ -51,16 +51,15 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.nodeid.partition("[")[0].removeprefix("tests/") in SLOW:
+            item.add_marker("slow")
     if not config.getoption("--quick"):
         return
     cases: dict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
-        cases[item.nodeid.partition("[")[0]].append(item)
-    chosen = {
-        id(case)
-        for name, of_test in cases.items()
-        if name.removeprefix("tests/") not in SLOW
-        for case in (of_test[0], of_test[-1])
-    }
+        if not item.get_closest_marker("slow"):
+            cases[item.nodeid.partition("[")[0]].append(item)
+    chosen = {id(case) for of_test in cases.values() for case in (of_test[0], of_test[-1])}
     config.hook.pytest_deselected(items=[item for item in items if id(item) not in chosen])
     items[:] = [item for item in items if id(item) in chosen]

@@ -1,6 +1,6 @@
 """Calls of every native entry, with arguments that fit together but for one or two that are hostile: what
-``scripts/fuzz --target native`` runs. A call may end in a result, or in a ValueError, TypeError or MemoryError of the
-binding; what it must not do is read or write beyond an array, end the process, or never end.
+``scripts/dev/fuzz --target native`` runs. A call may end in a result, or in a ValueError, TypeError or MemoryError of
+the binding; what it must not do is read or write beyond an array, end the process, or never end.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What ``scripts/fuzz`` gives to the readers, and what may become of it: a result, or the reader's own error.
+"""What ``scripts/dev/fuzz`` gives to the readers, and what may become of it: a result, or the reader's own error.
 
 A target's input is bytes. Where a reader takes several files they stand one behind the other (``packed``), so that an
 input that once failed is one file of ``tests/corpus/``.

@@ -1,4 +1,4 @@
-"""Bytes made of other bytes, by a seed: what ``scripts/fuzz`` gives to readers."""
+"""Bytes made of other bytes, by a seed: what ``scripts/dev/fuzz`` gives to readers."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from command import script_module
 from pages import ROOT
 
 DOCS = ROOT / "docs"
@@ -18,12 +19,7 @@ FIGURES = json.loads((DOCS / "figures" / "cases.json").read_text(encoding="utf-8
 @pytest.fixture(scope="module")
 def scripts():
     """The modules of scripts/ that draw and that measure."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(ROOT / "scripts"))
-        import draw_cases
-        import study_cases
-
-        yield draw_cases, study_cases
+    return script_module("dev/draw_cases.py"), script_module("study/cases.py")
 
 
 def test_tables_are_what_was_measured(scripts):
@@ -35,7 +31,7 @@ def test_tables_are_what_was_measured(scripts):
     for page in DOCS.rglob("*.md"):
         text = page.read_text(encoding="utf-8")
         found |= set(re.findall(r"<!-- table: (\w+) -->", text))
-        assert drawer.with_tables(text, tables) == text, f"{page}: python scripts/draw_cases.py"
+        assert drawer.with_tables(text, tables) == text, f"{page}: python scripts/dev/draw_cases.py"
     assert found == set(tables)
 
 

@@ -1,6 +1,6 @@
 """Inputs that once made a reader fail, and damaged ones by a few seeds: a result, or the reader's own error.
 
-``scripts/fuzz`` goes on with other seeds; what it finds is put into tests/corpus/, a folder a target.
+``scripts/dev/fuzz`` goes on with other seeds; what it finds is put into tests/corpus/, a folder a target.
 """
 
 from __future__ import annotations

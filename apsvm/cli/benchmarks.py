@@ -1,4 +1,4 @@
-"""Timings side by side in one run, for ``apsvm bench`` and the repository's ``scripts/bench_*.py``.
+"""Timings side by side in one run, for ``apsvm bench`` and the repository's ``scripts/bench/``.
 
 Every figure is the fastest of several repetitions where that is affordable, and stands beside a rival's from the same
 run, as a ratio: seconds alone say more of the machine than of the program.

@@ -53,7 +53,8 @@ DESCENTS = (0.1, 0.5, 0.9, 0.97)
 DESCENTS_OF_QUERIES = (0.9, 0.97)
 #: Of the time limit, what the start of a loss of the top may take.
 SHARE_OF_START = 2.0 / 3.0
-#: Rows for each weight from which a threshold chosen on the training rows holds on others (``study_thresholds``).
+#: Rows for each weight from which a threshold chosen on the training rows holds on others
+#: (``scripts/study/thresholds.py``).
 ENOUGH_ROWS_A_FEATURE = 10
 
 

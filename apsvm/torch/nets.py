@@ -123,7 +123,7 @@ class RankNetClassifier(_NetEstimator, TwoClasses):
     y holds two values of any type; the second in sorted order is positive, or ``pos_label``. With ``qid`` only rows of
     one query are compared. Features are standardised inside. ``score`` is the metric that the loss is about.
 
-    Cross-entropy is the default since no ranking loss beat it reliably (``scripts/study_nets.py``); "smooth-ap" came
+    Cross-entropy is the default since no ranking loss beat it reliably (``scripts/study/nets.py``); "smooth-ap" came
     nearest to it.
 
     Parameters

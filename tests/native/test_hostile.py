@@ -1,6 +1,6 @@
 """Every native entry, with arguments that do not fit: an error of the binding's, and the process lives on.
 
-``scripts/fuzz --target native`` goes on with other seeds, with the kernels built to stop at memory errors.
+``scripts/dev/fuzz --target native`` goes on with other seeds, with the kernels built to stop at memory errors.
 """
 
 from __future__ import annotations

@@ -1,23 +1,20 @@
-"""``scripts/check_release.py``: the tree agrees with itself, and what should not be released is found."""
+"""``scripts/dev/check_release.py``: the tree agrees with itself, and what should not be released is found."""
 
 from __future__ import annotations
 
-import importlib.util
 import tarfile
 import zipfile
 from pathlib import Path
 
 import pytest
+from command import script_module
 
 ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
 def check():
-    specification = importlib.util.spec_from_file_location("check_release", ROOT / "scripts" / "check_release.py")
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
-    return module
+    return script_module("dev/check_release.py")
 
 
 def wheel(folder, name, *members):

@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 
 import pytest
+from command import script_module
 
 from apsvm import read_svmlight
 from apsvm.report.pictures.style import MissingMatplotlibError
 
-SCRIPTS = Path(__file__).parents[2] / "scripts"
 
-
-@pytest.fixture
-def kept(monkeypatch):
-    monkeypatch.syspath_prepend(str(SCRIPTS))
-    import kept
-
-    return kept
+@pytest.fixture(scope="module")
+def kept():
+    return script_module("reproduce/kept.py")
 
 
 def test_a_missing_file_is_named_and_what_is_taken_without(kept, tmp_path, capsys):

@@ -9,7 +9,7 @@ import pytest
 from command import script_in_process
 from sklearn.datasets import dump_svmlight_file, load_digits
 
-SCRIPTS = Path(__file__).parents[2] / "scripts"
+SCRIPTS = Path(__file__).parents[2] / "scripts" / "reproduce"
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,7 @@ def tables(text):
 
 
 def test_ap_svm_2014(digits, tmp_path):
-    text = reproduce("reproduce_ap_svm_2014.py", digits, tmp_path / "figures")
+    text = reproduce("ap_svm_2014.py", digits, tmp_path / "figures")
     found = tables(text)
     accuracy = found["test AP, %"]
     assert accuracy["VOC 2011: mean"] == {
@@ -62,7 +62,7 @@ def test_ap_svm_2014(digits, tmp_path):
 
 
 def test_quicksort_2018(digits, tmp_path):
-    text = reproduce("reproduce_quicksort_2018.py", digits, tmp_path / "figures")
+    text = reproduce("quicksort_2018.py", digits, tmp_path / "figures")
     found = tables(text)
     accuracy = found["mean over the classes, %"]
     assert list(accuracy["VOC 2011 action, linear"].values()) == ["47.93", "51.20", "84.38", "85.52"]

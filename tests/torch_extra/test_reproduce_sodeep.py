@@ -10,7 +10,7 @@ import pytest
 from command import script_in_process
 from sklearn.datasets import dump_svmlight_file, load_diabetes
 
-SCRIPT = Path(__file__).parents[2] / "scripts" / "reproduce_sodeep.py"
+SCRIPT = Path(__file__).parents[2] / "scripts" / "reproduce" / "sodeep.py"
 
 
 def reproduce(*options):

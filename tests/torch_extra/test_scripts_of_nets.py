@@ -24,29 +24,29 @@ def test_the_study(tmp_path, rng):
         dump_svmlight_file(X, np.where(X[:, 0] > 0.5, 1, -1), str(tmp_path / f"{name}.svm"), zero_based=False)
     results = tmp_path / "results.jsonl"
     arguments = [tmp_path / "one.svm", tmp_path / "two.svm", "--splits", 1, "--epochs", 2, "--json", results]
-    table = script("study_nets.py", *arguments)
+    table = script("study/nets.py", *arguments)
     lines = [json.loads(line) for line in results.read_text().splitlines()]
     assert len(lines) == 2 * 13
     assert all(0.0 < line["ap"] <= 1.0 for line in lines)
     mean = np.mean([line["ap"] for line in lines if (line["set"], line["method"]) == ("one", "linear")])
     assert f"{mean:.4f}" in table
-    assert script("study_nets.py", *arguments) == table  # nothing is done again
+    assert script("study/nets.py", *arguments) == table  # nothing is done again
 
 
 def test_section_4_3_on_digits_and_on_what_is_no_cifar10(tmp_path):
-    table = script("reproduce_quicksort_2018_deep.py", "--seeds", 1, "--epochs", 1, "--rows", 100)
+    table = script("reproduce/quicksort_2018_deep.py", "--seeds", 1, "--epochs", 1, "--rows", 100)
     rows = {line.split("|")[1].strip(): line for line in table.splitlines() if line.startswith("|")}
     assert {"BCE", "more BCE", "0-1", "AP hinge", "NDCG hinge", "AP ramp", "Smooth-AP"} <= set(rows)
     assert "85.28" in rows["AP hinge"]
-    said = script("reproduce_quicksort_2018_deep.py", "--cifar10", tmp_path, code=2)
+    said = script("reproduce/quicksort_2018_deep.py", "--cifar10", tmp_path, code=2)
     assert "data_batch_1.bin" in said
     assert "Traceback" not in said
     (tmp_path / "data_batch_1.bin").write_bytes(b"x" * 100)
-    assert "records of 3073 bytes" in script("reproduce_quicksort_2018_deep.py", "--cifar10", tmp_path, code=1)
+    assert "records of 3073 bytes" in script("reproduce/quicksort_2018_deep.py", "--cifar10", tmp_path, code=1)
     rng = np.random.default_rng(0)
     for name in [*(f"data_batch_{number}.bin" for number in range(1, 6)), "test_batch.bin"]:
         records = rng.integers(0, 256, size=(20, 3073), dtype=np.uint8)
         records[:, 0] = np.arange(20) % 10
         (tmp_path / name).write_bytes(records.tobytes())
-    table = script("reproduce_quicksort_2018_deep.py", "--cifar10", tmp_path, "--seeds", 1, "--epochs", 1)
+    table = script("reproduce/quicksort_2018_deep.py", "--cifar10", tmp_path, "--seeds", 1, "--epochs", 1)
     assert table.startswith("CIFAR-10")

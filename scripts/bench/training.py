@@ -1,0 +1,245 @@
+"""The repository's training benchmark: iterations of both solvers, AP-SVM against scikit-learn's classifiers, the
+tight bound against the hinge, and paths of C, also against scikit-learn's.
+
+    python scripts/bench/training.py DATA [DATA …] [--made]
+    python scripts/bench/training.py DATA [DATA …] --paths
+    python scripts/bench/training.py DATA [DATA …] [--noisy] --against PYTHON [--losses ap,ndcg] [--C 1,1e6]
+
+DATA are svmlight files with labels +1 and -1 (or 0), or FILE@LABEL: that label against all others. ``--made`` adds a
+made set of 200,000 x 100, dense, 1 % positive, a linear signal plus noise. One thread everywhere.
+
+``--against`` is the Python of another checkout's environment: both train on every set, loss and C in turns, in one
+run, and the table shows the ratio of their shortest times. ``--noisy`` adds a made set of 50,000 x 300, 5 % positive,
+as much noise as signal.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import train_test_split
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+from threadpoolctl import threadpool_limits
+
+from apsvm import read_svmlight
+from apsvm._support.types import Matrix
+from apsvm.cli.benchmarks import PATH, Named, bound_table, iteration_table, path_table, train_table
+from apsvm.data.labels import of_relevance
+from apsvm.data.rows import Rows
+from apsvm.losses import make_loss
+from apsvm.trainers.base import TrainingSet, Watch
+from apsvm.trainers.structured_svm.plan import Plan
+from apsvm.trainers.structured_svm.settings import StructuredSettings
+from apsvm.trainers.structured_svm.training import train
+
+NOISY = "noisy 50,000 x 300"
+LOSSES = "ap,ndcg,auc,zero-one"
+VALUES_OF_C = "1,1e2,1e4,1e5,1e6,1e7"
+#: Each case is trained this often at least, and again until that many seconds are spent on it.
+TURNS, SECONDS = 2, 0.5
+#: The rivals' values of C.
+RIVAL_PATH = tuple(10.0**power for power in range(-4, 4))
+
+
+def made(rng: np.random.Generator, w: np.ndarray, n: int = 200_000) -> tuple[np.ndarray, np.ndarray]:
+    X = rng.normal(size=(n, w.size))
+    target = X @ w + 0.5 * rng.normal(size=n)
+    return X, target > np.quantile(target, 0.99)
+
+
+def noisy() -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    w = rng.normal(size=300) / np.sqrt(300)
+    X = rng.normal(size=(50_000, 300))
+    target = X @ w + rng.normal(size=50_000)
+    return X, target > np.quantile(target, 0.95)
+
+
+def read(source: str) -> Named:
+    if source == NOISY:
+        return (source, *noisy())
+    file, _, label = source.partition("@")
+    dataset = read_svmlight(file)
+    return Path(source).name, dataset.X, dataset.positives(float(label) if label else None)
+
+
+def work() -> None:
+    """Reads requests from standard input, a JSON object a line, trains, and answers likewise. It runs in the other
+    checkout too."""
+    at, data = "", None
+    for line in sys.stdin:
+        case = json.loads(line)
+        if case["source"] != at:
+            _, X, relevant = read(case["source"])
+            at, data = case["source"], TrainingSet(Rows(X, threads=1), of_relevance(relevant))
+        assert data is not None
+        began = time.perf_counter()
+        settings = StructuredSettings(bound="hinge", C=(case["C"],))
+        (trained,) = train(Plan(loss=make_loss(case["loss"]), settings=settings), data, Watch())
+        seconds = time.perf_counter() - began
+        (report,) = trained.stages
+        certificate = report.solution.certificate
+        answer = {
+            "seconds": seconds,
+            "qp": report.spans["qp"].wall_ns / 1e9 / seconds,
+            "calls": report.oracle_calls,
+            "iterations": report.solution.iterations,
+            "primal": certificate.primal,
+            "dual": certificate.dual,
+            "converged": certificate.reached,
+        }
+        print(json.dumps(answer), flush=True)
+
+
+class Worker:
+    """A process that trains by ``work``, in the environment of ``python``."""
+
+    def __init__(self, python: str) -> None:
+        command = [python, __file__, "--work"]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def train(self, case: dict[str, Any]) -> dict[str, Any]:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps(case) + "\n")
+        self._process.stdin.flush()
+        answer: dict[str, Any] = json.loads(self._process.stdout.readline())
+        return answer
+
+
+def in_turns(ours: Worker, theirs: Worker, case: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The shortest training of each. Both certificates are of one optimum, which their bounds must leave room for."""
+    runs: list[tuple[dict[str, Any], dict[str, Any]]] = []
+    while len(runs) < TURNS or sum(run["seconds"] for pair in runs for run in pair) < SECONDS:
+        runs.append((theirs.train(case), ours.train(case))[::-1])
+    first, second = (min(column, key=lambda run: run["seconds"]) for column in zip(*runs, strict=True))
+    assert max(first["dual"], second["dual"]) <= min(first["primal"], second["primal"]) * (1.0 + 1e-12), (case, runs)
+    return first, second
+
+
+def against_table(
+    python: str, sources: Sequence[str], losses: Sequence[str], values_of_C: Sequence[float]
+) -> Iterator[str]:
+    """Lines of a table: this checkout against another one, by set, loss and C."""
+    ours, theirs = Worker(sys.executable), Worker(python)
+    yield f"  {'':<41} | {'seconds':>16} {'ratio':>5} | {'iterations':>11} | {'oracle calls':>12} | QP %"
+    ratios: list[float] = []
+    for source in sources:
+        for loss in losses:
+            for C in values_of_C:
+                first, second = in_turns(ours, theirs, {"source": source, "loss": loss, "C": C})
+                ratio = first["seconds"] / second["seconds"]
+                ratios.append(ratio)
+                columns = [
+                    f"{first['seconds']:>7.3f}  {second['seconds']:>7.3f} {ratio:>5.2f}",
+                    f"{first['iterations']:>5} {second['iterations']:>5}",
+                    f"{first['calls']:>6} {second['calls']:>5}",
+                    f"{100 * first['qp']:>3.0f} {100 * second['qp']:>3.0f}",
+                ]
+                end = "" if first["converged"] and second["converged"] else "  not converged"
+                yield f"  {Path(source).name:<24} {loss:<9} {C:>6g} | {' | '.join(columns)}{end}"
+    above = sum(ratio > 1.1 for ratio in ratios)
+    yield (
+        f"  this checkout / the other: geometric mean {np.exp(np.mean(np.log(ratios))):.2f}, "
+        f"largest {max(ratios):.2f}, above 1.1 in {above} of {len(ratios)}"
+    )
+
+
+def processor_seconds(call: Callable[[], None]) -> float:
+    began = time.process_time()
+    call()
+    return time.process_time() - began
+
+
+def rival_path_table(sets: Sequence[Named]) -> Iterator[str]:
+    """Lines of a table: eight values of C in one go, against scikit-learn's classifiers with eight values of theirs, as
+    they come; features scaled to unit variance; processor time."""
+    import warnings
+
+    from sklearn.exceptions import ConvergenceWarning
+
+    ranges = f"ours {PATH[0]:g} to {PATH[-1]:g}, theirs {RIVAL_PATH[0]:g} to {RIVAL_PATH[-1]:g}"
+    yield f"eight values of C, {ranges}; processor seconds"
+    yield f"  {'data':<28} {'ours':>8} {'LinearSVC':>10} {'LogisticRegression':>19} {'ratio':>6}"
+    ratios: list[float] = []
+    for name, X, relevant in sets:
+        scaled = StandardScaler(with_mean=False).fit_transform(X)
+        data = TrainingSet(Rows(scaled), of_relevance(relevant))
+
+        def ours(data: TrainingSet = data) -> None:
+            settings = StructuredSettings(bound="hinge", C=PATH)
+            for _ in train(Plan(loss=make_loss("ap"), settings=settings), data, Watch()):
+                pass
+
+        def theirs(model: LinearSVC | LogisticRegression, X: Matrix = scaled, relevant: np.ndarray = relevant) -> None:
+            for C in RIVAL_PATH:
+                model.set_params(C=C).fit(X, relevant)
+
+        calls = (ours, partial(theirs, LinearSVC()), partial(theirs, LogisticRegression()))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            taken = np.min([[processor_seconds(call) for call in calls] for _ in range(TURNS)], axis=0)
+        ratios.append(taken[0] / min(taken[1:]))
+        yield f"  {name:<28} {taken[0]:>8.3f} {taken[1]:>10.3f} {taken[2]:>19.3f} {ratios[-1]:>6.2f}"
+    yield f"  ours / the faster: geometric mean {np.exp(np.mean(np.log(ratios))):.2f}, largest {max(ratios):.2f}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", nargs="*")
+    parser.add_argument("--made", action="store_true")
+    parser.add_argument("--noisy", action="store_true")
+    parser.add_argument("--against", metavar="PYTHON")
+    parser.add_argument("--losses", default=LOSSES)
+    parser.add_argument("--C", default=VALUES_OF_C)
+    parser.add_argument("--paths", action="store_true", help="eight values of C against scikit-learn's, and no more")
+    parser.add_argument("--work", action="store_true", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    sources = [*arguments.data, *([NOISY] if arguments.noisy else [])]
+    if arguments.work:
+        work()
+    elif arguments.against:
+        values_of_C = [float(value) for value in arguments.C.split(",")]
+        for line in against_table(arguments.against, sources, arguments.losses.split(","), values_of_C):
+            print(line, flush=True)
+    elif arguments.paths:
+        for line in rival_path_table([read(source) for source in sources]):
+            print(line, flush=True)
+    else:
+        show_all([read(source) for source in sources], arguments.made)
+
+
+def show_all(sets: list[Named], with_made: bool) -> None:
+    if sets:
+        print("\n".join(iteration_table(sets, (10.0, 100.0, 1000.0))), end="\n\n")
+        print("\n".join(bound_table(sets, (10.0, 1e3, 1e5))), end="\n\n", flush=True)
+        print("\n".join(path_table(sets)), end="\n\n", flush=True)
+        print("\n".join(rival_path_table(sets)), end="\n\n", flush=True)
+    ratios: list[float] = []
+    for name, X, relevant in sets:
+        fit, test = train_test_split(np.arange(relevant.size), test_size=1 / 3, stratify=relevant, random_state=0)
+        table = train_table(name, X[fit], relevant[fit], X[test], relevant[test], ratios=ratios)
+        print("\n".join(table), end="\n\n", flush=True)
+    if ratios:
+        mean = np.exp(np.mean(np.log(ratios)))
+        print(f"apsvm / LinearSVC, seconds: geometric mean {mean:.2f}, largest {max(ratios):.2f}\n")
+    if with_made:
+        rng = np.random.default_rng(0)
+        w = rng.normal(size=100) / 10.0
+        print("\n".join(train_table("made", *made(rng, w), *made(rng, w))))
+
+
+if __name__ == "__main__":
+    with threadpool_limits(1):
+        main()

@@ -1,0 +1,291 @@
+"""Table 1 and Figures 4, 5 and 6 of Engilberge, Chevallier, Pérez and Cord, "SoDeep: a Sorting Deep net to learn
+Ranking Loss Surrogates" (CVPR 2019), the paper's figures beside ours; stand-ins for Tables 2, 3 and 4, whose data are
+not free.
+
+    python scripts/reproduce/sodeep.py [--parts table-1,figure-4,…] [--seconds 60] [--output bench-output/sodeep]
+
+Sorters are trained for --seconds of processor time each, on one thread (the paper: 4 · 10⁷ lists on a graphics card;
+configs/sodeep-*.toml are its settings), so that their L1 is not the paper's: what is compared is the order, and climb,
+which the paper does not report. --quick makes all of it in a minute, and its figures mean nothing.
+
+    --regression FILE …   svmlight files with real targets for Table 2 [default: scikit-learn's diabetes]
+    --coco FILE.npz       for Table 3, features of who has the data: train_images, train_captions, test_images,
+                          test_captions, row by row; else the left and right halves of scikit-learn's digits
+    --voc FILE.npz        for Table 4: train_features, train_labels (n, classes) of 0 and 1, test_features, test_labels;
+                          else scikit-learn's digits as ten labels
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+import torch
+from experiments import machine, table
+from kept import draw, tables_kept
+from sklearn.datasets import load_diabetes, load_digits
+from sodeep_tasks import Results, Split, figure_6, halved, table_2, table_3, table_4
+from torch import Tensor
+
+from apsvm import read_svmlight
+from apsvm.report.pictures.base import Picture
+from apsvm.report.pictures.style import Size, colour, dash
+from apsvm.torch import load_sorter, make_sorter
+from apsvm.torch.ranks import exact_ranks
+from apsvm.torch.score_lists import seeded
+from apsvm.torch.sorters import Sorter
+from apsvm.torch.sorters.quality import judge_sorter
+from apsvm.torch.sorters.training import SorterProgress, SorterSettings, SorterTraining
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+LENGTH = 100
+#: Batch and first step length that suit a budget of a minute.
+QUICK_SETTINGS = {"lstm": (32, 1e-3), "lstm-large": (32, 1e-3), "cnn": (32, 1e-3), "attention": (16, 2e-3)}
+FAMILIES = ("cnn", "lstm", "attention")
+PARTS_OF_BUDGET = 6
+UNTRAINED = ("handcrafted-raw(10)", "handcrafted(10)", "laplace(10)", "laplace(50)")
+PAPER_L1 = {"handcrafted-raw(10)": ".0350", "cnn": ".0120", "lstm": ".0033"}
+DEPTHS = (2, 4, 6, 8, 10)
+#: What the losses of the tables take, by what they are called there.
+OF_TASKS = {"handcrafted": "handcrafted(10)", "Laplace": "laplace(10)", "attention": "attention"}
+PARTS = ("table-1", "figure-4", "figure-5", "figure-6", "table-2", "table-3", "table-4")
+PAPER = {
+    "table-2": "memorability: squares 48.6, SoDeep LSTM 49.4, CNN 46.6, handcrafted 45.7, L1 46.2",
+    "table-3": "COCO: triplets 69.8 91.9 96.6, 55.9 86.9 94.0; SoDeep 71.5 92.8 97.1, 56.2 87.0 94.3",
+    "table-4": "VOC 2007: soft margin 93.2 (0.8 less), with SoDeep 94.0",
+    "figure-6": "a curve: the LSTM sorter gets about the AP of the AP hinge",
+}
+
+
+@dataclass(frozen=True)
+class Curves(Picture):
+    """lines : name → x and y; labels : of the axes"""
+
+    name: ClassVar[str] = "curves"
+    lines: Mapping[str, tuple[Sequence[float], Sequence[float]]]
+    labels: tuple[str, str]
+    logarithmic: bool = False
+
+    def height(self, size: Size) -> float:
+        return 0.6 * size.width
+
+    def draw(self, figure: Figure, size: Size) -> None:
+        axes = figure.add_subplot(yscale="log" if self.logarithmic else "linear")
+        for at, (name, (x, y)) in enumerate(self.lines.items()):
+            axes.plot(x, y, label=name, color=colour(at), linestyle=dash(at), linewidth=1)
+        axes.set_xlabel(self.labels[0])
+        axes.set_ylabel(self.labels[1])
+        axes.legend()
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A sorter, the lists and processor seconds it took, and (seconds, mean L1 of the last batches) on the way."""
+
+    sorter: Sorter
+    seen: int
+    seconds: float
+    curve: Sequence[tuple[float, float]]
+
+
+def train(architecture: str, seconds: float) -> Trained:
+    """A budget of processor time; after each sixth of it the step length is halved."""
+    batch, rate = QUICK_SETTINGS[architecture.partition("(")[0]]
+    training = SorterTraining(SorterSettings(architecture=architecture, length=LENGTH, batch=batch, learning_rate=rate))
+    curve: list[tuple[float, float]] = []
+    began = time.process_time()
+
+    def note(progress: SorterProgress) -> None:
+        curve.append((time.process_time() - began, progress.l1))
+
+    for part in range(PARTS_OF_BUDGET):
+        end = began + seconds * (part + 1) / PARTS_OF_BUDGET
+        training.settings = replace(training.settings, learning_rate=rate * 0.5**part)
+        training.run(progress=note, should_stop=partial(_is_past, end))
+    return Trained(training.sorter.freeze(), training.seen, time.process_time() - began, curve)
+
+
+def _is_past(end: float) -> bool:
+    return time.process_time() >= end
+
+
+def quality_row(name: str, sorter: Sorter, seen: int, seconds: float, options: argparse.Namespace) -> list[str]:
+    quality = judge_sorter(sorter, LENGTH, lists=options.lists, climb_steps=3 if options.quick else None)
+    parameters = sum(parameter.numel() for parameter in sorter.parameters())
+    return [
+        name, f"{parameters:,}", f"{seen:,}", f"{seconds:.0f}", f"{quality.l1:.4f}", f"{quality.climb:.3f}",
+        f"{quality.milliseconds:.3f}", PAPER_L1.get(name, "-"),
+    ]  # fmt: skip
+
+
+def table_1(trained: Mapping[str, Trained], options: argparse.Namespace) -> str:
+    rows = [quality_row(name, make_sorter(name), 0, 0, options) for name in UNTRAINED]
+    rows += [quality_row(name, one.sorter, one.seen, one.seconds, options) for name, one in trained.items()]
+    rows.append(quality_row("attention, as shipped", load_sorter("attention"), 0, 0, options))
+    heading = ["sorter", "parameters", "lists seen", "seconds", "L1", "climb", "ms a list", "the paper's L1"]
+    return f"{table(heading, rows)}\n\n{curves(trained)}"
+
+
+def curves(trained: Mapping[str, Trained]) -> str:
+    """L1 of the batches around each fifth of the budget."""
+    fifths = range(1, 6)
+    rows = []
+    for name, one in trained.items():
+        parts = np.array_split(np.array(one.curve), len(fifths)) if len(one.curve) >= len(fifths) else []
+        rows.append([name, *(f"{part[-3:, 1].mean():.4f}" for part in parts), *["-"] * (len(fifths) - len(parts))])
+    return table(["L1 in training, after", *(f"{at}/5 of it" for at in fifths)], rows)
+
+
+def figure_4(options: argparse.Namespace) -> tuple[str, dict[str, Trained]]:
+    trained = {f"cnn({depth})": train(f"cnn({depth})", options.seconds / 2) for depth in DEPTHS}
+    rows = [quality_row(name, one.sorter, one.seen, one.seconds, options) for name, one in trained.items()]
+    heading = ["depth", "parameters", "lists seen", "seconds", "L1", "climb", "ms a list", "the paper's L1"]
+    return table(heading, rows), trained
+
+
+def figure_5(sorters: Mapping[str, Callable[[Tensor], Tensor]]) -> tuple[str, Curves]:
+    """The rank of the first of 100 uniform scores as it goes from −1 to 1 by .001."""
+    y_1 = torch.linspace(-1, 1, 2001)
+    scores = (2 * torch.rand(1, LENGTH, generator=seeded("figure 5")) - 1).repeat(len(y_1), 1)
+    scores[:, 0] = y_1
+    exact = exact_ranks(scores)[:, 0]
+    lines, rows = {"exact": (y_1.tolist(), exact.tolist())}, []
+    for name, sorter in sorters.items():
+        with torch.no_grad():
+            ranks = torch.cat([sorter(part)[:, 0] for part in scores.split(500)])
+        lines[name] = (y_1.tolist(), ranks.tolist())
+        error, rises = (ranks - exact).abs(), float((ranks.diff() > 1e-6).double().mean())
+        rows.append([name, f"{error.mean():.4f}", f"{error.max():.4f}", f"{100 * rises:.1f}"])
+    heading = ["sorter", "mean error", "largest", "% of the way in the wrong direction"]
+    return table(heading, rows), Curves(lines, ("first score", "its normalised rank"))
+
+
+def summary(results: Results, what: str) -> str:
+    """Means, and the difference from the first, paired over the seeds."""
+    first = np.array(next(iter(results.values())))
+    rows = [
+        [name, f"{np.mean(values):.2f}", f"{np.mean(np.array(values) - first):+.2f}",
+         f"{int((np.array(values) > first).sum())}/{len(first)}"]
+        for name, values in results.items()
+    ]  # fmt: skip
+    return table([what, "mean", "minus the first", "wins"], rows)
+
+
+def regressions(paths: Sequence[str]) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    if not paths:
+        return {"diabetes": load_diabetes(return_X_y=True)}
+    sets = {Path(path).stem: read_svmlight(path) for path in paths}
+    return {name: (data.X.toarray(), data.relevance) for name, data in sets.items()}
+
+
+def of_archive(path: str, names: Sequence[str]) -> list[Split]:
+    with np.load(path, allow_pickle=False) as archive:
+        return [Split(*(torch.tensor(archive[name]).float() for name in names))]
+
+
+def two_views(path: str | None, seeds: int) -> list[Split]:
+    if path is not None:
+        return of_archive(path, ["train_images", "train_captions", "test_images", "test_captions"])
+    images = load_digits().images
+    halves = [half.reshape(len(images), -1) for half in (images[:, :, :4], images[:, :, 4:])]
+    lefts, rights = ([halved(half, np.arange(len(half)), seed) for seed in range(seeds)] for half in halves)
+    return [Split(left.X, right.X, left.X_test, right.X_test) for left, right in zip(lefts, rights, strict=True)]
+
+
+def labelled(path: str | None, seeds: int) -> list[Split]:
+    if path is not None:
+        return of_archive(path, ["train_features", "train_labels", "test_features", "test_labels"])
+    X, y = load_digits(return_X_y=True)
+    return [halved(X, y[:, None] == np.arange(10), seed) for seed in range(seeds)]
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--parts", default=",".join(PARTS))
+    parser.add_argument("--seconds", type=float, default=60.0, help="of processor time, each sorter")
+    parser.add_argument("--lists", type=int, default=2000, help="that L1 is a mean over; the paper: 10,000")
+    parser.add_argument("--steps", type=int, default=400, help="of each net's training")
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--regression", nargs="*", default=[])
+    parser.add_argument("--coco")
+    parser.add_argument("--voc")
+    parser.add_argument("--output", type=Path, default=Path("bench-output/sodeep"))
+    parser.add_argument("--quick", action="store_true")
+    options = parser.parse_args()
+    options.parts = options.parts.split(",")
+    if set(options.parts) - set(PARTS):
+        parser.error(f"parts are {', '.join(PARTS)}")
+    for path in (*options.regression, *filter(None, (options.coco, options.voc))):
+        if not Path(path).is_file():
+            parser.error(f"no such file: {path}; without --regression, --coco and --voc scikit-learn's sets are taken")
+    if options.quick:
+        options.seconds, options.lists, options.steps, options.seeds = 0.2, 20, 5, 2
+    return options
+
+
+def sorter_parts(options: argparse.Namespace) -> None:
+    """Table 1 and the figures of the sorters themselves, and Figure 6, which trains a net by them."""
+    needed = {"table-1", "figure-5", "figure-6"} & set(options.parts)
+    trained = {name: train(name, options.seconds) for name in FAMILIES} if needed else {}
+    if "table-1" in options.parts:
+        print(f"\nTable 1: sorters of lists of {LENGTH}\n\n{table_1(trained, options)}", flush=True)
+    if "figure-4" in options.parts:
+        text, by_depth = figure_4(options)
+        print(f"\nFigure 4: the depth of the CNN; the paper's levels off at 8\n\n{text}", flush=True)
+        lines = {name: tuple(zip(*one.curve, strict=True)) for name, one in by_depth.items() if one.curve}
+        save(options, "figure-4", Curves(lines, ("seconds", "L1 of a batch"), logarithmic=True))
+    of_figures: dict[str, Callable[[Tensor], Tensor]] = {name: one.sorter for name, one in trained.items()}
+    if "figure-5" in options.parts:
+        text, picture = figure_5({**{name: make_sorter(name) for name in UNTRAINED[:3]}, **of_figures})
+        print(f"\nFigure 5: the rank of one score as it rises\n\n{text}", flush=True)
+        save(options, "figure-5", picture)
+    if "figure-6" in options.parts:
+        sorters = {"handcrafted": make_sorter("handcrafted(10)"), "Laplace": make_sorter("laplace(10)"), **of_figures}
+        results = figure_6(sorters, options.seeds, options.steps, LENGTH)
+        print(f"\nFigure 6: AP on made rows; the paper: {PAPER['figure-6']}\n\n{summary(results, 'test AP, %')}")
+
+
+def save(options: argparse.Namespace, name: str, picture: Picture) -> None:
+    formats = ("svg",) if options.quick else ("png", "svg")
+    draw(lambda: [picture.save(options.output / f"{name}.{format}") for format in formats])
+
+
+def main() -> None:
+    options = arguments()
+    with tables_kept(options.output):
+        measure(options)
+
+
+def measure(options: argparse.Namespace) -> None:
+    """All tables, printed, and what each part has to draw."""
+    torch.set_num_threads(1)
+    print(f"{machine()}, PyTorch {torch.__version__}")
+    sorter_parts(options)
+    if "table-2" in options.parts:
+        print(f"\nA stand-in for Table 2. The paper's, {PAPER['table-2']}")
+        for name, (X, y) in regressions(options.regression).items():
+            results = table_2(X, y, OF_TASKS, options.seeds, options.steps)
+            print(f"\n{summary(results, f'{name}: Spearman, %')}", flush=True)
+    if "table-3" in options.parts:
+        data = "COCO" if options.coco else "A stand-in for Table 3: the halves of digits"
+        print(f"\n{data}. The paper's, {PAPER['table-3']}\n")
+        found = table_3(two_views(options.coco, options.seeds), OF_TASKS, options.steps)
+        heading = ["recall, %", *(f"{way} R@{k}" for way in ("→", "←") for k in (1, 5, 10))]
+        rows = [[name, *(f"{value:.1f}" for value in np.mean(values, axis=0))] for name, values in found.items()]
+        print(table(heading, rows), flush=True)
+    if "table-4" in options.parts:
+        data = "VOC" if options.voc else "A stand-in for Table 4: digits as ten labels"
+        print(f"\n{data}. The paper's, {PAPER['table-4']}\n")
+        print(summary(table_4(labelled(options.voc, options.seeds), OF_TASKS, options.steps), "test mAP, %"))
+
+
+if __name__ == "__main__":
+    main()
