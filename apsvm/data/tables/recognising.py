@@ -37,11 +37,12 @@ class Kind(Enum):
     CSV = "csv"
     PARQUET = "parquet"
     ARROW = "arrow"
+    JSON_LINES = "json-lines"
 
     @property
     def is_table(self) -> bool:
         """Whether its columns have names."""
-        return self in (Kind.CSV, Kind.PARQUET, Kind.ARROW)
+        return self in (Kind.CSV, Kind.PARQUET, Kind.ARROW, Kind.JSON_LINES)
 
     @property
     def what(self) -> str:
@@ -61,6 +62,7 @@ _WHAT = {
     Kind.CSV: "a table of separated values (CSV)",
     Kind.PARQUET: "a Parquet table",
     Kind.ARROW: "an Arrow table",
+    Kind.JSON_LINES: "JSON lines",
 }
 
 
@@ -168,6 +170,8 @@ def kind_of(head: bytes) -> Kind:
     text = _first_text(head)
     if text.startswith(_UTF16):
         return Kind.CSV
+    if text.removeprefix(codecs.BOM_UTF8).lstrip()[:1] == b"{":
+        return Kind.JSON_LINES
     is_marked, text = text.startswith(codecs.BOM_UTF8), text.removeprefix(codecs.BOM_UTF8)
     lines = [line for line in re.split(rb"[\r\n]+", text) if line.strip() and not line.lstrip().startswith(b"#")]
     if any(map(_is_svmlight, lines[:_LINES_SEEN])) or not lines:
