@@ -18,15 +18,16 @@ import warnings
 import zipfile
 import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 from data_folders import TEXT
-from model_files import GOOD, OLD, WEIGHTS, array_bytes, sealed, text
+from model_files import GOOD, WEIGHTS, array_bytes, sealed, text
 from mutator import mutated
 
+from apsvm import APSVMClassifier, LinearRanker, RankerSet, WARPRanker
 from apsvm._support.checkpoint import Checkpoint, CheckpointError
 from apsvm._support.container import ModelError
 from apsvm.data.dataset import DataError, Dataset
@@ -38,9 +39,8 @@ from apsvm.data.svmlight import read_svmlight
 from apsvm.data.trec import join, read_qrels, read_run
 from apsvm.detection.readers import read_class_names, read_detections, read_objects
 from apsvm.models.columns import MISSING_RULES
+from apsvm.models.header import LabelKind, Labels
 from apsvm.models.reading import load_any_model
-
-MODELS = Path(__file__).parent / "models_0_1_0"
 
 
 @dataclass(frozen=True)
@@ -191,8 +191,21 @@ def _read_trec(data: bytes, folder: Path) -> None:
 
 @cache
 def _model_seeds() -> list[bytes]:
-    known = [path.read_bytes() for path in sorted(MODELS.glob("*.model"))]
-    return [sealed({"header.npy": text(header), "coef.npy": WEIGHTS}) for header in (GOOD, OLD)] + known
+    """A file of each kind of model, of one and of several classes, with and without a feature map."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 3)), np.arange(60) % 3
+    estimators = [
+        APSVMClassifier(C=1.0).fit(X, y == 1),
+        APSVMClassifier(C=1.0, features="piecewise:2").fit(X, y == 1),
+        APSVMClassifier(C=1.0, components=2, random_state=0).fit(X, y == 1),
+        WARPRanker(epochs=1).fit(X, y == 1),
+    ]
+    linear = estimators[0].to_model()
+    models = [estimator.to_model() for estimator in estimators]
+    models.append(RankerSet(LinearRanker, np.ones((2, 3)), np.zeros(2), linear.header, [
+        replace(linear.header, labels=Labels(kind=LabelKind.ONE_LABEL, positive=label)) for label in (1.0, 2.0)
+    ]))  # fmt: skip
+    return [sealed({"header.npy": text(GOOD), "coef.npy": WEIGHTS}), *(model.to_bytes() for model in models)]
 
 
 def resealed(data: bytes, chance: random.Random, seeds: Sequence[bytes]) -> bytes:

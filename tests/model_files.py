@@ -14,8 +14,6 @@ import numpy as np
 from apsvm.models.header import Header
 
 HEADER = Header(family="structured-svm", loss="ap", C=1.0)
-#: What every header of schema 1 had.
-OLD_HEADER = {"loss": "ap", "zero_based": False, "positive_label": None, "C": 1.0}
 
 
 def sealed(members: dict[str, bytes], compression: int = zipfile.ZIP_STORED) -> bytes:
@@ -40,7 +38,6 @@ def text(header: object) -> bytes:
 
 
 GOOD = {**HEADER.to_json(), "width": 2, "intercept": 0.0}
-OLD = {**OLD_HEADER, "schema": 1, "width": 2, "intercept": 0.0}
 WEIGHTS = array_bytes(np.array([1.0, 2.0]))
 
 

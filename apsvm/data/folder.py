@@ -23,11 +23,11 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
-import msgspec
 import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import DTypeLike
@@ -67,45 +67,44 @@ _TYPES = {
     "values.npy": (np.float64, np.float32),
     "X.npy": (np.float64, np.float32),
 }
-_Count = msgspec.Meta(ge=0, lt=1 << 62)
 
 
-class _Source(msgspec.Struct, forbid_unknown_fields=True):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Source:
     """The file that a folder was made from: its name without folders, and its SHA-256, hexadecimal."""
 
     name: str
     sha256: str
 
 
-class _Header(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """header.json.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Header:
+    """header.json, which also has ``sha256``, of the header without it (``checksum``).
 
     Attributes
     ----------
     shape : rows and features
     zero_based : whether the source counts features from 0
     files : file name → SHA-256, hexadecimal
-    columns : of a table its ``Columns``
+    columns : of a table
     queries : the names of the queries, where they are words
-
-    The file also has ``sha256``, of the header without it (``checksum``).
     """
 
     format: str
     version: int
-    shape: tuple[Any, Any]
+    shape: tuple[int, ...]
     zero_based: bool
     source: _Source
-    files: dict[str, str]
-    columns: JsonDict | None = None
-    queries: list[str] | None = None
+    files: Mapping[str, str]
+    columns: Columns | None = None
+    queries: tuple[str, ...] | None = None
 
 
 def is_data_folder(path: str | os.PathLike[str]) -> bool:
     """Whether ``path`` is a folder with the header of a data folder and no file that does not belong into one."""
     try:
         names = set(os.listdir(path))
-        header = msgspec.json.decode(_header_bytes(Path(path)))
+        header = json.loads(_header_bytes(Path(path)))
     except (OSError, ValueError, RecursionError):
         return False
     return names <= _FILES and isinstance(header, dict) and header.get("format") == FORMAT
@@ -167,22 +166,23 @@ def _read_header(folder: Path) -> _Header:
         problem = "neither a data file nor a folder made by apsvm convert"
         raise IsADirectoryError(errno.EISDIR, problem, str(folder)) from None
     try:
-        stated = msgspec.json.decode(content)
+        stated = json.loads(content)
         if not isinstance(stated, dict) or stated.get("format") != FORMAT:
             raise DataError(f"{place}: expected the header of a data folder (format {FORMAT!r})")
         if stated.get("version") != VERSION:
             version = stated.get("version")
             raise DataError(f"{place}: expected version {VERSION}, found {version!r}: it was written by another apsvm")
         is_whole = stated.pop("sha256", None) == checksum(stated)
-        header = msgspec.convert(stated, _Header)
+        header = decoded(_Header, stated)
     except DataError:
         raise
     except (ValueError, RecursionError) as error:
         raise DataError(f"{place}: damaged: {error}") from None
     if not is_whole:
         raise DataError(f"{place}: damaged: its content does not have the sha256 it states")
-    if not all(type(count) is int and 0 <= count < 1 << 62 for count in header.shape) or header.shape[0] == 0:
-        raise DataError(f"{place}: damaged: expected the counts of rows and features, found {header.shape}")
+    shape = header.shape
+    if len(shape) != 2 or not all(0 <= count < 1 << 62 for count in shape) or shape[0] == 0:
+        raise DataError(f"{place}: damaged: expected the counts of rows and features, found {list(shape)}")
     names = set(header.files)
     needed = {"relevance.npy"} | ({"X.npy"} if "X.npy" in names else _SPARSE) | (_SETS if names & _SETS else set())
     needed |= set() if header.queries is None else {"groups.npy"}
@@ -277,21 +277,18 @@ class _Opened:
         header = self._header
         if header.columns is None:
             return None
-        try:
-            columns = decoded(Columns, header.columns)
-        except (ValueError, RecursionError) as error:
-            raise DataError(f"{self._folder / HEADER}: damaged: columns: {error}") from None
+        columns = header.columns
         fits = columns.width == self._d and columns.missing in MISSING_RULES
         self._require(HEADER, fits, f"columns that become {self._d} features")
         labels, n_words = self._arrays["relevance.npy"], len(columns.label_words)
         are_words = not n_words or bool(np.isin(labels, np.arange(n_words)).all())
         self._require("relevance.npy", are_words, f"labels from 0 to {n_words - 1}")
-        queries = header.queries or []
+        queries = header.queries or ()
         if queries:
             groups = self._arrays["groups.npy"]
             within = bool((groups >= 0).all() and (groups < len(queries)).all())
             self._require("groups.npy", within, f"numbers of queries from 0 to {len(queries) - 1}")
-        return TableRows(columns, queries=tuple(queries))
+        return TableRows(columns, queries=queries)
 
     def rows(self) -> Matrix:
         X = self._arrays.get("X.npy")
@@ -378,13 +375,13 @@ def write_folder(data: Dataset, path: str | os.PathLike[str], *, dense: bool | N
             version=VERSION,
             shape=(n, d),
             zero_based=data.zero_based,
-            source=_Source(os.path.basename(data.source), data.fingerprint),
+            source=_Source(name=os.path.basename(data.source), sha256=data.fingerprint),
             files=_write_arrays(temporary, data, X, dense),
-            columns=None if data.table is None else fields_of(data.table.columns),
-            queries=None if data.table is None or data.groups is None else list(data.table.queries) or None,
+            columns=None if data.table is None else data.table.columns,
+            queries=None if data.table is None or data.groups is None else data.table.queries or None,
         )
         with (temporary / HEADER).open("wb") as stream:
-            stream.write(header_text(msgspec.to_builtins(header)))
+            stream.write(header_text(fields_of(header)))
             _sync(stream)
         sync_folder(temporary)
         _give_place(temporary, target)

@@ -119,7 +119,7 @@ def _stored(
     """The rows of a folder, as the model has its features where they have names, or those of a matrix."""
     if kind is Kind.MATRIX:
         return read_matrix(source, labels, groups, multilabel=multilabel, unlabelled=unlabelled)
-    from apsvm.data.folder import open_folder  # text needs neither it nor msgspec
+    from apsvm.data.folder import open_folder  # text has no use for it
 
     data = open_folder(source, check=check)
     if data.table is not None and model is not None and model.names is not None:

@@ -302,10 +302,8 @@ class WeightedRanker(Ranker):
 
 def header_in(content: JsonObject, fields: Sequence[str]) -> Header:
     """The header that a file's content holds beside the ``fields`` of its kind. Raises ModelError."""
-    # Schema 1 knew no header apart from the model.
-    keep = content if content["schema"] == 1 else without_shape(content, fields)
     try:
-        return Header.from_json(keep)
+        return Header.from_json(without_shape(content, fields))
     except HeaderError as error:
         raise bad_header(error) from None
 

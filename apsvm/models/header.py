@@ -1,7 +1,7 @@
 """What a model says of itself: how, of what and how well it was made. Typed, versioned, and written as JSON.
 
-Everybody reads the fields of ``Header``; only this module and ``models.schema_1`` (files of schema 1) know the keys. A
-field of the wrong type, an unknown one, or a schema that this version does not know is a ``HeaderError`` that names it.
+The other modules read the fields of ``Header``; only this one knows the keys. A field of the wrong type, an unknown
+field and another schema are each a ``HeaderError`` that names it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from apsvm.models.json import HeaderError as HeaderError
 from apsvm.models.json import Json as Json
 
 #: The version of the layout that ``Header.to_json`` writes.
-SCHEMA = 2
+SCHEMA = 1
 
 #: The scalings that a model may have been trained with.
 SCALES = ("none", "maxabs", "standard", "l2")
@@ -279,18 +279,13 @@ class Header:
 
     @classmethod
     def from_json(cls, value: object) -> Header:
-        """What ``to_json`` wrote, of this schema or an earlier one. Raises HeaderError."""
+        """The header that ``to_json`` wrote. Raises HeaderError."""
         if not isinstance(value, Mapping):
             raise HeaderError("it is not a JSON object")
         schema = value.get("schema")
         content = {key: item for key, item in value.items() if key != "schema"}
-        whole = isinstance(schema, int) and not isinstance(schema, bool)
-        if whole and schema == 1:
-            from apsvm.models.schema_1 import upgraded
-
-            content = upgraded(content)
-        elif not whole or schema != SCHEMA:
-            raise HeaderError(f"schema {schema!r} is not known to this version of apsvm (it knows 1 and {SCHEMA})")
+        if type(schema) is not int or schema != SCHEMA:
+            raise HeaderError(f"expected schema {SCHEMA}, found {schema!r}: it was written by another version of apsvm")
         return header_json.decoded(cls, content)
 
     def difference(self, whole: Header) -> dict[str, Json]:

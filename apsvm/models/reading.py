@@ -65,14 +65,13 @@ def _parse(content: bytes) -> Model:
 
 
 def _kind_of(content: object) -> type[Model]:
-    """The class of the model, which a file of schema 1 need not name where it is linear."""
+    """The class of the model that a header names. Raises ModelError."""
     if not isinstance(content, dict):
         raise ModelError("its header is not a JSON object")
     check_field(content, "schema", int)
-    if content["schema"] not in (1, SCHEMA):
-        raise ModelError(
-            f"schema {content['schema']!r} is not known to this version of apsvm (it knows 1 and {SCHEMA})"
-        )
+    if content["schema"] != SCHEMA:
+        found = f"found {content['schema']!r}: it was written by another version of apsvm"
+        raise ModelError(f"expected schema {SCHEMA}, {found}")
     check_field(content, "width", int)
     kind = content.get("kind", LinearRanker.kind)
     if not isinstance(kind, str) or kind not in KINDS:

@@ -13,7 +13,7 @@ from apsvm._support.container import ModelError, check_field
 from apsvm._support.types import JsonDict, JsonObject, Matrix
 from apsvm.models.base import Model, WeightedRanker, bad_header, header_in, summary_of, without_shape
 from apsvm.models.components import ComponentRanker
-from apsvm.models.header import Header, HeaderError, LabelKind, Labels
+from apsvm.models.header import Header, HeaderError
 from apsvm.models.linear import LinearRanker, intercept_in
 
 if TYPE_CHECKING:
@@ -151,29 +151,17 @@ class RankerSet(Model, Generic[R]):
         classes = content["classes"]
         if not classes or not all(isinstance(difference, dict) for difference in classes):
             raise ModelError("its header's 'classes' is no list of JSON objects, one a class")
-        if content["schema"] != 1:
-            return header_in(content, ("classes", *RANKERS_OF_SETS[content["kind"]].fields))
-        from apsvm.models.schema_1 import of_a_set
-
-        # That schema did not say in the whole that there are classes.
-        header = header_in(of_a_set(_without_classes(content)), ())
-        return replace(header, labels=Labels(kind=LabelKind.CLASSES, several=header.labels.several))
+        return header_in(content, ("classes", *RANKERS_OF_SETS[content["kind"]].fields))
 
     @classmethod
     def _headers_in(cls, content: JsonObject, whole: Header) -> list[Header]:
         """The headers of the classes. Raises ModelError unless they name labels that increase."""
-        if content["schema"] == 1:
-            from apsvm.models.schema_1 import of_a_class
-
-            shared = _without_classes(content)
-            headers = [header_in(of_a_class(shared, difference), ()) for difference in content["classes"]]
-        else:
-            fields = RANKERS_OF_SETS[content["kind"]].fields
-            differences = [without_shape(difference, fields) for difference in content["classes"]]
-            try:
-                headers = [Header.from_difference(one, _shared_by_classes(whole)) for one in differences]
-            except HeaderError as error:
-                raise bad_header(error) from None
+        fields = RANKERS_OF_SETS[content["kind"]].fields
+        differences = [without_shape(difference, fields) for difference in content["classes"]]
+        try:
+            headers = [Header.from_difference(difference, _shared_by_classes(whole)) for difference in differences]
+        except HeaderError as error:
+            raise bad_header(error) from None
         labels = np.array([header.labels.positive for header in headers], dtype=np.float64)
         if not (np.isfinite(labels).all() and (labels[1:] > labels[:-1]).all()):
             raise ModelError("its classes are not finite labels that increase")
@@ -183,7 +171,3 @@ class RankerSet(Model, Generic[R]):
 def _shared_by_classes(whole: Header) -> Header:
     """What a class's header is compared with: no class has skipped classes of its own."""
     return replace(whole, classes_skipped=())
-
-
-def _without_classes(content: JsonObject) -> JsonDict:
-    return {key: value for key, value in content.items() if key != "classes"}

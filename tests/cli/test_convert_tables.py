@@ -104,7 +104,7 @@ def test_queries_keep_their_words(searches, run, tmp_path):
 @pytest.mark.parametrize(
     ("queries", "message"),
     [
-        ([1], "Expected `str`, got `int` - at `$.queries[0]`"),
+        ([1], "damaged: expected text in 'queries[0]', found 1"),
         (["a"], "queries from 0 to 0"),
         ("a", "damaged: "),
     ],

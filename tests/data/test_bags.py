@@ -246,8 +246,8 @@ def test_rows_of_a_folder_at_odds(tmp_path: Path) -> None:
     ("changes", "message"),
     [
         ({"version": 2}, "expected version 1, found 2"),
-        ({"version": True}, "damaged: Expected `int`, got `bool` - at `$.version`"),
-        ({"label_sets": 2}, "damaged: Object contains unknown field `label_sets`"),
+        ({"version": True}, "damaged: expected a whole number in 'version', found True"),
+        ({"label_sets": 2}, "damaged: 'label_sets' is not known to this version of apsvm"),
         ({"files": {"bags.npy": ""}}, "expected the files indices.npy"),
     ],
 )

@@ -7,7 +7,7 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from model_files import HEADER, OLD_HEADER, Bomb, array_bytes, sealed, text
+from model_files import HEADER, Bomb, array_bytes, sealed, text
 
 from apsvm import ModelError, load_any_model, load_model
 from apsvm.models.items import ItemFactors, ItemRanker
@@ -64,7 +64,7 @@ def test_item_scores_against_their_definition(items, rng):
         items.top(X[:, :5], 2)
 
 
-ITEM_HEADER = {**OLD_HEADER, "schema": 1, "kind": "item-factors", "width": 2, "factors": 3}
+ITEM_HEADER = {**HEADER.to_json(), "kind": "item-factors", "width": 2, "factors": 3}
 FACTORS, BIASES = array_bytes(np.ones((2, 3), dtype=np.float32)), array_bytes(np.ones(2, dtype=np.float32))
 ITEM_MEMBERS = {"header.npy": text(ITEM_HEADER), "input.npy": FACTORS, "output.npy": FACTORS, "bias.npy": BIASES}
 
@@ -74,7 +74,7 @@ ITEM_MEMBERS = {"header.npy": text(ITEM_HEADER), "input.npy": FACTORS, "output.n
     [
         ({"header.npy": text({**ITEM_HEADER, "kind": "forest"})}, "kind 'forest' is not known"),
         ({"header.npy": text({**ITEM_HEADER, "kind": 3})}, "kind 3 is not known"),
-        ({"header.npy": text({**ITEM_HEADER, "kind": "linear", "intercept": 0})}, "header.npy, coef.npy, found"),
+        ({"header.npy": text({**ITEM_HEADER, "kind": "linear", "intercept": 0})}, "'factors' is not known"),
         ({"header.npy": text({**ITEM_HEADER, "factors": "3"})}, "'factors' is '3'"),
         ({"header.npy": text({**ITEM_HEADER, "factors": 2})}, "expected input of float32 and shape"),
         ({"bias.npy": FACTORS}, "expected bias of float32"),

@@ -276,18 +276,6 @@ def test_a_chosen_model(data, tmp_path, capsys):
     assert verdict(model, f"{data}/two.svm", capsys)[0] == 0
 
 
-OLD = Path(__file__).parent.parent / "models_0_1_0"
-OLD_MODELS = {name: json.loads((OLD / "models.json").read_text())[name]["data"] for name in (
-    "ap", "classifier", "f1", "interrupted", "ndcg_grades", "one_vs_rest_l2", "ranker", "tight", "zero_based",
-)}  # fmt: skip
-
-
-@over("name", OLD_MODELS)
-def test_models_of_earlier_versions(name, capsys):
-    code, results = verdict(str(OLD / f"{name}.model"), str(OLD / OLD_MODELS[name]), capsys)
-    assert code == 0, results
-
-
 @pytest.mark.parametrize("components", [1, 2])
 def test_classifiers_have_thresholds_in_their_constants(components, data, tmp_path, capsys):
     X, y = load_svmlight_file(str(data / "two.svm"))
