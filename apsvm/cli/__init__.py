@@ -98,7 +98,21 @@ _LETTERS_ELSEWHERE = {
     "-s": ["--loss", "--solver"],
     "-t": ["--features"],
 }
-#: Those that nothing says here, and what there is in their place.
+#: Names that other programs have for options, or that come to mind, and the options here.
+_NAMES_ELSEWHERE = {
+    **{key: ["--label-column"] for key in ("--label", "--target", "--y", "--label-col", "--target-column")},
+    **{key: ["--qid-column"] for key in ("--qid", "--query", "--group", "--query-column")},
+    **{key: ["--id-column"] for key in ("--id", "--ids")},
+    **{key: ["--loss"] for key in ("--objective", "--metric", "--lossfn")},
+    **{key: ["--max-iterations"] for key in ("--iterations", "--max-iter", "--num-iterations")},
+    "--jobs": ["--threads"],
+    "--n-jobs": ["--threads", "--jobs"],
+    "--standardize": ["--scale"],
+    "--normalise": ["--scale"],
+    "--output": ["MODEL behind DATA"],
+    "-o": ["MODEL behind DATA"],
+}
+#: Options of other programs that have no counterpart here, and what to do instead.
 _LETTERS_OF_NOTHING = {
     "-b": "Probabilities: train --calibrate auto, then apsvm predict --probability.",
     "-p": "There is no regression and no other norm of slacks; how exact a training is, --epsilon says.",
@@ -108,12 +122,13 @@ _LETTERS_OF_NOTHING = {
 
 
 def _with_hints(failure: click.ClickException) -> click.ClickException:
-    """A letter that another program has for an option is answered with the option, or with what there is."""
+    """Answers an option of another program with the option of the same purpose here, or with what to do instead."""
     if not isinstance(failure, click.NoSuchOption) or failure.ctx is None:
         return failure
-    known = {option for parameter in failure.ctx.command.params for option in parameter.opts}
-    here = [option for option in _LETTERS_ELSEWHERE.get(failure.option_name, []) if option in known]
-    trains = "--loss" in known
+    names = {name for parameter in failure.ctx.command.params for name in parameter.opts}
+    trains = "--loss" in names
+    elsewhere = [*_LETTERS_ELSEWHERE.get(failure.option_name, []), *_NAMES_ELSEWHERE.get(failure.option_name, [])]
+    here = [name for name in elsewhere if name in names or (name.startswith("MODEL") and "model" in names)]
     if here:
         hint = f"Here it is {' or '.join(here)}."
     elif trains and failure.option_name in _LETTERS_OF_NOTHING:

@@ -123,6 +123,7 @@ class Declared:
     several : what ``--help`` of ``apsvm train`` says of several values
     in_header : whether it belongs into a model's header (a log's options do not)
     needs_validation : it counts only where there are rows to choose the best epoch by
+    option : whether the command line has an option for it; without one it is for Python alone
     """
 
     help: str
@@ -140,6 +141,7 @@ class Declared:
     several: str = ""
     in_header: bool = True
     needs_validation: bool = False
+    option: bool = True
 
 
 def setting(default: object, *, help: str, **more: Any) -> Any:

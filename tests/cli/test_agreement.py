@@ -43,7 +43,7 @@ DIRECT = [f"direct({name})" for name in STRUCTURED if isinstance(make_loss(name)
 #: Options of each training beside the data's; few steps, since no figure depends on them.
 TRAININGS = {
     **{(name,): (*HINGE, "--max-iterations", 4, "-C", 1) for name in STRUCTURED},
-    **{(name,): ("--epochs", 1, "--step-rows", 16) for name in DIRECT},
+    **{(name,): ("--epochs", 1, "--batch-rows", 16) for name in DIRECT},
     ("mine:Loss",): (*HINGE, "--max-iterations", 4),
     ("wmw",): (),
     ("wmw", "--graph", "adjacent"): (),

@@ -71,7 +71,7 @@ TRAININGS = {
     "grades": "grades M --loss ndcg -C 1,10",
     "of the top": "two M --loss p@5 -C 1",
     "approximate": "two M --oracle appx --bound tight -C 1,10",
-    "warp": "two M --loss warp --epochs 4 --rule adadelta --validation classes --positive-label 1",
+    "warp": "two M --loss warp --epochs 4 --validation classes --positive-label 1",
     "direct": "two M --loss direct(ap) --epochs 4",
     "items": "users M --loss warp --rows-as-users --factors 3 --epochs 4",
     "one against the rest": "classes M --one-vs-rest --threads 2 -C 1 --bound tight",
@@ -199,7 +199,7 @@ def test_killed_for_good_it_goes_on(data, command, environment, run, tmp_path, m
 
 
 def test_a_signal_writes_it_whatever_the_interval(data, command, environment, run, tmp_path):
-    arguments = ("train", data / "two", "M", *LONG, "--solver", "cutting-plane", "--checkpoint", "kept")
+    arguments = ("train", "-v", data / "two", "M", *LONG, "--solver", "cutting-plane", "--checkpoint", "kept")
     process = started(command, environment, *arguments, cwd=tmp_path)
     seen = [line for line, _ in zip(process.stdout, range(6), strict=False)]
     process.send_signal(signal.SIGHUP)

@@ -19,9 +19,9 @@ def records(path):
 
 def test_train_predict_eval_info(cancer, here, tmp_path):
     model, log = tmp_path / "m", tmp_path / "log"
-    done = here("train", "--loss", "Direct(AP)", cancer.path, model, "--epochs", 12, "--log", log)
+    done = here("train", "-v", "--loss", "Direct(AP)", cancer.path, model, "--epochs", 12, "--log", log)
     lines = done.stderr.splitlines()
-    assert lines[0].split() == ["epoch", "rows", "updates", "bound", "seconds"]
+    assert lines[1].split() == ["epoch", "rows", "updates", "bound", "seconds"]
     assert "12" in [line.split()[0] for line in lines if line[:6].strip().isdigit()]
     assert "apsvm: all epochs done after 12 epochs" in lines
     assert "certificate" not in done.stderr
@@ -53,7 +53,7 @@ def test_train_predict_eval_info(cancer, here, tmp_path):
 
 
 def test_a_seed_and_any_threads_give_the_same_file(cancer, here, tmp_path):
-    options = ["-q", "--loss", "direct(ndcg)", cancer.path, "--epochs", 2, "--step-rows", 100]
+    options = ["-q", "--loss", "direct(ndcg)", cancer.path, "--epochs", 2, "--batch-rows", 100]
     for name, more in (("a", []), ("b", ["--threads", 1]), ("c", ["--threads", 2]), ("d", ["--seed", 1])):
         here("train", *options, tmp_path / name, *more)
     a, b, c, d = ((tmp_path / name).read_bytes() for name in "abcd")
@@ -65,7 +65,7 @@ def test_a_seed_and_any_threads_give_the_same_file(cancer, here, tmp_path):
 @pytest.mark.parametrize("options", [
     ["--update", "negative", "--perturbation", "0.3", "--l2", "0.5"],
     ["--learning-rate", "0.2", "--dtype", "float32", "--scale", "maxabs"],
-    ["--positive-label", "-1", "--step-rows", "64"],
+    ["--positive-label", "-1", "--batch-rows", "64"],
     ["--scale", "l2", "-B", "1"],
     ["--relevant-from", "1"],
 ])  # fmt: skip
@@ -77,7 +77,7 @@ def test_options_are_heard(options, loss, cancer, here, tmp_path):
     header = load_model(tmp_path / "m").header
     assert header.loss == f"direct({loss})"
     for option, value in zip(options[::2], options[1::2], strict=True):
-        key = {"-B": "bias"}.get(option, option[2:].replace("-", "_"))
+        key = {"-B": "bias", "--batch-rows": "step_rows"}.get(option, option[2:].replace("-", "_"))
         if key != "dtype":
             features = {"scale": header.features.scale, "bias": header.features.bias}
             labels = {"positive_label": header.labels.positive, "relevant_from": header.labels.relevant_from}
@@ -171,7 +171,7 @@ def test_a_loss_of_ones_own(cancer, here, tmp_path, monkeypatch):
     (["--loss", "direct(ap)", "--update", "sideways"], "'sideways' is not one of 'positive', 'negative'"),
     (["--loss", "direct(ap)", "--learning-rate", "0"], "expected a finite number above 0, found '0'"),
     (["--loss", "direct(ap)", "--perturbation", "-1"], "a finite number of at least 1e-09 and of at most 1e+09, found"),
-    (["--loss", "direct(ap)", "--step-rows", "1"], "1 is not in the range x>=2"),
+    (["--loss", "direct(ap)", "--batch-rows", "1"], "1 is not in the range x>=2"),
     (["--loss", "direct(ap)", "--patience", "2"], "--patience is for --validation FILE"),
     (["--loss", "direct(ap)", "--validation", "-"], "name a file"),
     (["--loss", "direct(ap)", "--validation", "x", "--validation-metric", "nothing"], "--validation-metric: "),

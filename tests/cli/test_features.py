@@ -163,8 +163,8 @@ def test_validation_rows_are_mapped_as_the_training_rows(bumps, here, tmp_path):
 def test_warm_start(bumps, cancer, here, info, tmp_path):
     options = ("--features", "piecewise", "-C", 10, "--scale", "standard", "--bound", "hinge")
     here("train", "-q", *HINGE, bumps, tmp_path / "m", *options, "-e", 1e-4)
-    done = here("train", *HINGE, bumps, tmp_path / "n", *options, "--warm-start", tmp_path / "m")
-    first = done.stderr.splitlines()[1].split()
+    done = here("train", "-v", *HINGE, bumps, tmp_path / "n", *options, "--warm-start", tmp_path / "m")
+    first = done.stderr.splitlines()[2].split()
     assert float(first[1]) == pytest.approx(info(tmp_path / "m").certificate.primal, rel=1e-5)
     for features in ("linear", "piecewise:5", "products"):
         done = here(

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 
+import click
 import numpy as np
 import pytest
+from over import over
 
 import apsvm
 from apsvm import LinearRanker, load_any_model, load_model
+from apsvm.cli import program
 from apsvm.losses import LOSSES
 from apsvm.models.header import Bounds, Data, Features, Header, LabelKind, Labels
 from apsvm.solvers.qp import BACKENDS
@@ -121,23 +125,51 @@ HELP = {
 }
 
 
-@pytest.mark.parametrize("name", HELP)
+@over("name", HELP)
 def test_help(name, run):
-    done = run(*name.split(), "--help")
+    done = run(*name.split(), "--help-all" if name in HELPFUL else "--help")
     assert done.stderr == ""
     assert not [word for word in HELP[name].split() if word not in done.stdout]
 
 
+def options_in(text):
+    return set(re.findall(r"^  (?:-\w, )?(--[\w-]+)", text, re.MULTILINE)) - {"--help"}
+
+
+HELPFUL = ("train", "cv", "predict", "eval")
+
+
+@over("name", HELPFUL)
+def test_help_is_of_one_screen(name, run, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    for spelled in ("--help", "-h"):
+        lines = run(name, spelled).stdout.splitlines()
+        assert len(lines) <= 50
+        assert max(map(len, lines)) <= 100
+    everything = set(re.findall(r"--[\w-]+", run(name, "--help-all").stdout))
+    assert len(options_in("\n".join(lines))) > 7
+    assert options_in("\n".join(lines)) <= {*everything, "--help"}
+    topics = re.search(r"The options of ([^.]*)\.", " ".join(" ".join(lines).split()))[1].split(", ")
+    assert {"data", "tables", "bags", "running"} <= set(topics)
+    for topic in topics:
+        assert set() < options_in(run(name, f"--help={topic}").stdout) <= everything
+    assert "--help=ap: expected one of main, data, tables," in run(name, "--help=ap", code=2).stderr
+    code = 66 if name in ("train", "cv") else 2
+    assert "The options" not in run(name, "--", "--help=data", code=code).stdout, "behind -- it is the name of a file"
+
+
 def test_the_help_of_train_lists_every_choice(run):
-    shown = run("train", "-h").stdout
+    shown = run("train", "--help-all").stdout
     for choices in (ORACLE_CHOICES, BACKENDS):
         assert f"[{'|'.join(choices)}]" in shown
     assert "|".join(LOSSES) in shown
 
 
-def test_arguments_are_no_options_in_the_help_of_train(run):
-    options = run("train", "-h").stdout.partition("Options:\n")[2]
-    assert options.lstrip().startswith("--loss")
+def test_every_option_of_train_has_a_place_in_its_help(run):
+    shown = run("train", "--help-all").stdout
+    for param in program.commands["train"].params:
+        if isinstance(param, click.Option) and not param.hidden:
+            assert shown.count(f"{param.opts[-1]} ") + shown.count(f"{param.opts[-1]}\n") >= 1, param.opts
 
 
 def test_version(run):

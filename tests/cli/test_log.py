@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 
 from apsvm import load_model
+from apsvm.cli.output.progress import Display
+from apsvm.trainers.base import Progress
 
 #: For what is about the hinge, or needs some model quickly: by default the bound is chosen.
 HINGE = ("--bound", "hinge")
@@ -155,8 +157,13 @@ def table(stderr):
     return head, [line for line in lines if ROW.match(line)], lines
 
 
-def test_progress_is_of_fixed_width(training):
-    head, rows, _ = table(training[0].stderr)
+@pytest.fixture(scope="module")
+def verbose(digits, run, tmp_path_factory):
+    return run("train", *HINGE, "-v", digits.path, tmp_path_factory.mktemp("v") / "m", *digits.options, "-C", "100")
+
+
+def test_progress_is_of_fixed_width(verbose):
+    head, rows, _ = table(verbose.stderr)
     assert len(head) == 1
     assert len({len(row) for row in rows}) == 1
     # The columns stand under their names, right-aligned.
@@ -165,20 +172,32 @@ def test_progress_is_of_fixed_width(training):
         assert all(row[end - 1] != " " and row[end : end + 1] in ("", " ") for row in rows), name
 
 
-def test_progress_thins_out(training):
+def test_by_default_no_iteration_is_shown(training):
+    head, rows, lines = table(training[0].stderr)
+    assert not head
+    assert not rows
+    assert len(lines) <= 12
+    assert all(line.startswith("apsvm: ") for line in lines)
+
+
+def test_a_long_training_says_how_far_it_is(monkeypatch, capsys):
+    """After 10 seconds, 20, 40 …"""
+    now = iter(range(1000))
+    monkeypatch.setattr("apsvm.cli.output.progress.time.monotonic", lambda: float(next(now)))
+    display = Display(verbose=False, quiet=False)
+    for number in range(1, 100):
+        display.show(Progress("train C=1", {"iter": ">6"}, {"iter": number}))
+    lines = capsys.readouterr().err.splitlines()
+    assert [int(line.rpartition(" ")[2]) for line in lines] == [10, 20, 40, 80]
+    assert lines[0] == "apsvm: train C=1: iter 10"
+
+
+def test_verbose_shows_every_iteration(training, verbose, digits):
     _, log, model = training
-    shown = [int(row.split()[0]) for row in table(training[0].stderr)[1]]
-    n = load_model(model).header.iterations
-    assert shown == sorted({*range(1, 11), *range(10, n, 10), n})
-    last = table(training[0].stderr)[1][-1].split()
-    assert float(last[1]) == pytest.approx(of("iteration", log)[-1]["primal"], rel=1e-6)
-
-
-def test_verbose_shows_every_iteration(training, digits, run, tmp_path):
-    done = run("train", *HINGE, "-v", digits.path, tmp_path / "m", *digits.options, "-C", "100")
-    shown = [int(row.split()[0]) for row in table(done.stderr)[1]]
-    assert shown == list(range(1, load_model(training[2]).header.iterations + 1))
-    assert f"{digits.path}: 1797 rows, 174 positive, 64 features" in done.stderr
+    rows = table(verbose.stderr)[1]
+    assert [int(row.split()[0]) for row in rows] == list(range(1, load_model(model).header.iterations + 1))
+    assert float(rows[-1].split()[1]) == pytest.approx(of("iteration", log)[-1]["primal"], rel=1e-6)
+    assert f"{digits.path}: 1797 rows, 174 positive, 64 features" in verbose.stderr
     assert "1797 rows," not in training[0].stderr
 
 

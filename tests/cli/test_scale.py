@@ -53,8 +53,8 @@ def test_warm_start_between_scaled_models(wide, run, info, tmp_path):
     path, _ = wide
     options = ("--scale", "standard", "-B", 2, "-C", 10, "--loss", "zero-one")
     run("train", "-q", *HINGE, path, tmp_path / "m", *options, "-e", 1e-4)
-    done = run("train", *HINGE, path, tmp_path / "n", *options, "--warm-start", tmp_path / "m")
-    first = done.stderr.splitlines()[1].split()
+    done = run("train", "-v", *HINGE, path, tmp_path / "n", *options, "--warm-start", tmp_path / "m")
+    first = done.stderr.splitlines()[2].split()
     assert float(first[1]) == pytest.approx(info(tmp_path / "m").certificate.primal, rel=1e-5)
     done = run("train", *HINGE, path, tmp_path / "n", "--scale", "l2", "--warm-start", tmp_path / "m", code=65)
     assert "one divides rows by their length" in done.stderr

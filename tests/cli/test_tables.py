@@ -311,7 +311,7 @@ def test_a_folder_of_a_table(model, scores, run, info, tmp_path):
         run("eval", data, "--model", model, "--positive-label", "Adelie").stdout for data in (folder, part)
     )
     assert of_folder == of_part
-    header = folder / "columns.npy"
+    header = folder / "header.json"
     header.write_bytes(header.read_bytes().replace(b"island", b"Island"))
     assert "damaged" in run("convert", folder, "--check", code=65).stderr
 

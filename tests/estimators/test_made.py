@@ -221,7 +221,7 @@ def test_unknown_names():
         (["--loss", "direct(ap)"], {}),
         (["--loss", "direct(auc)", "--update", "negative", "--l2", "0.5", "--learning-rate", "0.1"],
          {"loss": "direct(auc)", "update": "negative", "l2": 0.5, "learning_rate": 0.1}),
-        (["--loss", "direct(ndcg@5)", "--perturbation", "0.1", "--step-rows", "64"],
+        (["--loss", "direct(ndcg@5)", "--perturbation", "0.1", "--batch-rows", "64"],
          {"loss": "direct(ndcg@5)", "perturbation": 0.1, "step_rows": 64}),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",

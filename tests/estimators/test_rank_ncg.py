@@ -44,9 +44,9 @@ def test_neither_classifier_nor_regressor():
         ([], {}),
         (["--graph", "adjacent", "-l", "0.1", "--optimizer", "prcg"],
          {"graph": "adjacent", "alpha": 0.1, "optimizer": "prcg"}),
-        (["--objective", "erfc", "--summation", "fourier", "--normalize", "none", "--accuracy", "1e-4"],
-         {"objective": "erfc", "summation": "fourier", "normalize": "none", "accuracy": 1e-4}),
-        (["--classes", "2", "--cut", "width"], {"n_classes": 2, "cut": "width"}),
+        (["--objective", "erfc", "--summation", "fourier", "--normalize", "none"],
+         {"objective": "erfc", "summation": "fourier", "normalize": "none"}),
+        (["--classes", "3", "--graph", "adjacent"], {"n_classes": 3, "graph": "adjacent"}),
     ],
 )  # fmt: skip
 def test_as_the_command(options, parameters, tmp_path, data):

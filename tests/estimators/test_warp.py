@@ -28,10 +28,10 @@ def test_neither_classifier_nor_regressor():
     ("options", "parameters"),
     [
         (["--preference"], {}),
-        (["--relevant-from", "2", "--tau", "p@3", "--rule", "sgd", "--learning-rate", "0.1", "--l2", "0.01"],
-         {"relevant_from": 2, "tau": "p@3", "rule": "sgd", "learning_rate": 0.1, "l2": 0.01}),
-        (["--preference", "--tau", "auc", "--rank-estimator", "exact", "--max-trials", "7"],
-         {"tau": "auc", "rank_estimator": "exact", "max_trials": 7}),
+        (["--relevant-from", "2", "--tau", "p@3", "--learning-rate", "0.1", "--l2", "0.01"],
+         {"relevant_from": 2, "tau": "p@3", "learning_rate": 0.1, "l2": 0.01}),
+        (["--preference", "--tau", "auc", "--rank-estimator", "exact"],
+         {"tau": "auc", "rank_estimator": "exact"}),
     ],
 )  # fmt: skip
 def test_as_the_command(options, parameters, tmp_path, data):

@@ -13,11 +13,11 @@ from apsvm.cli import run
 from apsvm.torch import net_work
 
 TRAININGS = {
-    "a batch of all rows": "two --net-epochs 5 --bce-epochs 2",
-    "some rows at a time": "two --net-epochs 5 --bce-epochs 2 --batch-rows 30 --loss smooth-ap",
-    "queries": "queries --net-epochs 5 --bce-epochs 3 --batch-rows 20 --loss ndcg",
-    "patience": "two --net-epochs 12 --bce-epochs 6 --net-patience 1 --batch-rows 20 --learning-rate 0.5",
-    "cross-entropy alone": "two --net-epochs 4 --loss bce",
+    "a batch of all rows": "two --epochs 5",
+    "some rows at a time": "two --epochs 5 --batch-rows 30 --loss smooth-ap",
+    "queries": "queries --epochs 5 --batch-rows 20 --loss ndcg",
+    "patience": "two --epochs 12 --patience 1 --batch-rows 20 --learning-rate 0.5",
+    "cross-entropy alone": "two --epochs 4 --loss bce",
 }
 
 
@@ -67,7 +67,7 @@ def test_killed_after_any_epoch_it_goes_on_to_the_same_bytes(name, data, writes,
 
 
 def test_another_version_of_pytorch(data, writes, tmp_path, monkeypatch, capsys):
-    command = ["train", "-q", "--net", "3", "--net-epochs", "3", str(data / "two"), str(tmp_path / "M")]
+    command = ["train", "-q", "--net", "3", "--epochs", "3", str(data / "two"), str(tmp_path / "M")]
     command += ["--checkpoint", str(tmp_path / "kept"), "--checkpoint-seconds", "0"]
     assert run(command) == 0
     monkeypatch.setattr(net_work.torch, "__version__", "1.0")

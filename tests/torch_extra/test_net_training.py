@@ -197,7 +197,7 @@ def test_stopped_from_outside(rows):
 
 @pytest.mark.parametrize("loss", ["ap", "bce", "smooth-ap", "ramp(mrr)", "direct(auc)"])
 def test_the_command_line(loss, data, run):
-    _, said = run("train", "--net", "8,4", "--loss", loss, "--net-epochs", 40, "plain.svm", "m.model")
+    _, said = run("train", "--net", "8,4", "--loss", loss, "--epochs", 40, "plain.svm", "m.model")
     assert "kept epoch" in said
     model = load_any_model(data / "m.model")
     assert isinstance(model, NetRanker)
@@ -210,15 +210,15 @@ def test_the_command_line(loss, data, run):
     assert f"loss         {loss}" in described
     assert "8, 4 rectified linear units" in described
     again = data / "again.model"
-    run("train", "--net", "8,4", "--loss", loss, "--net-epochs", 40, "plain.svm", again, "-q")
+    run("train", "--net", "8,4", "--loss", loss, "--epochs", 40, "plain.svm", again, "-q")
     assert again.read_bytes() == (data / "m.model").read_bytes()
     assert json.loads(evaluated)
 
 
 def test_grades_and_validation(data, run):
-    _, said = run("train", "--net", "8", "--loss", "ndcg", "--net-epochs", 20, "graded.svm", "m.model")
+    _, said = run("train", "--net", "8", "--loss", "ndcg", "--epochs", 20, "graded.svm", "m.model")
     assert "on held out" in said
-    options = ("--net", "8", "--loss", "ndcg", "--net-epochs", 20, "--validation", "graded.svm")
+    options = ("--net", "8", "--loss", "ndcg", "--epochs", 20, "--validation", "graded.svm")
     _, said = run("train", *options, "graded.svm", "v.model")
     assert "on graded.svm" in said
     header = load_any_model(data / "v.model").header
@@ -230,7 +230,7 @@ def test_grades_and_validation(data, run):
 
 
 def test_a_run_and_its_report(data, run):
-    run("train", "--net", "8", "--loss", "ap", "--net-epochs", 20, "--run-dir", "run", "plain.svm", "-q")
+    run("train", "--net", "8", "--loss", "ap", "--epochs", 20, "--run-dir", "run", "plain.svm", "-q")
     records = [json.loads(line) for line in (data / "run" / "log.jsonl").read_text().splitlines()]
     assert [record["epoch"] for record in records if record["event"] == "epoch"] == list(range(1, 21))
     run("report", "run")
@@ -240,7 +240,7 @@ def test_a_run_and_its_report(data, run):
 
 def test_cross_validation(data, run):
     printed, _ = run(
-        "cv", "--net", "8", "--loss", "ap", "--learning-rate", "0.001,0.01", "--net-epochs", 20, "--folds", 3,
+        "cv", "--net", "8", "--loss", "ap", "--learning-rate", "0.001,0.01", "--epochs", 20, "--folds", 3,
         "plain.svm", "-o", "best.model",
     )  # fmt: skip
     assert "0.001" in printed
@@ -269,7 +269,6 @@ def test_cross_validation(data, run):
         (("--net", "8", "--device", "abacus"), "--device abacus: not there; choose cpu, cuda, cuda:N or mps"),
         (("--net", "8", "--device", "ve"), "--device ve: not there; choose cpu"),
         (("--net", "8", "--device", "cuda:x"), "--device cuda:x: Invalid device string"),
-        (("--net", "8", "--bce-epochs", "300"), "leaves none"),
         (("--batch-rows", "8"), "--batch-rows is not for --loss ap"),
     ],
 )
@@ -296,6 +295,6 @@ def test_without_torch_the_extra_is_named(data, run, monkeypatch):
 
 
 def test_predicting_needs_no_torch(data, run, monkeypatch):
-    run("train", "--net", "4", "--net-epochs", 5, "plain.svm", "m.model", "-q")
+    run("train", "--net", "4", "--epochs", 5, "plain.svm", "m.model", "-q")
     monkeypatch.setitem(sys.modules, "torch", None)
     assert len(run("predict", "plain.svm", "m.model")[0].split()) == 300

@@ -180,7 +180,7 @@ def test_estimator(rows, registered, run, tmp_path):
 
 
 def test_help(run):
-    text = " ".join(run("train", "--help")[0].split())
+    text = " ".join(run("train", "--help-all")[0].split())
     assert "Perceptron (--loss perceptron)" in text
     passes, margin = (text[text.index(f" {flag} ") :] for flag in ("--passes INTEGER RANGE", "--margin NUMBER"))
     assert re.match(r"[^[]*Corrections of each query, at most\.[^[]* \[default: ([^]]*perceptron )?200\b", passes)

@@ -85,7 +85,7 @@ def test_help_tells_them_apart(cli, run):
         ("bound", "second: Of no use.", "structured-svm auto", "second 4"),
     ]:
         assert all(part in options[name].help for part in parts), options[name].help
-    text = "".join(run("train", "--help")[0].split())
+    text = "".join(run("train", "--help-all")[0].split())
     assert "[auto|hinge|tight]|INTEGERRANGE" in text or "INTEGERRANGE|[auto|hinge|tight]" in text
 
 

@@ -153,7 +153,6 @@ def _outcomes(
     remark = (lambda line: None) if given["quiet"] else say
     with threadpool_limits(1, user_api="blas"):
         for outcome in fit.outcomes(Watch(log, display.show, remark, lambda: bool(signals), strand), start):
-            display.finish()
             yield outcome, fit.decided(outcome)
 
 

@@ -27,6 +27,7 @@ from apsvm.cli.options.parameters import Several
 from apsvm.cli.options.trainers import (
     ChosenLoss,
     LossName,
+    TrainersCommand,
     as_asked_for,
     option_name,
     options_of_trainers,
@@ -445,7 +446,7 @@ class Results:
 _WITHOUT = ("log_ranks", "validation", "validation_metric", "patience")
 
 
-class CvCommand(click.Command):
+class CvCommand(TrainersCommand):
     """``apsvm cv`` with the options of all trainers; those that are worth trying out are lists."""
 
     def __init__(self, *arguments: Any, **more: Any) -> None:
@@ -457,7 +458,39 @@ class CvCommand(click.Command):
         return super().parse_args(ctx, args)
 
 
-@click.command(name="cv", cls=CvCommand, context_settings={"auto_envvar_prefix": "APSVM_CV"})
+#: What ``--help`` shows.
+_COMMON = {
+    "Data": {
+        "label_column": "NAME  Column of the labels of a table. [default: label, target, y, class, …]",
+        "qid_column": "NAME  Column of the queries of a table; svmlight text has qid:.",
+        "positive_label": "LABEL  The label that is positive; all others are negative.",
+    },
+    "What is compared (lists, with commas between the values; by default a portfolio)": {
+        "loss": "NAME,…  Losses: ap, ndcg, ndcg@k, mrr, auc, p@k, f1, zero-one, wmw, warp, … [default: ap]",
+        "C": "VALUE,…  Weights of the loss: numbers, or multiples of the default such as .1x,1x,10x.",
+        "features": "NAME,…  linear, piecewise, spline, products, nystroem. [default: linear]",
+        "scale": "NAME,…  none, maxabs, standard, l2. [default: none]",
+        "components": "H,…  Highest of H linear scores, for positives of several kinds.",
+    },
+    "How": {
+        "folds": "K  Folds. [default: 5]",
+        "metric": "NAME  Metric that chooses: AP, nDCG@10, AUC, P@100, F1, … [default: AP]",
+        "one_standard_error": "Choose the simplest setting within a standard error of the best.",
+        "nested": "Also estimate what the choice is worth, in outer folds.",
+    },
+    "Output": {
+        "output": "MODEL  Train the best setting on all rows and write this model.",
+        "json": "FILE  Write all results; - for stdout.",
+        "threshold": "RULE  Score above which rows are positive: f1, fpr=A, precision=A, recall=A, top=K.",
+        "calibrate": "METHOD  Make probabilities of the scores: auto, isotonic or platt.",
+        "checkpoint": "FILE  Keep finished work in this file; the same command goes on from it.",
+        "jobs": "N  Threads. [default: one a core]",
+        "quiet": "Print errors and cautions only.",
+    },
+}
+
+
+@click.command(name="cv", cls=CvCommand, common=_COMMON, context_settings={"auto_envvar_prefix": "APSVM_CV"})
 @click.argument("data", metavar="DATA")
 @click.option(
     "--folds",
@@ -504,6 +537,7 @@ def cv(data: str, read: ReadOptions, **given: object) -> int:
     features as they are, as broken lines and, where data is small, in other maps, each with three values of C. All are
     screened in three folds; the best three go on. Logistic regression and boosted trees stand beside them in the table.
 
+    \f
     Folds are of whole queries where rows have qid:, else of rows, each with its share of the positives. The values of C
     are trained in one go, a path; every combination of the others is a training of its own. Multiples, 1x, are of what
     fits the scale of the features of the fold's training rows. Where the best value stands at the edge of values that

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from apsvm.cli.cluster.commands import evaluate_on_cluster, scheduler_option
+from apsvm.cli.help import HelpfulCommand
 from apsvm.cli.items import HIDE, evaluate_items
 from apsvm.cli.options.completion import MetricName, MetricOption
 from apsvm.cli.options.parameters import LabelValue, Number
@@ -32,7 +33,30 @@ USUAL_METRICS = ("AP", "AUC", *(f"P@{k}" for k in CUTOFFS), "nDCG")
 RUN_METRICS = ("AP", "nDCG", "nDCG@10", "P@5", "P@10", "R@100", "RR", "Rprec", "bpref")
 
 
-@click.command(name="eval")
+#: What ``--help`` shows.
+_COMMON = {
+    "What is evaluated (each may be given more than once)": {
+        "models": "MODEL  The scores that this model gives the rows of DATA.",
+        "scores": "FILE  Scores of the rows, one a line.",
+        "runs": "FILE  A TREC run, with --qrels FILE in place of DATA.",
+    },
+    "How": {
+        "metrics": "NAME  AP, AUC, nDCG@10, P@100, R@100, RR, F1, … [default: AP, AUC, P@k, nDCG]",
+        "cutoffs": "K  Cut-off of P@k.",
+        "ap": "KIND  ap, voc2007 (11 points) or voc2010. [default: ap]",
+        "confidence": "LEVEL  Bootstrap intervals, of .95 say.",
+        "compare": "Test whether the others differ from the first.",
+        "per_query": "Print every query too.",
+        "as_json": "Print one JSON object.",
+    },
+    "Data": {
+        "positive_label": "LABEL  The label that is positive. [default: the model's]",
+        "label_column": "NAME  Column of the labels of a table. [default: the model's]",
+    },
+}
+
+
+@click.command(name="eval", cls=HelpfulCommand, common=_COMMON)
 @click.argument("data", metavar="[DATA]", required=False)
 @click.option("--model", "models", metavar="MODEL", multiple=True, help="Score DATA with this model …")
 @click.option(
@@ -107,6 +131,7 @@ def evaluate(data: str | None, read: ReadOptions, **given: Any) -> None:
     With queries (qid:) each figure is the mean over the queries. Of a model that ranks items for users
     (--rows-as-users) it is the mean over the users: how high stand the items that were hidden, among all not known.
 
+    \f
     A model of several classes (train --one-vs-rest), or a file of a score a class (predict --header), is evaluated
     class by class; the figures are then means over the classes, which also take the place of the queries in intervals
     and tests. --positive-label picks one class.

@@ -12,6 +12,7 @@ import click
 
 from apsvm._support.types import Matrix
 from apsvm.cli.cluster.commands import predict_on_cluster, scheduler_option
+from apsvm.cli.help import HelpfulCommand
 from apsvm.cli.items import TOP, best_items
 from apsvm.cli.output.decisions import CLASSIFY, PROBABILITY, answers
 from apsvm.cli.reading import how_to_read, read_any_model, rows_for, score_rows
@@ -289,7 +290,7 @@ def run_lines(rows: Dataset, scores: NDArray[np.float64], tag: str, path: str) -
 MOST_EXPLAINED = 5
 
 
-class PredictCommand(click.Command):
+class PredictCommand(HelpfulCommand):
     """``apsvm predict``: a bare ``--explain`` takes no value from what follows it but a number."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -304,7 +305,7 @@ class PredictCommand(click.Command):
 
 #: What ``apsvm predict --help`` says.
 _HELP = """Score the rows of DATA with MODEL: one number a line, in input order, to OUT (default: stdout).
-
+\f
 A model of several classes (train --one-vs-rest) gives a number for each class, with tabs between them, in the order
 of the classes as apsvm info lists them: by label, ascending.
 
@@ -334,7 +335,25 @@ as item:score, best first.
 """
 
 
-@click.command(cls=PredictCommand, help=_HELP)
+#: What ``--help`` shows.
+_COMMON = {
+    "What is written": {
+        "top": "K  The K best rows only, best first, with their number or name.",
+        "explain": "[K]  Behind each score the K features that count the most. [default of K: 5]",
+        "classify": "The row's label in place of the score, by the model's threshold.",
+        "probability": "The probability that the row is positive (train --calibrate).",
+        "trec_run": "TAG  A TREC run: qid Q0 docno rank score TAG.",
+        "header": "Begin with a line of the classes, for a model of several.",
+    },
+    "Data": {
+        "id_column": "NAME  Column of a table that names the rows.",
+        "label_column": "NAME  Column of the labels, if it is not called as in training.",
+        "ignore_unknown": "Ignore features that the model does not have.",
+    },
+}
+
+
+@click.command(cls=PredictCommand, common=_COMMON, help=_HELP)
 @click.argument("data", metavar="DATA")
 @click.argument("model", metavar="MODEL")
 @click.argument("out", metavar="[OUT]", default="-")

@@ -202,7 +202,6 @@ def _run(training: SorterTraining, output: str, given: JsonDict, log: Log, displ
         if "memory" in str(error):
             raise MemoryError from None
         raise
-    display.finish()
     if not given["quiet"]:
         say(f"{state}: {training.seen:,} lists in {training.steps:,} steps")
     return state

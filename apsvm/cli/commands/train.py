@@ -62,6 +62,7 @@ from apsvm.data.read_options import ReadOptions
 from apsvm.data.takes import Takes
 from apsvm.trainers.base import AnyTrainer, Watch
 from apsvm.trainers.one_vs_rest import OneVsRestTrainer
+from apsvm.trainers.settings import declared
 
 if TYPE_CHECKING:
     import numpy as np
@@ -75,7 +76,38 @@ if TYPE_CHECKING:
     from apsvm.trainers.fitting import FeatureOptions, Fit
 
 
-@click.command(cls=TrainCommand, context_settings={"auto_envvar_prefix": "APSVM_TRAIN"})
+#: What ``--help`` shows.
+_COMMON = {
+    "Data": {
+        "label_column": "NAME  Column of the labels of a table. [default: label, target, y, class, …]",
+        "qid_column": "NAME  Column of the queries of a table; svmlight text has qid:.",
+        "positive_label": "LABEL  The label that is positive; all others are negative.",
+        "drop": "NAME,…  Columns that are not features.",
+    },
+    "What is trained": {
+        "loss": "NAME  ap, ndcg, ndcg@k, mrr, auc, p@k, f1, zero-one, wmw, warp, … [default: ap]",
+        "C": "VALUE  Weight of the loss: a number, or a multiple of the default such as 10x. [default: auto]",
+        "features": "NAME  linear, piecewise, spline, products or nystroem. [default: linear]",
+        "scale": "NAME  none, maxabs, standard or l2. [default: none]",
+        "components": "H  Highest of H linear scores, for positives of several kinds. [default: 1]",
+        "one_vs_rest": "A ranker for each label against all other rows, in one model.",
+    },
+    "Decisions": {
+        "threshold": "RULE  Score above which rows are positive: f1, fpr=A, precision=A, recall=A, top=K.",
+        "calibrate": "METHOD  Make probabilities of the scores: auto, isotonic or platt.",
+    },
+    "Output": {
+        "run_dir": "FOLDER  Write model and log into this folder, for apsvm report.",
+        "checkpoint": "FILE  Keep finished work in this file; the same command goes on from it.",
+        "threads": "N  [default: one a core]",
+        "time_limit": "SECONDS  Stop then, and keep the best model.",
+        "quiet": "Print errors and cautions only.",
+        "verbose": "Print every iteration.",
+    },
+}
+
+
+@click.command(cls=TrainCommand, common=_COMMON, context_settings={"auto_envvar_prefix": "APSVM_TRAIN"})
 @click.argument("data", metavar="DATA")
 @click.argument("model", metavar="[MODEL]", required=False)
 @click.option(
@@ -113,10 +145,10 @@ if TYPE_CHECKING:
 def train(data: str, model: str | None, read: ReadOptions, **given: object) -> int:
     """Train a ranker on DATA and write MODEL.
 
-    DATA is svmlight text, plain or compressed (gz, bz2, xz), - for stdin; a folder made by apsvm convert; or a .npz or
-    .npy matrix with --labels.
+    DATA is a table (CSV, TSV, Parquet, Arrow), svmlight text (also gz, bz2, xz), a folder made by apsvm convert, a .npz
+    or .npy matrix with --labels, or - for stdin.
 
-    MODEL defaults to the data file's name with .model added, in the current folder.
+    MODEL is by default the data file's name with .model added, in the current folder.
     """
     if given["scheduler"] is not None and model is None and given["run_dir"] is None:
         raise click.UsageError("with --scheduler, name the MODEL to write")
@@ -173,7 +205,9 @@ class _Run:
         if given["log_ranks"] and given["log"] is None:
             raise click.UsageError("--log-ranks needs a log to write to: --log FILE or --run-dir FOLDER")
         if given["validation"] is None:
-            refuse_if_given(("validation_metric", "patience"), "is for --validation FILE")
+            settings = declared(type(trainer.settings))
+            names = [name for name, (_, about) in settings.items() if about.needs_validation]
+            refuse_if_given(names, "is for --validation FILE")
         if given["validation"] == "-":
             raise click.UsageError("--validation is read once DATA has been: name a file")
         inputs = {**check_inputs(trainer), **{name: given[name] for name in ("validation", "query_weights")}}
@@ -312,7 +346,6 @@ class _Run:
                 watch = Watch(log, display.show, self._remark, lambda: bool(signals), strand)
                 decisions = Decisions(self.given, watch.should_stop)
                 for outcome in outcomes(fit, watch, start, rows if prepared is raw else None):
-                    display.finish()
                     yield decisions.made(raw, outcome, fit.model(outcome))
 
     def _remark(self, line: str) -> None:

@@ -22,6 +22,7 @@ from click.shell_completion import CompletionItem
 
 from apsvm._support.registry import UnknownNameError
 from apsvm._support.types import JsonDict, JsonObject
+from apsvm.cli.help import HelpfulCommand
 from apsvm.cli.options.completion import MetricName, names_that_fit
 from apsvm.cli.options.config import expected_by
 from apsvm.cli.options.parameters import Number, NumberList, OfItsTrainer, ParamType, Several
@@ -248,6 +249,8 @@ def trainer_options(*, as_lists: bool = False, without: Collection[str] = ()) ->
     for trainer in TRAINERS.values():
         hints = typing.get_type_hints(trainer.Settings)
         for name, (field, about) in declared(trainer.Settings).items():
+            if not about.option:
+                continue
             as_list = as_lists and about.grid is not None
             taken = Taken(name, about, plain_type(hints[name]), field.default, as_list)
             takers.setdefault(option_name(field, about), {})[trainer] = taken
@@ -278,8 +281,19 @@ def _option(key: str, takers: Mapping[type[AnyTrainer], Taken | None]) -> Traine
     return TrainerOption([f"--{key.replace('_', '-')}"], takers, metavar="FILE", help=_ON_DATA[key])
 
 
-class TrainCommand(click.Command):
-    """``apsvm train`` with the options of all trainers, each trainer's under a heading of its own in ``--help``."""
+class TrainersCommand(HelpfulCommand):
+    """A command with the options of all trainers; in its help those of a family are a topic."""
+
+    def families(self) -> Mapping[str, tuple[str, Sequence[str]]]:
+        options = [param for param in self.params if isinstance(param, TrainerOption)]
+        return {
+            trainer.family: (trainer.title, [option.name or "" for option in options if trainer in option.takers])
+            for trainer in TRAINERS.values()
+        }
+
+
+class TrainCommand(TrainersCommand):
+    """``apsvm train``."""
 
     def __init__(self, *arguments: Any, **more: Any) -> None:
         super().__init__(*arguments, **more)
@@ -301,18 +315,6 @@ class TrainCommand(click.Command):
             value = ctx.params.get(option.name or "")
             if isinstance(option, TrainerOption) and isinstance(value, str) and os.path.isfile(value):
                 yield option.opts[-1], value
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        titles = {param.name: param.titles for param in self.params if isinstance(param, TrainerOption)}
-        sections: dict[str, list[tuple[str, str]]] = {title: [] for title in ("Options", *titles.values())}
-        for param in self.get_params(ctx):
-            # An argument is told of in the usage line and the text; some versions of click have a record of it too.
-            record = param.get_help_record(ctx) if isinstance(param, click.Option) else None
-            if record is not None:
-                sections[titles.get(param.name, "Options")].append(record)
-        for title, records in sections.items():
-            with formatter.section(title):
-                formatter.write_dl(records)
 
 
 def refuse_number_of_folds(args: Sequence[str], instead: str) -> None:

@@ -1,20 +1,28 @@
-"""What ``apsvm train`` shows on stderr while it works."""
+"""The progress of ``apsvm train`` on stderr."""
 
 from __future__ import annotations
 
 import re
+import time
 
 from apsvm.cli.output.bar import Bar
 from apsvm.cli.shared import say
 from apsvm.trainers.base import Progress
 
+#: Seconds of training after which a line is printed; the next one is printed when twice as many have passed.
+FIRST_LINE = 10.0
+
 
 class Display:
-    """Fixed-width lines on stderr, the same on a terminal and in a pipe: the first ten of a stage, then every tenth,
-    from 200 on every fiftieth, and the last; all of them if ``verbose``, none if ``quiet``.
+    """Prints the progress of a training on stderr.
 
-    one_line : several stages at a time: each line says which, and shows only if ``verbose``
-    bar : of these stages, shows how many have begun
+    By default a line after 10, 20, 40 … seconds; with ``verbose`` a table with a row for each iteration of a stage;
+    nothing if ``quiet``.
+
+    Parameters
+    ----------
+    one_line : several stages go on at a time; with ``verbose`` each iteration is a line that names its stage
+    bar : shows the stage and its iteration, or how many stages have begun if they go on at a time
     """
 
     def __init__(self, *, verbose: bool, quiet: bool, one_line: bool = False, bar: Bar | None = None) -> None:
@@ -24,34 +32,29 @@ class Display:
         self._bar = bar
         self._begun: set[str] = set()
         self._heading: str | None = None
-        self._unshown: str | None = None
+        self._start = time.monotonic()
+        self._next_line = FIRST_LINE
 
     def show(self, progress: Progress) -> None:
-        """A line of the table of its stage."""
+        """Takes note of an iteration."""
         if self._quiet:
             return
-        if self._one_line:
-            self._begun.add(progress.stage)
-            if self._bar is not None:
-                self._bar.reach(len(self._begun))
-            if self._verbose:
-                say(f" {progress.stage}: {_in_words(progress)}")
-            return
-        heading = _heading(progress)
-        if heading != self._heading:
-            self.finish()
-            self._heading = heading
-            say(f" {heading}")
-        self._unshown = _line(progress)
-        number = progress.number
-        if self._verbose or number <= 10 or (number <= 200 and number % 10 == 0) or number % 50 == 0:
-            self.finish()
-
-    def finish(self) -> None:
-        """Shows the last line, if it has not been."""
-        if self._unshown is not None:
-            say(f" {self._unshown}")
-            self._unshown = None
+        self._begun.add(progress.stage)
+        if self._bar is not None and self._one_line:
+            self._bar.reach(len(self._begun))
+        elif self._bar is not None:
+            self._bar.reach(progress.number, progress.stage)
+        if self._verbose and not self._one_line:
+            heading = _heading(progress)
+            if heading != self._heading:
+                self._heading = heading
+                say(f" {heading}")
+            say(f" {_line(progress)}")
+        elif self._verbose:
+            say(f" {progress.stage}: {_in_words(progress)}")
+        elif time.monotonic() - self._start >= self._next_line:
+            self._next_line *= 2
+            say(f"{progress.stage or 'training'}: {_in_words(progress)}")
 
 
 def _width(specification: str) -> int:

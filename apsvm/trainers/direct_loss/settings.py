@@ -55,6 +55,7 @@ class DirectSettings(EpochSettings):
     step_rows: int = setting(
         4096,
         label="rows a step",
+        flags=("--batch-rows",),
         range=Range(2),
         help="Rows of a step: whole queries, or of a longer one a sample, its share of positives and of negatives, "
         "eight or more.",

@@ -32,17 +32,26 @@ class NetSettings(Settings):
         "over rankings: its hinge, or ramp(loss), direct(loss). Needs the extra torch; predicting does not.",
     )
     net_epochs: int = setting(
-        200, label="epochs", range=Range(1), help="Passes over the rows, of ten steps at least, those by BCE included."
+        200,
+        label="epochs",
+        flags=("--epochs",),
+        range=Range(1),
+        help="Passes over the rows, of ten steps at least, those by BCE included.",
     )
     bce_epochs: int | None = setting(
         None,
         label="of these by BCE first",
+        option=False,
         range=Range(0),
         default_text="half of them",
         help="Passes on cross-entropy before those on another loss; 0: none.",
     )
     net_patience: int = setting(
-        30, label="patience", range=Range(1), help="A loss ends after so many passes without a better held-out metric."
+        30,
+        label="patience",
+        flags=("--patience",),
+        range=Range(1),
+        help="A loss ends after so many passes without a better held-out metric.",
     )
     held_out: float = setting(
         0.2,

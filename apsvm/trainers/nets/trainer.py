@@ -37,7 +37,7 @@ class NetTrainer(Trainer[NetSettings]):
         extra="torch",
         refused={
             "one_vs_rest": "a network is trained for one ranking: train one for each --positive-label",
-            "warm_start": "a network begins with cross-entropy (--bce-epochs), from weights drawn by --seed",
+            "warm_start": "a network begins with cross-entropy (bce_epochs), from weights drawn by --seed",
             "scale": "a network scales its features itself, each to mean 0 and deviation 1",
         },
     )
@@ -54,10 +54,10 @@ class NetTrainer(Trainer[NetSettings]):
         asked = self.settings
         hidden_units(asked.net)
         if self.net_loss.is_bce and asked.bce_epochs is not None:
-            raise SettingsError("--bce-epochs is for other losses: --loss bce trains on cross-entropy throughout")
+            raise SettingsError("bce_epochs is for other losses: --loss bce trains on cross-entropy throughout")
         if asked.bce_epochs is not None and asked.bce_epochs >= asked.net_epochs:
             raise SettingsError(
-                f"--bce-epochs {asked.bce_epochs} leaves none of the {asked.net_epochs} --net-epochs for --loss "
+                f"bce_epochs {asked.bce_epochs} leaves none of the {asked.net_epochs} --epochs for --loss "
                 f"{self.loss_name}"
             )
         check_metric(self.validation_metric)

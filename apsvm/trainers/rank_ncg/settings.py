@@ -41,7 +41,7 @@ class RankNCGSettings(Settings):
     accuracy: float = setting(
         1e-3,
         range=Range(1e-14, 0.5),
-        metavar="EPS",
+        option=False,
         help="For --summation fourier: the largest error of a sum, for each unit of weight.",
     )
     optimizer: str = setting(
@@ -53,6 +53,7 @@ class RankNCGSettings(Settings):
     tolerance: float | None = setting(
         None,
         label="tolerance",
+        flags=("-e", "--epsilon"),
         range=Range(0.0),
         metavar="EPS",
         default_text="1e-5, with --summation fourier 1e-3",
@@ -86,7 +87,9 @@ class RankNCGSettings(Settings):
         default_text="each label is a class",
         help="Cut real targets into so many classes, 1 the lowest.",
     )
-    cut: str = setting("frequency", choices=CUTS, help="For --classes: into classes of equal frequency or width.")
+    cut: str = setting(
+        "frequency", choices=CUTS, option=False, help="For --classes: into classes of equal frequency or width."
+    )
     max_iterations: int = setting(10_000, range=Range(1), help="Per stage of the training.")
 
     @property

@@ -67,9 +67,9 @@ class RankNCGTrainer(Trainer[RankNCGSettings]):
 
     def warnings(self) -> Iterator[str]:
         if self.settings.summation != "fourier" and "accuracy" in self.given:
-            yield "--accuracy is for --summation fourier only; it is ignored here"
+            yield "accuracy is for --summation fourier only; it is ignored here"
         if self.settings.classes is None and "cut" in self.given:
-            yield "--cut is for --classes only; it is ignored here"
+            yield "cut is for --classes only; it is ignored here"
 
     def check(self, data: TrainingSet) -> Iterator[str]:
         from apsvm.trainers.rank_ncg.pair_loss import require_pairs

@@ -56,10 +56,13 @@ class WarpSettings(EpochSettings):
     max_trials: int | None = setting(
         None,
         range=Range(1),
+        option=False,
         default_text="its negatives, at most 1000",
         help="Trials for a positive before it is left in peace.",
     )
-    rule: str = setting("adagrad", label="step rule", choices=tuple(LEARNING_RATES), help="How long a step is.")
+    rule: str = setting(
+        "adagrad", label="step rule", option=False, choices=tuple(LEARNING_RATES), help="How long a step is."
+    )
     preference: bool = setting(
         False,
         help="Labels are grades: a row is a positive against every row of its query of a lower one. Metrics take the "
