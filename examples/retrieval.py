@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Retrieval: more like these
 #
-# Somebody looks for pictures of one kind in an archive, says of the first few whether they are right, and asks for
+# A user looks for pictures of one kind in an archive, says of the first few whether they are right, and asks for
 # more: a ranker is trained on what has been said so far, and its best pictures are shown next. Digits of 8 × 8 pixels
 # stand for the archive.
 
@@ -34,6 +34,6 @@ for number in range(1, 6):
     judged = np.concatenate([judged, shown])
 
 # %% [markdown]
-# Say what is wrong, too: if pictures nobody has judged are taken for negatives, the wanted ones among them stand at
+# Say what is wrong, too: if pictures without a judgement are taken for negatives, the wanted ones among them stand at
 # the top as if they were mistakes, and a loss that weighs the top suffers most. Logistic regression takes that
 # better.

@@ -25,7 +25,7 @@ network = torch.nn.Sequential(torch.nn.Linear(6, 16), torch.nn.ReLU(), torch.nn.
 
 # %%
 def passes(loss, number: int, rate: float) -> float:
-    """Trains for so many passes and returns the test AP."""
+    """Trains for ``number`` passes and returns the test AP."""
     optimizer = torch.optim.Adam(network.parameters(), lr=rate)
     batches = StratifiedBatchSampler(y, batch_size=256, n_pos=16)
     for _ in range(number):

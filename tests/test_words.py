@@ -28,7 +28,7 @@ TEXTS = (
 NOT_YET = (
     "apsvm/_native", "apsvm/_support", "apsvm/cli", "apsvm/dask", "apsvm/data", "apsvm/detection", "apsvm/estimators",
     "apsvm/losses", "apsvm/metrics", "apsvm/models", "apsvm/oracles", "apsvm/report", "apsvm/risk", "apsvm/selection",
-    "apsvm/solvers", "apsvm/torch", "apsvm/trainers", "apsvm/verification", "configs", "docs", "examples",
+    "apsvm/solvers", "apsvm/torch", "apsvm/trainers", "apsvm/verification", "docs",
     "README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md",
 )  # fmt: skip
 
