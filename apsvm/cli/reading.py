@@ -142,7 +142,7 @@ def read_rows(
     from apsvm._support.machine import thread_count
     from apsvm.data.mapped_files import end_with_words
     from apsvm.data.reading import read_data
-    from apsvm.data.tables.scratch import Scratch
+    from apsvm.data.tables.cells import Scratch
 
     end_with_words(lambda file: f"apsvm: error: {printable(file)}: cut off while it was read", BAD_DATA)
     place = " and ".join(file for file in (path, read.groups, read.labels, read.bags) if file is not None)

@@ -17,8 +17,8 @@ from apsvm.data.dataset import DataError, Dataset
 from apsvm.data.matrices import read_bags, read_matrix
 from apsvm.data.read_options import UNSAID, TableOptions
 from apsvm.data.svmlight import read_svmlight
+from apsvm.data.tables.cells import MEMORY, Scratch
 from apsvm.data.tables.recognising import Kind, recognised
-from apsvm.data.tables.scratch import MEMORY, Scratch
 
 if TYPE_CHECKING:
     from apsvm._support.types import AnyArray

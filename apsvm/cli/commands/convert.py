@@ -113,8 +113,8 @@ def _rows_of_tables(
     import numpy as np
 
     from apsvm.data.reading import in_bags
+    from apsvm.data.tables.cells import Scratch
     from apsvm.data.tables.reading import read_tables
-    from apsvm.data.tables.scratch import Scratch
 
     tables = [(source, kind) for source, kind in zip(sources, kinds, strict=True) if kind is not None and kind.is_table]
     if len(tables) < len(sources):

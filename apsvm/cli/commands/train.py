@@ -145,8 +145,8 @@ _COMMON = {
 def train(data: str, model: str | None, read: ReadOptions, **given: object) -> int:
     """Train a ranker on DATA and write MODEL.
 
-    DATA is a table (CSV, TSV, Parquet, Arrow), svmlight text (also gz, bz2, xz), a folder made by apsvm convert, a .npz
-    or .npy matrix with --labels, or - for stdin.
+    DATA is a table (CSV, TSV, Parquet, Arrow, JSON lines), svmlight text (also gz, bz2, xz), a folder made by apsvm
+    convert, a .npz or .npy matrix with --labels, or - for stdin.
 
     MODEL is by default the data file's name with .model added, in the current folder.
     """

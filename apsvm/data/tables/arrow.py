@@ -19,9 +19,8 @@ from numpy.typing import NDArray
 from apsvm._native import _kernels
 from apsvm.data.dataset import DataError, MissingPackageError
 from apsvm.data.hashing import hash_of_file
-from apsvm.data.tables.cells import MISSING, Cells, Places
+from apsvm.data.tables.cells import MEMORY, MISSING, Cells, Places, Scratch
 from apsvm.data.tables.recognising import Kind
-from apsvm.data.tables.scratch import MEMORY, Scratch
 from apsvm.data.tables.separated import SKIPPED, TEXT, Choice
 from apsvm.data.text import text_blocks
 

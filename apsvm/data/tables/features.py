@@ -15,9 +15,8 @@ from numpy.typing import DTypeLike, NDArray
 from apsvm._support import sparse as sp
 from apsvm._support.types import Matrix
 from apsvm.data.dataset import DataError
-from apsvm.data.tables.cells import MISSING, Cell, Cells, fail_not_numbers, text_of
+from apsvm.data.tables.cells import MEMORY, MISSING, Cell, Cells, Scratch, fail_not_numbers, text_of
 from apsvm.data.tables.learning import counted
-from apsvm.data.tables.scratch import MEMORY, Scratch
 from apsvm.models.columns import Column, ColumnKind, Columns
 
 if TYPE_CHECKING:

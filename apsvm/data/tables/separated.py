@@ -19,9 +19,8 @@ from numpy.typing import NDArray
 
 from apsvm._native import _kernels
 from apsvm.data.dataset import DataError
-from apsvm.data.tables.cells import Cells, Places
+from apsvm.data.tables.cells import MEMORY, Cells, Places, Scratch
 from apsvm.data.tables.recognising import SEPARATORS
-from apsvm.data.tables.scratch import MEMORY, Scratch
 
 #: Bytes looked at before anything is parsed, and the rows among them.
 HEAD = 1 << 19
