@@ -154,11 +154,8 @@ def _columns_of_json(content: bytes, name: str) -> dict[str, list[float | str | 
 
 
 def _of_one_type(values: list[Any]) -> list[Any]:
-    kinds = {type(value) for value in values if value is not None}
-    if kinds <= {bool} or kinds <= {str}:
+    if len({type(value) for value in values if value is not None}) <= 1:
         return values
-    if str not in kinds:
-        return [None if value is None else float(value) for value in values]
     return [value if value is None or isinstance(value, str) else _word_of(value) for value in values]
 
 
@@ -201,7 +198,7 @@ class _Words:
         if types.is_null(kind):
             return _all_missing(len(array))
         is_number = types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
-        if (is_number or types.is_boolean(kind)) and not self._is_text:
+        if is_number and not self._is_text:
             return self._numbers_of(array)
         if not (is_number or types.is_boolean(kind) or types.is_temporal(kind) or _is_string(kind)):
             raise DataError(f"{self._source}: column {self.name!r}: expected numbers or words, found the type {kind}")
@@ -214,8 +211,6 @@ class _Words:
     def _numbers_of(self, array: Any) -> NDArray[np.float64]:
         import pyarrow
 
-        if pyarrow.types.is_boolean(array.type):
-            array = array.cast(pyarrow.uint8())
         is_null = array.is_null().to_numpy(zero_copy_only=False)
         values = np.array(array.cast(pyarrow.float64(), safe=False).to_numpy(zero_copy_only=False), dtype=np.float64)
         values[is_null | np.isnan(values)] = _all_missing(1)[0]
