@@ -30,12 +30,15 @@ class ListLoss(nn.Module):
 
     Parameters
     ----------
-    reduction : ``"mean"`` over the lists that count, their ``"sum"``, or ``"none"``: a value a list
-    ignore_index : rows of this target do not count; None: there is no such target
+    reduction : Reduction
+        ``"mean"`` over the lists that count, their ``"sum"``, or ``"none"``: a value a list.
+    ignore_index : int, optional
+        Rows of this target do not count; None: there is no such target.
 
     Raises
     ------
-    ValueError : no such reduction
+    ValueError
+        No such reduction.
 
     Warns
     -----
@@ -64,11 +67,16 @@ class ListLoss(nn.Module):
 
         Parameters
         ----------
-        scores : (n,), one list, or (B, n), one a row; floating point, higher is better
-        target : of the same shape; bool, or numbers of which those above 0 are positive
-        mask : of the same shape, bool: True for the rows that count; None: all
-        qid : (n,) integers in any order: rows of one value are a list
-        dim : the dimension along which a list lies, of scores (B, n); 0 for (rows, classes)
+        scores : Tensor
+            (n,), one list, or (B, n), one a row; floating point, higher is better.
+        target : Tensor
+            Of the same shape; bool, or numbers of which those above 0 are positive.
+        mask : Tensor, optional
+            Of the same shape, bool: True for the rows that count; None: all.
+        qid : Tensor, optional
+            (n,) integers in any order: rows of one value are a list.
+        dim : int
+            The dimension along which a list lies, of scores (B, n); 0 for (rows, classes).
 
         Returns
         -------
@@ -77,7 +85,8 @@ class ListLoss(nn.Module):
 
         Raises
         ------
-        TypeError, ValueError : arguments that do not fit together
+        TypeError, ValueError
+            Arguments that do not fit together.
         """
         if torch.compiler.is_compiling():
             return _outside_compiled_graphs()(self, scores, target, mask, qid, dim)
