@@ -31,9 +31,9 @@ class ListLoss(nn.Module):
     Parameters
     ----------
     reduction : Reduction
-        ``"mean"`` over the lists that count, their ``"sum"``, or ``"none"``: a value a list.
+        Reduction ``"mean"`` over the lists that count, their ``"sum"``, or ``"none"``: a value a list.
     ignore_index : int, optional
-        Rows of this target do not count; None: there is no such target.
+        Int, optional Rows of this target do not count; None: there is no such target.
 
     Raises
     ------
@@ -42,7 +42,8 @@ class ListLoss(nn.Module):
 
     Warns
     -----
-    UserWarning : once, when 20 calls in a row, with scores that want a gradient, had no list that counts
+    UserWarning
+        Once, when 20 calls in a row, with scores that want a gradient, had no list that counts.
     """
 
     #: What a list needs to count, and how to come by such lists.
@@ -68,15 +69,15 @@ class ListLoss(nn.Module):
         Parameters
         ----------
         scores : Tensor
-            (n,), one list, or (B, n), one a row; floating point, higher is better.
+            Tensor (n,), one list, or (B, n), one a row; floating point, higher is better.
         target : Tensor
-            Of the same shape; bool, or numbers of which those above 0 are positive.
+            Tensor Of the same shape; bool, or numbers of which those above 0 are positive.
         mask : Tensor, optional
-            Of the same shape, bool: True for the rows that count; None: all.
+            Tensor, optional Of the same shape, bool: True for the rows that count; None: all.
         qid : Tensor, optional
-            (n,) integers in any order: rows of one value are a list.
+            Tensor, optional (n,) integers in any order: rows of one value are a list.
         dim : int
-            The dimension along which a list lies, of scores (B, n); 0 for (rows, classes).
+            Int The dimension along which a list lies, of scores (B, n); 0 for (rows, classes).
 
         Returns
         -------

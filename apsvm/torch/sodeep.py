@@ -39,12 +39,13 @@ class SorterLoss(ListLoss):
     Parameters
     ----------
     sorter : AnySorter or str
-        A callable (B, L) → (B, L), or a name of ``load_sorter``: ``"laplace(10)"``, ``"handcrafted(10)"``,
-        ``"attention"``, a file of ``apsvm sorter train``. One that takes lists of one length refuses others
-        with a SorterError (a ValueError). Of a module whose parameters have gradients the loss keeps a copy
-        with frozen ones: an optimiser over the loss would teach the sorter to flatter the scores.
+        AnySorter or str A callable (B, L) → (B, L), or a name of ``load_sorter``: ``"laplace(10)"``,
+        ``"handcrafted(10)"``, ``"attention"``, a file of ``apsvm sorter train``. One that takes lists of one
+        length refuses others with a SorterError (a ValueError). Of a module whose parameters have gradients the
+        loss keeps a copy with frozen ones: an optimiser over the loss would teach the sorter to flatter the
+        scores.
     reduction, ignore_index : Reduction
-        See ``ListLoss``.
+        Reduction See ``ListLoss``.
 
     Raises
     ------
@@ -53,7 +54,8 @@ class SorterLoss(ListLoss):
 
     Warns
     -----
-    UserWarning : the sorter's file says that its gradient leads nowhere
+    UserWarning
+        The sorter's file says that its gradient leads nowhere.
     """
 
     def __init__(
@@ -80,10 +82,10 @@ class SpearmanLoss(SorterLoss):
     Parameters
     ----------
     sorter, reduction, ignore_index : AnySorter or str
-        See ``SorterLoss``.
+        AnySorter or str See ``SorterLoss``.
     l1 : float
-        Weight of mean |score − target| beside it, which the paper's authors switch on for the first epochs
-        (their 1 is about 6 here).
+        Float Weight of mean |score − target| beside it, which the paper's authors switch on for the first
+        epochs (their 1 is about 6 here).
     """
 
     needs = "two rows of different targets"
@@ -118,10 +120,10 @@ class SoDeepMAPLoss(SorterLoss):
     Parameters
     ----------
     sorter, reduction, ignore_index : AnySorter or str
-        See ``SorterLoss``.
+        AnySorter or str See ``SorterLoss``.
     form : MAPForm
-        ``"seed"``, equation (7), is Σ f over the positives, which with exact ranks is (P(P+1)/2 + PN (1 −
-        AUC))/L: the ROC area, not average precision; ``"ap"`` is 1 − mean r⁺/r, 0 to 1, where r⁺ are ranks
+        MAPForm ``"seed"``, equation (7), is Σ f over the positives, which with exact ranks is (P(P+1)/2 + PN (1
+        − AUC))/L: the ROC area, not average precision; ``"ap"`` is 1 − mean r⁺/r, 0 to 1, where r⁺ are ranks
         among the positives: those of the same list with the negatives moved below.
 
     Raises
@@ -202,12 +204,12 @@ class RankTripletLoss(_MatrixLoss):
     Parameters
     ----------
     sorter, reduction, ignore_index : AnySorter or str
-        See ``SorterLoss``.
+        AnySorter or str See ``SorterLoss``.
     margin : float, optional
-        In normalised ranks; None: 1/L, one place, with which exact ranks of positives that are all first have
-        no loss.
+        Float, optional In normalised ranks; None: 1/L, one place, with which exact ranks of positives that are
+        all first have no loss.
     both : bool
-        Of a matrix, rows and columns are lists (text to image and image to text); False: only those along
+        Bool Of a matrix, rows and columns are lists (text to image and image to text); False: only those along
         ``dim``.
     """
 
@@ -240,13 +242,13 @@ class RankRecallLoss(_MatrixLoss):
     Parameters
     ----------
     sorter, reduction, ignore_index : AnySorter or str
-        See ``SorterLoss``.
+        AnySorter or str See ``SorterLoss``.
     k : int, optional
-        Positives of rank k or better are recalled; None: their ranks themselves are the loss.
+        Int, optional Positives of rank k or better are recalled; None: their ranks themselves are the loss.
     tau : float
-        > 0, the width of the step at k, in places.
+        Float > 0, the width of the step at k, in places.
     both : bool
-        As ``RankTripletLoss``.
+        Bool As ``RankTripletLoss``.
 
     Raises
     ------
