@@ -179,14 +179,16 @@ class DaskAPSVMClassifier(_OnCluster, APSVMClassifier):  # type: ignore[misc]  #
 
     Parameters
     ----------
-    client : of the cluster; None: the current one
-    loss, pos_label, C, epsilon, fit_intercept, intercept_scaling, solver, qp, max_iter, time_limit, verbose : as of
-        ``APSVMClassifier``. Of one list of all rows the loss is one of two arrays ("ap", "ndcg", "mrr", "auc",
-        "rbp(0.8)" …) or "zero-one"; of queries any
+    client : Client, optional
+        Of the cluster; None: the current one.
+    loss, pos_label, C, epsilon, fit_intercept, intercept_scaling, solver, qp, max_iter, time_limit, verbose
+        See ``APSVMClassifier``. Of one list of all rows the loss is one of two arrays ("ap", "ndcg", "mrr",
+        "auc", "rbp(0.8)" …) or "zero-one"; of queries any.
 
     Attributes
     ----------
-    coef_, intercept_, classes_, C_, certificate_, n_iter_ … : as of ``APSVMClassifier``
+    coef_, intercept_, classes_, C_, certificate_, n_iter_ …
+        See ``APSVMClassifier``.
 
     Examples
     --------
@@ -270,13 +272,15 @@ class DaskAPSVMRanker(_OnCluster, APSVMRanker):  # type: ignore[misc]
 
     Parameters
     ----------
-    client : of the cluster; None: the current one
-    loss, relevant_from, C, epsilon, fit_intercept, intercept_scaling, solver, qp, max_iter, time_limit, verbose : as of
-        ``APSVMRanker``
+    client : Client, optional
+        Of the cluster; None: the current one.
+    loss, relevant_from, C, epsilon, fit_intercept, intercept_scaling, solver, qp, max_iter, time_limit, verbose
+        See ``APSVMRanker``.
 
     Attributes
     ----------
-    coef_, intercept_, C_, certificate_, n_iter_, n_queries_ … : as of ``APSVMRanker``
+    coef_, intercept_, C_, certificate_, n_iter_, n_queries_ …
+        See ``APSVMRanker``.
     """
 
     def __init__(
@@ -318,13 +322,16 @@ class DaskRankNCG(_OnCluster, RankNCG):
 
     Parameters
     ----------
-    client : of the cluster; None: the current one
-    alpha, graph, objective, optimizer, normalize, tol, max_iter, time_limit, verbose : as of ``RankNCG``. Sums are
-        exact to rounding: of one list by Chebyshev polynomials, whose moments add up over the shards
+    client : Client, optional
+        Of the cluster; None: the current one.
+    alpha, graph, objective, optimizer, normalize, tol, max_iter, time_limit, verbose : float
+        See ``RankNCG``. Sums are exact to rounding: of one list by Chebyshev polynomials, whose moments add up
+        over the shards.
 
     Attributes
     ----------
-    coef_, objective_, gradient_norm_, n_pairs_, classes_, n_iter_ … : as of ``RankNCG``
+    coef_, objective_, gradient_norm_, n_pairs_, classes_, n_iter_ …
+        See ``RankNCG``.
     """
 
     n_classes = None

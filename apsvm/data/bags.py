@@ -35,11 +35,16 @@ class Bags:
 
     Attributes
     ----------
-    ids : (n_bags,) int64, in the order of each bag's first row
-    offsets : (n_bags + 1,) int64, from 0 to n: where each bag begins among the rows in ``order``
-    order : (n,) int64, the rows bag by bag, those of a bag as they stood; None where all stand so already
-    labels : (n_bags,) float64, of each bag's first row
-    qid : (n_bags,) int64, likewise; None without queries
+    ids : Integers
+        (n_bags,) int64, in the order of each bag's first row.
+    offsets : Integers
+        (n_bags + 1,) int64, from 0 to n: where each bag begins among the rows in ``order``.
+    order : Integers, optional
+        (n,) int64, the rows bag by bag, those of a bag as they stood; None where all stand so already.
+    labels : ndarray
+        (n_bags,) float64, of each bag's first row.
+    qid : Integers, optional
+        (n_bags,) int64, likewise; None without queries.
     """
 
     ids: Integers
@@ -152,12 +157,15 @@ def with_bags(dataset: Dataset, ids: Integers | None, places: Places, rule: str 
 
     Parameters
     ----------
-    places : where the rows' bags are said
-    rule : one of ``BAG_LABELS``
+    places : Places
+        Where the rows' bags are said.
+    rule : str
+        One of ``BAG_LABELS``.
 
     Raises
     ------
-    DataError : two rows of a bag are at odds; the message names both
+    DataError
+        Two rows of a bag are at odds; the message names both.
     """
     if rule not in BAG_LABELS:
         raise ValueError(f"expected a rule for the labels of bags of {', '.join(BAG_LABELS)}, found {rule!r}")

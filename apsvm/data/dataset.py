@@ -30,9 +30,11 @@ class LabelSets:
 
     Attributes
     ----------
-    classes : (k,) float64, increasing: the labels there are; one may be no row's
-    indptr, indices : (n + 1,) int64 and (m,) int32
-        The labels of row i are classes[indices[indptr[i]:indptr[i + 1]]], increasing.
+    classes : ndarray
+        (k,) float64, increasing: the labels there are; one may be no row's.
+    indptr, indices : NDArray[int64]
+        (n + 1,) int64 and (m,) int32 The labels of row i are classes[indices[indptr[i]:indptr[i + 1]]],
+        increasing.
     """
 
     classes: NDArray[np.float64]
@@ -77,11 +79,16 @@ class TableRows:
 
     Attributes
     ----------
-    columns : what its columns are, and what became of them
-    keys : (n,) str, what the rows are called, or None
-    lines : (n,) int64, the lines of the rows in the text, from 1, or None where there are none
-    remarks : what there is to say of how it was read, a sentence each
-    queries : what the queries are called, by their number in ``Dataset.groups``; () where that number is their name
+    columns : Columns
+        What its columns are, and what became of them.
+    keys : NDArray[object_], optional
+        (n,) str, what the rows are called, or None.
+    lines : NDArray[int64], optional
+        (n,) int64, the lines of the rows in the text, from 1, or None where there are none.
+    remarks : tuple[str, ...]
+        What there is to say of how it was read, a sentence each.
+    queries : tuple[str, ...]
+        What the queries are called, by their number in ``Dataset.groups``; () where that number is their name.
     """
 
     columns: Columns
@@ -102,31 +109,40 @@ class Dataset:
 
     Attributes
     ----------
-    X : (n, d) csr_array of float64 or float32, or a dense C-ordered array of them
-        int32 indices where they fit, else int64; sorted, without duplicates; explicit zeros are kept.
-        From a data folder or a matrix file the arrays are mapped into memory, read-only.
-        Column j is the file's feature j + 1, or j if `zero_based`.
-    relevance : (n,) float64
-        The labels as in the file; 0 in every row if `label_sets` has them.
-    groups : (n,) int64, or None if the file has no qid
-    costs : (n,) float64, 1 where a row has none, or None if no row has one
+    X : Matrix
+        (n, d) csr_array of float64 or float32, or a dense C-ordered array of them int32 indices where they fit,
+        else int64; sorted, without duplicates; explicit zeros are kept. From a data folder or a matrix file the
+        arrays are mapped into memory, read-only. Column j is the file's feature j + 1, or j if `zero_based`.
+    relevance : ndarray
+        (n,) float64 The labels as in the file; 0 in every row if `label_sets` has them.
+    groups : NDArray[int64], optional
+        (n,) int64, or None if the file has no qid.
+    costs : ndarray, optional
+        (n,) float64, 1 where a row has none, or None if no row has one.
     zero_based : bool
-        Whether features are counted from 0.
+        Bool Whether features are counted from 0.
     source : str
-        The name used in messages.
+        Str The name used in messages.
     fingerprint : str
-        sha256 of the bytes of the file as it is stored, hexadecimal: what ``sha256sum FILE`` prints. A data folder
-        has that of the file it was made from.
+        Str sha256 of the bytes of the file as it is stored, hexadecimal: what ``sha256sum FILE`` prints. A data
+        folder has that of the file it was made from.
     unknown_features : int
-        Entries dropped because the model does not know their feature.
-    label_sets : the labels where a row may have several or none; None if each row has one
-    bags : (n,) int64, the number of each row's bag (``apsvm.data.bags``), or None if the rows are in none
-    ignores_bags : whether rows stand for themselves all the same; only that no fold parts a bag is left of it
-    pool, instances : what its rows were pooled by, where each was a bag, and how many rows those bags had
-        (``apsvm.data.pooling``); else None
-    deciding : (n,) int64, which of those each row is, where one of them stands for its bag; else None
-    stands_for : (n,) int64, the number of the bag that each row stands for, pooled or by one of its rows; else None
-    table : what it was read from, where its columns had names; else None
+        Int Entries dropped because the model does not know their feature.
+    label_sets : LabelSets, optional
+        The labels where a row may have several or none; None if each row has one.
+    bags : NDArray[int64], optional
+        (n,) int64, the number of each row's bag (``apsvm.data.bags``), or None if the rows are in none.
+    ignores_bags : bool
+        Whether rows stand for themselves all the same; only that no fold parts a bag is left of it.
+    pool, instances : tuple[str, ...], optional
+        What its rows were pooled by, where each was a bag, and how many rows those bags had
+        (``apsvm.data.pooling``); else None.
+    deciding : NDArray[int64], optional
+        (n,) int64, which of those each row is, where one of them stands for its bag; else None.
+    stands_for : NDArray[int64], optional
+        (n,) int64, the number of the bag that each row stands for, pooled or by one of its rows; else None.
+    table : TableRows, optional
+        What it was read from, where its columns had names; else None.
     """
 
     X: Matrix

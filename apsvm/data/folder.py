@@ -121,13 +121,16 @@ def open_folder(path: str | os.PathLike[str], *, check: bool = True) -> Dataset:
     Parameters
     ----------
     check : bool
-        Read every byte: check each file's SHA-256, that values are finite and that indices rise within each row.
-        Without it only what protects the kernels is checked, which takes a pass over labels and indices.
+        Bool Read every byte: check each file's SHA-256, that values are finite and that indices rise within
+        each row. Without it only what protects the kernels is checked, which takes a pass over labels and
+        indices.
 
     Raises
     ------
-    DataError : it is no such folder, or it is damaged; the message names the file
-    OSError : it cannot be read
+    DataError
+        It is no such folder, or it is damaged; the message names the file.
+    OSError
+        It cannot be read.
     """
     folder = Path(path)
     header = _read_header(folder)
@@ -352,11 +355,13 @@ def write_folder(data: Dataset, path: str | os.PathLike[str], *, dense: bool | N
     Parameters
     ----------
     dense : bool, optional
-        Whether rows are written dense; by default if at least ``DENSE_FROM`` of the entries are stored.
+        Bool, optional Whether rows are written dense; by default if at least ``DENSE_FROM`` of the entries are
+        stored.
 
     Raises
     ------
-    OSError : it cannot be written; what was there is untouched
+    OSError
+        It cannot be written; what was there is untouched.
     """
     target = Path(os.path.abspath(path))
     check_replaceable(target)

@@ -48,10 +48,14 @@ class Target:
 
     Attributes
     ----------
-    labels : the meaning, as a model's header keeps it
-    relevant : (n,) bool
-    grades : (n,) float64, what the rows are worth; None where there are only relevant rows and others
-    classes : where each label is a target in turn; ``relevant`` then says nothing
+    labels : Labels
+        The meaning, as a model's header keeps it.
+    relevant : ndarray of bool
+        (n,) bool.
+    grades : ndarray, optional
+        (n,) float64, what the rows are worth; None where there are only relevant rows and others.
+    classes : EachLabel, optional
+        Where each label is a target in turn; ``relevant`` then says nothing.
     """
 
     labels: Labels
@@ -100,7 +104,8 @@ class EachLabel:
 
         Raises
         ------
-        DataError : all rows have it, or none
+        DataError
+            All rows have it, or none.
         """
         relevant = self.dataset.have(label)
         if self.rows is not None:
@@ -116,7 +121,8 @@ def decide(dataset: Dataset, takes: Takes, options: LabelOptions = LabelOptions(
 
     Raises
     ------
-    DataError : the labels do not fit; or all rows are relevant, or none is; rows of likes have columns of words
+    DataError
+        The labels do not fit; or all rows are relevant, or none is; rows of likes have columns of words.
     """
     if takes is Takes.NOTHING:
         _refuse_words(dataset)
@@ -164,7 +170,8 @@ def judge(
 
     Raises
     ------
-    DataError : the labels do not fit; or all rows are relevant, or none is
+    DataError
+        The labels do not fit; or all rows are relevant, or none is.
     """
     several = dataset.label_sets is not None
     if options.relevant_from is not None and not several:
@@ -224,9 +231,10 @@ def ordered(
 
     Parameters
     ----------
-    relevant_from, relevant_above : the lowest relevant label, or the one above which labels are relevant; by default
-        the lowest there is
-    cuts : (k − 1,) ascending: labels become the classes 1, 2 … k that they cut
+    relevant_from, relevant_above : float, optional
+        The lowest relevant label, or the one above which labels are relevant; by default the lowest there is.
+    cuts : ndarray, optional
+        (k − 1,) ascending: labels become the classes 1, 2 … k that they cut.
     """
     if cuts is not None:
         grades = (np.searchsorted(cuts, grades, side="right") + 1).astype(np.float64)
@@ -295,7 +303,8 @@ def recall(dataset: Dataset, labels: Labels) -> Target:
 
     Raises
     ------
-    DataError : the labels do not fit; or all rows are relevant, or none is
+    DataError
+        The labels do not fit; or all rows are relevant, or none is.
     """
     if labels.kind in (LabelKind.NONE, LabelKind.CLASSES):
         return decide(dataset, Takes.NOTHING if labels.kind is LabelKind.NONE else Takes.CLASSES)

@@ -66,24 +66,38 @@ def read_svmlight(
 
     Parameters
     ----------
-    source : a path, a binary stream, or "-" for standard input
-    zero_based : whether the file counts features from 0
-    dtype : float64 or float32, of the values; float32 ones are the float64 ones rounded
-    max_features : the most columns allowed
-    n_features : the columns of the matrix, if they are given by a model; else the highest feature of the file decides
-    ignore_unknown : drop (and count) the entries beyond `n_features`
-    sort_features : accept features in any order within a row
-    multilabel : accept rows of several labels and of none; where all have one, the result is as without it
-    bag_label : how a bag comes by its label: "same", its rows must share it; "any", it is the highest of theirs, or all
-        of them where rows have several; "rows", each row is a bag where they differ; "own", rows keep theirs
-    dense : give a dense array, and not a csr_array, where that takes hardly more bytes
-    threads : at most this many threads parse; neither the result nor an error depends on it
+    source : str or path-like or BinaryIO
+        A path, a binary stream, or "-" for standard input.
+    zero_based : bool
+        Whether the file counts features from 0.
+    dtype : DTypeLike
+        Float64 or float32, of the values; float32 ones are the float64 ones rounded.
+    max_features : int, optional
+        The most columns allowed.
+    n_features : int, optional
+        The columns of the matrix, if they are given by a model; else the highest feature of the file decides.
+    ignore_unknown : bool
+        Drop (and count) the entries beyond `n_features`.
+    sort_features : bool
+        Accept features in any order within a row.
+    multilabel : bool
+        Accept rows of several labels and of none; where all have one, the result is as without it.
+    bag_label : str
+        How a bag comes by its label: "same", its rows must share it; "any", it is the highest of theirs, or all
+        of them where rows have several; "rows", each row is a bag where they differ; "own", rows keep theirs.
+    dense : bool
+        Give a dense array, and not a csr_array, where that takes hardly more bytes.
+    threads : int
+        At most this many threads parse; neither the result nor an error depends on it.
 
     Raises
     ------
-    DataError : bad content, with its place
-    OSError : the source cannot be read
-    ValueError, TypeError : a bad parameter
+    DataError
+        Bad content, with its place.
+    OSError
+        The source cannot be read.
+    ValueError, TypeError
+        A bad parameter.
     """
     n_known, n_allowed = _column_limits(n_features, max_features, ignore_unknown)
     if (threads := operator.index(threads)) < 1:
@@ -115,13 +129,17 @@ class TextBlocks:
 
     Parameters
     ----------
-    sources : paths, or "-"
-    options : of ``read_svmlight``, but for `bag_label`, `dense` and `n_features`
+    sources : Sequence[str or path-like]
+        Paths, or "-".
+    options
+        Of ``read_svmlight``, but for `bag_label`, `dense` and `n_features`.
 
     Attributes
     ----------
-    fingerprint : str, after the last block: the sha256 of all files' bytes, one behind the other
-    row_lines : (n,) int64, after the last block: the line of each row in its file, where rows have bags
+    fingerprint
+        Str, after the last block: the sha256 of all files' bytes, one behind the other.
+    row_lines
+        (n,) int64, after the last block: the line of each row in its file, where rows have bags.
     """
 
     def __init__(

@@ -27,17 +27,27 @@ class Objects:
 
     Attributes
     ----------
-    images : names of the I images, those without objects too, in the order of their files or ids
-    sizes : (I, 2) float64, width and height in pixels; NaN where the files do not say
-    classes : names of the C classes
-    of_image, of_class : (m,) int64, 0..I−1 and 0..C−1, of each object
-    boxes : (m, 4) float64, xmin, ymin, xmax, ymax
-    difficult : (m,) bool, marked as such (VOC)
-    crowd : (m,) bool, a region of many objects of the class (COCO)
-    source : the name used in messages
-    places : (m,) the file, and the line (the entry) in it, of each object
-    image_ids, class_ids : COCO's ids → the numbers above; None if the files have none. Detections may then be in no
-        other image and of no other class.
+    images : tuple[str, ...]
+        Names of the I images, those without objects too, in the order of their files or ids.
+    sizes : Floats
+        (I, 2) float64, width and height in pixels; NaN where the files do not say.
+    classes : tuple[str, ...]
+        Names of the C classes.
+    of_image, of_class : Counts
+        (m,) int64, 0..I−1 and 0..C−1, of each object.
+    boxes : Floats
+        (m, 4) float64, xmin, ymin, xmax, ymax.
+    difficult : Flags
+        (m,) bool, marked as such (VOC).
+    crowd : Flags
+        (m,) bool, a region of many objects of the class (COCO).
+    source : str
+        The name used in messages.
+    places : tuple[Place, ...]
+        (m,) the file, and the line (the entry) in it, of each object.
+    image_ids, class_ids : Mapping[int or str, int], optional
+        COCO's ids → the numbers above; None if the files have none. Detections may then be in no other image
+        and of no other class.
     """
 
     images: tuple[str, ...]
@@ -60,12 +70,18 @@ class Detections:
 
     Attributes
     ----------
-    images, classes : names; every one has a number below, not every one has a detection
-    of_image, of_class : (n,) int64, of each detection
-    boxes : (n, 4) float64, xmin, ymin, xmax, ymax
-    scores : (n,) float64, finite, higher is surer
-    source : the name used in messages
-    places : (n,) the file, and the line (the entry) in it, of each detection
+    images, classes : tuple[str, ...]
+        Names; every one has a number below, not every one has a detection.
+    of_image, of_class : Counts
+        (n,) int64, of each detection.
+    boxes : Floats
+        (n, 4) float64, xmin, ymin, xmax, ymax.
+    scores : Floats
+        (n,) float64, finite, higher is surer.
+    source : str
+        The name used in messages.
+    places : tuple[Place, ...]
+        (n,) the file, and the line (the entry) in it, of each detection.
     """
 
     images: tuple[str, ...]

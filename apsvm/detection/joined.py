@@ -24,12 +24,18 @@ class Joined:
 
     Attributes
     ----------
-    images, classes : the names behind all the numbers below
-    objects : m objects
-    systems : detections, a system each
-    only_detected : how many of the images the objects' side does not have
-    left_out : how many detections of each system are in images that were not asked for
-    relative : whether coordinates are shares of the image's sides, and not pixels
+    images, classes : tuple[str, ...]
+        The names behind all the numbers below.
+    objects : Objects
+        M objects.
+    systems : tuple[Detections, ...]
+        Detections, a system each.
+    only_detected : int
+        How many of the images the objects' side does not have.
+    left_out : tuple[int, ...]
+        How many detections of each system are in images that were not asked for.
+    relative : bool
+        Whether coordinates are shares of the image's sides, and not pixels.
     """
 
     images: tuple[str, ...]

@@ -44,7 +44,8 @@ def stack_bags(bags: Sequence[Matrix]) -> StackedBags:
 
     Raises
     ------
-    ValueError : there are none; a bag is empty, no matrix, or of another number of features
+    ValueError
+        There are none; a bag is empty, no matrix, or of another number of features.
 
     Examples
     --------
@@ -149,7 +150,8 @@ def checked_pool(pool: object) -> tuple[str, ...] | None:
 
     Raises
     ------
-    TypeError, ValueError : it is no text; it names what is none
+    TypeError, ValueError
+        It is no text; it names what is none.
     """
     if pool is None:
         return None

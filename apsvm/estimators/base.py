@@ -100,7 +100,8 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
 
         Raises
         ------
-        ValueError : this class does not train such models
+        ValueError
+            This class does not train such models.
         """
         return cls._of_model(model, {})
 

@@ -48,7 +48,8 @@ def training(verbose: int) -> Iterator[None]:
 
     Raises
     ------
-    NotFiniteError : in the place of a FloatingPointError, with its words
+    NotFiniteError
+        In the place of a FloatingPointError, with its words.
     """
     handler = logging.StreamHandler(sys.stderr)
     before = logger.level

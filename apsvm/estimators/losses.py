@@ -37,12 +37,14 @@ class TakesLoss(LinearEstimator):
 
         Parameters
         ----------
-        loss : what it was trained on, where that is a loss of your own: a header names it, and nothing that a file
-            names is imported. Without it such an estimator scores, but is not trained again
+        loss : str or object
+            What it was trained on, where that is a loss of your own: a header names it, and nothing that a
+            file names is imported. Without it such an estimator scores, but is not trained again.
 
         Raises
         ------
-        ValueError : this class does not train such models
+        ValueError
+            This class does not train such models.
         """
         return cls._of_model(model, {"loss": _known_loss(cls._trainer, model.header.loss) if loss is None else loss})
 

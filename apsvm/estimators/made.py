@@ -59,7 +59,8 @@ def estimator_for(family_or_loss: str) -> type[LinearEstimator]:
 
     Parameters
     ----------
-    family_or_loss : ``"direct-loss"``, ``"direct(auc)"``, ``"ndcg@10"``, ``"wmw"`` …
+    family_or_loss : str
+        ``"direct-loss"``, ``"direct(auc)"``, ``"ndcg@10"``, ``"wmw"`` …
 
     Returns
     -------
@@ -68,8 +69,10 @@ def estimator_for(family_or_loss: str) -> type[LinearEstimator]:
 
     Raises
     ------
-    UnknownNameError : there is no such family or loss
-    ValueError : the trainer has no use for labels, or takes each of them in turn
+    UnknownNameError
+        There is no such family or loss.
+    ValueError
+        The trainer has no use for labels, or takes each of them in turn.
 
     Examples
     --------

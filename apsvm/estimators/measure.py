@@ -24,14 +24,19 @@ def trained_measure(
 
     Parameters
     ----------
-    metric : what it is taken by, as ``apsvm eval`` names it; None: by ``loss``
-    loss : what was trained on, or None
-    target : of the n rows
-    counted : which of them count, and how much
+    metric : str, optional
+        What it is taken by, as ``apsvm eval`` names it; None: by ``loss``.
+    loss : Loss, optional
+        What was trained on, or None.
+    target : Target
+        Of the n rows.
+    counted : Counted
+        Which of them count, and how much.
 
     Raises
     ------
-    ValueError : it is undefined for these rows, or neither metric nor loss says what it is
+    ValueError
+        It is undefined for these rows, or neither metric nor loss says what it is.
     """
     if loss is not None and not loss.by_query:
         return float(np.average((scores > 0.0) == target.relevant, weights=counted.costs))

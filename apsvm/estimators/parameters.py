@@ -30,13 +30,17 @@ def settings_of(
 
     Parameters
     ----------
-    parameters : by name; ``time_limit`` among them
-    kind : the trainer's settings
-    renamed : parameter → setting, where their names differ
+    parameters : JsonObject
+        By name; ``time_limit`` among them.
+    kind : type[Settings]
+        The trainer's settings.
+    renamed : Mapping[str, str]
+        Parameter → setting, where their names differ.
 
     Raises
     ------
-    ValueError, TypeError : a parameter that is out of range, none of its choices, or of another type
+    ValueError, TypeError
+        A parameter that is out of range, none of its choices, or of another type.
     """
     types = _types(kind)  # type: ignore[arg-type]  # a class is hashable
     known = declared(kind)
@@ -72,7 +76,8 @@ def parameters_of(settings: JsonObject, kind: type[Settings], renamed: Mapping[s
 
     Raises
     ------
-    SettingsError : a value that cannot be
+    SettingsError
+        A value that cannot be.
     """
     values = kind.from_json(settings)
     parameter_of = {name: parameter for parameter, name in renamed.items()}

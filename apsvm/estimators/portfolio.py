@@ -199,20 +199,34 @@ class APSVMClassifierCV(_Portfolio, TwoClasses):
 
     Parameters
     ----------
-    metric : what is to be best, as ``apsvm eval`` names it: "AP", "P@100", "AUC", "nDCG", …
-    cv : folds of the final comparison, at least 2; as many as the rarer class has rows, where these are fewer
-    pos_label : the positive class; None: the second of the two in sorted order
-    scale : what every entry does to its columns: "standard", "maxabs", "l2"; "none": some entries standardise
-    n_jobs : trainings at a time, in threads, None: 1, -1: as many as there are cores; the result does not depend on it
-    random_state : an integer, the seed of the folds; None: 0
-    verbose : 1 shows each entry as it is screened on standard error (the logger "apsvm")
+    metric : str
+        What is to be best, as ``apsvm eval`` names it: "AP", "P@100", "AUC", "nDCG", …
+    cv : int
+        Folds of the final comparison, at least 2; as many as the rarer class has rows, where these are fewer.
+    pos_label : object
+        The positive class; None: the second of the two in sorted order.
+    scale : str
+        What every entry does to its columns: "standard", "maxabs", "l2"; "none": some entries standardise.
+    n_jobs : int, optional
+        Trainings at a time, in threads, None: 1, -1: as many as there are cores; the result does not depend on
+        it.
+    random_state : int, optional
+        An integer, the seed of the folds; None: 0.
+    verbose : int
+        1 shows each entry as it is screened on standard error (the logger "apsvm").
 
     Attributes
     ----------
-    classes_ : (2,) the two values, ascending; pos_label_ : the positive one
-    best_score_ : the winner's mean over the folds: it was chosen for it, and is a little too high
-    cv_results_ : a dictionary for each entry screened and each setting compared, the winner's among them
-    coef_, intercept_, feature_map_ : as of ``APSVMClassifier``; ``to_model`` gives the model for ``apsvm predict``
+    classes_
+        (2,) the two values, ascending.
+    pos_label_
+        The positive one.
+    best_score_
+        The winner's mean over the folds: it was chosen for it, and is a little too high.
+    cv_results_
+        A dictionary for each entry screened and each setting compared, the winner's among them.
+    coef_, intercept_, feature_map_
+        See ``APSVMClassifier``; ``to_model`` gives the model for ``apsvm predict``.
 
     Examples
     --------
@@ -269,14 +283,18 @@ class APSVMRankerCV(_Portfolio, RankerOfNumbers):
 
     Parameters
     ----------
-    metric : what is to be best, as ``apsvm eval`` names it: "nDCG(exp)@10", "AP", "RR", …
-    relevant_from : the lowest grade that is relevant to metrics and losses of two classes; None: those above 0
-        (a metric of grades, nDCG, has no such line: to losses of two classes those above the lowest are relevant)
-    cv, scale, n_jobs, random_state, verbose : as of ``APSVMClassifierCV``
+    metric : str
+        What is to be best, as ``apsvm eval`` names it: "nDCG(exp)@10", "AP", "RR", …
+    relevant_from : float, optional
+        The lowest grade that is relevant to metrics and losses of two classes; None: those above 0 (a metric of
+        grades, nDCG, has no such line: to losses of two classes those above the lowest are relevant).
+    cv, scale, n_jobs, random_state, verbose : int
+        See ``APSVMClassifierCV``.
 
     Attributes
     ----------
-    best_score_, cv_results_, coef_ … : as of ``APSVMClassifierCV``
+    best_score_, cv_results_, coef_ …
+        See ``APSVMClassifierCV``.
     """
 
     def __init__(

@@ -35,31 +35,58 @@ class RankNCG(ByQuery, RankerOfNumbers):
 
     Parameters
     ----------
-    alpha : λ, weight of ½‖w‖² beside the loss
-    graph : which class is preferred to which: "full", every one to all lower ones; "adjacent", to the next lower one;
-        "bipartite", to the lowest; or edges (i, j), values of y, j preferred to i
-    n_classes, cut : cut a real y into so many classes of equal "frequency" or "width", 1 the lowest; None: as they are
-    objective : what a pair costs: "logistic", or the paper's "erfc"
-    summation : how pairs are summed: "direct", "chebyshev", "fourier" (erfc only), or "auto", the faster exact one
-    accuracy : for summation "fourier": the largest error of a sum, for each unit of weight
-    optimizer : "lbfgs", or the paper's nonlinear conjugate gradients "prcg"
-    normalize : the loss is the mean over the "pairs", or as in the paper their sum, "none"
-    features : what is made of the features before they are weighed, as of ``APSVMClassifier``
-    tol : stop when the gradient's largest entry is at most tol of that at w = 0; None: 1e-5, for "fourier" 1e-3
-    max_iter, time_limit : iterations; seconds or None
-    n_jobs : threads, None: 1, -1: as many as there are cores; the result does not depend on it
-    warm_start : whether a fit starts from the weights of the one before
-    random_state : nothing is drawn
-    verbose : 1 shows each iteration on standard error (the logger "apsvm")
+    alpha : float
+        Λ, weight of ½‖w‖² beside the loss.
+    graph : str or Iterable[tuple[float, float]]
+        Which class is preferred to which: "full", every one to all lower ones; "adjacent", to the next lower
+        one; "bipartite", to the lowest; or edges (i, j), values of y, j preferred to i.
+    n_classes, cut : int, optional
+        Cut a real y into so many classes of equal "frequency" or "width", 1 the lowest; None: as they are.
+    objective : str
+        What a pair costs: "logistic", or the paper's "erfc".
+    summation : str
+        How pairs are summed: "direct", "chebyshev", "fourier" (erfc only), or "auto", the faster exact one.
+    accuracy : float
+        For summation "fourier": the largest error of a sum, for each unit of weight.
+    optimizer : str
+        "lbfgs", or the paper's nonlinear conjugate gradients "prcg".
+    normalize : str
+        The loss is the mean over the "pairs", or as in the paper their sum, "none".
+    features : str
+        What is made of the features before they are weighed, see ``APSVMClassifier``.
+    tol : float, optional
+        Stop when the gradient's largest entry is at most tol of that at w = 0; None: 1e-5, for "fourier" 1e-3.
+    max_iter, time_limit : int
+        Iterations; seconds or None.
+    n_jobs : int, optional
+        Threads, None: 1, -1: as many as there are cores; the result does not depend on it.
+    warm_start : bool
+        Whether a fit starts from the weights of the one before.
+    random_state : Seed
+        Nothing is drawn.
+    verbose : int
+        1 shows each iteration on standard error (the logger "apsvm").
 
     Attributes
     ----------
-    coef_ : (n_features_in_,) float64, or a weight for each column of feature_map_
-    intercept_ : 0.0, on which no ranking depends
-    objective_, gradient_norm_ : at coef_; n_iter_ : iterations
-    n_pairs_, n_queries_ : that were trained on; n_queries_skipped_ : queries without a pair
-    classes_ : the classes' values of y, or 1 … where it was cut; cuts_ : where, or None
-    n_features_in_, feature_names_in_ : as everywhere in scikit-learn
+    coef_
+        (n_features_in_,) float64, or a weight for each column of feature_map_.
+    intercept_
+        0.0, on which no ranking depends.
+    objective_, gradient_norm_ : float
+        At coef_.
+    n_iter_
+        Iterations.
+    n_pairs_, n_queries_ : int
+        That were trained on.
+    n_queries_skipped_
+        Queries without a pair.
+    classes_ : ndarray
+        The classes' values of y, or 1 … where it was cut.
+    cuts_ : ndarray, optional
+        Where, or None.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
 
     Examples
     --------

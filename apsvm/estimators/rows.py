@@ -19,10 +19,14 @@ class Counted:
 
     Attributes
     ----------
-    members : (m,) int64, ascending, a row of weight k k times
-    groups : (m,) int64, the rows' queries; None: one query
-    query_weights : of every group; None: all one
-    costs : (m,) float64 of mean 1, for a loss over rows; None: all one
+    members : NDArray[int64]
+        (m,) int64, ascending, a row of weight k k times.
+    groups : NDArray[int64], optional
+        (m,) int64, the rows' queries; None: one query.
+    query_weights : dict[int, float], optional
+        Of every group; None: all one.
+    costs : ndarray, optional
+        (m,) float64 of mean 1, for a loss over rows; None: all one.
     """
 
     members: NDArray[np.int64]

@@ -26,13 +26,17 @@ class OfRows(LinearEstimator):
 
         Parameters
         ----------
-        X : (n, d) numbers: an array, a scipy.sparse matrix (CSR is used in place), a data frame
-        y : (n,) see the class
+        X : Matrix
+            (n, d) numbers: an array, a scipy.sparse matrix (CSR is used in place), a data frame.
+        y : ArrayLike
+            (n,) see the class.
 
         Raises
         ------
-        ValueError : input that does not fit, parameters that do not go together, nothing to rank
-        NotFiniteError : (a ValueError) feature values too large for the objective to be finite
+        ValueError
+            Input that does not fit, parameters that do not go together, nothing to rank.
+        NotFiniteError
+            (a ValueError) feature values too large for the objective to be finite.
         """
         return self._fit(X, y, None)
 
@@ -53,15 +57,20 @@ class ByQuery(LinearEstimator):
 
         Parameters
         ----------
-        X : (n, d) numbers: an array, a scipy.sparse matrix (CSR is used in place), a data frame
-        y : (n,) see the class
-        qid : (n,) the query of each row, of any type that can be sorted, in any order: only rows of one query are
-            compared; None: one query
+        X : Matrix
+            (n, d) numbers: an array, a scipy.sparse matrix (CSR is used in place), a data frame.
+        y : ArrayLike
+            (n,) see the class.
+        qid : ArrayLike, optional
+            (n,) the query of each row, of any type that can be sorted, in any order: only rows of one query
+            are compared; None: one query.
 
         Raises
         ------
-        ValueError : input that does not fit, parameters that do not go together, nothing to rank
-        NotFiniteError : (a ValueError) feature values, or a learning rate, too large for the objective to be finite
+        ValueError
+            Input that does not fit, parameters that do not go together, nothing to rank.
+        NotFiniteError
+            (a ValueError) feature values, or a learning rate, too large for the objective to be finite.
         """
         return self._fit(X, y, qid)
 
@@ -70,7 +79,8 @@ class ByQuery(LinearEstimator):
 
         Raises
         ------
-        ValueError : the metric is undefined for these rows; or the fit knew queries and ``qid`` is None
+        ValueError
+            The metric is undefined for these rows; or the fit knew queries and ``qid`` is None.
         """
         return self._score(X, y, qid)
 
@@ -104,15 +114,21 @@ class Weighted(LinearEstimator):
 
         Parameters
         ----------
-        X : (n, d) numbers: an array, a scipy.sparse matrix (CSR is used in place), a data frame
-        y : (n,) see the class
-        qid : (n,) the query of each row, of any type that can be sorted, in any order; None: one query
-        sample_weight : (n,) see the class
+        X : Matrix
+            (n, d) numbers: an array, a scipy.sparse matrix (CSR is used in place), a data frame.
+        y : ArrayLike
+            (n,) see the class.
+        qid : ArrayLike, optional
+            (n,) the query of each row, of any type that can be sorted, in any order; None: one query.
+        sample_weight : ArrayLike, optional
+            (n,) see the class.
 
         Raises
         ------
-        ValueError : input that does not fit, parameters that do not go together, nothing to rank
-        NotFiniteError : (a ValueError) feature values too large for the objective to be finite
+        ValueError
+            Input that does not fit, parameters that do not go together, nothing to rank.
+        NotFiniteError
+            (a ValueError) feature values too large for the objective to be finite.
         """
         return self._fit(X, y, qid, sample_weight)
 
@@ -124,7 +140,8 @@ class Weighted(LinearEstimator):
 
         Raises
         ------
-        ValueError : the metric is undefined for these rows; or the fit knew queries and ``qid`` is None
+        ValueError
+            The metric is undefined for these rows; or the fit knew queries and ``qid`` is None.
         """
         return self._score(X, y, qid, sample_weight)
 
@@ -167,17 +184,24 @@ class WeightedBags(LinearEstimator):
 
         Parameters
         ----------
-        X : (n, d) numbers: an array, a scipy.sparse matrix (CSR is used in place), a data frame
-        y : (n,) see the class
-        qid : (n,) the query of each row, of any type that can be sorted, in any order; None: one query
-        sample_weight : (n,) see the class
-        bags : (n,) the bag of each row, of any type that can be sorted, in any order, for ``pool``; rows of a bag share
-            y, qid and sample_weight
+        X : Matrix
+            (n, d) numbers: an array, a scipy.sparse matrix (CSR is used in place), a data frame.
+        y : ArrayLike
+            (n,) see the class.
+        qid : ArrayLike, optional
+            (n,) the query of each row, of any type that can be sorted, in any order; None: one query.
+        sample_weight : ArrayLike, optional
+            (n,) see the class.
+        bags : ArrayLike, optional
+            (n,) the bag of each row, of any type that can be sorted, in any order, for ``pool``; rows of a
+            bag share y, qid and sample_weight.
 
         Raises
         ------
-        ValueError : input that does not fit, parameters that do not go together, nothing to rank
-        NotFiniteError : (a ValueError) feature values too large for the objective to be finite
+        ValueError
+            Input that does not fit, parameters that do not go together, nothing to rank.
+        NotFiniteError
+            (a ValueError) feature values too large for the objective to be finite.
         """
         return self._fit(X, y, qid, sample_weight, bags)
 
@@ -194,7 +218,8 @@ class WeightedBags(LinearEstimator):
 
         Raises
         ------
-        ValueError : the metric is undefined for these rows; or the fit knew queries and ``qid`` is None
+        ValueError
+            The metric is undefined for these rows; or the fit knew queries and ``qid`` is None.
         """
         return self._score(X, y, qid, sample_weight, bags)
 
@@ -203,7 +228,10 @@ class WeightedBags(LinearEstimator):
 
         Parameters
         ----------
-        X : (n, n_features_in_); bags : (n,) the bag of each row, in any order
+        X : Matrix
+            (n, n_features_in_).
+        bags : ArrayLike
+            (n,) the bag of each row, in any order.
 
         Returns
         -------
@@ -212,7 +240,8 @@ class WeightedBags(LinearEstimator):
 
         Raises
         ------
-        ValueError : X or bags do not fit
+        ValueError
+            X or bags do not fit.
         """
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, **FEATURES)

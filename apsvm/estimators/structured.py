@@ -143,63 +143,101 @@ class APSVMClassifier(_Structured, TwoClasses):
 
     Parameters
     ----------
-    loss : what is optimised: a name of ``apsvm train --loss`` ("ap", "auc", "ndcg", "ndcg@10", "mrr", "p@10",
-        "rbp(0.8)", "f1", "zero-one" …), "package.module:Name", or an object or class with ``weights(n_pos)`` and a
-        convex ``discount(n)``
-    pos_label : the value of y that is positive; None: the second in sorted order
-    C : weight of the risk, a number between 0 and about 1, against ½‖w‖². What fits depends on the features' scale:
-        "auto" is derived from it (``trainers.structured_svm.default_c``), "10x" is ten times that
-    epsilon : the gap asked for is epsilon·C; in units of the loss
-    oracle : how the most violated ranking is found; all but "appx" give the same model
-    keep_easy : for oracle "appx": the percentage of the binary SVM's easy rows that stay easy
-    fit_intercept, intercept_scaling : whether there is a constant. No ranking depends on it, so that a loss over
-        rankings leaves its choice free, and the classifier chooses it: as many training rows score above 0 as are
-        positive. Losses about which scores are above 0 ("zero-one", "f1" …) train it, as the weight of a feature of
-        value intercept_scaling; "auto": of ten times the geometric mean of the features' deviations, 10 where they are
-        standardised (``trainers.constant_feature``), as ``apsvm train`` does, and 1 for oracle "appx"
-    threshold : where ``predict`` draws the line instead, chosen on rows held out: "f1",
-        "fpr=0.01", "precision=0.9", "recall=0.9" or "top=100" (``apsvm.metrics.thresholds``); it becomes the constant
-    calibrate : "isotonic", "platt" or "auto": ``predict_proba`` gives probabilities, fitted to the same rows held out,
-        as ``CalibratedClassifierCV(ensemble=False)`` does; without ``threshold`` ``predict`` is then the likelier class
-    solver : where planes are taken, "line-search" or, as in the papers, "cutting-plane"
-    qp : solver of the working-set QP: "auto", "active-set" or "cvxpy"
-    bound : what bounds the loss from above: the convex "hinge" of the papers, or the "tight" ramp, from the hinge's
-        minimiser to a stationary point, for losses over rankings; "auto": whichever is better on rows held out, with
-        the best of a few C each where C is "auto" (``selection.quick``)
-    components : the scores are the highest of so many linear ones, for positives of several kinds
-        (``trainers.structured_svm.components``); by the tight bound where ``bound`` is "auto"
-    features : what is made of the features before they are weighed: "linear", nothing; "piecewise:4", a broken line
-        each, of so many knots; "spline:5", a smooth curve each; "products", of all pairs; "nystroem:300", an RBF kernel
-        by so many landmarks. coef_ then weighs the columns of feature_map_
-    pool : what becomes of rows in bags before all else, "mean" or several of min, mean and max, "min,mean,max": each
-        feature's, in a row for each bag of ``fit(X, y, bags=bags)``. coef_ has the features once for each; ``score``
-        and ``bag_scores`` are of bags, ``decision_function`` and ``predict`` of rows, each a bag of its own
-    latent : train on the bags of ``fit(X, y, bags=bags)`` by their best rows: a bag stands where its row of the highest
-        score does, and the training finds out which (``trainers.structured_svm.starts_of_bags``). ``score``
-        and ``bag_scores`` are of bags
-    start : where latent training begins: "anneal", "bag-means" or "random:N"
-    max_iter : iterations for each stage of the training
-    time_limit : seconds of training, or None
-    n_jobs : threads, None: 1, -1: as many as there are cores; the result does not depend on it
-    warm_start : whether a fit starts from the weights of the one before
-    random_state : where several components begin; nothing else is drawn. An integer is written into the model's file
-    verbose : 1 shows each iteration on standard error (the logger "apsvm")
+    loss
+        What is optimised: a name of ``apsvm train --loss`` ("ap", "auc", "ndcg", "ndcg@10", "mrr", "p@10",
+        "rbp(0.8)", "f1", "zero-one" …), "package.module:Name", or an object or class with ``weights(n_pos)``
+        and a convex ``discount(n)``.
+    pos_label
+        The value of y that is positive; None: the second in sorted order.
+    C
+        Weight of the risk, a number between 0 and about 1, against ½‖w‖². What fits depends on the features'
+        scale: "auto" is derived from it (``trainers.structured_svm.default_c``), "10x" is ten times that.
+    epsilon
+        The gap asked for is epsilon·C; in units of the loss.
+    oracle
+        How the most violated ranking is found; all but "appx" give the same model.
+    keep_easy
+        For oracle "appx": the percentage of the binary SVM's easy rows that stay easy.
+    fit_intercept, intercept_scaling
+        Whether there is a constant. No ranking depends on it, so that a loss over rankings leaves its choice
+        free, and the classifier chooses it: as many training rows score above 0 as are positive. Losses about
+        which scores are above 0 ("zero-one", "f1" …) train it, as the weight of a feature of value
+        intercept_scaling; "auto": of ten times the geometric mean of the features' deviations, 10 where they
+        are standardised (``trainers.constant_feature``), as ``apsvm train`` does, and 1 for oracle "appx".
+    threshold
+        Where ``predict`` draws the line instead, chosen on rows held out: "f1", "fpr=0.01", "precision=0.9",
+        "recall=0.9" or "top=100" (``apsvm.metrics.thresholds``); it becomes the constant.
+    calibrate
+        "isotonic", "platt" or "auto": ``predict_proba`` gives probabilities, fitted to the same rows held out,
+        as ``CalibratedClassifierCV(ensemble=False)`` does; without ``threshold`` ``predict`` is then the
+        likelier class.
+    solver
+        Where planes are taken, "line-search" or, as in the papers, "cutting-plane".
+    qp
+        Solver of the working-set QP: "auto", "active-set" or "cvxpy".
+    bound
+        What bounds the loss from above: the convex "hinge" of the papers, or the "tight" ramp, from the hinge's
+        minimiser to a stationary point, for losses over rankings; "auto": whichever is better on rows held out,
+        with the best of a few C each where C is "auto" (``selection.quick``).
+    components
+        The scores are the highest of so many linear ones, for positives of several kinds
+        (``trainers.structured_svm.components``); by the tight bound where ``bound`` is "auto".
+    features
+        What is made of the features before they are weighed: "linear", nothing; "piecewise:4", a broken line
+        each, of so many knots; "spline:5", a smooth curve each; "products", of all pairs; "nystroem:300", an
+        RBF kernel by so many landmarks. coef_ then weighs the columns of feature_map_.
+    pool
+        What becomes of rows in bags before all else, "mean" or several of min, mean and max, "min,mean,max":
+        each feature's, in a row for each bag of ``fit(X, y, bags=bags)``. coef_ has the features once for each;
+        ``score`` and ``bag_scores`` are of bags, ``decision_function`` and ``predict`` of rows, each a bag of
+        its own.
+    latent
+        Train on the bags of ``fit(X, y, bags=bags)`` by their best rows: a bag stands where its row of the
+        highest score does, and the training finds out which (``trainers.structured_svm.starts_of_bags``).
+        ``score`` and ``bag_scores`` are of bags.
+    start
+        Where latent training begins: "anneal", "bag-means" or "random:N".
+    max_iter
+        Iterations for each stage of the training.
+    time_limit
+        Seconds of training, or None.
+    n_jobs
+        Threads, None: 1, -1: as many as there are cores; the result does not depend on it.
+    warm_start
+        Whether a fit starts from the weights of the one before.
+    random_state
+        Where several components begin; nothing else is drawn. An integer is written into the model's file.
+    verbose
+        1 shows each iteration on standard error (the logger "apsvm").
 
     Attributes
     ----------
-    classes_ : (2,) the two values, ascending; pos_label_ : the positive one
-    coef_ : (1, n_features_in_) float64, or a weight for each column of feature_map_; intercept_ : (1,) float64; as
-        ``decision_function``, of the second of classes_. Of several components (components, …) and (components,)
-        float64, of the positive one, whichever it is
-    feature_map_ : the map that was learned, None for "linear"
-    n_iter_ : iterations
-    C_ : the C trained with
-    certificate_ : ``primal`` ≥ the optimum ≥ ``dual``, their ``gap``, the ``tolerance`` asked for, ``reached``;
-        for bound "tight" of the convex majorant at the stationary point
-    exact_ : False where the problem solved only approximates the loss's (oracle "appx")
-    hinge_objective_ : for bound "tight", the hinge's optimum to 30·epsilon·C; else None
-    n_queries_, n_queries_skipped_ : queries that were trained on, and those without anything to rank
-    n_features_in_, feature_names_in_ : as everywhere in scikit-learn
+    classes_
+        (2,) the two values, ascending.
+    pos_label_
+        The positive one.
+    coef_
+        (1, n_features_in_) float64, or a weight for each column of feature_map_.
+    intercept_
+        (1,) float64; as ``decision_function``, of the second of classes_. Of several components (components, …)
+        and (components,) float64, of the positive one, whichever it is.
+    feature_map_
+        The map that was learned, None for "linear".
+    n_iter_
+        Iterations.
+    C_
+        The C trained with.
+    certificate_
+        ``primal`` ≥ the optimum ≥ ``dual``, their ``gap``, the ``tolerance`` asked for, ``reached``; for bound
+        "tight" of the convex majorant at the stationary point.
+    exact_
+        False where the problem solved only approximates the loss's (oracle "appx").
+    hinge_objective_
+        For bound "tight", the hinge's optimum to 30·epsilon·C; else None.
+    n_queries_, n_queries_skipped_
+        Queries that were trained on, and those without anything to rank.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
 
     Rows and weights: rows of one ``qid`` are one ranking, and the risk is the mean over the rankings; without it all
     rows are one. ``sample_weight`` with qid is the query's weight in the mean, the same for all its rows. Without, a
@@ -233,14 +271,19 @@ class APSVMRanker(_Structured, RankerOfNumbers):
 
     Parameters
     ----------
-    relevant_from : the lowest grade that is relevant; the loss then knows only relevant rows and others
-    loss, C … : as of ``APSVMClassifier``, but that the constant of a loss over rankings is 0
+    relevant_from : float, optional
+        The lowest grade that is relevant; the loss then knows only relevant rows and others.
+    loss, C … : str or object
+        See ``APSVMClassifier``, but that the constant of a loss over rankings is 0.
 
     Attributes
     ----------
-    coef_ : (n_features_in_,) float64, or a weight for each column of feature_map_; intercept_ : float; of several
-        components (components, …) and (components,) float64
-    certificate_ … : as of ``APSVMClassifier``
+    coef_
+        (n_features_in_,) float64, or a weight for each column of feature_map_.
+    intercept_
+        Float; of several components (components, …) and (components,) float64.
+    certificate_ …
+        See ``APSVMClassifier``.
 
     Examples
     --------

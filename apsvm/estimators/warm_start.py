@@ -15,7 +15,8 @@ def start_at(before: Ranker, fit: Fit) -> NDArray[np.float64]:
 
     Raises
     ------
-    ValueError : they are of another number of features, or of columns that mean something else
+    ValueError
+        They are of another number of features, or of columns that mean something else.
     """
     width, bias = fit.dataset.X.shape[1], fit.bias
     if before.width != width:

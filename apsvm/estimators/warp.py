@@ -28,31 +28,54 @@ class WARPRanker(ByQuery, RankerOfNumbers):
 
     Parameters
     ----------
-    relevant_from : the lowest grade that is relevant, None: every grade counts
-    tau : what a rank costs: "auc", as many as stand above; "p@K", as many up to K; "harmonic", 1 + 1/2 + … of them
-    rank_estimator : how a rank is told from the trials: "plugin", "log-unbiased" (tau "harmonic"), or by scoring all
-        negatives, "exact"
-    max_trials : for a positive, before it is left in peace; None: its negatives, at most 1000
-    rule : how long a step is, "adagrad", "adadelta" or "sgd"
-    learning_rate : None: 0.05; for "adadelta" a factor of 1
-    l2 : weight of ½‖w‖² against the loss
-    epochs : passes over the positives
-    features : what is made of the features before they are weighed, as of ``APSVMClassifier``
-    time_limit : seconds, or None
-    n_jobs : threads, None: 1, -1: as many as there are cores; more than one share the weights without locks, and no two
-        fits are the same
-    warm_start : whether a fit starts from the weights of the one before
-    random_state : seed of the draws, or a ``numpy.random.RandomState``
-    verbose : 1 shows each epoch on standard error (the logger "apsvm")
+    relevant_from : float, optional
+        The lowest grade that is relevant, None: every grade counts.
+    tau : str
+        What a rank costs: "auc", as many as stand above; "p@K", as many up to K; "harmonic", 1 + 1/2 + … of
+        them.
+    rank_estimator : str
+        How a rank is told from the trials: "plugin", "log-unbiased" (tau "harmonic"), or by scoring all
+        negatives, "exact".
+    max_trials : int, optional
+        For a positive, before it is left in peace; None: its negatives, at most 1000.
+    rule : str
+        How long a step is, "adagrad", "adadelta" or "sgd".
+    learning_rate : float, optional
+        None: 0.05; for "adadelta" a factor of 1.
+    l2 : float
+        Weight of ½‖w‖² against the loss.
+    epochs : int
+        Passes over the positives.
+    features : str
+        What is made of the features before they are weighed, see ``APSVMClassifier``.
+    time_limit : float, optional
+        Seconds, or None.
+    n_jobs : int, optional
+        Threads, None: 1, -1: as many as there are cores; more than one share the weights without locks, and no
+        two fits are the same.
+    warm_start : bool
+        Whether a fit starts from the weights of the one before.
+    random_state : Seed
+        Seed of the draws, or a ``numpy.random.RandomState``.
+    verbose : int
+        1 shows each epoch on standard error (the logger "apsvm").
 
     Attributes
     ----------
-    coef_ : (n_features_in_,) float64, or a weight for each column of feature_map_
-    intercept_ : 0.0, on which no ranking depends
-    n_iter_ : epochs; estimated_loss_ : what the draws of the last one showed
-    n_queries_, n_queries_skipped_ : queries that were trained on, and those with one grade only
-    lowest_grade_ : of the training
-    n_features_in_, feature_names_in_ : as everywhere in scikit-learn
+    coef_
+        (n_features_in_,) float64, or a weight for each column of feature_map_.
+    intercept_
+        0.0, on which no ranking depends.
+    n_iter_
+        Epochs.
+    estimated_loss_ : float
+        What the draws of the last one showed.
+    n_queries_, n_queries_skipped_
+        Queries that were trained on, and those with one grade only.
+    lowest_grade_ : float
+        Of the training.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
 
     Examples
     --------

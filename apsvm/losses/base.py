@@ -169,7 +169,8 @@ class RankingLoss(LossOverRankings):
 
         Raises
         ------
-        LossError : a shape, sign or convexity that breaks the contract; names the first offending position.
+        LossError
+            A shape, sign or convexity that breaks the contract; names the first offending position.
         """
         return LossTables(self.weights_of(n_pos, n_neg), self.discount_of(n_pos + n_neg))
 

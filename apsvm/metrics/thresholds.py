@@ -57,9 +57,12 @@ class ChosenThreshold:
 
     Attributes
     ----------
-    value : rows of a higher score are called positive
-    called, hits, positives, rows : how many rows are called positive, how many of them rightly, and how many there are
-    meets_rule : whether it is what the rule asks for; no threshold may have the precision
+    value : float
+        Rows of a higher score are called positive.
+    called, hits, positives, rows : int
+        How many rows are called positive, how many of them rightly, and how many there are.
+    meets_rule : bool
+        Whether it is what the rule asks for; no threshold may have the precision.
     """
 
     value: float
@@ -88,12 +91,15 @@ def choose_threshold(scores: NDArray[np.float64], relevant: NDArray[np.bool_], r
 
     Parameters
     ----------
-    scores : (n,) float64, finite
-    relevant : (n,) bool, of both classes
+    scores : ndarray
+        (n,) float64, finite.
+    relevant : ndarray of bool
+        (n,) bool, of both classes.
 
     Raises
     ------
-    ValueError : all rows are relevant, or none is
+    ValueError
+        All rows are relevant, or none is.
 
     Examples
     --------

@@ -48,14 +48,22 @@ class Model(ABC):
 
     Attributes
     ----------
-    kind : the name in the file's header
-    what : the kind in words, with an article, for messages
-    fields : what its file's header has beside the width and the fields of ``Header``
-    dtype : of the arrays in its file
-    has_classes : it has a ranker for each of several classes: scores are (n, k)
-    lists_items : rows are users, and its scores are of items: (n, width)
-    explainable : ``contributions`` may be asked for; a feature map may still mix features
-    header : how, of what and how well it was made
+    kind : ClassVar[str]
+        The name in the file's header.
+    what : ClassVar[str]
+        The kind in words, with an article, for messages.
+    fields : ClassVar[tuple[str, ...]]
+        What its file's header has beside the width and the fields of ``Header``.
+    dtype : ClassVar[str]
+        Of the arrays in its file.
+    has_classes : ClassVar[bool]
+        It has a ranker for each of several classes: scores are (n, k).
+    lists_items : ClassVar[bool]
+        Rows are users, and its scores are of items: (n, width).
+    explainable : ClassVar[bool]
+        ``contributions`` may be asked for; a feature map may still mix features.
+    header
+        How, of what and how well it was made.
     """
 
     __slots__ = ()
@@ -119,7 +127,8 @@ class Model(ABC):
 
         Raises
         ------
-        ValueError : X is not (n, width)
+        ValueError
+            X is not (n, width).
         """
 
     def rows(self, X: Matrix, *, threads: int = 1) -> Rows:
@@ -145,7 +154,8 @@ class Model(ABC):
 
         Raises
         ------
-        KeyError : no class has this label
+        KeyError
+            No class has this label.
         """
         raise KeyError(label)
 
@@ -187,7 +197,8 @@ class Model(ABC):
 
         Raises
         ------
-        ValueError : X is not (n, width); columns are made of several features at once, or have no weights
+        ValueError
+            X is not (n, width); columns are made of several features at once, or have no weights.
         """
         raise ValueError(f"{self.what} has no weights of features")
 
@@ -267,9 +278,12 @@ class WeightedRanker(Ranker):
 
     Attributes
     ----------
-    coef : (columns,) float64, or (H, columns)
-    intercepts : (H,) float64
-    kind_of_set, what_of_set : of a set of such rankers, ``kind`` and ``what``
+    coef
+        (columns,) float64, or (H, columns).
+    intercepts
+        (H,) float64.
+    kind_of_set, what_of_set : ClassVar[str]
+        Of a set of such rankers, ``kind`` and ``what``.
     """
 
     __slots__ = ()

@@ -56,7 +56,8 @@ class ComponentRanker(WeightedRanker):
 
         Raises
         ------
-        ValueError : X is not (n, width)
+        ValueError
+            X is not (n, width).
         """
         return self.rows(X, threads=threads).scores_of_all(self.coef) + self.intercepts
 
@@ -65,7 +66,8 @@ class ComponentRanker(WeightedRanker):
 
         Raises
         ------
-        ValueError : X is not (n, width)
+        ValueError
+            X is not (n, width).
         """
         best: NDArray[np.float64] = self.score_components(X, threads=threads).max(axis=1)
         return best

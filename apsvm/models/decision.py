@@ -22,12 +22,17 @@ class Threshold:
 
     Attributes
     ----------
-    value : in the scale of the model's scores, its constant included
-    rule : "f1", "fpr=0.01" … (``apsvm.metrics.thresholds``); "loss" where the loss itself is about scores above 0;
-        "break-even" where as many training rows are above as are positive; "probability" where one half is
-    held_out : what it was chosen on, in words ("5 folds of rows"); None: the training rows
-    precision, recall, false_positive_rate : on the rows that it was chosen on; None where that is not known
-    called : the share of those rows that is called positive
+    value : float
+        In the scale of the model's scores, its constant included.
+    rule : str
+        "f1", "fpr=0.01" … (``apsvm.metrics.thresholds``); "loss" where the loss itself is about scores above 0;
+        "break-even" where as many training rows are above as are positive; "probability" where one half is.
+    held_out : str, optional
+        What it was chosen on, in words ("5 folds of rows"); None: the training rows.
+    precision, recall, false_positive_rate : float, optional
+        On the rows that it was chosen on; None where that is not known.
+    called : float, optional
+        The share of those rows that is called positive.
     """
 
     value: float
@@ -50,11 +55,16 @@ class Calibration:
 
     Attributes
     ----------
-    method : one of ``CALIBRATIONS``
-    slope, offset : of Platt's, p = 1 / (1 + exp(−(slope·score + offset)))
-    scores, probabilities : of isotonic regression, corners between which p is a straight line; constant beyond them
-    held_out : what it was fitted to, in words
-    rows, positives : how many rows that were
+    method : str
+        One of ``CALIBRATIONS``.
+    slope, offset : float, optional
+        Of Platt's, p = 1 / (1 + exp(−(slope·score + offset))).
+    scores, probabilities : tuple[float, ...]
+        Of isotonic regression, corners between which p is a straight line; constant beyond them.
+    held_out : str
+        What it was fitted to, in words.
+    rows, positives : int
+        How many rows that were.
     """
 
     method: str

@@ -54,15 +54,23 @@ class Labels:
 
     Attributes
     ----------
-    kind : see ``LabelKind``
-    positive : the positive label, where one label is
-    negative : the other labels of the training rows, at most a hundred
-    relevant_from : the lowest relevant label, where it was named
-    relevant_above : for ``ORDER``: the lowest label of the training rows, above which rows are relevant; for
-        ``THRESHOLD`` the label above which they are, where no lowest relevant one was named
-    cuts : for ``ORDER``: where real targets were cut into classes, ascending; class 1 lies below the first
-    several : whether a row may have several labels, or none
-    names : the two classes' names, negative and positive, where they are no numbers
+    kind : LabelKind
+        See ``LabelKind``.
+    positive : float, optional
+        The positive label, where one label is.
+    negative : tuple[float, ...]
+        The other labels of the training rows, at most a hundred.
+    relevant_from : float, optional
+        The lowest relevant label, where it was named.
+    relevant_above : float, optional
+        For ``ORDER``: the lowest label of the training rows, above which rows are relevant; for ``THRESHOLD``
+        the label above which they are, where no lowest relevant one was named.
+    cuts : tuple[float, ...], optional
+        For ``ORDER``: where real targets were cut into classes, ascending; class 1 lies below the first.
+    several : bool
+        Whether a row may have several labels, or none.
+    names : tuple[str, ...], optional
+        The two classes' names, negative and positive, where they are no numbers.
     """
 
     kind: LabelKind = LabelKind.BINARY
@@ -81,15 +89,22 @@ class Features:
 
     Attributes
     ----------
-    zero_based : whether the training file counted features from 0
-    map : the name of the feature map between the columns and the scaling; its arrays are in the model
-    scale : of the mapped columns: "none", "maxabs", "standard" (both are in the weights already) or "l2", by which rows
-        are divided by their Euclidean length before they are scored
-    bias : the value of the constant feature in training, or None
-    names : the columns' names, where they had any
-    pool : what became of the rows of a bag, some of ``POOLS``, before all else: each of them gives a column of every
-        feature of the file; None: rows are taken one by one
-    columns : how the columns of a table become the features, where the training file was one
+    zero_based : bool
+        Whether the training file counted features from 0.
+    map : str
+        The name of the feature map between the columns and the scaling; its arrays are in the model.
+    scale : str
+        Of the mapped columns: "none", "maxabs", "standard" (both are in the weights already) or "l2", by which
+        rows are divided by their Euclidean length before they are scored.
+    bias : float, optional
+        The value of the constant feature in training, or None.
+    names : tuple[str, ...], optional
+        The columns' names, where they had any.
+    pool : tuple[str, ...], optional
+        What became of the rows of a bag, some of ``POOLS``, before all else: each of them gives a column of
+        every feature of the file; None: rows are taken one by one.
+    columns : Columns, optional
+        How the columns of a table become the features, where the training file was one.
     """
 
     zero_based: bool = False
@@ -112,14 +127,22 @@ class Bounds:
 
     Attributes
     ----------
-    gap, tolerance : primal − dual, and what was asked for, ε·C
-    bound : "hinge", or "tight": then the bounds are those of the convex majorant at the stationary point
-    exact : False where the problem solved only approximates the loss's (oracle "appx")
-    hinge_objective : for the tight bound, the hinge's optimum, where the descent began
-    stationary : the bounds are those of a convex majorant of the objective that touches it at w: training on bags and
-        the tight bound end at such a point, which need not be the optimum
-    loss : whose problem it is, where that is not the model's own loss
-    layer : of a network, from 1: they are those of the last convex problem, in this layer's weights, the others held
+    gap, tolerance : float
+        Primal − dual, and what was asked for, ε·C.
+    bound : str
+        "hinge", or "tight": then the bounds are those of the convex majorant at the stationary point.
+    exact : bool
+        False where the problem solved only approximates the loss's (oracle "appx").
+    hinge_objective : float, optional
+        For the tight bound, the hinge's optimum, where the descent began.
+    stationary : bool
+        The bounds are those of a convex majorant of the objective that touches it at w: training on bags and
+        the tight bound end at such a point, which need not be the optimum.
+    loss : str, optional
+        Whose problem it is, where that is not the model's own loss.
+    layer : int, optional
+        Of a network, from 1: they are those of the last convex problem, in this layer's weights, the others
+        held.
     """
 
     primal: float
@@ -175,10 +198,16 @@ class Data:
 
     Attributes
     ----------
-    file : the base name of the file; sha256 : of its bytes
-    rows, positives : counts
-    queries, queries_skipped : queries trained on, and those without anything to rank
-    counts : what else the family counted, by name (pairs, users, likes)
+    file : str
+        The base name of the file.
+    sha256 : str
+        Of its bytes.
+    rows, positives : int
+        Counts.
+    queries, queries_skipped : int, optional
+        Queries trained on, and those without anything to rank.
+    counts : Mapping[str, int]
+        What else the family counted, by name (pairs, users, likes).
     """
 
     file: str = ""
@@ -204,19 +233,36 @@ class Header:
 
     Attributes
     ----------
-    family : the trainer's (``apsvm.trainers.TRAINERS``); loss : as ``--loss`` names it
-    metric : what the loss is the shortfall of, as ``apsvm eval`` names it; None: it names none
-    settings : the family's own options, by name, as JSON values
-    state : why the training stopped; as_asked : whether it ended as it was asked to
-    iterations : of all stages, where the family counts them
-    C : the weight of the risk, where there is one
-    certificate, gradient, epochs : the evidence, of which a family has at most one
-    details : what else the family says, by name
-    threshold, calibration : where rows begin to be called positive, and how likely they are; None: nothing is known
-    latent : it was trained on bags, each by its best row, and ranks bags by theirs
-    cautions : sentences on what the ranker is not good for
-    selection : how its settings were chosen (``apsvm cv``), if they were
-    classes_skipped : of a set of rankers
+    family : str
+        The trainer's (``apsvm.trainers.TRAINERS``).
+    loss : str
+        As ``--loss`` names it.
+    metric : str, optional
+        What the loss is the shortfall of, as ``apsvm eval`` names it; None: it names none.
+    settings : Mapping[str, Json]
+        The family's own options, by name, as JSON values.
+    state : str
+        Why the training stopped.
+    as_asked : bool
+        Whether it ended as it was asked to.
+    iterations : int, optional
+        Of all stages, where the family counts them.
+    C : float, optional
+        The weight of the risk, where there is one.
+    certificate, gradient, epochs : Bounds, optional
+        The evidence, of which a family has at most one.
+    details : Mapping[str, Json]
+        What else the family says, by name.
+    threshold, calibration : Threshold, optional
+        Where rows begin to be called positive, and how likely they are; None: nothing is known.
+    latent : bool
+        It was trained on bags, each by its best row, and ranks bags by theirs.
+    cautions : tuple[str, ...]
+        Sentences on what the ranker is not good for.
+    selection : Mapping[str, Json], optional
+        How its settings were chosen (``apsvm cv``), if they were.
+    classes_skipped : tuple[SkippedClass, ...]
+        Of a set of rankers.
     """
 
     family: str = ""

@@ -30,8 +30,10 @@ class ItemFactors:
 
     Attributes
     ----------
-    input, output : (items, factors) float32
-    bias : (items,) float32
+    input, output : NDArray[float32]
+        (items, factors) float32.
+    bias : NDArray[float32]
+        (items,) float32.
     """
 
     input: NDArray[np.float32]
@@ -44,7 +46,8 @@ class ItemFactors:
 
         Raises
         ------
-        ValueError : X is not (n, items)
+        ValueError
+            X is not (n, items).
         """
         check_shape(X, self.bias.size)
         liked = sp.csr_array(X) > 0

@@ -57,7 +57,8 @@ class LinearRanker(WeightedRanker):
 
         Raises
         ------
-        ValueError : X is not (n, width)
+        ValueError
+            X is not (n, width).
         """
         return self.rows(X, threads=threads).scores(self.coef) + self.intercept
 

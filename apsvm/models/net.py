@@ -42,11 +42,13 @@ class Net:
 
     Attributes
     ----------
-    layers : each of as many inputs as the one before has outputs; the last has one output
+    layers : tuple[Layer, ...]
+        Each of as many inputs as the one before has outputs; the last has one output.
 
     Raises
     ------
-    ValueError : layers whose shapes do not fit together
+    ValueError
+        Layers whose shapes do not fit together.
     """
 
     layers: tuple[Layer, ...]
@@ -100,9 +102,12 @@ class NetRanker(Ranker):
 
     Attributes
     ----------
-    net : of (columns,) inputs
-    header : how, of what and how well it was made
-    feature_map : φ, of (width,) features; None: the features as they are
+    net : Net
+        Of (columns,) inputs.
+    header : Header
+        How, of what and how well it was made.
+    feature_map : FeatureMap, optional
+        Φ, of (width,) features; None: the features as they are.
     """
 
     kind: ClassVar[str] = "net"
@@ -128,7 +133,8 @@ class NetRanker(Ranker):
 
         Raises
         ------
-        ValueError : X is not (n, width)
+        ValueError
+            X is not (n, width).
         """
         return self.net.scores(self.rows(X, threads=threads))
 

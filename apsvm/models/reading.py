@@ -30,8 +30,10 @@ def load_model(path: str | os.PathLike[str]) -> LinearRanker:
 
     Raises
     ------
-    OSError : the file cannot be read
-    ModelError : it is not a whole, undamaged model of a schema this version knows, or it is another kind of model
+    OSError
+        The file cannot be read.
+    ModelError
+        It is not a whole, undamaged model of a schema this version knows, or it is another kind of model.
     """
     model = load_any_model(path)
     if not isinstance(model, LinearRanker):

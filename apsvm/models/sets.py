@@ -103,7 +103,8 @@ class RankerSet(Model, Generic[R]):
 
         Raises
         ------
-        ValueError : X is not (n, width)
+        ValueError
+            X is not (n, width).
         """
         rows, intercepts = self.rows(X, threads=threads), self.intercepts
         scores = rows.scores_of_all(self.coef.reshape(intercepts.size, -1)).reshape(-1, *intercepts.shape) + intercepts

@@ -26,10 +26,14 @@ class Violation(NamedTuple):
 
     Attributes
     ----------
-    value : float, h, the structured hinge; h = Δ + c·s with the row weights c
-    loss : float, Δ of that ranking
-    ranks_evaluated : int, argmaxes over ranks that were computed (bisections look at some negatives twice)
-    violating : int, negatives above at least one positive (for a loss over rows: rows that violate)
+    value : float
+        Float, h, the structured hinge; h = Δ + c·s with the row weights c.
+    loss : float
+        Float, Δ of that ranking.
+    ranks_evaluated : int
+        Int, argmaxes over ranks that were computed (bisections look at some negatives twice).
+    violating : int
+        Int, negatives above at least one positive (for a loss over rows: rows that violate).
     """
 
     value: float
@@ -94,10 +98,14 @@ class Oracle(ABC, Generic[LossT]):
 
     Attributes
     ----------
-    name : the option's value
-    exact : whether the value is the true maximum: only an exact oracle can certify convergence
-    serves : the types of the losses it can serve
-    why_not : why it cannot serve others, in words
+    name : ClassVar[str]
+        The option's value.
+    exact : ClassVar[bool]
+        Whether the value is the true maximum: only an exact oracle can certify convergence.
+    serves : ClassVar[tuple[type[Loss], ...]]
+        The types of the losses it can serve.
+    why_not : ClassVar[str]
+        Why it cannot serve others, in words.
     """
 
     name: ClassVar[str]

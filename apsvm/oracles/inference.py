@@ -42,19 +42,26 @@ def most_violated_ranking(
 
     Parameters
     ----------
-    scores : (n,) finite numbers
-    relevance : (n,) booleans, or numbers of which those above 0 are positive
-    loss : a ranking loss: its name (``"ap"``, ``"rbp(0.8)"``), or an object with ``weights(n_pos)`` and
-        ``discount(n)``
-    oracle : ``auto``, ``greedy``, ``search``, ``select``, ``search-select``, ``qs``, ``brute-force`` or another that
-        serves the loss
+    scores : ArrayLike
+        (n,) finite numbers.
+    relevance : ArrayLike
+        (n,) booleans, or numbers of which those above 0 are positive.
+    loss : str or object
+        A ranking loss: its name (``"ap"``, ``"rbp(0.8)"``), or an object with ``weights(n_pos)`` and
+        ``discount(n)``.
+    oracle : str
+        ``auto``, ``greedy``, ``search``, ``select``, ``search-select``, ``qs``, ``brute-force`` or another that
+        serves the loss.
 
     Raises
     ------
-    ValueError : shapes that differ, scores or relevance not finite, scores whose differences are beyond float64, no
-        positive or no negative row
-    LossError : (a ValueError) a loss that the oracle cannot serve
-    UnknownNameError : (a ValueError) no such loss or oracle
+    ValueError
+        Shapes that differ, scores or relevance not finite, scores whose differences are beyond float64, no
+        positive or no negative row.
+    LossError
+        (a ValueError) a loss that the oracle cannot serve.
+    UnknownNameError
+        (a ValueError) no such loss or oracle.
 
     Examples
     --------

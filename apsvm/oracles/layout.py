@@ -34,9 +34,12 @@ class Tasks(NamedTuple):
 
     Attributes
     ----------
-    first : (t,) int64, where the rows of each task begin, positives first
-    n_pos, n_neg : (t,) int64, how many they are
-    weights : (t,) float64, how much each task counts
+    first : NDArray[int64]
+        (t,) int64, where the rows of each task begin, positives first.
+    n_pos, n_neg : NDArray[int64]
+        (t,) int64, how many they are.
+    weights : ndarray
+        (t,) float64, how much each task counts.
     """
 
     first: NDArray[np.int64]
@@ -51,9 +54,12 @@ class Levels:
 
     Attributes
     ----------
-    query : (t,) int64, the query of each level
-    n_pos : (t,) int64, how many of that query's first rows are the level's positives
-    weights : (t,) float64, how much the level counts within its query
+    query : NDArray[int64]
+        (t,) int64, the query of each level.
+    n_pos : NDArray[int64]
+        (t,) int64, how many of that query's first rows are the level's positives.
+    weights : ndarray
+        (t,) float64, how much the level counts within its query.
     """
 
     query: NDArray[np.int64]
@@ -67,10 +73,14 @@ class Queries:
 
     Attributes
     ----------
-    n_pos, n_neg : (q,) int64 (for a loss over rows: of all rows, q = 1)
-    shares : (q,) float64, the weights of the queries in the risk
-    costs : (n,) float64 or None, of the rows, for losses over rows; a ranking loss has no use for them
-    levels : of a graded loss, whose rows stand by descending grade; None: each query is one task, of both classes
+    n_pos, n_neg : NDArray[int64]
+        (q,) int64 (for a loss over rows: of all rows, q = 1).
+    shares : ndarray
+        (q,) float64, the weights of the queries in the risk.
+    costs : ndarray, optional
+        (n,) float64 or None, of the rows, for losses over rows; a ranking loss has no use for them.
+    levels : Levels, optional
+        Of a graded loss, whose rows stand by descending grade; None: each query is one task, of both classes.
     """
 
     n_pos: NDArray[np.int64]
@@ -115,9 +125,12 @@ class Layout:
 
     Attributes
     ----------
-    members : (m,) int32, int64 from 2³¹ rows on: the rows that count, in their order
-    queries : how these stand, m rows in all
-    queries_skipped : int, the queries without both classes
+    members : RowNumbers
+        (m,) int32, int64 from 2³¹ rows on: the rows that count, in their order.
+    queries : Queries
+        How these stand, m rows in all.
+    queries_skipped : int
+        Int, the queries without both classes.
     """
 
     members: RowNumbers
@@ -149,16 +162,23 @@ def lay_out(
 
     Parameters
     ----------
-    relevant : (n,) bool
-    groups : (n,) int64, rows of one query share a value, in any order; None: one query
-    costs : (n,) float64 ≥ 0, for losses over rows; None: all one
-    query_weights : weight ≥ 0 of each group in the mean, 1 where not named; None: all one
-    grades : (n,) float64, for a graded loss, whose positives are then the rows above 0; None: a binary loss
+    relevant : ndarray of bool
+        (n,) bool.
+    groups : NDArray[int64], optional
+        (n,) int64, rows of one query share a value, in any order; None: one query.
+    costs : ndarray, optional
+        (n,) float64 ≥ 0, for losses over rows; None: all one.
+    query_weights : Mapping[int, float], optional
+        Weight ≥ 0 of each group in the mean, 1 where not named; None: all one.
+    grades : ndarray, optional
+        (n,) float64, for a graded loss, whose positives are then the rows above 0; None: a binary loss.
 
     Raises
     ------
-    NothingToRankError : no query with a weight has both a positive and a negative row
-    LossError : a grade without a finite gain
+    NothingToRankError
+        No query with a weight has both a positive and a negative row.
+    LossError
+        A grade without a finite gain.
     """
     by_query = groups if loss.by_query else None
     levels = None

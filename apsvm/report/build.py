@@ -11,8 +11,8 @@ from apsvm.data.dataset import DataError
 from apsvm.metrics.curves import mean_curve
 from apsvm.metrics.evaluate import Evaluation
 from apsvm.models.header import Header
-from apsvm.report.charts import of_precision_recall
 from apsvm.report.components import components_of
+from apsvm.report.drawing import drawn
 from apsvm.report.judging import (
     MOST_FEATURES,
     evaluated,
@@ -26,9 +26,8 @@ from apsvm.report.judging import (
     worst_queries,
 )
 from apsvm.report.page import Markup, bar, element, folded, joined, page, pictures, section, table, tiles
-from apsvm.report.pictures.precision_recall import Curve
+from apsvm.report.pictures.precision_recall import Curve, PrecisionRecall
 from apsvm.report.run import JudgedRanker, Run, judge
-from apsvm.report.svg import drawn
 from apsvm.report.top import top_of_list
 from apsvm.report.training import convergence, data_of, time_by_part, what_was_trained
 from apsvm.report.words import in_seconds
@@ -202,7 +201,7 @@ def _curves(run: Run, judged: Sequence[JudgedRanker]) -> list[Markup]:
         mean = math.fsum(curve.ap for curve in known) / len(known)
         lines.insert(0, Curve(f"mean, AP {mean:.4f}", mean_curve([curve.steps for curve in known])))
     rate = math.fsum(curve.base_rate for curve in known) / len(known)
-    return [pictures(drawn(of_precision_recall(lines, rate), "Precision and recall; the area is the AP"))]
+    return [pictures(drawn(PrecisionRecall(lines, rate), "Precision and recall; the area is the AP"))]
 
 
 def _details(part: JudgedRanker, run: Run) -> list[Markup]:

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 from apsvm.metrics.curves import Steps, mean_curve
 from apsvm.report.build import judged_rankers
-from apsvm.report.charts import of_convergence, of_precision_recall, of_top
+from apsvm.report.drawing import WHOLE, drawn
 from apsvm.report.judging import evaluated, figure
 from apsvm.report.page import Markup, element, page, pictures, section, table
 from apsvm.report.pictures.base import PictureError
 from apsvm.report.pictures.convergence import Convergence
-from apsvm.report.pictures.precision_recall import Curve
+from apsvm.report.pictures.precision_recall import Curve, PrecisionRecall
+from apsvm.report.pictures.top_of_list import TopOfList
 from apsvm.report.run import METRICS, JudgedRanker, Run
-from apsvm.report.svg import drawn
 from apsvm.report.training import facts_of_run
 from apsvm.report.words import few, in_seconds
 
@@ -114,14 +114,14 @@ def _curves(columns: Sequence[Column]) -> Markup:
         return Markup("")
     rate = math.fsum(rate for _, (_, rate) in known) / len(known)
     lines = [Curve(f"{column.name}, AP {steps.area:.4f}", steps) for column, (steps, _) in known]
-    shown = [drawn(of_precision_recall(lines, rate), "Precision and recall; the area is the AP")]
+    shown = [drawn(PrecisionRecall(lines, rate), "Precision and recall; the area is the AP")]
     lists = {
         column.name: (column.rankers[0].scores, column.rankers[0].relevant)
         for column, _ in known
         if len(column.rankers) == 1 and column.rankers[0].groups is None
     }
     if len(lists) == len(known):
-        shown.append(drawn(of_top(lists, rate), "Positives among the first rows of the list"))
+        shown.append(drawn(TopOfList(lists, rate), "Positives among the first rows of the list"))
     return section("Curves", pictures(*shown))
 
 
@@ -155,7 +155,7 @@ def _convergence(runs: Sequence[Run]) -> Markup:
         picture = Convergence.of_logs({run.folder: run.records for run in runs})
     except PictureError as error:
         return section("Convergence", element("p", f"No picture: {error}.", class_="muted"))
-    return section("Convergence", pictures(*(drawn(*chart) for chart in of_convergence(picture))))
+    return section("Convergence", pictures(drawn(picture, "Convergence against steps and seconds", WHOLE)))
 
 
 def _differences(runs: Sequence[Run]) -> Markup:

@@ -11,13 +11,14 @@ from apsvm.metrics.evaluate import Evaluation
 from apsvm.models.base import Ranker, norm_of
 from apsvm.models.net import NetRanker
 from apsvm.report import words
-from apsvm.report.charts import of_precision_recall, of_scores, of_shapes
+from apsvm.report.drawing import WHOLE, drawn
 from apsvm.report.page import Markup, bar, element, pictures, section, table
-from apsvm.report.pictures.precision_recall import Curve
+from apsvm.report.pictures.histogram import Histogram
+from apsvm.report.pictures.precision_recall import Curve, PrecisionRecall
+from apsvm.report.pictures.shapes import Shapes
 from apsvm.report.rows import misplaced
 from apsvm.report.run import JudgedRanker, weights
 from apsvm.report.shapes import NoShapesError, curved_map, shapes
-from apsvm.report.svg import drawn
 from apsvm.report.top import RowNames, label_of
 from apsvm.report.words import share
 
@@ -51,11 +52,11 @@ def metrics_of(part: JudgedRanker) -> Markup:
     figures = table(["metric", "value"], [[name, f"{value:.6f}"] for name, value in result.values.items()])
     drawings = []
     if part.curve is not None:
-        curve = of_precision_recall([Curve(f"AP {part.curve.ap:.4f}", part.curve.steps)], part.curve.base_rate)
+        curve = PrecisionRecall([Curve(f"AP {part.curve.ap:.4f}", part.curve.steps)], part.curve.base_rate)
         of_queries = ", mean of the queries" if part.groups is not None else ""
         drawings.append(drawn(curve, f"Precision and recall{of_queries}"))
     of_queries = " of all queries" if part.groups is not None else ""
-    drawings.append(drawn(of_scores(_kinds(part)), f"Scores of the rows{of_queries}"))
+    drawings.append(drawn(Histogram(_kinds(part)), f"Scores of the rows{of_queries}"))
     return section("Metrics", element("p", explanation), figures, pictures(*drawings))
 
 
@@ -230,7 +231,7 @@ def shapes_of(part: JudgedRanker) -> Markup:
     return section(
         "Curves of the features",
         element("p", explanation),
-        pictures(*(drawn(*chart) for chart in of_shapes(shapes(ranker, features)))),
+        pictures(drawn(Shapes(shapes(ranker, features)), "What each feature gives to the score", WHOLE)),
         table(["feature", "deviation of what it gives"], rows),
     )
 

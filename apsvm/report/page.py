@@ -129,8 +129,9 @@ th{color:var(--muted);font-weight:600}
 background:linear-gradient(to right,color-mix(in srgb,var(--series-1) 30%,transparent) calc(100%*var(--share)),
 transparent 0)}
 .pictures{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,400px),1fr));gap:16px;margin:8px 0}
-figure{margin:0;max-width:520px}figcaption{color:var(--muted);font-size:.85rem;margin-top:2px}
-.picture{display:block;width:100%;height:auto}.picture text{fill:var(--ink);font-size:11px}
+figure{margin:0;overflow-x:auto}figcaption{color:var(--muted);font-size:.85rem;margin-top:2px}
+.picture{display:block;width:100%;height:auto}.half{max-width:520px}.whole{min-width:600px}
+.picture text{fill:var(--ink)}
 @media (max-width:600px){main{padding:16px 10px 32px}section,details,.note{padding:12px}th,td{padding:4px 6px}
-table{font-size:.85rem;min-width:100%}.picture text{font-size:12px}}
+table{font-size:.85rem;min-width:100%}}
 """

@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.data.dataset import Dataset, shown_label
-from apsvm.report.charts import of_top
+from apsvm.report.drawing import drawn
 from apsvm.report.page import Markup, element, pictures, section, table
+from apsvm.report.pictures.top_of_list import TopOfList
 from apsvm.report.reasons import reasons_of
 from apsvm.report.run import JudgedRanker
-from apsvm.report.svg import drawn
 
 #: Rows that are listed, or of queries those of each, and how many queries.
 MOST_ROWS = 15
@@ -46,8 +46,8 @@ def top_of_list(part: JudgedRanker, lines: NDArray[np.int64] | None) -> Markup:
     content: list[object] = [element("p", words), table(heading, body, left=left)]
     if not of_queries and part.relevant.any() and not part.relevant.all():
         rate = float(part.relevant.mean())
-        chart = of_top({part.title or "this model": (part.scores, part.relevant)}, rate)
-        content.append(pictures(drawn(chart, "Positives among the first rows of the list")))
+        picture = TopOfList({part.title or "this model": (part.scores, part.relevant)}, rate)
+        content.append(pictures(drawn(picture, "Positives among the first rows of the list")))
     return section("The top of the list", *content)
 
 

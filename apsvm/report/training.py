@@ -13,15 +13,14 @@ from apsvm.data.dataset import Dataset
 from apsvm.data.rows import Rows
 from apsvm.models.header import Header
 from apsvm.report import words
-from apsvm.report.charts import of_convergence, of_ranks
 from apsvm.report.decisions import probabilities_in_words, threshold_in_words
+from apsvm.report.drawing import WHOLE, drawn
 from apsvm.report.page import Markup, bar, element, facts, folded, joined, pictures, section, table
 from apsvm.report.pictures.base import PictureError
 from apsvm.report.pictures.convergence import Convergence, loss_of_epochs
 from apsvm.report.pictures.heatmap import Heatmap
 from apsvm.report.run import JudgedRanker, Run
 from apsvm.report.settings import Fact, settings_of, settings_of_start, shown
-from apsvm.report.svg import drawn
 from apsvm.report.words import in_seconds, share
 
 #: More rows of a table than this are folded.
@@ -179,7 +178,7 @@ def convergence(run: Run) -> Markup:
     except PictureError as error:
         content.append(element("p", f"No picture: {error}.", class_="muted"))
     else:
-        content.append(pictures(*(drawn(*chart) for chart in of_convergence(whole))))
+        content.append(pictures(drawn(whole, "Convergence against steps and seconds", WHOLE)))
     ranked = [record for record in run.records if record.get("ranks") is not None]
     if len({record.get("class") for record in ranked}) == 1:
         heatmap = Heatmap.of_log(run.records)
@@ -187,7 +186,7 @@ def convergence(run: Run) -> Markup:
         content.append(
             pictures(
                 drawn(
-                    of_ranks(heatmap),
+                    heatmap,
                     "Interleaving ranks of the negatives by iteration; the deepest red: below every positive",
                 )
             )

@@ -36,12 +36,18 @@ class Majorant:
 
     Attributes
     ----------
-    point : (dimension,) float64, where it touches J
-    objective : float, J there
-    risk : float, h there
-    centre : (dimension,) float64
+    point : ndarray
+        (dimension,) float64, where it touches J.
+    objective : float
+        Float, J there.
+    risk : float
+        Float, h there.
+    centre : ndarray
+        (dimension,) float64.
     constant : float
-    lower_bound : float, a number that M is nowhere below
+        Float.
+    lower_bound : float
+        Float, a number that M is nowhere below.
     """
 
     point: NDArray[np.float64]
@@ -88,10 +94,14 @@ class StationaryPoint:
 
     Attributes
     ----------
-    best : the lowest point, and its majorant
-    certificate : J there, and a lower bound of that majorant
-    state : ``CONVERGED`` where the certificate is reached; otherwise why it ended before
-    trouble : str or None, what was not finite
+    best : Majorant
+        The lowest point, and its majorant.
+    certificate : Certificate
+        J there, and a lower bound of that majorant.
+    state : State
+        ``CONVERGED`` where the certificate is reached; otherwise why it ended before.
+    trouble : str, optional
+        Str or None, what was not finite.
     """
 
     best: Majorant
@@ -113,12 +123,15 @@ def descend(
 
     Parameters
     ----------
-    majorise : the majorant that touches J at a given point, (dimension,) float64
-    minimise : solves a round; its first point should be where the majorant touches, or better
+    majorise : Callable[[ndarray], Majorant]
+        The majorant that touches J at a given point, (dimension,) float64.
+    minimise : ConvexSolver
+        Solves a round; its first point should be where the majorant touches, or better.
 
     Raises
     ------
-    FloatingPointError : J or its majorant at ``start`` is not finite
+    FloatingPointError
+        J or its majorant at ``start`` is not finite.
     """
     here = majorise(start)
     certificate = _certificate(here, here.lower_bound, tolerance)

@@ -49,12 +49,18 @@ class CuttingPlaneIteration:
 
     Attributes
     ----------
-    index : int, from 1
-    certificate : of the best points so far
-    planes : int, in the working set
-    qp : the working set's solution
-    qp_span : how long that took
-    seconds : float, since the run began
+    index : int
+        Int, from 1.
+    certificate : Certificate
+        Of the best points so far.
+    planes : int
+        Int, in the working set.
+    qp : QPSolution
+        The working set's solution.
+    qp_span : Span
+        How long that took.
+    seconds : float
+        Float, since the run began.
     """
 
     index: int
@@ -71,14 +77,22 @@ class CuttingPlaneSolution:
 
     Attributes
     ----------
-    w : (dimension,) float64, the best point found
-    risk : float, the risk there
-    certificate : its objective, and the best lower bound
-    state : why the run ended
-    iterations : int, those completed
-    planes : int, in the working set
+    w : ndarray
+        (dimension,) float64, the best point found.
+    risk : float
+        Float, the risk there.
+    certificate : Certificate
+        Its objective, and the best lower bound.
+    state : State
+        Why the run ended.
+    iterations : int
+        Int, those completed.
+    planes : int
+        Int, in the working set.
     seconds : float
-    trouble : str or None, what was not finite, where the state is ``NUMERICAL_TROUBLE``
+        Float.
+    trouble : str, optional
+        Str or None, what was not finite, where the state is ``NUMERICAL_TROUBLE``.
     """
 
     w: NDArray[np.float64]
@@ -98,9 +112,12 @@ class WarmStart:
 
     Attributes
     ----------
-    point : (dimension,) float64
-    planes : of the risk
-    reach : how far along its segment a line search first goes (``line_search.AfterLineSearch``)
+    point : ndarray
+        (dimension,) float64.
+    planes : Planes
+        Of the risk.
+    reach : float
+        How far along its segment a line search first goes (``line_search.AfterLineSearch``).
     """
 
     point: NDArray[np.float64]
@@ -114,15 +131,21 @@ class Solver:
 
     Parameters
     ----------
-    cutter : what evaluates the risk, convex and with a lower bound, and says where to cut (``line_search``)
-    dimension : length of w
-    backend : solves the working-set QPs
-    start : (dimension,) float64, the first point; 0 by default; or what another solver ended with
-    constraints : hard constraints on w, if there are any
+    cutter : Cutter
+        What evaluates the risk, convex and with a lower bound, and says where to cut (``line_search``).
+    dimension : int
+        Length of w.
+    backend : Backend
+        Solves the working-set QPs.
+    start : ndarray or WarmStart, optional
+        (dimension,) float64, the first point; 0 by default; or what another solver ended with.
+    constraints : Constraints, optional
+        Hard constraints on w, if there are any.
 
     Raises
     ------
-    ValueError : a risk without a lower bound
+    ValueError
+        A risk without a lower bound.
     """
 
     def __init__(
@@ -163,18 +186,25 @@ class Solver:
 
         Parameters
         ----------
-        C : > 0
-        epsilon : the gap asked for, in units of the risk (the objective's gap is ≤ ε·C); ≥ 0
-        time_limit : seconds, checked between iterations
-        should_stop : asked between iterations; True ends the run as ``INTERRUPTED``
-        centre : c, (dimension,) float64; None: 0
-        good_enough : of the primal and dual objective, asked between iterations; True ends the run as ``CONVERGED``
-            before ε is reached
+        C : float
+            > 0.
+        epsilon : float
+            The gap asked for, in units of the risk (the objective's gap is ≤ ε·C); ≥ 0.
+        time_limit : float, optional
+            Seconds, checked between iterations.
+        should_stop : Callable[[], bool]
+            Asked between iterations; True ends the run as ``INTERRUPTED``.
+        centre : ndarray, optional
+            C, (dimension,) float64; None: 0.
+        good_enough : Callable[[float, float], bool]
+            Of the primal and dual objective, asked between iterations; True ends the run as ``CONVERGED``
+            before ε is reached.
 
         Raises
         ------
-        FloatingPointError : a value, plane or product of planes that is not finite, before any good point was found;
-            later it ends the run as ``NUMERICAL_TROUBLE``, with the best point and bounds so far
+        FloatingPointError
+            A value, plane or product of planes that is not finite, before any good point was found; later
+            it ends the run as ``NUMERICAL_TROUBLE``, with the best point and bounds so far.
         """
         limits = Limits(tolerance_of(epsilon, C), max_iterations, time_limit, should_stop, good_enough)
         run = self._begin(C, centre, limits)

@@ -98,9 +98,11 @@ class Tangent(NamedTuple):
 
     Attributes
     ----------
-    value : float, r(s)
-    offset : float or None, r(s) − c·s, what the linear function that touches r at s is at 0; None where it is known no
-        better than by that difference
+    value : float
+        Float, r(s).
+    offset : float, optional
+        Float or None, r(s) − c·s, what the linear function that touches r at s is at 0; None where it is known
+        no better than by that difference.
     """
 
     value: float
@@ -112,9 +114,12 @@ class Majoriser(NamedTuple, Generic[V]):
 
     Attributes
     ----------
-    value, convex_value : float, r(s) and h(s)
-    slopes : c; None: 0
-    held : which h it is (``ScoreFunction.hold``); None: there is one only
+    value, convex_value : float
+        Float, r(s) and h(s).
+    slopes : V, optional
+        C; None: 0.
+    held : NDArray[int64], optional
+        Which h it is (``ScoreFunction.hold``); None: there is one only.
     """
 
     value: float

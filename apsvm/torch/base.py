@@ -30,16 +30,20 @@ class ListLoss(nn.Module):
 
     Parameters
     ----------
-    reduction : ``"mean"`` over the lists that count, their ``"sum"``, or ``"none"``: a value a list
-    ignore_index : rows of this target do not count; None: there is no such target
+    reduction : Reduction
+        Reduction ``"mean"`` over the lists that count, their ``"sum"``, or ``"none"``: a value a list.
+    ignore_index : int, optional
+        Int, optional Rows of this target do not count; None: there is no such target.
 
     Raises
     ------
-    ValueError : no such reduction
+    ValueError
+        No such reduction.
 
     Warns
     -----
-    UserWarning : once, when 20 calls in a row, with scores that want a gradient, had no list that counts
+    UserWarning
+        Once, when 20 calls in a row, with scores that want a gradient, had no list that counts.
     """
 
     #: What a list needs to count, and how to come by such lists.
@@ -64,11 +68,16 @@ class ListLoss(nn.Module):
 
         Parameters
         ----------
-        scores : (n,), one list, or (B, n), one a row; floating point, higher is better
-        target : of the same shape; bool, or numbers of which those above 0 are positive
-        mask : of the same shape, bool: True for the rows that count; None: all
-        qid : (n,) integers in any order: rows of one value are a list
-        dim : the dimension along which a list lies, of scores (B, n); 0 for (rows, classes)
+        scores : Tensor
+            Tensor (n,), one list, or (B, n), one a row; floating point, higher is better.
+        target : Tensor
+            Tensor Of the same shape; bool, or numbers of which those above 0 are positive.
+        mask : Tensor, optional
+            Tensor, optional Of the same shape, bool: True for the rows that count; None: all.
+        qid : Tensor, optional
+            Tensor, optional (n,) integers in any order: rows of one value are a list.
+        dim : int
+            Int The dimension along which a list lies, of scores (B, n); 0 for (rows, classes).
 
         Returns
         -------
@@ -77,7 +86,8 @@ class ListLoss(nn.Module):
 
         Raises
         ------
-        TypeError, ValueError : arguments that do not fit together
+        TypeError, ValueError
+            Arguments that do not fit together.
         """
         if torch.compiler.is_compiling():
             return _outside_compiled_graphs()(self, scores, target, mask, qid, dim)

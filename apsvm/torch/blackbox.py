@@ -23,14 +23,19 @@ class BlackboxAPLoss(ListLoss):
 
     Parameters
     ----------
-    lam : > 0, λ, how far the interpolation reaches
-    margin : ≥ 0, α, in standard deviations of the scores if these are normalised
-    normalize : scores are measured from their list's mean in its standard deviations
-    reduction, ignore_index : see ``ListLoss``
+    lam : float
+        > 0, λ, how far the interpolation reaches.
+    margin : float
+        ≥ 0, α, in standard deviations of the scores if these are normalised.
+    normalize : bool
+        Scores are measured from their list's mean in its standard deviations.
+    reduction, ignore_index : Reduction
+        See ``ListLoss``.
 
     Raises
     ------
-    ValueError : ``lam`` is not a positive number, or ``margin`` a negative one
+    ValueError
+        ``lam`` is not a positive number, or ``margin`` a negative one.
     """
 
     def __init__(

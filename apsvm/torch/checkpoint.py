@@ -107,9 +107,12 @@ def load_sorter(name: str | os.PathLike[str]) -> Sorter:
 
     Raises
     ------
-    SorterError : (a ValueError) an architecture that must be trained first, a bad parameter
-    CheckpointError : (a ValueError) the file is damaged or no sorter
-    OSError : it cannot be read, or there is no such name and no such file
+    SorterError
+        (a ValueError) an architecture that must be trained first, a bad parameter.
+    CheckpointError
+        (a ValueError) the file is damaged or no sorter.
+    OSError
+        It cannot be read, or there is no such name and no such file.
     """
     text = os.fspath(name)
     if text in SHIPPED:

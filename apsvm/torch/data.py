@@ -18,15 +18,22 @@ class StratifiedBatchSampler(Sampler[list[int]]):
 
     Parameters
     ----------
-    target : (n,) bool or numbers, of which those above 0 are positive; a tensor or what makes one
-    batch_size : rows of a batch
-    n_pos : positives of a batch; or
-    share : the positives' share of it, 0..1, rounded, at least one and not all; None for both: the share that they have
-    generator : of the shuffling; None: torch's own
+    target : ArrayLike or Tensor
+        (n,) bool or numbers, of which those above 0 are positive; a tensor or what makes one.
+    batch_size : int
+        Rows of a batch.
+    n_pos : int, optional
+        Positives of a batch; or.
+    share : float, optional
+        The positives' share of it, 0..1, rounded, at least one and not all; None for both: the share that they
+        have.
+    generator : torch.Generator, optional
+        Of the shuffling; None: torch's own.
 
     Raises
     ------
-    ValueError : ``n_pos`` and ``share`` both; numbers that leave a class no row in a batch; a target of one class
+    ValueError
+        ``n_pos`` and ``share`` both; numbers that leave a class no row in a batch; a target of one class.
 
     Examples
     --------

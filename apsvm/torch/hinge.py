@@ -119,15 +119,20 @@ class RankingHingeLoss(_InferredLoss):
 
     Parameters
     ----------
-    loss : a loss of two arrays by its name: ``"ap"``, ``"ndcg"`` (of grades, too), ``"mrr"``, ``"auc"``,
-        ``"rbp(0.8)"``; or one of your own, an object with ``weights(n_pos)`` and ``discount(n)``
-    engine : ``"native"``, on the CPU; ``"levels"`` or ``"dense"``, on any device; ``"auto"``
-    reduction, ignore_index : see ``ListLoss``
+    loss : str or object
+        A loss of two arrays by its name: ``"ap"``, ``"ndcg"`` (of grades, too), ``"mrr"``, ``"auc"``,
+        ``"rbp(0.8)"``; or one of your own, an object with ``weights(n_pos)`` and ``discount(n)``.
+    engine : Engine
+        ``"native"``, on the CPU; ``"levels"`` or ``"dense"``, on any device; ``"auto"``.
+    reduction, ignore_index : Reduction
+        See ``ListLoss``.
 
     Raises
     ------
-    UnknownNameError : (a ValueError) no such loss
-    LossError : (a ValueError) a loss that has not the two arrays, or breaks their contract
+    UnknownNameError
+        (a ValueError) no such loss.
+    LossError
+        (a ValueError) a loss that has not the two arrays, or breaks their contract.
 
     Examples
     --------
@@ -178,14 +183,19 @@ class RankingRampLoss(_InferredLoss):
 
     Parameters
     ----------
-    loss : see ``RankingHingeLoss``
-    eps : > 0, ε; with ``normalize`` in standard deviations of a list's scores
-    normalize : scores are measured from their list's mean in its standard deviations, through which the gradient goes
-    engine, reduction, ignore_index : see ``RankingHingeLoss``
+    loss : str or object
+        See ``RankingHingeLoss``.
+    eps : float
+        > 0, ε; with ``normalize`` in standard deviations of a list's scores.
+    normalize : bool
+        Scores are measured from their list's mean in its standard deviations, through which the gradient goes.
+    engine, reduction, ignore_index : Engine
+        See ``RankingHingeLoss``.
 
     Raises
     ------
-    ValueError : ``eps`` is not a positive number; LossError, UnknownNameError: see ``RankingHingeLoss``
+    ValueError
+        ``eps`` is not a positive number; LossError, UnknownNameError: see ``RankingHingeLoss``.
     """
 
     form: Form = "ramp"
@@ -221,9 +231,11 @@ class DirectLoss(RankingRampLoss):
 
     Parameters
     ----------
-    update : ``"positive"``, away from worse rankings, down an upper bound; ``"negative"``, towards better ones, down a
-        lower bound, on the CPU only and O(swapped pairs)
-    loss, eps, normalize, engine, reduction, ignore_index : see ``RankingRampLoss``
+    update : Update
+        ``"positive"``, away from worse rankings, down an upper bound; ``"negative"``, towards better ones, down
+        a lower bound, on the CPU only and O(swapped pairs).
+    loss, eps, normalize, engine, reduction, ignore_index : str or object
+        See ``RankingRampLoss``.
     """
 
     def __init__(

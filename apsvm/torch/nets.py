@@ -128,32 +128,56 @@ class RankNetClassifier(_NetEstimator, TwoClasses):
 
     Parameters
     ----------
-    hidden : (n_layers,) units of each hidden layer, rectified; a number is one layer, () is a linear scorer
-    loss : what is optimised: "bce", cross-entropy; "smooth-ap"; "blackbox-ap"; a loss over rankings of two arrays for
-        its hinge, "ap", "ndcg", "mrr", "auc", "rbp(0.8)"; "ramp(ap)" ("ramp") and "direct(ap)" ("direct") of these; or
-        a module of ``apsvm.torch``, ``SmoothAPLoss(tau=0.1)``, which no model file can name
-    epochs : passes over the rows, those by cross-entropy included; of ten steps at least
-    bce_epochs : passes on cross-entropy before those on another loss, None: half of ``epochs``, 0: none
-    patience : passes without a better held-out metric after which a loss ends
-    validation : the share of the rows of each class, or of the queries, that is held out to say which pass was best; 0:
-        the last one is kept
-    batch_size : rows of a step, of both classes in their shares, or whole queries; 0: all rows
-    learning_rate : of Adam, None: 0.003
-    l2 : weight of ½‖weights‖², None: 0.0001
-    pos_label : the value of y that is positive; None: the second in sorted order
-    device : "cpu", "cuda", "cuda:1", "mps"
-    time_limit : seconds of training, or None
-    random_state : seed of what is drawn, or a ``numpy.random.RandomState``; the same seed gives the same network
-    verbose : 1 shows each epoch on standard error (the logger "apsvm")
+    hidden : int or Sequence[int]
+        (n_layers,) units of each hidden layer, rectified; a number is one layer, () is a linear scorer.
+    loss : str or object
+        What is optimised: "bce", cross-entropy; "smooth-ap"; "blackbox-ap"; a loss over rankings of two arrays
+        for its hinge, "ap", "ndcg", "mrr", "auc", "rbp(0.8)"; "ramp(ap)" ("ramp") and "direct(ap)" ("direct")
+        of these; or a module of ``apsvm.torch``, ``SmoothAPLoss(tau=0.1)``, which no model file can name.
+    epochs : int
+        Passes over the rows, those by cross-entropy included; of ten steps at least.
+    bce_epochs : int, optional
+        Passes on cross-entropy before those on another loss, None: half of ``epochs``, 0: none.
+    patience : int
+        Passes without a better held-out metric after which a loss ends.
+    validation : float
+        The share of the rows of each class, or of the queries, that is held out to say which pass was best; 0:
+        the last one is kept.
+    batch_size : int
+        Rows of a step, of both classes in their shares, or whole queries; 0: all rows.
+    learning_rate : float, optional
+        Of Adam, None: 0.003.
+    l2 : float, optional
+        Weight of ½‖weights‖², None: 0.0001.
+    pos_label : object
+        The value of y that is positive; None: the second in sorted order.
+    device : str
+        "cpu", "cuda", "cuda:1", "mps".
+    time_limit : float, optional
+        Seconds of training, or None.
+    random_state : Seed
+        Seed of what is drawn, or a ``numpy.random.RandomState``; the same seed gives the same network.
+    verbose : int
+        1 shows each epoch on standard error (the logger "apsvm").
 
     Attributes
     ----------
-    net_ : ``apsvm.models.net.Net``, the layers, for features as they are
-    n_iter_ : epochs; best_epoch_ : the one that was kept, from 1
-    validation_score_ : the metric of the rows that were held out, after that epoch; None without any
-    n_queries_, n_queries_skipped_ : queries that were trained on, and those without anything to rank
-    n_features_in_, feature_names_in_ : as everywhere in scikit-learn
-    classes_ : (2,) the two values; pos_label_ : the positive one
+    net_
+        ``apsvm.models.net.Net``, the layers, for features as they are.
+    n_iter_
+        Epochs.
+    best_epoch_
+        The one that was kept, from 1.
+    validation_score_
+        The metric of the rows that were held out, after that epoch; None without any.
+    n_queries_, n_queries_skipped_
+        Queries that were trained on, and those without anything to rank.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
+    classes_
+        (2,) the two values.
+    pos_label_
+        The positive one.
 
     Examples
     --------
@@ -210,14 +234,19 @@ class RankNetRanker(_NetEstimator, RankerOfNumbers):
     Parameters
     ----------
     hidden, epochs, bce_epochs, patience, validation, batch_size, learning_rate, l2, device, time_limit, random_state,
-    verbose : as of ``RankNetClassifier``
-    loss : likewise
-    relevant_from : the lowest grade that is relevant; there are then only relevant rows and others
+    verbose : int
+        See ``RankNetClassifier``.
+    loss : str or object
+        Likewise.
+    relevant_from : float, optional
+        The lowest grade that is relevant; there are then only relevant rows and others.
 
     Attributes
     ----------
-    net_, n_iter_, best_epoch_, validation_score_, n_queries_, n_queries_skipped_ : as of ``RankNetClassifier``
-    n_features_in_, feature_names_in_ : as everywhere in scikit-learn
+    net_, n_iter_, best_epoch_, validation_score_, n_queries_, n_queries_skipped_
+        See ``RankNetClassifier``.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
     """
 
     def __init__(

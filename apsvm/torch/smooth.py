@@ -50,14 +50,18 @@ class SmoothAPLoss(_SoftRankLoss):
 
     Parameters
     ----------
-    tau : > 0, the width of the kernel in units of the scores: 1 for the scores of a network's last linear layer, .01
-        for cosine similarities
-    kernel : ``"laplace"``, exact in O(n log n); ``"logistic"``, the paper's, in O(Pn) time
-    reduction, ignore_index : see ``ListLoss``
+    tau : float
+        > 0, the width of the kernel in units of the scores: 1 for the scores of a network's last linear layer,
+        .01 for cosine similarities.
+    kernel : Kernel
+        ``"laplace"``, exact in O(n log n); ``"logistic"``, the paper's, in O(Pn) time.
+    reduction, ignore_index : Reduction
+        See ``ListLoss``.
 
     Raises
     ------
-    ValueError : ``tau`` is not a positive number, or there is no such kernel
+    ValueError
+        ``tau`` is not a positive number, or there is no such kernel.
 
     Notes
     -----
@@ -94,16 +98,23 @@ class RecallAtKLoss(_SoftRankLoss):
 
     Parameters
     ----------
-    ks : numbers K ≥ 1 of places
-    tau : > 0, the width of the kernel in units of the scores
-    tau_rank : > 0, how sharply places up to K are told from the rest, in places
-    kernel : see ``SmoothAPLoss``
-    reduction, ignore_index : see ``ListLoss``
+    ks : Sequence[int]
+        Numbers K ≥ 1 of places.
+    tau : float
+        > 0, the width of the kernel in units of the scores.
+    tau_rank : float
+        > 0, how sharply places up to K are told from the rest, in places.
+    kernel : Kernel
+        See ``SmoothAPLoss``.
+    reduction, ignore_index : Reduction
+        See ``ListLoss``.
 
     Raises
     ------
-    TypeError : a K is no whole number
-    ValueError : a width or a K is not positive, there is no K or no such kernel
+    TypeError
+        A K is no whole number.
+    ValueError
+        A width or a K is not positive, there is no K or no such kernel.
     """
 
     def __init__(

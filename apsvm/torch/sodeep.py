@@ -38,19 +38,24 @@ class SorterLoss(ListLoss):
 
     Parameters
     ----------
-    sorter : a callable (B, L) → (B, L), or a name of ``load_sorter``: ``"laplace(10)"``, ``"handcrafted(10)"``,
-        ``"attention"``, a file of ``apsvm sorter train``. One that takes lists of one length refuses others with a
-        SorterError (a ValueError). Of a module whose parameters have gradients the loss keeps a copy with frozen ones:
-        an optimiser over the loss would teach the sorter to flatter the scores
-    reduction, ignore_index : see ``ListLoss``
+    sorter : AnySorter or str
+        AnySorter or str A callable (B, L) → (B, L), or a name of ``load_sorter``: ``"laplace(10)"``,
+        ``"handcrafted(10)"``, ``"attention"``, a file of ``apsvm sorter train``. One that takes lists of one
+        length refuses others with a SorterError (a ValueError). Of a module whose parameters have gradients the
+        loss keeps a copy with frozen ones: an optimiser over the loss would teach the sorter to flatter the
+        scores.
+    reduction, ignore_index : Reduction
+        Reduction See ``ListLoss``.
 
     Raises
     ------
-    ValueError : no such reduction, or no such sorter; SorterError of one of ``make_sorter`` that nobody trained
+    ValueError
+        No such reduction, or no such sorter; SorterError of one of ``make_sorter`` that nobody trained.
 
     Warns
     -----
-    UserWarning : the sorter's file says that its gradient leads nowhere
+    UserWarning
+        The sorter's file says that its gradient leads nowhere.
     """
 
     def __init__(
@@ -76,9 +81,11 @@ class SpearmanLoss(SorterLoss):
 
     Parameters
     ----------
-    sorter, reduction, ignore_index : see ``SorterLoss``
-    l1 : weight of mean |score − target| beside it, which the paper's authors switch on for the first epochs (their 1 is
-        about 6 here)
+    sorter, reduction, ignore_index : AnySorter or str
+        AnySorter or str See ``SorterLoss``.
+    l1 : float
+        Float Weight of mean |score − target| beside it, which the paper's authors switch on for the first
+        epochs (their 1 is about 6 here).
     """
 
     needs = "two rows of different targets"
@@ -112,14 +119,17 @@ class SoDeepMAPLoss(SorterLoss):
 
     Parameters
     ----------
-    sorter, reduction, ignore_index : see ``SorterLoss``
-    form : ``"seed"``, equation (7), is Σ f over the positives, which with exact ranks is (P(P+1)/2 + PN (1 − AUC))/L:
-        the ROC area, not average precision; ``"ap"`` is 1 − mean r⁺/r, 0 to 1, where r⁺ are ranks among the positives:
-        those of the same list with the negatives moved below
+    sorter, reduction, ignore_index : AnySorter or str
+        AnySorter or str See ``SorterLoss``.
+    form : MAPForm
+        MAPForm ``"seed"``, equation (7), is Σ f over the positives, which with exact ranks is (P(P+1)/2 + PN (1
+        − AUC))/L: the ROC area, not average precision; ``"ap"`` is 1 − mean r⁺/r, 0 to 1, where r⁺ are ranks
+        among the positives: those of the same list with the negatives moved below.
 
     Raises
     ------
-    ValueError : no such form
+    ValueError
+        No such form.
     """
 
     def __init__(
@@ -193,10 +203,14 @@ class RankTripletLoss(_MatrixLoss):
 
     Parameters
     ----------
-    sorter, reduction, ignore_index : see ``SorterLoss``
-    margin : in normalised ranks; None: 1/L, one place, with which exact ranks of positives that are all first have no
-        loss
-    both : of a matrix, rows and columns are lists (text to image and image to text); False: only those along ``dim``
+    sorter, reduction, ignore_index : AnySorter or str
+        AnySorter or str See ``SorterLoss``.
+    margin : float, optional
+        Float, optional In normalised ranks; None: 1/L, one place, with which exact ranks of positives that are
+        all first have no loss.
+    both : bool
+        Bool Of a matrix, rows and columns are lists (text to image and image to text); False: only those along
+        ``dim``.
     """
 
     def __init__(
@@ -227,14 +241,19 @@ class RankRecallLoss(_MatrixLoss):
 
     Parameters
     ----------
-    sorter, reduction, ignore_index : see ``SorterLoss``
-    k : positives of rank k or better are recalled; None: their ranks themselves are the loss
-    tau : > 0, the width of the step at k, in places
-    both : as ``RankTripletLoss``
+    sorter, reduction, ignore_index : AnySorter or str
+        AnySorter or str See ``SorterLoss``.
+    k : int, optional
+        Int, optional Positives of rank k or better are recalled; None: their ranks themselves are the loss.
+    tau : float
+        Float > 0, the width of the step at k, in places.
+    both : bool
+        Bool As ``RankTripletLoss``.
 
     Raises
     ------
-    ValueError : ``k`` is below 1, or ``tau`` is not a positive number
+    ValueError
+        ``k`` is below 1, or ``tau`` is not a positive number.
     """
 
     def __init__(

@@ -40,12 +40,15 @@ class SoftRank(nn.Module):
 
     Parameters
     ----------
-    tau : > 0, the width of the kernel in units of the scores
-    kernel : ``"laplace"``, O(n log n), or ``"logistic"``, O(n²)
+    tau : float
+        > 0, the width of the kernel in units of the scores.
+    kernel : Kernel
+        ``"laplace"``, O(n log n), or ``"logistic"``, O(n²).
 
     Raises
     ------
-    ValueError : ``tau`` is not a positive number, or there is no such kernel
+    ValueError
+        ``tau`` is not a positive number, or there is no such kernel.
 
     Examples
     --------
@@ -72,10 +75,14 @@ def soft_ranks(scores: Tensor, tau: float = 1.0, kernel: Kernel = "laplace", mas
 
     Parameters
     ----------
-    scores : (…, n) floating point
-    tau : > 0, in units of the scores
-    kernel : ``"laplace"`` or ``"logistic"``
-    mask : of the shape of scores, bool: the rows that count; None: all. The ranks of the others are 0
+    scores : Tensor
+        (…, n) floating point.
+    tau : float
+        > 0, in units of the scores.
+    kernel : Kernel
+        ``"laplace"`` or ``"logistic"``.
+    mask : Tensor, optional
+        Of the shape of scores, bool: the rows that count; None: all. The ranks of the others are 0.
 
     Returns
     -------
@@ -83,7 +90,8 @@ def soft_ranks(scores: Tensor, tau: float = 1.0, kernel: Kernel = "laplace", mas
 
     Raises
     ------
-    TypeError, ValueError : arguments that do not fit together; no such kernel, or a width that is not positive
+    TypeError, ValueError
+        Arguments that do not fit together; no such kernel, or a width that is not positive.
     """
     check_kernel(tau, kernel)
     if not scores.is_floating_point() or scores.ndim == 0:
@@ -109,9 +117,12 @@ def soft_counts(scores: Tensor, among: Tensor, tau: float, kernel: Kernel, valid
 
     Parameters
     ----------
-    scores : (b, n), 0 where a row does not count
-    among : (c, b, n) bool, the sets; rows that do not count are in none
-    valid : (b, n) bool, the rows that count; None: all
+    scores : Tensor
+        (b, n), 0 where a row does not count.
+    among : Tensor
+        (c, b, n) bool, the sets; rows that do not count are in none.
+    valid : Tensor, optional
+        (b, n) bool, the rows that count; None: all.
 
     Returns
     -------
@@ -182,8 +193,10 @@ def decaying_sums(decay: Tensor, values: Tensor, *, reverse: bool) -> Tensor:
 
     Parameters
     ----------
-    decay : (b, n − 1), 0..1
-    values : (c, b, n), of the same type
+    decay : Tensor
+        (b, n − 1), 0..1.
+    values : Tensor
+        (c, b, n), of the same type.
 
     Returns
     -------

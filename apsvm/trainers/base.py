@@ -42,16 +42,24 @@ class TrainingSet:
 
     Attributes
     ----------
-    rows : n rows
-    bags : (bags + 1,) int64, bag b is the rows bags[b] to bags[b + 1] − 1, and everything else here is of bags, n being
-        their number; None: of rows
-    target : what their labels mean
-    queries : (n,) int64, rows of one query share a value, in any order; None: all rows are one query
-    costs : (n,) float64 ≥ 0, weights of the rows, for losses over rows; None: all one
-    query_weights : weight ≥ 0 of each query in the risk, 1 where not named; None: all one
-    source, fingerprint : what messages call the rows, and the SHA-256 of their file
-    components : H, how many weight vectors the rows are scored by, of which the best counts; with more than one the
-        rows have a constant feature, and w is (H·dimension,), block by block
+    rows : RowOperator
+        N rows.
+    bags : NDArray[int64], optional
+        (bags + 1,) int64, bag b is the rows bags[b] to bags[b + 1] − 1, and everything else here is of bags, n
+        being their number; None: of rows.
+    target : Target
+        What their labels mean.
+    queries : NDArray[int64], optional
+        (n,) int64, rows of one query share a value, in any order; None: all rows are one query.
+    costs : ndarray, optional
+        (n,) float64 ≥ 0, weights of the rows, for losses over rows; None: all one.
+    query_weights : Mapping[int, float], optional
+        Weight ≥ 0 of each query in the risk, 1 where not named; None: all one.
+    source, fingerprint : str
+        What messages call the rows, and the SHA-256 of their file.
+    components : int
+        H, how many weight vectors the rows are scored by, of which the best counts; with more than one the rows
+        have a constant feature, and w is (H·dimension,), block by block.
     """
 
     rows: RowOperator
@@ -104,9 +112,12 @@ class Progress:
 
     Attributes
     ----------
-    stage : what is going on; another stage begins another table
-    columns : name → format specification, in order
-    values : by column; None where there is nothing to show
+    stage : str
+        What is going on; another stage begins another table.
+    columns : Mapping[str, str]
+        Name → format specification, in order.
+    values : Mapping[str, float, optional]
+        By column; None where there is nothing to show.
     """
 
     stage: str
@@ -148,8 +159,12 @@ class HeldOut:
 
     Attributes
     ----------
-    scores : (m,) float64, in the model's scale; relevant : (m,) bool
-    how : in words, "5 folds of rows"
+    scores : ndarray
+        (m,) float64, in the model's scale.
+    relevant : ndarray of bool
+        (m,) bool.
+    how : str
+        In words, "5 folds of rows".
     """
 
     scores: NDArray[np.float64]
@@ -163,25 +178,45 @@ class Outcome:
 
     Attributes
     ----------
-    w : (dimension,) float64, a weight for each column of the rows, the constant feature's last if there is one; of H
-        components (H, features + 1), each one's weights, and its constant last; or a net over those columns, or the
-        factors of items
-    state : why it stopped; as_asked : whether that is what was asked for; interrupted : by a signal
-    trouble : what was not finite, where that ended it
-    ranks : whether it tells any two training rows apart; of a set of rankers, whether each does
-    cautions : sentences on what the ranker is not good for, which are said whether or not anybody asks
-    settings : it was trained with: of a path of values, with its own
-    name : what tells it from the others of a path, in file names; empty if there is one only
-    iterations, C, certificate, gradient, epochs, details, threshold : see ``apsvm.models.header.Header``
-    held_out : the training rows by rankers that have not seen them, trained as this one, where the choice of its
-        settings has such
-    share_of_nothing : the bound on the loss as a share of what it is at w = 0, where the two can be compared
-    metric, labels : what to judge it by, and what labels mean, where the training itself found out
-    positives, queries, queries_skipped, counts : see ``apsvm.models.header.Data``
-    notes : sentences for people, of what the fields do not say
-    seconds : of the training's parts, by name
-    classes : for a set of rankers: the label and the outcome of each
-    skipped : for a set of rankers: label and reason of each class without one
+    w : ndarray or Net or ItemFactors, optional
+        (dimension,) float64, a weight for each column of the rows, the constant feature's last if there is one;
+        of H components (H, features + 1), each one's weights, and its constant last; or a net over those
+        columns, or the factors of items.
+    state : str
+        Why it stopped.
+    as_asked : bool
+        Whether that is what was asked for.
+    interrupted : bool
+        By a signal.
+    trouble : str, optional
+        What was not finite, where that ended it.
+    ranks : bool
+        Whether it tells any two training rows apart; of a set of rankers, whether each does.
+    cautions : Sequence[str]
+        Sentences on what the ranker is not good for, which are said whether or not anybody asks.
+    settings : Settings
+        It was trained with: of a path of values, with its own.
+    name : str
+        What tells it from the others of a path, in file names; empty if there is one only.
+    iterations, C, certificate, gradient, epochs, details, threshold : int, optional
+        See ``apsvm.models.header.Header``.
+    held_out : HeldOut, optional
+        The training rows by rankers that have not seen them, trained as this one, where the choice of its
+        settings has such.
+    share_of_nothing : float, optional
+        The bound on the loss as a share of what it is at w = 0, where the two can be compared.
+    metric, labels : str, optional
+        What to judge it by, and what labels mean, where the training itself found out.
+    positives, queries, queries_skipped, counts : int, optional
+        See ``apsvm.models.header.Data``.
+    notes : Sequence[str]
+        Sentences for people, of what the fields do not say.
+    seconds : Mapping[str, float]
+        Of the training's parts, by name.
+    classes : Sequence[tuple[float, Outcome]]
+        For a set of rankers: the label and the outcome of each.
+    skipped : Sequence[tuple[float, str]]
+        For a set of rankers: label and reason of each class without one.
     """
 
     w: NDArray[np.float64] | Net | ItemFactors | None
@@ -227,13 +262,17 @@ class Trainer(ABC, Generic[SettingsT]):
 
     Parameters
     ----------
-    loss : as ``--loss`` names it; or an object, for trainers that take one
-    settings : of the class ``Settings``; by default its defaults
-    given : the names of the settings that somebody chose, for warnings about those of no effect
+    loss : str or object
+        As ``--loss`` names it; or an object, for trainers that take one.
+    settings : SettingsT, optional
+        Of the class ``Settings``; by default its defaults.
+    given : frozenset[str]
+        The names of the settings that somebody chose, for warnings about those of no effect.
 
     Raises
     ------
-    SettingsError, UnknownNameError, LossError : a loss or settings that do not exist, or do not go together
+    SettingsError, UnknownNameError, LossError
+        A loss or settings that do not exist, or do not go together.
     """
 
     #: Its name in model files; its heading in ``--help``; its settings.
@@ -312,9 +351,14 @@ class Trainer(ABC, Generic[SettingsT]):
 
         Parameters
         ----------
-        outcome : of the training
-        of_bags : whether the rows were in bags; on_a_cluster : whether it was trained by several machines
-        lacks_constant : whether the plan wants a constant feature and there is none
+        outcome : Outcome
+            Of the training.
+        of_bags : bool
+            Whether the rows were in bags.
+        on_a_cluster : bool
+            Whether it was trained by several machines.
+        lacks_constant : bool
+            Whether the plan wants a constant feature and there is none.
         """
         return [f"another --loss ({'auc' if self.loss_name == 'ap' else 'ap'})"]
 
@@ -323,7 +367,8 @@ class Trainer(ABC, Generic[SettingsT]):
 
         Raises
         ------
-        TrainingError, NothingToRankError : rows that it cannot train on (ValueErrors)
+        TrainingError, NothingToRankError
+            Rows that it cannot train on (ValueErrors).
         """
         return iter(())
 
@@ -340,13 +385,17 @@ class Trainer(ABC, Generic[SettingsT]):
 
         Parameters
         ----------
-        start : (dimension,) float64, where to begin
-        validation : rows to choose the best epoch by, of the same features
+        start : ndarray, optional
+            (dimension,) float64, where to begin.
+        validation : TrainingSet, optional
+            Rows to choose the best epoch by, of the same features.
 
         Raises
         ------
-        TrainingError, NothingToRankError, LossError : rows that it cannot train on (ValueErrors)
-        FloatingPointError : feature values too large for the objective to be finite
+        TrainingError, NothingToRankError, LossError
+            Rows that it cannot train on (ValueErrors).
+        FloatingPointError
+            Feature values too large for the objective to be finite.
         """
 
 

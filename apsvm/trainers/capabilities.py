@@ -25,19 +25,28 @@ class Capabilities:
 
     Attributes
     ----------
-    labels : what it makes of labels
-    bags : whether it takes rows bag by bag, and what is known of them by bag (``TrainingSet.bags``)
-    queries, costs : whether ``qid:`` and ``cost:`` of the rows count
-    query_weights : whether weights of queries count (``--query-weights``)
-    validation : whether rows of a second file can tell it which epoch is best (``--validation``)
-    constant : whether rows get a constant feature by default (``trainers.constant_feature``)
-    shared_passes : whether its time goes into passes over the rows, which several trainings can share
-        (``data.lockstep``)
-    same_on_threads : whether the model does not depend on the number of threads
-    extra : the extra of apsvm that it needs to train, which has the name of the package in it
-    refused : option or parameter (``warm_start``, ``checkpoint``, ``scale``, ``features``, ``query_weights``,
-        ``one_vs_rest``, ``positive_label``, ``relevant_from``) → why the plan does not take it, a short phrase that
-        names what does not go with it; what is not named here is taken
+    labels : Takes
+        What it makes of labels.
+    bags : bool
+        Whether it takes rows bag by bag, and what is known of them by bag (``TrainingSet.bags``).
+    queries, costs : bool
+        Whether ``qid:`` and ``cost:`` of the rows count.
+    query_weights : bool
+        Whether weights of queries count (``--query-weights``).
+    validation : bool
+        Whether rows of a second file can tell it which epoch is best (``--validation``).
+    constant : bool
+        Whether rows get a constant feature by default (``trainers.constant_feature``).
+    shared_passes : bool
+        Whether its time goes into passes over the rows, which several trainings can share (``data.lockstep``).
+    same_on_threads : bool
+        Whether the model does not depend on the number of threads.
+    extra : str, optional
+        The extra of apsvm that it needs to train, which has the name of the package in it.
+    refused : Mapping[str, str]
+        Option or parameter (``warm_start``, ``checkpoint``, ``scale``, ``features``, ``query_weights``,
+        ``one_vs_rest``, ``positive_label``, ``relevant_from``) → why the plan does not take it, a short phrase
+        that names what does not go with it; what is not named here is taken.
     """
 
     labels: Takes = Takes.TWO_CLASSES

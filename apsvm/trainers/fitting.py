@@ -59,15 +59,27 @@ class Fit:
 
     Attributes
     ----------
-    dataset : the rows; trainer : the plan; features : what is done to their features
-    target : what their labels mean, for all rows of the data set
-    selection : (m,) int64, ascending, the rows to train on; None: all
-    feature_map, scaling : of the features, and of the mapped columns, learned from the rows to train on; None: the
-        features as they are
-    query_weights : weight of each query, 1 where not named
-    start_from : a ranker to start from, and its file's name
-    validation : rows to choose the best epoch by, and what their labels mean
-    shared : the rows, ready, where several trainings share them
+    dataset : Dataset
+        The rows.
+    trainer : AnyTrainer
+        The plan.
+    features : FeatureOptions
+        What is done to their features.
+    target : Target
+        What their labels mean, for all rows of the data set.
+    selection : NDArray[int64], optional
+        (m,) int64, ascending, the rows to train on; None: all.
+    feature_map, scaling : FeatureMap, optional
+        Of the features, and of the mapped columns, learned from the rows to train on; None: the features as
+        they are.
+    query_weights : Mapping[int, float], optional
+        Weight of each query, 1 where not named.
+    start_from
+        A ranker to start from, and its file's name.
+    validation : tuple[Dataset, Target], optional
+        Rows to choose the best epoch by, and what their labels mean.
+    shared : Rows, optional
+        The rows, ready, where several trainings share them.
     """
 
     dataset: Dataset
@@ -95,7 +107,8 @@ class Fit:
 
         Raises
         ------
-        DataError : the labels do not fit; there are bags, and nobody says what becomes of them; or the reverse
+        DataError
+            The labels do not fit; there are bags, and nobody says what becomes of them; or the reverse.
         """
         dataset = bags_settled(dataset, trainer, features.pool)
         return cls(
@@ -112,7 +125,8 @@ class Fit:
 
         Raises
         ------
-        UnknownNameError, FeatureMapError : (ValueErrors) there is no such map; it does not take these rows
+        UnknownNameError, FeatureMapError
+            (ValueErrors) there is no such map; it does not take these rows.
         """
         X, options = self.dataset.X, self.features
         if options.features == LINEAR and options.scale == NO_SCALING.name and options.bias != AUTO:
@@ -196,7 +210,8 @@ class Fit:
 
         Raises
         ------
-        ModelError : its features are not the data's; it has other components than are to be trained
+        ModelError
+            Its features are not the data's; it has other components than are to be trained.
         """
         width, bias = self.n_columns, self.bias
         if ranker.zero_based != self.dataset.zero_based:
@@ -329,7 +344,8 @@ def bags_settled(dataset: Dataset, trainer: AnyTrainer, pool: Sequence[str] | No
 
     Raises
     ------
-    DataError : rows are in bags, and neither are they pooled nor does the trainer take bags; or the reverse
+    DataError
+        Rows are in bags, and neither are they pooled nor does the trainer take bags; or the reverse.
     """
     if pool is not None:
         return pooled(dataset, pool)

@@ -107,23 +107,39 @@ class Declared:
 
     Attributes
     ----------
-    help : a sentence or two for ``--help``
-    label : what a report calls it
-    flags : of the command line; by default ``--name-with-dashes``
-    choices : the values it may have; of a list, each of its members
-    range : the numbers it may be
-    multiples : it may also be a ``Multiple``
-    metavar : what stands for its value in ``--help``
-    default_text : what ``--help`` says of a default that depends on something
-    grid : the values that ``apsvm cv`` tries where none are named, which may be none; without a grid it takes one
-        value only
-    simpler : which of its values make the simpler model, "low" or "high"; empty if it does not matter
-    metric : whether it names a metric
-    path : a list, whose values are trained in one go, each from those before
-    several : what ``--help`` of ``apsvm train`` says of several values
-    in_header : whether it belongs into a model's header (a log's options do not)
-    needs_validation : it counts only where there are rows to choose the best epoch by
-    option : whether the command line has an option for it; without one it is for Python alone
+    help : str
+        A sentence or two for ``--help``.
+    label : str
+        What a report calls it.
+    flags : tuple[str, ...]
+        Of the command line; by default ``--name-with-dashes``.
+    choices : Sequence[str]
+        The values it may have; of a list, each of its members.
+    range : Range
+        The numbers it may be.
+    multiples : bool
+        It may also be a ``Multiple``.
+    metavar : str, optional
+        What stands for its value in ``--help``.
+    default_text : str, optional
+        What ``--help`` says of a default that depends on something.
+    grid : tuple[SettingValue, ...], optional
+        The values that ``apsvm cv`` tries where none are named, which may be none; without a grid it takes one
+        value only.
+    simpler : str
+        Which of its values make the simpler model, "low" or "high"; empty if it does not matter.
+    metric : bool
+        Whether it names a metric.
+    path : bool
+        A list, whose values are trained in one go, each from those before.
+    several : str
+        What ``--help`` of ``apsvm train`` says of several values.
+    in_header : bool
+        Whether it belongs into a model's header (a log's options do not).
+    needs_validation : bool
+        It counts only where there are rows to choose the best epoch by.
+    option : bool
+        Whether the command line has an option for it; without one it is for Python alone.
     """
 
     help: str
@@ -174,9 +190,12 @@ class Settings:
 
     Attributes
     ----------
-    time_limit : seconds of training, or None
-    seed : of what is random
-    threads : at most so many; 0: as many as there are cores
+    time_limit : float, optional
+        Seconds of training, or None.
+    seed : int
+        Of what is random.
+    threads : int
+        At most so many; 0: as many as there are cores.
     """
 
     time_limit: float | None = None
@@ -203,7 +222,8 @@ class Settings:
 
         Raises
         ------
-        SettingsError : a value that cannot be
+        SettingsError
+            A value that cannot be.
         """
         known = declared(cls)
         result: JsonDict = {}

@@ -61,17 +61,28 @@ class Verdict:
 
     Attributes
     ----------
-    label : of the class, where the model is of several
-    loss, C : whose problem it is
-    plainly_defined : whether the loss is defined in ``apsvm.verification.plain``, and not elsewhere
-    stationary : whether the claim is that of a stationary point, and not of an optimum
-    claimed : what the model says
-    objective : float, recomputed at the model's weights
-    proved : float, the best lower bound
-    lowest : float, the lowest value met of what the bound is of
-    iterations, planes : int, of the proof
-    outcome : see ``Outcome``
-    reasons : why it does not hold
+    label : float, optional
+        Of the class, where the model is of several.
+    loss, C : str
+        Whose problem it is.
+    plainly_defined : bool
+        Whether the loss is defined in ``apsvm.verification.plain``, and not elsewhere.
+    stationary : bool
+        Whether the claim is that of a stationary point, and not of an optimum.
+    claimed : Bounds
+        What the model says.
+    objective : float
+        Float, recomputed at the model's weights.
+    proved : float
+        Float, the best lower bound.
+    lowest : float
+        Float, the lowest value met of what the bound is of.
+    iterations, planes : int
+        Int, of the proof.
+    outcome : Outcome
+        See ``Outcome``.
+    reasons : tuple[str, ...]
+        Why it does not hold.
     """
 
     label: float | None
@@ -106,15 +117,21 @@ def verify(
 
     Parameters
     ----------
-    dataset : the rows that it was trained on, read and pooled as the model says
-    query_weights : the weights of the queries, where training had any
-    limits : of each proof
-    defined_elsewhere : the definition of a loss, by its name, that ``plain`` does not know; None: nor does anyone else
+    dataset : Dataset
+        The rows that it was trained on, read and pooled as the model says.
+    query_weights : Mapping[int, float], optional
+        The weights of the queries, where training had any.
+    limits : Limits
+        Of each proof.
+    defined_elsewhere : Callable[[str], Definition, optional]
+        The definition of a loss, by its name, that ``plain`` does not know; None: nor does anyone else.
 
     Raises
     ------
-    NothingToVerifyError : see there
-    DataError : the labels do not fit the model
+    NothingToVerifyError
+        See there.
+    DataError
+        The labels do not fit the model.
     """
     if model.has_classes:
         rows = None

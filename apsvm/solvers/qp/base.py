@@ -23,12 +23,17 @@ class Problem(NamedTuple):
 
     Attributes
     ----------
-    gram : (t, t) float64
-    offsets : (t,) float64, b
-    soft : (t,) bool
-    C : float > 0
-    names : (t,) int64, ascending, or (0,): planes of the same name in one problem after another are the same, so that
-        a backend may keep what it has computed of them
+    gram : ndarray
+        (t, t) float64.
+    offsets : ndarray
+        (t,) float64, b.
+    soft : ndarray of bool
+        (t,) bool.
+    C : float
+        Float > 0.
+    names : NDArray[int64]
+        (t,) int64, ascending, or (0,): planes of the same name in one problem after another are the same, so
+        that a backend may keep what it has computed of them.
     """
 
     gram: NDArray[np.float64]

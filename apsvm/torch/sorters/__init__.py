@@ -37,12 +37,15 @@ def make_sorter(name: str, length: int | None = None) -> Sorter:
 
     Parameters
     ----------
-    length : the L of the lists that it will take; needed by those made for one length, ignored by the others
+    length : int, optional
+        The L of the lists that it will take; needed by those made for one length, ignored by the others.
 
     Raises
     ------
-    UnknownNameError : (a ValueError) no such sorter; lists those there are, and the nearest
-    SorterError : (a ValueError) a bad parameter or length
+    UnknownNameError
+        (a ValueError) no such sorter; lists those there are, and the nearest.
+    SorterError
+        (a ValueError) a bad parameter or length.
     """
     if length is not None and (isinstance(length, bool) or not isinstance(length, int) or length < 1):
         raise SorterError(f"expected a length of 1 or more, found {length!r}")

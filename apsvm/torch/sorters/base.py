@@ -20,8 +20,10 @@ class Sorter(nn.Module):
 
     Attributes
     ----------
-    length : the L of the lists it takes, None if any
-    climb : how far its gradient leads (``sorter_quality``), from its file; NaN where nobody looked
+    length : int, optional
+        The L of the lists it takes, None if any.
+    climb
+        How far its gradient leads (``sorter_quality``), from its file; NaN where nobody looked.
     """
 
     #: The name in the registry, without a parameter.
@@ -93,11 +95,13 @@ class Sorter(nn.Module):
 
         Parameters
         ----------
-        scores : (B, L) floating
+        scores : Tensor
+            (B, L) floating.
 
         Raises
         ------
-        SorterError : not of two dimensions, or of another length than the sorter was made for
+        SorterError
+            Not of two dimensions, or of another length than the sorter was made for.
         """
         if scores.ndim != 2 or not scores.is_floating_point():
             raise SorterError(

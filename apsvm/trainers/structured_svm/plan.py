@@ -28,13 +28,20 @@ class Plan:
 
     Attributes
     ----------
-    loss : Δ
-    settings : ``bound`` is "hinge" or "tight"; ``C`` has numbers, or multiples of the default C
-    start : (dimension,) float64, where to begin; None: where the kind of rows says
-    besides : (dimension,) float64, another point from which the tight bound, or components, go down
-    started_by : the loss whose solution ``besides`` is; empty: none, or somebody's model
-    descent : of a loss of the top, how far the ramp has gone down at its default C (``default_c.default_C_at``)
-    is_rough : whether only the ranking is wanted, and not the proof that w is stationary
+    loss : Loss
+        Δ.
+    settings : StructuredSettings
+        ``bound`` is "hinge" or "tight"; ``C`` has numbers, or multiples of the default C.
+    start : ndarray, optional
+        (dimension,) float64, where to begin; None: where the kind of rows says.
+    besides : ndarray, optional
+        (dimension,) float64, another point from which the tight bound, or components, go down.
+    started_by : str
+        The loss whose solution ``besides`` is; empty: none, or somebody's model.
+    descent : float
+        Of a loss of the top, how far the ramp has gone down at its default C (``default_c.default_C_at``).
+    is_rough : bool
+        Whether only the ranking is wanted, and not the proof that w is stationary.
     """
 
     loss: Loss
@@ -55,7 +62,8 @@ def values_of_C(plan: Plan, data: TrainingSet) -> tuple[Sequence[float], str]:
 
     Raises
     ------
-    SettingsError : a multiple of the default C beyond float64
+    SettingsError
+        A multiple of the default C beyond float64.
     """
     default, origin = 1.0, THE_RULE
     if any(isinstance(C, Multiple) for C in plan.settings.C):

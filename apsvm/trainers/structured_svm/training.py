@@ -34,15 +34,21 @@ def train(plan: Plan, data: TrainingSet, watch: Watch, risk: Risk | None = None)
 
     Parameters
     ----------
-    data : rows, bags, or rows for several components (``components.with_components``)
-    risk : of the training set, where it is laid out already
+    data : TrainingSet
+        Rows, bags, or rows for several components (``components.with_components``).
+    risk : Risk, optional
+        Of the training set, where it is laid out already.
 
     Raises
     ------
-    LossError : an oracle that does not fit (a ValueError)
-    SettingsError : a multiple of the default C beyond float64 (a ValueError)
-    NothingToRankError : no query with both a positive and a negative row (a ValueError)
-    FloatingPointError : feature values too large for the objective to be finite
+    LossError
+        An oracle that does not fit (a ValueError).
+    SettingsError
+        A multiple of the default C beyond float64 (a ValueError).
+    NothingToRankError
+        No query with both a positive and a negative row (a ValueError).
+    FloatingPointError
+        Feature values too large for the objective to be finite.
     """
     values, origin = values_of_C(plan, data)
     if not plan.is_rough:

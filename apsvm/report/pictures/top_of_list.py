@@ -1,0 +1,62 @@
+"""Precision among the first k rows against k: what somebody finds who works through a list from its top."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apsvm.report.pictures.base import Picture
+from apsvm.report.pictures.style import MUTED, Size, colour, dash, legend_below, powers
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class TopOfList(Picture):
+    """lists : name → scores (n,) float64 and relevant (n,) bool; base_rate : the precision of a random order"""
+
+    name: ClassVar[str] = "top"
+
+    lists: Mapping[str, tuple[NDArray[np.float64], NDArray[np.bool_]]]
+    base_rate: float
+
+    def height(self, size: Size) -> float:
+        return 0.6 * size.width
+
+    def draw(self, figure: Figure, size: Size) -> None:
+        from matplotlib.ticker import PercentFormatter
+
+        longest = max(2, *(scores.size for scores, _ in self.lists.values()))
+        axes = figure.add_subplot(xscale="log", xlim=(1, longest), ylim=(0, 1.02))
+        for at, (name, (scores, relevant)) in enumerate(self.lists.items()):
+            precision = precisions_at(scores, relevant)
+            axes.plot(np.arange(1, precision.size + 1), precision, color=colour(at), linestyle=dash(at), label=name)
+        axes.axhline(
+            self.base_rate,
+            color=MUTED,
+            linewidth=0.8,
+            linestyle=(0, (1, 2)),
+            label=f"random order, {self.base_rate:.3g}",
+        )
+        powers(axes.xaxis)
+        axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=None))
+        axes.set_xlabel("rows from the top")
+        axes.set_ylabel("share that is positive")
+        legend_below(figure, size, axes)
+
+
+def precisions_at(scores: NDArray[np.float64], relevant: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Precision among the first k rows, k = 1..n, of one list: scores (n,) float64, relevant (n,) bool; (n,) float64.
+    Of rows of equal score it is the mean over their orders."""
+    order = np.argsort(-scores, kind="stable")
+    falling = scores[order]
+    ends = np.append(np.flatnonzero(falling[1:] != falling[:-1]) + 1, falling.size)
+    hits = np.concatenate([[0.0], np.cumsum(relevant[order])])
+    k = np.arange(1, falling.size + 1)
+    precision: NDArray[np.float64] = np.interp(k, np.append(0, ends), hits[np.append(0, ends)]) / k
+    return precision
