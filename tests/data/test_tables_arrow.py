@@ -4,23 +4,20 @@ import csv
 import datetime
 import io
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyarrow import feather
 
 from apsvm.data import DataError, Dataset, read_data
-from apsvm.data.dataset import MissingPackageError
 from apsvm.data.read_options import TableOptions
-
-pa = pytest.importorskip("pyarrow")
-pq = pytest.importorskip("pyarrow.parquet")
-feather = pytest.importorskip("pyarrow.feather")
 
 COLUMNS = {
     "key": pa.array([2**53 + 1, 7, 8, 9], pa.int64()),
@@ -106,14 +103,6 @@ def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:
     empty = written(tmp_path, "parquet", {"a": pa.array([], pa.int8()), "y": pa.array([], pa.int8())})
     with pytest.raises(DataError, match="expected at least one row, found none"):
         read_data(empty)
-
-
-def test_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path, text = written(tmp_path, "parquet"), written(tmp_path, "csv")
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(MissingPackageError, match=r"pyarrow, which is not installed: pip install 'apsvm\[table\]'"):
-        read_data(path, table=OPTIONS)
-    assert read_data(text, table=OPTIONS).X.shape[0] == 4
 
 
 RECORDS = st.fixed_dictionaries(

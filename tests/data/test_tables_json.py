@@ -15,8 +15,6 @@ from apsvm.data.dataset import DataError
 from apsvm.data.read_options import TableOptions
 from apsvm.data.reading import read_data
 
-pytest.importorskip("pyarrow")
-
 LINES = '{"a": 1, "b": "x", "label": 1}\n{"a": 2.5, "b": "y", "label": 0}\n'
 cells = {
     "number": st.none() | st.floats(-1e300, 1e300) | st.integers(-(2**70), 2**70),

@@ -1,4 +1,4 @@
-"""Parquet, Arrow (Feather) and JSON lines as cells, by pyarrow, an extra. Texts are read as the cells of CSV are.
+"""Parquet, Arrow (Feather) and JSON lines as cells, by pyarrow. Texts are read as the cells of CSV are.
 
 CSV is read by ``separated``: pyarrow takes 1.3 to 2 times as long for it, and three times the memory (1e6 × 20 numbers
 of 190 MB: 1.2 s and 235 MB here; 1.5 s with two threads, 2.6 with one, and 640 MB by pyarrow)."""
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm._native import _kernels
-from apsvm.data.dataset import DataError, MissingPackageError
+from apsvm.data.dataset import DataError
 from apsvm.data.hashing import hash_of_file
 from apsvm.data.tables.cells import MEMORY, MISSING, Cells, Places, Scratch
 from apsvm.data.tables.recognising import Kind
@@ -26,9 +26,6 @@ from apsvm.data.text import text_blocks
 
 if TYPE_CHECKING:
     from apsvm._support.types import AnyArray
-
-#: What messages ask for where pyarrow is missing.
-INSTALL = "pip install 'apsvm[table]'"
 
 _ROWS = 1 << 16
 #: Rows whose columns are interleaved at a time: those of a hundred columns fit into the cache.
@@ -51,17 +48,10 @@ def cells_of_arrow(
 
     Raises
     ------
-    MissingPackageError : pyarrow is not installed
     DataError : bad content
     OSError : the source cannot be read
     """
     name = os.fspath(source) if isinstance(source, str | os.PathLike) else str(getattr(source, "name", "<stream>"))
-    try:
-        import pyarrow  # noqa: F401
-    except ImportError:
-        raise MissingPackageError(
-            f"{name}: {kind.what} is read by pyarrow, which is not installed: {INSTALL}"
-        ) from None
     if isinstance(source, str | os.PathLike):
         with hash_of_file(source) as fingerprint, open(source, "rb") as stream:
             return _cells(stream, kind, name, choose(name), encoding, scratch), name, fingerprint()
