@@ -70,6 +70,8 @@ def test_it_is_what_the_csv_is(rows, gz, tmp_path_factory):
         (LINES + '{"a": ' + "[" * 100_000 + "\n", ":3: expected a JSON object"),
         ('{"a": 1}\n{"a": 2}\n', "label"),
         ("{}\n{}\n", "label"),
+        (LINES + '{"a": 1, "b": "\\ud800", "label": 0}\n', ":3: expected a JSON object a line, found '{"),
+        ((LINES + '{"\u00e9": 1, "label": 0}\n').encode("latin-1"), ":3: expected UTF-8, found the byte 0xe9"),
         ('[{"a": 1, "label": 1},\n{"a": 2, "label": 0}]\n', ":1: expected a JSON object a line, found '[{"),
         (
             (LINES + '{"a": 1, "b": "\u00e9", "label": 0}\n').encode("latin-1"),

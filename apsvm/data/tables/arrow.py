@@ -125,7 +125,7 @@ def _opened_json(
         table.validate(full=True)  # that texts are UTF-8
         if all(map(_is_exact, table.columns)) and table.num_rows == content.count(b"\n") + 1:
             return _batches_of(table)
-    except pyarrow.ArrowException:
+    except (pyarrow.ArrowException, UnicodeError):
         pass  # a column of numbers and words, or a line that is none: pyarrow does not say where
     return _batches_of(pyarrow.table(_columns_of_json(content, name)))
 
@@ -141,6 +141,8 @@ def _columns_of_json(content: bytes, name: str) -> dict[str, list[float | str | 
     for number, line in enumerate(content.split(b"\n")):
         try:
             row = json.loads(line.decode(), parse_int=_integer)
+            if b"\\u" in line:  # half of a surrogate pair is no text
+                json.dumps(row, ensure_ascii=False).encode()
         except UnicodeDecodeError as error:
             raise DataError(f"{name}:{number + 1}: {not_utf8(line[error.start])}") from None
         except (ValueError, RecursionError):
