@@ -34,9 +34,9 @@ def installed(package: str) -> str:
     return version(package)
 
 
-def thread_count(asked: int) -> int:
+def thread_count(threads: int) -> int:
     """What a number of threads means: 0 is one for each core that this process may use."""
-    return asked or cores()
+    return threads or cores()
 
 
 def cores() -> int:

@@ -38,7 +38,7 @@ def evaluate_items(
     read: ReadOptions,
     metrics: Sequence[str],
     *,
-    known: str | None,
+    liked: str | None,
     hide: float,
     seed: int,
     ignore_unknown: bool,
@@ -58,16 +58,16 @@ def evaluate_items(
         return data.source, liked_items(data.X)
 
     source, hidden = lists(path, read)
-    if known is None:
-        given, hidden, _ = hide_some(hidden, hide / 100.0, np.random.default_rng(seed))
+    if liked is None:
+        shown, hidden, _ = hide_some(hidden, hide / 100.0, np.random.default_rng(seed))
     else:
-        known_source, given = lists(known, read.of_a_second_file())
-        if given.shape != hidden.shape:
+        known_source, shown = lists(liked, read.of_a_second_file())
+        if shown.shape != hidden.shape:
             raise Failure(
                 BAD_DATA,
-                f"{known_source}: expected {hidden.shape[0]} rows, the users of {source}, found {given.shape[0]}",
+                f"{known_source}: expected {hidden.shape[0]} rows, the users of {source}, found {shown.shape[0]}",
             )
     try:
-        return evaluate_lists(ranker.score, given, hidden, metrics)
+        return evaluate_lists(ranker.score, shown, hidden, metrics)
     except (MetricError, NothingToRankError) as error:
         raise Failure(BAD_DATA, f"{source}: {error}") from None

@@ -84,12 +84,12 @@ def how_to_read_anew(command: CommandT) -> CommandT:
 
 
 def _reading_command(
-    command: CommandT, options: tuple[Callable[[CommandT], CommandT], ...], *, learning: bool
+    command: CommandT, declarations: tuple[Callable[[CommandT], CommandT], ...], *, learning: bool
 ) -> CommandT:
     @functools.wraps(command)
-    def with_options(**given: Any) -> Any:
-        said: JsonDict = {
-            name: given.pop(name)
+    def with_options(**options: Any) -> Any:
+        named: JsonDict = {
+            name: options.pop(name)
             for name in (
                 "dtype",
                 "sort_features",
@@ -99,18 +99,18 @@ def _reading_command(
                 "bag_label",
                 "max_features",
             )
-            if name in given
+            if name in options
         }
-        said["ignores_bags"], said["bags"] = bags_named(given.pop("bags", None))
-        said["check"] = not given.pop("no_check", False)
-        zero_based = given.pop("zero_based", None)
+        named["ignores_bags"], named["bags"] = bags_named(options.pop("bags", None))
+        named["check"] = not options.pop("no_check", False)
+        zero_based = options.pop("zero_based", None)
         if zero_based is not None and given_by_user("zero_based"):
-            said["zero_based"] = zero_based
-        table = taken(given, given.get("positive_label"))
-        return command(**given, read=ReadOptions(**said, threads=given.get("threads") or 0, table=table))
+            named["zero_based"] = zero_based
+        table = taken(options, options.get("positive_label"))
+        return command(**options, read=ReadOptions(**named, threads=options.get("threads") or 0, table=table))
 
     decorated: Any = table_options(with_options, learning=learning)
-    for option in options:
+    for option in declarations:
         decorated = option(decorated)
     return decorated  # type: ignore[no-any-return]
 
@@ -212,9 +212,9 @@ def one_ranker(model: Model, label: float | str | None, path: str) -> Ranker:
     number = None if label is None else header.label_number(label)
     if number is not None and number in model.classes:
         return model.ranker(number)
-    known = ", ".join(map(header.shown_label, model.classes.tolist()))
+    labels = ", ".join(map(header.shown_label, model.classes.tolist()))
     wanted = "choose one by --positive-label" if label is None else f"none of them is {label}"
-    raise Failure(BAD_DATA, f"{path}: it has a ranker for each of the classes {known}: {wanted}")
+    raise Failure(BAD_DATA, f"{path}: it has a ranker for each of the classes {labels}: {wanted}")
 
 
 def one_linear_ranker(model: Model, label: float | str | None, path: str) -> LinearRanker:

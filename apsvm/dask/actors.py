@@ -135,17 +135,17 @@ class ActorCrew(Crew):
         return self._ask_some(range(len(self)), call, programme)
 
     def _ask_some(self, shards: Sequence[int], call: Call, programme: Programme) -> list[Answer]:
-        asked = []
+        questions = []
         with lost_where_unreachable(), self._client.as_current():
             for shard in shards:
                 actor = self._actors[shard]
                 if actor is None:
                     raise ShardLostError(f"the shard of {self._addresses[shard]} is lost")
-                asked.append(actor.ask(programme, call.method, call.arguments(shard)))
+                questions.append(actor.ask(programme, call.method, call.arguments(shard)))
         # All are waited for: what one raises must not leave others at work behind the next question.
         answers: list[Answer] = []
         troubles: list[Exception] = []
-        for shard, future in zip(shards, asked, strict=True):
+        for shard, future in zip(shards, questions, strict=True):
             try:
                 answers.append(Answer(*self._wait(shard, future)))
             except Exception as error:

@@ -76,10 +76,10 @@ def columns_of_parts(X: Collection, **columns: Collection) -> tuple[list[Part], 
 
 
 def _can_be_cut_alike(X: Collection, column: Collection) -> bool:
-    known = not (np.isnan(X.chunks[0]).any() or np.isnan(column.chunks[0]).any())
-    if known and X.shape[0] != column.shape[0]:
+    have_sizes = not (np.isnan(X.chunks[0]).any() or np.isnan(column.chunks[0]).any())
+    if have_sizes and X.shape[0] != column.shape[0]:
         raise ValueError(f"X has {X.shape[0]} rows, the columns beside it {column.shape[0]}")
-    return known and X.chunks[0] != column.chunks[0]
+    return have_sizes and X.chunks[0] != column.chunks[0]
 
 
 def computed(client: Client, *columns: Sequence[Part] | None) -> list[tuple[Part, ...]]:

@@ -76,13 +76,13 @@ class ShardedData:
             raise DataError(f"{source}: there are no rows")
         if len({one.zero_based for one in about}) > 1:
             raise DataError(f"{source}: some parts count features from 0 and some from 1")
-        known = {one.has_qid for one in about if one.has_qid is not None}
-        if len(known) > 1:
+        answers = {one.has_qid for one in about if one.has_qid is not None}
+        if len(answers) > 1:
             raise DataError(f"{source}: some parts have qid and some have none")
         width = max(one.features for one in about) if width is None else width
         labels, which = np.unique(np.concatenate([one.labels for one in about]), return_inverse=True)
         counts = np.bincount(which, np.concatenate([one.label_counts for one in about]), labels.size)
-        data = cls(crew, source, about, width, labels, counts.astype(np.int64), known == {True})
+        data = cls(crew, source, about, width, labels, counts.astype(np.int64), answers == {True})
         if data.has_qid:
             data._bring_queries_together()
         crew.set_up("join_parts", width)

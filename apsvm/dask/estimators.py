@@ -78,13 +78,13 @@ class _OnCluster(LinearEstimator):
         client = client_of(self.client)
         self._take_features(X)
         rows, columns = columns_of_parts(X, y=y, qid=qid)
-        labels, known = self._labels(client, columns["y"] or [], plan)
+        labels, classes_found = self._labels(client, columns["y"] or [], plan)
         crew = ActorCrew(client, computed(client, rows, labels, columns["qid"]))
         try:
             with training(self.verbose), in_words_of_python(self._trainer.Settings, plan.loss_name):
                 data = ShardedData.of(crew, "X")
                 self.n_features_in_ = data.width
-                target = self._meaning(data, plan) if known is None else known
+                target = self._meaning(data, plan) if classes_found is None else classes_found
                 fit = ShardedFit.of(
                     data, plan, LabelOptions(), FeatureOptions(bias=self._trained_constant(plan)), target=target
                 )
@@ -120,11 +120,11 @@ class _OnCluster(LinearEstimator):
         check_is_fitted(self)
         client = client_of(self.client)
         rows, columns = columns_of_parts(X, y=y, qid=qid)
-        labels, known = self._labels_again(columns["y"] or [])
+        labels, classes_found = self._labels_again(columns["y"] or [])
         crew = ActorCrew(client, computed(client, rows, labels, columns["qid"]))
         try:
             data = ShardedData.of(crew, "X", width=self.n_features_in_)
-            target = known if known is not None else again(data.labels, self._header.labels)
+            target = classes_found if classes_found is not None else again(data.labels, self._header.labels)
             data.tell(target)
             crew.set_up("scale_rows")
             metric = self._header.metric

@@ -251,11 +251,11 @@ class _ListCall:
     def split(self) -> None:
         """Cuts the open cells into pieces, and bounds the ranks in these."""
         cells, kept = self._open.at(~self._open.tied), self._open.at(self._open.tied)
-        asked = np.clip(cells.counts // LEAST_IN_PIECE, 2, MOST_PIECES)
+        pieces = np.clip(cells.counts // LEAST_IN_PIECE, 2, MOST_PIECES)
         is_cut = np.zeros(self._counts.size, dtype=bool)
         is_cut[cells.numbers] = True
         splits = Splits(
-            np.packbits(is_cut), cells.lower, cells.upper, narrow(asked), self.levels % 2 == 1, self.scores_repeat
+            np.packbits(is_cut), cells.lower, cells.upper, narrow(pieces), self.levels % 2 == 1, self.scores_repeat
         )
         answers: list[Pieces] = self._ask("split", self._scores.number, splits)
         pieces, lowest = splits.cut()

@@ -94,10 +94,10 @@ class ListPairs(_PairsOnShards):
         with self._account.spans.time("sums"):
             self._vectors.overwritten(slopes)
             moments: list[Moments | None] = self._vectors.ask("pair_moments", scores.number)
-            known = [one for one in moments if one is not None]
-            if len(known) < len(moments):
+            present = [one for one in moments if one is not None]
+            if len(present) < len(moments):
                 raise FloatingPointError(NOT_FINITE)
-            cells, sums = _added(known, self._graph.n_classes)
+            cells, sums = _added(present, self._graph.n_classes)
             below, above = _of_neighbours(sums, self._graph.below), _of_neighbours(sums, self._graph.above)
             answers = self._vectors.ask("pair_slopes", scores.number, slopes.number, cells, below, above, self._scale)
         return Tangent(self._scale * float(sum(answers)))

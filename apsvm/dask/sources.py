@@ -231,9 +231,9 @@ def _read_parquet(path: str, options: ReadOptions, n_features: int | None) -> Da
         table = parquet.read_table(path)
     except (arrow.ArrowException, ValueError) as error:
         raise DataError(f"{path}: not a Parquet file that can be read: {error}") from None
-    known = {what: next((name for name in names if name in table.column_names), None) for what, names in _COLUMNS}
-    features = [name for name in table.column_names if name not in known.values()]
-    columns = {what: None if name is None else table[name].to_numpy() for what, name in known.items()}
+    columns = {what: next((name for name in names if name in table.column_names), None) for what, names in _COLUMNS}
+    features = [name for name in table.column_names if name not in columns.values()]
+    columns = {what: None if name is None else table[name].to_numpy() for what, name in columns.items()}
     part = ArrayPart(
         np.column_stack([table[name].to_numpy() for name in features]) if features else np.empty((table.num_rows, 0)),
         columns["label"],

@@ -58,14 +58,14 @@ def refusal(trainer: StructuredSVMTrainer) -> str | None:
             f"--loss {trainer.loss_name} is trained by the tight bound, which is not trained {ON_A_CLUSTER}: "
             f"--loss {loss.starts_from} is the one that it starts from"
         )
-    for given, what in (
+    for value, what in (
         (settings.latent, "--latent"),
         (settings.components > 1, "--components"),
         (bool(settings.layer_wise), "--layer-wise"),
         (settings.log_ranks, "--log-ranks"),
         (trainer.approximates, "--oracle appx"),
     ):
-        if given:
+        if value:
             return f"{what} is not for training {ON_A_CLUSTER}: leave it out, or train on one machine"
     return None
 
@@ -190,9 +190,9 @@ def train_on_shards(
         return replace(trained, share_of_nothing=_share_of_nothing(data, risk, trained, C)), stage.warm_start
 
     path = along_path(values, watch, f"on shards, {loss.name}", solve)
-    for asked, C, name, trained in zip(settings.C, values, trainer.names, path, strict=True):
-        trained = replace(trained, C=C, origin_of_C=f"{times(asked)}{THE_RULE}")
-        yield _outcome(trainer.with_settings(C=(asked,)), data, target, name, trained)
+    for setting, C, name, trained in zip(settings.C, values, trainer.names, path, strict=True):
+        trained = replace(trained, C=C, origin_of_C=f"{times(setting)}{THE_RULE}")
+        yield _outcome(trainer.with_settings(C=(setting,)), data, target, name, trained)
         if trained.state is State.INTERRUPTED:
             return
 

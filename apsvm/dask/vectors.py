@@ -52,16 +52,16 @@ class SampledVectors:
             self._entries[out] = entries
 
     def _made(self, operation: str, arguments: Arguments) -> NDArray[np.float64] | None:
-        known = self._entries
+        cached = self._entries
         match operation, arguments:
             case "scores", (np.ndarray() as w, _):
                 return self._rows @ w
-            case "add", (int(x), float(t), int(y), _) if x in known and y in known:
-                return known[x] + t * known[y]
-            case "subtract", (int(x), int(y), _) if x in known and y in known:
-                return known[x] - known[y]
-            case "scale", (float(t), int(x), _) if x in known:
-                return t * known[x]
+            case "add", (int(x), float(t), int(y), _) if x in cached and y in cached:
+                return cached[x] + t * cached[y]
+            case "subtract", (int(x), int(y), _) if x in cached and y in cached:
+                return cached[x] - cached[y]
+            case "scale", (float(t), int(x), _) if x in cached:
+                return t * cached[x]
         return None
 
     def forget(self, number: int) -> None:
@@ -109,12 +109,12 @@ class HandleVectors:
         self.later(out, "absolute", x.number, out.number)
 
     def dot(self, x: Handle, y: Handle) -> float:
-        known = self._products.get((x.number, y.number))
-        if known is None:
-            known = sum(self.ask("dot", x.number, y.number))
-            self._products[x.number, y.number] = known
+        cached = self._products.get((x.number, y.number))
+        if cached is None:
+            cached = sum(self.ask("dot", x.number, y.number))
+            self._products[x.number, y.number] = cached
         self._partner = weakref.ref(y)
-        return known
+        return cached
 
     # For score functions.
 

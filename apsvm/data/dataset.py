@@ -273,18 +273,18 @@ class Dataset:
 
 def distinct(values: NDArray[np.float64], of: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
     """``np.unique`` of ``values`` (n,), or of those ``of`` (n,) bool: without a sort or a copy where they are few."""
-    known: list[float] = []
+    numbers: list[float] = []
     for start in range(0, values.size, _BLOCK):
         block = values[start : start + _BLOCK]
         rest = block if of is None else block[of[start : start + _BLOCK]]
-        for value in known:
+        for value in numbers:
             rest = rest[rest != value]
         while rest.size:
-            known.append(rest[0])
-            if len(known) > _FEW:
+            numbers.append(rest[0])
+            if len(numbers) > _FEW:
                 return np.unique(values if of is None else values[of])
             rest = rest[rest != rest[0]]
-    return np.sort(np.array(known, dtype=values.dtype))
+    return np.sort(np.array(numbers, dtype=values.dtype))
 
 
 def one_or_several(

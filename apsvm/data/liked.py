@@ -31,7 +31,7 @@ def liked_items(X: Matrix) -> sp.csr_array:
 class CutLists(NamedTuple):
     """Lists cut in two, (n, items) CSR each; the users of whom nothing could be hidden are left out of both."""
 
-    known: sp.csr_array
+    shown: sp.csr_array
     hidden: sp.csr_array
     users_left_out: int
 

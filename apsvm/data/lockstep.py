@@ -119,7 +119,7 @@ class Lockstep:
         self.fewest_rows = fewest_rows
         self._lock = threading.Lock()
         self._ready: deque[_LockstepMember] = deque()  # they go on as soon as fewer are at work
-        self._asked: list[_LockstepMember] = []
+        self._requests: list[_LockstepMember] = []
         self._at_work = 0
 
     @contextmanager
@@ -146,7 +146,7 @@ class Lockstep:
         began = time.perf_counter_ns()
         with self._lock:
             self._at_work -= 1
-            self._asked.append(member)
+            self._requests.append(member)
             walk = self._next()
         self._do(walk)
         member.turn.acquire()
@@ -160,7 +160,7 @@ class Lockstep:
             self._ready.popleft().turn.release()
         if self._at_work > 0:
             return ()
-        walk, self._asked = self._asked, []
+        walk, self._requests = self._requests, []
         if walk:
             self._at_work = self._at_once  # meanwhile nobody begins
         return walk
@@ -170,14 +170,14 @@ class Lockstep:
             return
         together: dict[int, list[_LockstepMember]] = {}
         for member in walk:
-            together.setdefault(id(member.asked.matrix), []).append(member)
+            together.setdefault(id(member.request.matrix), []).append(member)
         for members in together.values():
             began = time.perf_counter_ns()
             try:
-                _walk([member.asked for member in members], self._at_once)
+                _walk([member.request for member in members], self._at_once)
             except Exception:
                 for member in members:  # the others have nothing to do with it
-                    member.error = _error_of(member.asked, self._at_once)
+                    member.error = _error_of(member.request, self._at_once)
             share = (time.perf_counter_ns() - began) // len(members)
             for member in members:
                 member.share_ns = share
@@ -218,7 +218,7 @@ class _LockstepMember:
     has_left : its passes are its own affair again
     """
 
-    asked: _SharedPass
+    request: _SharedPass
     error: Exception | None = None
     share_ns = 0
     has_left = False
@@ -271,12 +271,12 @@ class _LockstepMember:
     ) -> None:
         self._ask(_SharedPass("combine_dense", X, (rows, C, out)), len(C), len(out), threads)
 
-    def _ask(self, asked: _SharedPass, rows: int, vectors: int, threads: int) -> None:
+    def _ask(self, request: _SharedPass, rows: int, vectors: int, threads: int) -> None:
         """A pass for several vectors is shared as it is."""
         if self.has_left or vectors > 1 or rows < self._lockstep.fewest_rows:
-            asked.do(threads)
+            request.do(threads)
             return
-        self.asked, self.error = asked, None
+        self.request, self.error = request, None
         self._lockstep.wait_for_pass(self)
         if self.error is not None:
             raise self.error

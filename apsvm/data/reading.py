@@ -245,11 +245,11 @@ def _narrowed(X: Matrix, n_features: int) -> Matrix:
     """The first columns of X."""
     if not sp.issparse(X):
         return np.ascontiguousarray(X[:, :n_features])
-    shape, known = (X.shape[0], n_features), X.indices < n_features
-    if known.all():
+    shape, is_within = (X.shape[0], n_features), X.indices < n_features
+    if is_within.all():
         return _csr(X.data, X.indices, X.indptr, shape)
-    ends = np.concatenate(([0], np.cumsum(known)))[X.indptr].astype(X.indptr.dtype)
-    return _csr(X.data[known], X.indices[known], ends, shape)
+    ends = np.concatenate(([0], np.cumsum(is_within)))[X.indptr].astype(X.indptr.dtype)
+    return _csr(X.data[is_within], X.indices[is_within], ends, shape)
 
 
 def _padded(X: Matrix, n_features: int) -> sp.csr_array:

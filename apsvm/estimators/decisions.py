@@ -35,7 +35,7 @@ def check(fit: Fit, rule: DecisionRule) -> None:
     try:
         check_decision(fit)
     except HeldOutError as error:
-        raise ValueError(f"{_asked(rule)}: {error}") from None
+        raise ValueError(f"{_option_of(rule)}: {error}") from None
 
 
 def decided(fit: Fit, outcome: Outcome, model: Ranker, rule: DecisionRule) -> Ranker:
@@ -45,7 +45,7 @@ def decided(fit: Fit, outcome: Outcome, model: Ranker, rule: DecisionRule) -> Ra
     try:
         decision = decide(fit, outcome, rule)
     except HeldOutError as error:
-        raise ValueError(f"{_asked(rule)}: {error}") from None
+        raise ValueError(f"{_option_of(rule)}: {error}") from None
     assert decision is not None  # nobody stops it
     (trained,) = fit.prepared().model(outcome).rankers()
     line = _line(decision, rule)
@@ -55,7 +55,7 @@ def decided(fit: Fit, outcome: Outcome, model: Ranker, rule: DecisionRule) -> Ra
     return moved.with_header(header)
 
 
-def _asked(rule: DecisionRule) -> str:
+def _option_of(rule: DecisionRule) -> str:
     return "calibrate" if rule.threshold is None else "threshold"
 
 

@@ -73,6 +73,6 @@ def evidence_of(outcome: Outcome) -> str:
     if outcome.certificate is not None:
         return f", gap {outcome.certificate.gap:.3g} > {outcome.certificate.tolerance:.3g} asked for"
     gradient = outcome.gradient
-    if gradient is not None and gradient.asked is not None:
-        return f", gradient {gradient.gradient_norm:.3g} > {gradient.asked:.3g} asked for"
+    if gradient is not None and gradient.target is not None:
+        return f", gradient {gradient.gradient_norm:.3g} > {gradient.target:.3g} asked for"
     return ""

@@ -241,8 +241,8 @@ class RankerOfNumbers(LinearEstimator):
 
     def _lowest_relevant(self) -> float | None:
         """The parameter ``relevant_from``, checked, where there is one."""
-        given = getattr(self, "relevant_from", None)
-        return None if given is None else check_number("relevant_from", given, Range())
+        relevant_from = getattr(self, "relevant_from", None)
+        return None if relevant_from is None else check_number("relevant_from", relevant_from, Range())
 
     def _read(self, X: Matrix, y: Column, plan: AnyTrainer) -> tuple[Matrix, Target]:
         relevant_from = self._lowest_relevant()

@@ -218,9 +218,9 @@ def _made(
     signature = inspect.Signature([itself, *parameters])
 
     def __init__(self: LinearEstimator, *args: object, **kwargs: object) -> None:
-        given = signature.bind(self, *args, **kwargs)
-        given.apply_defaults()
-        for parameter, value in list(given.arguments.items())[1:]:
+        bound = signature.bind(self, *args, **kwargs)
+        bound.apply_defaults()
+        for parameter, value in list(bound.arguments.items())[1:]:
             setattr(self, parameter, value)
 
     __init__.__signature__ = signature  # type: ignore[attr-defined]

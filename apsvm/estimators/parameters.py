@@ -43,12 +43,12 @@ def settings_of(
         A parameter that is out of range, none of its choices, or of another type.
     """
     types = _types(kind)  # type: ignore[arg-type]  # a class is hashable
-    known = declared(kind)
+    declarations = declared(kind)
     chosen: JsonDict = {}
     for parameter, value in parameters.items():
         name = renamed.get(parameter, parameter)
-        if name in known:
-            about, (plain, optional) = known[name][1], types[name]
+        if name in declarations:
+            about, (plain, optional) = declarations[name][1], types[name]
             if value is not None or not optional:
                 value = _converted(parameter, value, about, plain)
             chosen[name] = (value,) if about.path else value

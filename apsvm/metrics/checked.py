@@ -31,16 +31,16 @@ def check_rows(
     Without `relevant_from` integer labels are refused: among −1/+1, 0/1 and 1/2 only the caller knows which is the
     positive class.
     """
-    given, labels = np.asarray(scores), np.asarray(relevant)
-    if given.ndim != 1 or labels.shape != given.shape:
+    array, labels = np.asarray(scores), np.asarray(relevant)
+    if array.ndim != 1 or labels.shape != array.shape:
         raise MetricError(
-            f"scores and relevant must both be of shape (n,), found scores {given.shape}, relevant {labels.shape}"
+            f"scores and relevant must both be of shape (n,), found scores {array.shape}, relevant {labels.shape}"
         )
-    if given.size == 0:
+    if array.size == 0:
         raise MetricError("there is nothing to rank: scores and relevant have 0 rows")
-    if given.dtype.kind not in "fiu":
-        raise MetricError(f"scores must be real numbers, found dtype {given.dtype}")
-    values = given.astype(np.float64, copy=False)
+    if array.dtype.kind not in "fiu":
+        raise MetricError(f"scores must be real numbers, found dtype {array.dtype}")
+    values = array.astype(np.float64, copy=False)
     _check_finite(values if ranked is None else np.where(ranked, values, 0.0), "scores")
     if relevant_from is None:
         if labels.dtype != np.bool_:

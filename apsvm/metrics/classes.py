@@ -51,7 +51,7 @@ def evaluate_classes(
     """
     parsed = parse_metrics(metrics)
     check_ties(ties)
-    columns, given, names = _checked(scores, labels, classes)
+    columns, of_rows, names = _checked(scores, labels, classes)
     n_rows, n_classes = columns.shape
     ids, codes = (None, None) if groups is None else number_groups(groups, n_rows)
     group = np.zeros(n_rows, dtype=np.intp) if codes is None else codes
@@ -60,7 +60,7 @@ def evaluate_classes(
     in_class = {name: np.full(n_classes, np.nan) for name in parsed}
     n_positives = skipped = tied_blocks = tied_rows = 0
     for c in range(n_classes):
-        values, relevant = check_rows(columns[:, c], given[:, c] if given.ndim == 2 else given == names[c])
+        values, relevant = check_rows(columns[:, c], of_rows[:, c] if of_rows.ndim == 2 else of_rows == names[c])
         positives = np.bincount(group, weights=relevant)
         n_positives += int(np.count_nonzero(relevant))
         if not ((positives > 0) & (positives < group_sizes)).any():
@@ -96,17 +96,18 @@ def _nothing_to_evaluate(n_classes: int, n_rows: int) -> MetricError:
 
 def _checked(scores: ArrayLike, labels: ArrayLike, classes: ArrayLike | None) -> tuple[AnyArray, AnyArray, AnyArray]:
     """Scores (n, C), labels (n,) or (n, C), and the classes (C,). Raises `MetricError` where they do not fit."""
-    columns, given = np.asarray(scores), np.asarray(labels)
+    columns, of_rows = np.asarray(scores), np.asarray(labels)
     if columns.ndim != 2 or columns.shape[1] == 0:
         raise MetricError(f"scores must be of shape (n, C), a column a class, found {columns.shape}")
     n_rows, n_classes = columns.shape
     names = np.arange(n_classes) if classes is None else np.asarray(classes)
     if names.shape != (n_classes,) or np.unique(names).size != n_classes:
         raise MetricError(f"classes must be {n_classes} labels, one for each column of scores, each once")
-    if given.ndim == 1 and classes is None:
+    if of_rows.ndim == 1 and classes is None:
         raise MetricError("labels of shape (n,) need classes, the label that each column of scores stands for")
-    if given.shape[:1] != (n_rows,) or given.shape[1:] not in ((), (n_classes,)):
+    if of_rows.shape[:1] != (n_rows,) or of_rows.shape[1:] not in ((), (n_classes,)):
         raise MetricError(
-            f"labels must be of shape ({n_rows},) or ({n_rows}, {n_classes}) to go with the scores, found {given.shape}"
+            f"labels must be of shape ({n_rows},) or ({n_rows}, {n_classes}) to go with the scores, "
+            f"found {of_rows.shape}"
         )
-    return columns, given, names
+    return columns, of_rows, names

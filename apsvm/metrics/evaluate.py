@@ -125,12 +125,12 @@ def evaluate(
     check_ties(ties)
     rows_ranked = None if ranked is None else np.asarray(ranked, dtype=np.bool_)
     values, grades = check_rows(scores, relevant, relevant_from, rows_ranked)
-    known = None if judged is None else np.asarray(judged, dtype=np.bool_)
-    for name, mask in (("ranked", rows_ranked), ("judged", known)):
+    is_judged = None if judged is None else np.asarray(judged, dtype=np.bool_)
+    for name, mask in (("ranked", rows_ranked), ("judged", is_judged)):
         if mask is not None and mask.shape != values.shape:
             raise MetricError(f"{name} must be of shape {values.shape}, found {mask.shape}")
     ids, codes = (None, None) if groups is None else number_groups(groups, values.size)
-    rows = Judgements(grades, relevant_from, codes, ids, rows_ranked, known, threshold)
+    rows = Judgements(grades, relevant_from, codes, ids, rows_ranked, is_judged, threshold)
     return summarise(
         parsed,
         rows.table(values, ties),

@@ -275,14 +275,14 @@ class RankingTable:
         the run that straddles it. Positions beyond the ranked rows hold nothing."""
         depth = np.minimum(depth, self.n_ranked)
         result = np.zeros(self.n_rankings)
-        asked = np.flatnonzero(depth > 0)
-        if asked.size == 0:
+        cut_rankings = np.flatnonzero(depth > 0)
+        if cut_rankings.size == 0:
             return result
         above = self._ranked_above
-        run = np.searchsorted(self.ends + self.of_runs(above), (above + depth)[asked], side="left")
+        run = np.searchsorted(self.ends + self.of_runs(above), (above + depth)[cut_rankings], side="left")
         size, gain = self.sizes[run], self.gains[run]
-        hits_above, rows_taken = self.hits[run] - gain, depth[asked] - self.begins[run]
-        result[asked] = (hits_above * size + rows_taken * gain) / size
+        hits_above, rows_taken = self.hits[run] - gain, depth[cut_rankings] - self.begins[run]
+        result[cut_rankings] = (hits_above * size + rows_taken * gain) / size
         return result
 
     def first_reaching(self, hits: Counts) -> tuple[Counts, NDArray[np.bool_]]:

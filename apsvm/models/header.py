@@ -168,7 +168,7 @@ class Gradient:
 
     value: float
     gradient_norm: float
-    asked: float | None = None
+    target: float | None = None
     evaluations: int | None = None
 
 

@@ -47,11 +47,11 @@ def completed(value: Mapping[str, object], whole: DataclassInstance) -> dict[str
     """``value`` with the fields of the dataclass ``whole`` that it lacks."""
     result = dict(value)
     for name in _annotations(type(whole)):
-        theirs, given = getattr(whole, name), value.get(name)
+        theirs, mine = getattr(whole, name), value.get(name)
         if name not in value:
             result[name] = _encoded(theirs)
-        elif _is_dataclass(theirs) and isinstance(given, Mapping):
-            result[name] = completed(given, theirs)
+        elif _is_dataclass(theirs) and isinstance(mine, Mapping):
+            result[name] = completed(mine, theirs)
     return result
 
 
@@ -89,10 +89,10 @@ def decoded(kind: type[T], value: object, where: str = "") -> T:
     """``value``, a JSON object, as an object of the dataclass ``kind``; ``where``: its path. Raises HeaderError."""
     if not isinstance(value, Mapping):
         raise HeaderError(f"expected an object in {where!r}, found {_short(value)}")
-    known = _annotations(kind)
+    annotations = _annotations(kind)
     prefix = f"{where}." if where else ""
     for key in value:
-        if key not in known:
+        if key not in annotations:
             raise HeaderError(f"{prefix + str(key)!r} is not known to this version of apsvm")
     needed = [
         one.name
@@ -102,7 +102,7 @@ def decoded(kind: type[T], value: object, where: str = "") -> T:
     for key in needed:
         if key not in value:
             raise HeaderError(f"it lacks {prefix + key!r}")
-    return kind(**{key: _checked(known[key], item, prefix + key) for key, item in value.items()})
+    return kind(**{key: _checked(annotations[key], item, prefix + key) for key, item in value.items()})
 
 
 def _checked(kind: typing.Any, value: object, where: str) -> object:

@@ -111,8 +111,8 @@ def _tiles(run: Run, judged: Sequence[JudgedRanker], headers: Sequence[Header]) 
     bounds = [(header.certificate, header.C or 1.0) for header in headers if header.certificate is not None]
     if bounds:
         worst = max(one.gap / C for one, C in bounds)
-        asked = max(one.tolerance / C for one, C in bounds)
-        yield "gap / C", f"{worst:.2g}", f"{asked:.2g} asked for" + (", the widest" if len(bounds) > 1 else "")
+        widest = max(one.tolerance / C for one, C in bounds)
+        yield "gap / C", f"{worst:.2g}", f"{widest:.2g} asked for" + (", the widest" if len(bounds) > 1 else "")
     epochs = sum(header.epochs.count for header in headers if header.epochs is not None)
     iterations = sum(header.iterations for header in headers if header.iterations is not None)
     if epochs or iterations:
@@ -181,15 +181,15 @@ def _row_of(part: JudgedRanker, result: Evaluation | None, names: Sequence[str])
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return math.fsum(known) / len(known) if known else None
+    present = [value for value in values if value is not None]
+    return math.fsum(present) / len(present) if present else None
 
 
 def _curves(run: Run, judged: Sequence[JudgedRanker]) -> list[Markup]:
     """Precision and recall of all rankers that have both kinds of rows, of classes their mean too."""
     curves = [(part, part.curve) for part in judged if part.curve is not None]
-    known = [curve for _, curve in curves if curve is not None]
-    if not known:
+    present = [curve for _, curve in curves if curve is not None]
+    if not present:
         return []
     named = len(curves) <= MOST_NAMED
     lines = [
@@ -198,9 +198,9 @@ def _curves(run: Run, judged: Sequence[JudgedRanker]) -> list[Markup]:
         if curve is not None
     ]
     if run.of_classes:
-        mean = math.fsum(curve.ap for curve in known) / len(known)
-        lines.insert(0, Curve(f"mean, AP {mean:.4f}", mean_curve([curve.steps for curve in known])))
-    rate = math.fsum(curve.base_rate for curve in known) / len(known)
+        mean = math.fsum(curve.ap for curve in present) / len(present)
+        lines.insert(0, Curve(f"mean, AP {mean:.4f}", mean_curve([curve.steps for curve in present])))
+    rate = math.fsum(curve.base_rate for curve in present) / len(present)
     return [pictures(drawn(PrecisionRecall(lines, rate), "Precision and recall; the area is the AP"))]
 
 

@@ -40,16 +40,16 @@ class Column:
     def value(self, metric: str) -> float | None:
         """Of the model on its rows, or the mean over the classes that have one."""
         results = [result for result in map(evaluated, self.rankers) if result is not None]
-        known = [result.values[metric] for result in results if metric in result.values]
-        return math.fsum(known) / len(known) if known else None
+        present = [result.values[metric] for result in results if metric in result.values]
+        return math.fsum(present) / len(present) if present else None
 
     def curve(self) -> tuple[Steps, float] | None:
         """Precision and recall, and the share of positive rows; means over classes."""
-        known = [curve for curve in (ranker.curve for ranker in self.rankers) if curve is not None]
-        if not known:
+        present = [curve for curve in (ranker.curve for ranker in self.rankers) if curve is not None]
+        if not present:
             return None
-        rate = math.fsum(curve.base_rate for curve in known) / len(known)
-        return mean_curve([curve.steps for curve in known]), rate
+        rate = math.fsum(curve.base_rate for curve in present) / len(present)
+        return mean_curve([curve.steps for curve in present]), rate
 
 
 def comparison(runs: Sequence[Run]) -> str:
@@ -93,9 +93,9 @@ def _metrics(columns: Sequence[Column]) -> Markup:
     rows: list[list[object]] = []
     for name in dict.fromkeys([*trained, *METRICS]):
         values = [column.value(name) for column in columns]
-        known = [value for value in values if value is not None]
-        if known:
-            rows.append([name, *(_cell(value, max(known), len(known) > 1) for value in values)])
+        present = [value for value in values if value is not None]
+        if present:
+            rows.append([name, *(_cell(value, max(present), len(present) > 1) for value in values)])
     rows.append(["rows", *(f"{column.rankers[0].scores.size:,}" for column in columns)])
     content: list[object] = [table(["metric", *(column.name for column in columns)], rows)]
     if any(len(column.rankers) > 1 for column in columns):
@@ -109,18 +109,20 @@ def _cell(value: float | None, best: float, several: bool) -> Markup | str:
 
 
 def _curves(columns: Sequence[Column]) -> Markup:
-    known = [(column, curve) for column, curve in ((column, column.curve()) for column in columns) if curve is not None]
-    if not known or len(known) > MOST_CURVES:
+    present = [
+        (column, curve) for column, curve in ((column, column.curve()) for column in columns) if curve is not None
+    ]
+    if not present or len(present) > MOST_CURVES:
         return Markup("")
-    rate = math.fsum(rate for _, (_, rate) in known) / len(known)
-    lines = [Curve(f"{column.name}, AP {steps.area:.4f}", steps) for column, (steps, _) in known]
+    rate = math.fsum(rate for _, (_, rate) in present) / len(present)
+    lines = [Curve(f"{column.name}, AP {steps.area:.4f}", steps) for column, (steps, _) in present]
     shown = [drawn(PrecisionRecall(lines, rate), "Precision and recall; the area is the AP")]
     lists = {
         column.name: (column.rankers[0].scores, column.rankers[0].relevant)
-        for column, _ in known
+        for column, _ in present
         if len(column.rankers) == 1 and column.rankers[0].groups is None
     }
-    if len(lists) == len(known):
+    if len(lists) == len(present):
         shown.append(drawn(TopOfList(lists, rate), "Positives among the first rows of the list"))
     return section("Curves", pictures(*shown))
 

@@ -81,13 +81,16 @@ def shown(value: Json) -> str:
 def _facts(kind: type[Settings] | None, settings: JsonObject, used: JsonObject) -> Iterator[Fact]:
     """``settings`` by the names that ``kind`` declares, in its order, then the others; ``used``: what a setting came to
     in the training, where that says more."""
-    known = {} if kind is None else declared(kind)
+    declarations = {} if kind is None else declared(kind)
     defaults = {} if kind is None else kind().to_json()
-    for name in [*(name for name in known if name in settings), *(name for name in settings if name not in known)]:
+    for name in [
+        *(name for name in declarations if name in settings),
+        *(name for name in settings if name not in declarations),
+    ]:
         value = settings[name]
         if value is None or not _is_plain(value):
             continue
-        label = known[name][1].label if name in known else ""
+        label = declarations[name][1].label if name in declarations else ""
         yield Fact(
             label or name.replace("_", " "),
             value if isinstance(used.get(name), list) else used.get(name, value),

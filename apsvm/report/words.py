@@ -102,9 +102,9 @@ def _bounded(header: Header, bounds: Bounds) -> str:
 
 def _bounds(header: Header, bounds: Bounds) -> list[str]:
     C = header.C
-    primal, dual, gap, asked = (number(value) for value in (bounds.primal, bounds.dual, bounds.gap, bounds.tolerance))
+    primal, dual, gap, target = (number(value) for value in (bounds.primal, bounds.dual, bounds.gap, bounds.tolerance))
     if C is None:
-        off = f"{gap}, where {asked} was asked for"
+        off = f"{gap}, where {target} was asked for"
     else:
         off = f"{gap}, or {bounds.gap / C:.3g} in units of the loss, where {bounds.tolerance / C:.3g} was asked for"
     sentences = []
@@ -157,13 +157,13 @@ def of_several(header: Header, bounds: Bounds) -> str:
 
 
 def _gradient(gradient: Gradient) -> list[str]:
-    asked = ""
-    if gradient.asked is not None:
-        sign = "at most" if gradient.gradient_norm <= gradient.asked else "still above"
-        asked = f", {sign} the {number(gradient.asked)} asked for"
+    target = ""
+    if gradient.target is not None:
+        sign = "at most" if gradient.gradient_norm <= gradient.target else "still above"
+        target = f", {sign} the {number(gradient.target)} asked for"
     return [
         f"The objective, which is smooth and convex, is {number(gradient.value)}; the largest entry of its gradient is "
-        f"{number(gradient.gradient_norm)}{asked}. At the minimum it is zero."
+        f"{number(gradient.gradient_norm)}{target}. At the minimum it is zero."
     ]
 
 

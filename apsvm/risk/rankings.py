@@ -142,9 +142,9 @@ class Risk(ScoreFunction[NDArray[np.float64]]):
 
     def tangent(self, scores: NDArray[np.float64], slopes: NDArray[np.float64]) -> Tangent:
         """The risk at ``scores``, and its offset Δ; ``slopes`` becomes the row weights c."""
-        return self._asked(self._most_violated, scores, slopes)
+        return self._by_queries(self._most_violated, scores, slopes)
 
-    def _asked(self, oracle: QueriesOracle, scores: NDArray[np.float64], slopes: NDArray[np.float64]) -> Tangent:
+    def _by_queries(self, oracle: QueriesOracle, scores: NDArray[np.float64], slopes: NDArray[np.float64]) -> Tangent:
         """What the oracle says of the scores; it does with ``slopes`` what it does, and the call is accounted for."""
         ranking.check_scores(scores)
         with Timed() as timed:
@@ -218,7 +218,7 @@ class _RiskByScore(Risk):
     _most_violated: RankingByScore = field(repr=False)
 
     def subtract(self, scores: NDArray[np.float64], slopes: NDArray[np.float64]) -> float:
-        return self._asked(self._most_violated.subtract, scores, slopes).value
+        return self._by_queries(self._most_violated.subtract, scores, slopes).value
 
 
 def make_risk(

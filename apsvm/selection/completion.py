@@ -430,8 +430,8 @@ def _network(trainer: StructuredSVMTrainer, data: TrainingSet, watch: Watch) -> 
     last = tried[-1]
     losses = [held_out_loss(outcome) for outcome in tried]
     best = tried[min(range(len(tried)), key=losses.__getitem__)]
-    known = [(outcome.C, loss) for outcome, loss in zip(tried, losses, strict=True) if loss < math.inf]
-    figures = ", ".join(f"{C:g}: {loss:.4g}" for C, loss in known)
+    finite = [(outcome.C, loss) for outcome, loss in zip(tried, losses, strict=True) if loss < math.inf]
+    figures = ", ".join(f"{C:g}: {loss:.4g}" for C, loss in finite)
     how = f"C = {best.C:g}" + (f", by the loss on rows held out ({figures})" if figures else "")
     seconds: dict[str, float] = {}
     for outcome in tried:

@@ -162,11 +162,11 @@ class Grid:
                 f"--loss {trainer.loss_name}: rows are judged by their labels in cross-validation, and this training "
                 "looks at none"
             )
-        known, named = declared(type(settings)), named or {}
+        declarations, named = declared(type(settings)), named or {}
         values = {**trainer.grid, **(suggested or {}), **named}
         axes = [
             Axis.of(name, values[name], about, named=name in named)
-            for name, (_, about) in known.items()
+            for name, (_, about) in declarations.items()
             if name in named or values.get(name)
         ]
         axes.sort(key=lambda axis: (axis.path, axis.numeric))

@@ -51,7 +51,7 @@ def references(
     from threadpoolctl import threadpool_limits
 
     parallel = Parallel(n_jobs=thread_count(jobs), backend="threading")
-    for reference in _known(search):
+    for reference in _references(search):
         piece = followers.strand.piece(reference.name)
         if piece.result is not None:
             if piece.result["best"] is not None:
@@ -78,7 +78,7 @@ def references(
         yield chosen
 
 
-def _known(search: SettingsSearch) -> Iterator[Reference]:
+def _references(search: SettingsSearch) -> Iterator[Reference]:
     from sklearn.ensemble import HistGradientBoostingClassifier
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline

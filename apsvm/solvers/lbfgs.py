@@ -28,8 +28,8 @@ class LBFGS(SmoothSearch):
         fresh = True  # the scores have not been added to
         norm = float(np.abs(here.gradient).max())
         run.evaluated(objective=here.objective, gradient_norm=norm)
-        while norm > run.asked or not fresh:
-            if norm <= run.asked:
+        while norm > run.target or not fresh:
+            if norm <= run.target:
                 # Rid of what rounding has added up: the gradient must be small at Xw itself.
                 here.refresh()
                 norm, fresh = float(np.abs(here.gradient).max()), True

@@ -97,7 +97,7 @@ class _Known(Generic[V]):
     slopes: V | None
 
 
-def _known(risk: ScoreFunction[V], point: NDArray[np.float64], scores: V, slopes: V) -> _Known[V]:
+def _known_point(risk: ScoreFunction[V], point: NDArray[np.float64], scores: V, slopes: V) -> _Known[V]:
     """The risk at a point with these scores; ``slopes`` become its slopes."""
     value, offset = risk.tangent(scores, slopes)
     if not math.isfinite(value):
@@ -137,7 +137,7 @@ class AtTheQPsPoint(Generic[V]):
         return self._know(point).risk
 
     def _know(self, point: NDArray[np.float64]) -> _Known[V]:
-        return _known(self._risk, point, self._risk.scores(point, self._scores), self._slopes)
+        return _known_point(self._risk, point, self._risk.scores(point, self._scores), self._slopes)
 
 
 class AfterLineSearch(Generic[V]):
@@ -190,7 +190,7 @@ class AfterLineSearch(Generic[V]):
             self._unused.clear()  # mostly the run ends here
             return self._best.risk
         scores = self._risk.scores(point, self._vector())
-        fresh = _known(self._risk, point, scores, self._vector())
+        fresh = _known_point(self._risk, point, scores, self._vector())
         self._unused.append(scores)
         self._forget(fresh)
         return fresh.risk
@@ -202,13 +202,13 @@ class AfterLineSearch(Generic[V]):
     def _know(self, point: NDArray[np.float64]) -> _Known[V]:
         """The point with the risk there; its scores, computed afresh, are kept."""
         self._scores = self._risk.scores(point, self._vector() if self._scores is None else self._scores)
-        return _known(self._risk, point, self._scores, self._vector())
+        return _known_point(self._risk, point, self._scores, self._vector())
 
-    def _forget(self, known: _Known[V]) -> None:
+    def _forget(self, point_kept: _Known[V]) -> None:
         """Takes back its slopes."""
-        if known.slopes is not None:
-            self._unused.append(known.slopes)
-            known.slopes = None
+        if point_kept.slopes is not None:
+            self._unused.append(point_kept.slopes)
+            point_kept.slopes = None
 
     def _slopes_at(self, best: _Known[V]) -> V:
         """The slopes at the best point, whose scores are there."""
@@ -261,9 +261,9 @@ class AfterLineSearch(Generic[V]):
                 right, beyond = touching, trial
             if regular.at(t) + C * trial.risk < value:
                 best, value, at = trial, regular.at(t) + C * trial.risk, t
-            for known in [*others, trial]:
-                if known is not best and known is not beyond:
-                    self._forget(known)
+            for point_kept in [*others, trial]:
+                if point_kept is not best and point_kept is not beyond:
+                    self._forget(point_kept)
         if best is here and beyond is None:
             beyond = segment.evaluated(1.0, self._vector())  # nothing to search: a plane is needed all the same
         segment.move(at)
@@ -301,7 +301,9 @@ class _Segment(Generic[V]):
     def evaluated(self, t: float, slopes: V) -> _Known[V]:
         """The risk at t; ``slopes`` become its slopes."""
         self.move(t)
-        return _known(self._risk, self._end if t == 1.0 else self._start + t * self.direction, self._scores, slopes)
+        return _known_point(
+            self._risk, self._end if t == 1.0 else self._start + t * self.direction, self._scores, slopes
+        )
 
 
 class _Quadratic(NamedTuple):

@@ -43,7 +43,7 @@ class NonlinearCG(SmoothSearch):
         run.evaluated(gradient_norm=norm)
         direction = -gradient
         while True:
-            if norm <= run.asked:
+            if norm <= run.target:
                 if fresh:
                     return
                 # Rid of what rounding has added up: the gradient must be small at Xw itself.

@@ -82,7 +82,7 @@ class SmoothSolution:
     w: NDArray[np.float64]
     objective: float
     gradient_norm: float
-    asked: float
+    target: float
     state: State
     iterations: int
     evaluations: int
@@ -128,7 +128,7 @@ class SmoothRun(Generic[V]):
         self.regularisation = regularisation
         self.w = w
         self.limits = limits
-        self.asked = 0.0
+        self.target = 0.0
         self.iterations = self.evaluations = 0
         self._began = time.perf_counter()
         self._on_evaluation = on_evaluation
@@ -165,7 +165,7 @@ class SmoothRun(Generic[V]):
         self.w = w
         self.iterations += 1
         self._on_iteration(SmoothIteration(self.iterations, objective, gradient_norm, self.evaluations, self.seconds))
-        if gradient_norm > self.asked and self.iterations >= self.limits.max_iterations:
+        if gradient_norm > self.target and self.iterations >= self.limits.max_iterations:
             raise Stop(State.ITERATION_LIMIT)
 
 
@@ -225,9 +225,9 @@ def _minimise(run: SmoothRun[V], search: SmoothSearch, *, starts_at_origin: bool
         problem.vectors.absolute(c, sizes)
         rounding = ROUNDING * float(np.abs(problem.combine(sizes)).max(initial=0.0))
         norm = float(np.abs(gradient).max(initial=0.0))
-        run.asked = max(limits.tolerance * norm, rounding)
+        run.target = max(limits.tolerance * norm, rounding)
         run.evaluated(gradient_norm=norm)
-        if not starts_at_origin or norm > run.asked:
+        if not starts_at_origin or norm > run.target:
             trouble = _search(search, run)
     except Stop as stop:
         state = stop.state
@@ -239,12 +239,12 @@ def _minimise(run: SmoothRun[V], search: SmoothSearch, *, starts_at_origin: bool
     if not np.isfinite(objective):
         raise not_finite("objective")
     norm = float(np.abs(run.gradient(w, c)).max(initial=0.0))
-    if norm <= run.asked:
+    if norm <= run.target:
         state = State.CONVERGED
     elif state is State.CONVERGED:
         state = State.STALLED
     evaluations = run.evaluations + 1
-    return SmoothSolution(w, objective, norm, run.asked, state, run.iterations, evaluations, run.seconds, trouble)
+    return SmoothSolution(w, objective, norm, run.target, state, run.iterations, evaluations, run.seconds, trouble)
 
 
 def _search(search: SmoothSearch, run: SmoothRun[V]) -> str | None:

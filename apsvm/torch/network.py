@@ -135,8 +135,8 @@ def device_of(name: str) -> torch.device:
         torch.empty(1, device=device)
     except (RuntimeError, AssertionError) as error:
         # PyTorch's own list is of devices that no build of it has any more.
-        known = name.partition(":")[0] in ("cpu", "cuda")
-        reason = str(error).splitlines()[0] if known else "not there; choose cpu, cuda, cuda:N or mps"
+        is_supported = name.partition(":")[0] in ("cpu", "cuda")
+        reason = str(error).splitlines()[0] if is_supported else "not there; choose cpu, cuda, cuda:N or mps"
         raise SettingsError(f"--device {name}: {reason}") from None
     return device
 

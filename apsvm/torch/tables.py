@@ -138,10 +138,10 @@ def _tables_named(name: str) -> Tables:
     return Tables(_two_arrays(name))
 
 
-def _two_arrays(given: str | object) -> RankingLoss:
-    if isinstance(given, str) and ":" not in given and spelled(given, LOSSES) is None:
-        raise LOSSES.unknown(given, _forms_of_two_arrays())
-    loss = make_loss(given)
+def _two_arrays(loss: str | object) -> RankingLoss:
+    if isinstance(loss, str) and ":" not in loss and spelled(loss, LOSSES) is None:
+        raise LOSSES.unknown(loss, _forms_of_two_arrays())
+    loss = make_loss(loss)
     if is_of_two_arrays(loss):
         return loss
     raise LossError(

@@ -134,10 +134,10 @@ def train_net(
     SettingsError : (a ValueError) a device that is not there
     FloatingPointError : feature values, or a learning rate, too large
     """
-    asked = trainer.settings
-    device, kept, held_out = device_of(asked.device), data, validation
-    if validation is None and asked.held_out > 0.0:
-        parts = hold_out(data, asked.held_out, np.random.default_rng(asked.seed))
+    settings = trainer.settings
+    device, kept, held_out = device_of(settings.device), data, validation
+    if validation is None and settings.held_out > 0.0:
+        parts = hold_out(data, settings.held_out, np.random.default_rng(settings.seed))
         if parts is None:
             watch.remark("too few rows of a class, or queries, to hold some out: the last epoch is kept")
         else:
@@ -145,8 +145,8 @@ def train_net(
     with one_thread():
         matrix, rows = _in_memory(kept)
         scaling = learn_scaling("standard", matrix, rows)
-        generator = torch.Generator().manual_seed(asked.seed)
-        network = Network([kept.rows.features, *asked.units, 1], device, generator)
+        generator = torch.Generator().manual_seed(settings.seed)
+        network = Network([kept.rows.features, *settings.units, 1], device, generator)
         training = _NetTraining(
             network, Examples.of(kept, standardised(kept, scaling, device)), trainer, watch, generator
         )
@@ -218,9 +218,9 @@ class _NetTraining:
         self._began -= self.epochs[-1].seconds_in_all
 
     def _descend(self, loss: NetLoss, epochs: int, validate: Callable[[], float] | None, piece: Piece) -> None:
-        asked, before, network = self._trainer.settings, len(self.epochs), self._network
+        settings, before, network = self._trainer.settings, len(self.epochs), self._network
         seconds_before = time.perf_counter() - self._began
-        left = None if asked.time_limit is None else max(0.0, asked.time_limit - seconds_before)
+        left = None if settings.time_limit is None else max(0.0, settings.time_limit - seconds_before)
         best_before = self._best_value
 
         def of_all_stages(epoch: Epoch) -> Epoch:
@@ -233,7 +233,7 @@ class _NetTraining:
             self.epochs.append(of_all_stages(epoch))
             follow(self._watch, lambda one: self._trainer.show(one, loss.name), self.epochs[-1])
 
-        start, optimiser = network.snapshot(), Adam(network.parameters, asked.rate)
+        start, optimiser = network.snapshot(), Adam(network.parameters, settings.rate)
         so_far: EpochsSoFar[list[Tensor]] | None = None
         if piece.state is not None:
             so_far = restored_stage(piece.state, network, optimiser, self._generator)
@@ -244,7 +244,7 @@ class _NetTraining:
                 network.snapshot,
                 epochs=epochs,
                 validate=validate,
-                patience=asked.net_patience,
+                patience=settings.net_patience,
                 time_limit=left,
                 on_epoch=on_epoch,
                 should_stop=self._watch.should_stop,
@@ -273,7 +273,7 @@ class _NetTraining:
 
     def _passes(self, loss: NetLoss, optimiser: Adam) -> Callable[[Callable[[], bool]], Pass]:
         """An epoch of a stage."""
-        asked, network, examples = self._trainer.settings, self._network, self._examples
+        settings, network, examples = self._trainer.settings, self._network, self._examples
         criterion = criterion_of(loss)
 
         def one_pass(break_off: Callable[[], bool]) -> Pass:
@@ -283,7 +283,7 @@ class _NetTraining:
                     break
                 X, target, qid = examples.at(batch)
                 value = criterion(network(X), target, qid)
-                optimiser.step(value + 0.5 * asked.penalty * network.squares())
+                optimiser.step(value + 0.5 * settings.penalty * network.squares())
                 steps, rows, total = steps + 1, rows + int(target.numel()), total + float(value.detach())
             if not (math.isfinite(total) and all(bool(part.isfinite().all()) for part in network.parameters)):
                 raise not_finite("weights of the network")

@@ -290,11 +290,11 @@ class Trainer(ABC, Generic[SettingsT]):
     capabilities: Capabilities = Capabilities()
 
     def __init__(
-        self, loss: str | object, settings: SettingsT | None = None, given: frozenset[str] = frozenset()
+        self, loss: str | object, settings: SettingsT | None = None, named: frozenset[str] = frozenset()
     ) -> None:
         self.loss_name = str(loss)
         self.settings: SettingsT = self.Settings() if settings is None else settings  # type: ignore[assignment]
-        self.given = given
+        self.named = named
 
     @classmethod
     def serves(cls, loss: str) -> bool:
@@ -333,8 +333,8 @@ class Trainer(ABC, Generic[SettingsT]):
     def grid(self) -> Mapping[str, Sequence[SettingValue]]:
         """The values that are worth trying of its settings, by name, where nobody names any; its other settings may
         decide which."""
-        known = declared(type(self.settings))
-        return {name: about.grid for name, (_, about) in known.items() if about.grid is not None}
+        declarations = declared(type(self.settings))
+        return {name: about.grid for name, (_, about) in declarations.items() if about.grid is not None}
 
     def inputs(self) -> Mapping[str, str]:
         """Files that its settings name, by what they are: no output may replace one."""

@@ -243,11 +243,11 @@ class Fit:
         """Raises ModelError where the ranker's weights are for columns of another map than this training's, or pool."""
         pools = [pool and ",".join(pool) for pool in (ranker.header.features.pool, self.features.pool)]
         if pools[0] != pools[1]:
-            theirs, asked = (f"with --pool {pool}" if pool else "without --pool" for pool in pools)
-            raise ModelError(f"it was trained {theirs}, this training is {asked}")
-        theirs, asked = ranker.header.features.map, self._map_name
-        if theirs != asked:
-            raise ModelError(f"it was trained with --features {theirs}, this training has --features {asked}")
+            theirs, ours = (f"with --pool {pool}" if pool else "without --pool" for pool in pools)
+            raise ModelError(f"it was trained {theirs}, this training is {ours}")
+        theirs, ours = ranker.header.features.map, self._map_name
+        if theirs != ours:
+            raise ModelError(f"it was trained with --features {theirs}, this training has --features {ours}")
         if self.feature_map is None or ranker.feature_map is None:
             return
         if not self.feature_map.columns_mean_the_same(ranker.feature_map):

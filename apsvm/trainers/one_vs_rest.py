@@ -38,7 +38,7 @@ class OneVsRestTrainer(Trainer[Settings]):
     title: ClassVar[str] = "One against the rest"
 
     def __init__(self, trainer: AnyTrainer, starts: Mapping[float, NDArray[np.float64]] | None = None) -> None:
-        super().__init__(trainer.loss_name, trainer.settings, trainer.given)
+        super().__init__(trainer.loss_name, trainer.settings, trainer.named)
         refusal = trainer.capabilities.refusal("one_vs_rest")
         if refusal is not None:
             raise SettingsError(refusal)

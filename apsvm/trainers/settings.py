@@ -225,11 +225,11 @@ class Settings:
         SettingsError
             A value that cannot be.
         """
-        known = declared(cls)
+        declarations = declared(cls)
         result: JsonDict = {}
         for name, value in values.items():
-            if name in known and value is not None:
-                about = known[name][1]
+            if name in declarations and value is not None:
+                about = declarations[name][1]
                 read = [_read(one, about) for one in (value if isinstance(value, list) else [value])]
                 result[name] = tuple(read) if about.path else read[0]
         return cls(**result)

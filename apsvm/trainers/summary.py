@@ -73,7 +73,7 @@ def _bounds(bounds: Bounds) -> Iterator[str]:
 
 
 def _gradient(gradient: Gradient) -> Iterator[str]:
-    asked = ""
-    if gradient.asked is not None:
-        asked = f" {'≤' if gradient.gradient_norm <= gradient.asked else '>'} {gradient.asked:.3g} asked for"
-    yield f"objective {gradient.value:.9g}, gradient {gradient.gradient_norm:.3g}{asked}"
+    target = ""
+    if gradient.target is not None:
+        target = f" {'≤' if gradient.gradient_norm <= gradient.target else '>'} {gradient.target:.3g} asked for"
+    yield f"objective {gradient.value:.9g}, gradient {gradient.gradient_norm:.3g}{target}"

@@ -51,7 +51,7 @@ class Convex:
 
     rows: RowProducts
     risk: Callable[[Array], Plane]
-    known: Plane
+    fixed: Plane
     C: float
 
 
@@ -116,11 +116,11 @@ class _BoundPlanes:
 
     def __init__(self, problem: Convex) -> None:
         self._problem = problem
-        known = problem.rows.combine(problem.known.slopes)
-        self._slopes = known[None, :]
-        self._offsets = np.array([problem.known.offset])
+        fixed = problem.rows.combine(problem.fixed.slopes)
+        self._slopes = fixed[None, :]
+        self._offsets = np.array([problem.fixed.offset])
         self._idle = np.zeros(1, dtype=np.int64)
-        self._gram = np.array([[known @ known]])
+        self._gram = np.array([[fixed @ fixed]])
         self.used = 0
 
     def take(self, w: Array, scores: Array) -> float:

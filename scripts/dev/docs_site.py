@@ -1,7 +1,7 @@
 """Puts the pages of the site together in a folder and has mkdocs build them. ``scripts/dev/docs`` runs it.
 
-The pages are those of docs/, README.md as the first, CONTRIBUTING.md, CHANGELOG.md, SECURITY.md, and the gallery, made of
-the scripts of examples/. The reference of commands is made by mkdocs-click, that of Python by mkdocstrings.
+The pages are those of docs/, README.md as the first, CONTRIBUTING.md, CHANGELOG.md, SECURITY.md, and the gallery,
+made of the scripts of examples/. The reference of commands is made by mkdocs-click, that of Python by mkdocstrings.
 """
 
 from __future__ import annotations

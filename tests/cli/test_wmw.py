@@ -66,7 +66,7 @@ def test_what_the_model_tells(diabetes, train, info, tmp_path):
     said = train(diabetes, model, "--classes", 3, "--epsilon", 1e-7)
     facts = info(model)
     assert facts.gradient.value == pytest.approx(0.370758260, abs=1e-8)
-    assert facts.gradient.gradient_norm <= facts.gradient.asked
+    assert facts.gradient.gradient_norm <= facts.gradient.target
     assert facts.details == {"edges": None, "n_classes": 3, "classes": [1, 2, 3], "rows_of_classes": [147, 147, 148]}
     assert (facts.labels.kind, facts.labels.cuts, facts.metric) == ("order", (100, 184), "WMW")
     assert facts.data.counts["pairs"] == 65_121

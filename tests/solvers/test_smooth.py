@@ -109,7 +109,7 @@ def test_what_is_told(rng, name):
     if name == "prcg":  # the last but one, too, by scores that are computed afresh
         assert evaluations[-1].gradient_norm == found.gradient_norm
     assert [told.index for told in iterations] == list(range(1, found.iterations + 1))
-    assert iterations[-1].gradient_norm <= found.asked * (1 + 1e-6)
+    assert iterations[-1].gradient_norm <= found.target * (1 + 1e-6)
     if name == "lbfgs":
         objectives = [told.objective for told in iterations]
         falls = -np.diff(objectives)
@@ -140,7 +140,7 @@ def test_limits(rng, name):
     short = solve(problem, name, max_iterations=2)
     assert (short.state, short.iterations) == (State.ITERATION_LIMIT, 2)
     assert whole.objective < short.objective
-    assert short.gradient_norm > short.asked == pytest.approx(whole.asked)
+    assert short.gradient_norm > short.target == pytest.approx(whole.target)
     exactly = solve(problem, name, max_iterations=whole.iterations)
     assert exactly.state is State.CONVERGED
     late = solve(problem, name, time_limit=0.0)
@@ -161,7 +161,7 @@ def test_limits(rng, name):
 def test_more_than_rounding_allows_is_called_stalled(rng, name):
     found = solve(logistic(rng), name, tolerance=1e-300)
     # The floor of what rounding leaves is asked for instead, or the search ends short of it; never a false claim.
-    assert found.state is (State.CONVERGED if found.gradient_norm <= found.asked else State.STALLED)
+    assert found.state is (State.CONVERGED if found.gradient_norm <= found.target else State.STALLED)
     assert found.gradient_norm < 1e-7
 
 
@@ -174,7 +174,7 @@ def test_start(rng, name):
     np.testing.assert_array_equal(again.w, whole.w)
     # From elsewhere it asks for the same.
     far = solve(problem, name, start=whole.w + 3.0)
-    assert far.asked == whole.asked
+    assert far.target == whole.target
     np.testing.assert_allclose(far.w, whole.w, rtol=1e-6, atol=1e-7)
 
 
@@ -235,7 +235,7 @@ def test_late_trouble_ends_with_the_point_reached(rng, name, where):
         slopes = np.empty(problem.n_scores)
         value = problem.tangent(problem.scores(found.w), slopes).value
         assert found.objective == 0.05 * found.w @ found.w + value
-        assert found.gradient_norm == np.abs(0.1 * found.w + problem.combine(slopes)).max() > found.asked
+        assert found.gradient_norm == np.abs(0.1 * found.w + problem.combine(slopes)).max() > found.target
         at_zero = problem.tangent(np.zeros(problem.n_scores), slopes).value
         assert whole.objective < found.objective < at_zero
 

@@ -202,7 +202,7 @@ def test_the_log(optimizer):
     for part, span in trained.spans.items():
         logged = sum(record.get(f"{part}_wall_ns", 0) for record in evaluations)
         assert 0 < logged <= span.wall_ns
-    assert iterations[-1]["gradient_norm"] <= trained.solution.asked * (1 + 1e-6)
+    assert iterations[-1]["gradient_norm"] <= trained.solution.target * (1 + 1e-6)
 
 
 def test_a_start_is_where_it_starts():

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
 def check_classes(run: Run) -> None:
     """Ends the command for what is not trained so, before anything is done."""
-    given = run.given
+    options = run.options
     for name in ("validation", "checkpoint", "warm_start", "time_limit", "pool"):
-        if given[name] is not None:
+        if options[name] is not None:
             option = f"--{name.replace('_', '-')}"
             raise click.UsageError(f"{option} is not for --one-vs-rest with --scheduler: leave one of them out")
     check_reading(replace(run.read_options, multilabel=False))
@@ -42,21 +42,21 @@ def train_classes_on_cluster(run: Run, parts: Sequence[str]) -> int:
     """Trains, and writes each model as it is ready; the exit code."""
     from apsvm.dask.classes import about_rows, let_go
 
-    given, began = run.given, time.perf_counter()
-    with cluster(given["scheduler"]) as client, bad_data(run.data):
+    options, began = run.options, time.perf_counter()
+    with cluster(options["scheduler"]) as client, bad_data(run.data):
         plan = _plan(run, parts)
         try:
             about = about_rows(client, plan)
             if plan.query_weights is not None and not about.has_qid:
                 raise Failure(BAD_DATA, f"{run.data}: --query-weights needs rows with qid:, found none")
-            if not given["quiet"]:
+            if not options["quiet"]:
                 for remark in about.remarks:
                     say(f"warning: {run.data}: {remark}")
             labels = about.dataset.relevance.tolist()
             threads = sum(client.nthreads().values())
             if run.trainer.capabilities.same_on_threads:
                 plan = replace(plan, threads=max(1, threads // len(labels)))
-            if given["verbose"] and not given["quiet"]:
+            if options["verbose"] and not options["quiet"]:
                 say(_described(about, len(client.nthreads())))
             return _train(run, client, plan, about, time.perf_counter() - began)
         finally:
@@ -68,7 +68,7 @@ def _plan(run: Run, parts: Sequence[str]) -> ClassesPlan:
     from apsvm.data.query_weights import read_query_weights
 
     assert isinstance(run.trainer, OneVsRestTrainer)
-    weights, path = None, run.given["query_weights"]
+    weights, path = None, run.options["query_weights"]
     if path is not None:
         with reading(path):
             weights = read_query_weights(path)
@@ -79,22 +79,22 @@ def _plan(run: Run, parts: Sequence[str]) -> ClassesPlan:
         run.labels,
         run.features,
         weights,
-        logs=run.given["log"] is not None,
+        logs=run.options["log"] is not None,
     )
 
 
 def _train(run: Run, client: Client, plan: ClassesPlan, about: AboutRows, read_seconds: float) -> int:
-    given = run.given
-    if given["run_dir"] is not None:
-        make_folder(given["run_dir"])
-    with signals_caught() as signals, open_log(given["log"]) as log:
-        if given["run_dir"] is not None:
+    options = run.options
+    if options["run_dir"] is not None:
+        make_folder(options["run_dir"])
+    with signals_caught() as signals, open_log(options["log"]) as log:
+        if options["run_dir"] is not None:
             log.write("run", **run_record(run.data, about.dataset, run.read_options, read_seconds))
         trained = (
             TrainedModel(outcome, model, partial(_say_what_became, outcome, lines))
             for outcome, model, lines in _trained(run, client, plan, about, log, signals)
         )
-        return write_models(run.models, trained, log, signals, read_seconds=read_seconds, quiet=given["quiet"])
+        return write_models(run.models, trained, log, signals, read_seconds=read_seconds, quiet=options["quiet"])
 
 
 def _trained(
@@ -107,7 +107,7 @@ def _trained(
     began = time.perf_counter()
     for one in train_classes(client, plan, about.dataset.relevance.tolist(), log, lambda: bool(signals)):
         classes.append(one)
-        if not run.given["quiet"]:
+        if not run.options["quiet"]:
             for line in one.lines():
                 say(line)
     for outcome in outcomes_of(plan.trainer, classes, time.perf_counter() - began):

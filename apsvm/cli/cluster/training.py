@@ -58,7 +58,7 @@ class Run(Protocol):
     def features(self) -> FeatureOptions: ...
 
     @property
-    def given(self) -> JsonObject: ...
+    def options(self) -> JsonObject: ...
 
     def identity(self, dataset: Dataset) -> JsonDict:
         """What decides over the result."""
@@ -68,12 +68,12 @@ def check_run(run: Run) -> None:
     """Ends the command for what is not trained on a cluster, before anything is done."""
     from apsvm.dask.fitting import plan_refusal
 
-    given = run.given
+    options = run.options
     refuse_if_given(("threshold", "calibrate"), "is not for training with --scheduler: leave one of them out")
-    if given["one_vs_rest"]:
+    if options["one_vs_rest"]:
         check_classes(run)
         return
-    if given["validation"]:
+    if options["validation"]:
         raise click.UsageError("--validation is not for training with --scheduler: leave one of them out")
     check_reading(run.read_options)
     refusal = plan_refusal(run.trainer, run.features)
@@ -85,20 +85,20 @@ def train_on_cluster(run: Run) -> int:
     """Trains, and writes each model as it is ready; the exit code."""
     need_dask()
     check_run(run)
-    given, began = run.given, time.perf_counter()
+    options, began = run.options, time.perf_counter()
     parts = parts_named(run.data)
-    for output in (*run.models, given["checkpoint"]):
+    for output in (*run.models, options["checkpoint"]):
         if output is not None and os.path.realpath(output) in {os.path.realpath(part) for part in parts}:
             raise click.UsageError(f"{output!r} is one of the parts: it would be overwritten")
-    if given["one_vs_rest"]:
+    if options["one_vs_rest"]:
         return train_classes_on_cluster(run, parts)
-    with cluster(given["scheduler"]) as client, bad_data(run.data):
+    with cluster(options["scheduler"]) as client, bad_data(run.data):
         data = read_parts(client, run.data, [file_part(part, run.read_options) for part in parts])
         fit = _fit(run, data)
         of_labels = fit.of_labels()
-        if not given["quiet"]:
+        if not options["quiet"]:
             check_data(run.trainer, of_labels, quiet=False)
-        if given["verbose"] and not given["quiet"]:
+        if options["verbose"] and not options["quiet"]:
             say(_described(data))
         return _train(run, fit, time.perf_counter() - began)
 
@@ -107,7 +107,7 @@ def _fit(run: Run, data: ShardedData) -> ShardedFit:
     from apsvm.dask.fitting import ShardedFit
     from apsvm.data.query_weights import read_query_weights
 
-    weights, path = None, run.given["query_weights"]
+    weights, path = None, run.options["query_weights"]
     if path is not None:
         if not data.has_qid:
             raise Failure(BAD_DATA, f"{run.data}: --query-weights needs rows with qid:, found none")
@@ -117,21 +117,21 @@ def _fit(run: Run, data: ShardedData) -> ShardedFit:
 
 
 def _train(run: Run, fit: ShardedFit, read_seconds: float) -> int:
-    given = run.given
-    if given["run_dir"] is not None:
-        make_folder(given["run_dir"])
+    options = run.options
+    if options["run_dir"] is not None:
+        make_folder(options["run_dir"])
     with (
         signals_caught() as signals,
-        work_kept(given, lambda: run.identity(fit.fit.dataset), signals) as strand,
-        open_log(given["log"]) as log,
+        work_kept(options, lambda: run.identity(fit.fit.dataset), signals) as strand,
+        open_log(options["log"]) as log,
     ):
-        if given["run_dir"] is not None:
+        if options["run_dir"] is not None:
             log.write("run", **run_record(run.data, fit.fit.dataset, run.read_options, read_seconds))
         trained = (
             TrainedModel(outcome, model, partial(_say_what_became, fit, outcome, model, last=number == len(run.models)))
             for number, (outcome, model) in enumerate(_outcomes(run, fit, log, signals, strand), 1)
         )
-        return write_models(run.models, trained, log, signals, read_seconds=read_seconds, quiet=given["quiet"])
+        return write_models(run.models, trained, log, signals, read_seconds=read_seconds, quiet=options["quiet"])
 
 
 def _outcomes(
@@ -142,15 +142,15 @@ def _outcomes(
     from apsvm._support.container import ModelError
     from apsvm.trainers.base import Watch
 
-    given, start = run.given, None
-    path = given["warm_start"]
+    options, start = run.options, None
+    path = options["warm_start"]
     if path is not None:
         try:
             start = fit.fit.start(one_ranker(read_any_model(path), run.labels.positive_label, path))
         except ModelError as error:
             raise Failure(BAD_DATA, f"{path}: {error}") from None
-    display = Display(verbose=given["verbose"], quiet=given["quiet"])
-    remark = (lambda line: None) if given["quiet"] else say
+    display = Display(verbose=options["verbose"], quiet=options["quiet"])
+    remark = (lambda line: None) if options["quiet"] else say
     with threadpool_limits(1, user_api="blas"):
         for outcome in fit.outcomes(Watch(log, display.show, remark, lambda: bool(signals), strand), start):
             yield outcome, fit.decided(outcome)

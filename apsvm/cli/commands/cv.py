@@ -28,15 +28,15 @@ from apsvm.cli.options.trainers import (
     ChosenLoss,
     LossName,
     TrainersCommand,
-    as_asked_for,
     option_name,
     options_of_trainers,
     refuse_number_of_folds,
     refuse_options_of_others,
-    settings_asked,
+    settings_named,
     trainer_options,
     usage_errors,
     values_read,
+    with_named_trainer,
     with_trainer_options,
 )
 from apsvm.cli.options.training import (
@@ -103,34 +103,34 @@ class CvRequest:
 
     data: str
     read_options: ReadOptions
-    given: JsonObject
+    options: JsonObject
     metrics: Mapping[str, Metric]
     grids: Sequence[Grid]
     tries_all: bool = False
 
     @classmethod
-    def of_options(cls, data: str, read: ReadOptions, given: JsonObject) -> CvRequest:
+    def of_options(cls, data: str, read: ReadOptions, options: JsonObject) -> CvRequest:
         from apsvm.metrics import MetricError
         from apsvm.metrics.evaluate import parse_metrics
 
-        check_bag_options(read, given)
-        if given["scheduler"] is not None:
+        check_bag_options(read, options)
+        if options["scheduler"] is not None:
             need_dask()
-        said = all_given()
+        named = all_given()
         tried = ("loss", "features", *(option.name for option in options_of_trainers()))
-        losses = [as_asked_for(loss, said) for loss in given["loss"]]
-        refuse_options_of_others(losses, said)
+        losses = [with_named_trainer(loss, named) for loss in options["loss"]]
+        refuse_options_of_others(losses, named)
         try:
-            metrics = parse_metrics(given["metric"])
+            metrics = parse_metrics(options["metric"])
         except MetricError as error:
             raise click.UsageError(str(error)) from None
         request = cls(
             data,
-            replace(read, threads=given["jobs"]),
-            {**given, **values_read(losses, given, said)},
+            replace(read, threads=options["jobs"]),
+            {**options, **values_read(losses, options, named)},
             metrics,
-            [_grid(loss, given, said, pool) for loss in losses for pool in _ways_with_bags(given)],
-            tries_all=said.isdisjoint(tried) and len(given["pool"]) < 2,
+            [_grid(loss, options, named, pool) for loss in losses for pool in _ways_with_bags(options)],
+            tries_all=named.isdisjoint(tried) and len(options["pool"]) < 2,
         )
         request._check()
         return request
@@ -138,30 +138,30 @@ class CvRequest:
     @property
     def output(self) -> str | None:
         """The model to write."""
-        return self.given["output"]  # type: ignore[no-any-return]
+        return self.options["output"]  # type: ignore[no-any-return]
 
     def _check(self) -> None:
         """Finds out now what would otherwise be found out after the work."""
-        given = self.given
-        if len(set(given["pool"])) < len(given["pool"]):
+        options = self.options
+        if len(set(options["pool"])) < len(options["pool"]):
             raise click.UsageError("--pool: the same names are given twice")
-        inputs: dict[str, str | None] = {"query_weights": given["query_weights"]}
+        inputs: dict[str, str | None] = {"query_weights": options["query_weights"]}
         families = set()
         for grid in self.grids:
             trainer = grid.trainer
-            label_options(given, trainer)
-            feature_options(given, trainer, None if grid.features is None else grid.features.pool)
+            label_options(options, trainer)
+            feature_options(options, trainer, None if grid.features is None else grid.features.pool)
             inputs |= check_inputs(trainer)
-            refuse_untaken(trainer, given, "query_weights")
-            if not given["quiet"] and trainer.family not in families:
+            refuse_untaken(trainer, options, "query_weights")
+            if not options["quiet"] and trainer.family not in families:
                 for warning in trainer.warnings():
                     say(f"warning: {warning}")
             families.add(trainer.family)
-        if given["checkpoint"] == "-":
+        if options["checkpoint"] == "-":
             raise click.UsageError("--checkpoint is read again: name a file")
         if self.output is None:
             refuse_if_given(("threshold", "calibrate"), "is for the model that -o writes")
-        outputs = [path for path in (self.output, given["json"], given["checkpoint"]) if path is not None]
+        outputs = [path for path in (self.output, options["json"], options["checkpoint"]) if path is not None]
         for path in outputs:
             check_output(path, data=self.data, **inputs)
         places = ["-" if path == "-" else os.path.realpath(path) for path in outputs]
@@ -171,17 +171,17 @@ class CvRequest:
     def identity(self, dataset: Dataset) -> JsonDict:
         """What decides over the result."""
         bags = None if self.read_options.ignores_bags else self.read_options.bags
-        inputs: dict[str, str | None] = {"query_weights": self.given["query_weights"], "bags": bags}
+        inputs: dict[str, str | None] = {"query_weights": self.options["query_weights"], "bags": bags}
         for grid in self.grids:
             inputs |= grid.trainer.inputs()
-        return identity(dataset, self.read_options, self.given, inputs, threads=False)
+        return identity(dataset, self.read_options, self.options, inputs, threads=False)
 
     def read(self) -> Dataset:
         """The data; its bags as rows where only one way to pool them is tried."""
         from apsvm.trainers.fitting import bags_settled
 
-        read = read_to_train if self.given["scheduler"] is None else read_whole
-        dataset, ways = read(self.data, self.read_options), _ways_with_bags(self.given)
+        read = read_to_train if self.options["scheduler"] is None else read_whole
+        dataset, ways = read(self.data, self.read_options), _ways_with_bags(self.options)
         if len(ways) != 1 or ways[0] is None:
             return dataset
         with reading(dataset.source):
@@ -195,11 +195,11 @@ class CvRequest:
         for fit in search.fits:
             family = fit.trainer.family  # what there is to say of the data, each says once
             with bad_data(dataset.source), reading(dataset.source):
-                check_data(fit.trainer, fit.training_set(), quiet=self.given["quiet"] or family in families)
-            if not self.given["quiet"] and family not in families:
+                check_data(fit.trainer, fit.training_set(), quiet=self.options["quiet"] or family in families)
+            if not self.options["quiet"] and family not in families:
                 say_of_grades(fit)
             families.add(family)
-        if self.given["verbose"] and not self.given["quiet"]:
+        if self.options["verbose"] and not self.options["quiet"]:
             say(described(dataset, search.fits[0].target))
         return search
 
@@ -207,16 +207,16 @@ class CvRequest:
         """A search of the grids on these rows."""
         from apsvm.selection.search import SettingsSearch
 
-        trainer, given = self.grids[0].trainer, self.given
+        trainer, options = self.grids[0].trainer, self.options
         return SettingsSearch(
             dataset,
             self.grids,
             self.metrics,
-            labels=label_options(given, trainer),
-            features=feature_options(given, trainer),
-            folds=given["folds"],
-            seed=given["seed"],
-            one_standard_error=given["one_standard_error"],
+            labels=label_options(options, trainer),
+            features=feature_options(options, trainer),
+            folds=options["folds"],
+            seed=options["seed"],
+            one_standard_error=options["one_standard_error"],
             query_weights=self._query_weights(dataset),
         )
 
@@ -224,23 +224,23 @@ class CvRequest:
         """A search of the portfolio on these rows."""
         from apsvm.selection.portfolio import PortfolioSearch
 
-        trainer, given = self.grids[0].trainer, self.given
+        trainer, options = self.grids[0].trainer, self.options
         return PortfolioSearch(
             dataset,
             self.metrics,
-            labels=label_options(given, trainer),
-            features=feature_options(given, trainer, next(iter(given["pool"]), None)),
-            common={"time_limit": given["time_limit"], "seed": given["seed"]},
-            folds=given["folds"] if given_by_user("folds") else None,
-            seed=given["seed"],
-            one_standard_error=given["one_standard_error"],
+            labels=label_options(options, trainer),
+            features=feature_options(options, trainer, next(iter(options["pool"]), None)),
+            common={"time_limit": options["time_limit"], "seed": options["seed"]},
+            folds=options["folds"] if given_by_user("folds") else None,
+            seed=options["seed"],
+            one_standard_error=options["one_standard_error"],
             query_weights=self._query_weights(dataset),
         )
 
     def _query_weights(self, dataset: Dataset) -> Mapping[int, float] | None:
         from apsvm.data.query_weights import read_query_weights
 
-        path = self.given["query_weights"]
+        path = self.options["query_weights"]
         if path is None:
             return None
         if dataset.groups is None:
@@ -249,28 +249,28 @@ class CvRequest:
             return read_query_weights(path)
 
 
-def _ways_with_bags(given: JsonObject) -> list[tuple[str, ...] | None]:
+def _ways_with_bags(options: JsonObject) -> list[tuple[str, ...] | None]:
     """How bags are pooled, one way after another; None: they are not, as where there are none, or with --latent, which
     stands beside the pools."""
-    pools: list[tuple[str, ...] | None] = list(given["pool"])
-    return [*pools, None] if given["latent"] or not pools else pools
+    pools: list[tuple[str, ...] | None] = list(options["pool"])
+    return [*pools, None] if options["latent"] or not pools else pools
 
 
-def _grid(loss: ChosenLoss, given: JsonObject, said: Collection[str], pool: tuple[str, ...] | None) -> Grid:
+def _grid(loss: ChosenLoss, options: JsonObject, named: Collection[str], pool: tuple[str, ...] | None) -> Grid:
     """What is tried of a loss, and of bags pooled so; what cannot be ends the command."""
     from apsvm.selection.grids import Grid
 
-    trainer, asked = loss.trainer, settings_asked(loss.trainer, given, said)
-    known, chosen = declared(trainer.Settings), frozenset(asked)
-    named = {name: value for name, value in asked.items() if known[name][1].grid is not None}
-    fixed = {name: value for name, value in asked.items() if name not in named}
+    trainer, values = loss.trainer, settings_named(loss.trainer, options, named)
+    declarations, chosen = declared(trainer.Settings), frozenset(values)
+    tried = {name: value for name, value in values.items() if declarations[name][1].grid is not None}
+    fixed = {name: value for name, value in values.items() if name not in tried}
     if pool is not None and fixed.get("latent"):
         fixed["latent"] = False
         chosen -= {"latent", "start"}
     with usage_errors(loss):
-        settings = trainer.Settings(**fixed, time_limit=given["time_limit"], seed=given["seed"])
-        grid = Grid.of(lambda one: trainer(loss.name, one, chosen), settings, named)
-    return grid if pool is None else replace(grid, features=feature_options(given, grid.trainer, pool))
+        settings = trainer.Settings(**fixed, time_limit=options["time_limit"], seed=options["seed"])
+        grid = Grid.of(lambda one: trainer(loss.name, one, chosen), settings, tried)
+    return grid if pool is None else replace(grid, features=feature_options(options, grid.trainer, pool))
 
 
 def spelled(grid: Grid, name: str) -> str:
@@ -530,7 +530,7 @@ _COMMON = {
 @decision_options("f1 for a model of two classes and one ranking")
 @training_options
 @config_option
-def cv(data: str, read: ReadOptions, **given: object) -> int:
+def cv(data: str, read: ReadOptions, **options: object) -> int:
     """Compare settings by cross-validation on DATA, and train the best one.
 
     Where no --loss, no --features and no setting is named, a portfolio is searched for the metric: losses, both bounds,
@@ -554,7 +554,7 @@ def cv(data: str, read: ReadOptions, **given: object) -> int:
     apsvm cv data.svm --loss ap,wmw,warp
     apsvm cv 'part-*.svm' --scheduler tcp://10.0.0.1:8786
     """
-    request = CvRequest.of_options(data, read, given)
+    request = CvRequest.of_options(data, read, options)
     with _cluster(request) as elsewhere:
         return _carry_out(request, elsewhere)
 
@@ -562,11 +562,11 @@ def cv(data: str, read: ReadOptions, **given: object) -> int:
 def _carry_out(request: CvRequest, elsewhere: Folds | None) -> int:
     """The whole command, once it is known what to do and where; the exit code."""
 
-    given, dataset = request.given, request.read()
+    options, dataset = request.options, request.read()
     search = None if request.tries_all else request.search(dataset)
     with (
         signals_caught() as signals,
-        work_kept(given, lambda: request.identity(dataset), signals) as strand,
+        work_kept(options, lambda: request.identity(dataset), signals) as strand,
     ):
         run = _Run(request, signals, strand, elsewhere)
         if search is None:
@@ -586,7 +586,7 @@ def _carry_out(request: CvRequest, elsewhere: Folds | None) -> int:
         as_asked = all(candidate.as_asked for candidate in candidates)
         if run.output is not None:
             as_asked &= run.refit(search, chosen, len(candidates))
-        if given["nested"] and not signals:
+        if options["nested"] and not signals:
             run.nest(search)
         if signals:
             return exit_code(signals)
@@ -596,7 +596,7 @@ def _carry_out(request: CvRequest, elsewhere: Folds | None) -> int:
 @contextmanager
 def _cluster(request: CvRequest) -> Iterator[Folds | None]:
     """Where the paths are trained, if not here."""
-    scheduler = request.given["scheduler"]
+    scheduler = request.options["scheduler"]
     if scheduler is None:
         yield None
         return
@@ -634,34 +634,34 @@ class _Run:
 
         from apsvm.selection.nested import nested
 
-        given = self.request.given
+        options = self.request.options
 
         def again(rows: Dataset, followers: Followers) -> SettingsSearch | None:
             if self.request.tries_all:
                 whole = self.request.portfolio(rows)
-                whole.screen(given["jobs"], followers)
+                whole.screen(options["jobs"], followers)
                 if self.signals or not whole.finalists():
                     return None
                 inner = whole.final()
             else:
                 inner = self.request.settings_search(rows)
-            inner.run(given["jobs"], followers)
+            inner.run(options["jobs"], followers)
             return inner
 
         done: list[OuterFold] = []
-        with bad_data(search.dataset.source), Bar("outer folds", given["folds"]) as bar:
+        with bad_data(search.dataset.source), Bar("outer folds", options["folds"]) as bar:
             folds = nested(
-                search.given, search.target, self.request.metrics, again,
-                folds=given["folds"], seed=given["seed"], jobs=given["jobs"], followers=self._followers,
+                search.dataset, search.target, self.request.metrics, again,
+                folds=options["folds"], seed=options["seed"], jobs=options["jobs"], followers=self._followers,
             )  # fmt: skip
             for number, fold in enumerate(folds, 1):
                 done.append(fold)
                 bar.step()
-                if not given["quiet"]:
+                if not options["quiet"]:
                     say(
                         f" outer fold {number}: {search.metric} {fold.values[search.metric]:.4f}, chosen: {fold.chosen}"
                     )
-        if len(done) < given["folds"]:
+        if len(done) < options["folds"]:
             say("interrupted: not all outer folds were done")
             return
         show = self._show_results()
@@ -671,7 +671,7 @@ class _Run:
 
     def finalists(self, dataset: Dataset) -> SettingsSearch:
         """The search among the best of the portfolio, with a line for each entry as it is screened."""
-        given = self.request.given
+        options = self.request.options
         with bad_data(dataset.source):
             whole = self.request.portfolio(dataset)
             total, screened = len(whole.entries), 0
@@ -680,19 +680,19 @@ class _Run:
                 nonlocal screened
                 screened += 1
                 bar.step()
-                if given["quiet"]:
+                if options["quiet"]:
                     return
                 text = result if isinstance(result, str) else f"{whole.metric} {result.mean(whole.metric):.4f}"
                 say(f" {screened:>{len(str(total))}}/{total}  {entry}: {text}")
 
-            if not given["quiet"]:
+            if not options["quiet"]:
                 say(f"nobody named what to try: {total} combinations of losses and features are screened")
             with Bar("combinations screened", total) as bar:
-                whole.screen(given["jobs"], self._followers, ended)
+                whole.screen(options["jobs"], self._followers, ended)
             finalists = whole.finalists()
             if self.signals or not finalists:
                 raise Failure(exit_code(self.signals) or BAD_DATA, "stopped, nothing was finished in every fold")
-            if not given["quiet"]:
+            if not options["quiet"]:
                 say(f"the best go on: {'; '.join(map(str, finalists))}")
             return whole.final()
 
@@ -702,7 +702,7 @@ class _Run:
 
         if self.request.tries_all and not self.signals:
             with Bar("training common models on the same folds"):
-                yield from references(search, self._followers, self.request.given["jobs"])
+                yield from references(search, self._followers, self.request.options["jobs"])
 
     def compare(self, search: SettingsSearch) -> None:
         """All paths in all folds, with a line as each ends."""
@@ -718,18 +718,18 @@ class _Run:
             say(f" {done:>{len(str(total))}}/{total}  {progress_line(path, search.grids, search.metric)}")
 
         followers = self._followers
-        if not self.request.given["quiet"]:
+        if not self.request.options["quiet"]:
             followers = replace(followers, path=ended, widened=widened)
         with bad_data(search.dataset.source), Bar("comparing") as bar:
-            search.run(self.request.given["jobs"], followers)
+            search.run(self.request.options["jobs"], followers)
 
     def report(self, results: Results) -> None:
         """The table, on stdout or where something else goes there on stderr, and the JSON."""
         from apsvm._support.files import write_whole
 
-        as_json = self.request.given["json"]
+        as_json = self.request.options["json"]
         show = self._show_results()
-        if show is put or not self.request.given["quiet"]:
+        if show is put or not self.request.options["quiet"]:
             for line in results.table():
                 show(f" {line}" if show is say else line)
         elif not all(candidate.as_asked for candidate in results.candidates):
@@ -741,7 +741,7 @@ class _Run:
 
     def _show_results(self) -> Callable[[str], None]:
         """Prints a line on stdout; on stderr where something else goes to stdout."""
-        return say if "-" in (self.request.given["json"], self.output) else put
+        return say if "-" in (self.request.options["json"], self.output) else put
 
     def refit(self, search: SettingsSearch, chosen: Candidate, n_candidates: int) -> bool:
         """Trains ``chosen`` on all rows and writes the model; whether training ended as it was asked to."""
@@ -750,10 +750,10 @@ class _Run:
 
         assert self.output is not None
         with bad_data(search.dataset.source), Bar("training the chosen model on all rows"):
-            refit = search.refit(chosen, n_candidates, self.request.given["jobs"], self._followers)
+            refit = search.refit(chosen, n_candidates, self.request.options["jobs"], self._followers)
             if refit is not None:
                 refit = decided_refit(
-                    refit, self.request.given, self.request.given["jobs"], self._followers.should_stop
+                    refit, self.request.options, self.request.options["jobs"], self._followers.should_stop
                 )
         if refit is None:
             raise Failure(exit_code(self.signals) or BAD_DATA, "stopped, no model written")
@@ -761,7 +761,7 @@ class _Run:
             refit.model.save(self.output)
         for caution in refit.outcome.cautions:
             say(f"warning: {self.output}: {caution}")
-        if self.request.given["quiet"]:
+        if self.request.options["quiet"]:
             say_if_stopped_early(self.output, refit.outcome, refit.model)
         else:
             say(f"chosen of {n_candidates} settings, by the {search.rule} of {search.metric}; trained on all rows:")

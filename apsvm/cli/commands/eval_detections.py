@@ -31,8 +31,7 @@ class _Formats(ParamType):
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
         words = value if isinstance(value, tuple) else tuple(str(value).lower().split(","))
         if not 1 <= len(words) <= 2 or not all(word in FORMATS for word in words):
-            known = ", ".join(FORMATS)
-            self.fail(f"expected one of {known}, or two of them with a comma, found {value!r}", param, ctx)
+            self.fail(f"expected one of {', '.join(FORMATS)}, or two of them with a comma, found {value!r}", param, ctx)
         return words[0], words[-1]
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -110,7 +109,7 @@ class _DetectionMetricName(ParamType):
     help="Draw precision against recall, at the first metric's lowest IoU, as .png or .svg.",
 )
 @click.option("--json", "as_json", is_flag=True, help="As one JSON object.")
-def eval_detections(**given: Any) -> None:
+def eval_detections(**options: Any) -> None:
     """Evaluate detections: boxes with a class and a score against the objects of images, AP by PASCAL VOC or COCO.
 
     \b
@@ -126,14 +125,14 @@ def eval_detections(**given: Any) -> None:
     apsvm eval-detections Annotations results --format voc -m 'AP(voc2007)'
     apsvm eval-detections instances.json a.json b.json --format coco --compare --picture pr.svg
     """
-    asked = _Asked(**given)
-    asked.check()
-    metrics = asked.named_metrics()
-    asked.show(metrics, asked.joined(metrics[0]))
+    evaluation = _DetectionOptions(**options)
+    evaluation.check()
+    metrics = evaluation.named_metrics()
+    evaluation.show(metrics, evaluation.joined(metrics[0]))
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Asked:
+class _DetectionOptions:
     """The command's options, each as its help says."""
 
     objects: str

@@ -115,7 +115,10 @@ _COMMON = {
 )  # fmt: skip
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the draws and swaps.")
 @click.option(
-    "--known", metavar="FILE", help="Of a model of items: what DATA's users like already, row by row. Without it …"
+    "--known",
+    "liked",
+    metavar="FILE",
+    help="Of a model of items: what DATA's users like already, row by row. Without it …",
 )
 @click.option(
     "--hide", type=Number(0, 100, open_low=True), default=HIDE, show_default=True, metavar="PERCENT",
@@ -125,7 +128,7 @@ _COMMON = {
 @click.option("--json", "as_json", is_flag=True, help="As one JSON object.")
 @scheduler_option
 @how_to_read
-def evaluate(data: str | None, read: ReadOptions, **given: Any) -> None:
+def evaluate(data: str | None, read: ReadOptions, **options: Any) -> None:
     """Evaluate rankings of the rows of DATA, or TREC runs: average precision, ROC area, precision at k, NDCG, …
 
     With queries (qid:) each figure is the mean over the queries. Of a model that ranks items for users
@@ -140,24 +143,24 @@ def evaluate(data: str | None, read: ReadOptions, **given: Any) -> None:
     apsvm eval test.svm --model a.model --model b.model --compare --confidence 0.95
     apsvm eval --qrels qrels.txt --run run.txt -m AP -m nDCG@10
     """
-    asked = _Asked(data=data, read=read, **given)
-    asked.check()
+    evaluation = _EvaluateOptions(data=data, read=read, **options)
+    evaluation.check()
     of_items = None
     models: dict[str, Model] = {}
     if data is not None:
-        models = {path: read_any_model(path) for path in asked.models}
-        of_items = _one_of_items(models, asked.scores)
-    metrics = _metrics(asked, models.values())
+        models = {path: read_any_model(path) for path in evaluation.models}
+        of_items = _one_of_items(models, evaluation.scores)
+    metrics = _metrics(evaluation, models.values())
     if of_items is not None:
-        asked.evaluate_items(of_items, metrics)
+        evaluation.evaluate_items(of_items, metrics)
         return
-    if asked.known is not None or given_by_user("hide"):
+    if evaluation.liked is not None or given_by_user("hide"):
         raise click.UsageError("--known and --hide are for a model of items (apsvm train --rows-as-users)")
-    asked.show(asked.entries(models, metrics), metrics)
+    evaluation.show(evaluation.entries(models, metrics), metrics)
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Asked:
+class _EvaluateOptions:
     """The command's options, each as its help says."""
 
     data: str | None
@@ -180,7 +183,7 @@ class _Asked:
     compare: bool
     swaps: int | None
     seed: int
-    known: str | None
+    liked: str | None
     hide: float
     ignore_unknown: bool
     as_json: bool
@@ -207,9 +210,9 @@ class _Asked:
             raise click.UsageError("--metric says all there is to report: --ap and -k do not go with it")
         if self.positive_label is not None and self.relevant_from is not None:
             raise click.UsageError("give either --positive-label or --relevant-from")
-        if self.known is not None and self.known in (self.data, *self.models, "-"):
+        if self.liked is not None and self.liked in (self.data, *self.models, "-"):
             raise click.UsageError("--known is another file than DATA and MODEL, and not standard input")
-        if self.known is not None and given_by_user("hide"):
+        if self.liked is not None and given_by_user("hide"):
             raise click.UsageError("give either --known or --hide")
         _named(self.metrics)
         self._check_source()
@@ -307,7 +310,7 @@ class _Asked:
             self.data,
             self.read,
             list(metrics),
-            known=self.known,
+            liked=self.liked,
             hide=self.hide,
             seed=self.seed,
             ignore_unknown=self.ignore_unknown,
@@ -315,17 +318,17 @@ class _Asked:
         put_items(result, as_json=self.as_json)
 
 
-def _metrics(asked: _Asked, models: Iterable[Model]) -> dict[str, Metric]:
+def _metrics(options: _EvaluateOptions, models: Iterable[Model]) -> dict[str, Metric]:
     """Canonical name → metric: those asked for; or the usual ones, and before them what the models were trained for."""
     from apsvm.metrics import trained_metric
     from apsvm.metrics.evaluate import parse_metrics
 
-    if asked.metrics:
-        return _named(asked.metrics)
-    if asked.runs:
+    if options.metrics:
+        return _named(options.metrics)
+    if options.runs:
         return parse_metrics(RUN_METRICS)
     trained = dict.fromkeys(trained_metric(model.header.metric).name for model in models)
-    usual = [*(AP_NAMES[which] for which in asked.ap), "AUC", *(f"P@{k}" for k in asked.cutoffs), "nDCG"]
+    usual = [*(AP_NAMES[which] for which in options.ap), "AUC", *(f"P@{k}" for k in options.cutoffs), "nDCG"]
     return parse_metrics([*(name for name in trained if name not in USUAL_METRICS), *usual])
 
 
@@ -347,8 +350,16 @@ def _one_of_items(models: Mapping[str, Model], scores: tuple[str, ...]) -> ItemR
         if isinstance(model, ItemRanker):
             if len(models) + len(scores) > 1:
                 raise click.UsageError(f"{path} is {model.what}, which is evaluated alone")
-            given = ("ties", "positive_label", "relevant_from", "all_queries", "per_query", "confidence", "compare")
-            for name in given:
+            names = (
+                "ties",
+                "positive_label",
+                "relevant_from",
+                "all_queries",
+                "per_query",
+                "confidence",
+                "compare",
+            )
+            for name in names:
                 if given_by_user(name):
                     raise click.UsageError(f"--{name.replace('_', '-')} does not apply to {path}: it is {model.what}")
             return model

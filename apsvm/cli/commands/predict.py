@@ -46,13 +46,13 @@ class BagOutput:
     def check(self, model: Model, path: str) -> None:
         """Ends the command where the options do not go with each other or with the model of the file ``path``."""
 
-        asked = [
+        options = [
             flag
             for flag, value in (("--instances", self.instances), ("--which", self.which), ("--boxes", self.boxes))
             if value
         ]
-        if asked and not model.header.latent:
-            raise click.UsageError(f"{asked[0]} is for a model of bags by their best rows (--latent): {path} is none")
+        if options and not model.header.latent:
+            raise click.UsageError(f"{options[0]} is for a model of bags by their best rows (--latent): {path} is none")
         if self.which and model.has_classes:
             raise click.UsageError("--which is for a model of one ranker: of several each has its own deciding row")
         if (self.boxes is None) != (self.detections is None):
@@ -447,11 +447,11 @@ def predict(
         if instances:
             lines = lines_of_rows(ranker, data, read, output, ignore_unknown=ignore_unknown)
         else:
-            asked = _Asked(
+            options = _PredictOptions(
                 header=header, top=top, trec_run=trec_run, explain=explain, which=which, classify=classify,
                 probability=probability,
             )  # fmt: skip
-            lines = _lines(ranker, data, model, read, asked, ignore_unknown=ignore_unknown)
+            lines = _lines(ranker, data, model, read, options, ignore_unknown=ignore_unknown)
     with writing(out):
         write_whole(out, "".join(f"{line}\n" for line in lines).encode())
 
@@ -460,8 +460,8 @@ def _refuse_together(
     *, top: int | None, trec_run: str | None, explain: int | None, which: bool, instances: bool, boxes: str | None
 ) -> None:
     """Raises UsageError for options that ask for different lines."""
-    chosen = [f"--{name}" for name, given in (("top", top), ("trec-run", trec_run), ("which", which)) if given]
-    chosen += [f"--{name}" for name, given in (("instances", instances), ("boxes", boxes)) if given]
+    chosen = [f"--{name}" for name, value in (("top", top), ("trec-run", trec_run), ("which", which)) if value]
+    chosen += [f"--{name}" for name, value in (("instances", instances), ("boxes", boxes)) if value]
     if (top is not None or trec_run is not None) and len(chosen) > 1 and chosen != ["--top", "--which"]:
         raise click.UsageError(f"{' and '.join(chosen)} do not go together")
     if trec_run is not None and (explain is not None or trec_run.split() != [trec_run]):
@@ -484,7 +484,7 @@ def _require_kinds(
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Asked:
+class _PredictOptions:
     """What lines are to hold, each as the option of its name says."""
 
     header: bool
@@ -497,24 +497,24 @@ class _Asked:
 
 
 def _lines(
-    ranker: Model, data: str, model: str, read: ReadOptions, asked: _Asked, *, ignore_unknown: bool
+    ranker: Model, data: str, model: str, read: ReadOptions, options: _PredictOptions, *, ignore_unknown: bool
 ) -> list[str]:
     """A line for each row that the model ranks, or for each bag."""
 
     rows, scores = score_rows(ranker, data, read, ignore_unknown=ignore_unknown, unlabelled=True)
-    if asked.trec_run is not None:
-        return list(run_lines(rows, scores, asked.trec_run, data))
-    lines = answers(ranker, scores, model, classify=asked.classify, probability=asked.probability)
+    if options.trec_run is not None:
+        return list(run_lines(rows, scores, options.trec_run, data))
+    lines = answers(ranker, scores, model, classify=options.classify, probability=options.probability)
     if ranker.has_classes:
-        label = ["label"] if asked.classify else []
-        scored = ranker.classes.tolist() if asked.probability or not asked.classify else []
-        return ["\t".join([*label, *map(ranker.header.shown_label, scored)]), *lines] if asked.header else lines
-    if asked.top is not None:
-        return list(top_lines(ranker, rows, scores, lines, asked.top, asked.explain, model, which=asked.which))
-    if asked.which and rows.deciding is not None:
+        label = ["label"] if options.classify else []
+        scored = ranker.classes.tolist() if options.probability or not options.classify else []
+        return ["\t".join([*label, *map(ranker.header.shown_label, scored)]), *lines] if options.header else lines
+    if options.top is not None:
+        return list(top_lines(ranker, rows, scores, lines, options.top, options.explain, model, which=options.which))
+    if options.which and rows.deciding is not None:
         lines = [f"{line}\t{row + 1}" for line, row in zip(lines, rows.deciding.tolist(), strict=True)]
-    if asked.explain is not None:
-        explained = _explained(ranker, rows.X, asked.explain, model)
+    if options.explain is not None:
+        explained = _explained(ranker, rows.X, options.explain, model)
         lines = ["\t".join([line, *parts]) for line, parts in zip(lines, explained, strict=True)]
     return lines
 

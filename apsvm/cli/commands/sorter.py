@@ -115,34 +115,34 @@ def sorter() -> None:
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors and cautions.")
 @click.option("-v", "--verbose", is_flag=True, help="Every line of progress.")
 @config_option
-def train(output: str, **given: Any) -> int:
+def train(output: str, **options: Any) -> int:
     """Train a sorter on made lists and write OUTPUT, a file of safetensors.
 
     Beside it stands OUTPUT.training, written once a minute, from which --resume goes on with the same steps, to the
     bit, as a training that never stopped.
     """
-    if given["samples"] is None and given["time_limit"] is None:
+    if options["samples"] is None and options["time_limit"] is None:
         raise click.UsageError("give --samples or --time-limit: how long to train")
     if output == "-":
         raise click.UsageError("the training stands beside OUTPUT: it cannot be standard output")
     with torch_needed():
-        training = _training(output, given)
-    with signals_caught() as signals, open_log(given["log"]) as log:
-        display = Display(verbose=given["verbose"], quiet=given["quiet"])
-        state = _run(training, output, given, log, display, signals)
+        training = _training(output, options)
+    with signals_caught() as signals, open_log(options["log"]) as log:
+        display = Display(verbose=options["verbose"], quiet=options["quiet"])
+        state = _run(training, output, options, log, display, signals)
         training.save(output + TRAINING)
-        _write(training, output, given, judge=not signals)
+        _write(training, output, options, judge=not signals)
         if signals:
             return exit_code(signals)
         if log.failed:
             return CANNOT_WRITE
-    short = given["samples"] is not None and state != "all lists seen"
-    if short and given["quiet"]:
+    short = options["samples"] is not None and state != "all lists seen"
+    if short and options["quiet"]:
         say(f"warning: {output}: {state}, before all lists were seen")
     return STOPPED_EARLY if short else 0
 
 
-def _training(output: str, given: JsonDict) -> SorterTraining:
+def _training(output: str, options: JsonDict) -> SorterTraining:
     """A new training, or the one in the file; ends the command for what would be found out after the work."""
     import torch
 
@@ -150,20 +150,20 @@ def _training(output: str, given: JsonDict) -> SorterTraining:
     from apsvm.torch.sorters.training import SorterSettings, SorterTraining
 
     state = output + TRAINING
-    for path in (output, state, given["log"]):
+    for path in (output, state, options["log"]):
         if path is not None:
             check_output(path)
-    if given["log"] is not None and os.path.realpath(given["log"]) in map(os.path.realpath, (output, state)):
+    if options["log"] is not None and os.path.realpath(options["log"]) in map(os.path.realpath, (output, state)):
         raise click.UsageError("the log and the sorter cannot go to the same place")
-    if given["threads"]:
-        torch.set_num_threads(given["threads"])
-    device = _device(given["device"])
+    if options["threads"]:
+        torch.set_num_threads(options["threads"])
+    device = _device(options["device"])
     names = ("architecture", "length", "longest", "batch", "learning_rate", "halve_every", "seed")
-    if not given["resume"]:
+    if not options["resume"]:
         if os.path.exists(state):
             raise click.UsageError(f"{state} is there: --resume goes on from it; remove it to begin anew")
         with _usage_errors():
-            return SorterTraining(SorterSettings(**{name: given[name] for name in names}), device)
+            return SorterTraining(SorterSettings(**{name: options[name] for name in names}), device)
     with reading(state):
         try:
             training = SorterTraining.resumed(state, device)
@@ -171,12 +171,14 @@ def _training(output: str, given: JsonDict) -> SorterTraining:
             raise Failure(BAD_DATA, str(error)) from None
     for name in names:
         value = getattr(training.settings, name)
-        if given_by_user(name) and given[name] != value:
-            raise click.UsageError(f"{state} was begun with --{name.replace('_', '-')} {value}, not {given[name]}")
+        if given_by_user(name) and options[name] != value:
+            raise click.UsageError(f"{state} was begun with --{name.replace('_', '-')} {value}, not {options[name]}")
     return training
 
 
-def _run(training: SorterTraining, output: str, given: JsonDict, log: Log, display: Display, signals: list[int]) -> str:
+def _run(
+    training: SorterTraining, output: str, options: JsonDict, log: Log, display: Display, signals: list[int]
+) -> str:
     """Trains, and saves once a minute; why it stopped."""
     saved = time.monotonic()
 
@@ -190,8 +192,8 @@ def _run(training: SorterTraining, output: str, given: JsonDict, log: Log, displ
 
     try:
         state = training.run(
-            samples=given["samples"],
-            time_limit=given["time_limit"],
+            samples=options["samples"],
+            time_limit=options["time_limit"],
             progress=show,
             log=log,
             should_stop=lambda: bool(signals),
@@ -202,7 +204,7 @@ def _run(training: SorterTraining, output: str, given: JsonDict, log: Log, displ
         if "memory" in str(error):
             raise MemoryError from None
         raise
-    if not given["quiet"]:
+    if not options["quiet"]:
         say(f"{state}: {training.seen:,} lists in {training.steps:,} steps")
     return state
 
@@ -220,7 +222,7 @@ def _line(training: SorterTraining, progress: SorterProgress) -> Progress:
     return Progress(training.sorter.name, columns, dict(zip(columns, values, strict=True)))
 
 
-def _write(training: SorterTraining, output: str, given: JsonDict, *, judge: bool) -> None:
+def _write(training: SorterTraining, output: str, options: JsonDict, *, judge: bool) -> None:
     """The sorter, with its quality if there is time to look."""
     from apsvm.torch.checkpoint import write_checkpoint
     from apsvm.torch.sorters.quality import climb_caution, judge_sorter
@@ -231,11 +233,11 @@ def _write(training: SorterTraining, output: str, given: JsonDict, *, judge: boo
         training.sorter.eval()
         quality = judge_sorter(training.sorter, settings.length, lists=JUDGED_ON, device=training.device)
         header = training.header(quality.l1, quality.climb)
-        if not given["quiet"]:
+        if not options["quiet"]:
             say(f"on {JUDGED_ON:,} lists of {settings.length}: L1 {quality.l1:.4f}, climb {quality.climb:.3f}")
     with writing(output):
         write_checkpoint(output, training.sorter, header)
-    if not given["quiet"]:
+    if not options["quiet"]:
         say(f"sorter written to {output}")
     if caution := climb_caution(header.climb):
         say(f"warning: {output}: {caution}")

@@ -22,11 +22,11 @@ from apsvm.cli.options.trainers import (
     ChosenLoss,
     LossName,
     TrainCommand,
-    as_asked_for,
     planned,
     refuse_options_of_others,
     usage_errors,
     values_read,
+    with_named_trainer,
 )
 from apsvm.cli.options.training import (
     check_bag_options,
@@ -142,7 +142,7 @@ _COMMON = {
 @scheduler_option
 @training_options
 @config_option
-def train(data: str, model: str | None, read: ReadOptions, **given: object) -> int:
+def train(data: str, model: str | None, read: ReadOptions, **options: object) -> int:
     """Train a ranker on DATA and write MODEL.
 
     DATA is a table (CSV, TSV, Parquet, Arrow, JSON lines), svmlight text (also gz, bz2, xz), a folder made by apsvm
@@ -150,10 +150,10 @@ def train(data: str, model: str | None, read: ReadOptions, **given: object) -> i
 
     MODEL is by default the data file's name with .model added, in the current folder.
     """
-    if given["scheduler"] is not None and model is None and given["run_dir"] is None:
+    if options["scheduler"] is not None and model is None and options["run_dir"] is None:
         raise click.UsageError("with --scheduler, name the MODEL to write")
-    run = _Run.of_options(data, model, read, given)
-    if given["scheduler"] is not None:
+    run = _Run.of_options(data, model, read, options)
+    if options["scheduler"] is not None:
         from apsvm.cli.cluster.training import train_on_cluster
 
         return train_on_cluster(run)
@@ -174,59 +174,62 @@ class _Run:
     trainer: AnyTrainer
     labels: LabelOptions
     features: FeatureOptions
-    given: JsonObject
+    options: JsonObject
 
     @classmethod
-    def of_options(cls, data: str, model: str | None, read: ReadOptions, given: JsonDict) -> _Run:
-        if given["run_dir"] is not None:
-            if model is not None or given["log"] is not None:
+    def of_options(cls, data: str, model: str | None, read: ReadOptions, options: JsonDict) -> _Run:
+        if options["run_dir"] is not None:
+            if model is not None or options["log"] is not None:
                 raise click.UsageError("--run-dir has places for the model and the log: leave out MODEL and --log")
-            model, given["log"] = model_and_log(given["run_dir"], is_resumed=_is_there(given["checkpoint"]))
-            check_folder(given["run_dir"], data)
-        said = all_given()
-        loss = as_asked_for(given["loss"], said)
-        refuse_options_of_others([loss], said)
-        trainer = _plan(given, loss, said)
-        given |= values_read([loss], given, said)
+            model, options["log"] = model_and_log(options["run_dir"], is_resumed=_is_there(options["checkpoint"]))
+            check_folder(options["run_dir"], data)
+        named = all_given()
+        loss = with_named_trainer(options["loss"], named)
+        refuse_options_of_others([loss], named)
+        trainer = _plan(options, loss, named)
+        options |= values_read([loss], options, named)
         if model is None:
             if data == "-":
                 raise click.UsageError("DATA is standard input: name the MODEL to write")
             model = f"{os.path.basename(os.path.normpath(data))}.model"
-        check_bag_options(read, given)
-        labels, features = label_options(given, trainer), feature_options(given, trainer, given["pool"])
-        run = cls(data, _model_names(model, trainer.names), read, trainer, labels, features, given)
+        check_bag_options(read, options)
+        labels, features = (
+            label_options(options, trainer),
+            feature_options(options, trainer, options["pool"]),
+        )
+        run = cls(data, _model_names(model, trainer.names), read, trainer, labels, features, options)
         run._check()
         return run
 
     def _check(self) -> None:
         """Finds out now what would otherwise be found out after the work."""
-        given, trainer = self.given, self.trainer
-        refuse_untaken(trainer, given, "warm_start", "query_weights", "checkpoint")
-        if given["log_ranks"] and given["log"] is None:
+        options, trainer = self.options, self.trainer
+        refuse_untaken(trainer, options, "warm_start", "query_weights", "checkpoint")
+        if options["log_ranks"] and options["log"] is None:
             raise click.UsageError("--log-ranks needs a log to write to: --log FILE or --run-dir FOLDER")
-        if given["validation"] is None:
+        if options["validation"] is None:
             settings = declared(type(trainer.settings))
             names = [name for name, (_, about) in settings.items() if about.needs_validation]
             refuse_if_given(names, "is for --validation FILE")
-        if given["validation"] == "-":
+        if options["validation"] == "-":
             raise click.UsageError("--validation is read once DATA has been: name a file")
-        inputs = {**check_inputs(trainer), **{name: given[name] for name in ("validation", "query_weights")}}
-        if given["checkpoint"] == "-":
+        inputs = {**check_inputs(trainer), **{name: options[name] for name in ("validation", "query_weights")}}
+        if options["checkpoint"] == "-":
             raise click.UsageError("--checkpoint is read again: name a file")
-        if given["run_dir"] is None:
+        if options["run_dir"] is None:
             self._check_outputs(inputs)
-        elif given["checkpoint"] is not None:
-            check_output(given["checkpoint"], data=self.data, warm_start=given["warm_start"], **inputs)
-        if not given["quiet"]:
+        elif options["checkpoint"] is not None:
+            check_output(options["checkpoint"], data=self.data, warm_start=options["warm_start"], **inputs)
+        if not options["quiet"]:
             for warning in trainer.warnings():
                 say(f"warning: {warning}")
 
     def _check_outputs(self, inputs: Mapping[str, str | None]) -> None:
-        log, checkpoint = self.given["log"], self.given["checkpoint"]
+        log, checkpoint = self.options["log"], self.options["checkpoint"]
         for output in (*self.models, log, checkpoint):
             if output is not None:
                 # A model may replace the one it was started from, unless the training is to start from it once more.
-                started_from = None if output in self.models and checkpoint is None else self.given["warm_start"]
+                started_from = None if output in self.models and checkpoint is None else self.options["warm_start"]
                 check_output(output, data=self.data, warm_start=started_from, **inputs)
         others = [output for output in (log, checkpoint) if output is not None]
         places = ["-" if output == "-" else os.path.realpath(output) for output in (*self.models, *others)]
@@ -247,39 +250,39 @@ class _Run:
 
     def train(self, dataset: Dataset, read_seconds: float) -> int:
         """Trains, and writes each model as it is ready; the exit code."""
-        given, began = self.given, time.perf_counter()
+        options, began = self.options, time.perf_counter()
         validation = self._validation(dataset)
         with bad_data(dataset.source), reading(dataset.source):
             fit = self._fit(dataset, validation)
             rows = fit.training_set()
-            check_data(self.trainer, rows, quiet=given["quiet"])
-        if not given["quiet"]:
+            check_data(self.trainer, rows, quiet=options["quiet"])
+        if not options["quiet"]:
             say_of_grades(fit)
-        check_decision_options(fit, given)
-        if given["verbose"] and not given["quiet"]:
+        check_decision_options(fit, options)
+        if options["verbose"] and not options["quiet"]:
             say(described(fit.dataset, fit.target))
         read_seconds += time.perf_counter() - began
-        if given["run_dir"] is not None:
-            make_folder(given["run_dir"])
+        if options["run_dir"] is not None:
+            make_folder(options["run_dir"])
         with (
             signals_caught() as signals,
-            work_kept(given, lambda: self.identity(dataset), signals) as strand,
-            open_log(given["log"]) as log,
+            work_kept(options, lambda: self.identity(dataset), signals) as strand,
+            open_log(options["log"]) as log,
         ):
-            if given["run_dir"] is not None:
+            if options["run_dir"] is not None:
                 log.write("run", **run_record(self.data, dataset, self.read_options, read_seconds))
             trained = (
                 TrainedModel(outcome, model, partial(_say_what_became, fit, outcome, model))
                 for outcome, model in self._trained(fit, rows, log, signals, strand)
             )
-            return write_models(self.models, trained, log, signals, read_seconds=read_seconds, quiet=given["quiet"])
+            return write_models(self.models, trained, log, signals, read_seconds=read_seconds, quiet=options["quiet"])
 
     def _fit(self, dataset: Dataset, validation: tuple[Dataset, Target] | None) -> Fit:
         from apsvm.data.query_weights import read_query_weights
         from apsvm.trainers.fitting import Fit
 
         weights = None
-        path = self.given["query_weights"]
+        path = self.options["query_weights"]
         if path is not None:
             if dataset.groups is None:
                 raise Failure(BAD_DATA, f"{dataset.source}: --query-weights needs rows with qid:, found none")
@@ -291,7 +294,7 @@ class _Run:
         from apsvm.data.labels import decide
         from apsvm.trainers.fitting import bags_settled
 
-        path = self.given["validation"]
+        path = self.options["validation"]
         if path is None:
             return None
         takes = self.trainer.capabilities.labels
@@ -305,7 +308,7 @@ class _Run:
             multilabel=takes is Takes.CLASSES,
             model=None if dataset.table is None else features_of_table(dataset),
         )
-        if rows.unknown_features and not self.given["quiet"]:
+        if rows.unknown_features and not self.options["quiet"]:
             say(f"{rows.source}: {rows.unknown_features} feature values that {dataset.source} lacks were ignored")
         with reading(rows.source):
             rows = bags_settled(rows, self.trainer, self.features.pool)
@@ -313,11 +316,11 @@ class _Run:
 
     def identity(self, dataset: Dataset) -> JsonDict:
         """What decides over the result."""
-        given = self.given
-        inputs = {name: given[name] for name in ("warm_start", "validation", "query_weights")}
+        options = self.options
+        inputs = {name: options[name] for name in ("warm_start", "validation", "query_weights")}
         inputs |= {**self.trainer.inputs(), "bags": self._bags_file}
-        threads = not self.trainer.capabilities.same_on_threads and given["threads"] > 1
-        return identity(dataset, self.read_options, given, inputs, threads=threads)
+        threads = not self.trainer.capabilities.same_on_threads and options["threads"] > 1
+        return identity(dataset, self.read_options, options, inputs, threads=threads)
 
     @property
     def _bags_file(self) -> str | None:
@@ -338,24 +341,24 @@ class _Run:
             try:
                 fit, start = self._started(prepared)
             except ModelError as error:
-                raise Failure(BAD_DATA, f"{self.given['warm_start']}: {error}") from None
-            given, of_classes = self.given, self.given["one_vs_rest"]
+                raise Failure(BAD_DATA, f"{self.options['warm_start']}: {error}") from None
+            options, of_classes = self.options, self.options["one_vs_rest"]
             classes = raw.dataset.classes().size if of_classes else None
             with Bar("training" if classes is None else "classes begun", classes) as bar:
-                display = Display(verbose=given["verbose"], quiet=given["quiet"], one_line=of_classes, bar=bar)
+                display = Display(verbose=options["verbose"], quiet=options["quiet"], one_line=of_classes, bar=bar)
                 watch = Watch(log, display.show, self._remark, lambda: bool(signals), strand)
-                decisions = Decisions(self.given, watch.should_stop)
+                decisions = Decisions(self.options, watch.should_stop)
                 for outcome in outcomes(fit, watch, start, rows if prepared is raw else None):
                     yield decisions.made(raw, outcome, fit.model(outcome))
 
     def _remark(self, line: str) -> None:
-        if not self.given["quiet"]:
+        if not self.options["quiet"]:
             say(line)
 
     def _started(self, fit: Fit) -> tuple[Fit, NDArray[np.float64] | None]:
         """The training, and where it begins; of several classes each where its own ranker stands."""
 
-        path = self.given["warm_start"]
+        path = self.options["warm_start"]
         if path is None:
             return fit, None
         model = read_any_model(path)
@@ -370,9 +373,9 @@ def _is_there(path: str | None) -> bool:
     return path is not None and os.path.lexists(path)
 
 
-def _plan(given: JsonObject, loss: ChosenLoss, said: Collection[str]) -> AnyTrainer:
-    trainer = planned(loss, given, said)
-    if not given["one_vs_rest"]:
+def _plan(options: JsonObject, loss: ChosenLoss, named: Collection[str]) -> AnyTrainer:
+    trainer = planned(loss, options, named)
+    if not options["one_vs_rest"]:
         return trainer
     with usage_errors(loss):
         return OneVsRestTrainer(trainer)

@@ -39,7 +39,7 @@ def checkpoint_options(command: CommandT) -> CommandT:
 
 
 def identity(
-    dataset: Dataset, read: ReadOptions, given: JsonObject, inputs: Mapping[str, str | None], *, threads: bool
+    dataset: Dataset, read: ReadOptions, options: JsonObject, inputs: Mapping[str, str | None], *, threads: bool
 ) -> JsonDict:
     """What decides over a training's result, by what messages call it.
 
@@ -53,9 +53,9 @@ def identity(
     from apsvm._support.machine import installed
 
     command = click.get_current_context().info_name
-    options = {
+    compared = {
         f"--{name.replace('_', '-')}": str(value) if value.__class__.__module__ != "builtins" else as_json(value)
-        for name, value in given.items()
+        for name, value in options.items()
         if (name not in _OF_NO_EFFECT or (threads and name == "threads")) and value is not None
     }
     reading_options = {f"reading: {name}": value for name, value in read.to_json().items() if name != "bags"}
@@ -67,7 +67,7 @@ def identity(
         "the number of features": int(dataset.X.shape[1]),
         **{f"the {what.replace('_', ' ')} file's SHA-256": _sha256(path) for what, path in inputs.items() if path},
         **{name: value for name, value in reading_options.items() if value is not None},
-        **options,
+        **compared,
         **{f"the version of {name}": installed(name) for name in ("apsvm", "numpy", "scipy")},
         "the machine": platform.machine(),
     }
@@ -79,14 +79,14 @@ def _sha256(path: str) -> str:
 
 
 @contextmanager
-def work_kept(given: JsonObject, training: Callable[[], JsonObject], signals: Sequence[int]) -> Iterator[Strand]:
+def work_kept(options: JsonObject, training: Callable[[], JsonObject], signals: Sequence[int]) -> Iterator[Strand]:
     """The work as a strand that is kept in the file that was named, if one was; ``training``: its ``identity``.
 
     The file goes when the work is done. It stays where a signal ended the work, or an error did.
     """
     from apsvm._support.checkpoint import Checkpoint, CheckpointError
 
-    path = given["checkpoint"]
+    path = options["checkpoint"]
     if path is None:
         yield UNSTORED
         return
@@ -98,14 +98,14 @@ def work_kept(given: JsonObject, training: Callable[[], JsonObject], signals: Se
         with reading(path):
             checkpoint = Checkpoint(
                 path,
-                seconds=given["checkpoint_seconds"],
+                seconds=options["checkpoint_seconds"],
                 is_stopping=lambda: bool(signals),
                 cannot_write=cannot_write,
             )
         checkpoint.of(training())
     except CheckpointError as error:
         raise Failure(BAD_DATA, str(error)) from None
-    if checkpoint.resumed and not given["quiet"]:
+    if checkpoint.resumed and not options["quiet"]:
         say(f"goes on from {path}")
     try:
         yield checkpoint.strand

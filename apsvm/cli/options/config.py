@@ -99,14 +99,14 @@ def _is_number_or_range(value: object, kind: NumberList) -> bool:
 
 def _check_environment(ctx: click.Context, names: dict[str, str]) -> None:
     prefix = f"{ctx.auto_envvar_prefix}_"
-    known = {f"{prefix}{name.upper()}" for name in (*names.values(), "config")}
+    candidates = {f"{prefix}{name.upper()}" for name in (*names.values(), "config")}
     for variable in sorted(os.environ):
-        if variable.startswith(prefix) and variable not in known:
-            raise click.UsageError(f"unknown environment variable {variable}{_nearest(variable, known)}", ctx)
+        if variable.startswith(prefix) and variable not in candidates:
+            raise click.UsageError(f"unknown environment variable {variable}{_nearest(variable, candidates)}", ctx)
 
 
-def _nearest(word: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(word, list(known), n=1)
+def _nearest(word: str, candidates: Iterable[str]) -> str:
+    near = difflib.get_close_matches(word, list(candidates), n=1)
     return f"; did you mean {near[0]!r}?" if near else ""
 
 

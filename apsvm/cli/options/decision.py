@@ -61,26 +61,26 @@ def decision_options(default: str) -> Callable[[CommandT], CommandT]:
     return lambda command: threshold(calibrate(command))
 
 
-def decision_rule(given: JsonObject) -> DecisionRule:
+def decision_rule(options: JsonObject) -> DecisionRule:
     """What was asked for."""
     from apsvm.metrics.thresholds import ThresholdRule
     from apsvm.selection.decision import DecisionRule
 
-    text = given["threshold"]
+    text = options["threshold"]
     rule = None if text in (None, "none") else ThresholdRule.parse(text)
-    return DecisionRule(rule, given["calibrate"])
+    return DecisionRule(rule, options["calibrate"])
 
 
-def check_decision_options(fit: Fit, given: JsonObject) -> None:
+def check_decision_options(fit: Fit, options: JsonObject) -> None:
     """Ends the command, before the training, for rows that no threshold can be chosen on."""
-    if not _asks(given):
+    if not _asks(options):
         return
     from apsvm.selection.decision import HeldOutError, check_decision
 
     try:
         check_decision(fit)
     except HeldOutError as error:
-        what = "--threshold" if given["threshold"] is not None else "--calibrate"
+        what = "--threshold" if options["threshold"] is not None else "--calibrate"
         raise Failure(BAD_DATA, f"{fit.dataset.source}: {what}: {error}") from None
 
 
@@ -88,21 +88,21 @@ def check_decision_options(fit: Fit, given: JsonObject) -> None:
 class Decisions:
     """What becomes of each trained model: nothing, or its threshold is chosen; ``should_stop`` is asked meanwhile."""
 
-    given: JsonObject
+    options: JsonObject
     should_stop: Callable[[], bool]
 
     def made(self, fit: Fit, outcome: Outcome, model: Model) -> tuple[Outcome, Model]:
         """The model with its decision; ``fit`` : its training, the features still to be learned. Where one was asked
         for and cannot be chosen the model is without, and the outcome is not as asked."""
-        if self.given["threshold"] == "none":
+        if self.options["threshold"] == "none":
             model = _without_threshold(model)
-        if not _asks(self.given) or outcome.interrupted:
+        if not _asks(self.options) or outcome.interrupted:
             return outcome, self._by_training_rows(fit, model)
         from apsvm.selection.decision import HeldOutError, with_decision
 
         began = time.perf_counter()
         try:
-            made = with_decision(fit, outcome, model, decision_rule(self.given), self.should_stop)
+            made = with_decision(fit, outcome, model, decision_rule(self.options), self.should_stop)
         except HeldOutError as error:
             caution = f"there is no threshold: {error}"
             return replace(outcome, as_asked=False, cautions=(*outcome.cautions, caution)), model
@@ -110,19 +110,19 @@ class Decisions:
         if made is None:
             return replace(outcome, interrupted=True, as_asked=False, seconds=seconds), model
         model, cautions = made
-        if self.given["threshold"] == "none":
+        if self.options["threshold"] == "none":
             model = _without_threshold(model)
         return replace(outcome, cautions=(*outcome.cautions, *cautions), seconds=seconds), model
 
     def _by_training_rows(self, fit: Fit, model: Model) -> Model:
-        if self.given["threshold"] == "none":
+        if self.options["threshold"] == "none":
             return model
         from apsvm.selection.thresholds import with_training_threshold
 
         return with_training_threshold(model, fit.dataset)
 
 
-def decided_refit(refit: Refit, given: JsonObject, jobs: int, should_stop: Callable[[], bool]) -> Refit:
+def decided_refit(refit: Refit, options: JsonObject, jobs: int, should_stop: Callable[[], bool]) -> Refit:
     """What ``apsvm cv`` has trained on all rows, with the threshold that the scores of the search's folds choose: as
     asked for, or else of the highest F1 where the loss draws no line itself; none of grades or several queries."""
     import numpy as np
@@ -131,14 +131,16 @@ def decided_refit(refit: Refit, given: JsonObject, jobs: int, should_stop: Calla
     from apsvm.selection.decision import DecisionRule, HeldOutError, with_decision
     from apsvm.selection.thresholds import with_training_threshold
 
-    model, asks = refit.model, _asks(given)
-    if given["threshold"] == "none":
+    model, asks = refit.model, _asks(options)
+    if options["threshold"] == "none":
         model = _without_threshold(model)
     groups = refit.fit.dataset.groups
     by_query = groups is not None and np.unique(groups).size > 1
-    if refit.outcome.interrupted or (not asks and (given["threshold"] == "none" or model.header.threshold or by_query)):
+    if refit.outcome.interrupted or (
+        not asks and (options["threshold"] == "none" or model.header.threshold or by_query)
+    ):
         return replace(refit, model=model)
-    rule = decision_rule(given) if asks else DecisionRule(ThresholdRule("f1"))
+    rule = decision_rule(options) if asks else DecisionRule(ThresholdRule("f1"))
     fit = replace(refit.fit, trainer=refit.fit.trainer.with_settings(threads=jobs), shared=None)
     try:
         made = with_decision(fit, refit.outcome, model, rule, should_stop, refit.out_of_fold(), refit.how)
@@ -150,13 +152,13 @@ def decided_refit(refit: Refit, given: JsonObject, jobs: int, should_stop: Calla
     if made is None:
         return replace(refit, model=model)
     model, cautions = made
-    if given["threshold"] == "none":
+    if options["threshold"] == "none":
         model = _without_threshold(model)
     return replace(refit, model=model, outcome=replace(refit.outcome, cautions=(*refit.outcome.cautions, *cautions)))
 
 
-def _asks(given: JsonObject) -> bool:
-    return given["threshold"] not in (None, "none") or given["calibrate"] is not None
+def _asks(options: JsonObject) -> bool:
+    return options["threshold"] not in (None, "none") or options["calibrate"] is not None
 
 
 def _without_threshold(model: Model) -> Model:

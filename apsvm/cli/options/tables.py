@@ -66,17 +66,19 @@ def table_options(command: CommandT, *, learning: bool) -> CommandT:
     return command
 
 
-def taken(given: JsonDict, positive_label: float | str | None) -> TableOptions:
+def taken(options: JsonDict, positive_label: float | str | None) -> TableOptions:
     """Takes the values of the options on tables out of ``given``."""
-    said: JsonDict = {part: given.pop(f"{part}_column", None) for part in _PARTS}
-    said |= {name: given.pop(name) for name in ("missing", "max_categories", "encoding", "decimal") if name in given}
-    features_from = given.pop("features_from", None)
+    named: JsonDict = {part: options.pop(f"{part}_column", None) for part in _PARTS}
+    named |= {
+        name: options.pop(name) for name in ("missing", "max_categories", "encoding", "decimal") if name in options
+    }
+    features_from = options.pop("features_from", None)
     for name in ("drop", "categorical"):
-        names = given.pop(name, None)
-        said[name] = () if names is None else names_in(names)
-    said["features"] = None if features_from is None else _names_of(features_from)
-    _check_encoding(said["encoding"])
-    return TableOptions(**said, positive_label=positive_label)
+        names = options.pop(name, None)
+        named[name] = () if names is None else names_in(names)
+    named["features"] = None if features_from is None else _names_of(features_from)
+    _check_encoding(named["encoding"])
+    return TableOptions(**named, positive_label=positive_label)
 
 
 def _check_encoding(name: str) -> None:

@@ -330,35 +330,35 @@ def options_of_trainers() -> list[TrainerOption]:
     return [param for param in click.get_current_context().command.params if isinstance(param, TrainerOption)]
 
 
-def settings_asked(trainer: type[AnyTrainer], given: JsonObject, said: Collection[str]) -> JsonDict:
+def settings_named(trainer: type[AnyTrainer], options: JsonObject, named: Collection[str]) -> JsonDict:
     """The trainer's settings that somebody gave: of its options among ``said``, by the settings' names; what nobody
     gave is the trainer's own default."""
     result: JsonDict = {}
     for option in options_of_trainers():
-        setting = option.setting_of(trainer) if option.name in said else None
+        setting = option.setting_of(trainer) if option.name in named else None
         if setting is not None:
-            result[setting] = option.read(trainer, given[option.name])
+            result[setting] = option.read(trainer, options[option.name])
     return result
 
 
-def values_read(losses: Sequence[ChosenLoss], given: JsonObject, said: Collection[str]) -> JsonDict:
+def values_read(losses: Sequence[ChosenLoss], options: JsonObject, named: Collection[str]) -> JsonDict:
     """Of the options' values those that depend on the trainer, as those of the losses read them, by the options' names;
     a list where they are not the same. The others are in ``given`` already."""
     result: JsonDict = {}
     for option in options_of_trainers():
-        if option.name in said and option.depends_on_trainer:
+        if option.name in named and option.depends_on_trainer:
             trainers = (loss.trainer for loss in losses if loss.trainer in option.takers)
-            values = [option.read(trainer, given[option.name]) for trainer in trainers]
+            values = [option.read(trainer, options[option.name]) for trainer in trainers]
             result[option.name] = values[0] if values == values[:1] * len(values) else values
     return result
 
 
-def as_asked_for(loss: ChosenLoss, said: Collection[str]) -> ChosenLoss:
+def with_named_trainer(loss: ChosenLoss, named: Collection[str]) -> ChosenLoss:
     """The loss with the trainer that one of the options that somebody gave, ``said``, asks for; ends the command where
     that trainer's extra is not installed."""
     trainer = loss.trainer
     for option in options_of_trainers():
-        if option.name in said:
+        if option.name in named:
             asking = (
                 other for other in option.takers if other.chosen_by and other.chosen_by == option.setting_of(other)
             )
@@ -376,25 +376,25 @@ def _is_installed(package: str) -> bool:
         return False
 
 
-def refuse_options_of_others(losses: Sequence[ChosenLoss], said: Collection[str]) -> None:
+def refuse_options_of_others(losses: Sequence[ChosenLoss], named: Collection[str]) -> None:
     """Of the options that somebody gave, ``said``, one that none of the chosen losses has a use for is a mistake."""
     for option in options_of_trainers():
-        if option.name in said and not any(loss.trainer in option.takers for loss in losses):
+        if option.name in named and not any(loss.trainer in option.takers for loss in losses):
             chosen_by = losses[0].trainer.chosen_by
-            what = f"--{chosen_by}" if chosen_by in said else f"--loss {losses[0]}"
+            what = f"--{chosen_by}" if chosen_by in named else f"--loss {losses[0]}"
             raise click.UsageError(f"{option.opts[-1]} is not for {what}, but for {option.titles}")
 
 
-def planned(loss: ChosenLoss, given: JsonObject, said: Collection[str]) -> AnyTrainer:
+def planned(loss: ChosenLoss, options: JsonObject, named: Collection[str]) -> AnyTrainer:
     """The plan for a loss and the options' values; bad combinations end the command.
 
     said : the options that somebody gave
     """
-    common = {name: given[name] for name in ("time_limit", "seed", "threads")}
-    asked = settings_asked(loss.trainer, given, said)
-    chosen = frozenset([*asked, *(name for name in common if name in said)])
+    common = {name: options[name] for name in ("time_limit", "seed", "threads")}
+    settings = settings_named(loss.trainer, options, named)
+    chosen = frozenset([*settings, *(name for name in common if name in named)])
     with usage_errors(loss):
-        return loss.trainer(loss.name, loss.trainer.Settings(**common, **asked), chosen)
+        return loss.trainer(loss.name, loss.trainer.Settings(**common, **settings), chosen)
 
 
 @contextmanager

@@ -99,49 +99,49 @@ def pool_option(*, multiple: bool) -> Callable[[CommandT], CommandT]:
     )
 
 
-def check_bag_options(read: ReadOptions, given: JsonObject) -> None:
+def check_bag_options(read: ReadOptions, options: JsonObject) -> None:
     """Ends the command for options on bags that do not go together."""
-    if read.ignores_bags and (given["pool"] or read.bag_label != "same"):
+    if read.ignores_bags and (options["pool"] or read.bag_label != "same"):
         raise click.UsageError("--bags ignore takes every row for itself: leave out --pool and --bag-label")
-    if read.bag_label == "any" and given["positive_label"] is not None:
+    if read.bag_label == "any" and options["positive_label"] is not None:
         raise click.UsageError(
             "--bag-label any gives a bag the highest label of its rows: --relevant-from goes with it"
         )
 
 
-def refuse_untaken(trainer: AnyTrainer, given: JsonObject, *options: str) -> None:
+def refuse_untaken(trainer: AnyTrainer, options: JsonObject, *names: str) -> None:
     """Ends the command for one of the ``options`` that was given, and that the trainer does not take."""
-    for option in options:
-        refusal = None if given[option] is None else trainer.capabilities.refusal(option)
+    for option in names:
+        refusal = None if options[option] is None else trainer.capabilities.refusal(option)
         if refusal is not None:
             raise click.UsageError(refusal)
 
 
-def label_options(given: JsonObject, trainer: AnyTrainer) -> LabelOptions:
+def label_options(options: JsonObject, trainer: AnyTrainer) -> LabelOptions:
     """What was said of the labels; ends the command where it does not go with the trainer."""
     from apsvm.data.labels import LabelOptions
 
-    options = LabelOptions(positive_label=given["positive_label"], relevant_from=given["relevant_from"])
-    if options.positive_label is not None and options.relevant_from is not None:
+    labels = LabelOptions(positive_label=options["positive_label"], relevant_from=options["relevant_from"])
+    if labels.positive_label is not None and labels.relevant_from is not None:
         raise click.UsageError("--positive-label and --relevant-from say the same thing twice: give one")
-    refuse_untaken(trainer, given, "positive_label", "relevant_from")
-    return options
+    refuse_untaken(trainer, options, "positive_label", "relevant_from")
+    return labels
 
 
-def feature_options(given: JsonObject, trainer: AnyTrainer, pool: tuple[str, ...] | None = None) -> FeatureOptions:
+def feature_options(options: JsonObject, trainer: AnyTrainer, pool: tuple[str, ...] | None = None) -> FeatureOptions:
     """What was said of the features, and of the rows of a bag, ``pool``; ends the command where it does not go with the
     trainer."""
     from apsvm.trainers.fitting import AUTO, FeatureOptions
 
     for option, default in (("scale", "none"), ("features", "linear")):
-        if given[option] != default:
-            refuse_untaken(trainer, given, option)
+        if options[option] != default:
+            refuse_untaken(trainer, options, option)
     if pool is not None and trainer.capabilities.bags:
         raise click.UsageError("--pool makes a row of each bag, and this training is of the rows in bags: give one")
-    bias = given["bias"]
+    bias = options["bias"]
     if bias != AUTO and (bias == "none" or bias <= 0.0):
         bias = None
-    return FeatureOptions(features=given["features"], scale=given["scale"], bias=bias, pool=pool)
+    return FeatureOptions(features=options["features"], scale=options["scale"], bias=bias, pool=pool)
 
 
 def check_inputs(trainer: AnyTrainer) -> Mapping[str, str]:

@@ -136,8 +136,8 @@ def _put_differences(
             continue
         cells = [f"{difference.effect:+.6f}"]
         if with_interval:
-            known = difference.low is not None and difference.high is not None
-            cells.append(f"[{difference.low:+.4f}, {difference.high:+.4f}]" if known else "-")
+            has_interval = difference.low is not None and difference.high is not None
+            cells.append(f"[{difference.low:+.4f}, {difference.high:+.4f}]" if has_interval else "-")
         rows.append([printable(name), *cells, f"{difference.p:.6f}"])
     put_table(rows, left=1)
     put("")

@@ -204,8 +204,8 @@ def _mapped(graph: _Graph, ranker: Ranker, name: str) -> str:
         return "X"
     kind = feature_map.name.partition(":")[0]
     if kind not in _MAPS:
-        known = ", ".join(["linear", *_MAPS])
-        raise Failure(BAD_DATA, f"{name}: --features {feature_map.name} has no graph here, {known} have: --format json")
+        names = ", ".join(["linear", *_MAPS])
+        raise Failure(BAD_DATA, f"{name}: --features {feature_map.name} has no graph here, {names} have: --format json")
     return _MAPS[kind](graph, feature_map.arrays())
 
 

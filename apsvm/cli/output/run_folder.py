@@ -57,13 +57,13 @@ def run_record(data: str, dataset: Dataset, read: ReadOptions, read_seconds: flo
 
     from apsvm._support.machine import installed
 
-    given = click.get_current_context().params
+    options = click.get_current_context().params
     X = dataset.X
     return {
         "began": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "data": data if data == "-" else os.path.abspath(data),
         "reading": read.to_json(),
-        "options": {name: as_json(value) for name, value in given.items() if _is_recorded(name)},
+        "options": {name: as_json(value) for name, value in options.items() if _is_recorded(name)},
         "rows": int(X.shape[0]),
         "features": int(X.shape[1]),
         "values": dataset.n_values,

@@ -70,7 +70,7 @@ def end_record(outcome: Outcome) -> JsonDict:
     if outcome.gradient is not None:
         gradient = outcome.gradient
         record |= {"iterations": outcome.iterations, "evaluations": gradient.evaluations, "value": gradient.value}
-        record |= {"gradient_norm": gradient.gradient_norm, "asked": gradient.asked}
+        record |= {"gradient_norm": gradient.gradient_norm, "asked": gradient.target}
     if outcome.epochs is not None:
         epochs = outcome.epochs
         record |= {"epochs": epochs.count, "best_epoch": epochs.best, "loss": epochs.estimated_loss}

@@ -114,8 +114,8 @@ class ShardRows:
                 f"{MOST_LABELS:,} at most are told apart on a cluster: make classes or grades of them first"
             )
         for what, has in (("qid", "groups"), ("costs", "costs")):
-            known = {getattr(part, has) is not None for part in filled}
-            if len(known) > 1 and what == "qid":
+            present = {getattr(part, has) is not None for part in filled}
+            if len(present) > 1 and what == "qid":
                 lacking = next(part for part in filled if getattr(part, has) is None)
                 raise DataError(f"{lacking.source}: it has no {what}, and other parts have")
         bases = {part.zero_based for part in self._parts}
@@ -223,10 +223,10 @@ class ShardRows:
     # Score vectors.
 
     def _vector(self, number: int) -> NDArray[np.float64]:
-        known = self._vectors.get(number)
-        if known is None:
-            known = self._vectors[number] = np.zeros(len(self._rows))
-        return known
+        present = self._vectors.get(number)
+        if present is None:
+            present = self._vectors[number] = np.zeros(len(self._rows))
+        return present
 
     def do_forget(self, numbers: Sequence[int]) -> None:
         for number in numbers:

@@ -69,7 +69,7 @@ class _Part:
 
 
 def features_of(
-    cells: Cells, columns: Columns, *, known: bool, dtype: DTypeLike = np.float64, scratch: Scratch = MEMORY
+    cells: Cells, columns: Columns, *, for_training: bool, dtype: DTypeLike = np.float64, scratch: Scratch = MEMORY
 ) -> tuple[Matrix, list[str]]:
     """The rows (n, columns.width) of the feature columns, dense or CSR, and what there is to say of them.
     ``cells`` is used up: it may become the rows.
@@ -101,7 +101,7 @@ def features_of(
             values = _dense_block(block, begin, cells, parts, width, counts)
             rows[begin : begin + len(block)] = _rounded(values, dtype, cells)
             begin += len(block)
-    return rows, [] if known else _remarks(counts, columns)
+    return rows, [] if for_training else _remarks(counts, columns)
 
 
 def _rounded(values: NDArray[np.float64], dtype: DTypeLike, cells: Cells) -> AnyArray:

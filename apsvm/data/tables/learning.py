@@ -26,7 +26,7 @@ _MOST_ROWS = 8
 
 
 def labels_of(
-    cell: Cell, known: tuple[str, ...] | None, positive: float | str | None = None
+    cell: Cell, label_words: tuple[str, ...] | None, positive: float | str | None = None
 ) -> tuple[NDArray[np.float64], tuple[str, ...], str]:
     """The labels (n,), the words that their numbers stand for if they are words, and what is to be said of these.
 
@@ -43,21 +43,21 @@ def labels_of(
     DataError : a label is missing, infinite, or a word that the model does not know
     """
     _refuse_missing(cell, "has no label")
-    cell = cell if known else cell.with_truth()
+    cell = cell if label_words else cell.with_truth()
     infinite = [at for at, word in enumerate(cell.words) if is_not_finite(word)]
     if infinite:
         raise fail_not_numbers(cell, np.isin(cell.word_numbers, infinite))
-    if not known and not cell.words:
+    if not label_words and not cell.words:
         return cell.values, (), ""
-    if known == ():
+    if label_words == ():
         raise fail_not_numbers(cell, cell.bits > MISSING)
     texts, numbers = cell.texts()
-    if known:
-        unknown = [at for at, text in enumerate(texts) if text not in known]
+    if label_words:
+        unknown = [at for at, text in enumerate(texts) if text not in label_words]
         if unknown:
             row = int(np.flatnonzero(np.isin(numbers, unknown))[0])
-            raise cell.fail(row, f"expected a label of {listed(known)}, found {texts[numbers[row]]!r}")
-        return np.array([float(known.index(text)) for text in texts])[numbers], known, ""
+            raise cell.fail(row, f"expected a label of {listed(label_words)}, found {texts[numbers[row]]!r}")
+        return np.array([float(label_words.index(text)) for text in texts])[numbers], label_words, ""
     if len(texts) > len(cell.words):  # words and numbers: what would --positive-label 1 mean?
         raise fail_not_numbers(cell, cell.bits > MISSING)
     words, remark = _in_order(cell.name, texts, positive, np.bincount(numbers, minlength=len(texts)))
@@ -65,12 +65,12 @@ def labels_of(
 
 
 def _in_order(
-    name: str, texts: list[str], said: float | str | None, counts: NDArray[np.int64]
+    name: str, texts: list[str], positive_label: float | str | None, counts: NDArray[np.int64]
 ) -> tuple[tuple[str, ...], str]:
     if len(texts) != 2:
         return tuple(sorted(texts)), ""
-    if isinstance(said, str) and said in texts:
-        return (next(text for text in texts if text != said), said), ""
+    if isinstance(positive_label, str) and positive_label in texts:
+        return (next(text for text in texts if text != positive_label), positive_label), ""
     positive = [text for text in texts if text.lower() in _POSITIVE]
     if len(positive) == 1:
         why = "by its name"

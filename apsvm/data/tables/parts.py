@@ -52,12 +52,12 @@ def parts_to_train(names: Sequence[str], options: TableOptions, source: str, *, 
     """
     for option, name in (*options.named, *(("--categorical", name) for name in options.categorical)):
         check_there(name, names, source, option)
-    given = [name for option, name in options.named if option.endswith("-column")]
-    twice = next((name for name in given if given.count(name) > 1), None)
+    columns_named = [name for option, name in options.named if option.endswith("-column")]
+    twice = next((name for name in columns_named if columns_named.count(name) > 1), None)
     if twice is not None:
         raise DataError(f"{source}: column {twice!r} is given two parts")
     remarks: list[str] = []
-    free = [name for name in names if name and name not in given and name not in options.drop]
+    free = [name for name in names if name and name not in columns_named and name not in options.drop]
     label = options.label or _found(free, LABELS, "label", remarks)
     if label is None and not unlabelled:
         raise DataError(f"{source}: {_no_label(names, free)}")
@@ -74,7 +74,7 @@ def parts_to_train(names: Sequence[str], options: TableOptions, source: str, *, 
         raise DataError(f"{source}: --categorical: column {no_feature!r} is none of the features")
     if not rest:
         raise DataError(f"{source}: no column is left to be a feature: its columns are {listed(names)}")
-    used = {*given, label, qid, bag, *rest}
+    used = {*columns_named, label, qid, bag, *rest}
     return Parts(
         label=label, qid=qid, bag=bag, cost=options.cost, id=options.id, features=tuple(rest),
         left_out=tuple(name for name in names if name and name not in used), remarks=remarks,
@@ -109,13 +109,13 @@ def parts_of_model(
             )
         if label is None:
             raise DataError(f"{source}: {_no_label(names, free)}")
-    said = {
+    parts_named = {
         "--label-column": label,
         "--qid-column": options.qid,
         "--bag-column": options.bag,
         "--id-column": options.id,
     }
-    for option, name in said.items():
+    for option, name in parts_named.items():
         if name is not None:
             check_there(name, names, source, option)
     qid, bag, key = (
@@ -124,17 +124,17 @@ def parts_of_model(
     )
     if columns.qid is not None and qid is None and not unlabelled:
         remarks.append(f"no column is called {columns.qid!r}, as that of the queries was: all rows are one query")
-    known = {label, qid, bag, key, columns.label, columns.cost, columns.qid, columns.bag, columns.id, *features}
-    known.update(columns.left_out)
-    extra = [name for name in free if name not in known] if features else []
+    used = {label, qid, bag, key, columns.label, columns.cost, columns.qid, columns.bag, columns.id, *features}
+    used.update(columns.left_out)
+    extra = [name for name in free if name not in used] if features else []
     if extra:
         remarks.append(f"the model does not know the columns {listed(extra)}: they are not used")
     return Parts(label=label, qid=qid, bag=bag, id=key, features=features, remarks=remarks)
 
 
-def _found(names: Sequence[str], known: Sequence[str], part: str, remarks: list[str]) -> str | None:
+def _found(names: Sequence[str], used: Sequence[str], part: str, remarks: list[str]) -> str | None:
     """The one column whose name says what it is, which is said."""
-    fitting = [name for name in names if name.lower() in known]
+    fitting = [name for name in names if name.lower() in used]
     if len(fitting) != 1:
         return None
     what = {"label": "labels", "qid": "queries", "bag": "bags"}[part]

@@ -71,7 +71,7 @@ def one_behind_another(tables: Sequence[Cells], scratch: Scratch) -> Cells:
     def renumbered() -> Iterator[NDArray[np.float64]]:
         for table in tables:
             order = [table.names.index(name) for name in first.names]
-            numbers = [_numbers_of(table.words[at], known) for at, known in zip(order, words, strict=True)]
+            numbers = [_numbers_of(table.words[at], numbers) for at, numbers in zip(order, words, strict=True)]
             for block in table.blocks():
                 values = np.ascontiguousarray(block[:, order])
                 bits = values.view(np.int64)
@@ -87,12 +87,12 @@ def one_behind_another(tables: Sequence[Cells], scratch: Scratch) -> Cells:
     else:
         values = scratch.gathered(renumbered(), len(first.names))
     remarks = tuple(f"{table.places.source}: {remark}" for table in tables for remark in table.remarks)
-    return Cells(values, first.names, [list(known) for known in words], _places(tables), remarks)
+    return Cells(values, first.names, [list(numbers) for numbers in words], _places(tables), remarks)
 
 
-def _numbers_of(words: Sequence[str], known: dict[str, int]) -> NDArray[np.int64]:
+def _numbers_of(words: Sequence[str], numbers: dict[str, int]) -> NDArray[np.int64]:
     """(len(words) + 1,) the numbers among all words, to which new ones are added; the last is that of words untold."""
-    return np.array([*(known.setdefault(word, len(known)) for word in words), _UNTOLD], dtype=np.int64)
+    return np.array([*(numbers.setdefault(word, len(numbers)) for word in words), _UNTOLD], dtype=np.int64)
 
 
 def _require_names(table: Cells, first: Cells) -> None:
@@ -205,9 +205,9 @@ def _rows(
     parts, columns, remarks = chosen.parts, chosen.columns, [*chosen.parts.remarks, *cells.remarks]
     relevance, words = np.zeros(len(cells)), () if columns is None else columns.label_words
     if parts.label is not None:
-        known = None if model is None or columns is None else columns.label_words
-        known = None if columns is not None and columns.label is None and not columns.label_words else known
-        relevance, words, remark = labels_of(cells.column(parts.label), known, options.positive_label)
+        label_words = None if model is None or columns is None else columns.label_words
+        label_words = None if columns is not None and columns.label is None and not columns.label_words else label_words
+        relevance, words, remark = labels_of(cells.column(parts.label), label_words, options.positive_label)
         remarks += [remark] if remark else []
         columns = columns and replace(columns, label_words=words)
     groups, bag_ids, costs, keys = _without_features(cells, parts)
@@ -220,7 +220,7 @@ def _rows(
         remarks += more
     lines = cells.places.all(len(cells)) if cells.places.unit == "line" else None
     places = cells.places
-    X, more = features_of(cells, columns, known=learned, dtype=dtype, scratch=scratch)
+    X, more = features_of(cells, columns, for_training=learned, dtype=dtype, scratch=scratch)
     dataset = Dataset(
         X=X,
         relevance=relevance,

@@ -37,8 +37,8 @@ def read_objects(path: str, classes: ClassNames | None = None) -> Objects:
     for at, annotation in enumerate(_list(content, "annotations", path)):
         place = f"annotations[{at}]"
         where = f"{path}: {place}"
-        image = _known(annotation, "image_id", image_ids, where)
-        of_class = _known(annotation, "category_id", class_ids, where)
+        image = _number_of(annotation, "image_id", image_ids, where)
+        of_class = _number_of(annotation, "category_id", class_ids, where)
         crowd = annotation.get("iscrowd", 0)
         if crowd not in (0, 1):
             raise DataError(f"{where}: expected iscrowd 0 or 1, found {_text(crowd)}")
@@ -61,8 +61,8 @@ def read_detections(path: str, objects: Objects) -> Detections:
         where = f"{path}: [{at}]"
         if not isinstance(result, Mapping):
             raise DataError(f"{where}: expected an object, found {_kind(result)}")
-        image = _known(result, "image_id", image_ids, where)
-        of_class = _known(result, "category_id", class_ids, where)
+        image = _number_of(result, "image_id", image_ids, where)
+        of_class = _number_of(result, "category_id", class_ids, where)
         gathered.add(image, of_class, _box(result, where), _number(result, "score", where), (path, f"[{at}]"))
     return gathered.detections()
 
@@ -143,7 +143,7 @@ def _classes(gathered: Gathered, categories: Mapping[int | str, tuple[str, JsonO
     return result
 
 
-def _known(item: JsonObject, key: str, numbers: Mapping[Any, int], where: str) -> int:
+def _number_of(item: JsonObject, key: str, numbers: Mapping[Any, int], where: str) -> int:
     """The number of the image or class that ``item`` refers to."""
     value = item.get(key)
     if isinstance(value, bool) or not isinstance(value, int | str) or value not in numbers:

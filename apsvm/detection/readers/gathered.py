@@ -18,12 +18,12 @@ class ClassNames:
     def __init__(self, names: Sequence[str], source: str) -> None:
         self.names = tuple(names)
         self.source = source
-        self._known = {str(at): name for at, name in enumerate(names)} | {name: name for name in names}
+        self._names = {str(at): name for at, name in enumerate(names)} | {name: name for name in names}
 
     def name_of(self, word: str, place: str) -> str:
         """Raises DataError for a class that is not listed."""
         try:
-            return self._known[word]
+            return self._names[word]
         except KeyError:
             raise DataError(
                 f"{place}: expected one of the {len(self.names)} classes of {self.source}, found {word!r}"

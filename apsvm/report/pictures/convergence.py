@@ -253,7 +253,7 @@ def _of_bounds(logs: Mapping[str, Sequence[Record]]) -> tuple[list[Panel], str]:
     unit_name = " / C" if several_C else ""
     return [
         Panel(f"objective{unit_name}", bounds),
-        Panel(f"duality gap{unit_name}", gaps, logarithmic=True, level=_asked(logs, several_C)),
+        Panel(f"duality gap{unit_name}", gaps, logarithmic=True, level=_level(logs, several_C)),
     ], "iteration"
 
 
@@ -261,17 +261,17 @@ def _over(values: Sequence[float], unit: float) -> list[float]:
     return [value / unit for value in values]
 
 
-def _name(segment: _Stretch, told: Mapping[str, bool]) -> str:
+def _name(segment: _Stretch, is_shown: Mapping[str, bool]) -> str:
     parts = [
-        segment.run if told["run"] else "",
-        f"class {segment.label:g}" if told["label"] and segment.label is not None else "",
-        segment.stage if told["stage"] else "",
-        f"C = {segment.C:.4g}" if told["C"] else "",
+        segment.run if is_shown["run"] else "",
+        f"class {segment.label:g}" if is_shown["label"] and segment.label is not None else "",
+        segment.stage if is_shown["stage"] else "",
+        f"C = {segment.C:.4g}" if is_shown["C"] else "",
     ]
     return ", ".join(part for part in parts if part)
 
 
-def _asked(logs: Mapping[str, Sequence[Record]], scaled: bool) -> float | None:
+def _level(logs: Mapping[str, Sequence[Record]], scaled: bool) -> float | None:
     """The gap asked for, if it is one."""
     result = set()
     for records in logs.values():
@@ -335,10 +335,10 @@ class _Track:
 def _of_gradients(logs: Mapping[str, Sequence[Record]]) -> tuple[list[Panel], str]:
     objective: list[Line] = []
     gradient: list[Line] = []
-    asked = set()
+    levels = set()
     for at, (run, records) in enumerate(logs.items()):
         iterations = [record for record in records if record["event"] == "iteration"]
-        asked |= {record["asked"] for record in records if record["event"] == "end" and "asked" in record}
+        levels |= {record["asked"] for record in records if record["event"] == "end" and "asked" in record}
         steps = [record["iteration"] for record in iterations]
         seconds = [record["seconds"] for record in iterations]
         name = run if len(logs) > 1 else ""
@@ -348,7 +348,7 @@ def _of_gradients(logs: Mapping[str, Sequence[Record]]) -> tuple[list[Panel], st
         norms = [record["gradient_norm"] or np.nan for record in iterations]
         gradient.append(Line(name, steps, seconds, norms, at))
     panels = [Panel("objective", objective)] if objective else []
-    level = asked.pop() if len(asked) == 1 else None
+    level = levels.pop() if len(levels) == 1 else None
     return [*panels, Panel("gradient's largest entry", gradient, logarithmic=True, level=level)], "iteration"
 
 

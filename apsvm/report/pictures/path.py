@@ -84,10 +84,10 @@ class Path(Picture):
             settings = list(results["settings"])
             if not settings:
                 raise PictureError("no settings: a run of apsvm cv that finished none")
-            known = {name.lower(): name for name in settings[0]["metrics"]}
-            if metric.lower() not in known:
-                raise PictureError(f"no metric {metric!r}: it has {', '.join(known.values())}")
-            metric = known[metric.lower()]
+            names = {name.lower(): name for name in settings[0]["metrics"]}
+            if metric.lower() not in names:
+                raise PictureError(f"no metric {metric!r}: it has {', '.join(names.values())}")
+            metric = names[metric.lower()]
             along = {setting["loss"]: _along(results, setting) for setting in settings}
             varied = _told_apart(settings, along)
             # Multiples of the default are a scale of their own, unless there are other values beside them.

@@ -40,13 +40,13 @@ class DirectLossTrainer(Trainer[DirectSettings]):
         self,
         loss: str | object,
         settings: DirectSettings | None = None,
-        given: frozenset[str] = frozenset(),
+        named: frozenset[str] = frozenset(),
     ) -> None:
-        super().__init__(loss, settings, given)
+        super().__init__(loss, settings, named)
         self.loss = self._checked_loss(loss[len(PREFIX) : -1] if isinstance(loss, str) else loss)
         self.loss_name = loss if isinstance(loss, str) else f"{PREFIX}{self.loss.name})"
-        asked = self.settings
-        for what, value, low in (("learning rate", asked.rate, 1e-300), ("weight l2", asked.penalty, 0.0)):
+        settings = self.settings
+        for what, value, low in (("learning rate", settings.rate, 1e-300), ("weight l2", settings.penalty, 0.0)):
             if not low <= value <= 1e9:
                 raise SettingsError(f"--loss {self.loss_name}: the {what} must lie in {low:g}..1e+09, found {value!r}")
         check_metric(self.validation_metric)
@@ -57,11 +57,11 @@ class DirectLossTrainer(Trainer[DirectSettings]):
     def serves(cls, loss: str) -> bool:
         return loss.lower().startswith(PREFIX) and loss.endswith(")")
 
-    def _checked_loss(self, given: str | object) -> LossOverRankings:
+    def _checked_loss(self, named: str | object) -> LossOverRankings:
         from apsvm.losses import make_loss
         from apsvm.losses.base import LossError, is_over_rankings
 
-        loss = make_loss(given)
+        loss = make_loss(named)
         if not is_over_rankings(loss):
             raise LossError(f"direct loss minimisation is for losses over rankings, and {loss.name!r} is none")
         if self.settings.update == "negative" and not loss.of_two_arrays:
@@ -106,29 +106,29 @@ class DirectLossTrainer(Trainer[DirectSettings]):
     ) -> Iterator[Outcome]:
         from apsvm.trainers.direct_loss.descent import train_direct
 
-        asked = self.settings
-        resolved = replace(asked, perturbation=asked.epsilon, learning_rate=asked.rate, l2=asked.penalty)
+        settings = self.settings
+        resolved = replace(settings, perturbation=settings.epsilon, learning_rate=settings.rate, l2=settings.penalty)
         watch.log.write(
             "start",
-            update=asked.update,
-            perturbation=asked.epsilon,
-            learning_rate=asked.rate,
-            l2=asked.penalty,
-            step_rows=asked.step_rows,
-            epochs=asked.epochs,
-            seed=asked.seed,
+            update=settings.update,
+            perturbation=settings.epsilon,
+            learning_rate=settings.rate,
+            l2=settings.penalty,
+            step_rows=settings.step_rows,
+            epochs=settings.epochs,
+            seed=settings.seed,
         )
         trained = train_direct(
             data,
             self.loss,
-            asked,
+            settings,
             watch,
             show=self.show,
             validate=validator(validation, self.validation_metric),
             start=start,
         )
         best = trained.epochs[trained.best_epoch - 1]
-        bound = "upper" if asked.update == "positive" else "lower"
+        bound = "upper" if settings.update == "positive" else "lower"
         yield Outcome(
             w=trained.w,
             settings=resolved,

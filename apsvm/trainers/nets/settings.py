@@ -134,7 +134,7 @@ class NetLoss:
     loss: Loss | object = None
 
     @classmethod
-    def of(cls, given: str | object) -> NetLoss:
+    def of(cls, spec: str | object) -> NetLoss:
         """The loss of a name, in any case; of a ranking loss itself, its hinge; of a ``ListLoss``, that.
 
         Raises
@@ -144,14 +144,14 @@ class NetLoss:
         from apsvm.losses import make_loss
         from apsvm.losses.base import LossError, is_of_two_arrays
 
-        if not isinstance(given, str) and hasattr(given, "values_of"):
-            return cls("module", str(given), given)
-        name = str(given).strip() if ":" in str(given) else str(given).strip().lower()
-        if isinstance(given, str) and name in PLAIN:
+        if not isinstance(spec, str) and hasattr(spec, "values_of"):
+            return cls("module", str(spec), spec)
+        name = str(spec).strip() if ":" in str(spec) else str(spec).strip().lower()
+        if isinstance(spec, str) and name in PLAIN:
             return cls(name, name)
-        inner: str | object = given
+        inner: str | object = spec
         kind = "hinge"
-        if isinstance(given, str):
+        if isinstance(spec, str):
             name = MADE_OF.get(name, name)
             inner = name
             stem, bracket, rest = name.partition("(")
@@ -163,7 +163,7 @@ class NetLoss:
                 f"a network is trained on {', '.join(PLAIN)}, on losses of two arrays such as ap or ndcg, and on "
                 f"ramp(loss) and direct(loss) of these; {loss.name!r} is none"
             )
-        return cls(kind, name if isinstance(given, str) else loss.name, loss)
+        return cls(kind, name if isinstance(spec, str) else loss.name, loss)
 
     @property
     def is_bce(self) -> bool:

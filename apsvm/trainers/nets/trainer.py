@@ -46,18 +46,18 @@ class NetTrainer(Trainer[NetSettings]):
         self,
         loss: str | object = "bce",
         settings: NetSettings | None = None,
-        given: frozenset[str] = frozenset(),
+        named: frozenset[str] = frozenset(),
     ) -> None:
-        super().__init__(loss, settings, given)
+        super().__init__(loss, settings, named)
         self.net_loss = NetLoss.of(loss)
         self.loss_name = self.net_loss.name
-        asked = self.settings
-        hidden_units(asked.net)
-        if self.net_loss.is_bce and asked.bce_epochs is not None:
+        settings = self.settings
+        hidden_units(settings.net)
+        if self.net_loss.is_bce and settings.bce_epochs is not None:
             raise SettingsError("bce_epochs is for other losses: --loss bce trains on cross-entropy throughout")
-        if asked.bce_epochs is not None and asked.bce_epochs >= asked.net_epochs:
+        if settings.bce_epochs is not None and settings.bce_epochs >= settings.net_epochs:
             raise SettingsError(
-                f"bce_epochs {asked.bce_epochs} leaves none of the {asked.net_epochs} --epochs for --loss "
+                f"bce_epochs {settings.bce_epochs} leaves none of the {settings.net_epochs} --epochs for --loss "
                 f"{self.loss_name}"
             )
         check_metric(self.validation_metric)
@@ -89,10 +89,10 @@ class NetTrainer(Trainer[NetSettings]):
     @property
     def bce_epochs(self) -> int:
         """Epochs of cross-entropy, before those of another loss if there is one."""
-        asked = self.settings
+        settings = self.settings
         if self.net_loss.is_bce:
-            return asked.net_epochs
-        return asked.net_epochs // 2 if asked.bce_epochs is None else asked.bce_epochs
+            return settings.net_epochs
+        return settings.net_epochs // 2 if settings.bce_epochs is None else settings.bce_epochs
 
     def check(self, data: TrainingSet) -> Iterator[str]:
         from apsvm._support.machine import memory
@@ -126,19 +126,19 @@ class NetTrainer(Trainer[NetSettings]):
     ) -> Iterator[Outcome]:
         from apsvm.torch.training import count_queries, train_net
 
-        asked = self.settings
+        settings = self.settings
         watch.log.write(
             "start",
-            net=asked.net,
-            net_epochs=asked.net_epochs,
+            net=settings.net,
+            net_epochs=settings.net_epochs,
             bce_epochs=self.bce_epochs,
-            learning_rate=asked.rate,
-            l2=asked.penalty,
-            batch_rows=asked.batch_rows,
-            device=asked.device,
-            seed=asked.seed,
+            learning_rate=settings.rate,
+            l2=settings.penalty,
+            batch_rows=settings.batch_rows,
+            device=settings.device,
+            seed=settings.seed,
         )
-        resolved = replace(asked, learning_rate=asked.rate, l2=asked.penalty)
+        resolved = replace(settings, learning_rate=settings.rate, l2=settings.penalty)
         if not self.net_loss.is_bce:
             resolved = replace(resolved, bce_epochs=self.bce_epochs)
         queries, skipped = count_queries(data)

@@ -142,13 +142,13 @@ def edges_of_labels(edges: Iterable[tuple[float, float]], names: NDArray[np.floa
     GraphError : an edge from a class to itself
     """
     number_of = {float(name): number for number, name in enumerate(names)}
-    known = set()
+    seen = set()
     for low, high in edges:
         if low == high:
             raise GraphError(f"graph: a class cannot be preferred to itself: {(low, high)}")
         if low in number_of and high in number_of:
-            known.add((number_of[low], number_of[high]))
-    return from_edges(names.size, known)
+            seen.add((number_of[low], number_of[high]))
+    return from_edges(names.size, seen)
 
 
 def read_graph(path: str | os.PathLike[str], names: NDArray[np.float64]) -> PreferenceGraph:

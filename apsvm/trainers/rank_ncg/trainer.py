@@ -48,11 +48,11 @@ class RankNCGTrainer(Trainer[RankNCGSettings]):
         self,
         loss: str | object = "wmw",
         settings: RankNCGSettings | None = None,
-        given: frozenset[str] = frozenset(),
+        named: frozenset[str] = frozenset(),
         *,
         edges: tuple[tuple[float, float], ...] | None = None,
     ) -> None:
-        super().__init__(loss, settings, given)
+        super().__init__(loss, settings, named)
         self.edges = edges
         if self.settings.summation == "fourier" and self.settings.objective != "erfc":
             raise SettingsError("--summation fourier is a series of erfc: it needs --objective erfc")
@@ -66,9 +66,9 @@ class RankNCGTrainer(Trainer[RankNCGSettings]):
         return {} if graph in NAMED_GRAPHS else {"graph": graph}
 
     def warnings(self) -> Iterator[str]:
-        if self.settings.summation != "fourier" and "accuracy" in self.given:
+        if self.settings.summation != "fourier" and "accuracy" in self.named:
             yield "accuracy is for --summation fourier only; it is ignored here"
-        if self.settings.classes is None and "cut" in self.given:
+        if self.settings.classes is None and "cut" in self.named:
             yield "cut is for --classes only; it is ignored here"
 
     def check(self, data: TrainingSet) -> Iterator[str]:
@@ -77,9 +77,9 @@ class RankNCGTrainer(Trainer[RankNCGSettings]):
         classes = self.classes(data)
         graph = self.graph(classes)
         require_pairs(classes, graph, data.queries)
-        asked = self.settings.classes
-        if asked is not None and classes.names.size < asked:
-            yield f"its labels can be cut into {classes.names.size} classes only, not into {asked}"
+        wanted = self.settings.classes
+        if wanted is not None and classes.names.size < wanted:
+            yield f"its labels can be cut into {classes.names.size} classes only, not into {wanted}"
         cycle = graph.cycle()
         if cycle is not None:
             around = " < ".join(f"{classes.names[number]:g}" for number in [*cycle, cycle[0]])
@@ -91,8 +91,12 @@ class RankNCGTrainer(Trainer[RankNCGSettings]):
 
         labels = data.target.grades
         assert labels is not None
-        asked = self.settings
-        return classes_by_label(labels) if asked.classes is None else cut_into_classes(labels, asked.classes, asked.cut)
+        settings = self.settings
+        return (
+            classes_by_label(labels)
+            if settings.classes is None
+            else cut_into_classes(labels, settings.classes, settings.cut)
+        )
 
     def graph(self, classes: Classes) -> PreferenceGraph:
         """Which of the classes is preferred to which.
@@ -126,15 +130,15 @@ class RankNCGTrainer(Trainer[RankNCGSettings]):
 
     def described(self, graph: PreferenceGraph) -> JsonDict:
         """The log's fields of what is asked for."""
-        asked = self.settings
+        settings = self.settings
         return {
-            "objective": asked.objective,
-            "summation": asked.summation,
-            "accuracy": asked.accuracy if asked.summation == "fourier" else None,
-            "optimizer": asked.optimizer,
-            "tolerance": asked.tolerance_used,
-            "lambda": asked.regularisation,
-            "normalize": asked.normalize,
+            "objective": settings.objective,
+            "summation": settings.summation,
+            "accuracy": settings.accuracy if settings.summation == "fourier" else None,
+            "optimizer": settings.optimizer,
+            "tolerance": settings.tolerance_used,
+            "lambda": settings.regularisation,
+            "normalize": settings.normalize,
             "graph": os.path.basename(graph.name),
         }
 
@@ -152,7 +156,7 @@ class RankNCGTrainer(Trainer[RankNCGSettings]):
         solution, names = trained.solution, classes.names
         named = graph.name in NAMED_GRAPHS or graph.n_edges > MOST_LISTED
         edges = [] if named else [(float(names[i]), float(names[j])) for i, j in graph.edges()]
-        known = graph.name if graph.name in NAMED_GRAPHS else "full"
+        named_graph = graph.name if graph.name in NAMED_GRAPHS else "full"
         target = ordered(data.target.grades, cuts=classes.cuts)  # type: ignore[arg-type]
         settings = dataclasses.replace(
             self.settings, graph=os.path.basename(graph.name), tolerance=self.settings.tolerance_used
@@ -168,7 +172,7 @@ class RankNCGTrainer(Trainer[RankNCGSettings]):
             gradient=Gradient(
                 value=solution.objective,
                 gradient_norm=solution.gradient_norm,
-                asked=solution.asked,
+                target=solution.target,
                 evaluations=solution.evaluations,
             ),
             details={
@@ -178,7 +182,7 @@ class RankNCGTrainer(Trainer[RankNCGSettings]):
                 "classes": names[:MOST_LISTED].tolist(),
                 "rows_of_classes": np.bincount(classes.of_row)[:MOST_LISTED].tolist(),
             },
-            metric=WilcoxonMannWhitney(tuple(edges) if edges else known).name,
+            metric=WilcoxonMannWhitney(tuple(edges) if edges else named_graph).name,
             labels=target.labels,
             queries=trained.queries,
             queries_skipped=trained.queries_skipped,

@@ -38,15 +38,15 @@ def weights_and_constants(data: TrainingSet, w: NDArray[np.float64]) -> NDArray[
     return blocks
 
 
-def start_from(data: TrainingSet, given: NDArray[np.float64], seed: int) -> NDArray[np.float64]:
+def start_from(data: TrainingSet, start: NDArray[np.float64], seed: int) -> NDArray[np.float64]:
     """Where to begin, (H·dimension,) float64, from a model's weights: of as many components (H, features + 1), or of
     one, (dimension,), with or without the constant feature."""
-    if given.ndim == 2:
-        blocks = given.copy()
+    if start.ndim == 2:
+        blocks = start.copy()
         blocks[:, -1] /= _constant_feature(data)
         return blocks.ravel()
     w = np.zeros(data.rows.dimension)
-    w[: given.size] = given
+    w[: start.size] = start
     return around(data, w, seed)
 
 

@@ -81,12 +81,12 @@ def at_its_best_length(function: ScoreFunction[Weights], w: Weights, C: float) -
 def curvature_of(rows: ScoredRows) -> Weights:
     """(dimension,) float64: how much the loss curves in each weight, as the variance of its feature."""
     variance = rows.moments().variance
-    known = (variance > 0.0) & np.isfinite(variance)
-    ascending = np.sort(variance[known])
+    is_scaled = (variance > 0.0) & np.isfinite(variance)
+    ascending = np.sort(variance[is_scaled])
     # np.median imports numpy.ma, which takes longer than a hundred rows do.
     median = 0.5 * (ascending[(ascending.size - 1) // 2] + ascending[ascending.size // 2]) if ascending.size else 1.0
     curvature = np.full(rows.dimension, median)
-    curvature[: variance.size][known] = variance[known]
+    curvature[: variance.size][is_scaled] = variance[is_scaled]
     return curvature
 
 

@@ -53,16 +53,16 @@ def hidden_layers(text: str) -> tuple[int, ...]:
 
 def check_layer_wise(trainer: StructuredSVMTrainer) -> None:
     """Raises SettingsError for what does not go with a network."""
-    asked = trainer.settings
+    settings = trainer.settings
     refused = {
-        "--latent": asked.latent,
-        "--oracle appx": asked.oracle == "appx",
-        "--bound tight": asked.bound == "tight",
-        "--log-ranks": asked.log_ranks,
-        "--components": asked.components > 1,
+        "--latent": settings.latent,
+        "--oracle appx": settings.oracle == "appx",
+        "--bound tight": settings.bound == "tight",
+        "--log-ranks": settings.log_ranks,
+        "--components": settings.components > 1,
     }
-    for option, given in refused.items():
-        if given:
+    for option, value in refused.items():
+        if value:
             raise SettingsError(f"--layer-wise does not go with {option}: leave one of them out")
 
 
@@ -81,8 +81,8 @@ def networks(trainer: StructuredSVMTrainer, data: TrainingSet, watch: Watch) -> 
         seed=settings.seed,
     )
     results = train_layer_wise(data, trainer.loss, settings, hidden_layers(settings.layer_wise), values, watch)
-    for given, name, trained in zip(settings.C, trainer.names, _until_stopped(results), strict=False):
-        yield _outcome(data, trained, replace(settings, C=(given,)), name)
+    for value, name, trained in zip(settings.C, trainer.names, _until_stopped(results), strict=False):
+        yield _outcome(data, trained, replace(settings, C=(value,)), name)
 
 
 def held_out_loss(outcome: Outcome) -> float:

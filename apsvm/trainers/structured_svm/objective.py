@@ -23,7 +23,7 @@ POOR = 0.9
 def risk_of(data: TrainingSet, loss: Loss, oracle: AnyOracle, *, count_ranks: bool = False) -> Risk:
     """The risk of a training set, its rows stored as passes over them go fastest; the rest as of ``make_risk``."""
     rows, target = data.rows.for_many_passes(), data.target
-    known: dict[str, Any] = {
+    extras: dict[str, Any] = {
         "groups": data.queries,
         "costs": data.costs,
         "query_weights": data.query_weights,
@@ -31,11 +31,11 @@ def risk_of(data: TrainingSet, loss: Loss, oracle: AnyOracle, *, count_ranks: bo
         "count_ranks": count_ranks,
     }
     if data.bags is not None:
-        return make_bag_risk(rows, data.bags, target.relevant, loss, oracle, **known)
+        return make_bag_risk(rows, data.bags, target.relevant, loss, oracle, **extras)
     if data.components > 1:
         instances = ComponentRows(rows, data.components)
-        return make_bag_risk(instances, instances.offsets, target.relevant, loss, oracle, **known)
-    return make_risk(rows, target.relevant, loss, oracle, **known)
+        return make_bag_risk(instances, instances.offsets, target.relevant, loss, oracle, **extras)
+    return make_risk(rows, target.relevant, loss, oracle, **extras)
 
 
 def risk_at_zero(risk: Risk) -> float:

@@ -135,6 +135,6 @@ def random_starts(start: str) -> int | None:
     )
 
 
-def shown_C(given: float | Multiple) -> str:
+def shown_C(value: float | Multiple) -> str:
     """As in names of files and in tables."""
-    return f"{given:g}" if isinstance(given, float) else str(given)
+    return f"{value:g}" if isinstance(value, float) else str(value)

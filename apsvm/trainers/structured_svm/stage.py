@@ -49,13 +49,13 @@ def bounds_line(
     stage: str, C: float, iteration: int, primal: float, dual: float, gap: float, planes: int, seconds: float
 ) -> Progress:
     """An iteration on the display; a descent without a lower bound has a gap of infinity. ``seconds``: of the stage."""
-    known = gap < math.inf
+    is_bounded = gap < math.inf
     values = {
         "iter": iteration,
         "primal": primal,
-        "dual": dual if known else None,
-        "gap": gap if known else None,
-        "planes": planes if known else None,
+        "dual": dual if is_bounded else None,
+        "gap": gap if is_bounded else None,
+        "planes": planes if is_bounded else None,
         "seconds": seconds,
     }
     return Progress(f"{stage} C={C:g}", _COLUMNS, values)

@@ -49,13 +49,13 @@ class StartsOfBags:
         loss: Loss,
         settings: StructuredSettings,
         watch: Watch,
-        given: NDArray[np.float64] | None,
+        start: NDArray[np.float64] | None,
         *,
         is_rough: bool,
     ) -> None:
         self._data = replace(data, rows=data.rows.for_many_passes())
         self._loss, self._settings, self._watch = loss, settings, watch
-        self._given, self._is_rough = given, is_rough
+        self._start, self._is_rough = start, is_rough
 
     def __call__(
         self, C: float, before: NDArray[np.float64] | None, hinge: StageReport | None
@@ -64,14 +64,14 @@ class StartsOfBags:
         by the hinge ended with, from which that by the ramp goes on."""
         if hinge is not None:
             return {"from the hinge": hinge.solution.w}
-        trainings, given = _OneRowABag(self._data, self._loss, self._settings, C, self._watch), self._given
+        trainings, start = _OneRowABag(self._data, self._loss, self._settings, C, self._watch), self._start
         if self._is_rough:
-            given = before if before is not None else trainings.annealed() if given is None else given
-        points = self._as_asked(trainings) if given is None else [given]
-        if given is not None and given.any():
+            start = before if before is not None else trainings.annealed() if start is None else start
+        points = self._as_asked(trainings) if start is None else [start]
+        if start is not None and start.any():
             # A training on the instances that it finds the best goes before: rounds from a point of another scale would
             # gain much at first and leave them.
-            points.append(trainings.at_best_share(0.0, given).w)
+            points.append(trainings.at_best_share(0.0, start).w)
         if before is not None and not self._is_rough:
             points.append(before)
         return {f"from start {number}": point for number, point in enumerate(points, 1)}

@@ -54,7 +54,7 @@ class StartsOfComponents:
         data: TrainingSet,
         function: ScoreFunction[NDArray[np.float64]],
         seed: int,
-        given: NDArray[np.float64] | None,
+        start: NDArray[np.float64] | None,
         besides: NDArray[np.float64] | None,
         *,
         is_rough: bool,
@@ -62,7 +62,7 @@ class StartsOfComponents:
         self._data, self._function, self._seed = data, function, seed
         self._besides, self._is_rough = besides, is_rough
         # No cached property, whose lock other trainings, with which this one may share its passes, would wait for.
-        self._points = None if given is None else [given]
+        self._points = None if start is None else [start]
 
     def __call__(
         self, C: float, before: NDArray[np.float64] | None, last: StageReport | None

@@ -34,10 +34,10 @@ class StartsOfRows:
     """
 
     def __init__(
-        self, risk: Risk, curved: ScoredRows, given: Weights | None, *, is_alone: bool, is_rough: bool
+        self, risk: Risk, curved: ScoredRows, start: Weights | None, *, is_alone: bool, is_rough: bool
     ) -> None:
-        self._risk, self._curved, self._given = risk, curved, given
-        self._is_alone = is_alone and given is not None and bool(given.any())
+        self._risk, self._curved, self._start = risk, curved, start
+        self._is_alone = is_alone and start is not None and bool(start.any())
         self._is_rough = is_rough
 
     def __call__(self, C: float, before: Weights | None, hinge: StageReport | None) -> dict[str, Weights]:
@@ -45,9 +45,9 @@ class StartsOfRows:
         if self._is_rough:
             if before is not None:
                 return {"from the C before": before}
-            assert self._given is not None
-            starts: dict[str, Weights | None] = {"from the hinge": self._given}
-            value = self._risk.tangent(self._risk.scores(self._given), self._risk.vectors.empty()).value
+            assert self._start is not None
+            starts: dict[str, Weights | None] = {"from the hinge": self._start}
+            value = self._risk.tangent(self._risk.scores(self._start), self._risk.vectors.empty()).value
             is_hopeless = value >= HOPELESS * self._at_zero
         elif hinge is None:  # the hinge itself begins wherever the stage is
             return {}
@@ -55,11 +55,11 @@ class StartsOfRows:
             starts = {
                 "from the hinge": hinge.solution.w,
                 "from the C before": before,
-                "from the given start": self._given,
+                "from the given start": self._start,
             }
             is_hopeless = hinge.solution.certificate.primal >= HOPELESS * C * self._at_zero
             if self._is_alone and not is_hopeless:
-                starts = {"from the given start": self._given}
+                starts = {"from the given start": self._start}
         if is_hopeless:
             starts["from the means"] = self._difference_of_means()
         first = next(iter(starts))

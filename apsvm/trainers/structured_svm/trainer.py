@@ -47,40 +47,40 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
         self,
         loss: str | object,
         settings: StructuredSettings | None = None,
-        given: frozenset[str] = frozenset(),
+        named: frozenset[str] = frozenset(),
     ) -> None:
         from apsvm.losses import make_loss
         from apsvm.oracles import serving
 
-        super().__init__(loss, settings, given)
+        super().__init__(loss, settings, named)
         self.loss: Loss = make_loss(loss)
         self.loss_name = loss if isinstance(loss, str) else self.loss.name
-        asked = self.settings
+        settings = self.settings
         #: Whether it is the two-stage approximation, which begins with a binary SVM.
-        self.approximates = asked.oracle == "appx"
-        if asked.oracle != "auto":
+        self.approximates = settings.oracle == "appx"
+        if settings.oracle != "auto":
             fitting = [name for name in serving(self.loss) if name in ORACLE_CHOICES]
             fitting += ["appx"] if self.loss.of_two_arrays else []
-            if asked.oracle not in fitting:
+            if settings.oracle not in fitting:
                 raise SettingsError(
-                    f"--oracle {asked.oracle} cannot serve --loss {self.loss_name}: choose "
+                    f"--oracle {settings.oracle} cannot serve --loss {self.loss_name}: choose "
                     f"{', '.join(['auto', *fitting])}"
                 )
-        if asked.bound == "tight" and not self.loss.over_rankings:
+        if settings.bound == "tight" and not self.loss.over_rankings:
             raise SettingsError(
                 f"--bound tight is for losses over rankings, and {self.loss_name} is none: leave it out"
             )
-        if asked.log_ranks and not self.loss.over_rankings:
+        if settings.log_ranks and not self.loss.over_rankings:
             raise SettingsError(f"--log-ranks is for losses over rankings, and {self.loss_name} is none")
-        if asked.latent and self.approximates:
+        if settings.latent and self.approximates:
             raise SettingsError("--oracle appx cannot serve --latent: choose an exact one, or leave it out")
-        if asked.components > 1 and (asked.latent or self.approximates):
-            other = "--latent" if asked.latent else "--oracle appx"
-            raise SettingsError(f"--components {asked.components} does not go with {other}: leave one of them out")
-        if "start" in given and not asked.latent:
+        if settings.components > 1 and (settings.latent or self.approximates):
+            other = "--latent" if settings.latent else "--oracle appx"
+            raise SettingsError(f"--components {settings.components} does not go with {other}: leave one of them out")
+        if "start" in named and not settings.latent:
             raise SettingsError("--start is for --latent")
-        random_starts(asked.start)
-        self._hidden = hidden_layers(asked.layer_wise) if asked.layer_wise else ()
+        random_starts(settings.start)
+        self._hidden = hidden_layers(settings.layer_wise) if settings.layer_wise else ()
         self._besides: NDArray[np.float64] | None = None
         self._started_by, self._descent = "", 0.1
         if self._hidden:
@@ -138,7 +138,7 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
         """Both bounds where there are two; networks only where somebody names their sizes."""
         tried = {name: values for name, values in super().grid.items() if name != "layer_wise"}
         both = self.loss.over_rankings and not self.approximates
-        if "layer_wise" in self.given:
+        if "layer_wise" in self.named:
             return {**tried, "bound": ("hinge",), "C": GRID_OF_C}
         bounds = ("hinge", "tight") if self.loss.starts_from is None else ("tight",)
         return {**tried, "bound": bounds if both else ("hinge",)}
@@ -149,7 +149,7 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
         return [""] if len(values) == 1 else [f".C{shown_C(C)}" for C in values]
 
     def warnings(self) -> Iterator[str]:
-        if not self.approximates and "keep_easy" in self.given:
+        if not self.approximates and "keep_easy" in self.named:
             yield "--keep-easy is for --oracle appx only; it is ignored here"
 
     def remedies(

@@ -67,8 +67,8 @@ def train(plan: Plan, data: TrainingSet, watch: Watch, risk: Risk | None = None)
             return problem.solve(C, path, began)
 
     path = along_path(values, watch, f"{plan.loss.name}, {plan.settings.bound}", solve)
-    for given, C, trained in zip(plan.settings.C, values, path, strict=False):
-        yield replace(trained, C=C, origin_of_C=f"{times(given)}{origin}")
+    for value, C, trained in zip(plan.settings.C, values, path, strict=False):
+        yield replace(trained, C=C, origin_of_C=f"{times(value)}{origin}")
 
 
 def _problem(plan: Plan, data: TrainingSet, watch: Watch, risk: Risk | None) -> Problem:
@@ -96,8 +96,8 @@ def _of_rows(plan: Plan, data: TrainingSet, watch: Watch, risk: Risk) -> Problem
     curved = data.rows if plan.is_rough else risk.rows  # whose moments other plans have asked for
     if is_tight:
         descents.append(Descent("tight", Ramp(risk), stage, settings, watch, curved=curved))
-    given, is_alone = start if besides is None else besides, is_large and besides is not None
-    starts = StartsOfRows(risk, curved, given, is_alone=is_alone, is_rough=plan.is_rough and is_tight)
+    value, is_alone = start if besides is None else besides, is_large and besides is not None
+    starts = StartsOfRows(risk, curved, value, is_alone=is_alone, is_rough=plan.is_rough and is_tight)
     return Problem(plan, data, risk, stage, descents, starts)
 
 

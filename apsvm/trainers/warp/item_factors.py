@@ -171,7 +171,7 @@ class ListEvaluation:
 
 def evaluate_lists(
     scores_of: Callable[[sp.csr_array], NDArray[np.floating]],
-    known: sp.csr_array,
+    shown: sp.csr_array,
     hidden: sp.csr_array,
     metrics: Sequence[str] = METRICS,
 ) -> ListEvaluation:
@@ -189,10 +189,10 @@ def evaluate_lists(
     """
     totals: dict[str, float] = {}
     used = 0
-    n, items = known.shape
+    n, items = shown.shape
     block = max(1, 4_000_000 // max(1, items))
     for at in range(0, n, block):
-        scores = scores_of(known[at : at + block])
+        scores = scores_of(shown[at : at + block])
         wanted = hidden[at : at + block].toarray() > 0
         for mine, relevant in zip(scores, wanted, strict=True):
             open_to_rank = mine > -np.inf

@@ -46,19 +46,19 @@ class WarpTrainer(Trainer[WarpSettings]):
         self,
         loss: str | object = "warp",
         settings: WarpSettings | None = None,
-        given: frozenset[str] = frozenset(),
+        named: frozenset[str] = frozenset(),
     ) -> None:
-        super().__init__(loss, settings, given)
-        asked = self.settings
-        cutoff_of(asked.tau)
-        if asked.rank_estimator == "log-unbiased" and asked.tau != "harmonic":
+        super().__init__(loss, settings, named)
+        settings = self.settings
+        cutoff_of(settings.tau)
+        if settings.rank_estimator == "log-unbiased" and settings.tau != "harmonic":
             raise SettingsError(
-                f"the log-unbiased estimator is of the logarithm that harmonic sums, not of tau {asked.tau!r}: choose "
-                "plugin or exact, or tau harmonic"
+                f"the log-unbiased estimator is of the logarithm that harmonic sums, not of tau {settings.tau!r}: "
+                "choose plugin or exact, or tau harmonic"
             )
-        if asked.rows_as_users and "preference" in given:
+        if settings.rows_as_users and "preference" in named:
             raise SettingsError("--preference does not apply to --rows-as-users")
-        if not asked.rows_as_users and "factors" in given:
+        if not settings.rows_as_users and "factors" in named:
             raise SettingsError("--factors is for --rows-as-users")
         check_metric(self.validation_metric)
         self.capabilities = self._capabilities()
@@ -122,19 +122,19 @@ class WarpTrainer(Trainer[WarpSettings]):
         start: NDArray[np.float64] | None = None,
         validation: TrainingSet | None = None,
     ) -> Iterator[Outcome]:
-        asked = self.settings
+        settings = self.settings
         watch.log.write(
             "start",
-            tau=asked.tau,
-            rank_estimator=asked.rank_estimator,
-            rule=asked.rule,
-            learning_rate=asked.rate,
-            l2=asked.penalty,
-            epochs=asked.epochs,
-            threads=asked.workers,
-            seed=asked.seed,
+            tau=settings.tau,
+            rank_estimator=settings.rank_estimator,
+            rule=settings.rule,
+            learning_rate=settings.rate,
+            l2=settings.penalty,
+            epochs=settings.epochs,
+            threads=settings.workers,
+            seed=settings.seed,
         )
-        if asked.rows_as_users:
+        if settings.rows_as_users:
             yield self._train_items(data, watch, validation)
         else:
             yield self._train_rows(data, watch, start, validation)
@@ -185,11 +185,11 @@ class WarpTrainer(Trainer[WarpSettings]):
         validate: Callable[[ItemFactors], float] | None = None
         if validation is not None:
             lists, name = liked_items(_in_memory(validation).in_memory().matrix), self.validation_metric
-            known, hidden, _ = hide(lists, HIDDEN_SHARE, np.random.default_rng(self.settings.seed))
+            shown, hidden, _ = hide(lists, HIDDEN_SHARE, np.random.default_rng(self.settings.seed))
 
             def validate(factors: ItemFactors) -> float:
                 try:
-                    (value,) = evaluate_lists(factors.score, known, hidden, [name]).values.values()
+                    (value,) = evaluate_lists(factors.score, shown, hidden, [name]).values.values()
                 except (MetricError, NothingToRankError) as error:
                     raise TrainingError(f"{validation.source}: {error}") from None
                 return value
