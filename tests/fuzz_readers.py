@@ -164,8 +164,17 @@ def _csv_seeds() -> list[bytes]:
     ]
 
 
-def _read_csv(data: bytes, folder: Path) -> None:
-    place = folder / "table.csv"
+def _json_seeds() -> list[bytes]:
+    return [
+        b'{"y":1,"a":0.5,"b":"red"}\n{"y":0,"a":1.5,"b":"blue"}\n{"y":1,"b":"red"}\n{"y":0,"a":2,"b":null}\n',
+        b'{"y":1,"a":1,"b":true}\r\n{"y":0,"a":"x","b":false}\r\n{"y":0,"a":12345678901234567890}\r\n',
+        '\ufeff{"y":1,"größe":"ä"}\n{"y":0,"größe":"\\u00df"}\n'.encode(),
+        gzip.compress(b'{"y":1,"a":1}\n{"y":0,"a":1e5}\n', mtime=0),
+    ]
+
+
+def _read_table(data: bytes, folder: Path) -> None:
+    place = folder / "table"
     place.write_bytes(data)
     options = _options(data, missing=MISSING_RULES, decimal=(None, ".", ","), encoding=("utf-8", "latin-1"))
     _use(read_data(place, table=TableOptions(label="y", **options)))
@@ -359,7 +368,8 @@ def _detections(form: str) -> Callable[[bytes, Path], None]:
 OF_DATA = (DataError, OSError)
 TARGETS = {
     "svmlight": Target(_svmlight_seeds, _read_svmlight, OF_DATA),
-    "csv": Target(_csv_seeds, _read_csv, OF_DATA),
+    "csv": Target(_csv_seeds, _read_table, OF_DATA),
+    "json-lines": Target(_json_seeds, _read_table, OF_DATA),
     "trec": Target(_trec_seeds, _read_trec, OF_DATA, one_file_mutated),
     "model": Target(_model_seeds, _read_model, (ModelError,), resealed),
     "checkpoint": Target(_checkpoint_seeds, _read_checkpoint, (CheckpointError,), resealed),

@@ -71,12 +71,10 @@ def put(text: str) -> None:
 def reading(what: str) -> Iterator[None]:
     """Turns what can go wrong with an input into a ``Failure``."""
     from apsvm._support.container import ModelError
-    from apsvm.data.dataset import DataError, MissingPackageError
+    from apsvm.data.dataset import DataError
 
     try:
         yield
-    except MissingPackageError as error:
-        raise Failure(MISSING, str(error)) from None
     except (DataError, ModelError) as error:
         raise Failure(BAD_DATA, str(error)) from None
     except OSError as error:

@@ -224,11 +224,9 @@ def _is_parquet(path: str) -> bool:
 def _read_parquet(path: str, options: ReadOptions, n_features: int | None) -> Dataset:
     """A Parquet file: the columns ``label`` (or ``y``) and, perhaps, ``qid`` and ``cost``; all others are features, in
     their order. Raises DataError."""
-    try:
-        import pyarrow as arrow
-        import pyarrow.parquet as parquet
-    except ModuleNotFoundError:
-        raise DataError(f"{path}: Parquet is read with pyarrow: pip install pyarrow") from None
+    import pyarrow as arrow
+    import pyarrow.parquet as parquet
+
     try:
         table = parquet.read_table(path)
     except (arrow.ArrowException, ValueError) as error:

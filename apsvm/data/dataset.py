@@ -20,10 +20,6 @@ class DataError(ValueError):
     """Bad content of a data file; the message starts ``source:line:column: `` or, without a place, ``source: ``."""
 
 
-class MissingPackageError(DataError):
-    """A file that only an optional package reads; the message says how to install it."""
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class LabelSets:
     """Any number of labels a row, none too.

@@ -56,8 +56,8 @@ def test_for_a_model(parts, run, tmp_path):
 
 
 def test_other_formats(parts, run, tmp_path):
-    csv = pytest.importorskip("pyarrow.csv")
-    parquet = pytest.importorskip("pyarrow.parquet")
+    from pyarrow import csv, parquet
+
     nulls = csv.ConvertOptions(null_values=["", "NA"], strings_can_be_null=True)
     parquet.write_table(csv.read_csv(parts[0], convert_options=nulls), tmp_path / "a.parquet")
     run("convert", "-q", tmp_path / "a.parquet", *parts[1:], tmp_path / "parts", *OPTIONS)

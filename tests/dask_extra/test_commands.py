@@ -205,7 +205,7 @@ def test_rows_that_are_too_many_to_move(apsvm, parts, tmp_path, monkeypatch):
 
 
 def test_parquet(apsvm, parts, tmp_path):
-    arrow = pytest.importorskip("pyarrow", reason="Parquet is read with pyarrow")
+    import pyarrow as arrow
     import pyarrow.parquet as parquet
 
     rng = np.random.default_rng(0)

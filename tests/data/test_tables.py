@@ -378,3 +378,27 @@ def test_places_of_rows() -> None:
     places = Places("f", "line", 2, np.array([1, 3]), np.array([5, 8]))
     assert [places.number(row) for row in range(5)] == [2, 5, 6, 8, 9]
     assert places.all(5).tolist() == [2, 5, 6, 8, 9]
+
+
+def test_fields_longer_than_the_csv_module_takes(tmp_path: Path) -> None:
+    word = "x" * 200_000
+    assert columns_of(read(tmp_path, f'a,b,y\n1,"{word}",1\n2,z,0\n')).feature_names() == ("a", f"b={word}", "b=z")
+
+
+def test_points_of_exponents_are_decimal_ones(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"data.csv:2: column 'a': expected a number, found '1,5'.*--decimal ,"):
+        read(tmp_path, "a;b;y\n1,5;1.257e-01;1\n2,5;2.25e-01;0\n")
+    assert rows(read(tmp_path, "a;b;y\n1,5e1;3;1\n2,5;4;0\n")) == [[15, 3], [2.5, 4]]
+
+
+def test_points_that_may_separate_thousands_are_named(tmp_path: Path) -> None:
+    said = "column 'a': 1.234 is read with a decimal point, not as 1234"
+    german = "a;y\n900;0\n1.234;1\n2.500;0\n"
+    data = read(tmp_path, german)
+    assert said in remarks(data)
+    assert rows(data) == [[900], [1.234], [2.5]]
+    for other in (german.replace("900", "900.5"), german.replace("900", "0.900"), german.replace(";", ",")):
+        assert "decimal point" not in remarks(read(tmp_path, other))
+    assert "decimal point" not in remarks(read(tmp_path, german, decimal="."))
+    with pytest.raises(DataError, match=r"data.csv:3: column 'a': expected a .*number, found '1.234'"):
+        read(tmp_path, german, decimal=",")

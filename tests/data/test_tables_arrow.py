@@ -1,21 +1,23 @@
 """Parquet and Arrow tables hold the same rows as the same table in CSV."""
 
+import csv
 import datetime
 import io
-import sys
+import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyarrow import feather
 
 from apsvm.data import DataError, Dataset, read_data
-from apsvm.data.dataset import MissingPackageError
 from apsvm.data.read_options import TableOptions
-
-pa = pytest.importorskip("pyarrow")
-pq = pytest.importorskip("pyarrow.parquet")
-feather = pytest.importorskip("pyarrow.feather")
 
 COLUMNS = {
     "key": pa.array([2**53 + 1, 7, 8, 9], pa.int64()),
@@ -103,9 +105,65 @@ def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:
         read_data(empty)
 
 
-def test_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path, text = written(tmp_path, "parquet"), written(tmp_path, "csv")
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(MissingPackageError, match=r"pyarrow, which is not installed: pip install 'apsvm\[table\]'"):
-        read_data(path, table=OPTIONS)
-    assert read_data(text, table=OPTIONS).X.shape[0] == 4
+RECORDS = st.fixed_dictionaries(
+    {
+        "id": st.integers(0, 2**63 - 1),
+        "a": st.none() | st.floats(allow_nan=False, allow_infinity=False),
+        "b": st.none() | st.integers(-(2**53), 2**53),
+        "c": st.none() | st.sampled_from(["x", "y,z", 'q"', "t\tu", "v;w", "l\nm", "n|o", "\u2603"]),
+    }
+)
+
+
+def write_every_kind(folder: Path, records: list[dict[str, Any]]) -> list[Path]:
+    paths = []
+    for name, separator in (("commas", ","), ("tabs", "\t"), ("semicolons", ";"), ("bars", "|")):
+        with open(folder / name, "w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, list(records[0]), delimiter=separator)
+            writer.writeheader()
+            writer.writerows(records)
+        paths.append(folder / name)
+    (folder / "json").write_text("".join(json.dumps(record) + "\n" for record in records))
+    table = pa.Table.from_pylist(records)
+    pq.write_table(table, folder / "parquet", row_group_size=3)
+    feather.write_feather(table, folder / "feather", chunksize=3)
+    return [*paths, folder / "json", folder / "parquet", folder / "feather"]
+
+
+@settings(max_examples=40, deadline=None)
+@given(records=st.lists(RECORDS, min_size=2, max_size=9))
+def test_every_format_gives_the_same_dataset(records: list[dict[str, Any]], tmp_path_factory: Any) -> None:
+    records = [{**record, "b": record["b"] or 0, "y": at % 2} for at, record in enumerate(records)]
+    paths = write_every_kind(tmp_path_factory.mktemp("kinds"), records)
+    options = TableOptions(id="id", label="y", categorical=("c",), decimal=".")
+    outcomes = []
+    for path in paths:
+        data = read_data(path, table=options)
+        assert data.table is not None
+        X = data.X.toarray() if sp.issparse(data.X) else data.X
+        keys = data.table.keys
+        assert keys is not None
+        outcomes.append((X.tolist(), data.relevance.tolist(), keys.tolist(), data.table.columns))
+    assert all(outcome == outcomes[0] for outcome in outcomes[1:])
+    assert outcomes[0][2] == [str(record["id"]) for record in records]
+
+
+@pytest.mark.parametrize("kind", ["csv", "json", "parquet", "feather"])
+def test_a_wrong_cell_is_named_in_every_format(tmp_path: Path, kind: str) -> None:
+    values = ["1", "2", "x", *map(str, range(3, 100))]
+    path = tmp_path / "data"
+    if kind == "csv":
+        path.write_text("a,y\n" + "".join(f"{value},{at % 2}\n" for at, value in enumerate(values)))
+    elif kind == "json":
+        lines = [
+            f'{{"a": {value if value != "x" else json.dumps(value)}, "y": {at % 2}}}\n'
+            for at, value in enumerate(values)
+        ]
+        path.write_text("".join(lines))
+    else:
+        table = pa.table({"a": values, "y": [at % 2 for at in range(100)]})
+        pq.write_table(table, path) if kind == "parquet" else feather.write_feather(table, path)
+    place = {"csv": ":4:", "json": ":3:"}.get(kind, ": row 3:")
+    with pytest.raises(DataError) as caught:
+        read_data(path)
+    assert str(caught.value).startswith(f"{path}{place} column 'a': expected a number, found 'x'")

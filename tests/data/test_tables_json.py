@@ -15,8 +15,6 @@ from apsvm.data.dataset import DataError
 from apsvm.data.read_options import TableOptions
 from apsvm.data.reading import read_data
 
-pytest.importorskip("pyarrow")
-
 LINES = '{"a": 1, "b": "x", "label": 1}\n{"a": 2.5, "b": "y", "label": 0}\n'
 cells = {
     "number": st.none() | st.floats(-1e300, 1e300) | st.integers(-(2**70), 2**70),
@@ -63,23 +61,50 @@ def test_it_is_what_the_csv_is(rows, gz, tmp_path_factory):
 @over(
     ("text", "message"),
     [
-        (LINES + '{"a": 1, "b": "x"', """:3: expected a JSON object, found '{"a": 1, "b": "x"'"""),
-        (LINES + "[1, 2, 3]\n", ":3: expected a JSON object, found '[1, 2, 3]'"),
-        (LINES + "\n" + LINES, ":3: expected a JSON object, found ''"),
+        (LINES + '{"a": 1, "b": "x"', """:3: expected a JSON object a line, found '{"a": 1, "b": "x"'"""),
+        (LINES + "[1, 2, 3]\n", ":3: expected a JSON object a line, found '[1, 2, 3]'"),
+        (LINES + "\n" + LINES, ":3: expected a JSON object a line, found ''"),
         (LINES + '{"a": [1], "b": "x", "label": 0}\n', ":3: column 'a': expected a number or a word, found a list"),
         (LINES + '{"a": 1, "b": {}, "label": 0}\n', ":3: column 'b': expected a number or a word, found an object"),
         (LINES + '{"a": 1e999, "b": "x", "label": 0}\n', ":3: column 'a': expected a finite number, found 'inf'"),
         (LINES + '{"a": ' + "[" * 100_000 + "\n", ":3: expected a JSON object"),
         ('{"a": 1}\n{"a": 2}\n', "label"),
         ("{}\n{}\n", "label"),
+        (LINES + '{"a": 1, "b": "\\ud800", "label": 0}\n', ":3: expected a JSON object a line, found '{"),
+        ((LINES + '{"\u00e9": 1, "label": 0}\n').encode("latin-1"), ":3: expected UTF-8, found the byte 0xe9"),
+        ('[{"a": 1, "label": 1},\n{"a": 2, "label": 0}]\n', ":1: expected a JSON object a line, found '[{"),
+        (
+            (LINES + '{"a": 1, "b": "\u00e9", "label": 0}\n').encode("latin-1"),
+            ":3: expected UTF-8, found the byte 0xe9",
+        ),
     ],
 )
 def test_errors_name_line_and_column(text, message, tmp_path):
-    (tmp_path / "t").write_text(text)
+    (tmp_path / "t").write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(DataError) as caught:
         read_data(tmp_path / "t")
     assert str(caught.value).startswith(str(tmp_path / "t"))
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("first", ["1", '"one"'])  # a column of pyarrow, and one of numbers and words
+def test_long_integers_name_rows_exactly(first, tmp_path):
+    ids = [2**53 + 1, 2**63 - 1, 2**64 + 1, 2**64 + 2]
+    for chosen in (ids[:2], ids):
+        lines = [
+            f'{{"id": {name}, "a": {first if at == 0 else at}, "label": {at % 2}}}' for at, name in enumerate(chosen)
+        ]
+        (tmp_path / "t").write_text("\n".join(lines))
+        data = read_data(tmp_path / "t", table=TableOptions(id="id"))
+        assert data.table.keys.tolist() == [str(name) for name in chosen]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "latin-1"])
+def test_encodings(encoding, tmp_path):
+    (tmp_path / "t").write_bytes((LINES.replace("x", "\u00e9") + "\n\n").encode(encoding))
+    options = TableOptions(encoding="latin-1") if encoding == "latin-1" else TableOptions()
+    data = read_data(tmp_path / "t", table=options)
+    assert data.table.columns.feature_names() == ("a", "b=y", "b=\u00e9")
 
 
 def test_a_model_finds_its_columns(tmp_path, capsys):

@@ -15,8 +15,8 @@ from apsvm._support.types import JsonDict
 from apsvm.cli.shared import INTERNAL, put
 
 #: Packages that are needed, and what of the extras is there.
-NEEDED = ("numpy", "scipy", "scikit-learn", "click", "cvxpy", "clarabel", "joblib", "threadpoolctl")
-OPTIONAL = {"matplotlib": "plot", "pyarrow": "table", "torch": "torch", "onnx": "onnx", "distributed": "dask"}
+NEEDED = ("numpy", "scipy", "scikit-learn", "click", "cvxpy", "clarabel", "joblib", "threadpoolctl", "pyarrow")
+OPTIONAL = {"matplotlib": "plot", "torch": "torch", "onnx": "onnx", "distributed": "dask"}
 SEED = 20260712
 
 

@@ -1,4 +1,4 @@
-"""The options that say what the columns of a table are: CSV, Parquet, Arrow."""
+"""The options that say what the columns of a table are: CSV, Parquet, Arrow, JSON lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parquet, Arrow (Feather) and JSON lines as cells, by pyarrow, an extra. Texts are read as the cells of CSV are.
+"""Parquet, Arrow (Feather) and JSON lines as cells, by pyarrow. Texts are read as the cells of CSV are.
 
 CSV is read by ``separated``: pyarrow takes 1.3 to 2 times as long for it, and three times the memory (1e6 × 20 numbers
 of 190 MB: 1.2 s and 235 MB here; 1.5 s with two threads, 2.6 with one, and 640 MB by pyarrow)."""
@@ -17,51 +17,53 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm._native import _kernels
-from apsvm.data.dataset import DataError, MissingPackageError
+from apsvm.data.dataset import DataError
 from apsvm.data.hashing import hash_of_file
 from apsvm.data.tables.cells import MEMORY, MISSING, Cells, Places, Scratch
 from apsvm.data.tables.recognising import Kind
-from apsvm.data.tables.separated import SKIPPED, TEXT, Choice
+from apsvm.data.tables.separated import SKIPPED, TEXT, Choice, decoded, not_utf8
 from apsvm.data.text import text_blocks
 
 if TYPE_CHECKING:
     from apsvm._support.types import AnyArray
 
-#: What messages ask for where pyarrow is missing.
-INSTALL = "pip install 'apsvm[table]'"
-
 _ROWS = 1 << 16
+#: Rows whose columns are interleaved at a time: those of a hundred columns fit into the cache.
+_ROWS_IN_CACHE = 1 << 10
+#: Below it a float64 is every integer.
+_EXACT = float(1 << 53)
 
 
 def cells_of_arrow(
-    source: str | os.PathLike[str] | BinaryIO, kind: Kind, choose: Callable[[str], Choice], scratch: Scratch = MEMORY
+    source: str | os.PathLike[str] | BinaryIO,
+    kind: Kind,
+    choose: Callable[[str], Choice],
+    *,
+    encoding: str = "utf-8",
+    scratch: Scratch = MEMORY,
 ) -> tuple[Cells, str, str]:
     """The cells of the columns that are chosen, the name of the file for messages, and the sha256 of its bytes.
 
+    ``encoding`` is that of JSON lines.
+
     Raises
     ------
-    MissingPackageError : pyarrow is not installed
     DataError : bad content
     OSError : the source cannot be read
     """
     name = os.fspath(source) if isinstance(source, str | os.PathLike) else str(getattr(source, "name", "<stream>"))
-    try:
-        import pyarrow  # noqa: F401
-    except ImportError:
-        raise MissingPackageError(
-            f"{name}: {kind.what} is read by pyarrow, which is not installed: {INSTALL}"
-        ) from None
     if isinstance(source, str | os.PathLike):
         with hash_of_file(source) as fingerprint, open(source, "rb") as stream:
-            return _cells(stream, kind, name, choose(name), scratch), name, fingerprint()
+            return _cells(stream, kind, name, choose(name), encoding, scratch), name, fingerprint()
     content = source.read()
-    cells = _cells(io.BytesIO(content), kind, name, choose(name), scratch)
+    cells = _cells(io.BytesIO(content), kind, name, choose(name), encoding, scratch)
     return cells, name, hashlib.sha256(content).hexdigest()
 
 
-def _cells(stream: BinaryIO, kind: Kind, name: str, choose: Choice, scratch: Scratch) -> Cells:
+def _cells(stream: BinaryIO, kind: Kind, name: str, choose: Choice, encoding: str, scratch: Scratch) -> Cells:
     with _parsing(name, kind):
-        names, n, batches = _opened_json(stream, name) if kind is Kind.JSON_LINES else _opened(stream, kind)
+        is_json = kind is Kind.JSON_LINES
+        names, n, batches = _opened_json(stream, name, encoding) if is_json else _opened(stream, kind)
     twice = sorted({column for column in names if names.count(column) > 1})
     if twice:
         raise DataError(f"{name}: expected different names of columns, found more than once: {', '.join(twice[:8])}")
@@ -74,10 +76,13 @@ def _cells(stream: BinaryIO, kind: Kind, name: str, choose: Choice, scratch: Scr
     begin = 0
     with _parsing(name, kind):
         for batch in batches([column for _, column in kept]):
-            for at, column in enumerate(columns):
-                values[begin : begin + len(batch), at] = column.cells(batch.column(column.name))
+            arrays = [column.cells(batch.column(column.name)) for column in columns]
+            for block in range(0, len(batch), _ROWS_IN_CACHE):
+                rows = values[begin + block : begin + min(block + _ROWS_IN_CACHE, len(batch))]
+                for at, array in enumerate(arrays):
+                    rows[:, at] = array[block : block + _ROWS_IN_CACHE]
             begin += len(batch)
-    places = Places(name, "line" if kind is Kind.JSON_LINES else "row")
+    places = Places(name, "line" if is_json else "row")
     return Cells(values, [column for _, column in kept], [column.words for column in columns], places)
 
 
@@ -106,21 +111,21 @@ def _batches_of(table: Any) -> tuple[list[str], int, Callable[[list[str]], Itera
     return list(table.column_names), table.num_rows, lambda kept: iter(table.select(kept).to_batches(_ROWS))
 
 
-def _opened_json(stream: BinaryIO, name: str) -> tuple[list[str], int, Callable[[list[str]], Iterator[Any]]]:
+def _opened_json(
+    stream: BinaryIO, name: str, encoding: str
+) -> tuple[list[str], int, Callable[[list[str]], Iterator[Any]]]:
     """The same for JSON lines, plain or compressed: one object a line, whose names are the columns."""
     import pyarrow
     from pyarrow import json as arrow_json
 
     with text_blocks(stream) as (_, blocks):
-        content = b"".join(blocks)
+        content = b"".join(decoded(blocks, name, encoding)).rstrip()
     try:
         table = arrow_json.read_json(io.BytesIO(content))
-        is_plain = not any(
-            pyarrow.types.is_nested(kind) or pyarrow.types.is_temporal(kind) for kind in table.schema.types
-        )
-        if is_plain and table.num_rows == content.count(b"\n") + (not content.endswith(b"\n")):
+        table.validate(full=True)  # that texts are UTF-8
+        if all(map(_is_exact, table.columns)) and table.num_rows == content.count(b"\n") + 1:
             return _batches_of(table)
-    except pyarrow.ArrowException:
+    except (pyarrow.ArrowException, UnicodeError):
         pass  # a column of numbers and words, or a line that is none: pyarrow does not say where
     return _batches_of(pyarrow.table(_columns_of_json(content, name)))
 
@@ -133,16 +138,18 @@ def _columns_of_json(content: bytes, name: str) -> dict[str, list[float | str | 
     DataError : a line is no object of numbers, words, true, false and null
     """
     columns: dict[str, list[Any]] = {}
-    lines = content.split(b"\n")
-    lines = lines[:-1] if not lines[-1].strip() else lines
-    for number, line in enumerate(lines):
+    for number, line in enumerate(content.split(b"\n")):
         try:
-            row = json.loads(line, parse_int=float)
+            row = json.loads(line.decode(), parse_int=_integer)
+            if b"\\u" in line:  # half of a surrogate pair is no text
+                json.dumps(row, ensure_ascii=False).encode()
+        except UnicodeDecodeError as error:
+            raise DataError(f"{name}:{number + 1}: {not_utf8(line[error.start])}") from None
         except (ValueError, RecursionError):
             row = None
         if not isinstance(row, dict):
             found = line[:40].decode("utf-8", "backslashreplace").strip()
-            raise DataError(f"{name}:{number + 1}: expected a JSON object, found {found!r}")
+            raise DataError(f"{name}:{number + 1}: expected a JSON object a line, found {found!r}")
         for key, value in row.items():
             if value is not None and not isinstance(value, bool | int | float | str):
                 found = "a list" if isinstance(value, list) else "an object"
@@ -153,16 +160,35 @@ def _columns_of_json(content: bytes, name: str) -> dict[str, list[float | str | 
     return {key: _of_one_type(values) for key, values in columns.items()}
 
 
+def _is_exact(column: Any) -> bool:
+    """Whether the type that pyarrow derived keeps what the text says: not dates, nor integers beyond 64 bits."""
+    import pyarrow
+    from pyarrow import compute
+
+    if pyarrow.types.is_floating(column.type):
+        largest = compute.max(compute.abs(column)).as_py()
+        return largest is None or largest < _EXACT
+    return not (pyarrow.types.is_nested(column.type) or pyarrow.types.is_temporal(column.type))
+
+
+def _integer(digits: str) -> int | str:
+    """Text where it may be beyond 64 bits: a name of a row keeps its digits, and a number is read as that of CSV."""
+    return int(digits) if len(digits) < 19 else digits
+
+
 def _of_one_type(values: list[Any]) -> list[Any]:
-    if len({type(value) for value in values if value is not None}) <= 1:
+    types = {type(value) for value in values if value is not None}
+    if len(types) <= 1:
         return values
+    if types == {int, float} and all(value is None or abs(value) < _EXACT for value in values):
+        return [None if value is None else float(value) for value in values]
     return [value if value is None or isinstance(value, str) else _word_of(value) for value in values]
 
 
 def _word_of(value: bool | float) -> str:
     """A number or truth value as CSV would have it."""
-    is_whole = not isinstance(value, bool) and value.is_integer() and abs(value) < 1e15
-    return str(int(value)) if is_whole else json.dumps(value)
+    is_whole = isinstance(value, float) and value.is_integer() and abs(value) < _EXACT
+    return str(int(value)) if is_whole else str(value).lower()
 
 
 @contextmanager
@@ -211,14 +237,16 @@ class _Words:
     def _numbers_of(self, array: Any) -> NDArray[np.float64]:
         import pyarrow
 
-        is_null = array.is_null().to_numpy(zero_copy_only=False)
-        values = np.array(array.cast(pyarrow.float64(), safe=False).to_numpy(zero_copy_only=False), dtype=np.float64)
-        values[is_null | np.isnan(values)] = _all_missing(1)[0]
+        values: NDArray[np.float64] = array.cast(pyarrow.float64(), safe=False).to_numpy(zero_copy_only=False)
+        is_finite = np.isfinite(values)  # a null is NaN
+        if is_finite.all():
+            return values
+        result = np.where(is_finite, values, _all_missing(1)[0])
         infinite = np.isinf(values)
         if infinite.any():
             words = self._of_texts(["inf", "-inf"])
-            values[infinite] = np.where(values[infinite] > 0, words[0], words[1])
-        return values
+            result[infinite] = np.where(values[infinite] > 0, words[0], words[1])
+        return result
 
     def _of_texts(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """The cell of each text, read as that of a CSV is."""

@@ -135,12 +135,14 @@ class Cells:
     names : the columns, k
     words : of each column its words, by number
     places : where the rows stand
+    remarks : what the user should know of how cells were read
     """
 
     values: NDArray[np.float64]
     names: Sequence[str]
     words: Sequence[Sequence[str]]
     places: Places
+    remarks: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return int(self.values.shape[0])

@@ -86,7 +86,8 @@ def one_behind_another(tables: Sequence[Cells], scratch: Scratch) -> Cells:
         values = np.concatenate(list(renumbered()))
     else:
         values = scratch.gathered(renumbered(), len(first.names))
-    return Cells(values, first.names, [list(numbers) for numbers in words], _places(tables))
+    remarks = tuple(f"{table.places.source}: {remark}" for table in tables for remark in table.remarks)
+    return Cells(values, first.names, [list(numbers) for numbers in words], _places(tables), remarks)
 
 
 def _numbers_of(words: Sequence[str], numbers: dict[str, int]) -> NDArray[np.int64]:
@@ -201,7 +202,7 @@ def _rows(
 ) -> Dataset:
     """The rows of cells whose columns are ``chosen``."""
     model = chosen.model
-    parts, columns, remarks = chosen.parts, chosen.columns, list(chosen.parts.remarks)
+    parts, columns, remarks = chosen.parts, chosen.columns, [*chosen.parts.remarks, *cells.remarks]
     relevance, words = np.zeros(len(cells)), () if columns is None else columns.label_words
     if parts.label is not None:
         label_words = None if model is None or columns is None else columns.label_words
@@ -303,7 +304,7 @@ def _read(
     if kind is not Kind.CSV:
         from apsvm.data.tables.arrow import cells_of_arrow
 
-        return cells_of_arrow(source, kind, chosen.of, scratch)
+        return cells_of_arrow(source, kind, chosen.of, encoding=options.encoding, scratch=scratch)
     with Hash() as digest, text_blocks(source, digest.update) as (name, blocks):
         cells = cells_of_text(
             blocks, name, chosen.of(name), encoding=options.encoding, decimal=options.decimal, scratch=scratch

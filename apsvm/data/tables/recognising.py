@@ -25,6 +25,8 @@ _PARQUET, _ARROW_MAGICS = b"PAR1", (b"ARROW1", b"FEA1", b"\xff\xff\xff\xff")
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 #: What every token behind the label is in svmlight text.
 _LABEL = re.compile(rb"[-+.,\deE]+|nan|inf", re.IGNORECASE)
+#: An object, or a list of objects, which is not read but named.
+_JSON = re.compile(rb"\s*(\{|\[\s*\{)")
 _OF_SVMLIGHT = re.compile(rb"(qid|cost|bag|\d+):[^\s:,;|]+")
 
 
@@ -168,10 +170,11 @@ def kind_of(head: bytes) -> Kind:
     if head.startswith(_ARROW_MAGICS):
         return Kind.ARROW
     text = _first_text(head)
-    if text.startswith(_UTF16):
-        return Kind.CSV
-    if text.removeprefix(codecs.BOM_UTF8).lstrip()[:1] == b"{":
+    is_utf16 = text.startswith(_UTF16)
+    if _JSON.match(text.decode("utf-16", "ignore").encode() if is_utf16 else text.removeprefix(codecs.BOM_UTF8)):
         return Kind.JSON_LINES
+    if is_utf16:
+        return Kind.CSV
     is_marked, text = text.startswith(codecs.BOM_UTF8), text.removeprefix(codecs.BOM_UTF8)
     lines = [line for line in re.split(rb"[\r\n]+", text) if line.strip() and not line.lstrip().startswith(b"#")]
     if any(map(_is_svmlight, lines[:_LINES_SEEN])) or not lines:

@@ -11,8 +11,9 @@ import csv
 import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import chain, islice, zip_longest
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +28,10 @@ HEAD = 1 << 19
 _ROWS_SEEN = 200
 
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-_COMMA, _POINT = re.compile(r"[+-]?\d+,\d+"), re.compile(r"[+-]?\d*\.\d+")
+_COMMA = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?")
+_POINT = re.compile(r"[+-]?\d*\.\d+([eE][+-]?\d+)?")
+#: 1.234 is 1234 in German, and 1,234 in others; 234 may be either's.
+_GROUPED, _SMALL = re.compile(r"[+-]?[1-9]\d{0,2}\.\d{3}"), re.compile(r"[+-]?\d{1,3}|")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 #: The letters of the native parser: columns of cells, of text, and those that are skipped.
@@ -44,6 +48,7 @@ class Head:
     ----------
     names : of the columns; "" of one without a name
     separator, decimal : one character each
+    ambiguous : column name: a number, of the columns whose points may separate thousands
     first_line : the line behind the names
     size : the bytes of the lines up to there
     """
@@ -51,6 +56,7 @@ class Head:
     names: list[str]
     separator: str
     decimal: str
+    ambiguous: dict[str, str]
     first_line: int
     size: int
 
@@ -62,31 +68,48 @@ class Head:
         if not text:
             raise DataError(f"{name}: expected the names of columns in the first line, found an empty file")
         separator = _separator(text, is_whole)
-        lines = io.StringIO(text, newline="")
-        reader = csv.reader(lines, delimiter=separator, skipinitialspace=True)
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True)
         try:
             names = [field.strip() for field in next(reader)]
-            rows = list(islice(reader, _ROWS_SEEN))
+            n_lines = reader.line_num
+            rows = [[field.strip() for field in row] for row in islice(reader, _ROWS_SEEN)]
         except csv.Error as error:
             raise DataError(f"{name}: the first lines are no table: {error}") from None
-        header = list(islice(io.StringIO(text, newline=""), _lines_of_names(text, separator)))
+        header = list(islice(io.StringIO(text, newline=""), n_lines))
+        ambiguous = {}
         if decimal is None:
-            cells = [field.strip() for row in rows for field in row]
+            cells = [field for row in rows for field in row]
             has_commas = separator != "," and any(map(_COMMA.fullmatch, cells))
             decimal = "," if has_commas and not any(map(_POINT.fullmatch, cells)) else "."
+            if separator == ";":
+                ambiguous = _with_thousands(names, rows)
         _check_names(names, name)
         begin = len(blank.encode()) + sum(len(line.encode()) for line in header)
-        return cls(names, separator, decimal, _count_lines(blank) + len(header) + 1, begin)
+        return cls(names, separator, decimal, ambiguous, _count_lines(blank) + len(header) + 1, begin)
 
 
 def _count_lines(text: str) -> int:
     return len(text.replace("\r\n", "\n").replace("\r", "\n").split("\n")) - 1
 
 
-def _lines_of_names(text: str, separator: str) -> int:
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True)
-    next(reader)
-    return reader.line_num
+def _with_thousands(names: Sequence[str], rows: Sequence[Sequence[str]]) -> dict[str, str]:
+    """The columns whose points may all separate thousands, and a number of each."""
+    result = {}
+    for name, column in zip(names, zip_longest(*rows, fillvalue=""), strict=False):
+        grouped = next(filter(_GROUPED.fullmatch, column), None)
+        if grouped and all(_GROUPED.fullmatch(field) or _SMALL.fullmatch(field) for field in column):
+            result[name] = grouped
+    return result
+
+
+@contextmanager
+def _long_fields() -> Iterator[None]:
+    """Lets the csv module read fields as long as the head; its own limit is 131,072 characters."""
+    limit = csv.field_size_limit(max(HEAD, csv.field_size_limit()))
+    try:
+        yield
+    finally:
+        csv.field_size_limit(limit)
 
 
 def _separator(text: str, is_whole: bool) -> str:
@@ -157,7 +180,8 @@ def read_head(blocks: Iterator[bytes], name: str, decimal: str | None) -> tuple[
         if not re.search(r"[\r\n]\s*\S", text):  # that of another line is found with its place
             raise DataError(f"{name}: {not_utf8(seen[error.start])}") from None
         text, is_whole = re.sub(r"[^\r\n]*\Z", "", text), False
-    result = Head.of(text, name, is_whole=is_whole and len(head) <= HEAD, decimal=decimal)
+    with _long_fields():
+        result = Head.of(text, name, is_whole=is_whole and len(head) <= HEAD, decimal=decimal)
     return result, chain((head[result.size :],), blocks)
 
 
@@ -200,7 +224,12 @@ def cells_of_text(
         place = f"{name}:{line}: " + (f"column {head.names[column]!r}: " if 0 <= column < len(head.names) else "")
         raise DataError(f"{place}{message}") from None
     places = Places(name, "line", head.first_line, *parser.apart())
-    return Cells(values, kept, _words(parser, values, kept, places), places)
+    remarks = tuple(
+        f"column {column!r}: {number} is read with a decimal point, not as {number.replace('.', '')}"
+        for column, number in head.ambiguous.items()
+        if column in kept and letters[head.names.index(column)] == CELLS
+    )
+    return Cells(values, kept, _words(parser, values, kept, places), places, remarks)
 
 
 def _words(parser: _kernels.CsvParser, values: np.ndarray, kept: Sequence[str], places: Places) -> list[list[str]]:
