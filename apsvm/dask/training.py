@@ -88,8 +88,8 @@ def list_refusal(loss: Loss, oracle: str, target: Target) -> str | None:
 
 
 class LogOfTraffic:
-    """A log whose records of iterations say what was requested of the cluster since the one before: rounds, and bytes to
-    and from all shards together."""
+    """A log whose records of iterations say what was requested of the cluster since the one before: rounds, and bytes
+    to and from all shards together."""
 
     def __init__(self, log: Log, crew: Crew) -> None:
         self._log, self._crew = log, crew

@@ -146,8 +146,8 @@ def beyond(
     candidates: Sequence[Candidate], grid: Grid, peak: Candidate, metric: str
 ) -> dict[str, tuple[SettingValue, ...]]:
     """Values worth trying beyond those of the grid, by setting: where the user named none, and the metric still rises
-    by ``WORTH_IT`` or more towards the last one, ``peak``, the best of all. None where it cannot rise further: metrics end
-    at 1."""
+    by ``WORTH_IT`` or more towards the last one, ``peak``, the best of all. None where it cannot rise further:
+    metrics end at 1."""
     values: dict[str, tuple[SettingValue, ...]] = {}
     if peak.mean(metric) >= 1.0:
         return values
