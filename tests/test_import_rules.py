@@ -100,7 +100,7 @@ def module_of(path: Path) -> str:
 
 
 def circles(graph: dict[str, set[str]]) -> list[str]:
-    """Those that are left once nobody is there who needs nobody else, and nobody whom nobody needs."""
+    """Those that are left once nobody is there who needs nobody else, and no caller whom nobody needs."""
     left = {name: set(needed) for name, needed in graph.items()}
     while True:
         needed = set().union(*left.values()) if left else set()

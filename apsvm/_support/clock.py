@@ -1,7 +1,7 @@
 """Wall and CPU time of the parts of an iteration, in nanoseconds.
 
 Reading the CPU time of a process asks the kernel, for microseconds, in some containers for much longer: more than the
-oracle call that is timed. It is read only once somebody keeps it (``count_cpu_time``), and is 0 until then.
+oracle call that is timed. It is read only once it is kept (``count_cpu_time``), and is 0 until then.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def add_waiting(ns: int) -> None:
 @dataclass(slots=True)
 class Span:
     """How long one part took: wall clock, and if it is counted CPU time of the whole process (all threads), in
-    nanoseconds. Nobody changes one; frozen ones take thrice as long to make, and every iteration makes twenty."""
+    nanoseconds. It is never changed; frozen ones take thrice as long to make, and every iteration makes twenty."""
 
     wall_ns: int = 0
     cpu_ns: int = 0

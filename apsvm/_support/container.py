@@ -89,7 +89,7 @@ def unsealed(content: bytes) -> tuple[Any, dict[str, AnyArray]]:
 
 def _array(content: bytes) -> AnyArray:
     """The array of a member that ``sealed`` might have written. ValueError for any other: numpy's own reader raises
-    what it likes of a header that nobody wrote, warns of some, and believes in their sizes."""
+    what it likes of a damaged header, warns of some, and believes in their sizes."""
     start = len(_NPY_MAGIC) + 2
     end = start + int.from_bytes(content[len(_NPY_MAGIC) : start], "little")
     match = _NPY_HEADER.fullmatch(content[start:end])

@@ -1,7 +1,7 @@
 """Files of the command line: ``-`` is standard input or output; outputs are written whole or not at all.
 
 An output is written to a temporary file beside the given name, synced, and renamed. A symbolic link of that name is
-replaced, never followed, so that nobody chooses by a link which of the user's files is overwritten. What has a name
+replaced, never followed, so that a link cannot choose which of the user's files is overwritten. What has a name
 below ``/dev`` or ``/proc``, and any device or pipe, is written in place.
 """
 

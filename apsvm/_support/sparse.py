@@ -1,4 +1,4 @@
-"""``scipy.sparse``, imported by whoever first makes a sparse matrix: that takes longer than a small training, and dense
+"""``scipy.sparse``, imported where the first sparse matrix is made: that takes longer than a small training, and dense
 rows have no use for it. Used as ``from apsvm import sparse as sp``."""
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def issparse(X: object) -> bool:
-    """``scipy.sparse.issparse``; without the import nobody can have a sparse matrix."""
+    """``scipy.sparse.issparse``; without the import there can be no sparse matrix."""
     module = sys.modules.get("scipy.sparse")
     return module is not None and bool(module.issparse(X))
 

@@ -17,12 +17,12 @@ def results(
     stop: Callable[[], None],
     in_order: bool = True,
 ) -> Iterator[ResultT]:
-    """``work`` of each task, in the tasks' order or as they end, by so many threads; of one thread, by the caller's.
+    """``work`` of each task, in the tasks' order or as they end, by this many threads; of one thread, by the caller's.
 
     Parameters
     ----------
-    stop : called when a task fails, or nobody asks for further results: work that is under way should end soon. Those
-        that nobody has begun are left out, and the others waited for.
+    stop : called when a task fails, or no further results are wanted: work that is under way should end soon. Those
+        that have not begun are left out, and the others waited for.
 
     Raises
     ------

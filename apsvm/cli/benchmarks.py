@@ -36,7 +36,7 @@ Named = tuple[str, Matrix, NDArray[np.bool_]]
 
 
 class LinearClassifier(Protocol):
-    """What is asked of a rival."""
+    """The settings of a rival."""
 
     def set_params(self, *, C: float) -> Self: ...
     def fit(self, X: Matrix, y: NDArray[np.bool_]) -> Self: ...

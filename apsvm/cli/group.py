@@ -1,4 +1,4 @@
-"""The commands of a group, each imported when it is asked for: what `apsvm train` does not need costs it nothing, and
+"""The commands of a group, each imported when it is requested: what `apsvm train` does not need costs it nothing, and
 `apsvm --help` needs none of them."""
 
 from __future__ import annotations

@@ -68,13 +68,15 @@ _MORE = (
     click.option(
         "--zero-based/--one-based", default=False, show_default=True, help="Whether feature indices count from 0 or 1."
     ),
-    click.option("--max-features", type=click.IntRange(1, 2**62), help="Refuse a file with a feature beyond so many."),
+    click.option(
+        "--max-features", type=click.IntRange(1, 2**62), help="Refuse a file with a feature beyond this many."
+    ),
 )
 
 
 def how_to_read(command: CommandT) -> CommandT:
     """Gives the command the options that say how a data file is read, as one argument ``read``: ReadOptions. A data
-    folder knows from where its features count: it is asked to agree only by a user who said so."""
+    folder knows from where its features count: it is compared only with a base that the user gave."""
     return _reading_command(command, _OPTIONS, learning=False)
 
 
@@ -129,7 +131,7 @@ def read_rows(
     dense: bool = False,
     scratch: str | None = None,
 ) -> Dataset:
-    """``read_data`` as the options say; failures end the command. What there is to say of a table is said.
+    """``read_data`` as the options say; failures end the command. Remarks on a table are printed.
 
     zero_based, n_features, model : of the model that the rows are for
     multilabel : whether or not the user said so
@@ -147,7 +149,7 @@ def read_rows(
     end_with_words(lambda file: f"apsvm: error: {printable(file)}: cut off while it was read", BAD_DATA)
     place = " and ".join(file for file in (path, read.groups, read.labels, read.bags) if file is not None)
     base = read.zero_based if zero_based is None else zero_based
-    # Where no labels are asked for, those of a bag need not agree.
+    # Where no labels are requested, those of a bag need not agree.
     bag_label = "any" if unlabelled and read.bag_label == "same" else read.bag_label
     with reading(place), Bar(f"reading {place}"):
         dataset = read_data(
@@ -177,7 +179,7 @@ def read_rows(
 
 
 def say_remarks(dataset: Dataset) -> None:
-    """What there is to say of a table."""
+    """Remarks on a table."""
     if dataset.table is not None and not click.get_current_context().params.get("quiet"):
         for remark in dataset.table.remarks:
             say(f"{dataset.source}: {printable(remark)}")

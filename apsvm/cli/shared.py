@@ -32,7 +32,7 @@ def _above() -> AbstractContextManager[None]:
 
 
 def say(message: str) -> None:
-    """One line on stderr, of whatever text (``printable``). Nobody reading stderr is no reason to stop working."""
+    """One line on stderr, of whatever text (``printable``). A closed stderr does not stop the command."""
     if sys.stderr is None:
         return
     with suppress(OSError), _above():
@@ -54,7 +54,7 @@ class Failure(click.ClickException):
 
 
 def printable(text: str) -> str:
-    """``text`` from a file that somebody else may have made, for a terminal: what is no visible character or a blank,
+    """``text`` from a file that may come from elsewhere, for a terminal: what is no visible character or a blank,
     such as the codes that move the cursor or turn the direction of writing, is shown as Python would write it."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 

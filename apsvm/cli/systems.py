@@ -38,7 +38,7 @@ class EvaluatedSystem:
     undefined : the metrics that have no value on these rows and were not asked for by name
     thresholds : above which scores rows count as called positive, each class's where there are several; where a metric
         looks at that
-    classified : of several classes, where accuracy was asked for and each row has one label: the share of the rows
+    classified : of several classes, where accuracy was requested and each row has one label: the share of the rows
         whose own label has the highest score above its threshold, as ``predict --classify`` says
     intervals : by metric, of the bootstrap
     against_first : by metric, the difference from the first entry
@@ -164,7 +164,7 @@ def of_runs(
 
 
 def _none_is_judged(run: TrecRun, qrels: str, n_retrieved: int) -> str:
-    """What there is to say of a run whose figures are 0, or near it, as it calls its documents otherwise."""
+    """Remarks on a run whose figures are 0, or near it, as it calls its documents otherwise."""
     of_queries = (
         f"none of the {n_retrieved:,} documents that {run.source} retrieved for the queries of {qrels} is judged"
     )
@@ -212,7 +212,7 @@ def add_differences(
 
 
 def swaps_of(first: EvaluatedSystem) -> int:
-    """How many random swaps are tried where nobody says."""
+    """How many random swaps are tried by default."""
     return SWAPS["one ranking" if first.system.is_one_ranking else "queries"]
 
 

@@ -81,7 +81,7 @@ class ActorCrew(Crew):
         n = min(len(parts), len(workers))
         self._parts = list(_cut(list(parts), list(weights or [1.0] * len(parts)), n))
         self._actors: list[Actor | None] = [None] * n
-        self._futures: list[Future | None] = [None] * n  # as long as somebody has these, the actors live
+        self._futures: list[Future | None] = [None] * n  # the actors live as long as these are held
         self._addresses = [""] * n
         try:
             self._make(dict(zip(range(n), list(workers), strict=False)))
@@ -232,7 +232,7 @@ def cluster_of(scheduler: str) -> Iterator[Client]:
 
     Raises
     ------
-    ValueError : neither; ClusterError : nobody answers at the address
+    ValueError : neither; ClusterError : there is no scheduler at the address
     """
     from dask import config
     from distributed import Client, LocalCluster

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from apsvm.models.base import Model
     from apsvm.trainers.base import Outcome
 
-#: Seconds between looks at whether somebody wants the training to stop.
+#: Seconds between looks at whether the training should stop.
 PATIENCE = 0.5
 
 
@@ -51,7 +51,7 @@ class ClassesPlan:
     ----------
     source : what messages call the rows
     parts : in order
-    trainer, labels, features : as of ``Fit``
+    trainer, labels, features : see ``Fit``
     query_weights : weight of each query, 1 where not named
     threads : of each task
     logs : whether what is logged comes back
@@ -90,7 +90,7 @@ class AboutRows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Held:
-    """The rows, read: the training as it was asked for, with what is learned of the features, what trainers see, and
+    """The rows, read: the training as requested, with what is learned of the features, what trainers see, and
     what was chosen for all classes."""
 
     raw: Fit
@@ -257,7 +257,7 @@ def _train(plan: ClassesPlan, label: float) -> tuple[ClassTraining, list[tuple[s
         watch = Watch(log) if plan.logs else Watch()
         try:
             for _ in trainer.check(data):
-                pass  # what there is to say was said once
+                pass  # the remarks were printed once
             one.outcomes.extend(held.completion.train_class(trainer, label, data, watch))
         except ValueError as error:
             one.reason = str(error).removeprefix(f"{data.source}: ")
@@ -287,7 +287,7 @@ def about_rows(client: Client, plan: ClassesPlan) -> AboutRows:
 def train_classes(
     client: Client, plan: ClassesPlan, labels: Sequence[float], log: Log, should_stop: Callable[[], bool]
 ) -> Iterator[ClassTraining]:
-    """The classes, in the order of ``labels``; where somebody wants it to stop, those that are not finished are left
+    """The classes, in the order of ``labels``; if it should stop, those that are not finished are left
     out.
 
     Raises
@@ -323,7 +323,7 @@ def let_go(client: Client) -> None:
 
 
 def _is_ready(future: Future, should_stop: Callable[[], bool]) -> bool:
-    """Waits for it, unless somebody wants to stop."""
+    """Waits for it, unless it should stop."""
     from distributed import wait
 
     while not future.done():

@@ -46,7 +46,7 @@ class _OnCluster(LinearEstimator):
     """What the estimators on a cluster share. Parameters of the plain ones that mean nothing here are fixed."""
 
     client: Client | None
-    # What the plain estimators read of themselves, and nobody can choose here.
+    # What the plain estimators read of themselves, and which is fixed here.
     oracle = "auto"
     keep_easy = 50.0
     bound = "hinge"

@@ -98,7 +98,7 @@ class ShardedFit:
 
         Raises
         ------
-        SettingsError : what is asked for is not trained on a cluster
+        SettingsError : what is requested is not trained on a cluster
         DataError : the labels do not fit
         """
         refused = plan_refusal(trainer, features)

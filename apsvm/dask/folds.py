@@ -95,7 +95,7 @@ _PREPARING = threading.Lock()
 
 
 def _trained(cross: CrossValidation, task: Task) -> list[Measured]:
-    """One task; the first of this process in a fold learns what there is to learn of the features there."""
+    """One task; the first of this process in a fold learns what can be learned of the features there."""
     with one_blas_thread():
         with _PREPARING:
             cross.part(task.grid, task.fold)

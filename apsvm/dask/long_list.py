@@ -10,8 +10,8 @@
              go by position, and shards are told where ranks change and how many rows stand before theirs
     assign   ranks, as runs over the cells, and the counts above each positive: each shard writes its slopes
 
-Exact, ties included, and independent of how rows are cut into shards but for the rounding of sums, which are added in
-the shards' order. A round moves O(B + P) numbers, whatever the number of negatives. On the driver stand
+Exact, ties included, and independent of how rows are cut into shards except for the rounding of sums, which are added
+in the shards' order. A round moves O(B + P) numbers, whatever the number of negatives. On the driver stand
 the P positives' scores and the loss's table of discounts, 8 bytes a row.
 """
 
@@ -38,7 +38,7 @@ from apsvm.solvers.score_space import Tangent
 if TYPE_CHECKING:
     from apsvm._support.types import AnyArray
 
-#: Scores that are gathered in any case, so many for each positive, and at most; above, cells are cut.
+#: Scores that are gathered in any case, this many for each positive, and at most; above, cells are cut.
 ENOUGH_GATHERED, PER_POSITIVE, MOST_GATHERED = 65_536, 40, 16_000_000
 #: Pieces that an open cell is cut into at most, and what is in each, about, where they are fewer.
 MOST_PIECES, LEAST_IN_PIECE = 16, 4
@@ -162,7 +162,7 @@ class ListRisk(ShardedRisk):
         return loss + call.assign(above), loss, gathered, int(above[-1])
 
     def _own_sample(self, scores: Handle) -> NDArray[np.float64] | None:
-        """The sampled rows' scores, before anybody is asked for them."""
+        """The sampled rows' scores, before the workers send any."""
         vectors = self._vectors
         if not self._asked_for_rows:
             rows = vectors.ask("sample_rows", self._sample_size, MOST_DIMENSIONS)

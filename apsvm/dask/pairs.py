@@ -67,7 +67,7 @@ class _PairsOnShards(ShardedRisk):
         return super().scores(w, out)
 
     def spans(self) -> Spans:
-        """What was taken since the last time this was asked."""
+        """What was taken since the last call."""
         return self.account().spans
 
 
@@ -134,12 +134,12 @@ def train_pairs_on_shards(
 
     Parameters
     ----------
-    target : of the labels, one row each; the rest as of ``train_on_shards``
+    target : of the labels, one row each; for the rest see ``train_on_shards``
 
     Raises
     ------
-    SettingsError : what is asked for is not trained on a cluster
-    NoPairsError, GraphError, FloatingPointError, OSError : as of ``RankNCGTrainer.train``
+    SettingsError : what is requested is not trained on a cluster
+    NoPairsError, GraphError, FloatingPointError, OSError : see ``RankNCGTrainer.train``
     """
     refused = refusal(trainer)
     if refused is not None:

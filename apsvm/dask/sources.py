@@ -209,7 +209,7 @@ def _column(values: Column, what: str, n: int, name: str) -> AnyArray:
 
 
 def _without_rows(path: str, width: int, *, zero_based: bool) -> Dataset:
-    """An empty file, which a single machine refuses: whoever writes parts writes empty ones too."""
+    """An empty file, which a single machine refuses: a writer of parts may write empty ones."""
     digest = hashlib.sha256(b"").hexdigest()
     return Dataset(np.empty((0, width)), np.empty(0), None, None, zero_based, path, digest, 0)
 

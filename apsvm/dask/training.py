@@ -88,8 +88,8 @@ def list_refusal(loss: Loss, oracle: str, target: Target) -> str | None:
 
 
 class LogOfTraffic:
-    """A log whose records of iterations say what the cluster was asked since the one before: rounds, and bytes to and
-    from all shards together."""
+    """A log whose records of iterations say what was requested of the cluster since the one before: rounds, and bytes
+    to and from all shards together."""
 
     def __init__(self, log: Log, crew: Crew) -> None:
         self._log, self._crew = log, crew
@@ -154,7 +154,7 @@ def train_on_shards(
 
     Raises
     ------
-    SettingsError : what is asked for is not trained on a cluster; NothingToRankError, DataError, FloatingPointError
+    SettingsError : what is requested is not trained on a cluster; NothingToRankError, DataError, FloatingPointError
     """
     refused = refusal(trainer)
     if refused is not None:
@@ -223,7 +223,7 @@ def _of_the_bound(trainer: StructuredSVMTrainer) -> list[str]:
 
 
 class _NoRows:
-    """Rows that nobody asks for."""
+    """Rows that are never read."""
 
     dimension = features = 0
 
@@ -250,7 +250,7 @@ def tells_apart(data: ShardedData, w: NDArray[np.float64]) -> bool:
 
 
 def _share_of_nothing(data: ShardedData, risk: ListRisk | SummedRisk, trained: Trained, C: float) -> float | None:
-    """As ``structured_svm.share_of_nothing``; of queries nobody asks how they are ordered, and None is the answer."""
+    """As ``structured_svm.share_of_nothing``; None for queries."""
     if trained.state is not State.CONVERGED or not isinstance(risk, ListRisk):
         return None
     w = trained.w

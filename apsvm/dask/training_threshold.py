@@ -1,4 +1,4 @@
-"""The threshold of a model of shards' rows that nobody asked one for: of the highest F1 on the rows that it was trained
+"""The threshold of a model of shards' rows that has none yet: of the highest F1 on the rows that it was trained
 on, as ``selection.thresholds`` has it on one machine, from counts alone.
 
 F1 is highest just below the score of a positive, so that the positives' scores and the negatives above each are all

@@ -1,6 +1,6 @@
 """Score vectors that lie on the workers: handles here, and what is to be done with them, which goes along with the next
-round. Additions and scalings cost no round of their own, and neither does a scalar product that was foreseen: whoever
-computes slopes is told which vector the last product was with, as a line search asks for the same one again."""
+round. Additions and scalings cost no round of their own, and neither does a scalar product that was foreseen: with
+the slopes goes which vector the last product was with, as a line search needs the same one again."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from apsvm.dask.messages import Arguments, Reply
 
 
 class Handle:
-    """A score vector; the workers forget it when nobody has the handle any more."""
+    """A score vector; the workers forget it when the handle is released."""
 
     __slots__ = ("__weakref__", "number")
 
@@ -25,7 +25,7 @@ class Handle:
 
 class SampledVectors:
     """The entries of a few rows, here on the driver, of each vector that comes about by operations on scores: what bins
-    are made of, before anybody is asked.
+    are made of, before the workers are.
 
     rows : (k, dimension) float64, as w sees them
     """
@@ -75,7 +75,7 @@ class HandleVectors:
     """``ScoreVectors`` of a crew's shards.
 
     ``foreseen`` : the handle that products are being taken with, or None
-    ``sampled`` : follows what is done, where somebody wants that
+    ``sampled`` : follows what is done, on request
     """
 
     def __init__(self, crew: Crew) -> None:

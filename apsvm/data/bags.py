@@ -18,8 +18,8 @@ from apsvm._native import _kernels
 from apsvm.data.dataset import DataError, Dataset, LabelSets, shown_label
 
 #: How a bag comes by its label: its rows share it; it is the highest of theirs (all of them where rows have several);
-#: or a bag whose rows have different ones is known row by row, and each of these is a bag of its own; or nobody asks,
-#: and rows keep their own.
+#: or a bag whose rows have different ones is known row by row, and each of these is a bag of its own; or labels are not
+#: used, and rows keep their own.
 BAG_LABELS = ("same", "any", "rows", "own")
 
 #: How a file says them, in messages.

@@ -76,13 +76,13 @@ class TableRows:
     Attributes
     ----------
     columns : Columns
-        What its columns are, and what became of them.
+        What its columns are, and the features they become.
     keys : NDArray[object_], optional
         (n,) str, what the rows are called, or None.
     lines : NDArray[int64], optional
         (n,) int64, the lines of the rows in the text, from 1, or None where there are none.
     remarks : tuple[str, ...]
-        What there is to say of how it was read, a sentence each.
+        Remarks on how it was read, a sentence each.
     queries : tuple[str, ...]
         What the queries are called, by their number in ``Dataset.groups``; () where that number is their name.
     """

@@ -1,5 +1,5 @@
 """What labels mean: which rows are relevant, and how much. Decided once, by a trainer; kept in the model's header
-(``apsvm.models.header.Labels``); applied again, in the same way, by whoever judges the model.
+(``apsvm.models.header.Labels``); applied again, in the same way, where the model is judged.
 
 A trainer says what it takes (``Takes``), the user may name the positive label or the lowest relevant one, and the
 labels themselves settle the rest:
@@ -207,7 +207,7 @@ def two_classes(dataset: Dataset, options: LabelOptions) -> Target:
 
 
 def of_relevance(relevant: NDArray[np.bool_]) -> Target:
-    """Relevant rows (n,) and others, of whoever knows already."""
+    """Relevant rows (n,) and others, for callers that know already."""
     return Target(Labels(kind=LabelKind.BINARY, positive=1.0), relevant)
 
 

@@ -6,7 +6,7 @@ read once instead of once a training. A training in another phase asks for anoth
 is served in the same walk; one that has ended is waited for no longer.
 
 Each pass adds up in the order in which it would by itself, so that every number is, to the last bit, the one computed
-alone, whoever else was in the walk.
+alone, whichever other passes are in the walk.
 """
 
 from __future__ import annotations
@@ -80,8 +80,8 @@ class RowKernels(Protocol):
 
 
 def members_at_once(n_bytes: int, n_rows: int, trainings: int, threads: int) -> int:
-    """How many of the ``trainings`` of one thread each go in lock-step over a matrix of so many bytes and rows; 1 where
-    that does not pay: where the matrix is small, or each has a thread of its own as it is."""
+    """How many of the ``trainings`` of one thread each go in lock-step over a matrix of this many bytes and rows; 1
+    where that does not pay: where the matrix is small, or each has a thread of its own as it is."""
     if n_bytes < WORTH_SHARING or trainings < 2 * threads:
         return 1
     fit = int(SHARE_OF_MEMBERS * memory() / (8 * NUMBERS_A_ROW * max(1, n_rows)))
@@ -89,16 +89,16 @@ def members_at_once(n_bytes: int, n_rows: int, trainings: int, threads: int) -> 
 
 
 def rows_worth_sharing(n_bytes: int, n_rows: int) -> int:
-    """Of a matrix of so many bytes and rows: a pass over fewer is better done alone."""
+    """Of a matrix of this many bytes and rows: a pass over fewer is better done alone."""
     return WORTH_SHARING * n_rows // max(1, n_bytes)
 
 
 class _SharedPass(NamedTuple):
-    """A pass that somebody has asked for.
+    """A requested pass.
 
     kernel : "scores_csr", "combine_csr", "scores_dense" or "combine_dense"
     matrix : X
-    arguments : what else the kernel takes, but for the number of threads
+    arguments : what else the kernel takes, except for the number of threads
     """
 
     kernel: str
@@ -111,7 +111,7 @@ class _SharedPass(NamedTuple):
 
 
 class Lockstep:
-    """Threads in lock-step, of which at most ``at_once`` compute at a time; and so many do a walk. A pass over fewer
+    """Threads in lock-step, of which at most ``at_once`` compute at a time; and as many do a walk. A pass over fewer
     rows than ``fewest_rows`` is done by itself, at once."""
 
     def __init__(self, at_once: int, fewest_rows: int = 0) -> None:
@@ -153,7 +153,7 @@ class Lockstep:
         add_waiting(time.perf_counter_ns() - began - member.share_ns)
 
     def _next(self) -> Sequence[_LockstepMember]:
-        """Lets go on whoever may. Where nobody can all have asked: those whose passes the caller is to do. Under the
+        """Releases the members that may go on. If none can: those whose passes the caller is to do. Under the
         lock."""
         while self._ready and self._at_work < self._at_once:
             self._at_work += 1
@@ -162,7 +162,7 @@ class Lockstep:
             return ()
         walk, self._requests = self._requests, []
         if walk:
-            self._at_work = self._at_once  # meanwhile nobody begins
+            self._at_work = self._at_once  # meanwhile no other begins
         return walk
 
     def _do(self, walk: Sequence[_LockstepMember]) -> None:

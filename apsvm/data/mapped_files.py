@@ -1,12 +1,12 @@
 """Files that arrays are mapped from, as they were when they were opened.
 
 Rows that are mapped are read long after they were opened. A file that was cut off meanwhile would end the process by a
-signal (SIGBUS), one that was written to would change the data under a training: so whoever is about to go through the
+signal (SIGBUS), one that was written to would change the data under a training: so before a pass over the
 rows looks first (``MappedFile.check``), which takes microseconds. A file that was replaced as a whole, as ``apsvm
 convert`` does, is no danger: what is mapped is still the old one.
 
 A file that is cut off in the midst of a pass is a signal all the same. A process that is a command says so
-(``end_with_words``) and ends with a sentence and an exit code; of a library nobody wants that.
+(``end_with_words``) and ends with a sentence and an exit code; a library does not do that.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ class TableOptions:
 
     Attributes
     ----------
-    label, qid, bag, cost, id : the columns with these parts; None: nobody said so
+    label, qid, bag, cost, id : the columns with these parts; None: not given
     drop : columns that are no features
     features : the only columns that are; None: all others
     categorical : columns that are categories, whatever their cells look like
@@ -72,8 +72,8 @@ class ReadOptions:
     bags : a file with the bag of each row
     ignores_bags : rows stand for themselves, whatever bags they are in; there is no file of bags then
     bag_label : how a bag comes by its label (``apsvm.data.bags.BAG_LABELS``)
-    zero_based : whether features count from 0; None: nobody said so, and text counts them from 1
-    max_features : refuse a file with a feature beyond so many
+    zero_based : whether features count from 0; None: not given, and text counts them from 1
+    max_features : refuse a file with a feature beyond this many
     threads : of the parser; 0: as many as there are cores
     check : whether every byte of a data folder is checked
     table : of a file whose columns have names

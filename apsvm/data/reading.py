@@ -99,7 +99,7 @@ def _from_table(
     dtype: DTypeLike,
     scratch: Scratch,
 ) -> Dataset:
-    from apsvm.data.tables.reading import read_table  # whoever reads svmlight text has no use for it
+    from apsvm.data.tables.reading import read_table  # svmlight text does not need it
 
     return read_table(
         content, kind, options, model=model, unlabelled=unlabelled, bag_label=bag_label, dtype=dtype, scratch=scratch
@@ -274,7 +274,7 @@ def _csr(values: AnyArray, indices: AnyArray, indptr: AnyArray, shape: tuple[int
 
 
 def _rounded(data: Dataset, dtype: DTypeLike) -> Dataset:
-    """The rows in float32, if that is asked for; else as they are. Raises DataError where a value overflows."""
+    """The rows in float32, if that is requested; else as they are. Raises DataError where a value overflows."""
     if np.dtype(dtype) != np.float32 or data.X.dtype == np.float32:
         return data
     with np.errstate(over="ignore", under="ignore"):

@@ -1,4 +1,4 @@
-"""Rows as a linear operator, behind which nobody looks: scores X·w and combinations Xᵀc."""
+"""Rows as a linear operator, whatever it is made of: scores X·w and combinations Xᵀc."""
 
 from __future__ import annotations
 

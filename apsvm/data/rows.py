@@ -44,7 +44,7 @@ def row_numbers(which: AnyArray, n: int) -> RowNumbers:
 
 
 class RowsInMemory(NamedTuple):
-    """What ``Rows`` stand for, for whoever goes through single rows at random (WARP).
+    """What ``Rows`` stand for, for algorithms that visit single rows at random (WARP).
 
     Attributes
     ----------
@@ -215,7 +215,7 @@ class Rows:
     def for_many_passes(self) -> Rows:
         """The same rows, stored as passes over them go fastest: mapped rows as they are mapped, where that takes no
         more than a quarter of the machine's memory (``with_memory``); sparse ones densely, if that takes hardly more
-        bytes (``dense_pays``). Copies pay in a few passes. There is one, however often it is asked for."""
+        bytes (``dense_pays``). Copies pay in a few passes. There is one, however often it is requested."""
         if self._for_many_passes is not None:
             return self._for_many_passes
         rows = self._materialised(self._bytes_for_copies)._dense_if_it_pays()
@@ -253,13 +253,13 @@ class Rows:
         return int(X.nbytes if isinstance(X, np.ndarray) else X.data.nbytes + X.indices.nbytes)
 
     def with_memory(self, n_bytes: float) -> Rows:
-        """The same rows, of which a mapped copy may take so many bytes."""
+        """The same rows, of which a mapped copy may take this many bytes."""
         rows = copy.copy(self)
         rows._bytes_for_copies, rows._for_many_passes = n_bytes, None
         return rows
 
     def _materialised(self, within: float | None) -> Rows:
-        """The rows with their map done, if that takes no more than so many bytes; else these."""
+        """The rows with their map done, if that takes no more than this many bytes; else these."""
         if not isinstance(self._X, MappedMatrix):
             return self
         if within is None:

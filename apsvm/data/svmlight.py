@@ -132,7 +132,7 @@ class TextBlocks:
     sources : Sequence[str or path-like]
         Paths, or "-".
     options
-        Of ``read_svmlight``, but for `bag_label`, `dense` and `n_features`.
+        Of ``read_svmlight``, except for `bag_label`, `dense` and `n_features`.
 
     Attributes
     ----------
@@ -280,7 +280,7 @@ def _parsed_blocks(
     dense: bool,
     of_bytes: int | None,
 ) -> Iterator[tuple[str, _Parsed]]:
-    """The name for messages, and the content of about so many bytes at a time; None: all of it. The stored bytes go
+    """The name for messages, and the content of about this many bytes at a time; None: all of it. The stored bytes go
     into ``digest``. Raises DataError, OSError."""
     size = _BLOCK if threads == 1 else _BLOCK_OF_SEVERAL * min(threads, _MOST_BLOCKS)
     name, opened = opened_binary(source)

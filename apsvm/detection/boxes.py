@@ -64,7 +64,7 @@ def nms(
     boxes : (n, 4) float64; scores : (n,) float64
     of_image, of_class : (n,) int64 ≥ 0; None: all the same
     threshold : a box goes if its IoU with a better one that stays is above
-    most : at most so many boxes stay in an image, the best; None: all
+    most : at most this many boxes stay in an image, the best; None: all
     convention : one of `detection.CONVENTIONS`
 
     Returns (k,) int64, the rows that stay, rising.

@@ -1,7 +1,7 @@
 """Objects and the detections of several systems under one numbering of images and classes, checked against each other.
 
 The images are the union of both sides: one without objects counts (every detection in it is wrong), and so does one
-without detections (its objects are missed). Where the objects' file lists its images by id (COCO), or somebody lists
+without detections (its objects are missed). Where the objects' file lists its images by id (COCO), or the user lists
 them, there are no others.
 """
 
@@ -93,7 +93,7 @@ def _only(objects: Objects, images: Sequence[str]) -> Objects:
     numbers = {name: at for at, name in enumerate(objects.images)}
     for name in images:
         if name not in numbers:
-            raise DataError(f"{objects.source}: expected image {name!r}, which is asked for, found none of that name")
+            raise DataError(f"{objects.source}: expected image {name!r}, which is requested, found none of that name")
     wanted = np.array([numbers[name] for name in images], dtype=np.int64)
     new = np.full(len(numbers), -1, dtype=np.int64)
     new[wanted] = np.arange(wanted.size)

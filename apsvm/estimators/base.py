@@ -120,7 +120,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         raise NotImplementedError
 
     def _loss(self) -> str | object:
-        """What the trainer is asked to train on."""
+        """The rows that the trainer trains on."""
         return self._trainer.losses[0]
 
     def _values(self) -> JsonDict:

@@ -46,7 +46,7 @@ def decided(fit: Fit, outcome: Outcome, model: Ranker, rule: DecisionRule) -> Ra
         decision = decide(fit, outcome, rule)
     except HeldOutError as error:
         raise ValueError(f"{_option_of(rule)}: {error}") from None
-    assert decision is not None  # nobody stops it
+    assert decision is not None  # it is never stopped
     (trained,) = fit.prepared().model(outcome).rankers()
     line = _line(decision, rule)
     moved = trained.at_level(trained.level - line)

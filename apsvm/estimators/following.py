@@ -1,4 +1,4 @@
-"""What a training of an estimator lets others see: the logger "apsvm", on standard error where that was asked for;
+"""What a training of an estimator lets others see: the logger "apsvm", on standard error where that was requested;
 and what a user is warned of."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Estimators that nobody writes: made from what a trainer declares (``apsvm.trainers.settings``).
+"""Estimators generated from what a trainer declares (``apsvm.trainers.settings``).
 
 The parameters are the loss, the trainer's settings by their names, and what every estimator has. A trainer of grades or
 of an order makes a ranker, any other a classifier of two classes. ``fit`` takes ``qid`` where the trainer has a use for
@@ -26,7 +26,7 @@ from apsvm.trainers.settings import Declared, declared
 
 #: Parameters of every estimator: the default, and what is said of them.
 _OF_ALL: Mapping[str, tuple[object, str]] = {
-    "features": ("linear", "what is made of the features before they are weighed, as of ``APSVMClassifier``"),
+    "features": ("linear", "what is made of the features before they are weighed, see ``APSVMClassifier``"),
     "time_limit": (None, "seconds of training, or None"),
     "n_jobs": (None, "threads, None: 1, -1: as many as there are cores"),
     "warm_start": (False, "whether a fit starts from the weights of the one before"),
@@ -46,8 +46,8 @@ _OF_RANKERS: Mapping[str, tuple[object, str]] = {
 _OF_CLASSIFIERS: Mapping[str, tuple[object, str]] = {
     "pos_label": (None, "the value of y that is positive; None: the second in sorted order"),
     "fit_intercept": (True, "whether there is a constant: as many training rows score above 0 as are positive"),
-    "threshold": (None, "where ``predict`` draws the line instead, as of ``APSVMClassifier``"),
-    "calibrate": (None, "how ``predict_proba`` is fitted, as of ``APSVMClassifier``"),
+    "threshold": (None, "where ``predict`` draws the line instead, see ``APSVMClassifier``"),
+    "calibrate": (None, "how ``predict_proba`` is fitted, see ``APSVMClassifier``"),
 }
 
 
@@ -192,7 +192,7 @@ class _Pickled(LinearEstimator):
 
     def __reduce__(self) -> tuple[Callable[..., LinearEstimator], tuple[object, ...], object]:
         made_for = type(self).__dict__.get("_made_for")
-        if made_for is None:  # a class that somebody derived from a made one, and which has a module
+        if made_for is None:  # a user's class derived from a generated one, and which has a module
             return _blank, (type(self),), self.__getstate__()
         return _blank_made, made_for, self.__getstate__()
 

@@ -115,7 +115,7 @@ class _Portfolio(ByQuery):
             candidates = search.candidates()
             chosen = search.choose(candidates)
             refit = search.refit(chosen, len(candidates), jobs)
-        assert refit is not None  # nobody stops it
+        assert refit is not None  # it is never stopped
         self.cv_results_ = [*_screened(whole), *_compared(search, candidates)]
         (model,) = refit.model.rankers()
         header = self._header_of(model.header, self._counted(X, qid, None, by_query=True))

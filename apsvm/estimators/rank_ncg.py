@@ -41,7 +41,7 @@ class RankNCG(ByQuery, RankerOfNumbers):
         Which class is preferred to which: "full", every one to all lower ones; "adjacent", to the next lower
         one; "bipartite", to the lowest; or edges (i, j), values of y, j preferred to i.
     n_classes, cut : int, optional
-        Cut a real y into so many classes of equal "frequency" or "width", 1 the lowest; None: as they are.
+        Cut a real y into this many classes of equal "frequency" or "width", 1 the lowest; None: as they are.
     objective : str
         What a pair costs: "logistic", or the paper's "erfc".
     summation : str

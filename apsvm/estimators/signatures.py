@@ -86,7 +86,7 @@ class ByQuery(LinearEstimator):
 
     def deciding_rows(self, X: Matrix, bags: ArrayLike) -> NDArray[np.int64]:
         """The row of X that each bag stands at, the one of the highest score of relevance, of equal ones the first:
-        (n_bags,) int64, in the order in which the bags first appear. Parameters and errors as of ``bag_scores``."""
+        (n_bags,) int64, in the order in which the bags first appear. Parameters and errors: see ``bag_scores``."""
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, **FEATURES)
         if self._header.features.pool is not None:
@@ -103,7 +103,7 @@ class ByQuery(LinearEstimator):
 class Weighted(LinearEstimator):
     """Rows of one query are one ranking, and queries or rows have weights."""
 
-    #: Requested by default: whoever hands weights to a search wants them in its fits and scores.
+    #: Requested by default: weights given to a search are meant for its fits and scores.
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"qid": True, "sample_weight": True}
     __metadata_request__score: ClassVar[dict[str, bool]] = {"qid": True, "sample_weight": True}
 
@@ -147,7 +147,7 @@ class Weighted(LinearEstimator):
 
     def deciding_rows(self, X: Matrix, bags: ArrayLike) -> NDArray[np.int64]:
         """The row of X that each bag stands at, the one of the highest score of relevance, of equal ones the first:
-        (n_bags,) int64, in the order in which the bags first appear. Parameters and errors as of ``bag_scores``."""
+        (n_bags,) int64, in the order in which the bags first appear. Parameters and errors: see ``bag_scores``."""
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, **FEATURES)
         if self._header.features.pool is not None:
@@ -168,7 +168,7 @@ class Weighted(LinearEstimator):
 class WeightedBags(LinearEstimator):
     """Rows of one query are one ranking, queries or rows have weights, and rows may be those of bags."""
 
-    #: Requested by default: whoever hands weights to a search wants them in its fits and scores.
+    #: Requested by default: weights given to a search are meant for its fits and scores.
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"qid": True, "sample_weight": True, "bags": True}
     __metadata_request__score: ClassVar[dict[str, bool]] = {"qid": True, "sample_weight": True, "bags": True}
 
@@ -254,7 +254,7 @@ class WeightedBags(LinearEstimator):
 
     def deciding_rows(self, X: Matrix, bags: ArrayLike) -> NDArray[np.int64]:
         """The row of X that each bag stands at, the one of the highest score of relevance, of equal ones the first:
-        (n_bags,) int64, in the order in which the bags first appear. Parameters and errors as of ``bag_scores``."""
+        (n_bags,) int64, in the order in which the bags first appear. Parameters and errors: see ``bag_scores``."""
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, **FEATURES)
         if self._header.features.pool is not None:

@@ -19,7 +19,7 @@ from apsvm.trainers.fitting import AUTO
 from apsvm.trainers.settings import Range
 from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
 
-#: Of the binary SVM that the two-stage approximation begins with, where nobody says.
+#: Of the binary SVM that the two-stage approximation begins with by default.
 APPX_CONSTANT = 1.0
 #: Where a model tells nothing of its certificate.
 _UNKNOWN = Bounds(primal=math.nan, dual=math.nan, gap=math.nan, tolerance=math.nan, exact=False)
@@ -180,12 +180,12 @@ class APSVMClassifier(_Structured, TwoClasses):
         minimiser to a stationary point, for losses over rankings; "auto": whichever is better on rows held out,
         with the best of a few C each where C is "auto" (``selection.quick``).
     components
-        The scores are the highest of so many linear ones, for positives of several kinds
+        The scores are the highest of this many linear ones, for positives of several kinds
         (``trainers.structured_svm.components``); by the tight bound where ``bound`` is "auto".
     features
         What is made of the features before they are weighed: "linear", nothing; "piecewise:4", a broken line
-        each, of so many knots; "spline:5", a smooth curve each; "products", of all pairs; "nystroem:300", an
-        RBF kernel by so many landmarks. coef_ then weighs the columns of feature_map_.
+        each, of this many knots; "spline:5", a smooth curve each; "products", of all pairs; "nystroem:300", an
+        RBF kernel by this many landmarks. coef_ then weighs the columns of feature_map_.
     pool
         What becomes of rows in bags before all else, "mean" or several of min, mean and max, "min,mean,max":
         each feature's, in a row for each bag of ``fit(X, y, bags=bags)``. coef_ has the features once for each;

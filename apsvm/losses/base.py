@@ -130,7 +130,7 @@ class LossTables(NamedTuple):
 
     @property
     def drops(self) -> NDArray[np.float64]:
-        """D(p) − D(p+1), (n_pos + n_neg − 1,) float64: whoever is at work on many rows takes them as they come, as a
+        """D(p) − D(p+1), (n_pos + n_neg − 1,) float64: code that works on many rows takes them as they come, as a
         table of theirs is as large as the scores."""
         return self.discount[:-1] - self.discount[1:]
 

@@ -107,7 +107,7 @@ def parse_metric(name: str) -> Metric:
 
 def trained_metric(name: str | None) -> Metric:
     """What a model is judged by, whose loss is the shortfall of the metric ``name``: AP where it names none, or one of
-    somebody's own that is not registered here."""
+    a user's own that is not registered here."""
     if name is not None:
         with suppress(MetricError):
             return parse_metric(name)

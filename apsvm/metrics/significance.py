@@ -43,7 +43,7 @@ class Difference:
     """b against a under one metric.
 
     effect : b's value less a's
-    low, high : the bootstrap interval of the effect; None if none was asked for
+    low, high : the bootstrap interval of the effect; None if none was requested
     p : two-sided, of the paired randomisation test
     better, worse : queries in which b is better, worse; None for one ranking
     queries : over how many the test goes, those of which both have a value; None for one ranking

@@ -123,7 +123,7 @@ def choose_threshold(scores: NDArray[np.float64], relevant: NDArray[np.bool_], r
 def place_by_rule(
     called: NDArray[np.int64], hits: NDArray[np.int64], positives: int, n: int, rule: ThresholdRule
 ) -> tuple[int, bool]:
-    """Which of the candidates, of which more and more rows are ``called`` (k,) positive and so many ``hits`` (k,)
+    """Which of the candidates, of which more and more rows are ``called`` (k,) positive and so ``hits`` (k,)
     rightly, and whether it is as asked for."""
     if rule.name == "f1":
         return int(np.argmax(2.0 * hits / (called + positives))), True

@@ -246,7 +246,7 @@ class Model(ABC):
     @classmethod
     @abstractmethod
     def _shapes(cls, content: JsonObject, columns: int) -> dict[str, tuple[int, ...]]:
-        """The shapes of ``_arrays`` in a file of this content, whose weights are of so many columns. Raises
+        """The shapes of ``_arrays`` in a file of this content, whose weights are of this many columns. Raises
         ModelError."""
 
     @classmethod

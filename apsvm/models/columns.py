@@ -102,7 +102,7 @@ class Columns:
 
         Raises
         ------
-        ValueError : there is no such word; the message says what there is
+        ValueError : there is no such word; the message lists the known ones
         """
         if not self.label_words or not isinstance(label, str):
             return label_number(label)

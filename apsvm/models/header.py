@@ -101,7 +101,7 @@ class Features:
     names : tuple[str, ...], optional
         The columns' names, where they had any.
     pool : tuple[str, ...], optional
-        What became of the rows of a bag, some of ``POOLS``, before all else: each of them gives a column of
+        How the rows of a bag are pooled, some of ``POOLS``, before all else: each of them gives a column of
         every feature of the file; None: rows are taken one by one.
     columns : Columns, optional
         How the columns of a table become the features, where the training file was one.
@@ -128,7 +128,7 @@ class Bounds:
     Attributes
     ----------
     gap, tolerance : float
-        Primal − dual, and what was asked for, ε·C.
+        Primal − dual, and the tolerance, ε·C.
     bound : str
         "hinge", or "tight": then the bounds are those of the convex majorant at the stationary point.
     exact : bool
@@ -164,7 +164,7 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gradient:
-    """The evidence of a smooth convex training: the objective, its gradient's largest entry, and what was asked for."""
+    """The evidence of a smooth convex training: the objective, its gradient's largest entry, and the tolerance."""
 
     value: float
     gradient_norm: float
@@ -244,7 +244,7 @@ class Header:
     state : str
         Why the training stopped.
     as_asked : bool
-        Whether it ended as it was asked to.
+        Whether it ended as requested.
     iterations : int, optional
         Of all stages, where the family counts them.
     C : float, optional

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from apsvm._support.types import AnyArray, Arrays
     from apsvm.data.features.base import FeatureMap
 
-#: So many numbers of a layer are held at once when rows are scored.
+#: This many numbers of a layer are held at once when rows are scored.
 NUMBERS_OF_A_BLOCK = 1 << 22
 
 

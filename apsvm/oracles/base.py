@@ -130,7 +130,7 @@ class Oracle(ABC, Generic[LossT]):
         return one_after_another(tasks, [self.bind(loss, n_pos, n_neg, threads=threads) for n_pos, n_neg in sizes])
 
 
-#: An oracle for some loss or other; which one it serves is asked of it (``refusal``).
+#: An oracle for some loss or other; ``refusal`` tells whether it serves a loss.
 AnyOracle: TypeAlias = Oracle[Any]
 
 

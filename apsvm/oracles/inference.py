@@ -1,4 +1,4 @@
-"""Loss-augmented inference as one call, for whoever has scores of their own (``apsvm.most_violated_ranking``)."""
+"""Loss-augmented inference as one call, for scores from anywhere (``apsvm.most_violated_ranking``)."""
 
 from __future__ import annotations
 

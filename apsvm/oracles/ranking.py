@@ -61,7 +61,7 @@ def ranks(weights_neg: NDArray[np.float64], n_pos: int) -> NDArray[np.int32]:
 
 def rank_counts(ranks: NDArray[np.int32]) -> list[tuple[int, int]]:
     """How many negatives have each rank: (rank, count), ranks rising, counts ≥ 1. Since ranks rise with falling score,
-    this is the whole ranking but for which negative is which."""
+    this is the whole ranking except for which negative is which."""
     result, counts = np.unique(ranks, return_counts=True)
     return list(zip(result.tolist(), counts.tolist(), strict=True))
 

@@ -60,7 +60,7 @@ class Run:
     ----------
     folder : its name
     records : of the log
-    finished : its models, fewer than were asked for, or none, if it was stopped
+    finished : its models, fewer than were requested, or none, if it was stopped
     dataset : n rows to judge them on, if there are any
     lines : (n,) int64, where the rows stand in the file, from 1; None if they are no lines of text
     notes : what the reader should know of all this

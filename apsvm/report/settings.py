@@ -28,7 +28,7 @@ class Fact:
     ----------
     name : for people
     value : as a JSON value, as ``shown`` has it
-    is_default : whether it is what the trainer takes where nobody says otherwise
+    is_default : whether it is what the trainer takes by default
     has_label : whether its trainer declared a name for reports; others are of interest where they are no default
     """
 

@@ -62,7 +62,7 @@ def _best(part: JudgedRanker) -> NDArray[np.int64]:
 
 
 def _reasons(part: JudgedRanker, rows: NDArray[np.int64]) -> list[list[str]] | None:
-    """None where nobody can say what each feature gave."""
+    """None where it does not tell what each feature gave."""
     if not part.ranker.explainable:
         return None
     try:

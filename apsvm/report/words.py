@@ -104,9 +104,9 @@ def _bounds(header: Header, bounds: Bounds) -> list[str]:
     C = header.C
     primal, dual, gap, target = (number(value) for value in (bounds.primal, bounds.dual, bounds.gap, bounds.tolerance))
     if C is None:
-        off = f"{gap}, where {target} was asked for"
+        off = f"{gap}, where {target} was requested"
     else:
-        off = f"{gap}, or {bounds.gap / C:.3g} in units of the loss, where {bounds.tolerance / C:.3g} was asked for"
+        off = f"{gap}, or {bounds.gap / C:.3g} in units of the loss, where {bounds.tolerance / C:.3g} was requested"
     sentences = []
     if bounds.stationary or bounds.hinge_objective is not None:
         hinge = ""

@@ -37,7 +37,7 @@ class BagMaxima:
     offsets : (bags + 1,) int64, bag b is the rows offsets[b] to offsets[b + 1] − 1
     members : (m,) int64, the bags in the oracle's order; one may stand there more than once
     positive : (m,) bool, which of them are positives there
-    threads : at most so many
+    threads : at most this many
     """
 
     def __init__(

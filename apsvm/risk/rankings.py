@@ -36,7 +36,7 @@ class OracleCall(NamedTuple):
     violating : int, negatives with r ≤ P; for a loss over rows: rows that violate
     risk, loss : float, the risk and the mean loss of the most violated rankings
     span : the time it took
-    ranks : how many negatives have each interleaving rank (``ranking.rank_counts``), where that was asked for
+    ranks : how many negatives have each interleaving rank (``ranking.rank_counts``), where that was requested
     """
 
     oracle: str
@@ -207,7 +207,7 @@ class Risk(ScoreFunction[NDArray[np.float64]]):
         return value
 
     def account(self) -> Account:
-        """What was done since the last time this was asked."""
+        """What was done since the last call."""
         return self._account.taken()
 
 

@@ -18,7 +18,7 @@ from apsvm.models.header import Calibration
 
 #: What ``--calibrate`` takes.
 METHODS = ("auto", "isotonic", "platt")
-#: From so many positives and negatives on ``auto`` is isotonic: below, its steps are those of single rows.
+#: From this many positives and negatives on ``auto`` is isotonic: below, its steps are those of single rows.
 ENOUGH_FOR_ISOTONIC = 200
 
 #: Newton steps of Platt's fit, which is convex in two variables; a dozen do.

@@ -35,7 +35,7 @@ class Candidate:
 
     @property
     def as_asked(self) -> bool:
-        """Whether training ended as it was asked to in every fold."""
+        """Whether training ended as requested in every fold."""
         return all(one.as_asked for one in self.folds)
 
     @property
@@ -145,9 +145,9 @@ def at_the_edge(candidates: Sequence[Candidate], grid: Grid, chosen: Candidate) 
 def beyond(
     candidates: Sequence[Candidate], grid: Grid, peak: Candidate, metric: str
 ) -> dict[str, tuple[SettingValue, ...]]:
-    """Values worth trying beyond those of the grid, by setting: where nobody named any, and the metric still rises by
-    ``WORTH_IT`` or more towards the last one, ``peak``, the best of all. None where it cannot rise further: metrics end
-    at 1."""
+    """Values worth trying beyond those of the grid, by setting: where the user named none, and the metric still rises
+    by ``WORTH_IT`` or more towards the last one, ``peak``, the best of all. None where it cannot rise further:
+    metrics end at 1."""
     values: dict[str, tuple[SettingValue, ...]] = {}
     if peak.mean(metric) >= 1.0:
         return values

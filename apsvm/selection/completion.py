@@ -1,4 +1,4 @@
-"""From a training as somebody asks for it to its outcomes: what is open is chosen, the plan trained, the end judged.
+"""From a requested training to its outcomes: what is open is chosen, the plan trained, the end judged.
 
     Fit  →  what is open?  →  ``quick.choose``  →  a plan with everything named  →  ``Trainer.train``  →  outcomes
 
@@ -82,7 +82,7 @@ def trained(
     start: NDArray[np.float64] | None = None,
     validation: TrainingSet | None = None,
 ) -> Iterator[Outcome]:
-    """What ``trainer`` comes to on ``data``, whatever it leaves open; parameters and errors as of ``Trainer.train``."""
+    """What ``trainer`` comes to on ``data``, whatever it leaves open; parameters and errors: see ``Trainer.train``."""
     if not isinstance(trainer, OneVsRestTrainer):
         yield from Completion.of(trainer, data, watch, start).train(data, watch, start, validation)
         return
@@ -117,7 +117,7 @@ class Completion:
 
     Attributes
     ----------
-    trainer : the plan as it was asked for
+    trainer : the plan as requested
     choice : of its bound; of a loss of the top, that of the loss that it starts from; None: nothing was to be chosen
     seconds : that the choice took
     label : the class that is trained, of several
@@ -253,7 +253,7 @@ class Completion:
 
     def _start(self, trainer: StructuredSVMTrainer, data: TrainingSet, watch: Watch) -> Outcome:
         """The solution of the loss that this one starts from, by the bound that was chosen for it. Its iterations are
-        shown, and not logged as those of the loss that was asked for."""
+        shown, and not logged as those of the loss that was requested."""
         silent = Watch(progress=watch.progress, should_stop=watch.should_stop, strand=watch.strand)
         plan = _start_of(trainer)
         limit = trainer.settings.time_limit
@@ -313,7 +313,7 @@ class Completion:
         yield _in_its_place(start, name, why)
 
     def _annotated(self, outcome: Outcome, data: TrainingSet) -> Outcome:
-        """The outcome with what the choice says of it, and the settings that were asked for."""
+        """The outcome with what the choice says of it, and the settings that were requested."""
         trainer, choice = self.trainer, self.choice
         assert isinstance(trainer, StructuredSVMTrainer)
         asked_C = outcome.settings.C if len(trainer.settings.C) > 1 else trainer.settings.C  # type: ignore[attr-defined]

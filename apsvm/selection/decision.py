@@ -44,7 +44,7 @@ class HeldOutError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class DecisionRule:
-    """What is asked for.
+    """The request.
 
     Attributes
     ----------
@@ -98,7 +98,7 @@ def decide(
 
     Parameters
     ----------
-    fit : the training, its features still to be learned; outcome : what became of it
+    fit : the training, its features still to be learned; outcome : its result
     folds : scores of rows held out that there are already, by rows of the data set; ``how``: what they are, in words
 
     Raises
@@ -229,7 +229,7 @@ def with_decision(
     how: str = "",
 ) -> tuple[Model, tuple[str, ...]] | None:
     """The model with the decision in its header, of several classes one for each, and cautions to be said besides;
-    None if it was stopped. Parameters and errors as of ``decide``."""
+    None if it was stopped. Parameters and errors: see ``decide``."""
     if not model.has_classes:
         decision = decide(fit, outcome, rule, should_stop, folds, how)
         if decision is None:

@@ -45,7 +45,7 @@ LARGEST_PART = 2.0 / 3.0
 
 
 class FoldError(ValueError):
-    """Rows that cannot be dealt out to so many folds; the message says which there are too few of."""
+    """Rows that cannot be dealt out to this many folds; the message says which there are too few of."""
 
 
 class Fold(NamedTuple):
@@ -185,7 +185,7 @@ class AffordableFolds:
 
 
 def affordable_folds(data: TrainingSet, seed: int, trainings: int = 1) -> AffordableFolds:
-    """The folds for a comparison of so many ``trainings`` at each setting; see the module."""
+    """The folds for a comparison of this many ``trainings`` at each setting; see the module."""
     rng = np.random.default_rng(seed)
     target, kind = data.target, "rows" if data.bags is None else "bags"
     call = 1e-6 * trainings * (NS_VALUE * data.rows.n_values + NS_ROW * len(data.rows))  # milliseconds
@@ -224,7 +224,7 @@ def _single(
     least: float,
     rng: np.random.Generator,
 ) -> tuple[Fold, NDArray[np.int64], tuple[int, int]]:
-    """A split of rows on which a call takes so many milliseconds, the rows ``alike``, and how many units train and
+    """A split of rows on which a call takes this many milliseconds, the rows ``alike``, and how many units train and
     judge; ``least``: the smallest share of them to train on."""
     enough = ENOUGH_POSITIVES / strata[0].size
     training = min(LARGEST_PART, max(MS_OF_A_PART / call, least))
@@ -248,7 +248,7 @@ def _single(
 
 
 def _judged_by_few(fold: Fold, of_row: NDArray[np.int64], ranked: NDArray[np.int64], rng: np.random.Generator) -> Fold:
-    """The fold with at most so many of its test queries that have something to rank."""
+    """The fold with at most this many of its test queries that have something to rank."""
     queries = np.intersect1d(of_row[fold.test], ranked)
     if queries.size <= MOST_JUDGED:
         return fold

@@ -150,11 +150,11 @@ class Grid:
         labels: LabelOptions | None = None,
     ) -> Grid:
         """The grid that the trainer declares, but where ``named`` has values, by the settings' names, or else
-        ``suggested``, which nobody named: those may be widened.
+        ``suggested``, which the user did not name: those may be widened.
 
         Raises
         ------
-        SettingsError, UnknownNameError, LossError : of what there is to try, something cannot be
+        SettingsError, UnknownNameError, LossError : something that is to be tried cannot be
         """
         trainer = plan(settings)
         if trainer.capabilities.labels is Takes.NOTHING:

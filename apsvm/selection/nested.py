@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class OuterFold:
-    """What became of one: the chosen setting, in words, and each metric on the rows left out."""
+    """The outcome of one: the chosen setting, in words, and each metric on the rows left out."""
 
     chosen: str
     values: Mapping[str, float]

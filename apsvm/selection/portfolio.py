@@ -1,8 +1,8 @@
-"""What ``apsvm cv`` searches where nobody names anything: losses × bounds × feature maps × C, in two stages.
+"""What ``apsvm cv`` searches by default: losses × bounds × feature maps × C, in two stages.
 
 First every entry of the portfolio is *screened*: a few values of C in three folds, of a sample of the rows where they
-are many. The best few that are near the top go on to the *final*, a search over all rows in as many folds as were asked
-for, with wider grids where the best stands at the edge.
+are many. The best few that are near the top go on to the *final*, a search over all rows in as many folds as were
+requested, with wider grids where the best stands at the edge.
 
 An entry costs what its trainer costs, so the portfolio is chosen for what was seen to win somewhere: ap on the features
 as they are and on broken lines (``piecewise``), by both bounds; two and three components of it; the metric's own loss;
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 #: Folds of the screening.
 SCREENING_FOLDS = 3
-#: So many entries go on, if they are no further behind the best.
+#: This many entries go on, if they are no further behind the best.
 FINALISTS, NEAR = 3, 0.05
 #: Feature values and rows that the screening looks at, at most, and rows of the rarer class that it keeps.
 SCREENED_VALUES, SCREENED_ROWS, SCREENED_POSITIVES = 2_000_000, 20_000, 2_000
@@ -49,7 +49,7 @@ KERNEL_ROWS, PRODUCT_FEATURES = 60_000, 40
 #: Rows from which a kernel of a thousand landmarks is tried as well; kernels want a large C.
 LARGE_KERNEL_ROWS = 2_000
 KERNEL_MULTIPLES = (1.0, 10.0, 100.0)
-#: Components that are tried, by the tight bound, with so many positives for each.
+#: Components that are tried, by the tight bound, with this many positives for each.
 COMPONENTS, POSITIVES_A_COMPONENT = (2, 3), 30
 #: Of the default C, by the bound; the first is for trainers without one.
 MULTIPLES = {"hinge": (0.01, 0.1, 1.0, 10.0), "tight": (0.1, 1.0, 10.0)}
@@ -172,7 +172,7 @@ def portfolio(
 
 @dataclass(slots=True, eq=False)
 class Screened:
-    """What became of the screening: the best candidate of each entry, in the order of their means, and the entries that
+    """The outcome of the screening: the best candidate of each entry, in the order of their means, and the entries that
     could not be tried, with the reason."""
 
     entries: list[tuple[Entry, Candidate]] = field(default_factory=list)
@@ -180,7 +180,7 @@ class Screened:
 
 
 class PortfolioSearch:
-    """The two stages; parameters as of ``SettingsSearch``, whose object the final one is.
+    """The two stages; parameters: see ``SettingsSearch``, whose object the final one is.
 
     Parameters
     ----------
@@ -215,7 +215,7 @@ class PortfolioSearch:
         self._seed = seed
         self._folds = folds or (SCREENING_FOLDS if _large(dataset) else 5)
         self._more = {"labels": labels, **more}
-        # Where rows have queries, labels beyond ±1 and 0 are grades; else they may well be classes, and somebody has to
+        # Where rows have queries, labels beyond ±1 and 0 are grades; else they may well be classes, and the user has to
         # say which one is positive.
         graded = all(metric.graded for metric in metrics.values()) or dataset.groups is not None
         self._target = judged_by or judge(dataset, labels, None, graded_metrics=graded)

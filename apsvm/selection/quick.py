@@ -1,4 +1,4 @@
-"""What ``apsvm train`` compares where nobody names the bound: the hinge and the tight bound, and with -C auto their C.
+"""What ``apsvm train`` compares where the bound is not named: the hinge and the tight bound, and with -C auto their C.
 
 The hinge is convex and hard to beat where nearly every positive can be found; where some are hopeless it gives up, and
 the tight bound does not. Which of the two a data set wants shows in a second: plans are trained on folds, roughly, and
@@ -72,13 +72,13 @@ FEWEST_VALUES = 20_000
 EPSILON = 1e-2
 #: Of the time limit, what the race may take.
 SHARE_OF_TIME = 1.0 / 3.0
-#: Of several classes, so many are compared, evenly from the rarest to the most frequent.
+#: Of several classes, this many are compared, evenly from the rarest to the most frequent.
 MOST_CLASSES = 10
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Choice:
-    """The bound, and the C where nobody named one.
+    """The bound, and the C where none was named.
 
     Attributes
     ----------
@@ -328,8 +328,8 @@ class _Climb:
             self._try(bound, (10.0 * highest,), ranked[0])
 
     def _try(self, bound: str, values: Sequence[float | Multiple], after: Candidate | None = None) -> None:
-        """A path on each fold, from where ``after`` ended there; numbers are multiples of the default C, but for those
-        that a user named. What could not be trained, or not in time, is no candidate."""
+        """A path on each fold, from where ``after`` ended there; numbers are multiples of the default C, except for
+        those that a user named. What could not be trained, or not in time, is no candidate."""
         if self._race.trainer.settings.C == DEFAULT_C:
             values = [Multiple(amount(value)) for value in values]
         variant = self._race.variant(bound, values)

@@ -55,7 +55,7 @@ class Measured:
     choice : the setting
     values : metric → value on the rows left out
     seconds : of training, after the value before on the path
-    state, as_asked : why the training stopped, and whether it was asked to stop there
+    state, as_asked : why the training stopped, and whether that is an end without trouble
     C : the weight of the risk, where there is one
     w : what was trained, weights or a net; None where it was not kept
     """
@@ -88,7 +88,7 @@ class Measured:
 
 @dataclass(slots=True, eq=False)
 class PathInFold:
-    """What became of a task: its settings in the path's order, fewer if it was stopped."""
+    """The outcome of a task: its settings in the path's order, fewer if it was stopped."""
 
     task: Task
     settings: list[Measured] = field(default_factory=list)
@@ -155,7 +155,7 @@ class Race(ABC):
     def run(
         self, tasks: Sequence[Task], threads: int, should_stop: Callable[[], bool], strand: Strand
     ) -> Iterator[PathInFold]:
-        """The tasks as they end, by so many threads; they are a piece of ``strand``, and each is one within it.
+        """The tasks as they end, by this many threads; they are a piece of ``strand``, and each is one within it.
 
         Raises
         ------

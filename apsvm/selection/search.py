@@ -34,12 +34,12 @@ if TYPE_CHECKING:
 
 
 def never() -> bool:
-    """Nobody stops anything."""
+    """Never stops."""
     return False
 
 
 def unseen(*_: object) -> None:
-    """Nobody follows."""
+    """Ignores progress."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +167,7 @@ class SettingsSearch:
                 followers.path(path, done, total)
 
     def _wider(self, followers: Followers) -> list[Task]:
-        """What is left to do where the best setting stands at the edge of a grid whose values nobody named."""
+        """What is left to do where the best setting stands at the edge of a grid whose values are the defaults."""
         candidates = self.candidates()
         if not candidates:
             return []
@@ -229,7 +229,7 @@ class SettingsSearch:
     def refit(
         self, chosen: Candidate, n_candidates: int, jobs: int = 0, followers: Followers = Followers()
     ) -> Refit | None:
-        """``chosen``, of so many candidates, trained on all rows by ``jobs`` threads (0: one a core); None if it was
+        """``chosen``, of this many candidates, trained on all rows by ``jobs`` threads (0: one a core); None if it was
         stopped before there was anything.
 
         Raises

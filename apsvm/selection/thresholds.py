@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from apsvm.models.header import Header
     from apsvm.selection.race import OutOfFold
 
-#: Of a threshold that nobody asked for.
+#: Of a threshold that was not requested.
 RULE = ThresholdRule("f1")
 
 

@@ -1,4 +1,4 @@
-"""L-BFGS (``quasi_newton``) for smooth convex problems: to where the gradient is as small as was asked for."""
+"""L-BFGS (``quasi_newton``) for smooth convex problems: to where the gradient is as small as was requested."""
 
 from __future__ import annotations
 

@@ -143,7 +143,7 @@ class AtTheQPsPoint(Generic[V]):
 class AfterLineSearch(Generic[V]):
     """See the module. It holds four score vectors at most: a scores vector that is moved along the segment, the change
     from one of its ends to the other, and slopes at two points. So the best point's slopes are given up where those of
-    a third point are computed; if it stays the best all the same, the oracle is asked for them once more.
+    a third point are computed; if it stays the best all the same, the oracle computes them once more.
 
     ``reach`` : how far along the segment the first trial of the next search goes
     """
@@ -179,7 +179,7 @@ class AfterLineSearch(Generic[V]):
         return self._best.risk
 
     def restart(self) -> None:
-        """Gives back the score vectors, too: whoever restarts may have a use for their memory meanwhile."""
+        """Gives back the score vectors, too: a restart may need their memory meanwhile."""
         self._best, self._scores, self.reach = None, None, 1.0
         self._unused.clear()
 

@@ -156,7 +156,7 @@ class ScoreFunction(Protocol[V]):
         """r at these scores; ``slopes`` becomes c = ∂r/∂s there, or a subgradient."""
 
     def slopes(self, scores: V, out: V) -> None:
-        """``out`` becomes c; for whoever has no use for the value, which may cost less."""
+        """``out`` becomes c; for callers that do not need the value, which may cost less."""
         self.tangent(scores, out)
 
     @abstractmethod

@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class Ending(StrEnum):
-    """Why it stopped. The first three are what was asked for."""
+    """Why it stopped. The first three are ends as requested."""
 
     EPOCHS_DONE = "all epochs done"
     STOPPED_IMPROVING = "validation stopped improving"

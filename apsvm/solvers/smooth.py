@@ -152,7 +152,7 @@ class SmoothRun(Generic[V]):
         step: float | None = None,
         slope: float | None = None,
     ) -> None:
-        """To be called after each evaluation; raises Stop when time is up or somebody asked for it."""
+        """To be called after each evaluation; raises Stop when time is up or a stop was requested."""
         self.evaluations += 1
         self._on_evaluation(SmoothEvaluation(self.evaluations, self.iterations, objective, gradient_norm, step, slope))
         if self.limits.should_stop():

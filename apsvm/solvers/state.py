@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class State(StrEnum):
-    """The honest end states; only ``CONVERGED`` is what was asked for. ``NUMERICAL_TROUBLE``: a number came out beyond
+    """The honest end states; only ``CONVERGED`` is an end as requested. ``NUMERICAL_TROUBLE``: a number came out beyond
     float64, or as no number, after a good point had been found; the best one until then is the result."""
 
     CONVERGED = "converged"

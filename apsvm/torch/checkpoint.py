@@ -47,7 +47,7 @@ class SorterHeader:
         the second
     distribution : what they were drawn from
     seen : how many there were
-    l1, climb : its quality on ``trained_length`` (``sorter_quality``); NaN if nobody looked
+    l1, climb : its quality on ``trained_length`` (``sorter_quality``); NaN if not measured
     seed : of its first weights and of the lists
     version : of apsvm
     """

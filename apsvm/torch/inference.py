@@ -27,7 +27,7 @@ from apsvm.torch.tables import ListTables, Tables
 
 Form: TypeAlias = Literal["hinge", "ramp"]
 
-#: Up to so many entries of g, ``dense`` takes less time than ``levels`` takes operations.
+#: Up to this many entries of g, ``dense`` takes less time than ``levels`` takes operations.
 DENSE = 50_000
 
 

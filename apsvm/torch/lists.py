@@ -1,13 +1,13 @@
 """Lists of rows in tensors of any shape: the only module that knows shapes.
 
-Whoever trains a network has scores (n,) or (B, n), rows that do not count, or the query of each row. What a loss sees
+Training a network gives scores (n,) or (B, n), rows that do not count, or the query of each row. What a loss sees
 are blocks of b lists of n rows each, padded where the lists differ in length, and it gives back one value a list:
 
     lists = lists_of(scores, target, mask=mask, qid=qid)
     values, counts = [values_of(block) for block in lists.blocks], [block.counts for block in lists.blocks]
     loss = lists.reduce(values, counts, "mean")
 
-Nothing here waits for a device, but for the lengths of queries.
+Nothing here waits for a device, except for the lengths of queries.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from torch import Tensor
 Reduction: TypeAlias = Literal["mean", "sum", "none"]
 REDUCTIONS: tuple[Reduction, ...] = get_args(Reduction)
 
-#: Queries are padded to the longest while that takes at most so many times their rows.
+#: Queries are padded to the longest while that takes at most this many times their rows.
 PADDING = 4
 
 

@@ -50,7 +50,7 @@ class SorterLoss(ListLoss):
     Raises
     ------
     ValueError
-        No such reduction, or no such sorter; SorterError of one of ``make_sorter`` that nobody trained.
+        No such reduction, or no such sorter; SorterError of one of ``make_sorter`` that was not trained.
 
     Warns
     -----
@@ -283,7 +283,7 @@ class RankRecallLoss(_MatrixLoss):
 
 
 def _usable(sorter: AnySorter) -> AnySorter:
-    """The sorter, or where it could still be trained a frozen copy. Raises SorterError of one that nobody trained."""
+    """The sorter, or where it could still be trained a frozen copy. Raises SorterError of one that was not trained."""
     if not isinstance(sorter, nn.Module):
         return sorter
     if isinstance(sorter, Sorter):

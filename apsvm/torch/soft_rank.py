@@ -31,7 +31,7 @@ KERNELS: tuple[Kernel, ...] = get_args(Kernel)
 
 #: Entries of a chunk of the logistic kernel's matrix.
 CHUNK = 1 << 20
-#: Steps that the recurrence takes one after another, for all runs of so many rows together.
+#: Steps that the recurrence takes one after another, for all runs of this many rows together.
 RUN = 32
 
 

@@ -15,9 +15,9 @@ from apsvm.losses import LOSSES, make_loss
 from apsvm.losses.base import LossError, RankingLoss, is_of_two_arrays
 from apsvm.losses.graded import GAINS, GradedLoss, takes_grades
 
-#: Weights are kept until they are so many numbers, those asked for last.
+#: Weights are kept until they are this many numbers, those asked for last.
 KEPT = 1 << 21
-#: Lengths at which a loss is asked whether D(p) is the same for lists of every length.
+#: Lengths at which it is checked whether D(p) is the same for lists of every length.
 LENGTHS = (1, 2, 3, 7, 50, 1000, 4096)
 
 
@@ -56,7 +56,7 @@ class Tables:
         return Tables, (self.loss,)
 
     def of_lists(self, n_pos: NDArray[np.int64], n_neg: NDArray[np.int64]) -> ListTables:
-        """The tables of lists with so many rows of both classes, (b,) each; of a list without both, anything.
+        """The tables of lists with this many rows of both classes, (b,) each; of a list without both, anything.
 
         Raises
         ------
@@ -73,7 +73,7 @@ class Tables:
             return ListTables(starts[:-1][which], joined, places[which], discount, drops)
 
     def ideals(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
-        """The best DCG with so many positives, of the shape of ``counts``; 0 with none. A graded loss only."""
+        """The best DCG with this many positives, of the shape of ``counts``; 0 with none. A graded loss only."""
         loss = self.loss
         assert takes_grades(loss)
         for count in np.unique(counts).tolist():

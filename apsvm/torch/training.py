@@ -1,6 +1,6 @@
 """Networks trained on a loss of this package: what ``apsvm train --net`` and the estimators share.
 
-First a stage of cross-entropy, which finds a network from anywhere, then one on the loss that is asked for, from the
+First a stage of cross-entropy, which finds a network from anywhere, then one on the loss that is requested, from the
 best network of the first; Adam in both. After each epoch the metric of the rows that were held out says whether the
 network is the best so far, of both stages. The features are standardised by the rows that are trained on, which is in
 the first layer in the end. It takes one thread: the same seed gives the same bits.
@@ -45,9 +45,9 @@ from apsvm.trainers.stochastic import follow, not_finite
 if TYPE_CHECKING:
     from apsvm.trainers.nets.trainer import NetTrainer
 
-#: An epoch of few rows goes through them again until there were so many steps.
+#: An epoch of few rows goes through them again until there were this many steps.
 LEAST_STEPS = 10
-#: Rows that are held out, and the others, have at least so many of each class, or so many queries; else none are.
+#: Rows that are held out, and the others, have at least this many of each class, or this many queries; else none are.
 LEAST_PER_CLASS = 2
 
 #: Scores, target and queries, or None, to a number.
@@ -178,7 +178,7 @@ class _NetTraining:
         self._began = time.perf_counter()
 
     def run(self, validate: Callable[[], float] | None) -> None:
-        """Cross-entropy, and what is asked for. Raises FloatingPointError where even the first epoch failed."""
+        """Cross-entropy, then the requested loss. Raises FloatingPointError where even the first epoch failed."""
         trainer, loss = self._trainer, self._trainer.net_loss
         if trainer.bce_epochs:
             self._stage(NetLoss.of("bce"), trainer.bce_epochs, validate)

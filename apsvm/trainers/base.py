@@ -133,7 +133,7 @@ class Progress:
 
 
 def unseen(_: object) -> None:
-    """Nobody looks."""
+    """Ignores progress."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +174,7 @@ class HeldOut:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Outcome:
-    """A trained ranker and what became of its training.
+    """A trained ranker and the outcome of its training.
 
     Attributes
     ----------
@@ -185,7 +185,7 @@ class Outcome:
     state : str
         Why it stopped.
     as_asked : bool
-        Whether that is what was asked for.
+        Whether that is an end as requested.
     interrupted : bool
         By a signal.
     trouble : str, optional
@@ -267,7 +267,7 @@ class Trainer(ABC, Generic[SettingsT]):
     settings : SettingsT, optional
         Of the class ``Settings``; by default its defaults.
     given : frozenset[str]
-        The names of the settings that somebody chose, for warnings about those of no effect.
+        The names of the settings that the user chose, for warnings about those of no effect.
 
     Raises
     ------
@@ -331,7 +331,7 @@ class Trainer(ABC, Generic[SettingsT]):
 
     @property
     def grid(self) -> Mapping[str, Sequence[SettingValue]]:
-        """The values that are worth trying of its settings, by name, where nobody names any; its other settings may
+        """The values that are worth trying of its settings, by name, where none are named; its other settings may
         decide which."""
         declarations = declared(type(self.settings))
         return {name: about.grid for name, (_, about) in declarations.items() if about.grid is not None}
@@ -363,7 +363,7 @@ class Trainer(ABC, Generic[SettingsT]):
         return [f"another --loss ({'auc' if self.loss_name == 'ap' else 'ap'})"]
 
     def check(self, data: TrainingSet) -> Iterator[str]:
-        """Sentences on rows that it can train on, yet not as somebody may expect.
+        """Sentences on rows that it can train on, yet not as the user may expect.
 
         Raises
         ------

@@ -6,9 +6,9 @@ the features' scale:
     B = 10 · geometric mean of the features' standard deviations, to two digits.
 
 The mean is 1 where features are standardised. Multiplying all features by a multiplies B by a, and the C of the rule by
-1/a²: the classifier stays as it is, but for the rounding, which lets ``--bias`` name the same number. Half the rows of
-eight sets of two classes, 1 % to 64 % of them positive, trained, the others held out, all else by default: the means of
-F1 of ``f1`` and accuracy of ``zero-one``
+1/a²: the classifier stays as it is, except for the rounding, which lets ``--bias`` name the same number. Half the rows
+of eight sets of two classes, 1 % to 64 % of them positive, trained, the others held out, all else by default: the
+means of F1 of ``f1`` and accuracy of ``zero-one``
 
                         no constant     B = 1        B = 10       B = geometric mean    10 · geometric mean
     raw features        .709  .905    .795  .945    .799  .945    .795  .944            .802  .945

@@ -1,4 +1,4 @@
-"""What is asked for of the features, before anything is learned of them."""
+"""The options on features, before anything is learned."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ class Fit:
         Raises
         ------
         DataError
-            The labels do not fit; there are bags, and nobody says what becomes of them; or the reverse.
+            The labels do not fit; there are bags, and no caller says what becomes of them; or the reverse.
         """
         dataset = bags_settled(dataset, trainer, features.pool)
         return cls(
@@ -148,7 +148,7 @@ class Fit:
 
     @property
     def n_columns(self) -> int:
-        """Number of columns that have weights, but for the constant feature's."""
+        """Number of columns that have weights, except for the constant feature's."""
         return int(self.dataset.X.shape[1]) if self.feature_map is None else self.feature_map.n_out
 
     def rows(self, X: Matrix = None, selection: NDArray[np.int64] | None = None) -> Rows:
@@ -274,7 +274,7 @@ class Fit:
         return RankerSet.of(rankers, self.header(outcome))
 
     def _parts(self, outcome: Outcome) -> Iterator[tuple[Fit, Outcome]]:
-        """Each class's own training, and what became of it."""
+        """Each class's own training, and the outcome of it."""
         for label, part in outcome.classes:
             yield replace(self, target=two_classes(self.dataset, LabelOptions(positive_label=label))), part
 

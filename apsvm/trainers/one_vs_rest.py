@@ -95,7 +95,7 @@ class OneVsRestTrainer(Trainer[Settings]):
         validation: TrainingSet | None = None,
         train_class: TrainClass | None = None,
     ) -> Iterator[Outcome]:
-        """As of ``Trainer.train``; ``train_class`` trains a class in the place of its trainer's own ``train``, by which
+        """See ``Trainer.train``; ``train_class`` trains a class in the place of its trainer's own ``train``, by which
         nothing is completed that its plan leaves open."""
         assert data.target.classes is not None
         labels = data.target.classes.labels
@@ -216,7 +216,7 @@ class _Run:
         data = of_class(data, label)
         trainer = self._plan.trainer.with_settings(time_limit=self._share_of_time(), threads=self._threads_each)
         for _ in trainer.check(data):
-            pass  # what there is to say was said of the first class
+            pass  # the remarks were printed for the first class
         with self._lock:
             if self._trained and self._should_stop():
                 one.reason, one.stopped = "stopped before its turn", True

@@ -31,7 +31,7 @@ class SettingsError(ValueError):
 
 
 class Multiple(NamedTuple):
-    """So many times a default that depends on the data: ``10x``; ``auto`` is ``1x``."""
+    """This many times a default that depends on the data: ``10x``; ``auto`` is ``1x``."""
 
     factor: float
 
@@ -195,7 +195,7 @@ class Settings:
     seed : int
         Of what is random.
     threads : int
-        At most so many; 0: as many as there are cores.
+        At most this many; 0: as many as there are cores.
     """
 
     time_limit: float | None = None

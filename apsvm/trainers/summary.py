@@ -1,4 +1,4 @@
-"""What became of a training, in lines for people."""
+"""The outcome of a training, in lines for people."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ class RankingDefinition:
         return hinge_of_rankings(self.weights(P, N), self.discount(P + N, N), positives, negatives, split=self.split)
 
     def ideal(self, n_pos: int) -> float:
-        """The DCG of so many positives at the top."""
+        """The DCG of this many positives at the top."""
         return float(self.discount(n_pos, 1).sum())
 
 
@@ -99,8 +99,8 @@ class LabellingDefinition:
     Attributes
     ----------
     loss : Δ of arrays a and b of true and false positives, and P; concave in b where ``labelled`` is None
-    labelled : how many rows are labelled positive, of P, if there are so many; None: any number
-    level_free : as of ``RankingDefinition``: as many are labelled positive as are
+    labelled : how many rows are labelled positive, of P, if there are this many; None: any number
+    level_free : see ``RankingDefinition``: as many are labelled positive as are
     """
 
     loss: Callable[[Integers, Integers, int], Array]
@@ -205,7 +205,7 @@ def _f_measure(beta: float) -> LabellingDefinition:
 
 
 def hinge_of_rankings(weights: Array, discount: Array, positives: Array, negatives: Array, *, split: int = 0) -> Hinge:
-    """See the module, for u (P,), D (P + N,) and scores (P,) and (N,); ``split`` as of ``RankingDefinition``."""
+    """See the module, for u (P,), D (P + N,) and scores (P,) and (N,); ``split`` see ``RankingDefinition``."""
     P, N = positives.size, negatives.size
     order, order_neg = np.argsort(-positives), np.argsort(-negatives)
     s_pos, s_neg = positives[order], negatives[order_neg]

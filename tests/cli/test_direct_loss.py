@@ -176,11 +176,11 @@ def test_a_loss_of_ones_own(cancer, here, tmp_path, monkeypatch):
     (["--loss", "direct(ap)", "--validation", "-"], "name a file"),
     (["--loss", "direct(ap)", "--validation", "x", "--validation-metric", "nothing"], "--validation-metric: "),
     (["--loss", "direct(ap)", "--max-iterations", "5"], "--max-iterations is not for --loss direct(ap)"),
-    (["--loss", "direct(ap)", "-C", "5"], "--C is not for --loss direct(ap), but for Structured SVM"),
-    (["--loss", "direct(ap)", "--tau", "auc"], "--tau is not for --loss direct(ap), but for Online learning"),
-    (["--loss", "ap", "--epochs", "5"], "--epochs is not for --loss ap, but for Online learning of the top"),
+    (["--loss", "direct(ap)", "-C", "5"], "--C is not for --loss direct(ap): it is for Structured SVM"),
+    (["--loss", "direct(ap)", "--tau", "auc"], "--tau is not for --loss direct(ap): it is for Online learning"),
+    (["--loss", "ap", "--epochs", "5"], "--epochs is not for --loss ap: it is for Online learning of the top"),
     (["--loss", "ap", "--l2", "5"], "and Direct loss minimisation"),
-    (["--loss", "warp", "--update", "positive"], "--update is not for --loss warp, but for Direct loss"),
+    (["--loss", "warp", "--update", "positive"], "--update is not for --loss warp: it is for Direct loss"),
 ])  # fmt: skip
 def test_options_that_do_not_go_together(options, words, cancer, here, tmp_path):
     done = here("train", *options, cancer.path, tmp_path / "m", code=2)

@@ -260,7 +260,7 @@ def test_explain(name, scale, bumps, rows, here, scored, tmp_path):
 def test_what_cannot_be_explained(bumps, digits, here, tmp_path):
     here("train", "-q", *HINGE, bumps, tmp_path / "m", "--features", "products")
     done = here("predict", bumps, tmp_path / "m", "--explain", code=65)
-    assert "nobody can say what each feature gave: the feature map products" in done.stderr
+    assert "it does not tell what each feature gave: the feature map products" in done.stderr
     here("train", "-q", *HINGE, digits.path, tmp_path / "classes", "--one-vs-rest", "-C", 1)
     done = here("predict", digits.path, tmp_path / "classes", "--explain", code=2)
     assert "--explain is for a model of one linear ranker" in done.stderr

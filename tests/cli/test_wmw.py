@@ -289,7 +289,7 @@ def test_no_output_replaces_the_graph(graded, train, tmp_path):
         ("wmw", ("--positive-label", 1), "--positive-label does not apply: labels of --loss wmw are classes"),
         ("wmw", ("-C", 1), "--C is not for --loss wmw"),
         ("wmw", ("--oracle", "qs"), "--oracle is not for --loss wmw"),
-        ("ap", ("--graph", "full"), "--graph is not for --loss ap, but for RankNCG"),
+        ("ap", ("--graph", "full"), "--graph is not for --loss ap: it is for RankNCG"),
         ("wmw", ("--lambda", -1), "of at least 0"),
         ("wmw", ("--classes", 1), "x>=2"),
         ("wmw", ("--objective", "hinge"), "'hinge' is not one of"),

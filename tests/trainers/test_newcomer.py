@@ -191,9 +191,9 @@ def test_help(run):
 def test_options_of_others_are_refused(rows, run, tmp_path):
     _, _, data = rows
     said = run("train", "--loss", "ap", "--margin", 1, data, tmp_path / "m", code=2)[1]
-    assert re.search(r"--margin is not for --loss ap, but for (.* and )?Perceptron \(--loss perceptron\)", said)
+    assert re.search(r"--margin is not for --loss ap: it is for (.* and )?Perceptron \(--loss perceptron\)", said)
     said = run("train", "--loss", "perceptron", "-C", 1, data, tmp_path / "m", code=2)[1]
-    assert re.search(r"--C is not for --loss perceptron, but for (.* and )?Structured SVM", said)
+    assert re.search(r"--C is not for --loss perceptron: it is for (.* and )?Structured SVM", said)
     said = run("train", "--loss", "perceptron", "--margin", -1, data, tmp_path / "m", code=2)[1]
     assert "expected a finite number of at least 0, found '-1'" in said
     assert "did you mean 'perceptron'?" in run("train", "--loss", "perceptrom", data, tmp_path / "m", code=2)[1]

@@ -198,7 +198,7 @@ def test_the_log(optimizer):
     assert len(evaluations) == trained.solution.evaluations - 1
     assert len(iterations) == trained.solution.iterations == len(shown)
     assert all(record["sums_wall_ns"] > 0 for record in evaluations)
-    # The log's parts and the last check of the result are what the training took; their times are nobody's promise.
+    # The log's parts and the last check of the result are what the training took; their times are not promised.
     for part, span in trained.spans.items():
         logged = sum(record.get(f"{part}_wall_ns", 0) for record in evaluations)
         assert 0 < logged <= span.wall_ns

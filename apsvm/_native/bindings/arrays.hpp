@@ -50,7 +50,7 @@ inline void expect_size(std::size_t found, std::size_t expected, const char *wha
 }
 
 inline void expect_threads(std::size_t threads) {
-    constexpr std::size_t most = 1u << 16;  // memory is asked for by the thread
+    constexpr std::size_t most = 1u << 16;  // memory is requested by the thread
     if (threads < 1 || threads > most)
         throw std::invalid_argument("expected at least one thread and at most " + std::to_string(most));
 }

@@ -135,7 +135,7 @@ public:
     }
 
 private:
-    // Cells within the positions there are; edges may be left out where nobody asks for them.
+    // Cells within the positions there are; edges may be left out where they are not needed.
     std::vector<Cell> cells_of(const In<std::int64_t> &first, std::span<const std::int64_t> count,
                                const In<double> &upper, const In<double> &lower, const In<std::int32_t> &low,
                                const In<std::int32_t> &high) const {

@@ -162,6 +162,6 @@ void bind_svmlight(nb::module_ &m) {
         .def("finish", &SvmlightParser::finish, nb::arg("dense") = false,
              "The arrays (indptr, indices, values, relevance, qids | None, costs | None, n_columns, n_unknown, labels, "
              "label_ends, bags | None, row_lines).\n\n"
-             "indices is None where `dense` was asked for and each row has all columns: values is then the dense "
+             "indices is None where `dense` was requested and each row has all columns: values is then the dense "
              "matrix. row_lines is empty without bags. n_columns is one more than the largest column stored. The parser is spent afterwards.");
 }

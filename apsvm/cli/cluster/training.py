@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class Run(Protocol):
-    """A training that was asked for, checked."""
+    """A training, checked."""
 
     @property
     def data(self) -> str: ...

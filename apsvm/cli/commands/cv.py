@@ -90,7 +90,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CvRequest:
-    """What was asked for, checked before anything is read.
+    """The options, checked before anything is read.
 
     Attributes
     ----------
@@ -98,7 +98,7 @@ class CvRequest:
     given : the options' values
     metrics : what settings are judged by, by name; the first one chooses
     grids : what to try of each loss
-    tries_all : nobody named what to try, and so the portfolio is
+    tries_all : nothing to try was named, so the portfolio is tried
     """
 
     data: str
@@ -193,7 +193,7 @@ class CvRequest:
             search = self.settings_search(dataset)
         families = set()
         for fit in search.fits:
-            family = fit.trainer.family  # what there is to say of the data, each says once
+            family = fit.trainer.family  # remarks on the data, each says once
             with bad_data(dataset.source), reading(dataset.source):
                 check_data(fit.trainer, fit.training_set(), quiet=self.options["quiet"] or family in families)
             if not self.options["quiet"] and family not in families:
@@ -279,7 +279,7 @@ def spelled(grid: Grid, name: str) -> str:
 
 
 def progress_line(path: PathInFold, grids: Sequence[Grid], metric: str) -> str:
-    """What became of a path in a fold."""
+    """The outcome of a path in a fold."""
     grid, settings = grids[path.task.grid], path.settings
     best = max(settings, key=lambda setting: setting.values[metric])
     value, along = f"{metric} {best.values[metric]:.4f}", grid.along
@@ -540,8 +540,9 @@ def cv(data: str, read: ReadOptions, **options: object) -> int:
     \f
     Folds are of whole queries where rows have qid:, else of rows, each with its share of the positives. The values of C
     are trained in one go, a path; every combination of the others is a training of its own. Multiples, 1x, are of what
-    fits the scale of the features of the fold's training rows. Where the best value stands at the edge of values that
-    nobody named, and the metric still rises there, two more beyond it are tried. --time-limit is for each fold's path.
+    fits the scale of the features of the fold's training rows. Where the best value stands at the edge of values
+    that the user did not name, and the metric still rises there, two more beyond it are tried. --time-limit is for each
+    fold's path.
     The deviation is that between the folds' values.
 
     With --scheduler the paths are tasks of a dask cluster, whose workers are sent all rows once; --jobs is then for
@@ -686,7 +687,7 @@ class _Run:
                 say(f" {screened:>{len(str(total))}}/{total}  {entry}: {text}")
 
             if not options["quiet"]:
-                say(f"nobody named what to try: {total} combinations of losses and features are screened")
+                say(f"nothing to try was named: {total} combinations of losses and features are screened")
             with Bar("combinations screened", total) as bar:
                 whole.screen(options["jobs"], self._followers, ended)
             finalists = whole.finalists()
@@ -744,7 +745,7 @@ class _Run:
         return say if "-" in (self.request.options["json"], self.output) else put
 
     def refit(self, search: SettingsSearch, chosen: Candidate, n_candidates: int) -> bool:
-        """Trains ``chosen`` on all rows and writes the model; whether training ended as it was asked to."""
+        """Trains ``chosen`` on all rows and writes the model; whether training ended as requested."""
         from apsvm.cli.output.training_metric import training_metric
         from apsvm.trainers.summary import summary
 

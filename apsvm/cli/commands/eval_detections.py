@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from apsvm.detection.joined import Joined
     from apsvm.detection.measure import DetectionMetric, Rules
 
-#: What is reported unless somebody says otherwise, by the format of the objects.
+#: What is reported unless the user says otherwise, by the format of the objects.
 USUAL_METRICS = {"coco": ("AP(coco)", "AP50", "AP75"), "voc": ("AP(voc2010)",), "text": ("AP(voc2010)",)}
 _USUAL_CONFIDENCE = 0.95
 
@@ -173,7 +173,7 @@ class _DetectionOptions:
 
     @property
     def level(self) -> float | None:
-        """Of the intervals, None if none are asked for."""
+        """Of the intervals, None if none are requested."""
         if self.confidence is None and given_by_user("bootstrap") and not self.compare:
             return _USUAL_CONFIDENCE
         return self.confidence
@@ -190,7 +190,7 @@ class _DetectionOptions:
         return list({metric.name: metric for metric in metrics}.values())
 
     def rules(self, metric: DetectionMetric) -> Rules:
-        """The metric's usual ones but for what was asked for."""
+        """The metric's usual ones except those requested."""
         from apsvm.detection.measure import Rules, usual_rules
 
         usual = usual_rules(metric)
@@ -202,7 +202,7 @@ class _DetectionOptions:
         )
 
     def joined(self, first: DetectionMetric) -> Joined:
-        """Both sides read, and detections suppressed if that is asked for; failures end the command."""
+        """Both sides read, and detections suppressed if that is requested; failures end the command."""
         from apsvm.detection.boxes import nms
         from apsvm.detection.joined import join
         from apsvm.detection.readers import read_class_names, read_detections, read_names, read_objects

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 AP_NAMES = {"ap": "AP", "voc2007": "AP(voc2007)", "voc2010": "AP(voc2010)"}
 CUTOFFS = (5, 10)
-#: What is reported unless somebody says otherwise: of rows, and of TREC runs.
+#: What is reported unless the user says otherwise: of rows, and of TREC runs.
 USUAL_METRICS = ("AP", "AUC", *(f"P@{k}" for k in CUTOFFS), "nDCG")
 RUN_METRICS = ("AP", "nDCG", "nDCG@10", "P@5", "P@10", "R@100", "RR", "Rprec", "bpref")
 
@@ -276,7 +276,7 @@ class _EvaluateOptions:
         )
 
     def show(self, entries: list[EvaluatedSystem], metrics: dict[str, Metric]) -> None:
-        """Prints the entries, with intervals and tests if they are asked for; failures end the command."""
+        """Prints the entries, with intervals and tests if they are requested; failures end the command."""
         from apsvm.cli.output.evaluation import put_each, put_json, put_summary
         from apsvm.cli.systems import add_differences, add_intervals, swaps_of
 

@@ -201,8 +201,8 @@ def scaling(files: tuple[str, ...], against: str, output: str, size: str, title:
 @click.argument("model", metavar="MODEL")
 @click.option("--class", "label", type=Number(), help="Of a model of several classes (--one-vs-rest): the one to draw.")
 @click.option(
-    "--most", type=click.IntRange(1, 60), default=12, show_default=True, help="At most so many features, those of the "
-    "widest curves.",
+    "--most", type=click.IntRange(1, 60), default=12, show_default=True, help="At most this many features, those "
+    "of the widest curves.",
 )  # fmt: skip
 @_picture_options
 def shapes(model: str, label: float | None, most: int, output: str, size: str, title: str) -> None:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BagOutput:
-    """What is asked for of a model of bags.
+    """The output options for a model of bags.
 
     instances : a line a row, not a bag; which : say which row decides
     boxes : the file of the rows' boxes; detections : "voc" or "coco"
@@ -189,7 +189,7 @@ def top_lines(
         try:
             reasons = list(reasons_of(ranker, rows.select(best), explain))
         except ValueError as error:
-            raise Failure(BAD_DATA, f"{model}: nobody can say what each feature gave: {error}") from None
+            raise Failure(BAD_DATA, f"{model}: it does not tell what each feature gave: {error}") from None
     if queries is not None:
         say(f"{rows.source}: the best {top} of each query, behind its qid")
     for row, why in zip(best.tolist(), reasons, strict=True):
@@ -316,7 +316,7 @@ With --explain a line goes on with name=value for the features that gave the mos
 these first, a tab before each: 1.25 <tab> 7=+0.8 <tab> 3=-0.2. Names are those of the columns, or their numbers in
 the file. A value is what the feature's own curve has there, relative to its mean in the training rows (--features
 piecewise or spline), or its weight times its value (linear), divided by the row's length with --scale l2. Those of
-all features add up to the score but for a constant. Of a model of several components (--components) they are those
+all features add up to the score except for a constant. Of a model of several components (--components) they are those
 of the component that gave the score, and component=h stands before them.
 
 With --classify a line is the row's label, with --probability the probability that it is positive, with both the two.
@@ -361,9 +361,9 @@ _COMMON = {
 @click.option("--header", is_flag=True, help="Begin with a line of the classes, for a model of several.")
 @click.option(
     "--top", type=click.IntRange(1),
-    help="Only so many rows, the best first: the row's number, or its bag (bag:INT), or its name (--id-column), a tab, "
-    "its score, and with --explain what raised it. Where rows have queries (qid:) so many of each, behind its qid and "
-    f"a tab. Of a model of items: how many to list for each row. [default: {TOP}]",
+    help="Only this many rows, the best first: the row's number, or its bag (bag:INT), or its name (--id-column), "
+    "a tab, its score, and with --explain what raised it. Where rows have queries (qid:) this many of each, behind its "
+    f"qid and a tab. Of a model of items: how many to list for each row. [default: {TOP}]",
 )  # fmt: skip
 @click.option(
     "--trec-run", metavar="TAG",
@@ -520,7 +520,7 @@ def _lines(
 
 
 def _explained(ranker: Model, X: Matrix, most: int, model: str) -> Iterator[list[str]]:
-    """For each row what the features gave to its score, as name=value, at most so many; those that gave nothing are
+    """For each row what the features gave to its score, as name=value, at most this many; those that gave nothing are
     left out. Of several components the leading one's, and first which that is, as component=h, h from 1."""
     import numpy as np
 
@@ -534,7 +534,7 @@ def _explained(ranker: Model, X: Matrix, most: int, model: str) -> Iterator[list
             _largest(ranker.contributions(X[leading == h], h), most, names) for h in range(ranker.components)
         ]
     except ValueError as error:
-        raise Failure(BAD_DATA, f"{model}: nobody can say what each feature gave: {error}") from None
+        raise Failure(BAD_DATA, f"{model}: it does not tell what each feature gave: {error}") from None
     for h in np.asarray(leading).tolist():
         yield [f"component={h + 1}", *next(by_component[h])]
 

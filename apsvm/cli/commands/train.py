@@ -122,7 +122,7 @@ _COMMON = {
 @click.option(
     "--threads", type=click.IntRange(0, 1024), default=0, show_default=True,
     help="Threads; 0: as many as there are cores. The result does not depend on it, but with --loss warp, which trains "
-    "on one unless more are asked for.",
+    "on one unless more are requested.",
 )  # fmt: skip
 @click.option(
     "--seed", type=click.IntRange(0), default=0, show_default=True,
@@ -163,7 +163,7 @@ def train(data: str, model: str | None, read: ReadOptions, **options: object) ->
 
 @dataclass(frozen=True)
 class _Run:
-    """What was asked for, checked before anything is read.
+    """The options, checked before anything is read.
 
     models : the files to write, one for each of the trainer's names
     """

@@ -62,7 +62,7 @@ def decision_options(default: str) -> Callable[[CommandT], CommandT]:
 
 
 def decision_rule(options: JsonObject) -> DecisionRule:
-    """What was asked for."""
+    """The rule that the options name."""
     from apsvm.metrics.thresholds import ThresholdRule
     from apsvm.selection.decision import DecisionRule
 
@@ -86,14 +86,14 @@ def check_decision_options(fit: Fit, options: JsonObject) -> None:
 
 @dataclass(frozen=True)
 class Decisions:
-    """What becomes of each trained model: nothing, or its threshold is chosen; ``should_stop`` is asked meanwhile."""
+    """What becomes of each trained model: nothing, or its threshold is chosen; ``should_stop`` is polled meanwhile."""
 
     options: JsonObject
     should_stop: Callable[[], bool]
 
     def made(self, fit: Fit, outcome: Outcome, model: Model) -> tuple[Outcome, Model]:
-        """The model with its decision; ``fit`` : its training, the features still to be learned. Where one was asked
-        for and cannot be chosen the model is without, and the outcome is not as asked."""
+        """The model with its decision; ``fit`` : its training, the features still to be learned. If a rule was
+        requested and cannot be chosen, the model is without, and the outcome is not as requested."""
         if self.options["threshold"] == "none":
             model = _without_threshold(model)
         if not _asks(self.options) or outcome.interrupted:

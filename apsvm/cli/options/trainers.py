@@ -331,8 +331,8 @@ def options_of_trainers() -> list[TrainerOption]:
 
 
 def settings_named(trainer: type[AnyTrainer], options: JsonObject, named: Collection[str]) -> JsonDict:
-    """The trainer's settings that somebody gave: of its options among ``said``, by the settings' names; what nobody
-    gave is the trainer's own default."""
+    """The trainer's settings that the user gave: of its options among ``named``, by the settings' names.
+    The others have the trainer's own defaults."""
     result: JsonDict = {}
     for option in options_of_trainers():
         setting = option.setting_of(trainer) if option.name in named else None
@@ -354,7 +354,7 @@ def values_read(losses: Sequence[ChosenLoss], options: JsonObject, named: Collec
 
 
 def with_named_trainer(loss: ChosenLoss, named: Collection[str]) -> ChosenLoss:
-    """The loss with the trainer that one of the options that somebody gave, ``said``, asks for; ends the command where
+    """The loss with the trainer that one of the options that the user gave, ``named``, asks for; ends the command where
     that trainer's extra is not installed."""
     trainer = loss.trainer
     for option in options_of_trainers():
@@ -377,18 +377,18 @@ def _is_installed(package: str) -> bool:
 
 
 def refuse_options_of_others(losses: Sequence[ChosenLoss], named: Collection[str]) -> None:
-    """Of the options that somebody gave, ``said``, one that none of the chosen losses has a use for is a mistake."""
+    """Of the options that the user gave, ``named``, one that none of the chosen losses has a use for is a mistake."""
     for option in options_of_trainers():
         if option.name in named and not any(loss.trainer in option.takers for loss in losses):
             chosen_by = losses[0].trainer.chosen_by
             what = f"--{chosen_by}" if chosen_by in named else f"--loss {losses[0]}"
-            raise click.UsageError(f"{option.opts[-1]} is not for {what}, but for {option.titles}")
+            raise click.UsageError(f"{option.opts[-1]} is not for {what}: it is for {option.titles}")
 
 
 def planned(loss: ChosenLoss, options: JsonObject, named: Collection[str]) -> AnyTrainer:
     """The plan for a loss and the options' values; bad combinations end the command.
 
-    said : the options that somebody gave
+    named : the options that the user gave
     """
     common = {name: options[name] for name in ("time_limit", "seed", "threads")}
     settings = settings_named(loss.trainer, options, named)

@@ -154,7 +154,7 @@ def check_inputs(trainer: AnyTrainer) -> Mapping[str, str]:
 
 
 def check_data(trainer: AnyTrainer, data: TrainingSet, *, quiet: bool) -> None:
-    """Says what there is to say of the rows; what ``trainer.check`` raises of rows that cannot be trained on is the
+    """Prints remarks on the rows; what ``trainer.check`` raises of rows that cannot be trained on is the
     caller's to catch (``bad_data``)."""
     remarks = list(trainer.check(data))
     if data.costs is not None and not trainer.capabilities.costs:

@@ -60,12 +60,12 @@ class Bar:
         self.reach(self._done + 1, what)
 
     def reach(self, done: int, what: str | None = None) -> None:
-        """So many are done; ``what`` is done now."""
+        """This many are done; ``what`` is done now."""
         self._done = done
         self._what = self._what if what is None else what
 
     def text(self, seconds: float) -> str:
-        """What stands there after so many seconds."""
+        """What stands there after this many seconds."""
         what, total = shared.printable(self._what), self.total
         if total is None:
             count = f" {self._done:,}" if self._done else ""

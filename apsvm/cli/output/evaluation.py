@@ -206,7 +206,7 @@ def _put_counts(entries: Sequence[EvaluatedSystem], left: int) -> None:
 
 
 def _averaged(entry: EvaluatedSystem) -> str:
-    """How many queries the means are over, and what became of the others."""
+    """How many queries the means are over, and the outcome of the others."""
     import numpy as np
 
     result = entry.system.evaluation

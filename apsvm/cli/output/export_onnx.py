@@ -4,7 +4,7 @@
 
 ``label`` is there where the model has a threshold (1 where the score is above) or several classes (the one whose score
 is the highest above its threshold, by its number from 0), ``probability`` where it has one. All sums are those of the
-runtime, in float64: they agree with ``apsvm predict`` but for rounding.
+runtime, in float64: they agree with ``apsvm predict`` except for rounding.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What ``apsvm train`` and ``cv`` say of grades, and ``eval`` of queries, that may be other than somebody thinks."""
+"""What ``apsvm train`` and ``cv`` say of grades, and ``eval`` of queries, that may surprise the user."""
 
 from __future__ import annotations
 

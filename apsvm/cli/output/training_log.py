@@ -56,7 +56,7 @@ def open_log(path: str | None) -> Iterator[TrainingLog]:
 
 
 def end_record(outcome: Outcome) -> JsonDict:
-    """The fields of the log's closing record of a model, but for its state."""
+    """The fields of the log's closing record of a model, except for its state."""
     if outcome.classes:
         return {
             **({} if outcome.C is None else {"C": outcome.C}),

@@ -44,7 +44,7 @@ def write_models(
         log.write("end", state=outcome.state, model=name, **end_record(outcome), seconds=seconds)
         as_asked &= outcome.as_asked and outcome.ranks
         written += 1
-        for caution in outcome.cautions:  # whoever wants it quiet wants to know this
+        for caution in outcome.cautions:  # shown with --quiet too
             say(f"warning: {name}: {caution}")
         if quiet:
             say_if_stopped_early(name, outcome, model)
@@ -61,7 +61,7 @@ def write_models(
 
 
 def say_if_stopped_early(name: str, outcome: Outcome, model: Model) -> None:
-    """Why training ended before it was done, where it did: an exit code is explained even to whoever wants it quiet."""
+    """Why training ended before it was done, where it did: an exit code is explained with --quiet too."""
     if not model.header.as_asked:  # the outcome's is also of the threshold, for whose lack there is a caution
         from apsvm.trainers.summary import ending
 

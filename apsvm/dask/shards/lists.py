@@ -32,7 +32,7 @@ class Survey(NamedTuple):
     positives : (p,) float64, of the positives
     lowest, highest : of the negatives; +∞ and −∞ where there are none
     sample : (k,) float64, of the negatives
-    counts : of the negatives in the bins that were asked about, or None
+    counts : of the negatives in the requested bins, or None
     """
 
     finite: bool
@@ -52,7 +52,7 @@ class Splits(NamedTuple):
     lower, upper : (k,) float64, edges of those
     pieces : (k,) into how many, at most
     by_key : whether they hold equally many floating-point numbers, rather than being of equal width
-    extremes : whether the lowest and the highest score of each are asked for
+    extremes : whether the lowest and the highest score of each are requested
     """
 
     is_cut: NDArray[np.uint8]
@@ -73,7 +73,7 @@ class Pieces(NamedTuple):
     Attributes
     ----------
     counts : of its negatives in each
-    lowest, highest : of each cut cell, +∞ and −∞ where there is none here; None where nobody asked
+    lowest, highest : of each cut cell, +∞ and −∞ where there is none here; None if not requested
     """
 
     counts: AnyArray | Few
@@ -129,7 +129,7 @@ class ListShard(ShardRows):
         self._counts: NDArray[np.int64] = np.zeros(1, dtype=np.int64)  # of each cell
 
     def take_list(self, n_pos: int, n_neg: int) -> None:
-        """All rows of all shards are one list, of so many positives and negatives."""
+        """All rows of all shards are one list, of this many positives and negatives."""
         order = np.argsort(~self._target.relevant, kind="stable")
         self._order(order, int(self._target.relevant.sum()))
         self._all = (n_pos, n_neg)
@@ -154,7 +154,7 @@ class ListShard(ShardRows):
         return Survey(True, positives.copy(), float(lowest), float(highest), sample, counts)
 
     def _sampled(self, sample_size: int) -> NDArray[np.int64]:
-        """The places among its negatives of its share in a sample of so many of all shards."""
+        """The places among its negatives of its share in a sample of this many of all shards."""
         n_neg = self._cells.size
         share = min(n_neg, -(-sample_size * n_neg // self._all[1]))
         return np.arange(share) * (n_neg // share if share else 0)
@@ -224,7 +224,7 @@ class ListShard(ShardRows):
         Parameters
         ----------
         settled : ranks of all cells, 0 where the negatives of a cell have their own
-        ranks : of these, but for cells of one score: cell after cell, and in their order
+        ranks : of these, except for cells of one score: cell after cell, and in their order
         ties : ranks in open cells of one score
         above : (p,) how many negatives stand above each positive
 
@@ -280,5 +280,5 @@ class ListShard(ShardRows):
 
 
 def bins_of(sample: NDArray[np.float64], n_neg: int, n_pos: int) -> _kernels.ScoreBins:
-    """Bins made of a sample, for a list of so many rows: more where positives are many, as ranks change so often."""
+    """Bins made of a sample, for a list of this many rows: more where positives are many, as ranks change so often."""
     return _kernels.ScoreBins(sample, n_neg, n_pos, min(max(LEAST_BINS, BINS_PER_POSITIVE * n_pos), MOST_BINS))

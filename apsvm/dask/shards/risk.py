@@ -18,7 +18,7 @@ class ShardedRisk(ScoreFunction[Handle]):
     Attributes
     ----------
     n_scores : over all shards
-    n_pos, n_neg, queries, queries_skipped : as of ``apsvm.risk.Risk``
+    n_pos, n_neg, queries, queries_skipped : see ``apsvm.risk.Risk``
     """
 
     def __init__(self, vectors: HandleVectors, n_scores: int) -> None:
@@ -50,7 +50,7 @@ class ShardedRisk(ScoreFunction[Handle]):
             return in_order(self._vectors.ask("combine", slopes.number))
 
     def account(self) -> Account:
-        """What was done since the last time this was asked."""
+        """What was done since the last call."""
         account, self._account = self._account, Account()
         return account
 

@@ -31,7 +31,7 @@ class KnottedMap(AdditiveMap):
     """
 
     members: ClassVar[tuple[str, ...]] = ("knots", "starts", "ranges")
-    #: A feature has none, or at least so many.
+    #: A feature has none, or at least this many.
     least_knots: ClassVar[int] = 1
 
     parameter: int | None

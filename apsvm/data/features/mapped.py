@@ -1,4 +1,4 @@
-"""A matrix as a map shows it, taken in blocks of rows: only what is asked for is ever made."""
+"""A matrix as a map shows it, taken in blocks of rows: only what is requested is ever made."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 #: Bytes of a block of mapped rows, about.
 BLOCK_BYTES = 1 << 23
-#: Rows of a CSR matrix are taken as dense ones if that takes at most so many times its bytes.
+#: Rows of a CSR matrix are taken as dense ones if that takes at most this many times its bytes.
 DENSE_IF = 1.25
 
 
@@ -73,7 +73,7 @@ class MappedMatrix:
             yield slice(begin, min(n, begin + step))
 
     def materialised(self, selection: RowNumbers, within: float) -> Matrix | None:
-        """The rows ``selection`` (m,) as one matrix, or None where that takes more than so many bytes."""
+        """The rows ``selection`` (m,) as one matrix, or None where that takes more than this many bytes."""
         m, n_out = selection.size, self.shape[1]
         if not self.sparse:
             if m * n_out * self.dtype.itemsize > within:

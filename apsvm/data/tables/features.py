@@ -71,7 +71,7 @@ class _Part:
 def features_of(
     cells: Cells, columns: Columns, *, for_training: bool, dtype: DTypeLike = np.float64, scratch: Scratch = MEMORY
 ) -> tuple[Matrix, list[str]]:
-    """The rows (n, columns.width) of the feature columns, dense or CSR, and what there is to say of them.
+    """The rows (n, columns.width) of the feature columns, dense or CSR, and remarks on them.
     ``cells`` is used up: it may become the rows.
 
     Parameters

@@ -137,7 +137,7 @@ _DATE = re.compile(
     r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}\b.*|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}\b.*|\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?"
 )
 
-#: From so many different words on a column in which most cells are different is text, and no category.
+#: From this many different words on a column in which most cells are different is text, and no category.
 _FEWEST_TEXTS = 10
 _MOST_NAMED = 6
 
@@ -155,7 +155,7 @@ class _Learned:
 
 
 def learn(cells: Cells, parts: Parts, options: TableOptions) -> tuple[Columns, list[str]]:
-    """What becomes of the feature columns, and what there is to say of it.
+    """How the columns become features, and remarks on it.
 
     Raises
     ------
@@ -243,7 +243,7 @@ def _category(cell: Cell, learned: _Learned) -> Column | None:
 
 def _may_be_category(cell: Cell, learned: _Learned, texts: list[str], counts: NDArray[np.int64]) -> bool:
     """Whether a column with words looks like a category; else its problem is noted, or raised where it is numbers with
-    a few words among them. ``texts``: the different cells, of which there are so many."""
+    a few words among them. ``texts``: the different cells, of which there are this many."""
     numbers = cell.word_numbers
     is_word, most = numbers >= 0, learned.options.max_categories
     n_words, n_numbers = int(np.count_nonzero(is_word)), int(np.count_nonzero(cell.bits < MISSING))

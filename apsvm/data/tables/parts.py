@@ -12,7 +12,7 @@ from apsvm.data.read_options import TableOptions
 from apsvm.data.tables.separated import CELLS, SKIPPED, TEXT
 from apsvm.models.columns import Columns
 
-#: Names of columns, in any case, that are taken for the labels, the queries, or the bags, where nobody names them.
+#: Names of columns, in any case, that are taken for the labels, the queries, or the bags, unless options name them.
 LABELS = ("label", "labels", "target", "y", "class", "outcome", "relevance")
 QUERIES = ("qid", "query_id")
 BAGS = ("bag", "bag_id")
@@ -22,7 +22,7 @@ _MOST_LISTED = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """The columns of a file by their parts; ``left_out``: those without any; ``remarks``: what there is to say of how
+    """The columns of a file by their parts; ``left_out``: those without any; ``remarks``: sentences on how
     they were found."""
 
     label: str | None = None
@@ -48,7 +48,7 @@ def parts_to_train(names: Sequence[str], options: TableOptions, source: str, *, 
 
     Raises
     ------
-    DataError : a column is not there, or has two parts; nobody says which are the labels; nothing is left
+    DataError : a column is not there, or has two parts; the labels' column is not named; nothing is left
     """
     for option, name in (*options.named, *(("--categorical", name) for name in options.categorical)):
         check_there(name, names, source, option)

@@ -131,7 +131,7 @@ class ForModel:
     label_words: tuple[str, ...] = ()
 
 
-#: Of whoever wants the labels of a table alone.
+#: For a reader of labels alone.
 NO_FEATURES = ForModel(Columns(), None, 0)
 
 

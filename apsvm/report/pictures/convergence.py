@@ -36,7 +36,7 @@ MARKED = 25
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """``values`` after so many ``steps`` and ``seconds``, NaN where there is none; ``series`` is its colour's number;
+    """``values`` after this many ``steps`` and ``seconds``, NaN where there is none; ``series`` is its colour's number;
     ``dashed`` : a lower bound"""
 
     name: str
@@ -157,7 +157,7 @@ class _Stretch:
         self.gap.append(gap)
 
 
-#: What there is to draw of logs, and what their steps are called.
+#: What is drawn of logs, and what their steps are called.
 _Kind = Callable[[Mapping[str, Sequence[Record]]], tuple[list[Panel], str]]
 
 
@@ -180,7 +180,7 @@ _NO_STEPS = ("run", "start", "oracle", "evaluation", "end")
 
 
 def _numbers(record: Record) -> list[str]:
-    """The names of an event's numbers, but for those that say which one it is, and when."""
+    """The names of an event's numbers, except for those that say which one it is, and when."""
     besides = ("seconds", "class", "number", record["event"])
     return [name for name in record if name not in besides and not np.isnan(_number(record[name]))]
 

@@ -27,7 +27,7 @@ AGAINST: Mapping[str, str] = {"total": "rows", "negatives": "negatives", "positi
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Seconds a call of the oracle ``name`` took on so many rows; ``what`` tells it from timings under other
+    """Seconds a call of the oracle ``name`` took on this many rows; ``what`` tells it from timings under other
     conditions ("late", "P = 1000")."""
 
     name: str

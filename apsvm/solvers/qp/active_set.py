@@ -5,9 +5,10 @@ zero. On S a Newton step
 
     Mp + λe = r,  e·p = 0,     M = G + σeeᵀ,  r = g = b − Gα   (e = 1 for soft planes)
 
-is taken, or cut short where a variable reaches zero, which then leaves S. When r vanishes but for a multiple of e, the
-plane outside S with the largest reduced gradient enters. σ changes nothing but that M is regular: M is the Gram matrix
-of planes with one more entry, √σe. Its Cholesky factor gains a row in O(m²) and loses one by Givens rotations (Gill,
+is taken, or cut short where a variable reaches zero, which then leaves S. When r vanishes except for a multiple of e,
+the plane outside S with the largest reduced gradient enters. σ changes nothing but that M is regular: M is the Gram
+matrix of planes with one more entry, √σe. Its Cholesky factor gains a row in O(m²) and loses one by Givens rotations
+(Gill,
 Golub, Murray and Saunders 1974), and is kept for the next problem, in which most of S is the same.
 
 Planes soon are linearly dependent; M stays regular all the same, because a plane that depends on those in S enters by

@@ -26,5 +26,5 @@ class Auto(Backend):
         if first.gap <= tolerance or first.gap <= problem.rounding(first.alpha):
             return first
         second = self._second.solve(problem, first.alpha, tolerance)
-        why = f"active-set left a gap of {first.gap:.3e} where {tolerance:.3e} was asked for"
+        why = f"active-set left a gap of {first.gap:.3e} where {tolerance:.3e} was requested"
         return (second if second.gap < first.gap else first)._replace(fell_back=why)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from apsvm.solvers.certificate import feasible
 from apsvm.solvers.qp.base import Backend, Problem, QPSolution
 
-#: Clarabel gives no answer at all where it cannot reach what it was asked for: ask for less until it does.
+#: Clarabel gives no answer at all where it cannot reach what was requested: ask for less until it does.
 PRECISIONS = (1e-12, 1e-9)
 #: Neither cvxpy nor ``warnings.catch_warnings`` is for several threads at once.
 _ALONE = threading.Lock()

@@ -16,14 +16,14 @@ class SorterError(ValueError):
 class Sorter(nn.Module):
     """Approximates ``apsvm.torch.ranks.exact_ranks``: a callable (B, L) → (B, L).
 
-    Subclasses write ``ranks``; what they are made with, but for the length, is their ``arguments``.
+    Subclasses write ``ranks``; what they are made with, except for the length, is their ``arguments``.
 
     Attributes
     ----------
     length : int, optional
         The L of the lists it takes, None if any.
     climb
-        How far its gradient leads (``sorter_quality``), from its file; NaN where nobody looked.
+        How far its gradient leads (``sorter_quality``), from its file; NaN if not measured.
     """
 
     #: The name in the registry, without a parameter.
@@ -46,8 +46,8 @@ class Sorter(nn.Module):
 
     @property
     def is_untrained(self) -> bool:
-        """Whether its parameters are the first ones, as far as it knows: no ``SorterTraining`` took a step, and nobody
-        gave it a state or froze it."""
+        """Whether its parameters are the first ones, as far as it knows: no ``SorterTraining`` took a step, and no
+        caller gave it a state or froze it."""
         return self.trained and not (self._has_learned or self._is_frozen)
 
     def mark_trained(self) -> None:

@@ -59,7 +59,7 @@ def judge_sorter(
 ) -> SorterQuality:
     """L1 on ``lists`` made lists, and the climb, on lists that no training draws.
 
-    ``climb_steps`` are other than 100 only where somebody wants it quick: figures of other numbers do not compare.
+    ``climb_steps`` are other than 100 only for a quick look: figures of other numbers do not compare.
     """
     steps = STEPS if climb_steps is None else climb_steps
     errors = torch.zeros(len(KINDS), dtype=torch.float64)  # sums, by kind
@@ -82,7 +82,7 @@ def climb(sorter: AnySorter, length: int, *, seed: int = 0, device: str | torch.
 
 
 def climb_caution(reached: float) -> str | None:
-    """What is said of a sorter of this climb; None where its gradient leads somewhere, or nobody looked (NaN)."""
+    """What is said of a sorter of this climb; None where its gradient leads somewhere, or it was not measured (NaN)."""
     if not reached <= CLIMB_OF_CHANCE:
         return None
     return (

@@ -1,5 +1,5 @@
 """Training a sorter on made lists (§3.1 and §4.1.1 of the paper): min_Θ mean_n ‖f_Θ(y_n) − rk(y_n)‖₁ / L by Adam, whose
-step length is halved every so many lists.
+step length is halved every this many lists.
 
 The lists of step t depend on the seed and t alone, so that a training that goes on from its file takes the same steps,
 to the bit, as one that never stopped (on the same device, with as many threads).
@@ -25,7 +25,7 @@ from apsvm.torch.sorters import SORTERS, Sorter, SorterError, make_sorter
 
 #: Lists of an epoch, by which the paper counts.
 EPOCH = 100_000
-#: A line of progress after so many steps, or seconds if they come first.
+#: A line of progress after this many steps, or seconds if they come first.
 STEPS_A_LINE, SECONDS_A_LINE = 20, 10.0
 
 
@@ -127,7 +127,7 @@ class SorterTraining:
         self.steps = 0
         self.device = torch.device(device)
         if sorter is None:
-            # The first weights are drawn on the CPU, and the state of nobody's generator changes.
+            # The first weights are drawn on the CPU, and the state of no generator changes.
             with torch.random.fork_rng(devices=[]):
                 torch.manual_seed(settings.seed)
                 sorter = make_sorter(settings.architecture, settings.length)

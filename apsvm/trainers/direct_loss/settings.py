@@ -19,7 +19,7 @@ L2_WEIGHT = 1.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DirectSettings(EpochSettings):
-    """What is asked of direct loss minimisation; each field says the rest."""
+    """The settings of direct loss minimisation; each field says the rest."""
 
     learning_rate: float | None = setting(
         None,

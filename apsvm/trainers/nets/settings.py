@@ -22,14 +22,14 @@ MOST_UNITS, MOST_LAYERS = 1 << 16, 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NetSettings(Settings):
-    """What is asked of a network; each field says the rest."""
+    """The settings of a network; each field says the rest."""
 
     net: str = setting(
         "32",
         label="hidden units",
         metavar="N[,N…]",
-        help="Train a network with hidden layers of so many units, on --loss bce, smooth-ap, blackbox-ap, or any loss "
-        "over rankings: its hinge, or ramp(loss), direct(loss). Needs the extra torch; predicting does not.",
+        help="Train a network with hidden layers of this many units, on --loss bce, smooth-ap, blackbox-ap, or any "
+        "loss over rankings: its hinge, or ramp(loss), direct(loss). Needs the extra torch; predicting does not.",
     )
     net_epochs: int = setting(
         200,
@@ -51,7 +51,7 @@ class NetSettings(Settings):
         label="patience",
         flags=("--patience",),
         range=Range(1),
-        help="A loss ends after so many passes without a better held-out metric.",
+        help="A loss ends after this many passes without a better held-out metric.",
     )
     held_out: float = setting(
         0.2,

@@ -84,7 +84,7 @@ def train_rank_ncg(
 
 
 class Pairs(ScoreFunction[V], Protocol[V]):
-    """A pair loss, wherever its rows are: as of ``PairLoss``."""
+    """A pair loss, wherever its rows are: see ``PairLoss``."""
 
     pairs: int
     queries: int
@@ -96,7 +96,7 @@ class Pairs(ScoreFunction[V], Protocol[V]):
 def minimise_pairs(
     loss: Pairs[Any], dimension: int, settings: RankNCGSettings, watch: Watch, start: NDArray[np.float64] | None = None
 ) -> TrainedPairs:
-    """The minimiser of a pair loss and λ/2 ‖w‖², w (dimension,); the rest as of ``train_rank_ncg``."""
+    """The minimiser of a pair loss and λ/2 ‖w‖², w (dimension,); for the rest see ``train_rank_ncg``."""
     recorder = _Recorder(loss, watch)
     limits = Limits(settings.tolerance_used, settings.max_iterations, settings.time_limit, watch.should_stop)
     solution = minimise(

@@ -97,7 +97,7 @@ class PairLoss(ScoreFunction[NDArray[np.float64]]):
             return self.rows.combine(slopes)
 
     def spans(self) -> Spans:
-        """What was taken since the last time this was asked: scores, sums, gradient."""
+        """What was taken since the last call: scores, sums, gradient."""
         spans, self._spans = self._spans, Spans()
         return spans
 

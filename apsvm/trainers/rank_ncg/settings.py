@@ -23,7 +23,7 @@ TOLERANCE, TOLERANCE_OF_A_SERIES = 1e-5, 1e-3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankNCGSettings(Settings):
-    """What is asked of RankNCG; each field says the rest."""
+    """The settings of RankNCG; each field says the rest."""
 
     objective: str = setting(
         "logistic",
@@ -85,7 +85,7 @@ class RankNCGSettings(Settings):
         None,
         range=Range(2),
         default_text="each label is a class",
-        help="Cut real targets into so many classes, 1 the lowest.",
+        help="Cut real targets into this many classes, 1 the lowest.",
     )
     cut: str = setting(
         "frequency", choices=CUTS, option=False, help="For --classes: into classes of equal frequency or width."

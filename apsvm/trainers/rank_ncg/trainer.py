@@ -129,7 +129,7 @@ class RankNCGTrainer(Trainer[RankNCGSettings]):
         yield self.outcome(data, classes, graph, trained)
 
     def described(self, graph: PreferenceGraph) -> JsonDict:
-        """The log's fields of what is asked for."""
+        """The log's fields of the settings."""
         settings = self.settings
         return {
             "objective": settings.objective,
@@ -143,7 +143,7 @@ class RankNCGTrainer(Trainer[RankNCGSettings]):
         }
 
     def outcome(self, data: TrainingSet, classes: Classes, graph: PreferenceGraph, trained: TrainedPairs) -> Outcome:
-        """What there is to say of what was trained."""
+        """Remarks on what was trained."""
         import dataclasses
 
         import numpy as np

@@ -25,8 +25,8 @@ from apsvm.trainers.structured_svm.starts_of_components import around
 
 
 def with_components(data: TrainingSet, components: int) -> TrainingSet:
-    """The rows for so many components, with a constant feature: the one that they have, or else one of the size of the
-    others, the geometric mean of their deviations."""
+    """The rows for this many components, with a constant feature: the one that they have, or else one of the size of
+    the others, the geometric mean of their deviations."""
     size = mean_deviation(data.rows.moments().variance)
     return replace(data, rows=data.rows.with_bias(size), components=components)
 

@@ -64,7 +64,7 @@ TIMES_FOR_BAGS = 10.0
 THE_RULE = "what fits the scale of the features"
 #: φ. On long lists .05 and .3 are alike, and beyond, the training rows' noise is fitted.
 DESCENT = 0.1
-#: Lengths of a start that are tried, each so many times the one before, and how often.
+#: Lengths of a start that are tried, each this many times the one before, and how often.
 LENGTHEN, LENGTHENINGS = 4.0, 24
 #: Rows for each feature beyond these change nothing; by the bound, of one ranking.
 MOST_ROWS_A_FEATURE = {"hinge": 100.0, "tight": 3000.0}
@@ -115,7 +115,7 @@ def default_C_at(
     Parameters
     ----------
     start : (dimension,) float64, w₀ of the module
-    started_by : the loss whose solution that is; empty: somebody's model
+    started_by : the loss whose solution that is; empty: a user's model
     descent : φ of the module
     """
     C = _C_of_descent(data, loss, oracle, start, descent)

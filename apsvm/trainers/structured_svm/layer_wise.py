@@ -8,8 +8,8 @@ cutting-plane solver minimises
 
     ½‖W − r·W_t‖² + K·LayerRisk(W),     K = C·D/(C + D),  r = C/(C + D),  D = C/10,
 
-which is, but for a factor and a constant, ½‖W‖² + C·LayerRisk(W) + C/(2D)·‖W − W_t‖². So J never rises; a layer after
-which the risk itself would be higher is left as it was. Passes go on while the loss on rows held out falls.
+which is, except for a factor and a constant, ½‖W‖² + C·LayerRisk(W) + C/(2D)·‖W − W_t‖². So J never rises; a layer
+after which the risk itself would be higher is left as it was. Passes go on while the loss on rows held out falls.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ _COLUMNS = {"pass": ">5d", "layer": ">6d", "risk": ">12.6f", "held out": ">10.6f
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainedLayers:
-    """What became of a training.
+    """The outcome of a training.
 
     Attributes
     ----------
     net : for rows as they are; C : the weight of the risk
-    state : why it ended; as_asked : whether that is what was asked for
+    state : why it ended; as_asked : whether that is the request
     passes : how many shaped the net; 0: it is the log loss's
     risk : of the net, on the rows trained on; started_from : that of the log loss's net
     held_out : the loss on the rows held out; None: there are none

@@ -21,12 +21,12 @@ from apsvm.risk import RiskOfScores, loss_by_order, make_risk_of_scores
 from apsvm.trainers.base import TrainingError, TrainingSet
 from apsvm.trainers.structured_svm.settings import StructuredSettings
 
-#: The share of rows, or of queries, held out, if so many of each kind are left for them.
+#: The share of rows, or of queries, held out, if this many of each kind are left for them.
 HELD_OUT = 0.25
 FEWEST_HELD_OUT = 3
-#: Epochs of the log loss; it ends before where so many in a row have not lowered it by the least.
+#: Epochs of the log loss; it ends before where this many in a row have not lowered it by the least.
 MOST_EPOCHS, EPOCHS_OF_PATIENCE, LEAST_OF_AN_EPOCH = 200, 10, 1e-4
-#: Steps of an epoch, where that leaves so many rows for each.
+#: Steps of an epoch, where that leaves this many rows for each.
 STEPS_OF_AN_EPOCH, FEWEST_OF_A_STEP, MOST_OF_A_STEP = 20, 16, 200
 #: Values farther from their mean, in deviations, are beyond a net.
 LARGEST = 1e100
@@ -82,7 +82,7 @@ class NetProblem:
         risk, members, _ = self.risk
         scores = outputs_of(net.layers, self.inputs)[:, 0]
         value = risk.tangent(scores[members], np.empty(members.size)).value
-        risk.account()  # nobody's call of the oracle
+        risk.account()  # not a call of the oracle
         return value
 
     def loss_of(self, net: Net) -> float | None:

@@ -21,7 +21,7 @@ POOR = 0.9
 
 
 def risk_of(data: TrainingSet, loss: Loss, oracle: AnyOracle, *, count_ranks: bool = False) -> Risk:
-    """The risk of a training set, its rows stored as passes over them go fastest; the rest as of ``make_risk``."""
+    """The risk of a training set, its rows stored as passes over them go fastest; for the rest see ``make_risk``."""
     rows, target = data.rows.for_many_passes(), data.target
     extras: dict[str, Any] = {
         "groups": data.queries,

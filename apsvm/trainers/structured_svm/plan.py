@@ -37,7 +37,7 @@ class Plan:
     besides : ndarray, optional
         (dimension,) float64, another point from which the tight bound, or components, go down.
     started_by : str
-        The loss whose solution ``besides`` is; empty: none, or somebody's model.
+        The loss whose solution ``besides`` is; empty: none, or a user's model.
     descent : float
         Of a loss of the top, how far the ramp has gone down at its default C (``default_c.default_C_at``).
     is_rough : bool

@@ -27,7 +27,7 @@ def caution_of(
 
     Parameters
     ----------
-    trainer : as it was asked for
+    trainer : as requested
     held_out : the loss on rows held out, nan where there is none; ``start``: of another loss, where this one starts
         from its model
     chosen : the bound that was chosen, where it was

@@ -17,14 +17,14 @@ MOST_RANDOM_STARTS = 1000
 MOST_COMPONENTS = 64
 #: From this share of the bound at w = 0 on, a model is said to be hardly better than none.
 NEARLY_NOTHING = 0.98
-#: Of ``-C`` where nobody names any.
+#: The default of ``-C``.
 DEFAULT_C: tuple[float | Multiple, ...] = (Multiple(1.0),)
 SOLVERS = ("line-search", "cutting-plane")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StructuredSettings(Settings):
-    """What is asked of a structured SVM; each field says the rest."""
+    """The settings of a structured SVM; each field says the rest."""
 
     oracle: str = setting(
         "auto",
@@ -94,8 +94,8 @@ class StructuredSettings(Settings):
         label="hidden layers",
         metavar="HIDDEN[,HIDDEN…]",
         grid=(),
-        help="Train a network with hidden layers of so many rectified linear units, on standardised features: from one "
-        "of the log loss, a layer at a time, each by the exact solver. Passes end when rows held out do no better. "
+        help="Train a network with hidden layers of this many rectified linear units, on standardised features: from "
+        "one of the log loss, a layer at a time, each by the exact solver. Passes end when rows held out do no better. "
         "16x8 is 16,8 where commas part several (apsvm cv), none a linear ranker.",
     )
     components: int = setting(

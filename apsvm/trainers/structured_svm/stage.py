@@ -1,4 +1,4 @@
-"""What the structured trainers share: the data, what is asked for, who watches, and a stage, a solver that records."""
+"""What the structured trainers share: the data, what is requested, who watches, and a stage, a solver that records."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 Annealing: each bag, positive or negative, is the mean of its ⌈q·size⌉ best instances under the w so far, for
 q = 1, ½, ¼, … until every bag is one instance. At each q that is an ordinary convex training on as many rows as there
 are bags, begun at the w before. It is done with the loss itself and with the 0-1 loss, which finds the right instances
-in some scenes where the loss does not; whoever trains takes the lower objective of the two.
+in some scenes where the loss does not; the training takes the lower objective of the two.
 
 Never from w = 0, where all instances are alike: a ranking loss is then asked to put the first instance of a positive
 bag above the best of every negative one, and mostly answers w = 0.
@@ -139,7 +139,7 @@ class _OneRowABag:
     def at(
         self, which: NDArray[np.int64], counts: NDArray[np.int64], w: NDArray[np.float64] | None = None
     ) -> CuttingPlaneSolution:
-        """On the means of the rows ``which``, so many of each bag, from w."""
+        """On the means of the rows ``which``, this many of each bag, from w."""
         means = self._data.rows.means(which, np.concatenate([[0], np.cumsum(counts)]))
         oracle = make_oracle("auto", self._loss)
         risk = risk_of(replace(self._data, rows=means, bags=None), self._loss, oracle)

@@ -29,7 +29,7 @@ from apsvm.trainers.structured_svm.stage import StageReport
 #: Clusterings that are tried, and of their starts how many are descended from, those of the lowest J; one where there
 #: is another point to descend from.
 CLUSTERINGS, DESCENTS = 4, 2
-#: Negatives that a regression looks at: at least so many, and so many for each positive.
+#: Negatives that a regression looks at: at least this many, and this many for each positive.
 NEGATIVES, NEGATIVES_A_POSITIVE = 20_000, 10
 #: Rounds of k-means, at most, and of how many beginnings the best is taken.
 KMEANS_ROUNDS, KMEANS_BEGINNINGS = 50, 4

@@ -135,7 +135,7 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
 
     @property
     def grid(self) -> Mapping[str, Sequence[SettingValue]]:
-        """Both bounds where there are two; networks only where somebody names their sizes."""
+        """Both bounds where there are two; networks only where their sizes are named."""
         tried = {name: values for name, values in super().grid.items() if name != "layer_wise"}
         both = self.loss.over_rankings and not self.approximates
         if "layer_wise" in self.named:
@@ -243,7 +243,7 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
         start: NDArray[np.float64] | None = None,
         validation: TrainingSet | None = None,
     ) -> Iterator[Outcome]:
-        """As of ``Trainer.train``; SettingsError where the bound is left open, which ``apsvm.selection`` chooses."""
+        """See ``Trainer.train``; SettingsError where the bound is left open, which ``apsvm.selection`` chooses."""
         from apsvm.trainers.structured_svm.plan import Plan
         from apsvm.trainers.structured_svm.training import train
 
@@ -274,7 +274,7 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
         return start_from(data, w, self.settings.seed)
 
     def outcome(self, data: TrainingSet, settings: StructuredSettings, name: str, trained: Trained) -> Outcome:
-        """What there is to say of what was trained with ``settings`` of one C."""
+        """Remarks on what was trained with ``settings`` of one C."""
         from apsvm.models.decision import Threshold
         from apsvm.models.header import Bounds
         from apsvm.solvers.state import State

@@ -22,7 +22,7 @@ from apsvm.trainers.structured_svm.problem import Problem
 from apsvm.trainers.structured_svm.stage import Path, Stage, Trained, along_path
 from apsvm.trainers.structured_svm.starts_of_rows import HINGE_SLACKNESS, StartsOfRows
 
-#: From so many values on a training begins at the weights of its candidate: the hinge, which takes two thirds of the
+#: From this many values on a training begins at the weights of its candidate: the hinge, which takes two thirds of the
 #: iterations from there (of few rows, where that is no matter, what it comes to from 0 within ε was better by .001 of
 #: test AP), and the tight bound, whose descent from the hinge ended no lower on ijcnn1 and two made sets.
 WORTH_A_START = 1 << 20

@@ -34,7 +34,7 @@ def cutoff_of(tau: str) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WarpSettings(EpochSettings):
-    """What is asked of WARP; each field says the rest.
+    """The settings of WARP; each field says the rest.
 
     threads : more than one share the parameters without locks (Hogwild), and no two runs give the same model; 0: one
     """

@@ -97,7 +97,7 @@ private:
             resize_memory(1);
             for (std::size_t q = 0; q < queries_.size(); ++q) answers_[q] = body(queries_[q], memory_[0], threads);
         } else {
-            // Below so many rows a thread costs more than it saves.
+            // Below this many rows a thread costs more than it saves.
             constexpr std::size_t rows_per_thread = 1u << 13;
             threads = std::clamp<std::size_t>(rows_ / rows_per_thread, 1, threads);
             resize_memory(threads);

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kFew = 5000;  // below, binning does not pay
 constexpr std::size_t kSortable = 100'000;
-constexpr std::size_t kPerPositive = 64;  // at least so many negatives, for fine bins to pay
+constexpr std::size_t kPerPositive = 64;  // at least this many negatives, for fine bins to pay
 constexpr std::size_t kManyPositives = 12'000;  // for which fine bins would be too many
 constexpr double kFewViolate = 0.2;       // of the negatives
 constexpr std::size_t kSample = 4096;

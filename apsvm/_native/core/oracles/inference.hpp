@@ -3,7 +3,7 @@
 //   g_j(k) = u_k [D(k+j−1) − D(k+j)] − scale (s⁺_k − s⁻_j),   f_j(r) = Σ_{k=r..P} g_j(k),   f_j(P+1) = 0
 //
 // The most violated ranking gives the j-th negative the rank argmax_r f_j(r); of equal maxima the largest r is taken.
-// Negatives are totally ordered (score descending, then index ascending), so every kernel gives the same ranks but for
+// Negatives are totally ordered (score descending, then index ascending), so every kernel gives the same ranks except for
 // rounding.
 #pragma once
 

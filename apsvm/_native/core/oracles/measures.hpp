@@ -39,7 +39,7 @@ struct MeasureWorkspace {
     std::int64_t violating = -1;  // … and how many of them beat a positive
 };
 
-// NDCG with D(1) = D(2): discount[p - 1] = D(p) for p up to n_pos + n_neg, convex but for the first drop. O(n log n),
+// NDCG with D(1) = D(2): discount[p - 1] = D(p) for p up to n_pos + n_neg, convex except for the first drop. O(n log n),
 // n = n_pos + n_neg.
 Answer ndcg_first_two(const MeasureQuery &query, const double *discount, MeasureWorkspace &work);
 

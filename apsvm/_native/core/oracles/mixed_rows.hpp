@@ -64,7 +64,7 @@ private:
         return all != 0;
     }
 
-    // Calls take(i, run) for runs of so many negatives that begin at i, positives being mostly few, and take(i, 0) for
+    // Calls take(i, run) for runs of this many negatives that begin at i, positives being mostly few, and take(i, 0) for
     // each of the other rows.
     template <class Take>
     static void for_runs(const bool *relevant, std::size_t n, const Take &take) {

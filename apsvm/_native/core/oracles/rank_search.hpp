@@ -43,7 +43,7 @@ struct Run {
 // The ranks of a cell whose negatives all have the score `upper`, in the order of the negatives; appended to `runs`.
 void rank_tied_cell(const Problem &problem, const Cell &cell, std::vector<Run> &runs);
 
-// Cuts [lower, upper], lower < upper, into at most so many pieces of equal width or, `by_key`, of equally many
+// Cuts [lower, upper], lower < upper, into at most this many pieces of equal width or, `by_key`, of equally many
 // floating-point numbers, so that every score is alone in the end. Appends the lowest score of each but the first.
 void cut_evenly(double lower, double upper, std::int64_t pieces, bool by_key, std::vector<double> &lowest);
 

@@ -81,7 +81,7 @@ public:
                      workspace, threads);
     }
 
-    // The same of any loss. `violating`: the task's, or −1. `ranks`: room for the negatives' ranks, for whoever wants
+    // The same of any loss. `violating`: the task's, or −1. `ranks`: room for the negatives' ranks, for callers that want
     // them. Leaves the positives in order in the workspace.
     Answer solve(const LossView &loss, std::int64_t &violating, const double *positives, const double *negatives,
                  double *weights_pos, double *weights_neg, Workspace &workspace, std::size_t threads,

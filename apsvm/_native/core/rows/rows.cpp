@@ -41,13 +41,13 @@ bool exceeds_caches(const SelectedRows &rows, double work_of_row) {
     return static_cast<double>(rows.size()) * work_of_row > static_cast<double>(kValuesInCaches);
 }
 
-// Pieces of about so many multiply-adds.
+// Pieces of about this many multiply-adds.
 Pieces pieces_of(const Selection &rows, double work_of_row, std::size_t work_of_piece = kWorkOfPiece) {
     const double size = static_cast<double>(work_of_piece) / std::max(work_of_row, 1.0);
     return {rows.list, rows.runs, rows.n_rows, static_cast<std::size_t>(std::clamp(size, 16.0, 8192.0))};
 }
 
-// Rows taken at a time, of so many multiply-adds each, for k weights.
+// Rows taken at a time, of this many multiply-adds each, for k weights.
 std::size_t chunk_of(double work_of_row, std::size_t k) {
     if (k == 1) return kChunk;
     const double rows = static_cast<double>(kBytesOfChunk) / (sizeof(double) * std::max(work_of_row, 1.0));

@@ -70,7 +70,7 @@ private:
     Pieces pieces_;
 };
 
-// A combination to be computed block by block, the pieces of a block in order: whoever does so has the same bits.
+// A combination to be computed block by block, the pieces of a block in order: the bits are the same.
 template <class Matrix>
 class Combination {
 public:
@@ -99,7 +99,7 @@ private:
     double work_of_row_;
     bool is_large_;  // for the caches
     Pieces pieces_;
-    std::vector<std::size_t> entries_;  // of C up to each piece, those that are not 0: what there is to do
+    std::vector<std::size_t> entries_;  // of C up to each piece, those that are not 0: the work to do
     std::size_t blocks_;
     std::vector<double> totals_;  // (blocks, k, X.n_columns)
 };

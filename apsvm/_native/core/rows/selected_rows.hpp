@@ -74,7 +74,7 @@ public:
 
     std::size_t count() const { return count_; }
 
-    // Where somebody is who goes through the pieces: before this one, and in each run at this place.
+    // The place of a walk through the pieces: before this one, and in each run at this place.
     struct Cursor {
         std::size_t piece = 0;
         std::vector<std::size_t> at;

@@ -227,7 +227,7 @@ private:
         }
     }
 
-    // Steps to the maximum on S, `right` being U⁻ᵀr. What is left of r after a step cut short is a share of it, but for
+    // Steps to the maximum on S, `right` being U⁻ᵀr. What is left of r after a step cut short is a share of it, except for
     // a multiple of e, which makes no difference. True if a variable has left.
     bool walk_down(Vector &right) {
         bool left = false;

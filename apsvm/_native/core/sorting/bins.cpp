@@ -11,7 +11,7 @@ namespace apsvm {
 namespace {
 
 constexpr std::size_t kBinsPerPositive = 24;  // a few are open for each change of rank
-constexpr double kSpread = 0.2;  // of dense bins, so many are spread over all cells alike: tails are thin, not empty
+constexpr double kSpread = 0.2;  // of dense bins, this many are spread over all cells alike: tails are thin, not empty
 constexpr std::size_t kMostPerBin = 32, kLeastPerBin = 4;
 constexpr std::size_t kRunLength = 512;       // of coarse bins: what the first-level cache sorts
 constexpr double kMostInACell = 0.125;       // of the sample, for bins of equal width

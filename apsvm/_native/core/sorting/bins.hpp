@@ -36,7 +36,7 @@ class DenseBins {
 public:
     static constexpr std::size_t kCells = 128;
 
-    // At most so many bins, `most` > kCells.
+    // At most this many bins, `most` > kCells.
     DenseBins(double low, double high, std::size_t most, const std::vector<double> &sample);
 
     std::size_t count() const { return first_[kCells]; }
@@ -98,7 +98,7 @@ Spread sample_spread(std::vector<double> &sample);
 // What 16 bits name.
 constexpr std::size_t kNamedBins = 1u << 16;
 
-// Bins for n scores of which `sample` is one, to be ranked against n_pos positives, at most so many; sorts the sample.
+// Bins for n scores of which `sample` is one, to be ranked against n_pos positives, at most this many; sorts the sample.
 Bins make_bins(const Spread &spread, std::vector<double> &sample, std::size_t n, std::size_t n_pos,
                std::size_t most = kNamedBins);
 

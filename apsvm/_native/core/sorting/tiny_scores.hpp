@@ -9,7 +9,7 @@ namespace apsvm {
 
 inline constexpr double kTiny = 0x1p-500, kLift = 0x1p500;
 
-// Whether all are below kTiny, but for their sign.
+// Whether all are below kTiny, except for their sign.
 bool all_tiny(const double *scores, std::size_t n);
 bool all_zero(const double *scores, std::size_t n);
 

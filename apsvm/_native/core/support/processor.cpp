@@ -10,7 +10,7 @@
 #define APSVM_HIDDEN extern "C" __attribute__((visibility("hidden"), used))
 
 struct ProcessorModel {
-    unsigned vendor, type, subtype;  // nobody here asks for them
+    unsigned vendor, type, subtype;  // not used here
     unsigned features[1];
 };
 

@@ -2,7 +2,7 @@
 //
 //     label [qid:INT] [cost:NUM] [bag:INT] index:value index:value ... [# comment]
 //
-// with, where that is asked for, any number of labels, "1,4" or none at all, in place of the one.
+// with, where that is requested, any number of labels, "1,4" or none at all, in place of the one.
 #pragma once
 
 #include "svmlight/parsed_rows.hpp"

@@ -1,6 +1,6 @@
 // Numbers of svmlight text, correctly rounded.
 //
-// A decimal of at most 2^53 divided by a power of ten of at most 10^22 is exact but for the one rounding of the
+// A decimal of at most 2^53 divided by a power of ten of at most 10^22 is exact except for the one rounding of the
 // division (Clinger 1990); std::from_chars does the rest. Decimals are taken eight at a time, with no branch on how many
 // there are (Langdale, Lemire 2019), as long as eight bytes can be read.
 #pragma once
@@ -89,7 +89,7 @@ inline double decimal(bool negative, std::uint64_t mantissa, std::ptrdiff_t n_de
 inline Number read_number(const char *&p, const char *readable, double &out) {
     const char *const begin = p;
     const bool negative = *p == '-';
-    p += negative | (*p == '+');  // no branch: signs are what nobody can predict
+    p += negative | (*p == '+');  // no branch: signs are what they did not can predict
     const char *const unsigned_begin = p;
     std::uint64_t mantissa = 0;
     for (; is_digit(*p); ++p) mantissa = mantissa * 10 + static_cast<unsigned>(*p - '0');

@@ -1,4 +1,4 @@
-// The short path through a row: entries index:value as programs write them, of digits but for the '-' and the '.' of a
+// The short path through a row: entries index:value as programs write them, of digits except for the '-' and the '.' of a
 // value, and one blank between two. It has no errors: what it does not read is left to features.cpp.
 //
 // A token's end is found by comparing 32 bytes at once, and the index and the decimals, whose ends are then known, are
@@ -132,7 +132,7 @@ inline bool may_read_usual(const Line &line, const char *p) {
 
     const char *digits = index_end + 1;
     const bool negative = *digits == '-';
-    digits += negative;  // no branch: signs are what nobody can predict
+    digits += negative;  // no branch: signs are what they did not can predict
     std::uint64_t whole = static_cast<unsigned char>(*digits - '0');
     if (whole > 9) return false;
     const char *point = digits + 1;

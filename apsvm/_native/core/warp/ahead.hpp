@@ -1,4 +1,4 @@
-// Rows are drawn at random, and each would be waited for: what is drawn soon is asked of the memory beforehand.
+// Rows are drawn at random, and each would be waited for: what is drawn soon is prefetched.
 #pragma once
 
 #include <array>
@@ -69,7 +69,7 @@ public:
     }
 
 private:
-    // So many draws before they are needed are asked for: the row itself, where it begins, its number.
+    // This many draws before they are needed are requested: the row itself, where it begins, its number.
     static constexpr std::size_t kRow = 4, kPlace = 6, kMember = 8;
 
     Random random_;
