@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PerceptronSettings(Settings):
-    """What is asked of the perceptron; each field says the rest."""
+    """The settings of the perceptron; each field says the rest."""
 
     passes: int = setting(200, range=Range(1), label="passes", help="Corrections of each query, at most.")
     margin: float = setting(

@@ -123,15 +123,15 @@ def check_inside(boxes: Floats, sizes: Floats, place: Callable[[int], str]) -> N
     slack = _BEYOND * sizes
     with np.errstate(invalid="ignore"):
         outside = ((boxes[:, :2] < -slack) | (boxes[:, 2:] > sizes + slack)).any(axis=1)
-    count = int(np.count_nonzero(~np.isnan(sizes[:, 0])))
+    n_sized = int(np.count_nonzero(~np.isnan(sizes[:, 0])))
     count = int(np.count_nonzero(outside))
-    if count <= _OUTSIDE * count:
+    if count <= _OUTSIDE * n_sized:
         return
     row = int(np.argmax(outside))
     width, height = sizes[row].tolist()
     raise DataError(
         f"{place(row)}: expected boxes (xmin, ymin, xmax, ymax) inside their images, found {shown(boxes[row])} in one "
-        f"of {width:g} x {height:g}, and so {count} of {count} boxes: is it another format?"
+        f"of {width:g} x {height:g}, and so {count} of {n_sized} boxes: is it another format?"
     )
 
 

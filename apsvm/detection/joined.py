@@ -93,7 +93,7 @@ def _only(objects: Objects, images: Sequence[str]) -> Objects:
     numbers = {name: at for at, name in enumerate(objects.images)}
     for name in images:
         if name not in numbers:
-            raise DataError(f"{objects.source}: expected image {name!r}, which is requested, found none of that name")
+            raise DataError(f"{objects.source}: expected the requested image {name!r}, found none of that name")
     wanted = np.array([numbers[name] for name in images], dtype=np.int64)
     new = np.full(len(numbers), -1, dtype=np.int64)
     new[wanted] = np.arange(wanted.size)

@@ -97,7 +97,7 @@ class SettingsSearch:
         query_weights: Mapping[int, float] | None = None,
         judged_by: Target | None = None,
     ) -> None:
-        self.dataset = dataset
+        self.whole = dataset
         self.grids = grids
         self.metric = next(iter(metrics))
         self.seed = seed
@@ -224,7 +224,7 @@ class SettingsSearch:
     def _folds_of(self) -> str:
         if self.dataset.groups is not None:
             return "queries"
-        return "rows, stratified" if self.dataset.bags is None and self.dataset.pool is None else "bags, stratified"
+        return "rows, stratified" if self.whole.bags is None and self.whole.pool is None else "bags, stratified"
 
     def refit(
         self, chosen: Candidate, n_candidates: int, jobs: int = 0, followers: Followers = Followers()

@@ -42,7 +42,7 @@ def data(rng, tmp_path, write_rows):
 def test_what_it_says(data, here):
     done = here("cv", data, "--folds", 3, "-j", 1)
     lines = done.stderr.splitlines()
-    assert lines[0] == "apsvm: nobody named what to try: 3 combinations of losses and features are screened"
+    assert lines[0] == "apsvm: nothing to try was named: 3 combinations of losses and features are screened"
     screened = [line for line in lines if "/3  " in line]
     assert [line.split("  ")[1].split(":")[0] for line in screened] == list(map(str, ENTRIES))
     assert all(0.0 < float(line.rpartition(" ")[2]) <= 1.0 for line in screened)

@@ -128,7 +128,7 @@ def test_only_the_images_asked_for(here, files, tmp_path):
     assert result["detections_not_asked_for"] == 445
     assert "; 445 in images that are not to be evaluated" in here("eval-detections", *paths).stdout
     (tmp_path / "images").write_text("x\n")
-    assert "expected image 'x', which is asked for" in here("eval-detections", *paths, code=65).stderr
+    assert "expected the requested image 'x'" in here("eval-detections", *paths, code=65).stderr
 
 
 def test_numbered_classes(here, files, tmp_path):

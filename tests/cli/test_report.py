@@ -68,7 +68,7 @@ def test_the_certificate_in_words(digits_run):
     assert f"converged after {header.iterations} iterations" in page.all_text
     for value in (bounds.primal, bounds.dual, bounds.gap):
         assert number(value) in page.all_text
-    assert f"{bounds.gap / 10:.3g} in units of the loss, where 0.001 was asked for" in page.all_text
+    assert f"{bounds.gap / 10:.3g} in units of the loss, where 0.001 was requested" in page.all_text
     assert page.facts["C"] == "10"
     assert page.facts["loss"] == "ap"
 

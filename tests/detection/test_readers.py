@@ -263,7 +263,7 @@ def test_images_are_those_of_both_sides_or_those_asked_for(tmp_path, one):
     assert (joined.left_out, joined.only_detected) == ((1,), 0)
     assert joined.objects.of_image.tolist() == [1, 0]
     assert joined.systems[0].of_image.tolist() == [1]
-    with pytest.raises(DataError, match="objects: expected image 'x', which is asked for"):
+    with pytest.raises(DataError, match="objects: expected the requested image 'x'"):
         join(objects, [detections], ["x"])
     ids = read_objects(str(one.write_objects(tmp_path / "o.json", "coco")), "coco")
     with pytest.raises(DataError, match="detections:1: image 'c' is not among those of"):

@@ -133,7 +133,7 @@ FULL = Header(
     iterations=5,
     C=1.0,
     certificate=Bounds(primal=1.0, dual=0.5, gap=0.5, tolerance=1.0, hinge_objective=2.0),
-    gradient=Gradient(value=1.0, gradient_norm=0.1, asked=0.2, evaluations=9),
+    gradient=Gradient(value=1.0, gradient_norm=0.1, target=0.2, evaluations=9),
     epochs=Epochs(
         count=3,
         best=2,

@@ -14,7 +14,7 @@ from apsvm.report.settings import settings_of, settings_of_start, shown
 from apsvm.report.words import certificate, meaning, unfinished
 
 BOUNDS = Bounds(primal=2.0, dual=1.0, gap=1.0, tolerance=0.5)
-GRADIENT = Gradient(value=3.0, gradient_norm=0.25, asked=0.125, evaluations=7)
+GRADIENT = Gradient(value=3.0, gradient_norm=0.25, target=0.125, evaluations=7)
 EPOCHS = Epochs(count=4, best=2, estimated_loss=0.5)
 
 
@@ -47,10 +47,10 @@ def test_the_evidence():
     def said(**evidence):
         return " ".join(certificate(Header(loss="mine", state="stalled", as_asked=False, **evidence)))
 
-    assert "by at most 1, or 0.5 in units of the loss, where 0.25 was asked for" in said(certificate=BOUNDS, C=2.0)
-    assert "by at most 1, where 0.5 was asked for" in said(certificate=BOUNDS)
+    assert "by at most 1, or 0.5 in units of the loss, where 0.25 was requested" in said(certificate=BOUNDS, C=2.0)
+    assert "by at most 1, where 0.5 was requested" in said(certificate=BOUNDS)
     assert "entry of its gradient is 0.25, still above the 0.125 asked for" in said(gradient=GRADIENT)
-    assert "asked" not in said(gradient=Gradient(value=1.0, gradient_norm=0.5))
+    assert "asked for" not in said(gradient=Gradient(value=1.0, gradient_norm=0.5))
     assert "the estimated loss is what the draws" in said(epochs=EPOCHS)
     assert "the lower bound of the loss is" in said(epochs=EPOCHS, settings={"update": "negative"})
     assert "There is no certificate: nothing shows how far" in said()

@@ -652,7 +652,7 @@ class _Run:
         done: list[OuterFold] = []
         with bad_data(search.dataset.source), Bar("outer folds", options["folds"]) as bar:
             folds = nested(
-                search.dataset, search.target, self.request.metrics, again,
+                search.whole, search.target, self.request.metrics, again,
                 folds=options["folds"], seed=options["seed"], jobs=options["jobs"], followers=self._followers,
             )  # fmt: skip
             for number, fold in enumerate(folds, 1):
