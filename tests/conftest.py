@@ -20,7 +20,6 @@ from hypothesis import settings  # noqa: E402
 sys.path.insert(0, str(Path(__file__).parent))
 
 import over  # noqa: E402
-from slow import SLOW  # noqa: E402
 
 # Under nohup it would be ignored here, and so in every process that a test starts and sends it to.
 if hasattr(signal, "SIGHUP"):
@@ -51,9 +50,6 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    for item in items:
-        if item.nodeid.partition("[")[0].removeprefix("tests/") in SLOW:
-            item.add_marker("slow")
     if not config.getoption("--quick"):
         return
     cases: dict[str, list[pytest.Item]] = defaultdict(list)

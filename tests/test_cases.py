@@ -44,6 +44,7 @@ def test_pictures_are_what_was_measured(scripts):
         ElementTree.fromstring(drawn)
 
 
+@pytest.mark.slow
 def test_suggestions_measured_again(scripts):
     _, study = scripts
     X = study.read_svmlight(study.EXAMPLES / "imports.svm.gz").X

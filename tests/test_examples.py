@@ -7,6 +7,8 @@ import pkgutil
 from importlib import import_module
 from importlib.util import find_spec
 
+import pytest
+
 import apsvm
 
 #: Extras, and the module that each needs.
@@ -17,6 +19,7 @@ def is_installed(name: str) -> bool:
     return find_spec(name) is not None
 
 
+@pytest.mark.slow
 def test_docstring_examples():
     names = [
         "apsvm",

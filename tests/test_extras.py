@@ -27,6 +27,7 @@ def test_without_it_the_extra_is_named(extra, module, needs):
     assert done.stderr.strip().endswith(message)
 
 
+@pytest.mark.slow
 def test_apsvm_itself_loads_neither():
     done = run(
         "import sys, apsvm, apsvm.cli, apsvm.report; [getattr(apsvm, name) for name in apsvm.__all__]; "
@@ -52,6 +53,7 @@ def test_the_estimators_themselves():
     assert all(getattr(package, name).__doc__ for name in package.__all__)
 
 
+@pytest.mark.slow
 def test_no_folder_of_tests_is_taken_for_a_package():
     """tests/ is on the path, where a folder without an ``__init__`` is a package, too."""
     folders = {entry.name for entry in Path(__file__).parent.iterdir() if entry.is_dir()}

@@ -24,6 +24,7 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
 def test_runs_and_says_something(script, folder, capsys):
     for module in NEEDED.get(script.stem, []):

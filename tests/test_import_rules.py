@@ -83,6 +83,7 @@ def imported_parts(path: Path, *, when_imported: bool = False) -> set[str]:
 FILES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
 
 
+@pytest.mark.slow
 def test_imports_follow_the_design():
     for path in FILES:
         part = part_of(path)
@@ -110,6 +111,7 @@ def circles(graph: dict[str, set[str]]) -> list[str]:
         left = {name: of_name - idle for name, of_name in left.items() if name not in idle}
 
 
+@pytest.mark.slow
 def test_no_file_needs_itself():
     """Neither when it is imported nor when it does its work: settings ← algorithm ← trainer, in every folder."""
     files = {module_of(path): path for path in FILES}
@@ -157,6 +159,7 @@ def run_and_look(arguments, unwanted):
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_help_loads_nothing_heavy():
     heavy = {"numpy", "scipy", "sklearn", "cvxpy", "joblib", "threadpoolctl", "matplotlib", "torch", "dask"}
     modules = {command.place.partition(":")[0] for command in _COMMANDS.values()}
@@ -179,6 +182,7 @@ def test_the_help_of_the_commands_is_theirs():
     assert listed(program).count("\n") > len(_COMMANDS)
 
 
+@pytest.mark.slow
 def test_a_small_training_loads_what_it_needs(tmp_path):
     (tmp_path / "rows").write_text("1 1:2 2:1\n-1 1:1 2:2\n1 1:3 2:1\n-1 1:0.5 2:4\n" * 10)
     unwanted = {

@@ -8,6 +8,7 @@ from pages import ROOT, assert_printed, follow, is_like
 PAGES = [ROOT / "docs" / "start.md", *sorted((ROOT / "docs" / "cases").glob("*.md"))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_a_page_is_followed(page, tmp_path, monkeypatch, capfd):
     if page.stem in ("start", "fraud", "recommendation"):

@@ -156,6 +156,7 @@ def files(tmp_path, monkeypatch, rng):
     return {"X": X, "y": labels == 0, "grades": labels, "qid": np.repeat(np.arange(15), 6)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at", range(len(SNIPPETS)))
 def test_python_runs(at, files):
     assert len(SNIPPETS) == 6
@@ -165,6 +166,7 @@ def test_python_runs(at, files):
         assert Path("ndcg.model").exists()
 
 
+@pytest.mark.slow
 def test_the_loss_of_grades_is_what_it_says(files, rng):
     """Of any order of graded rows the weighted sum over the levels is one minus the utility."""
     (snippet,) = (code for code in SNIPPETS if "GradedLoss" in code)
@@ -183,6 +185,7 @@ def test_the_loss_of_grades_is_what_it_says(files, rng):
         assert total == pytest.approx(1.0 - utility / best, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_the_first_training_says_what_is_shown(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     X, digits = load_digits(return_X_y=True)  # as scripts/demo_digits.py

@@ -11,6 +11,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 #: Name the number, the person, the case, the result: "nobody reads it" → "it is not read".
 PHRASES = (
@@ -77,6 +79,7 @@ def within(name: str, folders: tuple[str, ...]) -> bool:
     return any(name == folder or name.startswith(folder.rstrip("/") + "/") for folder in folders)
 
 
+@pytest.mark.slow
 def test_words_are_plain():
     assert [f"{name}:{line}: {words}" for name, line, words in places() if not within(name, NOT_YET)] == []
 

@@ -1,6 +1,6 @@
-"""Marks the tests that ``scripts/test --quick`` leaves out, by what a run of all tests took.
+"""Marks the tests that ``scripts/test --quick`` leaves out, by what a run took.
 
-    scripts/test --junitxml=build/tests.xml
+    scripts/test --quick --junitxml=build/tests.xml
     python scripts/dev/mark_slow.py build/tests.xml
 
 A test whose slowest case took a fifth of a second gets ``@pytest.mark.slow``, one that takes less than half of that

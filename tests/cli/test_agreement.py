@@ -180,6 +180,7 @@ def test_every_loss_is_here():
     assert 0.1 < np.mean(refused) < 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", TRAININGS, ids=" ".join)
 def test_train_eval_and_report_agree(loss, data, train, here, reported, tmp_path, monkeypatch):
     (tmp_path / "mine.py").write_text(OWN)

@@ -230,6 +230,7 @@ def test_validation_rows_are_pooled_too(made, here, tmp_path):
     assert load_model(tmp_path / "m").header.epochs.validation is not None
 
 
+@pytest.mark.slow
 def test_a_report_of_bags(made, here, tmp_path):
     here("train", "-q", *HINGE, made[0], "--run-dir", tmp_path / "run", "--pool", "min,max")
     here("report", tmp_path / "run")

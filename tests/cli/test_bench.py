@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 
 def test_oracle(run):
     lines = run("bench", "oracle", "--positives", 5, "--negatives", 40, "--negatives", 60, "--shift", 1).stdout.split(
@@ -18,6 +20,7 @@ def test_oracle_on_data(cancer, trained, run):
     assert "go together" in run("bench", "oracle", "--data", cancer.path, code=2).stderr
 
 
+@pytest.mark.slow
 def test_train(cancer, run, write_rows, tmp_path):
     few = write_rows(tmp_path / "few.svm", cancer.X[:60], cancer.labels[:60])
     table = run("bench", "train", few).stdout
@@ -25,6 +28,7 @@ def test_train(cancer, run, write_rows, tmp_path):
         assert method in table
 
 
+@pytest.mark.slow
 def test_parse(cancer, run):
     table = run("bench", "parse", cancer.path).stdout
     assert "scikit-learn" in table

@@ -43,6 +43,7 @@ def test_a_model_that_ranks_nothing(quiet, weak, here, tmp_path):
     assert json.loads(here("info", model, "--json").stdout)["cautions"] == [caution]
 
 
+@pytest.mark.slow
 def test_what_it_advises_helps(weak, here, tmp_path):
     for bound in ("auto", "tight"):
         assert NOTHING not in here("train", "-q", "--loss", "p@1", "--bound", bound, weak, tmp_path / "m").stderr
@@ -97,6 +98,7 @@ class AtTen:
 """
 
 
+@pytest.mark.slow
 def test_a_loss_of_ones_own_that_counts_only_the_top(weak, here, tmp_path, monkeypatch):
     """By default it ranks, and what is said of the choice and of C is what they are."""
     (tmp_path / "only_the_top.py").write_text(AT_TEN)

@@ -87,6 +87,7 @@ def models(folder):
     return {path.name: path.read_bytes() for path in folder.glob("M*")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TRAININGS)
 def test_killed_at_any_write_it_goes_on_to_the_same_bytes(name, data, kills, run, tmp_path):
     source, *options = TRAININGS[name].split()
@@ -142,6 +143,7 @@ def compared(folder):
     return (folder / "M").read_bytes(), timeless(json.loads((folder / "J").read_text()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COMPARISONS)
 def test_a_comparison_goes_on_where_it_was_killed(name, data, kills, run, tmp_path):
     source, *options = COMPARISONS[name].split()
@@ -178,6 +180,7 @@ def wait_for(path, process):
         time.sleep(0.005)
 
 
+@pytest.mark.slow
 def test_killed_for_good_it_goes_on(data, command, environment, run, tmp_path, monkeypatch):
     arguments = ("train", "-q", data / "two", "M", "--loss", "direct(ap)", "--epochs", "150")
     run(*arguments, cwd=tmp_path)
@@ -198,6 +201,7 @@ def test_killed_for_good_it_goes_on(data, command, environment, run, tmp_path, m
     assert all(name.startswith(".apsvm-") and name.endswith(".tmp") for name in left), "what was being written"
 
 
+@pytest.mark.slow
 def test_a_signal_writes_it_whatever_the_interval(data, command, environment, run, tmp_path):
     arguments = ("train", "-v", data / "two", "M", *LONG, "--solver", "cutting-plane", "--checkpoint", "kept")
     process = started(command, environment, *arguments, cwd=tmp_path)

@@ -71,6 +71,7 @@ def test_files(line):
     assert completed(line) == [("file", line.split(" ")[-1])]
 
 
+@pytest.mark.slow
 def test_in_bash(command, environment):
     """The script that is sourced, as the README says, and its function called as bash calls it."""
     bash = shutil.which("bash")

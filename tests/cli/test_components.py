@@ -161,6 +161,7 @@ def test_cv_finds_how_many(two_kinds, here, tmp_path):
     assert load_any_model(model).header.settings["components"] == 2
 
 
+@pytest.mark.slow
 def test_the_report_says_which_component_leads(two_kinds, here, tmp_path):
     path, _ = two_kinds
     here("train", "-q", path, "--run-dir", tmp_path / "run", "--components", 2, "-C", 1000)

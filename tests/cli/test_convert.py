@@ -45,6 +45,7 @@ def model_of(path: str) -> tuple[Any, Any]:
     return header, model.coef.tobytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("qid", [False, True])
 @pytest.mark.parametrize("zero_based", [False, True])
 def test_train_predict_eval_on_a_folder(

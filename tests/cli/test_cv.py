@@ -81,6 +81,7 @@ def test_every_fold_against_a_training_of_its_own(hard, run, tmp_path):
     assert run("predict", path, tmp_path / "m").stdout.count("\n") == 300
 
 
+@pytest.mark.slow
 def test_a_grid_whose_result_depends_on_no_thread(hard, run, tmp_path):
     path, _, _ = hard
     for jobs in (1, 3):
@@ -115,6 +116,7 @@ def test_folds_of_queries(rng, run, write_rows, tmp_path):
     assert 0.6 < found["settings"][0]["metrics"]["AP"]["mean"] < 1
 
 
+@pytest.mark.slow
 def test_one_standard_error(hard, run, tmp_path):
     path, _, _ = hard
     options = ("-C", "1e-4:1e4:log10", "--folds", 4, "-q", "--scale", "standard")
@@ -129,6 +131,7 @@ def test_one_standard_error(hard, run, tmp_path):
     assert simple["C"] < best["C"]
 
 
+@pytest.mark.slow
 def test_several_trainers_side_by_side(hard, here, tmp_path):
     path, _, _ = hard
     done = here(
@@ -189,6 +192,7 @@ def test_a_choice_at_the_edge_widens_its_grid(rng, here, write_rows, tmp_path):
     assert named.stdout.splitlines()[-1].endswith("C at the edge of the grid, chosen")
 
 
+@pytest.mark.slow
 def test_grades_are_judged_as_the_model_would_be(rng, here, write_rows, tmp_path):
     X = rng.normal(size=(150, 4))
     labels = np.clip(np.round(X[:, 0] + rng.normal(size=150)), 0, 2)
@@ -256,6 +260,7 @@ def test_configuration_and_environment(hard, run, tmp_path):
     ]
 
 
+@pytest.mark.slow
 def test_interrupted(digits, command, environment, tmp_path):
     process = subprocess.Popen(
         [*command, "cv", "-v", digits.path, "--positive-label", "8", "-C", "10,1e9", "-e", "1e-13", "-j1", "-o", "m"],

@@ -39,6 +39,7 @@ def data(rng, tmp_path, write_rows):
     return write_rows(tmp_path / "rows.svm", X, np.where(np.abs(X[:, 0]) + 0.3 * rng.normal(size=200) > 1.3, 1.0, -1.0))
 
 
+@pytest.mark.slow
 def test_what_it_says(data, here):
     done = here("cv", data, "--folds", 3, "-j", 1)
     lines = done.stderr.splitlines()
@@ -55,6 +56,7 @@ def test_what_it_says(data, here):
     assert sum("fold " in line for line in lines) >= 6
 
 
+@pytest.mark.slow
 def test_the_table(data, here):
     heading, *rows, last = here("cv", data, "--folds", 3, "-j", 1, "-q").stdout.splitlines()
     assert heading.split() == ["bound", "C", "mean", "C", "AP", "seconds"]
@@ -66,6 +68,7 @@ def test_the_table(data, here):
     assert float(last.split(" ± ")[0].split()[-1]) < means[True] - 0.1
 
 
+@pytest.mark.slow
 def test_losses_and_features_stand_apart_where_they_differ(data, here, monkeypatch):
     monkeypatch.setattr(module, "NEAR", 1.0)
     heading, *rows = here("cv", data, "--folds", 3, "-j", 1, "-q").stdout.splitlines()
@@ -77,6 +80,7 @@ def test_losses_and_features_stand_apart_where_they_differ(data, here, monkeypat
     assert rows[-1].endswith("for comparison")
 
 
+@pytest.mark.slow
 def test_the_json(data, here, tmp_path):
     path = tmp_path / "all.json"
     here("cv", data, "--folds", 3, "-j", 1, "-q", "-m", "AP", "-m", "AUC", "--json", path)
@@ -91,6 +95,7 @@ def test_the_json(data, here, tmp_path):
     assert sum(one["chosen"] for one in result["settings"]) == 1
 
 
+@pytest.mark.slow
 def test_the_model_is_one_like_others(data, here, tmp_path):
     model, scores = tmp_path / "best.model", tmp_path / "scores"
     here("cv", data, "--folds", 3, "-j", 1, "-q", "-o", model)
@@ -104,6 +109,7 @@ def test_the_model_is_one_like_others(data, here, tmp_path):
     assert "piecewise" in here("info", model).stdout
 
 
+@pytest.mark.slow
 def test_an_entry_that_does_not_fit_is_said(data, here, monkeypatch):
     class Impossible(Entry):
         def grid(self, common):
@@ -115,6 +121,7 @@ def test_an_entry_that_does_not_fit_is_said(data, here, monkeypatch):
     assert any("the best go on" in line for line in lines)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [("--loss", "ap"), ("-C", "0.1,1"), ("--features", "linear"), ("--bound", "hinge")])
 def test_with_anything_named_there_is_a_grid(options, data, here):
     done = here("cv", data, "--folds", 3, "-j", 1, *options)
@@ -147,6 +154,7 @@ def test_a_signal_during_the_screening(number, data, here, tmp_path, monkeypatch
     assert not model.exists()
 
 
+@pytest.mark.slow
 def test_nested(data, here, tmp_path):
     """A line for each outer fold and one of them all; on stderr where stdout is for something else."""
     model = tmp_path / "m"

@@ -65,6 +65,7 @@ def test_the_text_says_what_the_json_says(digits, trained, run):
     assert shown["rows"] == "1797"
 
 
+@pytest.mark.slow
 def test_the_average_precisions(digits, run, scores, scores_file):
     options = ("--ap", "voc2010", "--ap", "ap", "--ap", "voc2007")
     values = evaluation(run, digits.path, "--scores", scores_file, *digits.options, *options)["metrics"]

@@ -109,6 +109,7 @@ def test_the_seed_draws(here, files):
     assert results[0] == results[1] != results[2]
 
 
+@pytest.mark.slow
 def test_pictures(here, files, tmp_path):
     paths = (files / "o_voc", files / "d_text", "--format", "voc,text")
     here("eval-detections", *paths, "--picture", tmp_path / "pr.svg")

@@ -79,6 +79,7 @@ def test_the_refusal_of_an_oracle_names_choices_there_are(data, run, tmp_path):
         run("train", "-q", data, tmp_path / "m", "--loss", "zero-one", "--oracle", choice)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "code"), [("predict {data} {model}", 0), ("train", 2), ("train {model}", 65), ("train nowhere", 66)]
 )
@@ -286,6 +287,7 @@ def commands(data: Path, model: Path) -> dict[str, list[str]]:
 OUTPUTS = list(commands(Path(), Path()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OUTPUTS)
 def test_nobody_reads_standard_output(name, small, script):
     reader, writer = os.pipe()
@@ -297,6 +299,7 @@ def test_nobody_reads_standard_output(name, small, script):
     assert done.stderr == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OUTPUTS)
 def test_standard_output_is_full(name, small, script):
     with open("/dev/full", "wb") as full:
@@ -311,6 +314,7 @@ def shell(redirection, command, *arguments, **more):
     return subprocess.run(line, check=False, capture_output=True, timeout=60, encoding="utf-8", **more)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["predict", "info", "train", "log"])
 def test_standard_output_is_closed(name, small, command, environment):
     done = shell(">&-", command, *commands(*small)[name], env=environment())
@@ -319,6 +323,7 @@ def test_standard_output_is_closed(name, small, command, environment):
     assert done.returncode == 74
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
     [("train", "-", "m"), ("info", "-"), ("eval", "{data}", "--scores", "-"), ("predict", "-", "{model}")],
@@ -332,6 +337,7 @@ def test_standard_input_is_closed(arguments, small, command, environment, tmp_pa
     assert "standard input" in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("redirection", ["2>&-", "2>/dev/full"])
 def test_nobody_reads_standard_error(redirection, small, command, environment, tmp_path):
     data, model = small

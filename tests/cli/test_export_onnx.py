@@ -45,6 +45,7 @@ def answers(session, X):
     return dict(zip(names, session.run(None, {"X": X}), strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", OPTIONS, ids=lambda options: " ".join(options))
 def test_onnxruntime_answers_as_we_do(options, cancer, trained, exported, run):
     path = trained(cancer, *options)

@@ -181,6 +181,7 @@ def test_warm_start(bumps, cancer, here, info, tmp_path):
     assert "were learned from other rows" in done.stderr
 
 
+@pytest.mark.slow
 def test_cross_validation(bumps, here, tmp_path):
     def means(*options):
         here("cv", bumps, "-C", "1,10", "--json", tmp_path / "r", "-q", "--features", "piecewise", *options)
@@ -194,6 +195,7 @@ def test_cross_validation(bumps, here, tmp_path):
     assert load_model(tmp_path / "m").header.features.map == "piecewise:4"
 
 
+@pytest.mark.slow
 def test_the_report_names_columns(bumps, here, tmp_path):
     here("train", "-q", *HINGE, bumps, "--run-dir", tmp_path / "run", "--features", "piecewise")
     here("report", tmp_path / "run", "-o", tmp_path / "page.html")
@@ -267,6 +269,7 @@ def test_what_cannot_be_explained(bumps, digits, here, tmp_path):
     assert "--explain" in here("predict", bumps, tmp_path / "m", "--explain=0", code=2).stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["piecewise", "spline"])
 def test_plot_shapes(name, bumps, here, tmp_path):
     here("train", "-q", *HINGE, bumps, tmp_path / "m", "--features", name)
@@ -292,6 +295,7 @@ def test_curves_are_those_of_the_scores(bumps, rows, here, tmp_path):
     assert reach == sorted((np.ptp(shape.y) for shape in shapes(ranker, range(3))), reverse=True)[:2]
 
 
+@pytest.mark.slow
 def test_shapes_that_are_none(bumps, digits, here, tmp_path):
     for name, message in (("linear", "every curve is a straight line"), ("nystroem:9", "go into the score together")):
         here("train", "-q", *HINGE, bumps, tmp_path / "m", "--features", name)
@@ -305,6 +309,7 @@ def test_shapes_that_are_none(bumps, digits, here, tmp_path):
     assert (tmp_path / "x.png").read_bytes()[:4] == b"\x89PNG"
 
 
+@pytest.mark.slow
 def test_the_report_shows_curves(bumps, here, tmp_path):
     for name, there in (("spline", True), ("linear", False), ("products", False)):
         here("train", "-q", *HINGE, bumps, "--run-dir", tmp_path / name, "--features", name)

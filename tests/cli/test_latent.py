@@ -81,6 +81,7 @@ def test_predictions_of_bags_and_of_rows(made, model, run, scored):
     assert explained[0].split("\t")[1].startswith(tuple("1234"))
 
 
+@pytest.mark.slow
 def test_bags_are_evaluated_and_rows_where_that_is_asked_for(made, model, run, tmp_path):
     path, X, bags, _, stands_out = made
     ranker = load_model(model)
@@ -99,6 +100,7 @@ def test_bags_are_evaluated_and_rows_where_that_is_asked_for(made, model, run, t
     assert "best rows" in report.read_text()
 
 
+@pytest.mark.slow
 def test_one_against_the_rest(made, run, tmp_path, scored):
     _path, X, bags, _, _ = made
     labels = bags % 3

@@ -36,6 +36,7 @@ def model(made, tmp_path_factory, run):
     return path
 
 
+@pytest.mark.slow
 def test_train_says_what_became_of_it(made, run, tmp_path):
     log = tmp_path / "log"
     result = run("train", "--loss", "ap", "--layer-wise", "6,4", made[0], tmp_path / "m", "--log", log)
@@ -60,6 +61,7 @@ def test_train_says_what_became_of_it(made, run, tmp_path):
     }
 
 
+@pytest.mark.slow
 def test_the_same_training_gives_the_same_file(made, model, run, tmp_path):
     run("train", "-q", "--layer-wise", "6", made[0], tmp_path / "m", "--threads", "2")
     assert (tmp_path / "m").read_bytes() == model.read_bytes()
@@ -94,6 +96,7 @@ def test_a_net_beside_a_linear_ranker(made, model, run, tmp_path):
     assert values[0] > values[1] + 0.3
 
 
+@pytest.mark.slow
 def test_report_and_picture(made, run, tmp_path):
     folder = tmp_path / "run"
     run("train", "-q", "--layer-wise", "6", "-C", "1000", made[0], "--run-dir", folder)
@@ -114,6 +117,7 @@ def test_report_and_picture(made, run, tmp_path):
     assert (tmp_path / "pr.svg").stat().st_size > 1000
 
 
+@pytest.mark.slow
 def test_cv_compares_sizes(made, run, tmp_path):
     out = run(
         "cv", made[0], "--layer-wise", "none,4,4x3", "-C", "1000", "--folds", "2", "-o", tmp_path / "m", "--json",
@@ -138,6 +142,7 @@ def _settings(results):
             yield from _settings(one)
 
 
+@pytest.mark.slow
 def test_features_queries_and_pools(made, run, tmp_path):
     path, X, labels = made
     run("train", "-q", "--layer-wise", "4", "-C", "1000", "--features", "products", path, tmp_path / "m")

@@ -201,6 +201,7 @@ def test_verbose_shows_every_iteration(training, verbose, digits):
     assert "1797 rows," not in training[0].stderr
 
 
+@pytest.mark.slow
 def test_a_terminal_sees_what_a_pipe_sees(cancer, run, command, environment, tmp_path):
     def without_times(text):
         return re.sub(r"\d+\.\d\d\b", "T", text)

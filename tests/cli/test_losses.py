@@ -114,6 +114,7 @@ def test_bad_query_weights(graded, text, message, run, tmp_path):
     assert not (tmp_path / "m").exists()
 
 
+@pytest.mark.slow
 def test_a_loss_of_ones_own(cancer, script, tmp_path):
     (tmp_path / "my_losses.py").write_text(OWN)
     script("train", "-q", *HINGE, cancer.path, tmp_path / "own", "--loss", "my_losses:Mine", "-C", 10, cwd=tmp_path)

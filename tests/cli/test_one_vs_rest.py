@@ -19,6 +19,7 @@ from apsvm import load_any_model, load_model
 HINGE = ("--bound", "hinge")
 
 
+@pytest.mark.slow
 def test_the_command(digits, digit_set, command, environment, tmp_path):
     """Started as users start it, it writes the same bytes."""
     words = ["train", *HINGE, "-q", "--one-vs-rest", str(digits.path), str(tmp_path / "m"), "-C", "3"]
@@ -26,6 +27,7 @@ def test_the_command(digits, digit_set, command, environment, tmp_path):
     assert (tmp_path / "m").read_bytes() == digit_set.read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [
@@ -229,6 +231,7 @@ def test_iteration_limit(digits, run, tmp_path):
     assert f"{states.count('iteration limit')} iteration limit" in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_interrupted(number, code, digits, command, environment, tmp_path):
     """The classes at work end with their best so far; those that wait are left out, and that is said."""

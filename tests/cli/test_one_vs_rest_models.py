@@ -172,6 +172,7 @@ def test_info(digit_set, run):
         assert int(row["positives"]) == header.data.positives
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [(), ("--loss", "zero-one", "--bias", "0.5")], ids=["", "with a bias"])
 def test_liblinear_classifies_as_we_do(options, digits, run, tmp_path):
     liblinear = pytest.importorskip("liblinear.liblinearutil")

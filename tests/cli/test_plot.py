@@ -77,6 +77,7 @@ def test_every_oracle_logs_the_same_ranking_at_the_start(cancer, here):
     assert len(found) == 1
 
 
+@pytest.mark.slow
 def test_convergence(logged, records, here, tmp_path):
     out = tmp_path / "c.svg"
     here("plot", "convergence", logged, "-o", out, "--title", "<the title>")
@@ -89,6 +90,7 @@ def test_convergence(logged, records, here, tmp_path):
     assert again.read_bytes() == out.read_bytes()
 
 
+@pytest.mark.slow
 def test_runs_side_by_side_and_one_that_was_killed(logged, here, tmp_path):
     content = logged.read_bytes()
     whole, killed = tmp_path / "a" / "log.jsonl", tmp_path / "b" / "log.jsonl"
@@ -101,6 +103,7 @@ def test_runs_side_by_side_and_one_that_was_killed(logged, here, tmp_path):
     assert {"a", "b"} <= {*texts(tmp_path / "c.svg")}
 
 
+@pytest.mark.slow
 def test_heatmap(logged, cancer, here, tmp_path):
     here("plot", "heatmap", logged, "-o", tmp_path / "h.svg")
     n_pos, n_neg = int(cancer.positive.sum()), int((~cancer.positive).sum())
@@ -125,6 +128,7 @@ def test_precision_and_recall(digits, trained, here, tmp_path):
     assert f"random order, {digits.positive.mean():.3g}" in shown
 
 
+@pytest.mark.slow
 def test_precision_and_recall_of_queries_and_of_classes(digits, trained, here, write_rows, tmp_path):
     queries = np.arange(len(digits.labels)) % 7
     data = write_rows(tmp_path / "data", digits.X, digits.labels, query_id=queries)
@@ -141,6 +145,7 @@ def test_precision_and_recall_of_queries_and_of_classes(digits, trained, here, w
         assert f"class {label}, AP {values['AP']:.4f}" in shown
 
 
+@pytest.mark.slow
 def test_path(cancer, here, tmp_path):
     results = tmp_path / "cv.json"
     settings = ("-C", "0.1,1,10", *HINGE, "--loss", "ap,auc", "-m", "AP", "-m", "AUC")
@@ -154,6 +159,7 @@ def test_path(cancer, here, tmp_path):
     assert "no metric 'F1'" in here("plot", "path", results, "-o", tmp_path / "p.svg", "-m", "F1", code=65).stderr
 
 
+@pytest.mark.slow
 def test_scaling(logged, here, tmp_path):
     timings = tmp_path / "bench.json"
     sizes = ("--positives", 20, "--positives", 40, "--negatives", 200, "--negatives", 400, "--shift", 1)
@@ -274,6 +280,7 @@ def test_ranks_of_the_one_query_that_can_be_ranked(here, tmp_path):
     assert calls[1]["ranks"] == [[1, 1]]
 
 
+@pytest.mark.slow
 def test_a_class_of_several(digits, here, write_rows, tmp_path):
     few = digits.labels < 3
     data, log = write_rows(tmp_path / "data", digits.X[few], digits.labels[few]), tmp_path / "log"
@@ -287,6 +294,7 @@ def test_a_class_of_several(digits, here, write_rows, tmp_path):
     assert {"class 0", "class 1", "class 2"} <= {*texts(tmp_path / "c.svg")}
 
 
+@pytest.mark.slow
 def test_the_tight_bound_and_its_rounds(cancer, here, tmp_path):
     log = tmp_path / "log"
     here("train", "-q", cancer.path, tmp_path / "m", "--bound", "tight", "-C", 10, "--log", log)
@@ -299,6 +307,7 @@ def test_the_tight_bound_and_its_rounds(cancer, here, tmp_path):
     assert {"train", "tight, from the hinge", "tight, rounds"} <= {*texts(tmp_path / "c.svg")}
 
 
+@pytest.mark.slow
 def test_values_at_the_ends_of_floating_point_and_names_of_any_script(here, tmp_path):
     """Drawn without a warning, which would fail the test."""
     log = tmp_path / "log"
@@ -310,6 +319,7 @@ def test_values_at_the_ends_of_floating_point_and_names_of_any_script(here, tmp_
     assert "平均 <script>" in texts(tmp_path / "out.svg")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["a\x01b\x00", "a\udcffb", "a\uffffb\n"])
 def test_what_a_picture_has_no_room_for_is_replaced(name, logged, here, tmp_path):
     for out in ("out.png", "out.svg"):

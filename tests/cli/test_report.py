@@ -44,6 +44,7 @@ def digits_run(digits, run, tmp_path_factory):
     return data, folder / "run", read(folder / "run" / "report.html")
 
 
+@pytest.mark.slow
 def test_a_run_folder(digits_run, digits):
     data, folder, _ = digits_run
     assert sorted(os.listdir(folder)) == ["log.jsonl", "ranker.model", "report.html"]
@@ -150,6 +151,7 @@ def test_the_top_of_the_list_and_what_put_it_there(digits_run, digits):
         assert row[4].startswith(f"{first + 1}={digits.X[at, first]:.4g} (+{gave[first]:.4g})")
 
 
+@pytest.mark.slow
 def test_runs_side_by_side(digits_run, digits, here, tmp_path, monkeypatch):
     _, folder, page = digits_run
     monkeypatch.chdir(tmp_path)
@@ -175,12 +177,14 @@ def test_runs_side_by_side(digits_run, digits, here, tmp_path, monkeypatch):
     assert "given twice" in here("report", "auc", "auc", code=2).stderr
 
 
+@pytest.mark.slow
 def test_the_page_is_the_same_every_time(digits_run, here, tmp_path):
     _, folder, _ = digits_run
     here("report", folder, "-o", tmp_path / "again.html")
     assert (tmp_path / "again.html").read_bytes() == (folder / "report.html").read_bytes()
 
 
+@pytest.mark.slow
 def test_a_run_that_was_moved_and_other_rows(digits_run, digits, here, tmp_path):
     shutil.copytree(digits_run[1], tmp_path / "moved")
     done = here("report", tmp_path / "moved", "--data", digits.path, "-o", tmp_path / "page.html")
@@ -190,6 +194,7 @@ def test_a_run_that_was_moved_and_other_rows(digits_run, digits, here, tmp_path)
     assert page.table("metric", "value") == digits_run[2].table("metric", "value")
 
 
+@pytest.mark.slow
 def test_names_are_escaped(here, tmp_path):
     name = "<script>alert('&')<"
     data = tmp_path / name
@@ -206,6 +211,7 @@ def test_names_are_escaped(here, tmp_path):
     assert name not in (folder / "report.html").read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("loss", "metric"), [("ndcg", "nDCG(exp)"), ("ndcg@5", "nDCG(exp)@5"), ("direct(ndcg)", "nDCG(exp)")]
 )
@@ -230,6 +236,7 @@ def test_queries_with_grades(loss, metric, rng, here, write_rows, tmp_path):
     assert page.table("line", "qid", "on the wrong side", "label")
 
 
+@pytest.mark.slow
 def test_classes_the_worst_first(digits, here, write_rows, tmp_path, monkeypatch):
     monkeypatch.setattr("apsvm.report.build.MOST_PARTS", 2)
     few = digits.labels < 4
@@ -252,6 +259,7 @@ def test_classes_the_worst_first(digits, here, write_rows, tmp_path, monkeypatch
     assert "class 7 was left out of the training: " in page.all_text
 
 
+@pytest.mark.slow
 def test_a_path_of_C_and_the_tight_bound(cancer, here, tmp_path):
     here("train", "-q", cancer.path, "--run-dir", tmp_path / "run", "-C", "1,10", "--bound", "tight")
     assert {"ranker.C1.model", "ranker.C10.model"} < {*os.listdir(tmp_path / "run")}
@@ -265,6 +273,7 @@ def test_a_path_of_C_and_the_tight_bound(cancer, here, tmp_path):
     assert "stationary point" in page.all_text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("loss", "metric"), [("wmw", "WMW"), ("warp", "AP"), ("direct(rbp(0.8))", "RBP(0.8)")])
 def test_other_trainings(loss, metric, cancer, here, tmp_path):
     more = () if loss == "wmw" else ("--epochs", 3, "--validation", cancer.path)
@@ -297,6 +306,7 @@ def test_a_ranker_of_items(here, tmp_path):
     assert (page.facts["users"], page.facts["likes"]) == ("20", "60")
 
 
+@pytest.mark.slow
 def test_a_run_that_was_interrupted(digits, command, environment, run, tmp_path):
     arguments = ["train", "-q", str(digits.path), "--run-dir", str(tmp_path / "run"), *digits.options]
     slow = [*HINGE, "-C", "1e6", "-e", "1e-12", "--solver", "cutting-plane"]
@@ -321,6 +331,7 @@ def test_a_run_that_was_interrupted(digits, command, environment, run, tmp_path)
     assert page.table("metric", "value")
 
 
+@pytest.mark.slow
 def test_a_run_that_was_killed(digits_run, here, tmp_path):
     content = (digits_run[1] / "log.jsonl").read_bytes()
     folder = tmp_path / "run"
@@ -337,6 +348,7 @@ def test_a_run_that_was_killed(digits_run, here, tmp_path):
     assert page.facts["loss"] == "ap"
 
 
+@pytest.mark.slow
 def test_data_that_is_gone_or_has_changed(here, tmp_path):
     data, folder = tmp_path / "data", tmp_path / "run"
     data.write_text("1 1:1\n-1 1:0.5\n1 1:0.2\n")
@@ -354,6 +366,7 @@ def test_data_that_is_gone_or_has_changed(here, tmp_path):
     assert "cannot be judged on these rows" in read(folder / "report.html").all_text
 
 
+@pytest.mark.slow
 def test_labels_beside_a_matrix_are_found_again(rng, here, tmp_path):
     X = rng.normal(size=(30, 3))
     np.save(tmp_path / "X.npy", X)
@@ -406,6 +419,7 @@ def test_what_the_run_is_made_of_is_not_overwritten(here, tmp_path, monkeypatch)
     assert {path: path.read_bytes() for path in kept} == kept
 
 
+@pytest.mark.slow
 def test_rows_that_came_through_a_pipe_are_not_waited_for(run, tmp_path):
     data = tmp_path / "rows.svm"
     data.write_text("1 1:2\n-1 1:1\n1 1:3\n")

@@ -92,6 +92,7 @@ def test_the_default_C_is_shown(cancer, run, info, tmp_path):
     assert pytest.approx(10 * expected, rel=1e-6) == found["p.C10x.model"].C
 
 
+@pytest.mark.slow
 def test_one_against_the_rest(digits, run, tmp_path):
     """Each class's ranker is the one that it has alone."""
     for name in ("l2", "standard"):

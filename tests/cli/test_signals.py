@@ -50,6 +50,7 @@ def wait_for_iteration(process, at):
     pytest.fail(f"ended before iteration {at}: {seen}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("oracle", "number", "code"),
     [("qs", signal.SIGINT, 130), ("qs", signal.SIGHUP, 143), ("appx", signal.SIGTERM, 143)],
@@ -77,6 +78,7 @@ def test_the_best_model_so_far_is_written(oracle, number, code, digits, start, r
     assert run("predict", digits.path, model).stdout.count("\n") == 1797
 
 
+@pytest.mark.slow
 def test_a_second_signal_stops_at_once(digits, start, tmp_path):
     model = tmp_path / "m"
     model.write_text("old")
@@ -95,6 +97,7 @@ def test_a_second_signal_stops_at_once(digits, start, tmp_path):
     assert os.listdir(tmp_path) == ["m"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
 def test_interrupted_while_reading(start, tmp_path):
     process = start("train", "-", tmp_path / "m")

@@ -11,6 +11,7 @@ import pytest
 HAS_TORCH = find_spec("torch") is not None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("missing", ["torch", "safetensors"])
 @pytest.mark.parametrize(
     "arguments",

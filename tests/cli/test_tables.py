@@ -131,6 +131,7 @@ def test_the_wrong_kind_of_file(model, run, tmp_path):
     assert "multilabel" not in done.stderr
 
 
+@pytest.mark.slow
 def test_options_of_tables(run, tmp_path):
     lines = PENGUINS.read_text().splitlines()
     table = tmp_path / "data.csv"
@@ -157,6 +158,7 @@ def test_options_of_tables(run, tmp_path):
     assert not {"ring", "sex"} & set(names)
 
 
+@pytest.mark.slow
 def test_validation_and_cv_and_report(run, tmp_path):
     pytest.importorskip("matplotlib")
     lines = PENGUINS.read_text().splitlines()

@@ -187,6 +187,7 @@ def test_the_time_limit_is_an_early_stop(cancer, here, tmp_path):
     assert load_model(tmp_path / "m").header.state == "time limit"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_interrupted(number, code, cancer, command, environment, run, tmp_path):
     model = tmp_path / "m"

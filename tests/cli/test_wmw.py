@@ -202,6 +202,7 @@ def test_limits(option, cancer, train, info, tmp_path):
     assert re.search(r"gradient [-+.e\d]+ > [-+.e\d]+ asked for", said)
 
 
+@pytest.mark.slow
 def test_a_signal(digits, command, environment, tmp_path):
     """Pair by pair and for nothing but rounding to stop it: it would take minutes."""
     model = tmp_path / "m"

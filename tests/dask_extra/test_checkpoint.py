@@ -107,6 +107,7 @@ def command(client, tmp_path, rng, monkeypatch):
     return run
 
 
+@pytest.mark.slow
 def test_the_command_goes_on_and_refuses_what_is_another_training(command, tmp_path, monkeypatch):
     contents = []
 

@@ -44,6 +44,7 @@ def train(client, folder, tmp_path):
     return run
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "options"),
     [

@@ -72,6 +72,7 @@ def apsvm(client, tmp_path):
     return run
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [
@@ -127,6 +128,7 @@ def test_queries_and_their_weights(apsvm, parts, tmp_path):
     assert first == second
 
 
+@pytest.mark.slow
 def test_several_C_and_a_run_folder(apsvm, parts, tmp_path):
     code, _, said = apsvm("train", parts.pattern, "--run-dir", "run", "--scheduler", "@", "-C", "1,10")
     assert code == 0, said
@@ -177,6 +179,7 @@ def test_parts_of_other_kinds(apsvm, parts, tmp_path):
     np.testing.assert_allclose(load_model(tmp_path / "there").coef, load_model(tmp_path / "here").coef, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_a_query_that_is_cut_across_workers(apsvm, parts, tmp_path):
     """Its rows are brought together, in the order of the parts; what is measured is so, too."""
     lines = parts.with_queries.read_text().splitlines(keepends=True)

@@ -40,6 +40,7 @@ def assert_same_fit(plain, other):
     assert other.n_features_in_ == plain.n_features_in_
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["ap", "auc", "zero-one"])
 def test_one_list(client, data, loss):
     X, y, _, _ = data
@@ -66,6 +67,7 @@ def test_queries(client, data, loss):
         assert other.score(cut(X), cut(grades), cut(qid)) == pytest.approx(plain.score(X, grades, qid=qid), rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("objective", ["logistic", "erfc"])
 @pytest.mark.parametrize("graph", ["full", [(0, 2), (1, 3), (0, 3)]])
 def test_pairs(client, data, objective, graph):
@@ -81,6 +83,7 @@ def test_pairs(client, data, objective, graph):
         assert other.to_model().header.metric == plain.to_model().header.metric
 
 
+@pytest.mark.slow
 def test_data_frames(client, data):
     pytest.importorskip("pyarrow", reason="dask's data frames need pyarrow")
     import dask.dataframe as dd

@@ -109,6 +109,7 @@ def test_a_cluster_that_is_not_up_is_given_up(rng):
         repeated(data.vectors, never)
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed():
     """Processes, of which one is killed in the middle of a training."""
     from distributed import Client, LocalCluster

@@ -51,6 +51,7 @@ def figures(path):
     return timeless(results)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [
@@ -68,6 +69,7 @@ def test_figures_and_model_are_those_of_one_machine(cv, tmp_path, options):
     assert there.header.selection == here.header.selection
 
 
+@pytest.mark.slow
 def test_what_was_finished_is_not_done_again(cv, tmp_path, monkeypatch):
     """A driver that dies after the first path has ended, and another one that goes on."""
     options = ("--loss", "ap,auc", "-C", "1", "--checkpoint", "kept", "--checkpoint-seconds", "0", "--json", "out")
@@ -124,6 +126,7 @@ def test_what_a_task_raises_ends_the_command(cv, monkeypatch):
     assert said.endswith("fold 2: P@1 of nothing\n")
 
 
+@pytest.mark.slow
 def test_nobody_answers(folder, tmp_path, monkeypatch):
     monkeypatch.setattr(apsvm.dask.actors, "CONNECTING", 0.3)
     words = ["cv", str(folder / "all"), "-C", "1", "--scheduler", "tcp://127.0.0.1:9"]

@@ -79,6 +79,7 @@ def compare(loss_name, scores, y, cuts, **options):
     return risk
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(
     loss=st.sampled_from(LOSSES),

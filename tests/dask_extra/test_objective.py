@@ -15,6 +15,7 @@ from apsvm.trainers.structured_svm.settings import StructuredSettings
 from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
 
 
+@pytest.mark.slow
 def test_objectives_agree_as_far_as_the_gap_that_is_asked_for(rng):
     """Sums are rounded otherwise, which the QP can amplify; the certificates bound by how much."""
     X = rng.normal(size=(6000, 6))

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import dask.array as da
 import numpy as np
+import pytest
 
 PAGE = (Path(__file__).parents[2] / "docs" / "cluster.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_the_lines_run(client, rng):
     (lines,) = re.findall(r"^```py\n(.*?)^```", PAGE, flags=re.MULTILINE | re.DOTALL)
     X = rng.normal(size=(600, 3))

@@ -30,6 +30,7 @@ FIELDS = st.one_of(
 )
 
 
+@pytest.mark.slow
 @given(
     table=st.lists(st.lists(FIELDS, min_size=3, max_size=3), min_size=1, max_size=6),
     sizes=st.lists(st.integers(0, 9), max_size=8),

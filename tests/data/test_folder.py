@@ -68,6 +68,7 @@ values = st.floats(allow_nan=False, allow_infinity=False)
 sparse_rows = st.lists(st.dictionaries(st.integers(0, 12) | st.integers(0, 2**33), values, max_size=6), min_size=1)
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(rows=sparse_rows, with_groups=st.booleans(), with_costs=st.booleans(), zero_based=st.booleans(), data=st.data())
 def test_random_round_trip(
@@ -116,6 +117,7 @@ def test_every_member_truncated_longer_or_missing(made: Path) -> None:
     open_folder(made)
 
 
+@pytest.mark.slow
 def test_every_byte_flipped(made: Path, rng: np.random.Generator) -> None:
     """Every one is noticed; without the check what is opened cannot lead a kernel astray."""
     n_unnoticed = 0

@@ -143,6 +143,7 @@ def check_recalled(dataset, target):
 numbers = st.sampled_from([-1.0, 0.0, 1.0, 1.5, 2.0, 3.0])
 
 
+@pytest.mark.slow
 @given(st.lists(numbers, min_size=2, max_size=8), st.data())
 def test_a_row_means_to_a_judge_what_it_meant_in_training(labels, data):
     """Other rows, of labels that the training rows had: the relevant ones are those that were."""

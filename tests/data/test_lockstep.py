@@ -168,6 +168,7 @@ def test_kernels_stay_with_the_rows():
     assert (Rows(X).scores(np.zeros(9)) == 0.0).all()
 
 
+@pytest.mark.slow
 def test_waiting_is_not_counted():
     """A thread's own clock stands still while others are at work."""
     rows, waited, both_at_work = Rows(matrix("dense", np.float64)), [], threading.Barrier(2)

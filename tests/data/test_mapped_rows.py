@@ -38,6 +38,7 @@ def as_numpy_has_them(X, learned, scaling, which):
     return np.column_stack([rows, np.full(which.size, 2.0)])
 
 
+@pytest.mark.slow
 @over("scale", ["none", "maxabs", "standard", "l2"])
 @over("layout", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
 @over("name", MAPS)

@@ -91,6 +91,7 @@ def test_scikit_learn_agrees(rng: np.random.Generator, tmp_path: Path) -> None:
         assert np.array_equal(ours.have(j), matrix[:, j])
 
 
+@pytest.mark.slow
 def test_threads_and_blocks_change_nothing(rng: np.random.Generator) -> None:
     _, labels = random_rows(rng, 300, 5)
     text = b"".join((",".join(map(str, row)) + f" qid:{i // 7} 1:{i} 3:0.5\n").encode() for i, row in enumerate(labels))

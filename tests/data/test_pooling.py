@@ -31,6 +31,7 @@ def bags_for(ids: np.ndarray) -> Bags:
     return Bags.of_rows(ids, np.zeros(ids.size))
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(
     seed=st.integers(0, 2**32),

@@ -242,6 +242,7 @@ def test_nothing_is_unpickled(tmp_path: Path, labels: Path) -> None:
     assert not os.path.exists("/tmp/must-not-appear")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["npz", "npy"])
 def test_damage(kind: str, tmp_path: Path, rng: np.random.Generator) -> None:
     """Cut off or flipped anywhere: refused, or read without harm."""

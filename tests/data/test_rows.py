@@ -87,6 +87,7 @@ def large_scaled(request, large):
     return scaling, np.column_stack([scaled, np.full(which.size, 2.0)])
 
 
+@pytest.mark.slow
 @over("dtype", [np.float32, np.float64])
 @over("form", ["dense", "csr", "csr int64"])
 def test_every_block_and_every_thread_counts(form, dtype, large, large_scaled):
@@ -148,6 +149,7 @@ def test_rows_in_memory(make, rng):
             Rows(make(X), scaling=learn_scaling(scaling, make(X))).in_memory()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["dense", "csr", "csr int64"])
 def test_rows_in_a_few_ascending_runs(form, large):
     """They are gone through in the order of the matrix: the same scores, to the last bit, and the same sums."""

@@ -180,6 +180,7 @@ def test_errors_of_the_stream_come_after_those_of_the_text() -> None:
         read_svmlight(Failing(text + b"1 x\n"), threads=2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compression", ["plain", "gzip"])
 def test_threads_on_many_blocks(compression: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(svmlight, "_BLOCK_OF_SEVERAL", 1 << 19)  # still worth two threads

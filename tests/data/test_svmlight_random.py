@@ -21,6 +21,7 @@ finite = st.floats(allow_nan=False, allow_infinity=False)
 int64s = st.integers(-(2**63), 2**63 - 1)
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(
     rows=st.lists(
@@ -97,6 +98,7 @@ def test_round_trip(
     assert single.X.shape == (len(rows), 2**31 - 1)
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(st.lists(st.floats(width=32, allow_nan=False, allow_infinity=False), min_size=1, max_size=20))
 def test_float32_round_trip(numbers: list[float]) -> None:
@@ -159,12 +161,14 @@ def check_numbers(texts: list[str]) -> None:
         assert identical(by_label.relevance, np.array(expected))
 
 
+@pytest.mark.slow
 @settings(max_examples=250)
 @given(st.lists(decimals, min_size=1, max_size=8))
 def test_numbers(texts: list[str]) -> None:
     check_numbers(texts)
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(st.lists(halfway_decimals(), min_size=1, max_size=8))
 def test_halfway_numbers(texts: list[str]) -> None:
@@ -297,6 +301,7 @@ def check_mutation(
         assert data.costs is None
 
 
+@pytest.mark.slow
 def test_mutations() -> None:
     """Whatever the text: what the twin makes of it, and the same however it is cut into blocks."""
     check_mutation()

@@ -42,6 +42,7 @@ values = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=400)
 @given(st.lists(st.tuples(st.integers(1, 10) | st.integers(1, 10**9), values), min_size=1, max_size=12), st.booleans())
 def test_values_are_those_of_python(entries: list[tuple[int, str]], dense: bool) -> None:
@@ -82,6 +83,7 @@ def test_columns_that_are_refused(text: bytes, options: dict[str, int]) -> None:
     both(text, **options, ignore_unknown="n_features" in options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [200_000, 1_100_000, 3_000_000])
 def test_large_arrays(n: int) -> None:
     """Values of 1.6, 8.8 and 24 MB: from 2 MB on they lie elsewhere, and are moved as they grow."""

@@ -367,6 +367,7 @@ def test_options_of_tables_are_for_tables(tmp_path: Path) -> None:
         read_data(tmp_path / "data.svm", model=ForModel(columns, columns.feature_names(), columns.width))
 
 
+@pytest.mark.slow
 def test_ten_thousand_columns(tmp_path: Path) -> None:
     names = [f"c{at}" for at in range(10_000)]
     line = ",".join(["0.5"] * 9_999)

@@ -130,6 +130,7 @@ def write_every_kind(folder: Path, records: list[dict[str, Any]]) -> list[Path]:
     return [*paths, folder / "json", folder / "parquet", folder / "feather"]
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(records=st.lists(RECORDS, min_size=2, max_size=9))
 def test_every_format_gives_the_same_dataset(records: list[dict[str, Any]], tmp_path_factory: Any) -> None:

@@ -33,6 +33,7 @@ def as_csv(value):
     return '"' + str(value).replace('"', '""') + '"'
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(rows=st.lists(st.fixed_dictionaries(cells), min_size=2, max_size=8), gz=st.booleans())
 def test_it_is_what_the_csv_is(rows, gz, tmp_path_factory):

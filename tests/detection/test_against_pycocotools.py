@@ -60,6 +60,7 @@ def check(path, scenes):
     np.testing.assert_allclose(found_means, means, rtol=0, atol=1e-12)
 
 
+@pytest.mark.slow
 @over("tied", [False, True])
 @over("whole", [False, True])
 @over("seed", range(8))

@@ -33,6 +33,7 @@ NOT_CONVEX = {
 }
 
 
+@pytest.mark.slow
 @over("estimator", ESTIMATORS, ids=str)
 @pytest.mark.filterwarnings("ignore")  # the checks try what warns
 def test_check_estimator(estimator, monkeypatch):

@@ -77,6 +77,7 @@ def test_rankers_of_grades(rng):
     assert np.corrcoef(model.predict(X), y)[0, 1] > 0.6
 
 
+@pytest.mark.slow
 def test_a_search_finds_how_many(two_kinds):
     X, y = two_kinds
     search = GridSearchCV(APSVMClassifier(C=1000.0), {"components": [1, 2]}, scoring="average_precision", cv=3).fit(

@@ -23,6 +23,7 @@ def classifier(**more):
     return APSVMClassifier(C=10, bound="hinge", **more)
 
 
+@pytest.mark.slow
 @over("pos_label", [True, False])
 @over(
     "parameters",

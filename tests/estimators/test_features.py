@@ -35,6 +35,7 @@ def middle(rng):
     return X, (np.abs(X[:, 0]) < 0.7).astype(int)
 
 
+@pytest.mark.slow
 @over("features", ["piecewise", "spline:4", "products", "nystroem:40"])
 @over("estimator", ESTIMATORS, ids=lambda one: type(one).__name__)
 def test_what_is_learned_is_what_the_mapped_rows_teach(estimator, features, middle):

@@ -39,6 +39,7 @@ def registered(monkeypatch):
         monkeypatch.setitem(TRAINERS._places, trainer.family, f"{trainer.__module__}:{trainer.__name__}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["perceptron", "graded-perceptron"])
 @pytest.mark.filterwarnings("ignore")  # the checks try what warns
 def test_check_estimator_of_a_newcomer(loss, registered, monkeypatch):
@@ -90,6 +91,7 @@ def test_a_newcomer_in_scikit_learn(registered, data):
         model.fit(data.X, data.relevant, qid=data.qid)
 
 
+@pytest.mark.slow
 def test_another_process_reads_the_pickle(data):
     made = estimator_for("auc")
     model = made(bound="hinge", C=10).fit(data.X, data.relevant)
@@ -176,6 +178,7 @@ def test_of_a_family_or_a_loss(name, written):
 WRITTEN = (APSVMClassifier, APSVMRanker, RankNCG, WARPRanker)
 
 
+@pytest.mark.slow
 def test_every_loss_has_one(data):
     """By any of its names; it trains, and as that loss, to something that ranks: a warning would fail the test."""
     examples = {"direct(loss)": "direct(auc)", "ndcg(gain)": "ndcg(linear)", "ndcg@k": "ndcg@5"}

@@ -267,6 +267,7 @@ def test_a_model_of_unit_rows_scores_as_it_does(tmp_path, data):
     assert np.abs(data.X @ theirs.coef + theirs.intercept - theirs.score(data.X)).max() > 0.1
 
 
+@pytest.mark.slow
 def test_the_command_judges_a_ranker_as_it_scored(tmp_path, data, capsysbinary):
     """What labels meant is in the header, of grades above 0 against others too."""
     file, path = str(tmp_path / "rows.svm"), str(tmp_path / "model")

@@ -90,6 +90,7 @@ def test_numbers_as_classes_stay_in_the_model(rows):
     assert (labels.kind, labels.positive, labels.negative) == (LabelKind.ONE_LABEL, 5.0, (3.0,))
 
 
+@pytest.mark.slow
 def test_threads_change_nothing(rows):
     X, y = rows
     one, two = (APSVMClassifierCV(cv=3, n_jobs=jobs).fit(X, y) for jobs in (1, 2))
@@ -123,6 +124,7 @@ def test_parameters_that_cannot_be(parameters, error, message, rows):
         APSVMClassifierCV(**parameters).fit(X, y)
 
 
+@pytest.mark.slow
 def test_names_of_a_data_frames_columns(rows):
     pandas = pytest.importorskip("pandas")
     X, y = rows
@@ -204,6 +206,7 @@ def test_a_map_whose_numbers_overflow_loses(name, rows, tried):
     assert {one["entry"] for one in model.cv_results_ if one["stage"] == "screening"} == {"wmw, linear, maxabs"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", [APSVMClassifierCV(cv=2), APSVMRankerCV(cv=2)], ids=str)
 @pytest.mark.filterwarnings("ignore")  # the checks try what warns
 def test_check_estimator(estimator, tried, monkeypatch):

@@ -55,6 +55,7 @@ def test_weights_that_do_not_fit(data):
 # Labels and queries.
 
 
+@pytest.mark.slow
 def test_queries_are_routed(data):
     """A grid over C with folds of whole queries, by hand and by scikit-learn, in a pipeline."""
     grid = [0.1, 10.0]

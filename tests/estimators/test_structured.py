@@ -268,6 +268,7 @@ def test_sparse_dense_and_single_precision_alike(data):
     assert single.certificate_.primal == pytest.approx(judge.certificate_.primal, rel=1e-2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_data_frames(library, data):
     frames = pytest.importorskip(library)
@@ -287,6 +288,7 @@ def test_data_frames(library, data):
     assert Classifier().fit(frame, strings).predict(frame).tolist().count("yes") == data.relevant.sum()
 
 
+@pytest.mark.slow
 def test_threads_change_nothing(rng):
     X = rng.normal(size=(60_000, 12))
     relevant, qid = X[:, 0] + rng.normal(size=60_000) > 1.5, rng.integers(0, 300, size=60_000)

@@ -54,6 +54,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "threads", "n"), [("values.npy", 1, 1), ("indices.npy", 3, 6)])
 def test_of_a_folder(name, threads, n, folder, tmp_path):
     assert run(["convert", "-q", f"{folder}/rows.svm", f"{tmp_path}/folder"]) == 0
@@ -64,6 +65,7 @@ def test_of_a_folder(name, threads, n, folder, tmp_path):
     assert not (tmp_path / "m").exists()
 
 
+@pytest.mark.slow
 def test_of_a_matrix(folder, tmp_path):
     for name in ("rows.npy", "labels.npy"):
         (tmp_path / name).write_bytes((folder / name).read_bytes())
@@ -73,6 +75,7 @@ def test_of_a_matrix(folder, tmp_path):
     assert (done.returncode, done.stderr) == (65, "apsvm: error: rows.npy: cut off while it was read\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("before", ["", "import faulthandler; faulthandler.enable()\n"])
 def test_what_is_not_ours_goes_to_who_had_it_before(before, folder, tmp_path):
     """Here to nobody, or to faulthandler: in both cases the signal ends the process in the end."""

@@ -158,6 +158,7 @@ def leftovers(folder: Path) -> list[str]:
     return [str(path) for path in folder.rglob(".apsvm-*")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_old_or_the_new_stands_there_whole(name, kind, faulty, prepared, tmp_path, request):

@@ -68,6 +68,7 @@ def test_the_judge_is_scikit_learn_s(rng):
             assert graded_ndcg(f"{name}@5", list(grades[order])) == pytest.approx(judge)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_the_hinge_is_the_sum_of_the_levels_exact_hinges(name, rng):
     """And it bounds the graded loss of the order of the scores."""

@@ -30,6 +30,7 @@ JUDGES = {
 }
 
 
+@pytest.mark.slow
 @over("tied", [True, False], ids=["tied", "untied"])
 @over("name", JUDGES)
 def test_block_agrees(name, tied, random_cases):

@@ -86,6 +86,7 @@ def as_bytes(table):
     return {q.encode(): {d.encode(): value for d, value in of_query.items()} for q, of_query in table.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("relevant_from", [1, 2])
 def test_random_runs(relevant_from, rng):
     measures = {"map", "Rprec", "bpref", "recip_rank", "ndcg", "P", "recall", "ndcg_cut"}

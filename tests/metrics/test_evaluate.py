@@ -20,6 +20,7 @@ def tied_blocks_by_hand(scores, relevant):
     return [block.size for block in blocks if 0 < block.sum() < block.size]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ties", TIE_RULES)
 def test_ungrouped(ties, random_cases):
     n_tied = 0
@@ -33,6 +34,7 @@ def test_ungrouped(ties, random_cases):
     assert n_tied > 20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ties", TIE_RULES)
 def test_grouped_is_the_mean_over_usable_groups(ties):
     rng = np.random.default_rng(11)

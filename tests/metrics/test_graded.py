@@ -20,6 +20,7 @@ def draw(rng, n=None, n_grades=5, tied=True):
     return scores, grades
 
 
+@pytest.mark.slow
 @over("k", [None, 1, 3, 10])
 @over("exponential", [False, True])
 @over("tied", [False, True])

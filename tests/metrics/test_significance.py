@@ -123,6 +123,7 @@ def test_drawn_rows_are_rankings_of_the_drawn_rows(ties, monkeypatch):
     assert alone["AP"].shape == (5, 2)
 
 
+@pytest.mark.slow
 def test_swapped_ranks_against_enumeration(rng):
     """All 2^n swaps of a tiny ranking, by hand: midranks for orders, the side of the threshold for F1."""
     n = 9

@@ -42,6 +42,7 @@ def voc2010(rec, prec):
 DEVKIT = {"AP(voc2007)": voc2007, "AP(voc2010)": voc2010}
 
 
+@pytest.mark.slow
 @over("ties", ["block", "file"])
 @over("tied", [True, False], ids=["tied", "untied"])
 @over("name", DEVKIT)

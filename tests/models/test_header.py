@@ -104,6 +104,7 @@ def _named(features: Features) -> Features:
     return features if features.columns is None else replace(features, names=features.columns.feature_names())
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.too_slow])
 @given(headers_of(Header))
 def test_round_trip(header):
@@ -113,6 +114,7 @@ def test_round_trip(header):
     assert json.dumps(back.to_json()) == text  # 1 and 1.0 are equal in Python only
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.too_slow])
 @given(headers_of(Header), headers_of(Header))
 def test_a_difference_and_what_it_differs_from_are_the_header(header, whole):

@@ -156,6 +156,7 @@ def test_a_ranker_of_items_has_no_map(tmp_path):
     refused(tmp_path / "m", plain, {**factors, **more}, "expected the arrays none of the feature map linear")
 
 
+@pytest.mark.slow
 @given(data=st.data())
 @settings(max_examples=60)
 def test_whatever_the_arrays_are_it_is_a_model_or_a_ModelError(data, tmp_path_factory):

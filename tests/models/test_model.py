@@ -52,6 +52,7 @@ def test_scores(ranker, rng, dtype):
         ranker.score(X[:, :6])
 
 
+@pytest.mark.slow
 def test_every_flipped_byte_is_found(ranker, tmp_path):
     path = tmp_path / "m.model"
     content = ranker.to_bytes()
@@ -63,6 +64,7 @@ def test_every_flipped_byte_is_found(ranker, tmp_path):
             load_model(path)
 
 
+@pytest.mark.slow
 def test_every_truncation_and_any_addition_is_found(ranker, tmp_path):
     path = tmp_path / "m.model"
     content = ranker.to_bytes()

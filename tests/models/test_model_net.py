@@ -95,6 +95,7 @@ def test_with_a_map_and_rows_of_unit_length(rng, tmp_path):
     np.testing.assert_array_equal(back.score(X), model.score(X))
 
 
+@pytest.mark.slow
 def test_every_flipped_byte_and_every_truncation_is_found(rng, tmp_path):
     path, content = tmp_path / "m.model", NetRanker(net_of(rng, [2, 2, 1]), HEADER).to_bytes()
     for at in range(len(content)):

@@ -94,6 +94,7 @@ any_headers = st.builds(
 )
 
 
+@pytest.mark.slow
 @example(whole=Header(loss="ap", settings={"a": 0}), headers=[Header(loss="ap", settings={"a": 0.0})])
 @example(whole=Header(loss="ap", details={"a": {"b": 1}}), headers=[Header(loss="ap", details={"a": {}})])
 @given(whole=any_headers, headers=st.lists(any_headers, min_size=1, max_size=4))

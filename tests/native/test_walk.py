@@ -31,6 +31,7 @@ def passes(n, d, count, rng):
     return scores, combinations
 
 
+@pytest.mark.slow
 @over("threads", [1, 2, 3])
 @over("kind", ["dense", "csr"])
 @over("dtype", [np.float32, np.float64])

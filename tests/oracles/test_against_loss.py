@@ -42,6 +42,7 @@ def tiny_query(rng):
     return scores + rng.normal(size=scores.size) * (rng.random() < 0.2), relevant
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", RANKING_LOSSES)
 def test_equals_exhaustive_search_on_tiny_queries(loss, rng):
     made, tied, between = LOSSES[loss](), 0, 0

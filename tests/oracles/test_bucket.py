@@ -64,6 +64,7 @@ def assert_same(found, judge, scores_pos, scores_neg):
     assert c_pos.sum() + c_neg.sum() == pytest.approx(0.0, abs=1e-11)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("loss", "queries"), LOSS_KINDS.items(), ids=[loss.__name__ for loss in LOSS_KINDS])
 def test_hostile_scores(loss, queries, rng):
     """Two calls a query: the second starts from what the first found. Sizes around those where the way of working
@@ -116,6 +117,7 @@ def test_threads_change_nothing(kind, shift, rng):
     assert_same((found[0][0], found[0][1:]), judge, scores_pos, scores)
 
 
+@pytest.mark.slow
 def test_one_object_serves_call_after_call(rng):
     """A long run of slowly moving scores, as a training makes them, against fresh objects."""
     n_pos, n_neg = 80, 20_000

@@ -35,6 +35,7 @@ def tiny_query(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     return scores, relevant
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", RANKING_LOSSES)
 def test_equals_exhaustive_search_on_tiny_queries(loss, rng):
     made, tied, sizes = LOSSES[loss](), 0, set()

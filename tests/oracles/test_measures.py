@@ -83,6 +83,7 @@ def find(loss, scores, relevant):
     return violation, c
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", RANKINGS)
 def test_rankings_equal_exhaustive_search_on_tiny_queries(form, rng):
     tied, names = 0, set()
@@ -102,6 +103,7 @@ def test_rankings_equal_exhaustive_search_on_tiny_queries(form, rng):
     assert len(names) >= (1 if form == "ndcg-chakrabarti" else 10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", LABELLINGS)
 def test_labellings_equal_exhaustive_search_on_tiny_queries(form, rng):
     tied, names = 0, set()
@@ -165,6 +167,7 @@ def test_rankings_equal_the_slow_reference_on_larger_queries(form, rng):
     assert form == "ndcg-chakrabarti" or len(k_met) > 20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", LABELLINGS)
 def test_labellings_equal_the_slow_reference_on_larger_queries(form, rng):
     for _ in range(100):

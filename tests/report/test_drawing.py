@@ -14,6 +14,7 @@ from apsvm.report.pictures.histogram import Histogram
 from apsvm.report.pictures.top_of_list import TopOfList, precisions_at
 
 
+@pytest.mark.slow
 def test_a_picture_is_an_element_of_the_page(rng):
     pytest.importorskip("matplotlib")
     pictures = [Histogram({"a < b": rng.normal(size=30), "c": rng.normal(size=20)}), Histogram({"d": np.arange(9.0)})]

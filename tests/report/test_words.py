@@ -141,6 +141,7 @@ def rows(rng):
     return make
 
 
+@pytest.mark.slow
 def test_the_page_of_a_trainer_that_nobody_knows(rows):
     header = Header(family="perceptron", loss="mine", metric="of mine", settings={"margin": 0.5}, state="stopped")
     page = report(run_of(header, dataset=rows([1, -1, 1, -1, -1])))

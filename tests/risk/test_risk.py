@@ -118,6 +118,7 @@ def test_graded_levels_without_a_kernel_of_their_own(queries, rng):
     np.testing.assert_allclose(here.plane, judge.plane, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("graded", [False, True])
 @pytest.mark.parametrize("sizes", [[20] * 3000, [60_000, 5, 7, 900], [300_000]], ids=["many", "one large", "one"])
 def test_threads_change_nothing(sizes, graded, rng):

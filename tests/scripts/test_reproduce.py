@@ -39,6 +39,7 @@ def tables(text):
     return found
 
 
+@pytest.mark.slow
 def test_ap_svm_2014(digits, tmp_path):
     text = reproduce("ap_svm_2014.py", digits, tmp_path / "figures")
     found = tables(text)
@@ -61,6 +62,7 @@ def test_ap_svm_2014(digits, tmp_path):
     assert names == {"figure-1-digits.svg", "tables.md"}
 
 
+@pytest.mark.slow
 def test_quicksort_2018(digits, tmp_path):
     text = reproduce("quicksort_2018.py", digits, tmp_path / "figures")
     found = tables(text)

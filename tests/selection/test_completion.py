@@ -136,6 +136,7 @@ def test_a_loss_of_nothing_starts_from_nothing():
     assert make_loss(Flat()).starts_from is None
 
 
+@pytest.mark.slow
 def test_ones_own_loss_of_the_top_is_trained_as_those_that_apsvm_has(rng):
     """Its hinge is least at w = 0; it starts from ap, whose figures are said to be ap's, and ends no worse."""
     data = long_list(rng)
@@ -201,6 +202,7 @@ def test_a_hinge_that_ends_in_nothing_gives_way_to_the_tight_bound(loss, monkeyp
     assert not named.w.any()
 
 
+@pytest.mark.slow
 @over("name", TOP_LOSSES)
 def test_never_worse_than_where_it_begins(name, rng):
     data, loss = long_list(rng), make_loss(name)
@@ -246,6 +248,7 @@ def turned_round(monkeypatch, **more):
     altered(monkeypatch, change)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "base"), [("p@3", "ap"), ("mrr", "ap"), ("rbp(0.8)", "ap"), ("ndcg@3", "ndcg")])
 def test_a_descent_that_ends_worse_leaves_the_start(name, base, rng, monkeypatch):
     """With the certificate of the start's own problem, and its name."""
@@ -264,6 +267,7 @@ def test_a_descent_that_ends_worse_leaves_the_start(name, base, rng, monkeypatch
     assert bounds.gap <= bounds.tolerance == pytest.approx(1e-2 * outcome.C)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["rbp(.50)", "set-p@010"])
 def test_no_sentence_spells_the_loss_otherwise_than_its_user(name, rng, monkeypatch):
     data = long_list(rng, 400)
@@ -275,6 +279,7 @@ def test_no_sentence_spells_the_loss_otherwise_than_its_user(name, rng, monkeypa
         turned_round(monkeypatch)
 
 
+@pytest.mark.slow
 def test_a_descent_that_is_interrupted_leaves_the_start(rng, monkeypatch):
     data = long_list(rng, 400)
     start = start_of(data, make_loss("mrr"))
@@ -284,6 +289,7 @@ def test_a_descent_that_is_interrupted_leaves_the_start(rng, monkeypatch):
     assert (outcome.interrupted, outcome.as_asked) == (True, False)
 
 
+@pytest.mark.slow
 def test_grades_start_from_grades(rng):
     """ndcg@k of grades from ndcg of grades: its own graded loss on the training rows is no worse."""
     data, loss = long_list(rng, 600, graded=True), make_loss("ndcg@5")
@@ -316,6 +322,7 @@ class Zipf(RankingLoss, GradedLoss):
         return float(self.discount(n_pos).sum())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("gain", "base"), [("exponential", "ndcg"), ("linear", "ndcg(linear)")])
 def test_a_newcomers_loss_of_grades_starts_from_grades(gain, base, rng):
     """From the NDCG of the same gain; its own gain at the top of the training rows is no worse than there."""
@@ -412,6 +419,7 @@ def test_two_thirds_of_the_time_are_for_the_start(rng, monkeypatch):
     assert outcome.settings.time_limit == 300.0
 
 
+@pytest.mark.slow
 def test_a_path_of_C_from_one_start(rng):
     data = long_list(rng, 400)
     before = start_of(data, make_loss("mrr")).details["oracle"]
@@ -434,6 +442,7 @@ def test_a_start_of_two_components_is_gone_on_from_with_both(rng):
     assert "choice" not in outcome.details  # components begin by the tight bound
 
 
+@pytest.mark.slow
 def test_components_go_down_from_the_given_start_and_the_candidate(rng):
     data, given = long_list(rng, 200), rng.normal(size=(2, 7))
     plan = StructuredSVMTrainer("ap", settings(components=2))
@@ -447,6 +456,7 @@ def test_components_go_down_from_the_given_start_and_the_candidate(rng):
 OVER_SETS = [name for name in LABELLING_LOSSES if make_loss(name).ranks_like is not None]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OVER_SETS)
 def test_a_loss_over_sets_ranks_no_worse_than_where_the_rankings_loss_would(name, rng):
     """By default the better of the hinge's minimiser and the model of the whole list; with the evidence of which."""
@@ -468,6 +478,7 @@ def test_a_loss_over_sets_ranks_no_worse_than_where_the_rankings_loss_would(name
 ONE_THREAD = StructuredSettings(threads=1)
 
 
+@pytest.mark.slow
 def test_the_model_keeps_the_choice(rng, tmp_path):
     X, relevant = hopeless(rng)
     model = APSVMClassifier(n_jobs=1).fit(X, relevant)
@@ -522,6 +533,7 @@ def payments(rng, n):
     return np.column_stack([amount, age, hour, recent, shop[:, None] == np.arange(10)]), fraud
 
 
+@pytest.mark.slow
 def test_the_threshold_is_where_the_model_s_own_scores_lie():
     """Rankers of a part of rare, partly hopeless positives have scores of another shape than one of all rows."""
     rng = np.random.default_rng(2)

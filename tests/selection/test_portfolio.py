@@ -109,6 +109,7 @@ def test_components_where_there_are_positives_enough(rng, dataset):
     assert [word for word in words if "components" in word] == ["ap, tight, 2 components, linear, standard"]
 
 
+@pytest.mark.slow
 def test_components_win_where_positives_are_of_two_kinds(rng, dataset, monkeypatch):
     X, y = rng.normal(size=(400, 4)), np.arange(400) < 70
     X[:35, 0] += 4.0

@@ -34,6 +34,7 @@ def few(rng, n=120):
     return rng.normal(size=(n, 30)) + 0.25 * relevant[:, None], relevant
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("make", "bound"), [(hopeless, "tight"), (clean, "hinge"), (few, "hinge")])
 def test_which_bound_which_rows_want(make, bound):
     """By AP on new rows of the same kind it is no worse than the other."""
@@ -52,6 +53,7 @@ def test_which_bound_which_rows_want(make, bound):
     assert np.mean(gains) > (0.03 if bound == "tight" else -0.01)
 
 
+@pytest.mark.slow
 def test_each_candidate_against_a_training_of_its_own(rng):
     """The hinge's, whose minimum is one: trained on each fold by itself, judged by another's average precision."""
     X, relevant = hopeless(rng, 200)
@@ -77,6 +79,7 @@ def test_each_candidate_against_a_training_of_its_own(rng):
     assert choice.C[0].factor <= best.choice["C"].factor
 
 
+@pytest.mark.slow
 def test_threads_change_nothing(rng, monkeypatch):
     monkeypatch.setattr(quick, "FEWEST_VALUES", 0)
     X, relevant = hopeless(rng, 200)

@@ -35,6 +35,7 @@ def search(rng, dataset, grid):
     return make
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sparse", [False, True])
 def test_against_scikit_learn(sparse, search):
     """Standardised by the training rows; the C of the highest mean of the first metric; every metric in every fold."""
@@ -86,6 +87,7 @@ def test_they_are_judged_by_query(search):
         assert logistic.folds[number].values == pytest.approx(values, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_threads_change_nothing(search):
     run = search()
     one, two = (list(references(run, jobs=jobs)) for jobs in (1, 2))

@@ -108,6 +108,7 @@ def test_every_candidate_against_a_training_of_its_own(loss, named, noisy, grid)
     assert len({one.mean("AP") for one in candidates}) > 1
 
 
+@pytest.mark.slow
 def test_the_order_and_number_of_threads_change_nothing(noisy, grid):
     binary = replace(noisy, relevance=np.where(noisy.relevance > 0.0, 1.0, -1.0))
     grids = [grid(loss, seed=3) for loss in ("wmw", "warp", "direct(ap)", "shrunken", "ap")]
@@ -148,6 +149,7 @@ def searched(dataset, grids, **more):
     return search, wider
 
 
+@pytest.mark.slow
 def test_a_grid_widens_itself_once_towards_more(faint, grid):
     search, wider = searched(faint, [grid("ap", {"bound": ("hinge",), "epsilon": (1e-6,)})])
     assert wider == [(0, "C", (Multiple(1e4), Multiple(1e5)))]
@@ -172,12 +174,14 @@ def test_a_grid_widens_itself_once_towards_less(few_among_noise, grid):
     assert search.choose(candidates).choice["C"].factor < 1e-3
 
 
+@pytest.mark.slow
 def test_only_the_best_of_several_grids_becomes_wider(few_among_noise, grid):
     search, wider = searched(few_among_noise, [grid("wmw"), grid("ap", HINGE)])
     assert wider == [(0, "regularisation", (10.0, 100.0))]
     assert [one.loss for one in search.candidates()] == ["wmw"] * 9 + ["ap"] * 7
 
 
+@pytest.mark.slow
 def test_settings_trained_one_by_one_widen_too(few_among_noise, grid):
     search, wider = searched(few_among_noise, [grid("wmw")])
     assert wider == [(0, "regularisation", (10.0, 100.0))]
@@ -196,6 +200,7 @@ def test_what_somebody_named_is_not_widened_but_said(faint, grid):
     assert search.edges(candidates, candidates[3]) == []
 
 
+@pytest.mark.slow
 def test_nothing_is_widened_where_nothing_can_become_better(dataset, grid, rng):
     X = rng.normal(size=(60, 2))
     search, wider = searched(dataset(X, np.where(X[:, 0] > 0.0, 1.0, -1.0)), [grid("shrunken"), grid("ap")])
@@ -203,6 +208,7 @@ def test_nothing_is_widened_where_nothing_can_become_better(dataset, grid, rng):
     assert not wider
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("loss", "simpler"), [("ap", min), ("wmw", max)])
 def test_one_standard_error(loss, simpler, noisy, grid):
     binary = replace(noisy, relevance=np.where(noisy.relevance > 1.0, 1.0, -1.0))
@@ -296,6 +302,7 @@ def test_what_was_finished_in_every_fold_counts_when_it_is_stopped(noisy, grid):
         assert ended == [(min(1, at // 8), at + 1, 16) for at in range(after)]
 
 
+@pytest.mark.slow
 def test_a_path_need_not_be_able_to_start_from_weights(faint):
     """The two-stage approximation begins at its own binary SVM."""
 
@@ -310,6 +317,7 @@ def test_a_path_need_not_be_able_to_start_from_weights(faint):
     assert len(search.candidates()) == 9
 
 
+@pytest.mark.slow
 def test_grids_may_have_features_of_their_own(dataset, grid, rng):
     """Each fold's rows are made once a map, of its training rows alone, and a grid is trained on its own."""
     X = rng.normal(size=(200, 3))

@@ -91,6 +91,7 @@ print(json.dumps([[span.wall_ns, span.cpu_ns] for span in trained.stages[0].span
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("log", ["log", "none"])
 def test_of_a_training(log):
     """In a process of its own: whoever counts once counts from then on."""

@@ -170,6 +170,7 @@ def test_names_that_load(tmp_path):
     assert load_sorter(str(path)).name == "gru-sum"
 
 
+@pytest.mark.slow
 def test_the_sorter_that_the_package_comes_with():
     header = find_checkpoint("attention").header
     assert header.seen >= 100_000

@@ -367,6 +367,7 @@ def test_scores_of_any_size(make):
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["hinge", "hinge, levels", "ramp", "smooth, laplace", "blackbox"])
 def test_inside_a_compiled_step(name):
     from torch._dynamo.utils import counters
@@ -413,6 +414,7 @@ print(dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="asks Linux for the peak")
 def test_memory():
     bytes_a_row = {"native": 300, "levels": 600, "laplace": 600}
@@ -425,6 +427,7 @@ def test_memory():
         assert peaks[name] - peaks["bce"] <= most * 100_000, name
 
 
+@pytest.mark.slow
 @over("name", sorted(MAKERS.keys() - {"hinge, dense"}))
 def test_training_a_linear_layer(name):
     from sklearn.datasets import load_breast_cancer

@@ -68,6 +68,7 @@ def value_and_gradient(module, scores, target, **rows):
     return value.item(), gradient
 
 
+@pytest.mark.slow
 @over("loss", LOSSES, ids=name_of)
 def test_every_ranking_of_short_lists(loss):
     modules, metric = [RankingHingeLoss(loss, engine=engine) for engine in ALL_ENGINES], metric_of(loss)
@@ -122,6 +123,7 @@ def test_a_hundred_thousand_rows(form, loss):
     torch.testing.assert_close(native[1], levels[1], rtol=1e-6, atol=1e-12)
 
 
+@pytest.mark.slow
 @over("module", [APHingeLoss(), NDCGHingeLoss(), RankingRampLoss(eps=0.7), DirectLoss()])
 @over("engine", ALL_ENGINES)
 def test_gradients_are_those_of_the_value(module, engine):

@@ -45,6 +45,7 @@ def writes(monkeypatch):
     return contents
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TRAININGS)
 def test_killed_after_any_epoch_it_goes_on_to_the_same_bytes(name, data, writes, tmp_path):
     source, *options = TRAININGS[name].split()

@@ -195,6 +195,7 @@ def test_stopped_from_outside(rows):
     assert 0 < len(trained.epochs) < 100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["ap", "bce", "smooth-ap", "ramp(mrr)", "direct(auc)"])
 def test_the_command_line(loss, data, run):
     _, said = run("train", "--net", "8,4", "--loss", loss, "--epochs", 40, "plain.svm", "m.model")
@@ -215,6 +216,7 @@ def test_the_command_line(loss, data, run):
     assert json.loads(evaluated)
 
 
+@pytest.mark.slow
 def test_grades_and_validation(data, run):
     _, said = run("train", "--net", "8", "--loss", "ndcg", "--epochs", 20, "graded.svm", "m.model")
     assert "on held out" in said
@@ -229,6 +231,7 @@ def test_grades_and_validation(data, run):
     assert 0 < apart < 30
 
 
+@pytest.mark.slow
 def test_a_run_and_its_report(data, run):
     run("train", "--net", "8", "--loss", "ap", "--epochs", 20, "--run-dir", "run", "plain.svm", "-q")
     records = [json.loads(line) for line in (data / "run" / "log.jsonl").read_text().splitlines()]
@@ -238,6 +241,7 @@ def test_a_run_and_its_report(data, run):
     assert "Layers" in page.read_text()
 
 
+@pytest.mark.slow
 def test_cross_validation(data, run):
     printed, _ = run(
         "cv", "--net", "8", "--loss", "ap", "--learning-rate", "0.001,0.01", "--epochs", 20, "--folds", 3,

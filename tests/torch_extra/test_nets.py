@@ -51,6 +51,7 @@ def queries():
     return X, np.digitize(worth, [0.8, 1.5]).astype(float), qid
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "estimator",
     [RankNetClassifier(epochs=4), RankNetClassifier(loss="ap", epochs=4), RankNetRanker(epochs=4)],
@@ -64,6 +65,7 @@ def test_check_estimator(estimator, monkeypatch):
     assert len(done) >= (55 if is_classifier(estimator) else 40)
 
 
+@pytest.mark.slow
 @over("bce_epochs", [0, None])
 @over("loss", LOSSES)
 def test_every_loss_ranks(loss, bce_epochs, cancer):
@@ -75,6 +77,7 @@ def test_every_loss_ranks(loss, bce_epochs, cancer):
     assert 1 <= model.best_epoch_ <= model.n_iter_ <= 40
 
 
+@pytest.mark.slow
 def test_layers_are_worth_something(crossed):
     X, y = crossed
     train, test = slice(0, 400), slice(400, None)
@@ -87,6 +90,7 @@ def test_layers_are_worth_something(crossed):
     assert min(scores[(16,)], scores[(16, 8)]) > 0.8 > 0.5 > scores[()]
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_bits(crossed):
     X, y = crossed
     before = torch.random.get_rng_state()
@@ -109,6 +113,7 @@ def test_one_thread_whoever_asks(crossed):
     np.testing.assert_array_equal(*scores)
 
 
+@pytest.mark.slow
 def test_what_is_kept_is_the_best_on_what_was_held_out(crossed):
     X, y = crossed
     model = RankNetClassifier(loss="ap", epochs=40, bce_epochs=20, random_state=0).fit(X, y)
@@ -141,6 +146,7 @@ def test_sparse_is_dense(cancer):
     np.testing.assert_allclose(sparse.decision_function(sp.csr_array(X)), dense.decision_function(X), rtol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["ndcg", "ap", "smooth-ap", "direct(mrr)"])
 def test_queries(loss, queries):
     X, grades, qid = queries
@@ -168,6 +174,7 @@ def test_names_of_classes(crossed):
     assert (second.predict(X) == "rare").sum() == y.sum()
 
 
+@pytest.mark.slow
 def test_pickle_clone_and_model_files(crossed, tmp_path):
     X, y = crossed
     model = RankNetClassifier((8, 4), "ramp(auc)", epochs=6, random_state=1).fit(X, y)
@@ -187,6 +194,7 @@ def test_pickle_clone_and_model_files(crossed, tmp_path):
         RankNetClassifier.from_model(APSVMClassifier().fit(X, y).to_model())
 
 
+@pytest.mark.slow
 def test_a_module_for_a_loss(crossed):
     X, y = crossed
     named = RankNetClassifier(loss="smooth-ap", epochs=6, random_state=0).fit(X, y)
@@ -198,6 +206,7 @@ def test_a_module_for_a_loss(crossed):
     assert back.score(X, y) == sharper.score(X, y)
 
 
+@pytest.mark.slow
 def test_in_pipelines_and_searches(crossed):
     X, y = crossed
     search = GridSearchCV(

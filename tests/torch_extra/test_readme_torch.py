@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 import torch
 
 PAGE = (Path(__file__).parents[2] / "docs" / "nets.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_the_lines_run():
     lines, estimators, sorters = re.findall(r"^```py\n(.*?)^```", PAGE, flags=re.MULTILINE | re.DOTALL)
     torch.manual_seed(0)

@@ -26,6 +26,7 @@ def reproduce(*options):
     return [{row[0]: dict(zip(heading[1:], row[1:], strict=True)) for row in rows} for heading, _, *rows in tables]
 
 
+@pytest.mark.slow
 def test_sorters_and_unknown_parts(tmp_path):
     table, _, sweep, of_nets = reproduce("--parts", "table-1,figure-5,figure-6", "--output", tmp_path)
     assert table["lstm"]["the paper's L1"] == ".0033"
@@ -39,6 +40,7 @@ def test_sorters_and_unknown_parts(tmp_path):
     assert "parts are table-1" in done.stderr
 
 
+@pytest.mark.slow
 def test_tasks(tmp_path):
     X, y = load_diabetes(return_X_y=True)
     dump_svmlight_file(X, y, str(tmp_path / "targets.svm"), zero_based=False)

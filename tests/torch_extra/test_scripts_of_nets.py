@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pytest
 from command import script_in_process
 from sklearn.datasets import dump_svmlight_file
 
@@ -18,6 +19,7 @@ def script(name, *arguments, code=0):
     return done.stdout if code == 0 else done.stderr
 
 
+@pytest.mark.slow
 def test_the_study(tmp_path, rng):
     for name in ("one", "two"):
         X = rng.normal(size=(120, 3))
@@ -33,6 +35,7 @@ def test_the_study(tmp_path, rng):
     assert script("study/nets.py", *arguments) == table  # nothing is done again
 
 
+@pytest.mark.slow
 def test_section_4_3_on_digits_and_on_what_is_no_cifar10(tmp_path):
     table = script("reproduce/quicksort_2018_deep.py", "--seeds", 1, "--epochs", 1, "--rows", 100)
     rows = {line.split("|")[1].strip(): line for line in table.splitlines() if line.startswith("|")}

@@ -37,6 +37,7 @@ def one_list(seed, n, offset=0.0):
     return torch.randn(n, generator=generator, dtype=torch.float64) + target + offset, target
 
 
+@pytest.mark.slow
 @over("kernel", KERNELS)
 @over("tau", [1e-3, 0.1, 1.0, 10.0])
 @over(("n", "offset"), [(2, 0.0), (40, 0.0), (2000, 0.0)])

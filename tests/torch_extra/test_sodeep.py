@@ -354,6 +354,7 @@ def test_a_sorter_whose_gradient_leads_nowhere(climb, warns, tmp_path):
             RankRecallLoss(sorter)
 
 
+@pytest.mark.slow
 @over("sorter", ["laplace(5)", "handcrafted(5)"])
 @over("kind", ["ap", "seed", "triplet", "recall"])
 def test_they_train(kind, sorter):

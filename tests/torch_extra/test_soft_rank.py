@@ -29,6 +29,7 @@ def lists(seed, b, n, *, tied=False):
     return (scores * 2).round() / 2 if tied else scores
 
 
+@pytest.mark.slow
 @over("kernel", ["laplace", "logistic"])
 @over("tau", [1e-3, 0.1, 1.0, 10.0])
 @over(("b", "n", "tied"), [(1, 1, False), (5, 2, True), (4, 33, True), (2, 700, False), (1, 2000, False)])

@@ -109,6 +109,7 @@ def test_log(here):
     assert len(read_log("log").records) == 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_stopped_by_a_signal(number, code, tmp_path):
     script = Path(sys.executable).with_name("apsvm")
@@ -158,6 +159,7 @@ def test_info_of_what_is_no_sorter(here):
     assert "checksum" in here("eval", "s", code=65)[1]
 
 
+@pytest.mark.slow
 def test_eval(here):
     here("train", "-q", "--architecture", "mlp", "--length", 7, "--batch", 4, "--samples", 8, "m")
     out, _ = here("eval", "m", "attention", "laplace(20)", "--samples", 50, "--length", 7)
@@ -226,6 +228,7 @@ def test_the_help_names_every_sorter_there_is_to_train():
     assert sorted(names) == sorted(forms)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("config", CONFIGS, ids=lambda path: path.stem)
 def test_configs(config, here):
     """The paper's settings as they stand, but for what would take days."""

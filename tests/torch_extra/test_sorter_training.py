@@ -94,6 +94,7 @@ def test_lengths_of_batches():
     assert SMALL["gru-sum"].length_of(seeded("lengths")) == 6
 
 
+@pytest.mark.slow
 def test_l1_falls():
     training = SorterTraining(SorterSettings(architecture="attention", length=10, batch=32, learning_rate=3e-3))
     before = judge_sorter(training.sorter, 10, lists=200).l1
@@ -220,6 +221,7 @@ def test_many_lists_are_drawn_in_parts(monkeypatch):
     assert seen == [3, 3, 3, 1, 32]  # the last is the climb
 
 
+@pytest.mark.slow
 def test_climb_tells_blunt_from_sharp():
     """The paper's trade-off: a sharper λ has the smaller L1 and the worse gradient."""
     blunt, sharp = (judge_sorter(make_sorter(name), 50, lists=300) for name in ("laplace(5)", "laplace(100)"))

@@ -108,6 +108,7 @@ CASES = [
 ]
 
 
+@pytest.mark.slow
 @over("threads", [1, 2])
 @over("case", CASES, ids=lambda case: f"{case[0]} {case[1]} {case[2]} {case[3].scale}")
 def test_each_class_is_the_one_trained_alone(case, threads, walks, all_at_once):
@@ -203,6 +204,7 @@ def search(data, jobs, followers=Followers(), **settings):  # noqa: B008
     return result
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["dense", "csr"])
 def test_folds(kind, walks, monkeypatch):
     """What is measured is what each path measures alone."""

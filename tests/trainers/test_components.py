@@ -55,6 +55,7 @@ def average_precision(data: TrainingSet, result: Outcome) -> float:
     return float(average_precision_score(data.target.relevant, scores_of_weights(data.rows, result.w)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bound", ["hinge", "tight", "auto"])
 def test_positives_of_two_kinds_want_two_components(bound):
     data = two_kinds()
@@ -102,6 +103,7 @@ def test_losses_of_the_top_begin_where_another_loss_ends(loss):
         assert average_precision(data, result) > 0.8
 
 
+@pytest.mark.slow
 def test_no_assignment_of_the_positives_is_much_better():
     """The least J there is, over all ways to give each positive a component: each is a convex problem."""
     rng = np.random.default_rng(5)

@@ -104,6 +104,7 @@ class TestBounds:
             nonzero += abs(expected) > 1e-3
         assert nonzero > 10
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("update", UPDATES)
     def test_the_theorem(self, update, rng):
         """d E[Δ] / ds is the mean of ±(c± − c⁰)/ε as ε → 0. E[Δ] is known here: of one positive and negatives with
@@ -207,6 +208,7 @@ class TestDescent:
         scaled = train_by_steps(replace(data, rows=Rows(factor * data.rows.in_memory().matrix)), **settings).w
         assert np.array_equal(scaled * factor, w)
 
+    @pytest.mark.slow
     def test_l2_draws_away_from_directions_of_little_variance(self, rng):
         relevant = np.arange(400) < 60
         shared = rng.normal(size=400)

@@ -132,6 +132,7 @@ def test_grades_queries_and_weights_of_queries():
     assert result.w[0] > np.abs(result.w[1:]).max()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("start", ["anneal", "bag-means", "random:20"])
 def test_starts(start):
     data, _ = made(shift=4.0)
@@ -170,6 +171,7 @@ def test_a_path_of_C_is_no_worse_than_single_values():
         assert one.solution.certificate.primal <= alone + 1e-3 * C
 
 
+@pytest.mark.slow
 def test_C_is_chosen_on_bags_held_out():
     data, _ = made()
     trainer = StructuredSVMTrainer("ap", StructuredSettings(latent=True))

@@ -65,6 +65,7 @@ def average_precision(data: TrainingSet, net: Net) -> float:
     return float(average_precision_score(data.target.relevant, net.scores(data.rows)))
 
 
+@pytest.mark.slow
 def test_neither_the_risk_nor_the_objective_ever_rises():
     solves = raised = 0
     for seed in range(6):
@@ -88,6 +89,7 @@ def test_neither_the_risk_nor_the_objective_ever_rises():
     assert raised < solves / 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["ap", "ndcg", "auc", "zero-one", "f1", "mrr"])
 def test_every_loss_ends_no_worse_than_it_began(loss):
     log = Records()
@@ -99,6 +101,7 @@ def test_every_loss_ends_no_worse_than_it_began(loss):
     assert outcome.details["risk"] <= outcome.details["risk of the log loss's network"]
 
 
+@pytest.mark.slow
 def test_it_ranks_what_no_linear_ranker_can():
     data, test = rings(0), rings(1, n=2000)
     outcome = outcome_of(data)
@@ -120,6 +123,7 @@ def test_the_certificate_is_that_of_the_last_convex_problem():
     assert outcome.details["risk"] < outcome.details["risk of the log loss's network"]
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_bits_and_another_seed_another_net():
     nets = [outcome_of(rings(0), seed=seed).w for seed in (0, 0, 1)]
     first, again, other = (np.concatenate([array.ravel() for layer in net.layers for array in layer]) for net in nets)
@@ -127,6 +131,7 @@ def test_the_same_seed_gives_the_same_bits_and_another_seed_another_net():
     assert not np.array_equal(first, other)
 
 
+@pytest.mark.slow
 def test_features_may_have_any_scale_and_be_sparse():
     data = rings(0)
     X = data.rows.in_memory().matrix
@@ -138,6 +143,7 @@ def test_features_may_have_any_scale_and_be_sparse():
     np.testing.assert_allclose(outcome_of(sparse).w.scores(sparse.rows), expected, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_queries_and_grades():
     data, test = rings(0, queries=20, grades=True), rings(1, n=2000, grades=True)
     outcome = outcome_of(data, "ndcg")
@@ -155,6 +161,7 @@ def test_grades_that_are_all_relevant():
     assert np.corrcoef(scores, above.grades)[0, 1] > 0.6
 
 
+@pytest.mark.slow
 def test_a_path_of_C_starts_each_from_the_same_net():
     trainer = StructuredSVMTrainer("ap", StructuredSettings(layer_wise="8", C=(Multiple(0.01), 100.0, 3000.0)))
     outcomes = list(trainer.train(rings(0), Watch()))
@@ -166,6 +173,7 @@ def test_a_path_of_C_starts_each_from_the_same_net():
         np.testing.assert_array_equal(outcome.w.layers[0].weights, outcome_of(rings(0), C=(C,)).w.layers[0].weights)
 
 
+@pytest.mark.slow
 def test_C_is_chosen_by_the_rows_held_out_unless_it_is_named():
     free = outcome_of(rings(0))
     values = [100.0, 1000.0, 10000.0]
@@ -234,6 +242,7 @@ def test_rows_that_cannot_be_trained_on():
         outcome_of(TrainingSet(Rows(wide), data.target))
 
 
+@pytest.mark.slow
 def test_constant_features_are_no_trouble():
     data = rings(0)
     X = np.column_stack([data.rows.in_memory().matrix, np.full(400, 3.0), np.zeros(400)])

@@ -39,6 +39,7 @@ print((most - before) / {N}, [(stage.name, stage.solution.iterations) for stage 
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif("LD_PRELOAD" in os.environ, reason="a sanitizer's shadow is memory, too")
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the system does not say what a process holds")
 def test_four_score_vectors_at_most():

@@ -155,6 +155,7 @@ def test_cross_validation(rows, run, info_of, tmp_path):
     assert info_of(tmp_path / "m").settings["margin"] in (0.2, 0.4)
 
 
+@pytest.mark.slow
 def test_report(rows, run, tmp_path):
     pytest.importorskip("matplotlib")
     _, _, data = rows

@@ -115,6 +115,7 @@ def test_slopes_are_the_losss_finite_differences(rng, objective, summation):
         assert slopes[i] == pytest.approx((around[0] - around[1]) / (2 * step), abs=2e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("objective", ["logistic", "erfc"])
 def test_large_queries_and_many_threads(rng, objective):
     """More rows than a block and than a batch, in large and small queries: chebyshev = direct on a part, and one thread
@@ -152,6 +153,7 @@ def test_a_large_query_is_the_sum_of_its_kernel_sums(rng):
         assert slopes[i] == pytest.approx(expected, rel=1e-12)
 
 
+@pytest.mark.slow
 def test_as_many_classes_as_rows(rng):
     """Real targets taken as they are: the full graph of 3,000 classes has 4.5 million edges."""
     n = 3000

@@ -75,6 +75,7 @@ def independent_optimum(X: np.ndarray, relevant: np.ndarray, C: float) -> float:
     return float(problem.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "C"), [("breast cancer", 1.0), ("breast cancer", 30.0), ("digit eight", 10.0)])
 def test_objective_equals_an_independent_solve(name, C):
     X, relevant = DATA[name]()

@@ -51,6 +51,7 @@ def noisy(rng):
     return training_set(rng.normal(size=(600, 5)) + lift[:, None] * np.array([1, 0.5, 0, 0, 0]), relevant)
 
 
+@pytest.mark.slow
 def test_the_order_by_score_of_tiny_queries(rng):
     """g = max_R w·Ψ(R) − w·Ψ(R*) over all orders, from its definition."""
     positive = 0

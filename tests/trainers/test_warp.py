@@ -108,6 +108,7 @@ def test_a_seed_is_a_result(monkeypatch):
     assert not np.array_equal(other.w, first.w)
 
 
+@pytest.mark.slow
 def test_threads_share_the_weights():
     """No two runs need agree: every draw is made, and it learns as well."""
     X, relevant = cancer()

@@ -90,6 +90,7 @@ class TestTheSampledStep:
         assert trials == n_neg  # all are scored
         assert (found[n_pos:][exact[n_pos:] == 0] == 0).all()
 
+    @pytest.mark.slow
     @over(
         ("tau", "estimator"),
         [("auc", "plugin"), ("harmonic", "plugin"), ("p@5", "plugin"), ("harmonic", "log-unbiased")],

@@ -71,6 +71,7 @@ def test_of_every_loss_trained_by_default(name, data, tmp_path, capsys):
     assert result["gap"] <= 1.01 * result["claimed"]["gap"] + 1e-7 * result["objective"]
 
 
+@pytest.mark.slow
 @over(
     "arguments",
     [

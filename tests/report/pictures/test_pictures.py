@@ -58,6 +58,7 @@ def test_there_is_an_example_of_every_picture():
     assert all(picture.name == name for name, picture in EXAMPLES.items())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_every_picture_at_every_size(name):
     picture = EXAMPLES[name]
@@ -68,6 +69,7 @@ def test_every_picture_at_every_size(name):
     assert ElementTree.fromstring(svg).get("width") == f"{72 * 7.2:g}pt"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["heatmap", "pr", "path"])
 def test_the_same_bytes_every_time_whatever_the_users_settings(name):
     picture = EXAMPLES[name]
@@ -77,6 +79,7 @@ def test_the_same_bytes_every_time_whatever_the_users_settings(name):
         assert matplotlib.rcParams["font.size"] == 30
 
 
+@pytest.mark.slow
 def test_pyplot_is_not_loaded():
     code = (
         "import sys; from apsvm.report.pictures.histogram import Histogram; import numpy as np; "
@@ -92,6 +95,7 @@ def test_text_is_escaped_and_not_read_as_mathematics():
     assert b"AP &lt; &amp; $x$" in svg
 
 
+@pytest.mark.slow
 def test_save(tmp_path):
     EXAMPLES["path"].save(tmp_path / "a.SVG")
     assert (tmp_path / "a.SVG").read_bytes() == EXAMPLES["path"].render("svg")
@@ -141,6 +145,7 @@ def lines(panel):
     return {line.name: (list(line.steps), list(line.values)) for line in panel.lines}
 
 
+@pytest.mark.slow
 def test_convergence_of_one_run():
     objective, gap = EXAMPLES["convergence"].panels
     assert lines(objective) == {"primal": ([1, 2, 3], [2.0, 1.5, 1.2]), "dual": ([1, 2, 3], [0.0, 1.0, 1.15])}
