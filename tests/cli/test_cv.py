@@ -135,7 +135,7 @@ def test_one_standard_error(hard, run, tmp_path):
 def test_several_trainers_side_by_side(hard, here, tmp_path):
     path, _, _ = hard
     done = here(
-        "cv", path, "--folds", 2, "--loss", "ap,wmw,warp,direct(ap)", "--bound", "hinge",
+        "cv", "-v", path, "--folds", 2, "--loss", "ap,wmw,warp,direct(ap)", "--bound", "hinge",
         "-C", "1,10", "-l", "0.1,0.01", "--tau", "p@5",
         "--learning-rate", "0.05,0.5", "--perturbation", 0.1, "--json", tmp_path / "j", "-o", tmp_path / "m",
     )  # fmt: skip
@@ -179,11 +179,11 @@ def test_a_choice_at_the_edge_widens_its_grid(rng, here, write_rows, tmp_path):
     X = rng.normal(size=(200, 6))
     X[:, 0] = 3e-6 * (labels + 0.5 * rng.normal(size=200))  # w must be long to see it
     path = write_rows(tmp_path / "faint.svm", X, labels)
-    done = here("cv", path, "--loss", "ap", "--bound", "hinge", "--json", tmp_path / "j")
+    done = here("cv", "-v", path, "--loss", "ap", "--bound", "hinge", "--json", tmp_path / "j")
     settings = json.loads((tmp_path / "j").read_text())["settings"]
     assert [one["C"] for one in settings] == ["0.001x", "0.01x", "0.1x", *(f"{10**power}x" for power in range(6))]
     assert "the best C stands at the edge of its grid: 10000x, 100000x as well" in done.stderr
-    assert done.stderr.count("fold") == 10
+    assert done.stderr.count("  fold ") == 10
     assert "10/10  fold" in done.stderr
     assert next(one["C"] for one in settings if one["chosen"]) in ("10000x", "100000x")
 

@@ -41,7 +41,8 @@ def data(rng, tmp_path, write_rows):
 
 @pytest.mark.slow
 def test_what_it_says(data, here):
-    done = here("cv", data, "--folds", 3, "-j", 1)
+    assert "fold " not in here("cv", data, "--folds", 3, "-j", 1).stderr
+    done = here("cv", "-v", data, "--folds", 3, "-j", 1)
     lines = done.stderr.splitlines()
     assert lines[0] == "apsvm: nothing to try was named: 3 combinations of losses and features are screened"
     screened = [line for line in lines if "/3  " in line]

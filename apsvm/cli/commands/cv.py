@@ -279,7 +279,7 @@ def spelled(grid: Grid, name: str) -> str:
 
 
 def progress_line(path: PathInFold, grids: Sequence[Grid], metric: str) -> str:
-    """The outcome of a path in a fold."""
+    """A path in a fold, and its best setting."""
     grid, settings = grids[path.task.grid], path.settings
     best = max(settings, key=lambda setting: setting.values[metric])
     value, along = f"{metric} {best.values[metric]:.4f}", grid.along
@@ -706,7 +706,7 @@ class _Run:
                 yield from references(search, self._followers, self.request.options["jobs"])
 
     def compare(self, search: SettingsSearch) -> None:
-        """All paths in all folds, with a line as each ends."""
+        """All paths in all folds; ``--verbose`` prints a line as each ends."""
         from apsvm.selection.grids import shown
 
         def widened(number: int, name: str, values: Sequence[SettingValue]) -> None:
@@ -716,7 +716,8 @@ class _Run:
         def ended(path: PathInFold, done: int, total: int) -> None:
             bar.total = total
             bar.reach(done)
-            say(f" {done:>{len(str(total))}}/{total}  {progress_line(path, search.grids, search.metric)}")
+            if self.request.options["verbose"]:
+                say(f" {done:>{len(str(total))}}/{total}  {progress_line(path, search.grids, search.metric)}")
 
         followers = self._followers
         if not self.request.options["quiet"]:
