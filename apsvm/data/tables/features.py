@@ -274,7 +274,7 @@ def _remarks(counts: _Counts, columns: Columns) -> list[str]:
     if counts.missing:
         total = sum(counts.missing.values())
         cells = "1 cell is" if total == 1 else f"{total:,} cells are"
-        remarks.append(f"{cells} missing ({counted(counts.missing)}): what stood for such in training does here")
+        remarks.append(f"{cells} missing ({counted(counts.missing)}): filled as in training")
     with_other = {column.name for column in columns.features if column.other}
     for name, count in counts.unknown.items():
         words = "1 word has" if count == 1 else f"{count:,} words have"
