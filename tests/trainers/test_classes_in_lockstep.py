@@ -134,8 +134,8 @@ def test_what_does_not_pass_over_rows_is_trained_as_ever(walks):
     assert not walks
 
 
-@pytest.mark.parametrize("asked", [1, 12, 40])
-def test_interrupted(asked):
+@pytest.mark.parametrize("questions", [1, 12, 30])
+def test_interrupted(questions):
     """Each class ends, with what it has, and says so."""
     lock, count = threading.Lock(), 0
 
@@ -143,7 +143,7 @@ def test_interrupted(asked):
         nonlocal count
         with lock:
             count += 1
-            return count > asked
+            return count > questions
 
     trainer = StructuredSVMTrainer("ap", StructuredSettings(threads=2, bound="hinge", C=(1e6,), epsilon=1e-9))
     outcome = outcome_of(trainer, classes(), watch=Watch(should_stop=should_stop))
