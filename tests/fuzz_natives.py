@@ -110,6 +110,30 @@ def bags(h: Hostile) -> None:
     _kernels.top_of_bags(h(scores), h(offsets), h(counts), h(np.zeros(counts.sum(), np.int64)), h(h.threads()))
 
 
+def rules(h: Hostile) -> None:
+    n, d, K, depth = h.size(1, 40), h.size(1, 5), h.size(1, 3), h.chance.randint(1, 4)
+    codes = h.rng.integers(0, 256, size=(n, d), dtype=np.uint8)
+    targets = (h.rng.random((K, n)) < 0.5).astype(float)
+    features, _ = _kernels.boost(
+        h(codes), h(targets), h(7), h(depth), h(0.1), h(max(1, n // 2)), h(d), h(1), h(True), h(h.chance.randrange(9))
+    )
+    nodes = 2**depth - 1
+    trees = features.size // nodes
+    X, beside = (h.rng.normal(size=(n, k)) for k in (d, 2))
+    most = n * (2 + trees)
+    _kernels.rows_of_rules(
+        h(X),
+        h(beside),
+        h(features.reshape(trees, nodes)),
+        h(h.rng.normal(size=(trees, nodes))),
+        h(np.arange(trees << depth, dtype=np.int32).reshape(trees, -1)),
+        h(depth),
+        h(np.empty(n + 1, dtype=np.int64)),
+        h(np.empty(most, dtype=np.int32)),
+        h(np.empty(most)),
+    )
+
+
 def stored(h: Hostile, n: int) -> np.ndarray:
     """Values in one of the two types of values."""
     with np.errstate(over="ignore"):
@@ -443,8 +467,8 @@ def cut_files(h: Hostile) -> None:
 ENTRIES: dict[str, Callable[[Hostile], None]] = {
     entry.__name__: entry
     for entry in (
-        bags, rows, order, qp, ranking, measure, by_score, bins, search, cells, pairs, lists, decays, svmlight, csv,
-        warp_rows, warp_items, cut_files, newton,
+        bags, rows, rules, order, qp, ranking, measure, by_score, bins, search, cells, pairs, lists, decays,
+        svmlight, csv, warp_rows, warp_items, cut_files, newton,
     )
 }  # fmt: skip
 

@@ -18,6 +18,34 @@ def top_of_bags(
     scores: NDArray[float64], offsets: NDArray[int64], counts: NDArray[int64], rows: NDArray[int64], threads: int
 ) -> None: ...
 
+# Trees of one depth: the features (−1: not split) and the bins of their splits, tree by tree. After the targets (K, n):
+# how many, their depth, rate, rows and columns drawn for each, rows of a leaf, whether the loss is logistic, the seed.
+def boost(
+    codes: NDArray[uint8],
+    targets: NDArray[float64],
+    trees: int,
+    depth: int,
+    rate: float,
+    rows: int,
+    columns: int,
+    leaf_rows: int,
+    logistic: bool,
+    seed: int,
+    /,
+) -> tuple[NDArray[int32], NDArray[uint8]]: ...
+def rows_of_rules(
+    X: _Values,
+    beside: _Values,
+    features: NDArray[int32],
+    thresholds: NDArray[float64],
+    columns: NDArray[int32],
+    depth: int,
+    indptr: NDArray[int64],
+    indices: NDArray[int32],
+    values: _Values,
+    /,
+) -> None: ...
+
 # The arrays of a CSR matrix, checked once, and kept: ValueError where they are none of this shape.
 class CsrMatrix:
     def __init__(self, indptr: _Index, indices: _Index, values: _Values, n_rows: int, n_columns: int, /) -> None: ...

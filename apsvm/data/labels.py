@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 #: Negative labels listed in a model's header: a regression target split by one value would list every other one.
 MOST_LISTED = 100
+#: Whole grades up to this one have gains that a regression can fit.
+MOST_GRADE = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +72,18 @@ class Target:
         grades = None if self.grades is None else self.grades[rows]
         classes = None if self.classes is None else replace(self.classes, rows=rows)
         return Target(self.labels, self.relevant[rows], grades, classes)
+
+    def regressands(self) -> NDArray[np.float64]:
+        """(K, n) float64, what a regression of the labels fits: 1 for a relevant row and 0 for another; a row's gain,
+        2^grade − 1 of whole grades up to ``MOST_GRADE`` and else the grade; of K classes 1 where a row has it."""
+        if self.classes is not None:
+            each = [self.classes.target(label).relevant for label in self.classes.labels]
+            return np.array(each, dtype=np.float64)
+        grades = self.grades
+        if grades is None or distinct(grades).size <= 2:
+            return self.relevant[None].astype(np.float64)
+        whole = grades.min() >= 0.0 and grades.max() <= MOST_GRADE and bool((grades == np.floor(grades)).all())
+        return np.array([np.exp2(grades) - 1.0 if whole else grades])
 
     @property
     def judgements(self) -> NDArray[np.bool_] | NDArray[np.float64]:

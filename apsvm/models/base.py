@@ -23,7 +23,6 @@ from apsvm._support.container import ModelError, member_names, sealed
 from apsvm._support.files import write_whole
 from apsvm._support.types import JsonDict, JsonObject, Matrix
 from apsvm.data.features.additive import Contributions
-from apsvm.data.features.base import AdditiveMap
 from apsvm.data.features.linear import Linear
 from apsvm.data.features.scaling import NO_SCALING, UNIT_ROWS
 from apsvm.data.rows import Rows
@@ -192,13 +191,14 @@ class Model(ABC):
         return np.zeros(np.shape(X)[0], dtype=np.int64)
 
     def contributions(self, X: Matrix, component: int = 0) -> Contributions:
-        """What each feature gives to the scores of the rows of X, (n, width) CSR or dense, by the component
-        0..components − 1, relative to the feature's mean in the training rows where the map knows it, else to 0.
+        """What each feature, or several together, give to the scores of the rows of X, (n, width) CSR or dense, by the
+        component 0..components − 1, relative to the features' means in the training rows where the map knows them, else
+        to 0.
 
         Raises
         ------
         ValueError
-            X is not (n, width); columns are made of several features at once, or have no weights.
+            X is not (n, width); columns are made of all features at once, or have no weights.
         """
         raise ValueError(f"{self.what} has no weights of features")
 
@@ -308,10 +308,12 @@ class WeightedRanker(Ranker):
     def contributions(self, X: Matrix, component: int = 0) -> Contributions:
         check_shape(X, self.width)
         feature_map = Linear(self.width) if self.feature_map is None else self.feature_map
-        if not isinstance(feature_map, AdditiveMap):
-            raise ValueError(f"the feature map {feature_map.name} makes columns of several features at once")
-        coef = np.atleast_2d(self.coef)[component]
-        return Contributions(X if sp.issparse(X) else np.asarray(X), feature_map, coef, unit_rows=self.unit_rows)
+        parts = feature_map.parts()
+        if parts is None:
+            raise ValueError(f"the feature map {feature_map.name} makes columns of all features at once")
+        matrix = X if sp.issparse(X) else np.asarray(X)
+        linear = self.linear_parts()[component]
+        return Contributions(matrix, feature_map, parts, linear.coef, float(linear.intercept), unit_rows=self.unit_rows)
 
 
 def header_in(content: JsonObject, fields: Sequence[str]) -> Header:

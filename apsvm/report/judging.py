@@ -18,14 +18,14 @@ from apsvm.report.pictures.precision_recall import Curve, PrecisionRecall
 from apsvm.report.pictures.shapes import Shapes
 from apsvm.report.rows import misplaced
 from apsvm.report.run import JudgedRanker, weights
-from apsvm.report.shapes import NoShapesError, curved_map, shapes
+from apsvm.report.shapes import NoShapesError, check_curved, pairs_of, shapes, surfaces
 from apsvm.report.top import RowNames, label_of
 from apsvm.report.words import share
 
 MOST_ROWS = 10
 MOST_FEATURES = 15
 MOST_QUERIES = 10
-MOST_SHAPES = 10
+MOST_SHAPES, MOST_SURFACES, MOST_PARTS, MOST_DOTS = 9, 3, 15, 1000
 MOST_KINDS = 5
 
 
@@ -211,28 +211,35 @@ def shapes_of(part: JudgedRanker) -> Markup:
         return Markup("")
     (ranker,) = parts
     try:
-        curved_map(ranker)
+        check_curved(ranker)
     except NoShapesError:
         return Markup("")
-    deviations = ranker.contributions(part.dataset.X).deviations(part.groups)
-    order = np.argsort(-deviations, kind="stable")[:MOST_SHAPES]
-    features = [j for j in order.tolist() if deviations[j] > 0.0]
-    if not features:
+    contributions = ranker.contributions(part.dataset.X)
+    deviations = contributions.deviations(part.groups)
+    order = np.argsort(-deviations, kind="stable")
+    moving = [j for j in order[:MOST_PARTS].tolist() if deviations[j] > 0.0]
+    if not moving:
         return Markup("")
-    names, most = ranker.features(), float(deviations[features[0]])
+    names, most = contributions.names(ranker.features()), float(deviations[moving[0]])
     within = " within queries" if part.groups is not None else ""
+    together = contributions.shape[1] > ranker.width
+    what = "curves, one a feature, and of what features give together" if together else "curves, one a feature"
     explanation = (
-        f"The score is a sum of curves, one a feature ({ranker.header.features.map}). These move the scores of these "
-        f"rows the most, by the deviation{within} of what they give; each is 0 at its feature's mean in training."
+        f"The score is a sum of {what} ({ranker.header.features.map}). These move the scores of these "
+        f"rows the most, by the deviation{within} of what they give; each is 0 at its features' means in training."
     )
     if ranker.unit_rows:
         explanation += " The sum is divided by the length of the mapped row."
-    rows = [[names[j], bar(deviations[j] / most, f"{deviations[j]:.4g}")] for j in features]
+    lines = [[names[j], bar(deviations[j] / most, f"{deviations[j]:.4g}")] for j in moving]
+    curves = shapes(ranker, [j for j in moving if j < ranker.width][:MOST_SHAPES])
+    pairs = surfaces(ranker, pairs_of(ranker, moving)[:MOST_SURFACES], part.dataset.X[:MOST_DOTS])
+    caption = "What each feature gives to the score" + ("; below, what two give together, a dot a row" if pairs else "")
+    drawings = [drawn(Shapes(curves, pairs), caption, WHOLE)] if curves or pairs else []
     return section(
         "Curves of the features",
         element("p", explanation),
-        pictures(drawn(Shapes(shapes(ranker, features)), "What each feature gives to the score", WHOLE)),
-        table(["feature", "deviation of what it gives"], rows),
+        pictures(*drawings),
+        table(["feature", "deviation of what it gives"], lines),
     )
 
 

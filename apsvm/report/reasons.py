@@ -1,4 +1,4 @@
-"""Why a row stands where it does: the features that raised its score, in words."""
+"""Why a row stands where it does: what its features gave to its score, in words."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.data.dataset import Dataset
+from apsvm.data.features.additive import TOGETHER
 from apsvm.models.base import Model
 
 #: What a number is written with in a reason.
@@ -15,12 +16,13 @@ _DIGITS = 4
 
 
 def reasons_of(ranker: Model, rows: Dataset, most: int) -> Iterator[list[str]]:
-    """For each row the features that raised its score the most, above what the column's median in training would have
-    given, or 0 where no median is known: name=value (+gave). Of several components those of the leading one.
+    """For each row the score of a usual row, ``base``, which has the columns' medians in training, or 0 where no median
+    is known; what its features gave above that, alone or together, the ``most`` that gave the most in either direction:
+    name=value (+gave); and the ``rest``. They add up to its score. Of several components those of the leading one.
 
     Raises
     ------
-    ValueError : the feature map makes columns of several features at once
+    ValueError : the feature map makes columns of all features at once
     """
     import scipy.sparse as sp
 
@@ -29,17 +31,30 @@ def reasons_of(ranker: Model, rows: Dataset, most: int) -> Iterator[list[str]]:
     for at, component in enumerate(ranker.leading(rows.X).tolist()):
         x = rows.X[[at]]
         both = x if usual is None else np.vstack([x.toarray() if sp.issparse(x) else x, usual])
-        gave = ranker.contributions(both, component)[:]
-        raised = gave[0] if usual is None else gave[0] - gave[1]
+        contributions = ranker.contributions(both, component)
+        parts, base, gave = contributions.parts.features, contributions.base, contributions[:]
+        if usual is not None:
+            base += float(gave[1].sum())
+            gave = gave[:1] - gave[1]
         values = np.asarray(x.toarray() if sp.issparse(x) else x)[0]
-        order = np.argsort(-raised, kind="stable")[:most]
-        yield [_reason(names[j], float(values[j]), float(raised[j])) for j in order.tolist() if raised[j] > 0.0]
+        order = np.argsort(-np.abs(gave[0]), kind="stable")
+        order = order[gave[0][order] != 0.0]
+        reasons = [f"base ({_number(base)})"]
+        for j in order[:most].tolist():
+            what = TOGETHER.join(_feature(names[i], float(values[i])) for i in parts[j])
+            reasons.append(f"{what} ({_number(float(gave[0][j]))})")
+        if order.size > most:
+            reasons.append(f"rest ({_number(float(gave[0][order[most:]].sum()))})")
+        yield reasons
 
 
-def _reason(name: str, value: float, raised: float) -> str:
+def _feature(name: str, value: float) -> str:
     """A one-hot feature has its value in its name."""
-    what = name if "=" in name and value == 1.0 else f"{name}={value:.{_DIGITS}g}"
-    return f"{what} (+{raised:.{_DIGITS}g})"
+    return name if "=" in name and value == 1.0 else f"{name}={value:.{_DIGITS}g}"
+
+
+def _number(gave: float) -> str:
+    return f"{gave:+.{_DIGITS}g}"
 
 
 def _usual(ranker: Model) -> NDArray[np.float64] | None:

@@ -1,4 +1,4 @@
-"""The curves of a ranker's features, as pictures show them."""
+"""What a ranker makes of each feature, and of pairs, as pictures show it."""
 
 from __future__ import annotations
 
@@ -6,38 +6,61 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from apsvm.data.features.additive import curve
-from apsvm.data.features.base import AdditiveMap
-from apsvm.data.features.knots import KnottedMap
+from apsvm._support import sparse as sp
+from apsvm._support.types import Matrix
+from apsvm.data.features.additive import part_at
+from apsvm.data.features.base import FeatureMap, Parts
 from apsvm.models.linear import LinearRanker
-from apsvm.report.pictures.shapes import Shape
+from apsvm.report.pictures.shapes import Shape, Surface
 
-#: Values of a feature that its curve is drawn at, beside its knots.
-POINTS = 200
+#: Values of a feature that its curve is drawn at, beside its bends and steps, and that a surface's cells begin at.
+POINTS, CELLS = 200, 50
 
 
 class NoShapesError(ValueError):
     """A ranker whose score is no sum of curves, or of straight lines alone; the message says which."""
 
 
-def curved_map(ranker: LinearRanker) -> KnottedMap:
-    """The map that gives each feature a curve of its own. Raises NoShapesError."""
-    name = ranker.header.features.map
-    if isinstance(ranker.feature_map, KnottedMap):
-        return ranker.feature_map
-    if ranker.feature_map is None or isinstance(ranker.feature_map, AdditiveMap):
+def check_curved(ranker: LinearRanker) -> tuple[FeatureMap, Parts]:
+    """The map that gives features curves of their own. Raises NoShapesError."""
+    name, feature_map = ranker.header.features.map, ranker.feature_map
+    if feature_map is None:
         raise NoShapesError(f"its features are as they are ({name}): every curve is a straight line, its weight")
-    raise NoShapesError(f"its features ({name}) go into the score together: no feature has a curve of its own")
+    parts = feature_map.parts()
+    if parts is None or feature_map.limits(0) is None:
+        raise NoShapesError(f"its features ({name}) go into the score together: no feature has a curve of its own")
+    return feature_map, parts
 
 
 def shapes(ranker: LinearRanker, features: Iterable[int]) -> list[Shape]:
     """The curves of the features, numbered from 0, over the values that the training rows had. Raises NoShapesError."""
-    feature_map, names = curved_map(ranker), ranker.features()
+    feature_map, parts = check_curved(ranker)
+    names = ranker.features()
     result = []
     for j in features:
-        low, high = feature_map.limits(j)
-        x = np.union1d(np.linspace(low, high, POINTS), feature_map.of_feature(j))
-        result.append(Shape(names[j], x, curve(feature_map, ranker.coef, j, x)))
+        breaks = feature_map.breaks(j)
+        low, high = _limits(feature_map, j)
+        # A step is drawn as one: the value that it is at, and the next.
+        breaks = np.concatenate([breaks, np.nextafter(breaks, np.inf)])
+        x = np.union1d(np.linspace(low, high, POINTS), breaks[(low < breaks) & (breaks < high)])
+        result.append(Shape(names[j], x, part_at(feature_map, parts, ranker.coef, j, x[:, None])))
+    return result
+
+
+def surfaces(ranker: LinearRanker, pairs: Iterable[int], rows: Matrix) -> list[Surface]:
+    """What pairs of features, numbers of parts, give together, over the values that the training rows had, with the
+    places of the ``rows`` (n, width). Raises NoShapesError."""
+    feature_map, parts = check_curved(ranker)
+    names = ranker.features()
+    result = []
+    for part in pairs:
+        i, j = parts.features[part]
+        x, y = (np.linspace(*_limits(feature_map, one), CELLS + 1) for one in (i, j))
+        cells = [(edges[1:] + edges[:-1]) / 2.0 for edges in (x, y)]
+        both = np.stack(np.meshgrid(*cells), axis=-1)
+        gives = part_at(feature_map, parts, ranker.coef, part, both.reshape(-1, 2)).reshape(both.shape[:2])
+        dots = rows[:, [i, j]]
+        result.append(Surface((names[i], names[j]), x, y, gives, dots.toarray() if sp.issparse(dots) else dots))
     return result
 
 
@@ -47,3 +70,18 @@ def widest(ranker: LinearRanker, most: int) -> list[Shape]:
     every = shapes(ranker, range(ranker.width))
     reach = np.array([np.ptp(shape.y) for shape in every])
     return [every[j] for j in np.argsort(-reach, kind="stable")[:most].tolist() if reach[j] > 0.0]
+
+
+def pairs_of(ranker: LinearRanker, of: Iterable[int] | None = None) -> list[int]:
+    """The parts that are pairs: of all, those of the largest weights first, or of some, in their order. Raises
+    NoShapesError."""
+    _, parts = check_curved(ranker)
+    if of is None:
+        of = np.argsort(-np.bincount(parts.of_column, np.abs(ranker.coef), len(parts.features)), kind="stable").tolist()
+    return [part for part in of if len(parts.features[part]) == 2]
+
+
+def _limits(feature_map: FeatureMap, j: int) -> tuple[float, float]:
+    limits = feature_map.limits(j)
+    assert limits is not None
+    return limits

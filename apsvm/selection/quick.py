@@ -51,6 +51,9 @@ LOSS = "loss"
 MULTIPLES = (0.001, 0.01, 0.1, 1.0, 10.0)
 #: Of bags; a small C cannot tell the right instances from the others.
 MULTIPLES_OF_BAGS = (0.1, 1.0, 10.0)
+#: Of columns that were learned from the labels; for these the tight bound gains nothing, and the best C is taken, as
+#: the smaller one of two that are as good ranks other rows worse.
+MULTIPLES_OF_RULES = (0.01, 0.1, 1.0, 10.0)
 #: For the tight bound, from above: a large C escapes from the stationary points near the hinge's minimiser in which a
 #: small one would be caught, and each solution is a start for the next. Of several components it is tried alone: where
 #: the hinge is good at all, it was no better by more than .006.
@@ -103,7 +106,7 @@ class Choice:
     def start(self, label: float | None = None) -> NDArray[np.float64] | None:
         """(dimension,) float64, the chosen candidate's weights on the first fold, of a class where there are several;
         None where there are none."""
-        if self.race is None or not self.candidates or label not in self.race.labels:
+        if self.race is None or not self.candidates or label not in self.race.labels or self.race.relearns:
             return None
         w = self.candidates[0].folds[self.race.first_fold_of(label)].w
         assert isinstance(w, np.ndarray)
@@ -164,6 +167,8 @@ class QuickRace(Race):
     Parameters
     ----------
     sets : the rows, once for each class that is compared; folds : of each; labels : of each, None without classes
+
+    ``relearns``: each fold's columns are its own, so that weights of one fold are none for other rows.
     """
 
     def __init__(
@@ -176,7 +181,8 @@ class QuickRace(Race):
         self.trainer, self.labels = trainer, list(labels)
         limit = trainer.settings.time_limit
         self._deadline = None if limit is None else time.perf_counter() + SHARE_OF_TIME * limit
-        rows = sets[0].rows.for_many_passes()
+        self.relearns = sets[0].relearned is not None
+        rows = sets[0].rows if self.relearns else sets[0].rows.for_many_passes()
         self.threads = rows.threads if rows.n_values >= FEWEST_VALUES else 1
         rows = rows.with_threads(1)
         self._sets = [replace(one, rows=rows) for one in sets]
@@ -235,9 +241,9 @@ class QuickRace(Race):
         part, w = self._parts[fold], measured.w
         assert isinstance(w, np.ndarray)
         at = max(number for number, first in enumerate(self._first) if first <= fold)
-        alike, data = self._affordable[at].alike, self._sets[at]
+        alike = self._affordable[at].alike
         test = part.fold.test if alike is None else alike
-        return OutOfFold(test, data.select(test).scores(w), part.fold.training, part.training.scores(w))
+        return OutOfFold(test, part.data.select(test).scores(w), part.fold.training, part.training.scores(w))
 
     def folds_of(self, label: float | None) -> range:
         """The numbers of the folds of a class."""
@@ -248,12 +254,16 @@ class QuickRace(Race):
 class _FoldRows:
     """The rows of a fold, laid out once for all that is tried on it: one path after another.
 
+    data : all rows, as they are mapped without the labels of those left out
     training, test : what plans are trained on, and judged by
     """
 
     def __init__(self, trainer: StructuredSVMTrainer, data: TrainingSet, fold: Fold) -> None:
         self._trainer, self.fold = trainer, fold
-        self.training, self.test = data.select(fold.training), data.select(fold.test)
+        self.data = data.without_labels_of_others(fold.training)
+        if self.data is not data:
+            self.data = replace(self.data, rows=self.data.rows.for_many_passes().with_threads(1))
+        self.training, self.test = self.data.select(fold.training), self.data.select(fold.test)
         self._risk: Risk | None = None
 
     @property
@@ -281,9 +291,12 @@ class _Climb:
             self._raise("tight", named)
             return self._ranked()
         of_rows = MULTIPLES[:-1] if self._race.is_one_split else MULTIPLES
+        of_rows = MULTIPLES_OF_RULES if self._race.relearns else of_rows
         self._try("hinge", named or (of_rows if data.bags is None else MULTIPLES_OF_BAGS))
         self._raise("hinge", named)
         hinge = self._best("hinge")
+        if self._race.relearns:
+            return self._ranked()
         # Of bags the tight bound gains nothing; where it is equal to within ε, the hinge is taken.
         if hinge is None or data.bags is not None or hinge.mean(LOSS) <= self._epsilon:
             return self._ranked()
@@ -361,6 +374,8 @@ class _Climb:
         best = best or ranked[0]
         of_bound = [one for one in ranked if one.choice["bound"] == best.choice["bound"]]
         least = min(self._epsilon, NEGLIGIBLE * best.mean(LOSS))
+        if self._race.relearns:
+            return [best, *(one for one in ranked if one is not best)]
         as_good = [one for one in of_bound if one.mean(LOSS) - best.mean(LOSS) <= max(least, _deviation(one, best))]
         chosen = min(as_good, key=lambda one: amount(_C(one)))
         return [chosen, *(one for one in ranked if one is not chosen)]

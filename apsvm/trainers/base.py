@@ -60,6 +60,9 @@ class TrainingSet:
     components : int
         H, how many weight vectors the rows are scored by, of which the best counts; with more than one the rows
         have a constant feature, and w is (H·dimension,), block by block.
+    relearned : Callable, optional
+        The same rows, their features mapped by what is learned from the rows ``which`` (k,) int64 alone; None: their
+        map knows nothing of their labels, and serves also where some are held out.
     """
 
     rows: RowOperator
@@ -71,6 +74,7 @@ class TrainingSet:
     fingerprint: str = ""
     bags: NDArray[np.int64] | None = None
     components: int = 1
+    relearned: Callable[[NDArray[np.int64]], RowOperator] | None = None
 
     @property
     def n(self) -> int:
@@ -89,6 +93,17 @@ class TrainingSet:
 
         return np.maximum.reduceat(scores, self.bags[:-1])
 
+    def without_labels_of_others(self, training: NDArray[np.int64]) -> TrainingSet:
+        """The same rows, or bags, their features mapped by what is learned from ``training`` (k,) int64 alone."""
+        if self.relearned is None:
+            return self
+        rows = training
+        if self.bags is not None:
+            from apsvm.data.bags import rows_of_runs
+
+            rows, _ = rows_of_runs(self.bags, training)
+        return replace(self, rows=self.relearned(rows), relearned=None)
+
     def select(self, which: NDArray[np.int64]) -> TrainingSet:
         """The rows, or the bags, ``which`` (k,) int64, in that order."""
         rows, bags = which, self.bags
@@ -96,9 +111,11 @@ class TrainingSet:
             from apsvm.data.bags import rows_of_runs
 
             rows, bags = rows_of_runs(bags, which)
+        relearned = self.relearned
         return replace(
             self,
             rows=self.rows.select(rows),
+            relearned=None if relearned is None else lambda training: relearned(rows[training]).select(rows),
             bags=bags,
             target=self.target.of(which),
             queries=None if self.queries is None else self.queries[which],

@@ -26,6 +26,7 @@ from apsvm.data.features.mapped import MappedMatrix
 from apsvm.data.features.scaling import NO_SCALING, Scaling, learn_scaling
 from apsvm.data.labels import LabelOptions, Target, decide, two_classes
 from apsvm.data.pooling import pooled
+from apsvm.data.row_operator import RowOperator
 from apsvm.data.rows import Rows
 from apsvm.models.base import Model, Ranker, WeightedRanker
 from apsvm.models.components import ComponentRanker
@@ -133,7 +134,9 @@ class Fit:
             return self
         learned: FeatureMap | None = None
         if options.features != LINEAR:
-            learned = learn_map(options.features, X, self.selection, seed=self.trainer.settings.seed)
+            targets = self.target.of(self.selection).regressands()
+            seed = self.trainer.settings.seed
+            learned = learn_map(options.features, X, self.selection, targets=targets, seed=seed)
             X = MappedMatrix(X, learned)
         fit = replace(self, feature_map=learned, scaling=learn_scaling(options.scale, X, self.selection))
         if options.bias != AUTO:
@@ -169,6 +172,8 @@ class Fit:
         bags = self._bags(dataset, selection)
         if bags is not None:
             rows = rows if bags.order is None else rows.select(bags.order)
+        relearned = self._relearned(selection, bags) if self._looks_at_targets else None
+        if bags is not None:
             selection = bags.first if selection is None else selection[bags.first]
         return TrainingSet(
             rows=rows,
@@ -179,7 +184,25 @@ class Fit:
             bags=None if bags is None else bags.offsets,
             source=dataset.source,
             fingerprint=dataset.fingerprint,
+            relearned=relearned,
         )
+
+    @property
+    def _looks_at_targets(self) -> bool:
+        return self.feature_map is not None and self.feature_map.looks_at_targets
+
+    def _relearned(
+        self, selection: NDArray[np.int64] | None, bags: Bags | None
+    ) -> Callable[[NDArray[np.int64]], RowOperator]:
+        """For ``TrainingSet.relearned``, of the rows of a selection, bag by bag where there are bags."""
+        every = np.arange(len(self.dataset)) if selection is None else selection
+        if bags is not None and bags.order is not None:
+            every = every[bags.order]
+
+        def rows(training: NDArray[np.int64]) -> RowOperator:
+            return replace(self, selection=np.sort(every[training]), shared=None).prepared().rows(selection=every)
+
+        return rows
 
     def _bags(self, dataset: Dataset, selection: NDArray[np.int64] | None = None) -> Bags | None:
         """The bags of the selected rows; None for a trainer that takes each row for itself."""

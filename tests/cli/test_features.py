@@ -247,22 +247,24 @@ def test_explain(name, scale, bumps, rows, here, scored, tmp_path):
     lines = explained(here("predict", "--explain", bumps, tmp_path / "m").stdout)
     np.testing.assert_array_equal([score for score, _ in lines], scores)
     sums = np.array([sum(parts.values()) for _, parts in lines])
-    np.testing.assert_allclose(scores - sums, (scores - sums)[0], atol=1e-4)  # six digits of each
-    assert all(set(parts) <= {"1", "2", "3"} for _, parts in lines)
+    np.testing.assert_allclose(scores, sums, atol=1e-4)  # six digits of each
+    assert all(set(parts) <= {"base", "1", "2", "3"} for _, parts in lines)
     for _, parts in lines:
-        sizes = [abs(value) for value in parts.values()]
+        sizes = [abs(value) for name, value in parts.items() if name != "base"]
         assert sizes == sorted(sizes, reverse=True)
         assert 0.0 not in sizes
     first = explained(here("predict", bumps, tmp_path / "m", "--explain", 1).stdout)
-    assert [parts for _, parts in first] == [dict(list(parts.items())[:1]) for _, parts in lines]
+    for (score, parts), (_, every) in zip(first, lines, strict=True):
+        assert list(parts.items())[:2] == list(every.items())[:2]
+        assert sum(parts.values()) == pytest.approx(score, abs=1e-4)
     here("predict", bumps, tmp_path / "m", tmp_path / "out", "--explain=2")
     assert len(explained((tmp_path / "out").read_text())) == len(X)
 
 
 def test_what_cannot_be_explained(bumps, digits, here, tmp_path):
-    here("train", "-q", *HINGE, bumps, tmp_path / "m", "--features", "products")
+    here("train", "-q", *HINGE, bumps, tmp_path / "m", "--features", "nystroem:9")
     done = here("predict", bumps, tmp_path / "m", "--explain", code=65)
-    assert "it does not tell what each feature gave: the feature map products" in done.stderr
+    assert "it does not tell what each feature gave: the feature map nystroem:9" in done.stderr
     here("train", "-q", *HINGE, digits.path, tmp_path / "classes", "--one-vs-rest", "-C", 1)
     done = here("predict", digits.path, tmp_path / "classes", "--explain", code=2)
     assert "--explain is for a model of one linear ranker" in done.stderr
@@ -317,3 +319,26 @@ def test_the_report_shows_curves(bumps, here, tmp_path):
         page = (tmp_path / f"{name}.html").read_text()
         assert ("Curves of the features" in page) == there
         assert ("<figure" in page.partition("Curves of the features")[2]) == there
+
+
+@pytest.mark.slow
+def test_rules_from_training_to_a_proof(bumps, here, scored, tmp_path):
+    here("train", "-q", bumps, "--run-dir", tmp_path / "run", "--features", "rules:60:depth=2")
+    model = tmp_path / "run" / "ranker.model"
+    assert "certificate  holds" in here("verify", model, bumps).stdout
+    scores = scored(here("predict", bumps, model).stdout)
+    lines = explained(here("predict", "--explain", bumps, model).stdout)
+    np.testing.assert_allclose([sum(parts.values()) for _, parts in lines], scores, rtol=1e-4, atol=1e-3)
+    assert any(" & " in name for _, parts in lines for name in parts)
+    here("plot", "shapes", model, "-o", tmp_path / "shapes.svg")
+    here("report", tmp_path / "run", "-o", tmp_path / "page.html")
+    assert "what two give together" in (tmp_path / "page.html").read_text()
+
+
+def test_rules_are_chosen_by_rows_that_they_have_not_seen(here, write_rows, tmp_path, rng):
+    """Of labels that nothing tells, the loss on rows held out is that of chance, however well rules fit."""
+    noise = write_rows(tmp_path / "noise.svm", rng.normal(size=(400, 8)), np.where(rng.random(400) < 0.3, 1.0, -1.0))
+    here("train", "-q", noise, tmp_path / "m", "--features", "rules")
+    choice = load_model(tmp_path / "m").header.details["choice"]
+    assert all(one["loss"] > 0.55 for one in choice["candidates"])
+    assert {one["bound"] for one in choice["candidates"]} == {"hinge"}

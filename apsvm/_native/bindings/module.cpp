@@ -15,6 +15,7 @@ NB_MODULE(_kernels, m) {
     bind_qp(m);
     bind_rank_search(m);
     bind_rows(m);
+    bind_rules(m);
     bind_score_cells(m);
     bind_svmlight(m);
     bind_table(m);

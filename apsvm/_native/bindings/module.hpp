@@ -15,6 +15,7 @@ void bind_pair_sums(nanobind::module_ &m);
 void bind_qp(nanobind::module_ &m);
 void bind_rank_search(nanobind::module_ &m);
 void bind_rows(nanobind::module_ &m);
+void bind_rules(nanobind::module_ &m);
 void bind_score_cells(nanobind::module_ &m);
 void bind_svmlight(nanobind::module_ &m);
 void bind_table(nanobind::module_ &m);

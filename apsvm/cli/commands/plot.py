@@ -197,6 +197,10 @@ def scaling(files: tuple[str, ...], against: str, output: str, size: str, title:
         write_picture(TimingsBySize.of_timings(timings, against, title), output, size)
 
 
+#: Heat maps that are drawn below the curves.
+MOST_PAIRS = 6
+
+
 @plot.command()
 @click.argument("model", metavar="MODEL")
 @click.option("--class", "label", type=Number(), help="Of a model of several classes (--one-vs-rest): the one to draw.")
@@ -208,20 +212,23 @@ def scaling(files: tuple[str, ...], against: str, output: str, size: str, title:
 def shapes(model: str, label: float | None, most: int, output: str, size: str, title: str) -> None:
     """What a model makes of each feature: the curves whose sum is the score, over the values of the training rows.
 
-    MODEL is of apsvm train --features piecewise or spline. A curve is 0 at the feature's mean. With --scale l2 the
-    sum is divided by the length of the mapped row.
+    MODEL is of apsvm train --features piecewise, spline or rules. A curve is 0 at the feature's mean. Of rules, heat
+    maps below show what two features give together. With --scale l2 the sum is divided by the length of the mapped row.
     """
+    import numpy as np
+
     from apsvm.report.pictures.shapes import Shapes
-    from apsvm.report.shapes import NoShapesError, widest
+    from apsvm.report.shapes import NoShapesError, pairs_of, surfaces, widest
 
     check_picture(output, [model])
     ranker = one_linear_ranker(read_any_model(model), label, model)
     with drawing(model):
         try:
             curves = widest(ranker, most)
+            pairs = surfaces(ranker, pairs_of(ranker)[: min(most, MOST_PAIRS)], np.empty((0, ranker.width)))
         except NoShapesError as error:
             raise Failure(BAD_DATA, f"{model}: {error}") from None
-        write_picture(Shapes(curves, title=title), output, size)
+        write_picture(Shapes(curves, pairs, title=title), output, size)
 
 
 @contextmanager

@@ -520,11 +520,12 @@ def _lines(
 
 
 def _explained(ranker: Model, X: Matrix, most: int, model: str) -> Iterator[list[str]]:
-    """For each row what the features gave to its score, as name=value, at most this many; those that gave nothing are
-    left out. Of several components the leading one's, and first which that is, as component=h, h from 1."""
+    """For each row the score of the features' means, base, what the features gave to its score beyond that, alone or
+    together, as name=value, at most this many, and the rest: they add up to the score. What gave nothing is left out.
+    Of several components the leading one's, and first which that is, as component=h, h from 1."""
     import numpy as np
 
-    names = [printable(name) for name in ranker.features()]
+    names = ranker.features()
     try:
         if ranker.components == 1:
             yield from _largest(ranker.contributions(X), most, names)
@@ -539,15 +540,18 @@ def _explained(ranker: Model, X: Matrix, most: int, model: str) -> Iterator[list
         yield [f"component={h + 1}", *next(by_component[h])]
 
 
-def _largest(contributions: Contributions, most: int, names: list[str]) -> Iterator[list[str]]:
-    """For each row its largest contributions, as name=value."""
+def _largest(contributions: Contributions, most: int, features: list[str]) -> Iterator[list[str]]:
+    """For each row the base, its largest contributions and the rest, as name=value."""
     import numpy as np
 
+    names = [printable(name) for name in contributions.names(features)]
     for block in contributions.blocks():
         first = min(most, block.shape[1])
         some = np.sort(np.argpartition(-np.abs(block), first - 1, axis=1)[:, :first], axis=1)
         sizes = np.abs(np.take_along_axis(block, some, axis=1))
         order = np.take_along_axis(some, np.argsort(-sizes, axis=1, kind="stable"), axis=1)
         values = np.take_along_axis(block, order, axis=1)
-        for features, gave in zip(order.tolist(), values.tolist(), strict=True):
-            yield [f"{names[j]}={value:+.6g}" for j, value in zip(features, gave, strict=True) if value]
+        rest = block.sum(axis=1) - values.sum(axis=1) if first < block.shape[1] else np.zeros(len(block))
+        for parts, gave, others in zip(order.tolist(), values.tolist(), rest.tolist(), strict=True):
+            line = [f"{names[j]}={value:+.6g}" for j, value in zip(parts, gave, strict=True) if value]
+            yield [f"base={contributions.base:+.6g}", *line, *([f"rest={others:+.6g}"] if others else [])]

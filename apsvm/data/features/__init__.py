@@ -9,7 +9,7 @@ A map is learned from the training rows alone, is kept in the model as arrays, a
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from apsvm._support.registry import Registry
 
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
     from apsvm._support.types import AnyArray, Matrix
     from apsvm.data.features.base import FeatureMap
+
+#: What a map's name says after its colon: a number, or two.
+Parameter: TypeAlias = "int | tuple[int, int] | None"
 
 #: The map that leaves features as they are.
 LINEAR = "linear"
@@ -31,6 +34,8 @@ FEATURE_MAPS: Registry[FeatureMap] = Registry(
         "piecewise:k": "apsvm.data.features.piecewise:Piecewise",
         "spline": "apsvm.data.features.spline:Spline",
         "spline:k": "apsvm.data.features.spline:Spline",
+        "rules": "apsvm.data.features.rules:Rules",
+        "rules:n": "apsvm.data.features.rules:Rules",
         "products": "apsvm.data.features.products:Products",
         "nystroem": "apsvm.data.features.nystroem:Nystroem",
         "nystroem:m": "apsvm.data.features.nystroem:Nystroem",
@@ -49,11 +54,11 @@ class MapName(NamedTuple):
     Attributes
     ----------
     kind : its class
-    parameter : the number in the name, or its default; None for a map without one
+    parameter : that in the name, or its default; None for a map without one
     """
 
     kind: type[FeatureMap]
-    parameter: int | None
+    parameter: Parameter
 
     def __str__(self) -> str:
         return self.kind.stem if self.parameter is None else f"{self.kind.stem}:{self.parameter}"
@@ -71,18 +76,21 @@ def parsed(name: str) -> MapName:
     kind = FEATURE_MAPS[form]
     if text is None:
         return MapName(kind, kind.default_parameter)
-    if not (text.isascii() and text.isdecimal() and kind.least_parameter <= int(text[:9]) and len(text) < 9):
-        raise FeatureMapError(
-            f"bad parameter in feature map {name!r}: {form} takes a whole number from {kind.least_parameter} on, as in "
-            f"{MapName(kind, kind.default_parameter)}"
-        )
-    return MapName(kind, int(text))
+    return MapName(kind, kind.read(text))
 
 
-def learn_map(name: str, X: Matrix, selection: NDArray[np.int64] | None = None, *, seed: int = 0) -> FeatureMap:
+def learn_map(
+    name: str,
+    X: Matrix,
+    selection: NDArray[np.int64] | None = None,
+    *,
+    targets: NDArray[np.float64] | None = None,
+    seed: int = 0,
+) -> FeatureMap:
     """The map ``name`` of the rows ``selection`` (m,) int64 of X, CSR or dense (n, d); all rows by default.
 
-    ``seed`` is that of what is drawn (the landmarks of ``nystroem``); no other map draws.
+    ``targets`` (K, m) float64 are what boosting fits, 0 and 1 of classes, or gains; only ``rules`` look at them.
+    ``seed`` is that of what is drawn: the landmarks of ``nystroem``, the rows and features of ``rules``.
 
     Raises
     ------
@@ -94,7 +102,10 @@ def learn_map(name: str, X: Matrix, selection: NDArray[np.int64] | None = None, 
     which = np.arange(X.shape[0], dtype=np.int64) if selection is None else selection
     if which.size == 0:
         raise FeatureMapError(f"{name}: there are no rows to learn it from")
-    return kind.learn(X, which, parameter, np.random.default_rng(seed))
+    rng = np.random.default_rng(seed)
+    if kind.looks_at_targets:
+        return kind.learn(X, which, parameter, rng, targets)
+    return kind.learn(X, which, parameter, rng)
 
 
 def map_of_arrays(name: str, n_in: int, arrays: Mapping[str, AnyArray]) -> FeatureMap:

@@ -1,49 +1,65 @@
-"""What each feature gives to a score, of rankers on additive maps:
+"""What features give to a score, alone and together:
 
-    coef·φ(x) = Σ_j f_j(x_j),     f_j(x_j) = Σ of coef_k φ_k(x) over the columns k that are made of feature j
+    coef·φ(x) = Σ_S f_S(x_S),     f_S(x_S) = Σ of coef_k φ_k(x) over the columns k that are made of the features S
 
-f_j is the *curve* of feature j, drawn relative to its value at the feature's mean over the training rows (at 0 where
-the map does not know it). O(n · n_out) time, a dense row of n_in numbers a row.
+f_S is the *curve* of a feature, the *surface* of a pair, drawn relative to its value at the features' means over the
+training rows (at 0 where the map does not know them). O(n · n_out) time, a dense row of one number a part a row.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from apsvm._support import sparse as sp
 from apsvm._support.types import Matrix
-from apsvm.data.features.base import AdditiveMap
+from apsvm.data.features.base import FeatureMap, Parts
 from apsvm.data.moments import column_moments, row_norms
 
 #: Numbers in a block of contributions, about.
 BLOCK = 1 << 20
+#: Between the names of features that give something together.
+TOGETHER = " & "
 
 
 class Contributions:
-    """f_j(x_j) − f_j(typical_j) of rows of X, of which blocks can be taken: ``self[which]`` for a slice or (k,) int64
-    is (k, n_in) float64.
+    """f_S(x_S) − f_S(typical_S) of rows of X, of which blocks can be taken: ``self[which]`` for a slice or (k,) int64
+    is (k, parts) float64. With ``base`` they add up to the score.
 
     Parameters
     ----------
     X : (n, n_in) CSR, or dense; float32 or float64
-    feature_map : φ
+    feature_map, parts : φ, and what its columns are made of
     coef : (n_out,) float64
-    unit_rows : a score is coef·φ(x)/‖φ(x)‖: then they are f_j(x_j)/‖φ(x)‖, relative to nothing
+    intercept : the score is coef·φ(x) + intercept
+    unit_rows : a score is coef·φ(x)/‖φ(x)‖ + intercept: then they are f_S(x_S)/‖φ(x)‖, relative to nothing
     """
 
     def __init__(
-        self, X: Matrix, feature_map: AdditiveMap, coef: NDArray[np.float64], *, unit_rows: bool = False
+        self,
+        X: Matrix,
+        feature_map: FeatureMap,
+        parts: Parts,
+        coef: NDArray[np.float64],
+        intercept: float = 0.0,
+        *,
+        unit_rows: bool = False,
     ) -> None:
         self._X, self._map, self._unit_rows = X, feature_map, unit_rows
-        columns = np.arange(coef.size)
-        self._weights = sp.csr_array((coef, (columns, feature_map.sources())), shape=(coef.size, feature_map.n_in))
-        self.shape = (int(X.shape[0]), feature_map.n_in)
-        self._at_typical = np.zeros(feature_map.n_in)
+        self.parts = parts
+        columns, n_parts = np.arange(coef.size), len(parts.features)
+        self._weights = sp.csr_array((coef, (columns, parts.of_column)), shape=(coef.size, n_parts))
+        self.shape = (int(X.shape[0]), n_parts)
+        self._at_typical = np.zeros(n_parts)
         if not unit_rows:
             self._at_typical = self._curves(feature_map.typical()[None, :])[0]
+        self.base = intercept + float(self._at_typical.sum())
+
+    def names(self, features: Sequence[str]) -> list[str]:
+        """What the parts are called, where the features are called ``features`` (n_in,)."""
+        return [TOGETHER.join(features[j] for j in part) for part in self.parts.features]
 
     def _curves(self, X: Matrix) -> NDArray[np.float64]:
         mapped = self._map.apply(X)
@@ -64,12 +80,15 @@ class Contributions:
             yield self[begin : begin + step]
 
     def deviations(self, groups: NDArray[np.int64] | None = None) -> NDArray[np.float64]:
-        """(n_in,) the deviation of each feature's contribution, within ``groups`` (n,) if given."""
+        """(parts,) the deviation of each part's contribution, within ``groups`` (n,) if given."""
         return np.sqrt(column_moments(self, np.arange(self.shape[0]), groups=groups).variance)
 
 
-def curve(feature_map: AdditiveMap, coef: NDArray[np.float64], j: int, x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """f_j at the values x (k,), relative to its value at the feature's mean: (k,) float64."""
-    rows = np.tile(feature_map.typical(), (x.size, 1))
-    rows[:, j] = x
-    return Contributions(rows, feature_map, coef)[:][:, j]
+def part_at(
+    feature_map: FeatureMap, parts: Parts, coef: NDArray[np.float64], part: int, x: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """f_S of a part at the values x (k, |S|) of its features, relative to its value at their means: (k,) float64."""
+    rows = np.tile(feature_map.typical(), (len(x), 1))
+    rows[:, parts.features[part]] = x
+    alone = np.where(parts.of_column == part, coef, 0.0)
+    return Contributions(rows, feature_map, parts, alone)[:][:, part]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from apsvm._support.machine import memory
 from apsvm._support.types import Matrix
-from apsvm.data.features import FeatureMapError, MapName
+from apsvm.data.features import FeatureMapError, MapName, Parameter
 
 if TYPE_CHECKING:
     from apsvm._support.types import AnyArray
@@ -30,15 +31,21 @@ class FeatureMap(ABC):
 
     #: The name without its parameter; the parameter's default (None: there is none) and least value.
     stem: ClassVar[str]
-    default_parameter: ClassVar[int | None] = None
+    default_parameter: ClassVar[Parameter] = None
     least_parameter: ClassVar[int] = 1
     #: The names of its arrays.
     members: ClassVar[tuple[str, ...]] = ()
     #: Whether the map of a CSR matrix is one: whether 0 maps to 0.
     keeps_sparse: ClassVar[bool] = False
+    #: Whether the map of any matrix is CSR.
+    makes_sparse: ClassVar[bool] = False
+    #: Whether it is learned from the rows' targets too.
+    looks_at_targets: ClassVar[bool] = False
+    #: Whether its columns are of one scale, so that another would only do harm.
+    of_one_scale: ClassVar[bool] = False
 
-    #: The number in its name, or None.
-    parameter: int | None
+    #: That in its name.
+    parameter: Parameter
 
     @property
     @abstractmethod
@@ -56,9 +63,27 @@ class FeatureMap(ABC):
         return str(MapName(type(self), self.parameter))
 
     @classmethod
+    def read(cls, text: str) -> Parameter:
+        """The parameter that a name has in words: here a whole number. Raises FeatureMapError."""
+        if not (text.isascii() and text.isdecimal() and cls.least_parameter <= int(text[:9]) and len(text) < 9):
+            raise FeatureMapError(
+                f"bad parameter in feature map '{cls.stem}:{text}': expected a whole number from {cls.least_parameter} "
+                f"on, as in {MapName(cls, cls.default_parameter)}"
+            )
+        return int(text)
+
+    @classmethod
     @abstractmethod
-    def learn(cls, X: Matrix, selection: NDArray[np.int64], parameter: int | None, rng: np.random.Generator) -> Self:
-        """The map learned from the rows ``selection`` (m,) int64, m > 0, of X, CSR or dense (n, d).
+    def learn(
+        cls,
+        X: Matrix,
+        selection: NDArray[np.int64],
+        parameter: Parameter,
+        rng: np.random.Generator,
+        targets: NDArray[np.float64] | None = None,
+    ) -> Self:
+        """The map learned from the rows ``selection`` (m,) int64, m > 0, of X, CSR or dense (n, d), and from their
+        ``targets`` (K, m) float64 where it ``looks_at_targets``.
 
         Raises
         ------
@@ -68,7 +93,12 @@ class FeatureMap(ABC):
     @abstractmethod
     def apply(self, X: Matrix) -> Matrix:
         """φ of a block of rows, (k, n_in) CSR (without repeated entries) or dense, float32 or float64: (k, n_out) of
-        the same type, CSR if X is and the map ``keeps_sparse``, else C-ordered and dense."""
+        the same type, CSR if X is and the map ``keeps_sparse``, or if it ``makes_sparse``, else C-ordered and dense."""
+
+    def values_of_row(self, stored: float) -> float:
+        """About how many values a mapped row stores, of a row that stores ``stored``, where it is CSR: here half of a
+        feature's columns for each."""
+        return stored * (1.0 + self.n_out / max(1, self.n_in)) / 2.0
 
     @abstractmethod
     def names(self, features: Sequence[str]) -> list[str]:
@@ -80,7 +110,7 @@ class FeatureMap(ABC):
 
     @classmethod
     @abstractmethod
-    def of_arrays(cls, n_in: int, parameter: int | None, arrays: Mapping[str, AnyArray]) -> Self:
+    def of_arrays(cls, n_in: int, parameter: Parameter, arrays: Mapping[str, AnyArray]) -> Self:
         """The map with these arrays, which anybody may have written.
 
         Raises
@@ -98,13 +128,9 @@ class FeatureMap(ABC):
             and all(np.array_equal(mine[name], theirs[name]) for name in mine)
         )
 
-
-class AdditiveMap(FeatureMap):
-    """A map each of whose columns is made of one feature: a ranker on it is a sum of curves, one a feature."""
-
-    @abstractmethod
-    def sources(self) -> NDArray[np.int64]:
-        """(n_out,) int64, 0..n_in−1: the feature that each column is made of."""
+    def parts(self) -> Parts | None:
+        """The features that its columns are made of; None where each is made of all."""
+        return None
 
     def typical(self) -> NDArray[np.float64]:
         """(n_in,) float64, the mean of the training rows; 0 where it is not known."""
@@ -113,6 +139,36 @@ class AdditiveMap(FeatureMap):
     def limits(self, j: int) -> tuple[float, float] | None:
         """The lowest and the highest value of feature j in the training rows, where they are known."""
         return None
+
+    def breaks(self, j: int) -> NDArray[np.float64]:
+        """Where a column made of feature j has a bend or a step, ascending."""
+        return np.empty(0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Parts:
+    """What the columns of a map are made of: a ranker on them is a sum of functions, one for each set of features that
+    stand together.
+
+    Attributes
+    ----------
+    features : of each part the features, ascending, 0..n_in−1; feature j alone is part j
+    of_column : (n_out,) int64, the part that a column belongs to
+    """
+
+    features: Sequence[tuple[int, ...]]
+    of_column: NDArray[np.int64]
+
+
+class AdditiveMap(FeatureMap):
+    """A map each of whose columns is made of one feature: a ranker on it is a sum of curves, one a feature."""
+
+    @abstractmethod
+    def sources(self) -> NDArray[np.int64]:
+        """(n_out,) int64, 0..n_in−1: the feature that each column is made of."""
+
+    def parts(self) -> Parts:
+        return Parts([(j,) for j in range(self.n_in)], self.sources())
 
     def columns_mean_the_same(self, other: FeatureMap) -> bool:
         """Whether as many columns are made of each feature: then only the knots may have moved."""

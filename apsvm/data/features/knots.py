@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm._support.types import Matrix
-from apsvm.data.features import FeatureMapError
+from apsvm.data.features import FeatureMapError, Parameter
 from apsvm.data.features.base import AdditiveMap, checked
 from apsvm.data.features.columns import ColumnValues, column_values
 
@@ -34,7 +34,7 @@ class KnottedMap(AdditiveMap):
     #: A feature has none, or at least this many.
     least_knots: ClassVar[int] = 1
 
-    parameter: int | None
+    parameter: Parameter
     knots: NDArray[np.float64]
     starts: NDArray[np.int64]
     ranges: NDArray[np.float64]
@@ -49,8 +49,15 @@ class KnottedMap(AdditiveMap):
         return self.starts.size - 1
 
     @classmethod
-    def learn(cls, X: Matrix, selection: NDArray[np.int64], parameter: int | None, rng: np.random.Generator) -> Self:
-        assert parameter is not None
+    def learn(
+        cls,
+        X: Matrix,
+        selection: NDArray[np.int64],
+        parameter: Parameter,
+        rng: np.random.Generator,
+        targets: NDArray[np.float64] | None = None,
+    ) -> Self:
+        assert isinstance(parameter, int)
         knots, ranges = [np.empty(0)], np.empty((3, X.shape[1]))
         for j, values in enumerate(column_values(X, selection)):
             knots.append(cls.choose(values, parameter))
@@ -66,6 +73,9 @@ class KnottedMap(AdditiveMap):
         mean: NDArray[np.float64] = self.ranges[1]
         return mean
 
+    def breaks(self, j: int) -> NDArray[np.float64]:
+        return self.of_feature(j)
+
     def limits(self, j: int) -> tuple[float, float]:
         return float(self.ranges[0, j]), float(self.ranges[2, j])
 
@@ -73,7 +83,7 @@ class KnottedMap(AdditiveMap):
         return {"knots": self.knots, "starts": self.starts, "ranges": self.ranges}
 
     @classmethod
-    def of_arrays(cls, n_in: int, parameter: int | None, arrays: Mapping[str, AnyArray]) -> Self:
+    def of_arrays(cls, n_in: int, parameter: Parameter, arrays: Mapping[str, AnyArray]) -> Self:
         knots = checked(arrays, "knots", np.float64, (None,))
         starts = checked(arrays, "starts", np.int64, (n_in + 1,))
         ranges = checked(arrays, "ranges", np.float64, (3, n_in))

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm._support.types import Matrix
+from apsvm.data.features import Parameter
 from apsvm.data.features.base import AdditiveMap
 
 if TYPE_CHECKING:
@@ -35,7 +36,14 @@ class Linear(AdditiveMap):
         return self.width
 
     @classmethod
-    def learn(cls, X: Matrix, selection: NDArray[np.int64], parameter: int | None, rng: np.random.Generator) -> Self:
+    def learn(
+        cls,
+        X: Matrix,
+        selection: NDArray[np.int64],
+        parameter: Parameter,
+        rng: np.random.Generator,
+        targets: NDArray[np.float64] | None = None,
+    ) -> Self:
         return cls(int(X.shape[1]))
 
     def apply(self, X: Matrix) -> Matrix:
@@ -51,5 +59,5 @@ class Linear(AdditiveMap):
         return {}
 
     @classmethod
-    def of_arrays(cls, n_in: int, parameter: int | None, arrays: Mapping[str, AnyArray]) -> Self:
+    def of_arrays(cls, n_in: int, parameter: Parameter, arrays: Mapping[str, AnyArray]) -> Self:
         return cls(n_in)

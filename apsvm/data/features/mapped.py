@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 #: Bytes of a block of mapped rows, about.
 BLOCK_BYTES = 1 << 23
+#: Of a mapped row that is sparse.
+_BYTES_OF_INDEX = 4
 #: Rows of a CSR matrix are taken as dense ones if that takes at most this many times its bytes.
 DENSE_IF = 1.25
 
@@ -46,7 +48,7 @@ class MappedMatrix:
         self._dense_first = sparse and dense_pays(X)
         self.shape = (int(X.shape[0]), feature_map.n_out)
         self.dtype: np.dtype[np.generic] = X.dtype
-        self.sparse = sparse and feature_map.keeps_sparse and not self._dense_first
+        self.sparse = feature_map.makes_sparse or (sparse and feature_map.keeps_sparse and not self._dense_first)
 
     def __getitem__(self, which: slice | RowNumbers) -> Matrix:
         rows = self._X[which]
@@ -54,16 +56,17 @@ class MappedMatrix:
 
     @property
     def values_of_row(self) -> float:
-        """How many values a mapped row stores; of a sparse one about, half of a feature's columns for each value."""
+        """How many values a mapped row stores; of a sparse one about."""
         n, n_out = self.shape
         if not self.sparse:
             return float(n_out)
-        return float(self._X.data.size / max(1, n) * (1.0 + n_out / max(1, self._map.n_in)) / 2.0)
+        stored = self._X.size if isinstance(self._X, np.ndarray) else self._X.data.size
+        return self._map.values_of_row(float(stored / max(1, n)))
 
     @property
     def rows_per_block(self) -> int:
         """How many rows a block has; it depends on the data alone."""
-        of_value = self.dtype.itemsize + (self._X.indices.itemsize if self.sparse else 0)
+        of_value = self.dtype.itemsize + (_BYTES_OF_INDEX if self.sparse else 0)
         return max(1, int(BLOCK_BYTES / max(self.values_of_row * of_value, 8.0)))
 
     def blocks(self, n: int) -> Iterator[slice]:

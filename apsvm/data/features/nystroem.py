@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm._support.types import Matrix
-from apsvm.data.features import FeatureMapError
+from apsvm.data.features import FeatureMapError, Parameter
 from apsvm.data.features.base import FeatureMap, check_size, checked
 from apsvm.data.features.standardised import standardisation, standardised
 
@@ -45,10 +45,10 @@ class Nystroem(FeatureMap):
     """
 
     stem: ClassVar[str] = "nystroem"
-    default_parameter: ClassVar[int | None] = 300
+    default_parameter: ClassVar[Parameter] = 300
     members: ClassVar[tuple[str, ...]] = ("centre", "deviation", "landmarks", "normalisation", "gamma")
 
-    parameter: int | None
+    parameter: Parameter
     centre: NDArray[np.float64]
     deviation: NDArray[np.float64]
     landmarks: NDArray[np.float64]
@@ -64,8 +64,15 @@ class Nystroem(FeatureMap):
         return int(self.landmarks.shape[0])
 
     @classmethod
-    def learn(cls, X: Matrix, selection: NDArray[np.int64], parameter: int | None, rng: np.random.Generator) -> Self:
-        assert parameter is not None
+    def learn(
+        cls,
+        X: Matrix,
+        selection: NDArray[np.int64],
+        parameter: Parameter,
+        rng: np.random.Generator,
+        targets: NDArray[np.float64] | None = None,
+    ) -> Self:
+        assert isinstance(parameter, int)
         m, d = min(parameter, selection.size), X.shape[1]
         name = f"{cls.stem}:{parameter}"
         check_size(name, m, max(m, d), 8, f"it keeps {m:,} landmarks of {d:,} features; give it fewer")
@@ -92,7 +99,7 @@ class Nystroem(FeatureMap):
         return {name: getattr(self, name) for name in self.members}
 
     @classmethod
-    def of_arrays(cls, n_in: int, parameter: int | None, arrays: Mapping[str, AnyArray]) -> Self:
+    def of_arrays(cls, n_in: int, parameter: Parameter, arrays: Mapping[str, AnyArray]) -> Self:
         centre, deviation = (checked(arrays, name, np.float64, (n_in,)) for name in ("centre", "deviation"))
         landmarks = checked(arrays, "landmarks", np.float64, (None, n_in))
         m = landmarks.shape[0]

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from apsvm._support import sparse as sp
 from apsvm._support.types import Matrix
+from apsvm.data.features import Parameter
 from apsvm.data.features.columns import ColumnValues
 from apsvm.data.features.knots import KnottedMap
 
@@ -36,7 +37,7 @@ class Piecewise(KnottedMap):
     """See the module."""
 
     stem: ClassVar[str] = "piecewise"
-    default_parameter: ClassVar[int | None] = 4
+    default_parameter: ClassVar[Parameter] = 4
     keeps_sparse: ClassVar[bool] = True
 
     @property

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm._support.types import Matrix
-from apsvm.data.features import FeatureMapError
-from apsvm.data.features.base import FeatureMap, check_size, checked
+from apsvm.data.features import FeatureMapError, Parameter
+from apsvm.data.features.base import FeatureMap, Parts, check_size, checked
 from apsvm.data.features.standardised import standardisation, standardised
 
 if TYPE_CHECKING:
@@ -44,7 +44,14 @@ class Products(FeatureMap):
         return _columns(self.n_in)
 
     @classmethod
-    def learn(cls, X: Matrix, selection: NDArray[np.int64], parameter: int | None, rng: np.random.Generator) -> Self:
+    def learn(
+        cls,
+        X: Matrix,
+        selection: NDArray[np.int64],
+        parameter: Parameter,
+        rng: np.random.Generator,
+        targets: NDArray[np.float64] | None = None,
+    ) -> Self:
         advice = f"it takes all pairs of {X.shape[1]:,} features; piecewise or nystroem make fewer"
         check_size(cls.stem, selection.size, _columns(X.shape[1]), X.dtype.itemsize, advice)
         return cls(*standardisation(X, selection))
@@ -68,11 +75,21 @@ class Products(FeatureMap):
         ]
         return [*features, *pairs]
 
+    def parts(self) -> Parts:
+        d = self.n_in
+        pairs = [(i, j) for i in range(d) for j in range(i + 1, d)]
+        number = {pair: d + at for at, pair in enumerate(pairs)}
+        products = [i if i == j else number[i, j] for i in range(d) for j in range(i, d)]
+        return Parts([*((j,) for j in range(d)), *pairs], np.array([*range(d), *products], dtype=np.int64))
+
+    def typical(self) -> NDArray[np.float64]:
+        return self.centre
+
     def arrays(self) -> dict[str, AnyArray]:
         return {"centre": self.centre, "deviation": self.deviation}
 
     @classmethod
-    def of_arrays(cls, n_in: int, parameter: int | None, arrays: Mapping[str, AnyArray]) -> Self:
+    def of_arrays(cls, n_in: int, parameter: Parameter, arrays: Mapping[str, AnyArray]) -> Self:
         centre, deviation = (checked(arrays, name, np.float64, (n_in,)) for name in cls.members)
         if (deviation <= 0.0).any():
             raise FeatureMapError("a number of the array deviation is not above 0")

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from apsvm._support import sparse as sp
 from apsvm._support.types import Matrix
-from apsvm.data.features import FeatureMapError
+from apsvm.data.features import FeatureMapError, Parameter
 from apsvm.data.features.base import check_size
 from apsvm.data.features.columns import ColumnValues
 from apsvm.data.features.knots import KnottedMap
@@ -37,7 +37,7 @@ class Spline(KnottedMap):
     """See the module."""
 
     stem: ClassVar[str] = "spline"
-    default_parameter: ClassVar[int | None] = 5
+    default_parameter: ClassVar[Parameter] = 5
     least_parameter: ClassVar[int] = 3
     least_knots: ClassVar[int] = 3
 
@@ -63,7 +63,14 @@ class Spline(KnottedMap):
         return knots if usable else np.empty(0)
 
     @classmethod
-    def learn(cls, X: Matrix, selection: NDArray[np.int64], parameter: int | None, rng: np.random.Generator) -> Self:
+    def learn(
+        cls,
+        X: Matrix,
+        selection: NDArray[np.int64],
+        parameter: Parameter,
+        rng: np.random.Generator,
+        targets: NDArray[np.float64] | None = None,
+    ) -> Self:
         learned = super(Spline, cls).learn(X, selection, parameter, rng)
         if sp.issparse(X):
             advice = "splines of 0 are not 0, so that sparse rows become dense; piecewise keeps them sparse"
@@ -88,7 +95,7 @@ class Spline(KnottedMap):
         ]
 
     @classmethod
-    def of_arrays(cls, n_in: int, parameter: int | None, arrays: Mapping[str, AnyArray]) -> Self:
+    def of_arrays(cls, n_in: int, parameter: Parameter, arrays: Mapping[str, AnyArray]) -> Self:
         result = super(Spline, cls).of_arrays(n_in, parameter, arrays)
         curved = np.flatnonzero(np.diff(result.starts)).tolist()
         with np.errstate(over="ignore", invalid="ignore"):

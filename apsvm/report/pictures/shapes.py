@@ -1,4 +1,4 @@
-"""What a ranker makes of each feature: the curves whose sum is the score, of additive feature maps."""
+"""What a ranker makes of each feature, and of pairs: the curves and surfaces whose sum is the score."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.report.pictures.base import Picture, PictureError
-from apsvm.report.pictures.style import MUTED, Size, colour
+from apsvm.report.pictures.style import DIVERGING, INK, MUTED, Size, colour
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure, FigureBase
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,30 +32,69 @@ class Shape:
     y: NDArray[np.float64]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Surface:
+    """What two features give to a score together.
+
+    Attributes
+    ----------
+    names : of the features
+    x, y : (k + 1,) and (m + 1,) their values, ascending, between which the cells lie
+    gives : (m, k) what a cell gives to the score
+    rows : (n, 2) the features of some rows, so that one sees where there are any
+    """
+
+    names: tuple[str, str]
+    x: NDArray[np.float64]
+    y: NDArray[np.float64]
+    gives: NDArray[np.float64]
+    rows: NDArray[np.float64]
+
+
 @dataclass(frozen=True)
 class Shapes(Picture):
-    """shapes : one panel each, in this order, all of one scale; y_label : what the curves are"""
+    """shapes : one panel each, in this order, all of one scale; surfaces : below them heat maps, one panel each, of one
+    scale of colours; y_label : what the curves are"""
 
     name: ClassVar[str] = "shapes"
 
     shapes: Sequence[Shape]
+    surfaces: Sequence[Surface] = ()
     y_label: str = "gives to the score"
     title: str = ""
 
     def __post_init__(self) -> None:
-        if not self.shapes:
+        if not self.shapes and not self.surfaces:
             raise PictureError("expected the curve of a feature, found none")
 
-    def _columns(self, size: Size) -> int:
-        return min(len(self.shapes), 3 if size.columns > 1 else 2)
+    def _columns(self, panels: Sequence[object], size: Size) -> int:
+        return min(len(panels), 3 if size.columns > 1 else 2)
+
+    def _heights(self, size: Size) -> list[float]:
+        """Of the curves and of the surfaces; 0 where there are none."""
+        heights = []
+        for panels in (self.shapes, self.surfaces):
+            columns = max(1, self._columns(panels, size))
+            heights.append(0.75 * -(-len(panels) // columns) * size.width / max(2, columns))
+        return heights
 
     def height(self, size: Size) -> float:
-        columns = self._columns(size)
-        rows = -(-len(self.shapes) // columns)
-        return 0.3 + 0.75 * rows * size.width / max(2, columns)
+        return 0.3 + sum(self._heights(size))
 
     def draw(self, figure: Figure, size: Size) -> None:
-        columns = self._columns(size)
+        if self.title:
+            figure.suptitle(self.title, fontsize=size.font, fontweight="bold")
+        if self.shapes and self.surfaces:
+            parts = figure.subfigures(2, 1, squeeze=False, height_ratios=self._heights(size))
+            self._draw_curves(parts[0, 0], size)
+            self._draw_surfaces(parts[1, 0], size)
+        elif self.shapes:
+            self._draw_curves(figure, size)
+        else:
+            self._draw_surfaces(figure, size)
+
+    def _draw_curves(self, figure: FigureBase, size: Size) -> None:
+        columns = self._columns(self.shapes, size)
         rows = -(-len(self.shapes) // columns)
         panels = figure.subplots(rows, columns, sharey=True, squeeze=False).ravel()
         for axes, shape in zip(panels, self.shapes, strict=False):
@@ -66,5 +105,23 @@ class Shapes(Picture):
         for axes in panels[len(self.shapes) :]:
             axes.set_visible(False)
         figure.supylabel(self.y_label, fontsize=size.font)
-        if self.title:
-            figure.suptitle(self.title, fontsize=size.font, fontweight="bold")
+
+    def _draw_surfaces(self, figure: FigureBase, size: Size) -> None:
+        columns = self._columns(self.surfaces, size)
+        rows = -(-len(self.surfaces) // columns)
+        panels = figure.subplots(rows, columns, squeeze=False).ravel()
+        most = max(float(np.abs(surface.gives).max()) for surface in self.surfaces) or 1.0
+        for axes, surface in zip(panels, self.surfaces, strict=False):
+            mesh = axes.pcolormesh(
+                surface.x, surface.y, surface.gives, cmap=DIVERGING, vmin=-most, vmax=most, rasterized=True
+            )
+            axes.plot(*surface.rows.T, ".", color=INK, markersize=1.5, alpha=0.35, rasterized=True)
+            axes.set_xlim(surface.x[0], surface.x[-1])
+            axes.set_ylim(surface.y[0], surface.y[-1])
+            axes.set_xlabel(surface.names[0])
+            axes.set_ylabel(surface.names[1])
+            axes.grid(visible=False)
+            axes.locator_params(nbins=4)
+        for axes in panels[len(self.surfaces) :]:
+            axes.set_visible(False)
+        figure.colorbar(mesh, ax=panels.tolist(), label=self.y_label, shrink=0.8)

@@ -27,6 +27,8 @@ SERIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7a
 DASHES = ("solid", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)))
 #: Of low to high; what is highest is the deepest red.
 HEAT = "YlOrRd"
+#: Of below 0 to above.
+DIVERGING = "RdBu_r"
 
 
 @dataclass(frozen=True, slots=True)

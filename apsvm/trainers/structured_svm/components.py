@@ -28,7 +28,13 @@ def with_components(data: TrainingSet, components: int) -> TrainingSet:
     """The rows for this many components, with a constant feature: the one that they have, or else one of the size of
     the others, the geometric mean of their deviations."""
     size = mean_deviation(data.rows.moments().variance)
-    return replace(data, rows=data.rows.with_bias(size), components=components)
+    relearned = data.relearned
+    return replace(
+        data,
+        rows=data.rows.with_bias(size),
+        components=components,
+        relearned=None if relearned is None else lambda training: relearned(training).with_bias(size),
+    )
 
 
 def weights_and_constants(data: TrainingSet, w: NDArray[np.float64]) -> NDArray[np.float64]:

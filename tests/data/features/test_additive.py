@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from apsvm import LinearRanker
 from apsvm.data.features import additive, learn_map
-from apsvm.data.features.additive import curve
+from apsvm.data.features.additive import part_at
 from apsvm.models.header import Features, Header
 
 
@@ -21,7 +21,7 @@ def X(rng):
 
 
 def ranker_of(name, X, rng, scale="none"):
-    learned = learn_map(name, X)
+    learned = learn_map(name, X, targets=(X[:, :1].T * X[:, 1] > 0.5).astype(float))
     header = Header(loss="ap", features=Features(map=learned.name, scale=scale))
     return LinearRanker(rng.normal(size=learned.n_out), 0.7, header, None if name == "linear" else learned)
 
@@ -65,14 +65,29 @@ def test_a_curve_is_0_at_the_mean(name, X, rng):
     for j in range(5):
         assert learned.limits(j) == (X[:, j].min(), X[:, j].max())
         x = np.array([X[:, j].mean(), *X[:7, j]])
-        values = curve(learned, ranker.coef, j, x)
+        values = part_at(learned, learned.parts(), ranker.coef, j, x[:, None])
         assert values[0] == pytest.approx(0.0, abs=1e-9)
         np.testing.assert_allclose(values[1:], ranker.contributions(X)[:7][:, j], atol=1e-9)
 
 
-@pytest.mark.parametrize("name", ["products", "nystroem:9"])
-def test_other_maps_have_none(name, X, rng):
-    with pytest.raises(ValueError, match="several features at once"):
-        ranker_of(name, X, rng).contributions(X)
+@pytest.mark.parametrize("name", ["products", "rules:depth=2", "rules:depth=3"])
+@pytest.mark.parametrize("layout", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_what_features_give_together_adds_up_too(name, layout, X, rng):
+    ranker = ranker_of(name, X, rng)
+    rows = np.concatenate([X, rng.normal(size=(1000, 5))])
+    contributions = ranker.contributions(layout(rows))
+    parts = contributions.parts.features
+    assert {len(part) for part in parts} == {1, 2, 3} - ({3} if name != "rules:depth=3" else set())
+    np.testing.assert_allclose(contributions[:].sum(axis=1) + contributions.base, ranker.score(rows), atol=1e-10)
+    names = contributions.names([f"f{j}" for j in range(5)])
+    for part in rng.permutation(len(parts))[:10].tolist():
+        assert names[part] == " & ".join(f"f{j}" for j in parts[part])
+        of_part = part_at(ranker.feature_map, contributions.parts, ranker.coef, part, rows[:, parts[part]])
+        np.testing.assert_allclose(of_part, contributions[:][:, part], atol=1e-10)
+
+
+def test_other_maps_have_none(X, rng):
+    with pytest.raises(ValueError, match="all features at once"):
+        ranker_of("nystroem:9", X, rng).contributions(X)
     with pytest.raises(ValueError, match="shape"):
         ranker_of("piecewise", X, rng).contributions(X[:, :2])

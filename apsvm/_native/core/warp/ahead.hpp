@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "rows/matrices.hpp"
-#include "warp/random.hpp"
+#include "support/random.hpp"
 
 namespace apsvm::warp {
 

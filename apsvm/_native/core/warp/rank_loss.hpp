@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include "warp/random.hpp"
+#include "support/random.hpp"
 
 namespace apsvm::warp {
 

@@ -4,7 +4,7 @@
 #include <array>
 #include <cstdint>
 
-namespace apsvm::warp {
+namespace apsvm {
 
 // xoshiro256++ (Blackman, Vigna 2019), seeded by splitmix64.
 class Random {
@@ -49,4 +49,4 @@ private:
     State state_{};
 };
 
-}  // namespace apsvm::warp
+}  // namespace apsvm

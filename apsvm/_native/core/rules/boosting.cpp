@@ -1,0 +1,213 @@
+#include "rules/boosting.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+
+#include "support/random.hpp"
+
+namespace apsvm::rules {
+namespace {
+
+constexpr std::size_t kBins = 256;
+constexpr double kLeastCurvature = 1e-12;
+
+// Of the rows of a node in one bin.
+struct Cell {
+    double slope = 0.0;
+    std::int64_t rows = 0;
+};
+
+struct Node {
+    std::size_t begin, end;  // its rows are a run of the drawn ones
+    double slope;
+    std::vector<Cell> cells;  // (columns drawn, bins); empty where it cannot be split
+};
+
+struct Split {
+    double gain = 0.0;
+    std::size_t column = 0;  // among those drawn
+    std::size_t bin = 0;
+    double left = 0.0;  // the slope
+};
+
+class Booster {
+public:
+    Booster(std::span<const std::uint8_t> codes, std::size_t n, std::size_t d, std::span<const double> targets,
+            const Boosting &how)
+        : codes_(codes.data()), n_(n), d_(d), targets_(targets), how_(how), random_(how.seed), scores_(targets.size()),
+          slopes_(n), curvatures_(n) {
+        splits_.features.assign(how.trees * nodes_of(how.depth), kNotSplit);
+        splits_.bins.assign(how.trees * nodes_of(how.depth), 0);
+        for (std::size_t k = 0; k < targets.size() / n; ++k) start(k);
+    }
+
+    Splits grown() && {
+        const std::size_t targets = targets_.size() / n_;
+        for (std::size_t t = 0; t < how_.trees; ++t) grow(t, t % targets);
+        return std::move(splits_);
+    }
+
+private:
+    // From the best constant.
+    void start(std::size_t k) {
+        const std::span<const double> target = targets_.subspan(k * n_, n_);
+        const double n = static_cast<double>(n_), sum = std::accumulate(target.begin(), target.end(), 0.0);
+        const double constant = how_.logistic ? std::log((sum + 0.5) / (n - sum + 0.5)) : sum / n;
+        std::fill_n(scores_.begin() + static_cast<std::ptrdiff_t>(k * n_), n_, constant);
+    }
+
+    // `count` of 0 … n − 1, ascending.
+    void draw(std::size_t n, std::size_t count, std::vector<std::size_t> &drawn) {
+        drawn.clear();
+        for (std::size_t i = 0; i < n && drawn.size() < count; ++i)
+            if (static_cast<std::size_t>(random_.below(static_cast<std::int64_t>(n - i))) < count - drawn.size())
+                drawn.push_back(i);
+    }
+
+    void grow(std::size_t tree, std::size_t k) {
+        const double *target = targets_.data() + k * n_;
+        double *scores = scores_.data() + k * n_;
+        draw(n_, how_.rows, rows_);
+        draw(d_, how_.columns, columns_);
+        double total = 0.0;
+        for (const std::size_t row : rows_) {
+            const double fit = how_.logistic ? 1.0 / (1.0 + std::exp(-scores[row])) : scores[row];
+            slopes_[row] = target[row] - fit;
+            curvatures_[row] = how_.logistic ? fit * (1.0 - fit) : 1.0;
+            total += slopes_[row];
+        }
+        std::int32_t *features = splits_.features.data() + tree * nodes_of(how_.depth);
+        std::uint8_t *bins = splits_.bins.data() + tree * nodes_of(how_.depth);
+        std::vector<Node> level(1);
+        level[0] = {0, rows_.size(), total, counted(0, rows_.size())};
+        std::size_t first = 0;  // of the level's nodes
+        for (std::size_t depth = 0; depth < how_.depth; ++depth) {
+            std::vector<Node> next;
+            const bool last = depth + 1 == how_.depth;
+            for (std::size_t i = 0; i < level.size(); ++i) {
+                Node &node = level[i];
+                const Split split = best(node);
+                if (split.gain <= 0.0) {
+                    next.push_back({node.begin, node.end, node.slope, {}});
+                    next.push_back({node.end, node.end, 0.0, {}});
+                    continue;
+                }
+                const std::size_t feature = columns_[split.column];
+                features[first + i] = static_cast<std::int32_t>(feature);
+                bins[first + i] = static_cast<std::uint8_t>(split.bin);
+                divide(node, feature, split, last, next);
+            }
+            first += level.size();
+            level = std::move(next);
+        }
+        update(scores, level, features, bins);
+    }
+
+    // The cells of the rows drawn from `begin` to `end`.
+    std::vector<Cell> counted(std::size_t begin, std::size_t end) const {
+        std::vector<Cell> cells(columns_.size() * kBins);
+        for (std::size_t r = begin; r < end; ++r) {
+            const std::uint8_t *codes = codes_ + rows_[r] * d_;
+            const double slope = slopes_[rows_[r]];
+            Cell *of_column = cells.data();
+            for (const std::size_t column : columns_) {
+                Cell &cell = of_column[codes[column]];
+                cell.slope += slope;
+                ++cell.rows;
+                of_column += kBins;
+            }
+        }
+        return cells;
+    }
+
+    // The split after which the squared distance of the slopes from their means is least.
+    Split best(const Node &node) const {
+        Split found;
+        if (node.cells.empty()) return found;
+        const auto rows = static_cast<std::int64_t>(node.end - node.begin);
+        const double whole = node.slope * node.slope / static_cast<double>(rows);
+        for (std::size_t c = 0; c < columns_.size(); ++c) {
+            const Cell *cells = node.cells.data() + c * kBins;
+            Cell left;
+            for (std::size_t bin = 0; bin + 1 < kBins; ++bin) {
+                if (cells[bin].rows == 0) continue;
+                left.slope += cells[bin].slope;
+                left.rows += cells[bin].rows;
+                const std::int64_t right = rows - left.rows;
+                if (right < how_.leaf_rows) break;
+                if (left.rows < how_.leaf_rows) continue;
+                const double rest = node.slope - left.slope;
+                const double gain = left.slope * left.slope / static_cast<double>(left.rows) +
+                                    rest * rest / static_cast<double>(right) - whole;
+                if (gain > found.gain * (1.0 + 1e-12) + 1e-12) found = {gain, c, bin, left.slope};
+            }
+        }
+        return found;
+    }
+
+    // Puts the rows that go left first, and both parts into `next`: the cells of the smaller one are counted, those of
+    // the other are what is left.
+    void divide(Node &node, std::size_t feature, const Split &split, bool last, std::vector<Node> &next) {
+        const auto begin = rows_.begin() + static_cast<std::ptrdiff_t>(node.begin);
+        const auto end = rows_.begin() + static_cast<std::ptrdiff_t>(node.end);
+        const auto middle = std::stable_partition(
+            begin, end, [&](std::size_t row) { return codes_[row * d_ + feature] <= split.bin; });
+        const std::size_t cut = node.begin + static_cast<std::size_t>(middle - begin);
+        Node left{node.begin, cut, split.left, {}}, right{cut, node.end, node.slope - split.left, {}};
+        if (!last) {
+            const bool left_is_smaller = cut - node.begin < node.end - cut;
+            Node &smaller = left_is_smaller ? left : right, &larger = left_is_smaller ? right : left;
+            smaller.cells = counted(smaller.begin, smaller.end);
+            for (std::size_t i = 0; i < node.cells.size(); ++i) {
+                node.cells[i].slope -= smaller.cells[i].slope;
+                node.cells[i].rows -= smaller.cells[i].rows;
+            }
+            larger.cells = std::move(node.cells);
+        }
+        next.push_back(std::move(left));
+        next.push_back(std::move(right));
+    }
+
+    // One Newton step in each leaf, for all rows.
+    void update(double *scores, const std::vector<Node> &leaves, const std::int32_t *features,
+                const std::uint8_t *bins) {
+        std::vector<double> steps(leaves.size());
+        for (std::size_t i = 0; i < leaves.size(); ++i) {
+            double slope = 0.0, curvature = 0.0;
+            for (std::size_t r = leaves[i].begin; r < leaves[i].end; ++r) {
+                slope += slopes_[rows_[r]];
+                curvature += curvatures_[rows_[r]];
+            }
+            steps[i] = curvature > kLeastCurvature ? how_.rate * slope / curvature : 0.0;
+        }
+        for (std::size_t row = 0; row < n_; ++row) {
+            const std::uint8_t *codes = codes_ + row * d_;
+            std::size_t node = 0;
+            for (std::size_t depth = 0; depth < how_.depth; ++depth) {
+                const std::int32_t feature = features[node];
+                node = 2 * node + 1 + (feature != kNotSplit && codes[feature] > bins[node]);
+            }
+            scores[row] += steps[node - nodes_of(how_.depth)];
+        }
+    }
+
+    const std::uint8_t *codes_;
+    std::size_t n_, d_;
+    std::span<const double> targets_;
+    Boosting how_;
+    Random random_;
+    std::vector<double> scores_, slopes_, curvatures_;
+    std::vector<std::size_t> rows_, columns_;
+    Splits splits_;
+};
+
+}  // namespace
+
+Splits boost(std::span<const std::uint8_t> codes, std::size_t n, std::size_t d, std::span<const double> targets,
+             const Boosting &how) {
+    return Booster(codes, n, d, targets, how).grown();
+}
+
+}  // namespace apsvm::rules

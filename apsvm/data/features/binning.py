@@ -1,0 +1,96 @@
+"""Rows as boosting looks at them: a sample, each value as the number of its bin.
+
+A feature's bins are its values where there are few, and else runs of them that hold about as many rows each: a value
+that many rows have counts as one bin. O(n log n) a feature.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apsvm._support import sparse as sp
+from apsvm._support.types import Matrix
+from apsvm.data.moments import column_moments
+
+#: Bins of a feature at the most.
+BINS = 256
+#: Rows that are looked at, values of theirs, and features: more of them do not make better rules.
+MOST_ROWS, MOST_VALUES, MOST_FEATURES = 50_000, 10_000_000, 1_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Binned:
+    """codes : (n, k) uint8, C-ordered, the bins of the values; targets : (K, n) float64; columns : (k,) int64, the
+    features; edges : of each, (bins − 1,) float64, ascending: a value is in bin b where b of them are below it."""
+
+    codes: NDArray[np.uint8]
+    targets: NDArray[np.float64]
+    columns: NDArray[np.int64]
+    edges: list[NDArray[np.float64]]
+
+    def thresholds(self, features: NDArray[np.int32], bins: NDArray[np.uint8]) -> NDArray[np.float64]:
+        """The values up to which rows are in ``bins`` of ``features``, numbers of ``columns``; 0 for negative ones."""
+        width = max(edges.size for edges in self.edges) + 1
+        table = np.zeros((len(self.edges), width))
+        for row, edges in zip(table, self.edges, strict=True):
+            row[: edges.size] = edges
+        return np.where(features < 0, 0.0, table[features, bins])
+
+
+def rows_to_learn_from(targets: NDArray[np.float64], d: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Which of the rows of ``targets`` (K, n) are looked at, ascending: all of those of the rarer class, where there
+    are two, up to a half of the sample."""
+    n = int(targets.shape[1])
+    most = min(MOST_ROWS, max(1000, MOST_VALUES // min(d, MOST_FEATURES)))
+    if n <= most:
+        return np.arange(n)
+    if len(targets) > 1 or np.unique(targets[0]).size > 2:
+        return np.sort(rng.choice(n, size=most, replace=False))
+    rare = targets[0] == targets[0].max()
+    rare = rare if 2 * rare.sum() <= n else ~rare
+    few, many = (rng.permutation(np.flatnonzero(which)) for which in (rare, ~rare))
+    count = min(few.size, most // 2)
+    return np.sort(np.concatenate([few[:count], many[: most - count]]))
+
+
+def binned(X: Matrix, rows: NDArray[np.int64], targets: NDArray[np.float64]) -> Binned:
+    """The ``rows`` of X, CSR or dense (N, d), with targets (K, rows): of more than ``MOST_FEATURES`` features those
+    that go along with a target most (by correlation)."""
+    X = X[rows]
+    columns = np.arange(X.shape[1])
+    if columns.size > MOST_FEATURES:
+        columns = np.sort(np.argsort(-_correlation(X, targets), kind="stable")[:MOST_FEATURES])
+        X = X[:, columns]
+    values = X.toarray() if sp.issparse(X) else X
+    codes = np.empty((rows.size, columns.size), dtype=np.uint8)
+    every = []
+    for j, column in enumerate(np.ascontiguousarray(values.T, dtype=np.float64)):
+        edges = _edges(column)
+        codes[:, j] = np.searchsorted(edges, column)
+        every.append(edges)
+    return Binned(codes, targets, columns, every)
+
+
+def _edges(column: NDArray[np.float64]) -> NDArray[np.float64]:
+    values, counts = np.unique(column, return_counts=True)
+    last = np.arange(values.size - 1)  # of the bins, but the highest
+    if values.size > BINS:
+        upto = np.cumsum(np.minimum(counts, column.size / BINS))
+        last = np.unique(np.searchsorted(upto, upto[-1] * np.arange(1, BINS) / BINS))
+        last = last[last < values.size - 1]
+    low, high = values[last], values[last + 1]
+    middle = np.maximum(0.5 * low + 0.5 * high, low)
+    return np.where(middle < high, middle, low)  # of neighbours in floating point
+
+
+def _correlation(X: Matrix, targets: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(d,) the largest magnitude of a feature's correlation with a target, each by a factor of the target's own."""
+    centred = targets - targets.mean(axis=1, keepdims=True)
+    lengths = np.sqrt((centred**2).sum(axis=1, keepdims=True))
+    deviation = np.sqrt(column_moments(X).variance)
+    usable = np.isfinite(deviation) & (deviation > 0.0)
+    products = np.abs((X.T @ (centred / np.where(lengths > 0.0, lengths, 1.0)).T).T).max(axis=0)
+    return np.where(usable, products / np.where(usable, deviation, 1.0), 0.0)

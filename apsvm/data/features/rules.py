@@ -1,0 +1,320 @@
+"""Rules that boosting finds: a ranker on them is a sum of short rules (RuleFit; Friedman and Popescu, Annals of Applied
+Statistics 2008), of one feature each at depth 1, of at most two at depth 2.
+
+    φ(x) = ( z_1 … z_m;  1[x in leaf 1], 1[x in leaf 2], … )
+
+The leaves are those of shallow trees, grown by stochastic gradient boosting (Friedman 2002) on the targets of the
+training rows: log loss for two classes, squares for grades; of several classes each in turn. Equal leaves are one
+column. z are the piecewise columns (``piecewise``), at a deviation of ``BESIDE``. Columns are of one scale: they are
+not scaled again. A map that has seen the targets of rows flatters them: what is chosen by rows held out learns a map
+for each fold (``looks_at_targets``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apsvm._native import _kernels
+from apsvm._support import sparse as sp
+from apsvm._support.types import Matrix
+from apsvm.data.features import FeatureMapError, Parameter
+from apsvm.data.features.base import FeatureMap, Parts, checked
+from apsvm.data.features.binning import binned, rows_to_learn_from
+from apsvm.data.features.knots import KnottedMap
+from apsvm.data.features.piecewise import Piecewise
+from apsvm.data.moments import column_moments
+
+if TYPE_CHECKING:
+    from apsvm._support.types import AnyArray
+
+#: Of the boosting: what a tree's values are multiplied by, the shares of the rows and of the features that a tree
+#: sees, and the rows in a leaf at the least.
+RATE, ROWS, COLUMNS, LEAF_ROWS = 0.05, 0.5, 0.7, 5
+DEPTH, MOST_DEPTH, MOST_TREES = 3, 6, 10_000
+#: Trees of shallow depth are many where none is named; of several classes each has this many at least.
+TREES = {1: 400, 2: 400}
+TREES_OF_DEEP, TREES_OF_CLASS = 200, 20
+#: The deviation of the piecewise columns.
+BESIDE = 0.3
+#: In ``features``: all rows go left.
+_NOT_SPLIT = -1
+
+
+class Size(NamedTuple):
+    """How many trees, and of which depth."""
+
+    trees: int
+    depth: int
+
+    def __str__(self) -> str:
+        return f"{self.trees}:depth={self.depth}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rules(FeatureMap):
+    """See the module. Trees are complete, of T nodes and L leaves: node i has the children 2i + 1 and 2i + 2.
+
+    Attributes
+    ----------
+    beside : the piecewise map
+    divisors : (its columns,) float64, what they are divided by
+    features : (trees, T) int64, the feature that a node splits by; −1: all rows go left
+    thresholds : (trees, T) float64, a row goes left where its value is at most this
+    kept : (trees, L) int64, 1 where a leaf is a column, 0 where an earlier tree has an equal one, or no row gets there
+    """
+
+    stem: ClassVar[str] = "rules"
+    default_parameter: ClassVar[Parameter] = Size(TREES_OF_DEEP, DEPTH)
+    members: ClassVar[tuple[str, ...]] = (*KnottedMap.members, "divisors", "features", "thresholds", "kept")
+    keeps_sparse: ClassVar[bool] = True
+    makes_sparse: ClassVar[bool] = True
+    looks_at_targets: ClassVar[bool] = True
+    of_one_scale: ClassVar[bool] = True
+
+    parameter: Parameter
+    beside: Piecewise
+    divisors: NDArray[np.float64]
+    features: NDArray[np.int64]
+    thresholds: NDArray[np.float64]
+    kept: NDArray[np.int64]
+
+    @classmethod
+    def read(cls, text: str) -> Parameter:
+        trees, depth = "", str(DEPTH)
+        for part in text.split(":"):
+            name, equals, value = part.partition("=")
+            if not equals and not trees:
+                trees = part
+            elif name == "depth":
+                depth = value
+            else:
+                raise cls._bad(text)
+        numbers = [number.isascii() and number.isdecimal() and len(number) < 9 for number in (trees or "1", depth)]
+        if not all(numbers) or not 1 <= int(depth) <= MOST_DEPTH or not 1 <= int(trees or "1") <= MOST_TREES:
+            raise cls._bad(text)
+        return Size(int(trees) if trees else TREES.get(int(depth), TREES_OF_DEEP), int(depth))
+
+    @classmethod
+    def _bad(cls, text: str) -> FeatureMapError:
+        return FeatureMapError(
+            f"bad parameter in feature map 'rules:{text}': expected a number of trees up to {MOST_TREES:,}, a depth "
+            f"from 1 to {MOST_DEPTH}, or both, as in rules:100, rules:depth=2 or rules:100:depth=2"
+        )
+
+    @property
+    def n_in(self) -> int:
+        return self.beside.n_in
+
+    @property
+    def n_out(self) -> int:
+        return self.beside.n_out + int(self.kept.sum())
+
+    @property
+    def _depth(self) -> int:
+        return int(self.kept.shape[1]).bit_length() - 1
+
+    @classmethod
+    def learn(
+        cls,
+        X: Matrix,
+        selection: NDArray[np.int64],
+        parameter: Parameter,
+        rng: np.random.Generator,
+        targets: NDArray[np.float64] | None = None,
+    ) -> Self:
+        assert isinstance(parameter, tuple)
+        size = Size(*parameter)
+        if targets is None or not (targets != targets[:, :1]).any():
+            raise FeatureMapError("rules are learned from labels of at least two kinds, and these rows have one")
+        beside = Piecewise.learn(X, selection, Piecewise.default_parameter, rng)
+        rows = rows_to_learn_from(targets, int(X.shape[1]), rng)
+        sample = binned(X, selection[rows], np.ascontiguousarray(targets[:, rows]))
+        n, d = sample.codes.shape
+        splits, bins = _kernels.boost(
+            sample.codes,
+            sample.targets,
+            max(size.trees, TREES_OF_CLASS * len(targets) if len(targets) > 1 else 0),
+            size.depth,
+            RATE,
+            max(1, int(ROWS * n)),
+            max(1, int(np.ceil(COLUMNS * d))),
+            LEAF_ROWS,
+            bool(((targets == 0.0) | (targets == 1.0)).all()),
+            int(rng.integers(2**63)),
+        )
+        nodes = 2**size.depth - 1
+        splits = splits.reshape(-1, nodes)
+        thresholds = sample.thresholds(splits, bins.reshape(-1, nodes))
+        features = np.where(splits < 0, _NOT_SPLIT, sample.columns[splits])
+        grown = (features >= 0).any(axis=1)
+        features, thresholds = features[grown], thresholds[grown]
+        kept = _first_of_equals(features, thresholds)
+        return cls(size, beside, _divisors(beside, X, selection), features, thresholds, kept)
+
+    def apply(self, X: Matrix) -> Matrix:
+        sparse = sp.issparse(X)
+        beside = self.beside.apply(X)
+        divisors = self.divisors.astype(X.dtype)
+        if sparse:
+            beside = sp.csr_array((beside.data / divisors[beside.indices], beside.indices, beside.indptr), beside.shape)
+            return sp.hstack([beside, self._leaves(X, np.empty((X.shape[0], 0), dtype=X.dtype))], format="csr")
+        beside /= divisors
+        return self._leaves(X, beside)
+
+    def _leaves(self, X: Matrix, beside: AnyArray) -> Matrix:
+        """The columns of the leaves, (k, …) CSR, behind those of ``beside`` (k, …)."""
+        n, features = int(X.shape[0]), self.features
+        if sp.issparse(X):
+            used = np.unique(np.append(features[features >= 0], 0))
+            X, features = X[:, used].toarray(), np.where(features < 0, features, np.searchsorted(used, features))
+        first = beside.shape[1]
+        columns = np.where(self.kept == 1, first + np.cumsum(self.kept).reshape(self.kept.shape) - 1, -1)
+        most = n * (first + len(features))
+        indptr = np.empty(n + 1, dtype=np.int64)
+        indices, values = np.empty(most, dtype=np.int32), np.empty(most, dtype=X.dtype)
+        _kernels.rows_of_rules(
+            np.ascontiguousarray(X),
+            beside,
+            features.astype(np.int32),
+            self.thresholds,
+            columns.astype(np.int32),
+            self._depth,
+            indptr,
+            indices,
+            values,
+        )
+        stored = int(indptr[-1])
+        kind = np.int32 if stored < np.iinfo(np.int32).max else np.int64
+        return sp.csr_array(
+            (values[:stored], indices[:stored].astype(kind, copy=False), indptr.astype(kind)),
+            shape=(n, first + int(self.kept.sum())),
+        )
+
+    def values_of_row(self, stored: float) -> float:
+        return self.beside.values_of_row(stored) + len(self.features)
+
+    def names(self, features: Sequence[str]) -> list[str]:
+        return [*self.beside.names(features), *map(" & ".join, self._conditions(features))]
+
+    def _conditions(self, features: Sequence[str]) -> list[list[str]]:
+        """Of each leaf that is a column, the words of its bounds."""
+        words = []
+        for low, high, of_feature in zip(*_bounds(self.features, self.thresholds, self.kept), strict=True):
+            rule = []
+            for a, b, j in zip(low.tolist(), high.tolist(), of_feature.tolist(), strict=True):
+                if j >= 0:
+                    left = f"{a:.9g} < " if np.isfinite(a) and np.isfinite(b) else ""
+                    rule.append(f"{features[j]} > {a:.9g}" if np.isinf(b) else f"{left}{features[j]} <= {b:.9g}")
+            words.append(rule)
+        return words
+
+    def parts(self) -> Parts:
+        _, _, of_feature = _bounds(self.features, self.thresholds, self.kept)
+        several = [tuple(sorted({j for j in of_leaf if j >= 0})) for of_leaf in of_feature.tolist()]
+        numbers: dict[tuple[int, ...], int] = {(j,): j for j in range(self.n_in)}
+        of_leaves = [numbers.setdefault(features, len(numbers)) for features in several]
+        return Parts(list(numbers), np.concatenate([self.beside.sources(), np.array(of_leaves, dtype=np.int64)]))
+
+    def typical(self) -> NDArray[np.float64]:
+        return self.beside.typical()
+
+    def limits(self, j: int) -> tuple[float, float]:
+        return self.beside.limits(j)
+
+    def breaks(self, j: int) -> NDArray[np.float64]:
+        return np.union1d(self.beside.breaks(j), self.thresholds[self.features == j])
+
+    def arrays(self) -> dict[str, AnyArray]:
+        own = {name: getattr(self, name) for name in self.members[len(KnottedMap.members) :]}
+        return {**self.beside.arrays(), **own}
+
+    @classmethod
+    def of_arrays(cls, n_in: int, parameter: Parameter, arrays: Mapping[str, AnyArray]) -> Self:
+        assert isinstance(parameter, tuple)
+        size = Size(*parameter)
+        beside = Piecewise.of_arrays(n_in, Piecewise.default_parameter, arrays)
+        divisors = checked(arrays, "divisors", np.float64, (beside.n_out,))
+        nodes = 2**size.depth - 1
+        features = checked(arrays, "features", np.int64, (None, nodes))
+        trees = int(features.shape[0])
+        thresholds = checked(arrays, "thresholds", np.float64, (trees, nodes))
+        kept = checked(arrays, "kept", np.int64, (trees, nodes + 1))
+        if (divisors <= 0.0).any():
+            raise FeatureMapError("a number of the array divisors is not above 0")
+        if ((features < _NOT_SPLIT) | (features >= n_in)).any():
+            raise FeatureMapError(f"a number of the array features is of no feature: there are {n_in}")
+        if ((kept != 0) & (kept != 1)).any() or kept.size + beside.n_out > np.iinfo(np.int32).max:
+            raise FeatureMapError("expected 0 or 1 for each leaf in the array kept, and fewer than 2^31 of them")
+        if (kept > _first_of_equals(features, thresholds)).any():
+            raise FeatureMapError("the array kept has a column for a leaf that an earlier tree has, or no row gets to")
+        return cls(size, beside, divisors, features, thresholds, kept)
+
+
+def _divisors(beside: Piecewise, X: Matrix, selection: NDArray[np.int64]) -> NDArray[np.float64]:
+    from apsvm.data.features.mapped import MappedMatrix
+
+    deviation = np.sqrt(column_moments(MappedMatrix(X, beside), selection).variance)
+    return np.where(np.isfinite(deviation) & (deviation > 0.0), deviation / BESIDE, 1.0)
+
+
+def _paths(depth: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """(L, depth) each: the nodes on the way to a leaf, and whether it goes right there."""
+    leaf, level = np.arange(2**depth)[:, None], np.arange(depth)
+    nodes: NDArray[np.int64] = (1 << level) - 1 + (leaf >> (depth - level))
+    return nodes, ((leaf >> (depth - 1 - level)) & 1).astype(bool)
+
+
+def _regions(features: NDArray[np.int64], thresholds: NDArray[np.float64]) -> tuple[AnyArray, AnyArray, AnyArray]:
+    """Of each leaf (T·L, depth): the features of its bounds, −1 for none, whether each is a lower one, and the bound;
+    each feature's tightest alone, by feature. Leaves that no row gets to, or that bound nothing, have −1 alone."""
+    depth = int(features.shape[1] + 1).bit_length() - 1
+    nodes, right = _paths(depth)
+    of_node = features[:, nodes].reshape(-1, depth)
+    bound = thresholds[:, nodes].reshape(-1, depth)
+    lower = np.broadcast_to(right, (len(features), *right.shape)).reshape(-1, depth)
+    nowhere = np.any((of_node < 0) & lower, axis=1, keepdims=True)
+    of_node = np.where(nowhere, -1, of_node)
+    # By feature and side, the tightest first.
+    side: AnyArray = 2 * of_node + lower
+    order = np.lexsort((np.where(lower, -bound, bound), side))
+    side, of_bound, lower_bound, tightest = (
+        np.take_along_axis(part, order, 1) for part in (side, of_node, lower, bound)
+    )
+    again = np.zeros(side.shape, dtype=np.bool_)
+    again[:, 1:] = side[:, 1:] == side[:, :-1]
+    none = again | (of_bound < 0)
+    return np.where(none, -1, of_bound), np.where(none, False, lower_bound), np.where(none, 0.0, tightest)
+
+
+def _first_of_equals(features: NDArray[np.int64], thresholds: NDArray[np.float64]) -> NDArray[np.int64]:
+    """(trees, L) int64: 1 for each leaf that bounds something, once."""
+    of_bound, lower, bound = _regions(features, thresholds)
+    # Those without a bound last: equal regions may be equal rows only then.
+    order = np.argsort(np.where(of_bound < 0, np.iinfo(np.int64).max, 2 * of_bound + lower), axis=1, kind="stable")
+    of_bound, lower, bound = (np.take_along_axis(part, order, 1) for part in (of_bound, lower, bound))
+    kept = np.zeros(len(of_bound), dtype=np.int64)
+    if kept.size:
+        _, first = np.unique(np.hstack([of_bound.astype(np.float64), lower, bound + 0.0]), axis=0, return_index=True)
+        kept[first] = (of_bound[first] >= 0).any(axis=1)
+    return kept.reshape(len(features), features.shape[1] + 1)
+
+
+def _bounds(
+    features: NDArray[np.int64], thresholds: NDArray[np.float64], kept: NDArray[np.int64]
+) -> tuple[AnyArray, AnyArray, AnyArray]:
+    """Of each leaf that is a column (columns, depth): lower and upper bounds, ±∞ for none, and their features, each
+    feature once, −1 elsewhere."""
+    of_bound, lower, bound = (part[kept.ravel() == 1] for part in _regions(features, thresholds))
+    low = np.where(lower & (of_bound >= 0), bound, -np.inf)
+    high = np.where(~lower & (of_bound >= 0), bound, np.inf)
+    for at in range(1, of_bound.shape[1]):
+        # An upper bound stands before the lower one of the same feature.
+        both = (of_bound[:, at] >= 0) & (of_bound[:, at] == of_bound[:, at - 1])
+        high[both, at] = high[both, at - 1]
+        of_bound[both, at - 1] = -1
+    return low, high, of_bound

@@ -1,0 +1,183 @@
+"""Rules: the boosting against one written plainly, the leaves against their conditions, the sample, and the words."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from over import over
+
+from apsvm.data.features import FeatureMapError, binning, learn_map, map_of_arrays, rules
+from apsvm.data.features.binning import binned, rows_to_learn_from
+
+
+@pytest.fixture
+def X(rng):
+    X = rng.normal(size=(400, 4))
+    X[:, 2] = np.round(2.0 * X[:, 2])
+    X[rng.random(X.shape) < 0.3] = 0.0
+    return X
+
+
+@pytest.fixture
+def y(X, rng):
+    return ((X[:, 0] * X[:, 1] > 0.2) ^ (rng.random(400) < 0.05)).astype(float)
+
+
+def plain_leaves(X, targets, trees, depth, rate, least, logistic):
+    """Boosting on all rows and features, by the definition: for each tree the rows (bool) of each leaf."""
+    n = len(X)
+    scores = [np.full(n, np.log((y.sum() + 0.5) / (n - y.sum() + 0.5)) if logistic else y.mean()) for y in targets]
+    grown = []
+    for tree in range(trees):
+        k = tree % len(targets)
+        fit = 1.0 / (1.0 + np.exp(-scores[k])) if logistic else scores[k]
+        slope, curvature = targets[k] - fit, fit * (1.0 - fit) if logistic else np.ones(n)
+        leaves = [np.ones(n, dtype=bool)]
+        for _ in range(depth):
+            halves = []
+            for node in leaves:
+                halves += best_halves(X, slope, node, least)
+            leaves = halves
+        for leaf in leaves:
+            if leaf.any():
+                scores[k][leaf] += rate * slope[leaf].sum() / curvature[leaf].sum()
+        grown.append(leaves)
+    return grown
+
+
+def best_halves(X, slope, node, least):
+    def spread(rows):
+        return slope[rows].sum() ** 2 / rows.sum() if rows.any() else 0.0
+
+    most, halves = 1e-12, [node, np.zeros_like(node)]
+    for j in range(X.shape[1]):
+        values = np.unique(X[:, j])
+        for low, high in pairwise(values):
+            left = node & (X[:, j] <= (low + high) / 2.0)
+            right = node & ~left
+            if min(left.sum(), right.sum()) >= least and spread(left) + spread(right) - spread(node) > most + 1e-9:
+                most = spread(left) + spread(right) - spread(node)
+                halves = [left, right]
+    return halves
+
+
+@over("depth", [1, 2, 3])
+@over("kind", ["classes", "grades", "several"])
+def test_leaves_are_those_of_boosting_written_plainly(depth, kind, X, y, monkeypatch):
+    monkeypatch.setattr(rules, "ROWS", 1.0)
+    monkeypatch.setattr(rules, "COLUMNS", 1.0)
+    monkeypatch.setattr(rules, "TREES_OF_CLASS", 1)
+    X, y = np.round(X[:120], 1), y[:120]
+    targets = np.stack([y, X[:, 0] > 0.5]) if kind == "several" else y[None]
+    if kind == "grades":
+        targets = targets + 2.0 * (X[:, 1] > 0.3)
+    learned = learn_map(f"rules:6:depth={depth}", X, targets=targets)
+    expected = plain_leaves(X, targets, 6, depth, rules.RATE, rules.LEAF_ROWS, kind != "grades")
+    columns = learned.apply(X).toarray()[:, learned.beside.n_out :]
+    regions = {rows.tobytes() for leaves in expected for rows in leaves if 0 < rows.sum() < 120}
+    assert {column.tobytes() for column in columns.T.astype(bool)} == regions
+
+
+@over("depth", [1, 2, 4, 6])
+def test_a_column_is_1_where_its_conditions_hold(depth, X, y, rng):
+    learned = learn_map(f"rules:50:depth={depth}", X, targets=y[None])
+    names = learned.names([f"X[:, {j}]" for j in range(4)])
+    rows = np.concatenate([X, 3.0 * rng.normal(size=(100, 4)), learned.thresholds[:4, :1] + np.zeros((4, 4))])
+    columns = learned.apply(rows).toarray()
+    first = learned.beside.n_out
+    assert columns.shape[1] == len(names) > first + depth
+    for name, column in zip(names[first:], columns[:, first:].T, strict=True):
+        held = np.ones(len(rows), dtype=bool)
+        for condition in name.split(" & "):
+            low, between, rest = condition.partition(" < ")
+            held &= eval(rest if between else condition, {"X": rows})
+            if between:
+                held &= eval(f"{low} < {rest.split(' <= ')[0]}", {"X": rows})
+        # Nine digits of a threshold.
+        assert (held != column).mean() <= 0.01, name
+    assert len(set(names)) == len(names)
+    assert columns[:400, first:].any(axis=0).all()
+    np.testing.assert_allclose(columns[:400, :first].std(axis=0), rules.BESIDE)
+
+
+def test_draws_depend_on_the_seed_alone(X, y):
+    one, again, other = (learn_map("rules", X, targets=y[None], seed=seed) for seed in (1, 1, 2))
+    for key, array in one.arrays().items():
+        np.testing.assert_array_equal(again.arrays()[key], array)
+    assert one.columns_mean_the_same(again)
+    assert not one.columns_mean_the_same(other)
+    assert one.name == "rules:200:depth=3"
+    assert learn_map("rules:depth=2", X, targets=y[None]).name == "rules:400:depth=2"
+
+
+def test_labels_that_tell_nothing(X, y):
+    for targets in (None, np.zeros((1, 400))):
+        with pytest.raises(FeatureMapError, match="labels of at least two kinds"):
+            learn_map("rules", X, targets=targets)
+    # A leaf has five rows at least: of nine rows there is no rule, and the piecewise columns are left.
+    few = learn_map("rules", X[:9], targets=(X[:9, :1] > 0).T.astype(float))
+    assert few.n_out == few.beside.n_out
+    assert few.apply(X).shape == (400, few.n_out)
+
+
+def test_the_sample_keeps_the_rarer_class(rng, monkeypatch):
+    monkeypatch.setattr(binning, "MOST_ROWS", 1000)
+    targets = (rng.random((1, 20_000)) < 0.01).astype(float)
+    rows = rows_to_learn_from(targets, 4, rng)
+    assert rows.size == 1000
+    assert (np.diff(rows) > 0).all()
+    assert targets[0, rows].sum() == targets.sum()
+    even = rows_to_learn_from((rng.random((1, 20_000)) < 0.5).astype(float), 4, rng)
+    assert even.size == 1000
+    assert rows_to_learn_from(rng.random((1, 20_000)), 4, rng).size == 1000
+    np.testing.assert_array_equal(rows_to_learn_from(targets[:, :900], 4, rng), np.arange(900))
+
+
+def test_of_many_features_those_that_go_along_with_the_target(rng, monkeypatch):
+    monkeypatch.setattr(binning, "MOST_FEATURES", 3)
+    X, y = rng.normal(size=(500, 40)), np.zeros(500)
+    X[:, [7, 8, 30]] *= 1e-3
+    y = (X[:, 7] + X[:, 8] - X[:, 30] > 0).astype(float)
+    for form in (X, sp.csr_array(X)):
+        np.testing.assert_array_equal(binned(form, np.arange(500), y[None]).columns, [7, 8, 30])
+        assert set(learn_map("rules", form, targets=y[None]).features.ravel()) <= {-1, 7, 8, 30}
+
+
+@over("values", [np.arange(300.0), np.r_[np.zeros(5000), np.arange(600.0)], np.array([1.0, np.nextafter(1.0, 2.0)])])
+def test_bins(values, rng):
+    values = rng.permutation(values)
+    sample = binned(values[:, None], np.arange(values.size), np.zeros((1, values.size)))
+    (edges,) = sample.edges
+    assert edges.size + 1 == min(np.unique(values).size, edges.size + 1) <= 256
+    np.testing.assert_array_equal(sample.codes[:, 0], (values[:, None] > edges).sum(axis=1))
+    counts = np.bincount(sample.codes[:, 0])
+    frequent = np.unique(values)[np.unique(values, return_counts=True)[1] > values.size / 100]
+    assert (counts > 0).all()
+    assert np.delete(counts, sample.codes[np.isin(values, frequent), 0]).max(initial=0) <= values.size / 256 + 25
+
+
+@over(
+    ("change", "message"),
+    [
+        ({"features": [[4, -1, -1]]}, "of no feature: there are 4"),
+        ({"features": [[-2, -1, -1]]}, "of no feature"),
+        ({"kept": [[2, 0, 0, 0]]}, "expected 0 or 1"),
+        ({"kept": [[0, 1, 0, 0]]}, "no row gets to"),
+        ({"divisors": "0"}, "divisors is not above 0"),
+    ],
+)
+def test_arrays_that_make_no_rules(change, message, X, y):
+    learned = learn_map("rules:1:depth=2", X, targets=y[None])
+    arrays = learned.arrays() | {
+        "features": np.array([[0, -1, -1]]),
+        "thresholds": np.zeros((1, 3)),
+        "kept": np.array([[1, 0, 1, 0]]),
+    }
+    assert map_of_arrays(learned.name, 4, arrays).n_out == learned.beside.n_out + 2
+    for key, value in change.items():
+        arrays[key] = np.zeros_like(arrays[key]) if value == "0" else np.array(value)
+    with pytest.raises(FeatureMapError, match=message):
+        map_of_arrays(learned.name, 4, arrays)
