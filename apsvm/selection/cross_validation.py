@@ -18,10 +18,12 @@ from numpy.typing import NDArray
 from apsvm._support.clock import wall_time_ns
 from apsvm._support.machine import memory
 from apsvm.data.bags import rows_of_bags
+from apsvm.data.features import parsed
 from apsvm.data.features.base import SHARE_OF_MEMORY
 from apsvm.data.labels import Target
 from apsvm.data.lockstep import Lockstep, members_at_once, rows_worth_sharing
 from apsvm.data.rows import Rows
+from apsvm.models.header import Labels
 from apsvm.models.net import Net
 from apsvm.selection.bags import scores_of_bags
 from apsvm.selection.completion import outcomes
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
 
 
 #: The feature options and the seed of what they draw.
-_Map: TypeAlias = tuple[FeatureOptions, int]
+_Map: TypeAlias = tuple[FeatureOptions, int, Labels | None]
 
 
 class SelectionError(ValueError):
@@ -87,9 +89,10 @@ class CrossValidation(Race):
         return max(together, threads), Lockstep(threads, fewest) if together > 1 else None
 
     def _key(self, grid: int, fold: int) -> tuple[int, _Map]:
-        """What a fold's rows depend on."""
+        """What a fold's rows depend on; of a map that looks at targets, what these are too."""
         fit = self.fits[grid]
-        return fold, (fit.features, fit.trainer.settings.seed)
+        labels = fit.target.labels if parsed(fit.features.features).kind.looks_at_targets else None
+        return fold, (fit.features, fit.trainer.settings.seed, labels)
 
     def part(self, grid: int, fold: int) -> Fit:
         """A training on the fold's training rows, with what is learned from them; ``shared``: all rows."""

@@ -1,20 +1,23 @@
 """What ``apsvm cv`` searches by default: losses × bounds × feature maps × C, in two stages.
 
-First every entry of the portfolio is *screened*: a few values of C in three folds, of a sample of the rows where they
-are many. The best few that are near the top go on to the *final*, a search over all rows in as many folds as were
+First every entry of the portfolio is *screened*: a few values of C in three folds, of a small sample of the rows where
+they are many; those that are not hopeless then on a larger one (successive halving: Jamieson and Talwalkar, AISTATS
+2016). The best few that are near the top go on to the *final*, a search over all rows in as many folds as were
 requested, with wider grids where the best stands at the edge.
 
 An entry costs what its trainer costs, so the portfolio is chosen for what was seen to win somewhere: ap on the features
 as they are and on broken lines (``piecewise``), by both bounds; two and three components of it; the metric's own loss;
-auc, wmw and 0-1 as they are the best on some metrics and sets; smooth curves, products of pairs and an RBF kernel where
-the data is small enough.
+auc, wmw and 0-1 as they are the best on some metrics and sets; rules of three depths by ap and by auc, which hold their
+own against boosted trees; products of pairs and an RBF kernel where the data is small. They stand from the simplest to
+the most complex: of entries that are equal the first is taken.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,17 +41,33 @@ if TYPE_CHECKING:
 
 #: Folds of the screening.
 SCREENING_FOLDS = 3
-#: This many entries go on, if they are no further behind the best.
-FINALISTS, NEAR = 3, 0.05
-#: Feature values and rows that the screening looks at, at most, and rows of the rarer class that it keeps.
-SCREENED_VALUES, SCREENED_ROWS, SCREENED_POSITIVES = 2_000_000, 20_000, 2_000
+#: This many entries go on to the final, if they are no further behind the best, or by no more than the standard error
+#: of the difference.
+FINALISTS, NEAR = 3, 0.01
+
+
+class Round(NamedTuple):
+    """Feature values, rows and rows of the rarer class that a round of the screening looks at, at most."""
+
+    values: int
+    rows: int
+    positives: int
+
+
+ROUNDS = (Round(400_000, 2_500, 500), Round(2_000_000, 10_000, 2_000))
+#: From each round but the last this many entries go on at least, and those that are behind the best by no more than
+#: this many standard errors of the difference.
+SURVIVORS, ERRORS = 6, 1.0
 #: Beyond these many feature values or rows the final has as few folds as the screening.
 MANY_VALUES, MANY_ROWS = 10_000_000, 20_000
 #: Rows up to which kernels are tried, and features up to which all products are.
-KERNEL_ROWS, PRODUCT_FEATURES = 60_000, 40
-#: Rows from which a kernel of a thousand landmarks is tried as well; kernels want a large C.
-LARGE_KERNEL_ROWS = 2_000
+KERNEL_ROWS, PRODUCT_FEATURES = 5_000, 40
+#: Kernels want a large C.
 KERNEL_MULTIPLES = (1.0, 10.0, 100.0)
+#: Of boosting, from those that one can draw to those that rank best where rows are many.
+RULES = ("rules:depth=2", "rules:depth=3", "rules:depth=5")
+#: Of the default C.
+MULTIPLES_OF_RULES = (0.1, 1.0, 10.0)
 #: Components that are tried, by the tight bound, with this many positives for each.
 COMPONENTS, POSITIVES_A_COMPONENT = (2, 3), 30
 #: Of the default C, by the bound; the first is for trainers without one.
@@ -150,12 +169,16 @@ def portfolio(
     entries.append(Entry("wmw", {}, standard))
     if not graded:
         entries.append(Entry("zero-one", {"bound": "hinge"}, standard))
+    of_rules = [name for name in losses if make_loss(name).over_rankings and make_loss(name).starts_from is None]
+    entries += [
+        Entry(loss, {"bound": "hinge"}, replace(features, features=name), multiples=MULTIPLES_OF_RULES)
+        for name in RULES
+        for loss in dict.fromkeys((of_rules[-1], "auc"))
+    ]
     small = n <= KERNEL_ROWS
     others: list[tuple[str, bool, tuple[float, ...]]] = [
-        ("spline", small, ()),
         ("products", small and d <= PRODUCT_FEATURES, ()),
         ("nystroem", small, KERNEL_MULTIPLES),
-        ("nystroem:1000", small and n >= LARGE_KERNEL_ROWS, KERNEL_MULTIPLES),
     ]
     entries += [
         Entry("ap", {"bound": "hinge"}, replace(standard, features=name), multiples=multiples)
@@ -239,20 +262,44 @@ class PortfolioSearch:
         FoldError, SelectionError, ValueError : as ``SettingsSearch``, of what does not depend on the entry
         FeatureMapError, LossError, FloatingPointError, LinAlgError : no entry can be tried; that of the last one
         """
-        which = sample(self._dataset, self._target, self._seed)
-        rows, target = self._dataset, self._target
-        if which is not None:
-            rows, target = rows.select(which), target.of(which)
+        left: Sequence[Entry] = self.entries
+        behind: list[tuple[Entry, Candidate]] = []
+        for number, size in enumerate(ROUNDS, start=1):
+            which = sample(self._dataset, self._target, self._seed, size)
+            rows, target = self._dataset, self._target
+            if which is not None:
+                rows, target = rows.select(which), target.of(which)
+            is_last = which is None or number == len(ROUNDS)
+            done = self._tried(left, rows, target, jobs, followers, ended if is_last else unseen)
+            going_on = done if is_last else self._near(done, SURVIVORS, len(done), ERRORS)
+            fell_behind = [one for one in done if not any(one is other for other in going_on)]
+            for one in fell_behind:
+                ended(*one)
+            behind = [*fell_behind, *behind]
+            left = [entry for entry, _ in going_on]
+            if is_last or followers.should_stop():
+                break
+        self.screened.entries = [*going_on, *behind]
+
+    def _tried(
+        self,
+        entries: Sequence[Entry],
+        rows: Dataset,
+        target: Target,
+        jobs: int,
+        followers: Followers,
+        ended: Callable[[Entry, Candidate | str], None],
+    ) -> list[tuple[Entry, Candidate]]:
+        """The entries at their best, the best first. Raises as ``screen``."""
         done: list[tuple[Entry, Candidate]] = []
         failure: Exception | None = None
-        for entry in self.entries:
+        for entry in entries:
             if followers.should_stop():
                 break
             try:
-                grid = entry.grid(self._common)
                 search = SettingsSearch(
                     rows,
-                    [grid],
+                    [entry.grid(self._common)],
                     self.metrics,
                     folds=min(SCREENING_FOLDS, self._folds),
                     seed=self._seed,
@@ -272,19 +319,31 @@ class PortfolioSearch:
                 ended(*done[-1])
         if not done and failure is not None:
             raise failure
-        self.screened.entries = sorted(done, key=lambda one: -one[1].mean(self.metric))
+        return sorted(done, key=lambda one: -one[1].mean(self.metric))
+
+    def _near(
+        self, ranked: Sequence[tuple[Entry, Candidate]], least: int, most: int, errors: float, near: float = 0.0
+    ) -> list[tuple[Entry, Candidate]]:
+        """Of entries, the best first, the first ``least``, and up to ``most`` that are behind the best by no more than
+        ``near`` or this many standard errors of the difference, fold by fold."""
+        kept = []
+        for place, one in enumerate(ranked[:most]):
+            behind = np.subtract(ranked[0][1].values(self.metric), one[1].values(self.metric))
+            spread = errors * float(behind.std(ddof=1)) / math.sqrt(behind.size) if behind.size > 1 else 0.0
+            if place < least or behind.mean() <= max(near, spread):
+                kept.append(one)
+        return kept
 
     def finalists(self) -> list[Entry]:
         """The entries that go on."""
-        ranked = self.screened.entries
-        if not ranked:
-            return []
-        least = ranked[0][1].mean(self.metric) - NEAR
-        return [entry for entry, candidate in ranked[:FINALISTS] if candidate.mean(self.metric) >= least]
+        return [entry for entry, _ in self._finalists()]
+
+    def _finalists(self) -> list[tuple[Entry, Candidate]]:
+        return self._near(self.screened.entries, 1, FINALISTS, 1.0, NEAR)
 
     def final(self) -> SettingsSearch:
-        """The search among the finalists over all rows, not run yet."""
-        grids = [entry.grid(self._common) for entry in self.finalists()]
+        """The search among the finalists over all rows, not run yet: C is sought around what was best."""
+        grids = [_around(*finalist).grid(self._common) for finalist in self._finalists()]
         return SettingsSearch(
             self._dataset, grids, self.metrics, folds=self._folds, seed=self._seed, judged_by=self._target, **self._more
         )
@@ -294,10 +353,18 @@ def _large(dataset: Dataset) -> bool:
     return dataset.n_values > MANY_VALUES or len(dataset) > MANY_ROWS
 
 
-def sample(dataset: Dataset, target: Target, seed: int) -> NDArray[np.int64] | None:
+def _around(entry: Entry, candidate: Candidate) -> Entry:
+    """The entry with the values of C at which the candidate was best, and those beside it."""
+    C = candidate.choice.get("C")
+    if not isinstance(C, Multiple):
+        return entry
+    return replace(entry, multiples=(0.1 * C.factor, C.factor, 10.0 * C.factor))
+
+
+def sample(dataset: Dataset, target: Target, seed: int, size: Round) -> NDArray[np.int64] | None:
     """The rows that are screened, ascending: None for all of them; where they are many, whole queries, or all rows of
     the rarer class, as far as they are few, and a share of the others."""
-    share = min(SCREENED_VALUES / max(1, dataset.n_values), SCREENED_ROWS / len(dataset))
+    share = min(size.values / max(1, dataset.n_values), size.rows / len(dataset))
     if share >= 1.0:
         return None
     rng = np.random.default_rng(seed)
@@ -310,6 +377,6 @@ def sample(dataset: Dataset, target: Target, seed: int) -> NDArray[np.int64] | N
     keep = np.zeros(n, dtype=bool)
     for which in (target.relevant, ~target.relevant):
         rows = np.flatnonzero(which)
-        count = max(round(share * rows.size), min(rows.size, SCREENED_POSITIVES))
+        count = max(round(share * rows.size), min(rows.size, size.positives))
         keep[rng.permutation(rows)[:count]] = True
     return np.flatnonzero(keep)

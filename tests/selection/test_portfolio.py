@@ -17,7 +17,7 @@ from apsvm.models.components import ComponentRanker
 from apsvm.selection import portfolio as module
 from apsvm.selection.choice import Candidate
 from apsvm.selection.folds import FoldError
-from apsvm.selection.portfolio import Entry, PortfolioSearch, loss_of_metric, portfolio, sample
+from apsvm.selection.portfolio import Entry, PortfolioSearch, Round, loss_of_metric, portfolio, sample
 from apsvm.selection.race import Measured
 from apsvm.selection.search import Followers, SettingsSearch
 from apsvm.trainers.fitting import FeatureOptions
@@ -91,7 +91,7 @@ def test_entries_of_two_classes(two_classes):
         "auc, hinge, linear, standard",
         "wmw, linear, standard",
         "zero-one, hinge, linear, standard",
-        "ap, hinge, spline, standard",
+        *(f"{loss}, hinge, rules:depth={depth}" for loss in ("ap", "auc") for depth in (2, 3, 5)),
         "ap, hinge, products, standard",
         "ap, hinge, nystroem, standard",
     ])  # fmt: skip
@@ -136,7 +136,8 @@ def test_the_metrics_own_loss(two_classes):
     assert own("P@5", "p@5") == {"tight"}
     assert own("F1", "f1") == {"hinge"}
     assert [str(one) for one in listed(two_classes, "AUC") if one.loss == "auc"] == [
-        f"auc, {bound}, {features}, standard" for features in ("linear", "piecewise") for bound in ("hinge", "tight")
+        *(f"auc, {bound}, {columns}, standard" for columns in ("linear", "piecewise") for bound in ("hinge", "tight")),
+        *(f"auc, hinge, {columns}" for columns in module.RULES),
     ]
 
 
@@ -164,7 +165,7 @@ def test_two_grades_that_are_no_classes(grades):
 
 @pytest.mark.parametrize(
     ("constant", "features"),
-    [("KERNEL_ROWS", {"spline", "products", "nystroem"}), ("PRODUCT_FEATURES", {"products"})],
+    [("KERNEL_ROWS", {"products", "nystroem"}), ("PRODUCT_FEATURES", {"products"})],
 )
 def test_what_is_large_is_not_mapped(constant, features, two_classes, monkeypatch):
     limit = {"KERNEL_ROWS": 200, "PRODUCT_FEATURES": 4}[constant]
@@ -173,9 +174,9 @@ def test_what_is_large_is_not_mapped(constant, features, two_classes, monkeypatc
         return {one.features.features for one in listed(two_classes)}
 
     monkeypatch.setattr(module, constant, limit)
-    assert maps() == {"linear", "piecewise", "spline", "products", "nystroem"}
+    assert maps() == {"linear", "piecewise", "products", "nystroem", *module.RULES}
     monkeypatch.setattr(module, constant, limit - 1)
-    assert maps() == {"linear", "piecewise", "spline", "products", "nystroem"} - features
+    assert maps() == {"linear", "piecewise", "products", "nystroem", *module.RULES} - features
 
 
 def test_a_scaling_that_is_named(two_classes):
@@ -200,25 +201,23 @@ def test_the_values_of_C(two_classes):
 
 
 @pytest.mark.parametrize(("n_positives", "relevant_is_rarer"), [(30, True), (370, False)])
-def test_a_sample_keeps_the_rarer_class(n_positives, relevant_is_rarer, rng, dataset, monkeypatch):
-    monkeypatch.setattr(module, "SCREENED_VALUES", 200)
-    monkeypatch.setattr(module, "SCREENED_POSITIVES", 35)
+def test_a_sample_keeps_the_rarer_class(n_positives, relevant_is_rarer, rng, dataset):
+    size = Round(values=200, rows=10**6, positives=35)
     labels = np.where(np.arange(400) < n_positives, 1.0, -1.0)
     rows = dataset(rng.normal(size=(400, 2)), labels)
     target = judge(rows)
-    chosen = sample(rows, target, 0)
+    chosen = sample(rows, target, 0, size)
     assert (np.diff(chosen) > 0).all()
     rarer = target.relevant if relevant_is_rarer else ~target.relevant
     assert np.count_nonzero(rarer[chosen]) == 30
     assert np.count_nonzero(~rarer[chosen]) == round(370 * 200 / 800)
-    assert not np.array_equal(chosen, sample(rows, target, 1))
+    assert not np.array_equal(chosen, sample(rows, target, 1, size))
 
 
-def test_a_sample_is_of_whole_queries(grades, monkeypatch):
+def test_a_sample_is_of_whole_queries(grades):
     target = judge(grades, graded_metrics=True)
-    assert sample(grades, target, 0) is None
-    monkeypatch.setattr(module, "SCREENED_VALUES", 100)
-    chosen = sample(grades, target, 0)
+    assert sample(grades, target, 0, module.ROUNDS[0]) is None
+    chosen = sample(grades, target, 0, Round(values=100, rows=10**6, positives=10))
     queries, counts = np.unique(grades.groups[chosen], return_counts=True)
     assert 4 * module.SCREENING_FOLDS <= queries.size < 20
     assert (counts == 10).all()
@@ -248,7 +247,7 @@ def test_screening_and_final_judge_alike(grades, tried, monkeypatch):
             searches.append(self)
 
     monkeypatch.setattr(module, "SettingsSearch", Seen)
-    monkeypatch.setattr(module, "SCREENED_VALUES", 600)
+    monkeypatch.setattr(module, "ROUNDS", (Round(600, 10**6, 500),))
     tried(entry("ap", labels=RELEVANT_FROM_1), entry("ndcg"))
     whole = PortfolioSearch(grades, AP, folds=4)
     whole.screen(1)
@@ -276,10 +275,10 @@ def test_fewer_folds_than_the_screening_has(two_classes, tried):
 
 
 def test_who_goes_on(two_classes):
-    """The best three, and of these none that is further behind than .05."""
+    """The best three, and of these none that is further behind than .01, or one standard error of the difference."""
 
-    def candidate(mean):
-        return Candidate(0, "ap", {}, [Measured({}, {"AP": mean}, 0.0, "", as_asked=True)])
+    def candidate(*values):
+        return Candidate(0, "ap", {}, [Measured({}, {"AP": value}, 0.0, "", as_asked=True) for value in values])
 
     whole = PortfolioSearch(two_classes, AP)
     names = [entry("ap", features=f"piecewise:{k}") for k in range(2, 7)]
@@ -288,12 +287,32 @@ def test_who_goes_on(two_classes):
         whole.screened.entries = [(name, candidate(mean)) for name, mean in zip(names, means, strict=False)]
         return len(whole.finalists())
 
-    assert finalists(0.9, 0.9, 0.89, 0.88) == 3
-    assert finalists(0.9, 0.86, 0.84) == 2
-    assert finalists(0.9, 0.849) == 1
+    assert finalists(0.9, 0.9, 0.895, 0.894) == 3
+    assert finalists(0.9, 0.891, 0.889) == 2
+    assert finalists(0.9, 0.889) == 1
     assert finalists() == 0
-    whole.screened.entries = [(names[3], candidate(0.9)), (names[0], candidate(0.88))]
+    whole.screened.entries = [(names[3], candidate(0.9, 0.8)), (names[0], candidate(0.82, 0.8))]
     assert whole.finalists() == [names[3], names[0]]
+    whole.screened.entries = [(names[3], candidate(0.9, 0.8)), (names[0], candidate(0.86, 0.76))]
+    assert whole.finalists() == [names[3]]
+
+
+def test_many_rows_are_screened_in_rounds(rng, dataset, tried, monkeypatch):
+    """The hopeless are tried on few rows alone; C of the final is sought around what was best."""
+    X = rng.normal(size=(600, 3))
+    rows = dataset(X, np.where(X[:, 0] * X[:, 1] > 0.5, 1.0, -1.0))
+    monkeypatch.setattr(module, "ROUNDS", (Round(10**6, 200, 50), Round(10**6, 400, 50)))
+    monkeypatch.setattr(module, "SURVIVORS", 1)
+    tried(entry("ap"), entry("auc"), Entry("ap", {"bound": "hinge"}, FeatureOptions(features="rules:40:depth=2")))
+    whole = PortfolioSearch(rows, AP, folds=2)
+    ended = []
+    whole.screen(1, ended=lambda one, _: ended.append(one.features.features))
+    assert ended == ["linear", "linear", "rules:40:depth=2"]
+    assert whole.screened.entries[0][0].features.features == "rules:40:depth=2"
+    assert len(whole.screened.entries) == 3
+    best_C = whole.screened.entries[0][1].choice["C"].factor
+    (grid,) = whole.final().grids
+    assert [C.factor for C in grid.along.values] == pytest.approx([0.1 * best_C, best_C, 10.0 * best_C])
 
 
 @pytest.mark.parametrize("error", [FeatureMapError, LossError, FloatingPointError, np.linalg.LinAlgError])
