@@ -100,7 +100,8 @@ class Convex:
         """The objective at w, of its ``exact_scores``; its sum is rounded once."""
         value = exact_value(self.risk(scores), scores)
         length = 0.5 * total(dot(w, w))
-        return Measured(length + self.C * value, 4.0 * UNIT * length + self.C * self.rounding(scores))
+        of_scores = self.rounding(scores) + 16.0 * UNIT**2 * float(self.sizes.max(initial=0.0))
+        return Measured(length + self.C * value, 4.0 * UNIT * length + self.C * of_scores)
 
 
 def exact_scores(rows: RowProducts, w: Array, *, level_free: bool) -> Array:

@@ -84,7 +84,8 @@ class PlainRows:
         return self._as_weights(result, by_component.sum(axis=0))
 
     def exact_scores(self, w: Array, level: float) -> Array:
-        """(n·H,) float64: ``scores`` less a number, each rounded once, of weights divided by s in float64."""
+        """(n·H,) float64: ``scores`` less a number, each rounded once from a sum of twice as many digits, of weights
+        divided by s in float64."""
         coef, constants = self._raw(w)
         result = np.empty((self.matrix.shape[0], self.components))
         for h in range(self.components):

@@ -207,6 +207,17 @@ def test_a_training_that_was_cut_off(bound, data, tmp_path, capsys):
     assert verdict(model, f"{data}/two.svm", capsys)[0] == 5
 
 
+def test_no_weights_as_a_stationary_point(data, tmp_path, capsys):
+    """The ramp is flat there, or nearly: what is proved of it is true of any data."""
+    ranker = load_model(trained(data, tmp_path, "--bound tight -C 1e-6 two.svm"))
+    replace(ranker, coef=0.0 * ranker.coef).save(tmp_path / "zero")
+    objective = verdict(str(tmp_path / "zero"), f"{data}/two.svm", capsys)[1][0]["objective"]
+    zero = load_model(forged(ranker, tmp_path, primal=objective, dual=objective * (1.0 - 1e-5), gap=objective * 1e-5))
+    replace(zero, coef=0.0 * ranker.coef).save(tmp_path / "zero")
+    assert run(["verify", str(tmp_path / "zero"), f"{data}/two.svm"]) == 5
+    assert "a stationary point no lower than w = 0" in capsys.readouterr().out
+
+
 def test_how_large_a_gap_may_be(data, tmp_path, capsys):
     model = trained(data, tmp_path, "--bound hinge -C 1000 -e 0.3 two.svm")
     share = verdict(model, f"{data}/two.svm", capsys)[1][0]["share"]

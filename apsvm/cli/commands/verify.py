@@ -201,7 +201,8 @@ def _conclusion(verdict: Verdict) -> str:
         return "undecided: the limits were reached before its gap was proved or a point below its bound was found"
     early = "" if verdict.claimed.reached else "; the training ended before the gap asked for"
     if verdict.stationary:
-        return f"{outcome}: the model stands at a stationary point, to {verdict.gap:.3g}{early}"
+        where = " no lower than w = 0" if verdict.objective >= verdict.at_nothing else ""
+        return f"{outcome}: the model stands at a stationary point{where}, to {verdict.gap:.3g}{early}"
     return f"{outcome}: no weights have an objective lower by more than {verdict.gap:.3g}{early}"
 
 
