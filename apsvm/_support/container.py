@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 #: The first bytes of every such file.
 MAGIC = b"PK\x03\x04"
 
+#: How many lists and objects of a header may be within each other.
+MOST_DEPTH = 100
+TOO_DEEP = f"its header nests lists and objects more than {MOST_DEPTH} deep"
+
 _HEADER = "header.npy"
 _NPY_MAGIC = b"\x93NUMPY\x01\x00"
 _NPY_HEADER = re.compile(
@@ -77,8 +81,11 @@ def unsealed(content: bytes) -> tuple[Any, dict[str, AnyArray]]:
         if text.dtype != np.uint8 or text.ndim != 1:
             raise ModelError("its header is not text")
         header = json.loads(text.tobytes(), parse_constant=_no_constant)
+        _check_depth(header)
     except ModelError:
         raise
+    except RecursionError:  # in the parser: deeper still
+        raise ModelError(TOO_DEEP) from None
     except (zipfile.BadZipFile, ValueError, RuntimeError, EOFError, MemoryError) as error:
         raise ModelError(f"not an apsvm model ({error})") from None
     stems = [name.removesuffix(".npy") for name in names[1:]]
@@ -110,6 +117,21 @@ def check_field(header: JsonObject, key: str, kinds: type | tuple[type, ...]) ->
     value = header[key]
     if not isinstance(value, kinds) or (isinstance(value, bool) and kinds is not bool):
         raise ModelError(f"its header's {key!r} is {value!r}")
+
+
+def _check_depth(value: object) -> None:
+    """Raises ModelError for lists and objects in each other too often for those who go down into them."""
+    level = [value]
+    for _ in range(MOST_DEPTH):
+        level = [
+            inner
+            for one in level
+            for inner in (one.values() if isinstance(one, dict) else one if isinstance(one, list) else ())
+            if isinstance(inner, dict | list)
+        ]
+        if not level:
+            return
+    raise ModelError(TOO_DEEP)
 
 
 def _no_constant(name: str) -> NoReturn:

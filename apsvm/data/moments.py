@@ -25,9 +25,10 @@ BLOCK = 1 << 17
 #: A column whose standard deviation is at most this share of its root mean square counts as constant: what is left of
 #: it may be rounding.
 CONSTANT = 1e-6
-#: Where the share is no more than this, the squares are taken about the mean instead of about 0, and the column counts
-#: as constant only if what is left is how numbers of its type are rounded.
-FAR_FROM_ZERO = 1e-3
+#: Where the share is no more than this, the squares are taken about the mean instead of about 0, which would lose twice
+#: as many digits as the share has, and the column counts as constant only if what is left is how numbers of its type
+#: are rounded.
+FAR_FROM_ZERO = 0.1
 ROUNDED = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-13}
 
 

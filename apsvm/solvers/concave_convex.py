@@ -4,7 +4,10 @@
 
 With a slope a of g at w_t, g(w) ≥ g(w_t) + a·(w − w_t), so that J lies below a convex majorant that touches it at w_t,
 
-    J(w) ≤ M_t(w) = ½‖w − C·a‖² + C·h(w) + constant,     constant = C·(a·w_t − g(w_t)) − ½‖C·a‖²
+    J(w) ≤ M_t(w) = ½‖w‖² − C·a·w + C·h(w) + constant,     constant = C·(a·w_t − g(w_t)),
+
+which has its least where ½‖w − C·a‖² + C·h(w) has. ½‖C·a‖² itself, which may be larger than J by many digits, is not
+added to anything.
 
     repeat  w_{t+1} = a point of low M_t, by a solver of convex problems
     until   J(w_t) − (a lower bound of M_t) ≤ ε·C
@@ -32,7 +35,7 @@ MOST_ROUNDS = 200
 
 @dataclass(frozen=True, slots=True)
 class Majorant:
-    """M(w) = ½‖w − centre‖² + C·h(w) + constant, at least J everywhere and equal to it at one point.
+    """M(w) = ½‖w‖² − centre·w + C·h(w) + constant, at least J everywhere and equal to it at one point.
 
     Attributes
     ----------
@@ -59,12 +62,12 @@ class Majorant:
 
     @property
     def convex_value(self) -> float:
-        """½‖w − centre‖² + C·h(w) at the point where it touches."""
+        """½‖w‖² − centre·w + C·h(w) at the point where it touches."""
         return self.objective - self.constant
 
 
 class ConvexSolution(Protocol):
-    """What a solver found for ½‖w − centre‖² + C·h(w): a point, bounds of the minimum, and why it ended."""
+    """What a solver found for ½‖w‖² − centre·w + C·h(w): a point, bounds of the minimum, and why it ended."""
 
     @property
     def w(self) -> NDArray[np.float64]: ...

@@ -1,4 +1,4 @@
-"""The 1-slack cutting-plane method (Joachims, Finley, Yu 2009): minimise J(w) = ½‖w − c‖² + C·risk(w); c = 0 mostly.
+"""The 1-slack cutting-plane method (Joachims, Finley, Yu 2009): minimise J(w) = ½‖w‖² − c·w + C·risk(w); c = 0 mostly.
 
     repeat  take a plane of the risk;  α = argmax of the working set's dual;  w = c − Σ α_t a_t, or nearer (``levels``)
     until   J(best w) − dual(α) ≤ ε·C
@@ -126,8 +126,8 @@ class WarmStart:
 
 
 class Solver:
-    """Minimises ½‖w − c‖² + C·risk(w), for one C and centre after another: planes depend on neither, and a later run
-    starts from the planes, the dual variables and the best point of the runs before.
+    """Minimises ½‖w‖² − c·w + C·risk(w), for one C and centre c after another: planes depend on neither, and a later
+    run starts from the planes, the dual variables and the best point of the runs before.
 
     Parameters
     ----------
@@ -221,6 +221,9 @@ class Solver:
                 )
                 run.decide()
         assert self._best is not None
+        if run.state is not State.CONVERGED:
+            with run.guarded():
+                self._measure(run)
         return CuttingPlaneSolution(
             self._best,
             self._best_risk,
@@ -299,16 +302,20 @@ class Solver:
         run.qp, run.qp_span, run.planes = qp, spans.parts["qp"], len(working_set)
 
     def _verify(self, run: Run) -> None:
-        """A certificate counts only where the best point's risk is computed afresh: along a line search scores are
-        added up, with what rounding does to them."""
+        """A certificate counts only where the best point's risk is computed afresh."""
         if run.enough:
-            assert self._best is not None
-            risk = self._cutter.verified_risk(self._best)
-            objective = self._objective(self._best, risk)
-            if not math.isfinite(objective):
-                raise not_finite("objective")
-            self._best_risk, run.primal = risk, objective
+            self._measure(run)
+
+    def _measure(self, run: Run) -> None:
+        """Computes the best point's risk afresh: along a line search scores are added up, with what rounding does to
+        them."""
+        assert self._best is not None
+        risk = self._cutter.verified_risk(self._best)
+        objective = self._objective(self._best, risk)
+        if not math.isfinite(objective):
+            raise not_finite("objective")
+        self._best_risk, run.primal = risk, objective
 
     def _objective(self, point: NDArray[np.float64], risk: float) -> float:
-        away = point - self._working_set.centre
-        return 0.5 * float(away @ away) + self._working_set.C * risk
+        working_set = self._working_set
+        return 0.5 * float(point @ point) - float(working_set.centre @ point) + working_set.C * risk

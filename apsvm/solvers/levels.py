@@ -1,7 +1,7 @@
 """Level steps (Lemaréchal, Nemirovskii, Nesterov 1995): where to cut next, nearer to the best point w_b than the
 minimiser of the planes is.
 
-    next point = argmin ½‖w − w_b‖²   subject to   m(w) = ½‖w − c‖² + C·max_t(a_t·w + b_t) ≤ dual + λ·(primal − dual)
+    next point = argmin ½‖w − w_b‖²   subject to   m(w) = ½‖w‖² − c·w + C·max_t(a_t·w + b_t) ≤ dual + λ·(primal − dual)
 
 m is what the planes know of J; its minimum is the dual bound. Where that knowledge is poor, its minimiser is far away,
 and planes taken there say little of J near its own minimum. With a multiplier for the constraint the problem is the

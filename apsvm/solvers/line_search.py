@@ -63,7 +63,7 @@ class Cutter(Protocol):
         """Whether the points it is given are better not the QP's own (``levels``)."""
 
     def __call__(self, point: NDArray[np.float64], C: float, gap: float, centre: NDArray[np.float64]) -> Cut:
-        """``gap``: between the bounds of ½‖w − centre‖² + C·risk so far (infinite at first)."""
+        """``gap``: between the bounds of ½‖w‖² − centre·w + C·risk so far (infinite at first)."""
 
     @property
     def reach(self) -> float:

@@ -47,7 +47,7 @@ class WorkingSet:
     Attributes
     ----------
     C : the cap on the sum of the soft planes' α; it may change between solves
-    centre : (dimension,) float64, c of ½‖w − c‖², which ``recentre`` changes
+    centre : (dimension,) float64, c of ½‖w‖² − c·w, whose least is −½‖c‖², and which ``recentre`` changes
     """
 
     C: float
@@ -97,7 +97,7 @@ class WorkingSet:
     @property
     def dual_of_nothing(self) -> float:
         """The dual objective at α = 0."""
-        return self.C * self._lower_bound
+        return self.C * self._lower_bound - 0.5 * float(self.centre @ self.centre)
 
     def add(
         self, plane: NDArray[np.float64], offset: float, *, soft: bool, memo: NDArray[np.float64] | None = None
@@ -135,9 +135,9 @@ class WorkingSet:
         """Takes a solution α and returns w = c − Σ α_t a_t and the dual objective at α (made feasible)."""
         t = self._size
         self.alpha = feasible(alpha, self._soft[:t], self.C)
-        step = -self.combine(self.alpha)
-        dual = float(self.alpha @ self._from_centre[:t]) - 0.5 * float(step @ step)
-        return self.centre + step, dual + self.dual_of_nothing
+        w = self.centre - self.combine(self.alpha)
+        dual = float(self.alpha @ self._offsets[:t]) - 0.5 * float(w @ w)
+        return w, dual + self.C * self._lower_bound
 
     def use(self, planes: NDArray[np.bool_]) -> None:
         """Those, (t,) bool, are not idle, though they may have no α."""

@@ -4,37 +4,69 @@ which ``apsvm.verification.plain`` finds in the data.
     r(w) ≥ a_t·w + b_t for every w   ⇒   minimum ≥ Σ α_t b_t − ½‖Σ α_t a_t‖²   for any α ≥ 0, Σ α_t = C
 
 The α come from a quadratic programme over the planes, but nothing has to be believed of its solver: whatever α it
-gives, made feasible, proves the bound that it proves.
+gives, made feasible, proves the bound that it proves. What counts is added up without rounding in the end (``exact``).
 
-Planes are taken at the minimiser of those there are, and on the way to it from the lowest point met.
+Planes are taken at the minimiser of those there are, and nearer to the lowest point met, where they know more (a level
+method: Lemaréchal, Nemirovskii and Nesterov 1995). Near is what moves scores little: the search goes on in coordinates
+in which the rows have deviation 1 in all directions.
 """
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from apsvm.verification.exact import UNIT, dot, float64_error, total
 from apsvm.verification.plain import Array
 from apsvm.verification.risk import Plane
 
-#: Where planes are taken between the lowest point met, 0, and the minimiser of the planes, 1.
-PLACES = (0.1, 1.0)
+#: How high between the bounds the planes are to be at the next point, and how far off that may be.
+LEVEL, BAND = 0.3, 0.15
+#: Quadratic programmes for one such point.
+TRIALS = 12
 #: A plane that no solution has needed for so long is dropped; a bound that is proved stays so.
-IDLE = 40
+IDLE = 15
 
 
 class RowProducts(Protocol):
     """The rows X as the weights see them."""
+
+    @property
+    def count(self) -> int:
+        """Rows."""
 
     def scores(self, w: Array) -> Array:
         """Xw, (n,) float64."""
 
     def combine(self, slopes: Array) -> Array:
         """Xᵀ slopes, (d,) float64."""
+
+    def exact_scores(self, w: Array, level: float) -> Array:
+        """Xw − level, each rounded once."""
+
+    def exact_combine(self, slopes: Array) -> Array:
+        """Xᵀ slopes, each rounded once."""
+
+    def sizes(self, w: Array) -> Array:
+        """|X||w|, (n,): the magnitude of what scores are summed of."""
+
+    def combined_sizes(self, slopes: Array) -> Array:
+        """|X|ᵀ slopes, (d,)."""
+
+    def directions(self) -> Array | None:
+        """(d, k): directions at right angles in which the rows have deviation 1; None where they are too many."""
+
+
+class Measured(NamedTuple):
+    """A value, and what rounding may have done to it."""
+
+    value: float
+    rounding: float
 
 
 @dataclass(frozen=True)
@@ -45,14 +77,41 @@ class Convex:
     ----------
     rows : X
     risk : r of scores (n,), convex, with its plane there
-    known : a plane of r that is known from the start
+    rounding : what rounding may do to ``risk`` at scores, where each of them is rounded once
+    largest_loss : the magnitude of what the offset of a plane is summed of
+    fixed : a plane of r that is known from the start
     C : > 0
+    level_free : whether a number added to all scores changes nothing
+    sizes : (n,) magnitudes of what the scores of the model are summed of
+    terms : the magnitude of what float64 adds to a bound of planes
     """
 
     rows: RowProducts
     risk: Callable[[Array], Plane]
+    rounding: Callable[[Array], float]
+    largest_loss: float
     fixed: Plane
     C: float
+    level_free: bool
+    sizes: Array
+    terms: float
+
+    def at(self, w: Array, scores: Array) -> Measured:
+        """The objective at w, of its ``exact_scores``; its sum is rounded once."""
+        value = exact_value(self.risk(scores), scores)
+        length = 0.5 * total(dot(w, w))
+        of_scores = self.rounding(scores) + 16.0 * UNIT**2 * float(self.sizes.max(initial=0.0))
+        return Measured(length + self.C * value, 4.0 * UNIT * length + self.C * of_scores)
+
+
+def exact_scores(rows: RowProducts, w: Array, *, level_free: bool) -> Array:
+    """Scores rounded once, less their mean where that changes nothing: so they are no larger than their differences."""
+    return rows.exact_scores(w, float(rows.scores(w).mean()) if level_free else 0.0)
+
+
+def exact_value(plane: Plane, scores: Array) -> float:
+    """The plane at ``scores``, rounded once."""
+    return total([plane.offset, *dot(plane.slopes, scores)])
 
 
 @dataclass(frozen=True)
@@ -64,109 +123,254 @@ class Limits:
 
 
 @dataclass(frozen=True)
+class Claim:
+    """What is to be shown of the minimum.
+
+    Attributes
+    ----------
+    lower : float, that it is no lower; a figure of float64, which has been rounded
+    open : float, what may stay open below that
+    least : float, and that it is no lower than this, for certain; −inf: nothing
+    """
+
+    lower: float
+    open: float
+    least: float
+
+    def shown(self, lower: float, slack: float) -> bool:
+        """By a lower bound, where rounding may have raised the claim by ``slack``."""
+        return lower >= max(self.lower - self.open - slack, self.least)
+
+    def refuted(self, value: float, slack: float) -> bool:
+        """By a value that is met."""
+        return value < max(self.lower - slack, self.least)
+
+
+@dataclass(frozen=True)
 class ProvedBound:
     """What a proof came to.
 
     Attributes
     ----------
-    lower : float, the best lower bound of the minimum
-    lowest : float, the lowest value met
-    iterations, planes : int, passes there and back over the rows, and the planes of the last bound
+    lower : float, the best lower bound of the minimum, less what rounding may have done to it
+    slack : float, what rounding may have done to the claim
+    lowest : float, the lowest value met, and what rounding may have done to it
+    iterations, planes : int, points gone to, and the planes of the last bound
     """
 
     lower: float
+    slack: float
     lowest: float
     iterations: int
     planes: int
 
 
-def prove(problem: Convex, w: Array, wanted: float, refuting: float, limits: Limits) -> ProvedBound:
-    """Goes on until the lower bound is ``wanted``, a value below ``refuting`` is met, or a limit is reached.
+def prove(problem: Convex, w: Array, value: float, claim: Claim, rounding: float, limits: Limits) -> ProvedBound:
+    """Goes on until the claim is shown or refuted, or a limit is reached.
 
     Parameters
     ----------
     w : (d,) float64, where to begin
+    value : the objective there, and what rounding may have done to it
+    rounding : what it may have done to the claim besides what it does to a bound of planes
     """
-    began = time.monotonic()
-    planes = _BoundPlanes(problem)
-    scores = problem.rows.scores(w)
-    lowest = planes.take(w, scores)
-    lower = -np.inf
-    iterations = 0
+    began, iterations = time.monotonic(), 0
+    planes = _BoundPlanes(problem, w)
+    lowest = value
     while True:
-        minimiser, proved = planes.minimise()
-        lower = max(lower, proved)
-        seconds = time.monotonic() - began
-        enough = iterations >= limits.iterations or (limits.seconds is not None and seconds >= limits.seconds)
-        if lower >= wanted or lowest < refuting or enough:
-            return ProvedBound(lower, lowest, iterations, planes.used)
+        nearest = planes.minimise()
+        slack = rounding + planes.slack
+        if claim.shown(planes.lower, slack) and claim.shown(planes.prove(), slack):
+            break
+        if claim.refuted(min(planes.lowest, lowest), slack):
+            scores = exact_scores(problem.rows, planes.best, level_free=problem.level_free)
+            lowest = min(lowest, sum(problem.at(planes.best, scores)))
+        enough = iterations >= limits.iterations
+        enough |= limits.seconds is not None and time.monotonic() - began >= limits.seconds
+        if claim.refuted(lowest, slack) or enough or not math.isfinite(lowest):
+            planes.prove()
+            break
         iterations += 1
-        scores_there = problem.rows.scores(minimiser)
-        from_w, from_scores = w, scores
-        for place in PLACES:
-            point = from_w + place * (minimiser - from_w)
-            scores_here = from_scores + place * (scores_there - from_scores)
-            value = planes.take(point, scores_here)
-            if value < lowest:
-                lowest, w, scores = value, point, scores_here
+        planes.take(nearest)
+        planes.take(planes.between())
+        planes.forget_idle()
+    return ProvedBound(planes.proved, slack, lowest, iterations, planes.used)
 
 
 class _BoundPlanes:
-    """The planes of one problem."""
+    """The planes of one problem, at first the fixed one and that at w.
 
-    def __init__(self, problem: Convex) -> None:
-        self._problem = problem
-        fixed = problem.rows.combine(problem.fixed.slopes)
-        self._slopes = fixed[None, :]
-        self._offsets = np.array([problem.fixed.offset])
-        self._idle = np.zeros(1, dtype=np.int64)
-        self._gram = np.array([[fixed @ fixed]])
-        self.used = 0
+    Attributes
+    ----------
+    best, lowest : the lowest point met, and its value, to float64
+    lower, proved : the best lower bound, to float64; and one that holds
+    slack : what rounding may do to the bound of the last α in float64
+    used : how many planes the last α has
+    """
 
-    def take(self, w: Array, scores: Array) -> float:
-        """Adds the plane at w, and returns the objective there."""
-        value, offset, slopes = self._problem.risk(scores)
-        plane = self._problem.rows.combine(slopes)
-        across = self._slopes @ plane
-        self._gram = np.block([[self._gram, across[:, None]], [across[None, :], np.array([[plane @ plane]])]])
-        self._slopes = np.vstack([self._slopes, plane])
-        self._offsets = np.append(self._offsets, offset)
+    def __init__(self, problem: Convex, w: Array) -> None:
+        self._problem, self._directions = problem, problem.rows.directions()
+        self._slopes, self._planes = np.empty((0, w.size)), list[Plane]()
+        self._idle, self._terms = np.empty(0, dtype=np.int64), np.empty(0)
+        self._nearness = 1.0
+        self.best, self.lowest, self.lower, self.proved = w, np.inf, -np.inf, -np.inf
+        self._add(problem.fixed)
+        self.take(w)
+        self._best_alpha, self._best_planes = np.array([problem.C, 0.0]), self._planes
+        self.slack, self.used = 0.0, 0
+
+    def _add(self, plane: Plane) -> None:
+        self._slopes = np.vstack([self._slopes, self._problem.rows.combine(plane.slopes)])
+        self._planes = [*self._planes, plane]
         self._idle = np.append(self._idle, 0)
-        return 0.5 * float(w @ w) + self._problem.C * value
+        of_loss = self._problem.largest_loss if plane.offset else 0.0
+        self._terms = np.append(self._terms, of_loss + float(np.abs(plane.slopes) @ self._problem.sizes))
 
-    def minimise(self) -> tuple[Array, float]:
-        """The minimiser of ½‖w‖² + C·max over the planes, (d,), and the lower bound that is proved there."""
-        alpha = _solve(self._gram, self._offsets, self._problem.C)
+    def take(self, w: Array) -> None:
+        """Adds the plane at w."""
+        plane = self._problem.risk(self._problem.rows.scores(w))
+        self._add(plane)
+        value = 0.5 * float(w @ w) + self._problem.C * plane.value
+        if value < self.lowest:
+            self.best, self.lowest = w, value
+
+    def minimise(self) -> Array:
+        """The minimiser of ½‖w‖² + C·max over the planes, (d,), whose α prove a lower bound."""
+        self._set_coordinates()
+        z, share = _solve(self._curvature, np.zeros_like(self._curvature), self._in_coordinates, self._offsets)
+        shares = [share, _polished(self._curvature, self._in_coordinates, self._offsets, share)]
+        alphas = [self._problem.C * share for share in shares]
+        alpha = max(alphas, key=self._bound)
+        self.slack = self._slack(alpha)
+        only_fixed = np.where(np.arange(alpha.size) == 0, self._problem.C, 0.0)
+        self._use(alpha)
+        self.used = int((alpha > 1e-9 * self._problem.C).sum())
+        for candidate in (only_fixed, alpha):
+            bound = self._bound(candidate)
+            if bound > self.lower:
+                self.lower, self._best_alpha, self._best_planes = bound, candidate, self._planes
+        return self._coordinates @ z
+
+    def between(self) -> Array:
+        """A point between the best and that of the last ``minimise`` where the planes are near the level."""
+        self._set_coordinates()
+        best = (self.best @ self._coordinates) / (self._coordinates**2).sum(axis=0)
+        level = self.lower + LEVEL * (self.lowest - self.lower)
+        band = BAND * (self.lowest - self.lower)
+        too_near = too_far = None
+        for _ in range(TRIALS):
+            pull = self._nearness
+            z, share = _solve(self._curvature + pull, -pull * best, self._in_coordinates, self._offsets)
+            w = self._coordinates @ z
+            height = 0.5 * float(w @ w) + self._problem.C * float((self._slopes @ w + self._offsets).max())
+            if height > level + band:
+                too_near = pull
+                pull = pull / 10.0 if too_far is None else math.sqrt(pull * too_far)
+            elif height < level - band:
+                too_far = pull
+                pull = pull * 10.0 if too_near is None else math.sqrt(pull * too_near)
+            else:
+                break
+            self._nearness = min(max(pull, 1e-25), 1e25)
+        self._use(share)
+        return w
+
+    def prove(self) -> float:
+        """The bound of the best α so far, for certain: what rounding may have done is taken off."""
+        problem, planes = self._problem, self._best_planes
+        count = np.count_nonzero(self._best_alpha)
+        # The fixed plane has what the others leave of C, which is not below 0 and nearly what its α says.
+        alpha = self._best_alpha * (1.0 - 4.0 * (count + 1) * UNIT)
+        alpha[0] = max(problem.C - total(alpha[1:].tolist()), 0.0)
+        slopes, sizes = np.zeros(problem.sizes.size), problem.C * np.abs(problem.fixed.slopes)
+        for weight, plane in zip(alpha, planes, strict=True):
+            if weight > 0.0:
+                slopes += weight * plane.slopes
+                sizes += weight * np.abs(plane.slopes)
+        step = problem.rows.exact_combine(slopes)
+        # Slopes are products of whole numbers, weights and α, each rounded.
+        away = (count + 16) * UNIT * problem.rows.combined_sizes(sizes) + UNIT * np.abs(step)
+        offset = total(dot(alpha, np.array([plane.offset for plane in planes])))
+        of_offsets = (count + slopes.size + 32) * UNIT * problem.largest_loss * float(alpha[1:].sum())
+        square = 0.5 * total(dot(np.abs(step) + away, np.abs(step) + away))
+        bound = offset - of_offsets - square * (1.0 + 4.0 * UNIT)
+        self.proved = max(self.proved, bound if math.isfinite(bound) else -np.inf)
+        return self.proved
+
+    def forget_idle(self) -> None:
+        """Drops planes that have not been needed for long; the fixed one stays."""
+        keep = np.flatnonzero((self._idle < IDLE) | (np.arange(self._idle.size) == 0))
+        self._slopes, self._idle, self._terms = self._slopes[keep], self._idle[keep], self._terms[keep]
+        self._planes = [self._planes[place] for place in keep]
+
+    @property
+    def _offsets(self) -> Array:
+        return np.array([plane.offset for plane in self._planes])
+
+    def _bound(self, alpha: Array) -> float:
         step = alpha @ self._slopes
-        lower = float(alpha @ self._offsets) - 0.5 * float(step @ step)
-        in_use = alpha > 1e-9 * alpha.max(initial=0.0)
-        self.used = int(in_use.sum())
+        return float(alpha @ self._offsets) - 0.5 * float(step @ step)
+
+    def _use(self, weights: Array) -> None:
+        in_use = weights > 1e-9 * weights.max(initial=0.0)
         self._idle = np.where(in_use, 0, self._idle + 1)
-        keep = np.flatnonzero(self._idle < IDLE)
-        self._slopes, self._offsets, self._idle = self._slopes[keep], self._offsets[keep], self._idle[keep]
-        self._gram = self._gram[np.ix_(keep, keep)]
-        return -step, lower
+
+    def _slack(self, alpha: Array) -> float:
+        return float64_error(self._problem.rows.count) * (self._problem.terms + float(alpha @ self._terms))
+
+    def _set_coordinates(self) -> None:
+        """w = coordinates·z, in which planes are ``in_coordinates`` and ½‖w‖²/C is ½ Σ curvature·z²."""
+        columns = self._directions
+        if columns is None:
+            some = np.vstack([self._slopes, self.best])
+            columns = np.linalg.qr(some.T)[0] if np.isfinite(some).all() else np.empty((self.best.size, 0))
+        planes = self._slopes @ columns
+        sizes = np.abs(planes).max(axis=0)
+        units = np.where(sizes > 0.0, sizes, 1.0) if self._directions is None else 1.0
+        self._coordinates, self._in_coordinates = columns / units, planes / units
+        self._curvature = (self._coordinates**2).sum(axis=0) / self._problem.C
 
 
-def _solve(gram: Array, offsets: Array, C: float) -> Array:
-    """α (t,) ≥ 0 of sum C, to rounding, with α·offsets − ½ α·gram·α nearly as large as can be."""
+def _solve(curvature: Array, slope: Array, planes: Array, offsets: Array) -> tuple[Array, Array]:
+    """z (k,) where ½ Σ curvature·z² + slope·z + max (planes·z + offsets) is least, and the planes' shares (t,) ≥ 0 of
+    sum 1, both nearly so."""
     import clarabel
     from scipy import sparse
 
-    t = offsets.size
-    unit = max(float(np.abs(offsets).max()), C * float(np.diag(gram).max()), 1e-300)
+    t, k = planes.shape
     settings = clarabel.DefaultSettings()
     settings.verbose = False
-    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-12
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-13
     solver = clarabel.DefaultSolver(
-        sparse.csc_matrix(np.triu(gram) * (C / unit)),
-        -offsets / unit,
-        sparse.csc_matrix(np.vstack([np.ones((1, t)), -np.eye(t)])),
-        np.append(1.0, np.zeros(t)),
-        [clarabel.ZeroConeT(1), clarabel.NonnegativeConeT(t)],
+        sparse.diags_array(np.append(curvature, 0.0), format="csc"),
+        np.append(slope, 1.0),
+        sparse.csc_matrix(np.hstack([planes, -np.ones((t, 1))])),
+        -offsets,
+        [clarabel.NonnegativeConeT(t)],
         settings,
     )
-    share = np.nan_to_num(np.asarray(solver.solve().x), nan=0.0, posinf=0.0, neginf=0.0)
-    share = np.maximum(share, 0.0)
-    total = float(share.sum())
-    return C * (share / total if total > 0.0 else np.full(t, 1.0 / t))
+    solution = solver.solve()
+    z = np.nan_to_num(np.asarray(solution.x)[:k], nan=0.0, posinf=0.0, neginf=0.0)
+    share = np.maximum(np.nan_to_num(np.asarray(solution.z), nan=0.0, posinf=0.0, neginf=0.0), 0.0)
+    sum_of_shares = float(share.sum())
+    return z, share / sum_of_shares if sum_of_shares > 0.0 else np.full(t, 1.0 / t)
+
+
+def _polished(curvature: Array, planes: Array, offsets: Array, share: Array) -> Array:
+    """The shares (t,) at which the planes that have one are equally high at their minimiser, if there are such: what an
+    interior point leaves open is the larger, the less ½‖w‖² counts."""
+    used = np.flatnonzero(share > 1e-7 * share.max())
+    k, count = curvature.size, used.size
+    system = np.zeros((k + count + 1, k + count + 1))
+    system[:k, :k] = np.diag(curvature)
+    system[:k, k:-1], system[k:-1, :k] = planes[used].T, planes[used]
+    system[k:-1, -1], system[-1, k:-1] = -1.0, 1.0
+    if not np.isfinite(system).all():
+        return share
+    try:
+        found = np.linalg.lstsq(system, np.concatenate([np.zeros(k), -offsets[used], [1.0]]), rcond=1e-15)[0][k:-1]
+    except np.linalg.LinAlgError:
+        return share
+    result = np.zeros_like(share)
+    result[used] = np.maximum(found, 0.0)
+    return result / result.sum() if np.isfinite(found).all() and found.min() > -1e-12 and result.any() else share

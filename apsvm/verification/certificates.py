@@ -9,8 +9,9 @@ believed.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
@@ -20,10 +21,13 @@ from apsvm.data.dataset import Dataset
 from apsvm.data.labels import LabelOptions, Target, recall, two_classes
 from apsvm.models.base import Model, Ranker
 from apsvm.models.header import Bounds, LabelKind
-from apsvm.verification.bound import Convex, Limits, prove
+from apsvm.models.json import is_finite_number
+from apsvm.verification.bound import Claim, Convex, Limits, exact_scores, prove
+from apsvm.verification.exact import float64_error
 from apsvm.verification.plain import (
     Array,
     Definition,
+    Integers,
     RankingDefinition,
     definition_of,
 )
@@ -37,10 +41,10 @@ from apsvm.verification.rows import (
     with_common_constant,
 )
 
-#: What rounding may do to an objective, as a share of its terms: other orders of summation, weights scaled back.
-ROUNDING = 1e-9
-#: What a proof may leave open beyond the gap of the certificate: a share of that gap, or of the objective's terms.
-SHARE_OF_GAP, SHARE_OF_OBJECTIVE = 0.01, 1e-7
+#: What a proof may leave open beyond the gap of the certificate: a share of that gap, and of the objective.
+SHARE_OF_GAP, SHARE_OF_OBJECTIVE = 0.01, 1e-6
+#: Of the objective at w = 0, how large a gap may be that still says something of the weights.
+TELLING = 0.01
 
 
 class NothingToVerifyError(ValueError):
@@ -51,6 +55,7 @@ class Outcome(StrEnum):
     """How a verification ends."""
 
     HOLDS = "holds"
+    SAYS_NOTHING = "holds, but says nothing"
     FAILS = "does not hold"
     UNDECIDED = "undecided"
 
@@ -75,8 +80,10 @@ class Verdict:
         Float, recomputed at the model's weights.
     proved : float
         Float, the best lower bound.
-    lowest : float
-        Float, the lowest value met of what the bound is of.
+    rounding : float
+        Float, what rounding to float64 may have done to the model's figures.
+    at_nothing : float
+        Float, the objective at w = 0.
     iterations, planes : int
         Int, of the proof.
     outcome : Outcome
@@ -93,7 +100,8 @@ class Verdict:
     claimed: Bounds
     objective: float
     proved: float
-    lowest: float
+    rounding: float
+    at_nothing: float
     iterations: int
     planes: int
     outcome: Outcome
@@ -104,12 +112,18 @@ class Verdict:
         """What is proved to lie between the model's objective and the lower bound, ≥ 0."""
         return max(self.objective - self.proved, 0.0)
 
+    @property
+    def share(self) -> float:
+        """The gap as a share of the objective at w = 0."""
+        return self.gap / self.at_nothing if self.at_nothing > 0.0 else np.inf
+
 
 def verify(
     model: Model,
     dataset: Dataset,
     *,
     query_weights: Mapping[int, float] | None = None,
+    telling: float = TELLING,
     limits: Limits = Limits(),  # noqa: B008  # frozen
     defined_elsewhere: Callable[[str], Definition | None] = lambda name: None,
 ) -> Iterator[Verdict]:
@@ -121,6 +135,8 @@ def verify(
         The rows that it was trained on, read and pooled as the model says.
     query_weights : Mapping[int, float], optional
         The weights of the queries, where training had any.
+    telling : float
+        How large a gap may be that still says something, as a share of the objective at w = 0.
     limits : Limits
         Of each proof.
     defined_elsewhere : Callable[[str], Definition, optional]
@@ -138,7 +154,7 @@ def verify(
         for label, ranker in zip(model.classes.tolist(), model.rankers(), strict=True):
             target = two_classes(dataset, LabelOptions(positive_label=label))
             rows = rows or rows_as_trained(dataset.X, ranker)
-            yield _verify_one(ranker, dataset, target, rows, query_weights, limits, label, defined_elsewhere)
+            yield _verify_one(ranker, dataset, target, rows, query_weights, telling, limits, label, defined_elsewhere)
         return
     rankers = [ranker for ranker in model.rankers() if ranker.linear_parts()]
     if not rankers:
@@ -147,7 +163,7 @@ def verify(
         raise NothingToVerifyError(_without_certificate(model.header.family))
     target = recall(dataset, model.header.labels)
     rows = rows_as_trained(dataset.X, rankers[0])
-    yield _verify_one(rankers[0], dataset, target, rows, query_weights, limits, None, defined_elsewhere)
+    yield _verify_one(rankers[0], dataset, target, rows, query_weights, telling, limits, None, defined_elsewhere)
 
 
 def _without_certificate(family: str) -> str:
@@ -161,6 +177,7 @@ def _verify_one(
     target: Target,
     rows: PlainRows,
     query_weights: Mapping[int, float] | None,
+    telling: float,
     limits: Limits,
     label: float | None,
     defined_elsewhere: Callable[[str], Definition | None],
@@ -179,19 +196,63 @@ def _verify_one(
     tasks = _tasks(definition, dataset, target, latent=header.latent, query_weights=query_weights)
     if not tasks:
         raise NothingToVerifyError("no query of the data has both a positive and a negative row")
-    reasons = [*_inconsistent(ranker), *_constant(definition, rows, ranker)]
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is found
         risk, tight = PlainRisk(definition, tasks, units), claimed.bound == "tight"
         w = weights_as_trained(rows, ranker)
-        touching = _touching(risk, rows, w, C, tight=tight)
+        reasons = [*_inconsistent(ranker), *_constant(definition, rows, ranker)]
+        if definition.level_free:
+            rows = rows.around_their_mean()
+        problem = _Problem(risk, rows, C, tight=tight, level_free=definition.level_free)
+        touching = problem.touching(w)
         if definition.level_free and rows.bias and not touching.agrees_with(claimed):
             # The constant is a classifier's threshold, which moves no ranking. Training had another one: without any
             # the objective is lowest, and what the model says is higher by half the square of it.
-            lowest = _touching(risk, rows, with_common_constant(rows, w, 0.0), C, tight=tight)
+            lowest = problem.touching(with_common_constant(rows, w, 0.0))
             length = np.sqrt(2.0 * max(claimed.primal - lowest.value, 0.0) / rows.components)
-            other = _touching(risk, rows, with_common_constant(rows, w, length), C, tight=tight)
+            other = problem.touching(with_common_constant(rows, w, length))
             touching = other if other.agrees_with(claimed) else touching
-        return _judged(touching, claimed, limits, reasons, label=label, loss=name, plainly_defined=plainly_defined)
+        if not np.isfinite(touching.value + touching.rounding):
+            reasons.append("the objective is not finite")
+        elif not touching.agrees_with(claimed):
+            reasons.append("the objective is not what the model says")
+        elif claimed.dual > claimed.primal + touching.rounding:
+            reasons.append("its lower bound is above its objective")
+        # What is false already needs no proof of the rest: one bound from one plane.
+        at_nothing = C * risk.hinge(np.zeros(rows.count)).value
+        highest = touching.value + touching.own_rounding
+        enough = min(telling * at_nothing, (1.0 + SHARE_OF_GAP) * C * (_epsilon(ranker) or 0.0))
+        stationary = tight or not risk.of_rows
+        # A stationary point no lower than w = 0, which may be one, says nothing however small its gap.
+        telling_point = not stationary or highest < at_nothing
+        least = highest - enough if telling_point and claimed.gap <= enough else -np.inf
+        claim = Claim(claimed.dual, max(SHARE_OF_GAP * claimed.gap, SHARE_OF_OBJECTIVE * abs(touching.value)), least)
+        if reasons:
+            limits = replace(limits, iterations=0)
+        found = prove(touching.convex, touching.w, highest, claim, touching.rounding, limits)
+    if found.lowest < claimed.dual - found.slack:
+        reasons.append("a point was found below the lower bound")
+    if reasons:
+        outcome = Outcome.FAILS
+    elif claim.shown(found.lower, found.slack):
+        outcome = Outcome.HOLDS if least > -np.inf else Outcome.SAYS_NOTHING
+    else:
+        outcome = Outcome.SAYS_NOTHING if found.lowest < least else Outcome.UNDECIDED
+    return Verdict(
+        label=label,
+        loss=name,
+        C=C,
+        plainly_defined=plainly_defined,
+        stationary=stationary,
+        claimed=claimed,
+        objective=touching.value,
+        proved=found.lower,
+        rounding=found.slack,
+        at_nothing=at_nothing,
+        iterations=found.iterations,
+        planes=found.planes,
+        outcome=outcome,
+        reasons=tuple(reasons),
+    )
 
 
 def _definition(name: str, defined_elsewhere: Callable[[str], Definition | None]) -> tuple[Definition, bool]:
@@ -247,88 +308,72 @@ def _tasks(
 class _Touching:
     """The convex function whose minimum is bounded; it touches the objective at ``w``, where it is ``value``.
 
-    size : float, of the terms of the objective there, by which rounding is measured
-    is_objective : whether it is the objective itself, and its minimum the optimum
+    own_rounding : what float64 may have done to ``value``
+    rounding : and to the model's figure for it
     """
 
     convex: Convex
     w: Array
     value: float
-    size: float
-    is_objective: bool
-
-    @property
-    def slack(self) -> float:
-        """What rounding may do."""
-        return ROUNDING * self.size
+    own_rounding: float
+    rounding: float
 
     def agrees_with(self, claimed: Bounds) -> bool:
         """Whether the model says this of its objective."""
-        return bool(np.isfinite(self.size)) and abs(self.value - claimed.primal) <= self.slack
+        return abs(self.value - claimed.primal) <= self.rounding
 
 
-def _touching(risk: PlainRisk, rows: PlainRows, w: Array, C: float, *, tight: bool) -> _Touching:
-    """The hinge h, whose plane of the true ranking is 0. With the tight bound h − g stands in its place, and g gives
-    way to its plane c·s at w. Units of several rows are held, as positives, at those where they stand."""
-    scores = rows.scores(w)
-    held = None if risk.of_rows else risk.best(scores)
-    hinge = risk.hinge(scores, held)
-    by_score = risk.by_score(scores, held) if tight else Plane(0.0, 0.0, np.zeros_like(scores))
+class _Problem:
+    """½‖w‖² + C·r of the scores: r is the hinge h, whose plane of the true ranking is 0; with the tight bound h − g
+    stands in its place, and g gives way to its plane at w. Units of several rows are held, as positives, at those where
+    they stand."""
 
-    def convex(at: Array) -> Plane:
-        value, offset, slopes = risk.hinge(at, held)
-        return Plane(value - float(by_score.slopes @ at), offset, slopes - by_score.slopes)
+    def __init__(self, risk: PlainRisk, rows: PlainRows, C: float, *, tight: bool, level_free: bool) -> None:
+        self._risk, self._rows, self._C, self._tight, self._level_free = risk, rows, C, tight, level_free
 
-    length = 0.5 * float(w @ w)
-    return _Touching(
-        Convex(rows, convex, Plane(0.0, 0.0, -by_score.slopes), C),
-        w,
-        length + C * (hinge.value - by_score.value),
-        length + C * (hinge.value + by_score.value),
-        risk.of_rows and not tight,
-    )
+    def touching(self, w: Array) -> _Touching:
+        """What touches the objective at ``w``."""
+        risk, rows, C = self._risk, self._rows, self._C
+        scores = exact_scores(rows, w, level_free=self._level_free)
+        held = None if risk.of_rows else risk.best(scores)
+        by_score = risk.by_score(scores, held) if self._tight else Plane(0.0, 0.0, np.zeros_like(scores))
 
+        def convex(at: Array) -> Plane:
+            value, offset, slopes = risk.hinge(at, held)
+            return Plane(value - float(by_score.slopes @ at), offset, slopes - by_score.slopes)
 
-def _judged(
-    touching: _Touching,
-    claimed: Bounds,
-    limits: Limits,
-    reasons: list[str],
-    *,
-    label: float | None,
-    loss: str,
-    plainly_defined: bool,
-) -> Verdict:
-    """Proves the bound, and compares."""
-    if not np.isfinite(touching.size):
-        reasons.append("the objective is not finite")
-    elif not touching.agrees_with(claimed):
-        reasons.append("the objective is not what the model says")
-    gap = max(claimed.gap, 0.0)
-    wanted = touching.value - gap - max(SHARE_OF_GAP * gap, SHARE_OF_OBJECTIVE * touching.size)
-    refuting = claimed.dual - touching.slack
-    if reasons:
-        # What is false already needs no proof of the rest: one bound from one plane.
-        limits = Limits(seconds=limits.seconds, iterations=0)
-    found = prove(touching.convex, touching.w, wanted, refuting, limits)
-    if found.lowest < refuting:
-        reasons.append("a point was found below the lower bound")
-    outcome = Outcome.FAILS if reasons else Outcome.HOLDS if found.lower >= wanted else Outcome.UNDECIDED
-    return Verdict(
-        label=label,
-        loss=loss,
-        C=touching.convex.C,
-        plainly_defined=plainly_defined,
-        stationary=not touching.is_objective,
-        claimed=claimed,
-        objective=touching.value,
-        proved=found.lower,
-        lowest=found.lowest,
-        iterations=found.iterations,
-        planes=found.planes,
-        outcome=outcome,
-        reasons=tuple(reasons),
-    )
+        problem = Convex(
+            rows,
+            convex,
+            risk.rounding,
+            risk.largest_loss,
+            Plane(0.0, 0.0, -by_score.slopes),
+            C,
+            self._level_free,
+            rows.sizes(w),
+            0.5 * float(w @ w) + self._terms(w, scores, held, by_score),
+        )
+        value, own = problem.at(w, scores)
+        return _Touching(problem, w, value, own, own + self._rounding(w, scores, held, problem.sizes))
+
+    def _terms(self, w: Array, scores: Array, held: Integers | None, by_score: Plane) -> float:
+        """In training w is the difference of C·a, a of what is not convex, and a sum of planes."""
+        slopes = by_score.slopes if held is None else self._risk.hinge(scores, held, np.ptp(scores) + 1.0).slopes
+        away = self._C * self._rows.combined_sizes(np.abs(slopes))
+        return float(np.abs(w) @ away) + float64_error(scores.size) * float(away @ away)
+
+    def _rounding(self, w: Array, scores: Array, held: Integers | None, sizes: Array) -> float:
+        """What float64 may have done to the objective: to each score, and to the sum of those that count."""
+        risk, d = self._risk, self._rows.columns
+        away = float64_error(d) * (sizes if risk.of_rows else np.full_like(sizes, sizes.max()))
+        higher, lower = risk.hinge(scores, held, away), risk.hinge(scores, held, -away)
+        width, terms = higher.value - lower.value, np.abs(higher.slopes) @ sizes
+        if self._tight:
+            higher_by, lower_by = risk.by_score(scores, held, away), risk.by_score(scores, held, -away)
+            width, terms = width + higher_by.value - lower_by.value, terms + np.abs(higher_by.slopes) @ sizes
+        loss = risk.largest_loss if higher.slopes.any() else 0.0
+        of_risk = self._C * float(width + float64_error(scores.size) * (terms + loss))
+        return of_risk + (float64_error(d) + self._rows.rounding_of_divisors) * float(w @ w)
 
 
 def _inconsistent(ranker: Ranker) -> Iterator[str]:
@@ -344,9 +389,17 @@ def _inconsistent(ranker: Ranker) -> Iterator[str]:
         claimed.gap, max(claimed.primal - claimed.dual, 0.0), rtol=1e-9, atol=1e-12 * abs(claimed.primal)
     ):
         yield "its gap is not the difference of its bounds"
-    epsilon = header.settings.get("epsilon")
-    if isinstance(epsilon, float) and not np.isclose(claimed.tolerance, epsilon * header.C, rtol=1e-9):
+    epsilon = _epsilon(ranker)
+    if epsilon is None:
+        yield "its settings have no epsilon"
+    elif not np.isclose(claimed.tolerance, min(epsilon * header.C, sys.float_info.max), rtol=1e-9):
         yield "the gap asked for is not epsilon·C"
+
+
+def _epsilon(ranker: Ranker) -> float | None:
+    """The gap that training was to reach, as a share of C; None where the model does not say it."""
+    epsilon = ranker.header.settings.get("epsilon")
+    return float(epsilon) if is_finite_number(epsilon) and epsilon >= 0.0 else None
 
 
 def _constant(definition: Definition, rows: PlainRows, ranker: Ranker) -> Iterator[str]:
@@ -354,6 +407,6 @@ def _constant(definition: Definition, rows: PlainRows, ranker: Ranker) -> Iterat
     if rows.bias is not None or definition.level_free:
         return
     (linear,) = ranker.linear_parts()
-    expected = constant_of_scaling(rows, linear)
-    if abs(linear.intercept - expected) > ROUNDING * (1.0 + abs(expected)):
+    expected, size = constant_of_scaling(rows, linear)
+    if not abs(linear.intercept - expected) <= float64_error(rows.columns) * size:
         yield "its constant is none that the training gives"

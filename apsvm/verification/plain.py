@@ -35,6 +35,9 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
+#: The largest k of a loss at k: the whole numbers that float64 holds.
+MOST = 2**53
+
 
 class UnknownLossError(ValueError):
     """A loss that is not defined here."""
@@ -87,6 +90,11 @@ class RankingDefinition:
         P, N = positives.size, negatives.size
         return hinge_of_rankings(self.weights(P, N), self.discount(P + N, N), positives, negatives, split=self.split)
 
+    def largest(self, P: int, N: int, costs: tuple[Array, Array] | None) -> Hinge:
+        """Of any ranking: the magnitude of what its loss is summed of, and of each row's weight."""
+        loss = 2.0 * float(self.weights(P, N).sum()) * float(np.abs(self.discount(P + N, N)).max())
+        return Hinge(np.inf, loss, np.full(P, 2.0 / P), np.full(N, 2.0 / N))
+
     def ideal(self, n_pos: int) -> float:
         """The DCG of this many positives at the top."""
         return float(self.discount(n_pos, 1).sum())
@@ -115,6 +123,11 @@ class LabellingDefinition:
         """Of one task, scores (P,) and (N,)."""
         return hinge_of_labellings(self, positives, negatives)
 
+    def largest(self, P: int, N: int, costs: tuple[Array, Array] | None) -> Hinge:
+        """See ``RankingDefinition``."""
+        share = 1.0 / (P + N)
+        return Hinge(np.inf, 1.0, np.full(P, share), np.full(N, share))
+
 
 @dataclass(frozen=True)
 class ZeroOneDefinition:
@@ -132,6 +145,13 @@ class ZeroOneDefinition:
             down, up = down * costs[0], up * costs[1]
         loss = float(up.sum() - down.sum())
         return Hinge(loss + float(down @ positives) + float(up @ negatives), loss, down, up)
+
+    def largest(self, P: int, N: int, costs: tuple[Array, Array] | None) -> Hinge:
+        """See ``RankingDefinition``."""
+        down, up = (
+            np.full(count, 1.0 / (P + N)) * (1.0 if costs is None else costs[at]) for at, count in ((0, P), (1, N))
+        )
+        return Hinge(np.inf, float(down.sum() + up.sum()), down, up)
 
 
 Definition = RankingDefinition | LabellingDefinition | ZeroOneDefinition
@@ -159,19 +179,23 @@ def definition_of(name: str) -> Definition:
         return LabellingDefinition(lambda a, b, P: 1.0 - a / P, lambda P: P, level_free=True)
     if name == "f1":
         return _f_measure(1.0)
-    if at_k is not None:
+    if at_k is not None and 1 <= float(at_k[2]) <= MOST:
         return _at_k(at_k[1], int(at_k[2]))
     if with_number is not None:
-        number = _number(with_number[2], name)
-        return _f_measure(number) if with_number[1] == "f" else _rank_biased(number)
-    raise UnknownLossError(f"the loss {name!r} is not defined in apsvm.verification")
+        number = _number(with_number[2])
+        if with_number[1] == "f" and 0.0 < number < 1e6:
+            return _f_measure(number)
+        if with_number[1] == "rbp" and 0.0 < number < 1.0:
+            return _rank_biased(number)
+    shown = name if len(name) <= 60 else f"{name[:57]}..."
+    raise UnknownLossError(f"the loss {shown!r} is not defined in apsvm.verification")
 
 
-def _number(text: str, name: str) -> float:
+def _number(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise UnknownLossError(f"the loss {name!r} is not defined in apsvm.verification") from None
+        return np.nan
 
 
 def _logarithmic(n: int) -> Array:

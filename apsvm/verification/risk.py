@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from apsvm.verification.exact import UNIT
 from apsvm.verification.plain import (
     Array,
     Definition,
@@ -92,26 +93,44 @@ class PlainRisk:
         #: Whether each unit is a row: then the hinge is convex in w, and otherwise where units are held.
         self.of_rows = units.order is None
 
-    def hinge(self, scores: Array, held: Integers | None = None) -> Plane:
-        """The structured hinge at ``scores`` (n,)."""
-        return self._sum(scores, held, by_score=False)
+    def hinge(self, scores: Array, held: Integers | None = None, worse: Array | float = 0.0) -> Plane:
+        """The structured hinge at ``scores`` (n,), those of positives lower by ``worse`` and those of negatives higher:
+        it is nowhere higher between there and the scores."""
+        return self._sum(scores, held, worse, by_score=False)
 
-    def by_score(self, scores: Array, held: Integers | None = None) -> Plane:
+    def by_score(self, scores: Array, held: Integers | None = None, worse: Array | float = 0.0) -> Plane:
         """What the margins of the ranking by score come to, by which the tight bound is lower than the hinge."""
-        return self._sum(scores, held, by_score=True)
+        return self._sum(scores, held, worse, by_score=True)
+
+    def rounding(self, scores: Array) -> float:
+        """What rounding may do to the hinge at ``scores``, and to the choice of its ranking: of each task a share of
+        the largest terms that its sums may have."""
+        at, error = np.abs(scores[self.best(scores)]), 0.0
+        for weight, positives, negatives, costs in self._tasks:
+            loss, down, up = self._definition.largest(positives.size, negatives.size, costs)[1:]
+            terms = loss + float(down @ at[positives]) + float(up @ at[negatives])
+            error += weight * (positives.size + negatives.size + 32) * UNIT * terms
+        return error
+
+    @property
+    def largest_loss(self) -> float:
+        """The magnitude of what the loss is summed of, at most."""
+        sizes = ((task.weight, (task.positives.size, task.negatives.size, task.costs)) for task in self._tasks)
+        return sum(weight * self._definition.largest(*of_task).loss for weight, of_task in sizes)
 
     def best(self, scores: Array) -> Integers:
         """(units,) int64: the rows at which units stand."""
         return self._units.best(scores)
 
-    def _sum(self, scores: Array, held: Integers | None, *, by_score: bool) -> Plane:
+    def _sum(self, scores: Array, held: Integers | None, worse: Array | float, *, by_score: bool) -> Plane:
         at = self.best(scores)
+        lower, higher = scores - worse, scores + worse
         at_positive = at if held is None else held
         slopes = np.zeros(scores.size)
         value = offset = 0.0
         for weight, positives, negatives, costs in self._tasks:
             rows_pos, rows_neg = at_positive[positives], at[negatives]
-            s_pos, s_neg = scores[rows_pos], scores[rows_neg]
+            s_pos, s_neg = lower[rows_pos], higher[rows_neg]
             result: Hinge = ranking_by_score(s_pos, s_neg) if by_score else self._definition.hinge(s_pos, s_neg, costs)
             value += weight * result.value
             offset += weight * result.loss

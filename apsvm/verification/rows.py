@@ -7,7 +7,7 @@ NumPy's and SciPy's.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -18,10 +18,13 @@ from apsvm.data.features.scaling import NO_SCALING, Scaling, learn_scaling
 from apsvm.data.moments import column_moments, row_norms
 from apsvm.models.base import Ranker
 from apsvm.models.linear import LinearRanker
+from apsvm.verification.exact import dot, float64_error, products, total
 from apsvm.verification.plain import Array
 
-#: Values of a block of rows.
-BLOCK = 1 << 22
+#: Values of a block of rows, and of one whose products are added up without rounding.
+BLOCK, EXACT_BLOCK = 1 << 22, 1 << 18
+#: In rows wider than this their directions are not looked for.
+MOST_DIRECTIONS = 128
 
 
 @dataclass(frozen=True)
@@ -34,57 +37,162 @@ class PlainRows:
     scaling : of the mapped columns
     bias : the constant feature's value; None: there is none
     components : H, how many blocks of weights there are; scores are then of n·H instances, row by row
+    origin : (d,) float64, taken from every row besides, for losses that do not notice: sums are of what is left
     """
 
     matrix: Matrix | MappedMatrix
     scaling: Scaling
     bias: float | None
     components: int = 1
+    origin: Array | None = None
 
     @property
     def count(self) -> int:
-        """n."""
-        return int(self.matrix.shape[0])
+        """n·H."""
+        return int(self.matrix.shape[0]) * self.components
 
     @property
     def columns(self) -> int:
         """d."""
         return int(self.matrix.shape[1])
 
+    def around_their_mean(self) -> PlainRows:
+        """The same rows for a loss to which a number added to all scores is nothing. Components have constants."""
+        if self.components > 1 or self.scaling.centre is not None:
+            return self
+        mean = column_moments(self.matrix, factors=_factors(self.matrix, self.scaling)).mean
+        return replace(self, origin=np.where(np.isfinite(mean), mean, 0.0))
+
     def scores(self, w: Array) -> Array:
         """(n·H,) float64, for w (H·dimension,)."""
-        W = w.reshape(self.components, -1)
-        coef = W[:, : self.columns]
-        if self.scaling.divisors is not None:
-            coef = coef / self.scaling.divisors
-        result = np.empty((self.count, self.components))
-        for place in self._blocks():
-            result[place] = self._block(place) @ coef.T
-        if self.scaling.centre is not None:
-            result -= coef @ self.scaling.centre
+        coef, constants = self._raw(w)
+        result = np.empty((self.matrix.shape[0], self.components))
+        for place in self._blocks(BLOCK):
+            block, centre = self._centred(place)
+            result[place] = block @ coef.T - coef @ centre
         if self.bias is not None:
-            result += self.bias * W[:, -1]
+            result += self.bias * constants
         return result.ravel()
 
     def combine(self, slopes: Array) -> Array:
         """(H·dimension,) float64, for slopes (n·H,)."""
-        by_component = slopes.reshape(self.count, self.components)
+        by_component = slopes.reshape(-1, self.components)
         result = np.zeros((self.components, self.columns))
-        for place in self._blocks():
-            result += (self._block(place).T @ by_component[place]).T
-        sums = by_component.sum(axis=0)
-        if self.scaling.centre is not None:
-            result -= np.outer(sums, self.scaling.centre)
+        for place in self._blocks(BLOCK):
+            block, centre = self._centred(place)
+            result += (block.T @ by_component[place]).T - np.outer(by_component[place].sum(axis=0), centre)
+        return self._as_weights(result, by_component.sum(axis=0))
+
+    def exact_scores(self, w: Array, level: float) -> Array:
+        """(n·H,) float64: ``scores`` less a number, each rounded once from a sum of twice as many digits, of weights
+        divided by s in float64."""
+        coef, constants = self._raw(w)
+        result = np.empty((self.matrix.shape[0], self.components))
+        for h in range(self.components):
+            moved = [-level, *dot(-self._centre, coef[h]), *dot(self.bias or 0.0, constants[h])]
+            for place in self._blocks(EXACT_BLOCK):
+                result[place, h] = _exact_sums(self._block(place), coef[h], moved)
+        return result.ravel()
+
+    def exact_combine(self, slopes: Array) -> Array:
+        """(H·dimension,) float64: ``combine``, each to a few roundings of the result."""
+        by_component = slopes.reshape(-1, self.components)
+        sums = [dot(1.0, by_component[:, h]) for h in range(self.components)]
+        result = np.empty((self.components, self.columns))
+        for h, sum_of_slopes in enumerate(sums):
+            terms = [[part for one in sum_of_slopes for part in dot(-centre, one)] for centre in self._centre.tolist()]
+            for place in self._blocks(EXACT_BLOCK):
+                block = self._block(place).T
+                block = block.tocsr() if sp.issparse(block) else block
+                high = _exact_sums(block, by_component[place, h], [])
+                low = _exact_sums(block, by_component[place, h], [], high)
+                for column, parts in enumerate(zip(high.tolist(), low.tolist(), strict=True)):
+                    terms[column].extend(parts)
+            result[h] = [total(parts) for parts in terms]
+        return self._as_weights(result, np.array([sum(parts) for parts in sums]))
+
+    def sizes(self, w: Array) -> Array:
+        """(n·H,) float64: the sums of the magnitudes of what ``scores`` adds up, of rows as they are."""
+        coef, constants = self._raw(w)
+        largest = np.abs(coef) @ np.abs(self._centre)
+        if self.bias is not None:
+            largest += self.bias * np.abs(constants)
+        result = np.empty((self.matrix.shape[0], self.components))
+        for place in self._blocks(BLOCK):
+            result[place] = abs(self._block(place)) @ np.abs(coef).T + largest
+        return result.ravel()
+
+    def combined_sizes(self, slopes: Array) -> Array:
+        """(H·dimension,) float64: the sums of the magnitudes of what ``combine`` adds up, for slopes ≥ 0."""
+        by_component = slopes.reshape(-1, self.components)
+        result = np.zeros((self.components, self.columns))
+        for place in self._blocks(BLOCK):
+            block, centre = self._centred(place)
+            result += (abs(block).T @ by_component[place]).T
+            result += np.outer(by_component[place].sum(axis=0), np.abs(centre))
+        return self._as_weights(result, by_component.sum(axis=0))
+
+    def directions(self) -> Array | None:
+        """(H·dimension, k) float64: orthogonal directions in which scores have mean square 1, all in which they differ;
+        None where rows are too wide."""
+        dimension = self.columns + (self.bias is not None)
+        if dimension * self.components > MOST_DIRECTIONS:
+            return None
+        triangle = np.empty((0, dimension))
+        for place in self._blocks(BLOCK):
+            block = self._block(place)
+            block = (block.toarray() if sp.issparse(block) else block) - self._centre
+            if self.scaling.divisors is not None:
+                block = block / self.scaling.divisors
+            if self.bias is not None:
+                block = np.column_stack([block, np.full(len(block), self.bias)])
+            triangle = np.asarray(np.linalg.qr(np.vstack([triangle, block]), mode="r"))
+        if not np.isfinite(triangle).all():
+            return np.empty((dimension * self.components, 0))
+        _, deviations, directions = np.linalg.svd(triangle, full_matrices=False)
+        # Squares of the others are 0 or infinite.
+        some = (deviations > 1e-15 * deviations.max(initial=0.0)) & (deviations > 1e-153) & (deviations < 1e153)
+        scaled = directions[some].T / deviations[some] * np.sqrt(self.matrix.shape[0])
+        return np.kron(np.eye(self.components), scaled)
+
+    @property
+    def rounding_of_divisors(self) -> float:
+        """What float64 may do to a divisor, as a share of it: deviations may be of squares about 0, a hundred times as
+        large (``data.moments``)."""
+        return 100.0 * float64_error(self.count) if self.scaling.name == "standard" else float64_error(1)
+
+    @property
+    def _centre(self) -> Array:
+        """(d,) what is taken from every row."""
+        centre = self.origin if self.scaling.centre is None else self.scaling.centre
+        return np.zeros(self.columns) if centre is None else centre
+
+    def _raw(self, w: Array) -> tuple[Array, Array]:
+        """Weights (H, d) of rows that are not divided by s, and those of the constant feature (H,)."""
+        W = w.reshape(self.components, -1)
+        coef = W[:, : self.columns]
+        constants = np.zeros(self.components) if self.bias is None else W[:, -1]
+        return coef if self.scaling.divisors is None else coef / self.scaling.divisors, constants
+
+    def _as_weights(self, result: Array, sums: Array) -> Array:
+        """Sums over the rows as they are, (H, d), and over the constant feature, as weights."""
         if self.scaling.divisors is not None:
-            result /= self.scaling.divisors
+            result = result / self.scaling.divisors
         if self.bias is not None:
             result = np.column_stack([result, self.bias * sums])
         return result.ravel()
 
-    def _blocks(self) -> list[slice]:
-        stored = getattr(self.matrix, "nnz", self.count * self.columns)
-        step = max(1, int(BLOCK * self.count // max(1, stored)))
-        return [slice(begin, min(begin + step, self.count)) for begin in range(0, self.count, step)]
+    def _blocks(self, values: int) -> list[slice]:
+        """Of about this number of values each."""
+        rows = int(self.matrix.shape[0])
+        stored = getattr(self.matrix, "nnz", rows * self.columns)
+        step = max(1, int(values * rows // max(1, stored)))
+        return [slice(begin, min(begin + step, rows)) for begin in range(0, rows, step)]
+
+    def _centred(self, place: slice) -> tuple[Matrix, Array]:
+        """Rows, and what is still to be taken from each: of sparse ones all."""
+        block = self._block(place)
+        return (block, self._centre) if sp.issparse(block) else (block - self._centre, np.zeros(self.columns))
 
     def _block(self, place: slice) -> Matrix:
         """Those rows, divided by their length where they are to be."""
@@ -94,6 +202,19 @@ class PlainRows:
         norms = np.sqrt(np.asarray(block.multiply(block).sum(axis=1) if sp.issparse(block) else (block**2).sum(axis=1)))
         lengths = np.where(norms > 0.0, norms, 1.0).ravel()
         return sp.diags_array(1.0 / lengths) @ block if sp.issparse(block) else block / lengths[:, None]
+
+
+def _exact_sums(block: Matrix, weights: Array, moved: list[float], less: Array | None = None) -> Array:
+    """block·weights + Σ moved − less, (rows,), each rounded once."""
+    if sp.issparse(block):
+        p, e = (part.tolist() for part in products(block.data, weights[block.indices]))
+        bounds = zip(block.indptr[:-1].tolist(), block.indptr[1:].tolist(), strict=True)
+        rows = ([*p[begin:end], *e[begin:end]] for begin, end in bounds)
+    else:
+        rows = iter(np.hstack(products(block, weights)).tolist())
+    first = np.zeros(block.shape[0]) if less is None else -less
+    sums = (total([*terms, *moved, own]) for terms, own in zip(rows, first.tolist(), strict=True))
+    return np.fromiter(sums, dtype=np.float64, count=block.shape[0])
 
 
 def rows_as_trained(X: Matrix, ranker: Ranker) -> PlainRows:
@@ -128,17 +249,26 @@ def with_common_constant(rows: PlainRows, w: Array, mean: float) -> Array:
     return blocks.ravel()
 
 
-def constant_of_scaling(rows: PlainRows, ranker: LinearRanker) -> float:
-    """The constant of a model whose training had no constant feature."""
-    return 0.0 if rows.scaling.centre is None else -float(rows.scaling.centre @ ranker.coef)
+def constant_of_scaling(rows: PlainRows, ranker: LinearRanker) -> tuple[float, float]:
+    """The constant of a model whose training had no constant feature, and the magnitude of what it is summed of."""
+    centre = rows.scaling.centre
+    if centre is None:
+        return 0.0, 0.0
+    return -float(centre @ ranker.coef), float(np.abs(centre) @ np.abs(ranker.coef))
 
 
 def _size_of_features(matrix: Matrix | MappedMatrix, scaling: Scaling) -> float:
     """The geometric mean of the columns' deviations: the constant feature of components, where none is named."""
-    norms = row_norms(matrix) if scaling.unit_rows else None
-    factors = None if norms is None else 1.0 / np.where(norms > 0.0, norms, 1.0)
-    _, variance = column_moments(matrix, factors=factors)
+    _, variance = column_moments(matrix, factors=_factors(matrix, scaling))
     if scaling.divisors is not None:
         variance = variance / scaling.divisors**2
     varying = variance[(variance > 0.0) & np.isfinite(variance)]
     return float(np.exp(0.5 * np.log(varying).mean())) if varying.size else 1.0
+
+
+def _factors(matrix: Matrix | MappedMatrix, scaling: Scaling) -> Array | None:
+    """What rows are multiplied by, (n,), if they are."""
+    if not scaling.unit_rows:
+        return None
+    norms = row_norms(matrix)
+    return 1.0 / np.where(norms > 0.0, norms, 1.0)

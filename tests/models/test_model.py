@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from model_files import GOOD, HEADER, WEIGHTS, Bomb, array_bytes, sealed, text
+from over import over
 
 from apsvm import LinearRanker, ModelError, load_any_model, load_model
 
@@ -111,6 +112,15 @@ def test_a_well_sealed_file_with_the_wrong_content_is_refused(members, message, 
     with pytest.raises(ModelError, match=message):
         load_model("m.model")
     assert not (tmp_path / "executed").exists()
+
+
+@over("depth", [101, 900, 10_000])
+def test_a_header_that_nests_too_deep_is_refused(depth, tmp_path):
+    nested = json.dumps(GOOD).replace('"settings": {}', f'"settings": {{"a": {"[" * depth}{"]" * depth}}}')
+    content = array_bytes(np.frombuffer(nested.encode(), dtype=np.uint8))
+    (tmp_path / "m.model").write_bytes(sealed({"header.npy": content, "coef.npy": WEIGHTS}))
+    with pytest.raises(ModelError, match="more than 100 deep"):
+        load_any_model(tmp_path / "m.model")
 
 
 def test_a_sealed_good_file_is_accepted(tmp_path):

@@ -69,8 +69,9 @@ class Problem:
     def majorise(self, w):
         h, (_, slope, offset) = self.h.at(w)[0], self.g.at(w)
         centre = C * slope
-        constant = -C * offset - 0.5 * float(centre @ centre)
-        self.majorants.append(Majorant(w, self.J(w), h, centre, constant, constant))
+        constant = -C * offset
+        lower_bound = constant - 0.5 * float(centre @ centre)
+        self.majorants.append(Majorant(w, self.J(w), h, centre, constant, lower_bound))
         return self.majorants[-1]
 
     def minimise(self, majorant, good_enough):
@@ -82,8 +83,7 @@ class Problem:
 
 
 def value_of(majorant, h, w):
-    away = w - majorant.centre
-    return 0.5 * away @ away + C * h.at(w)[0] + majorant.constant
+    return 0.5 * w @ w - majorant.centre @ w + C * h.at(w)[0] + majorant.constant
 
 
 def test_it_falls_to_a_point_that_its_majorant_cannot_leave(difference, rng):

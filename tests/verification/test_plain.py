@@ -28,7 +28,7 @@ from tests.instances import LOSS_NAMES, RANKING_LOSSES
 
 PACKAGE = Path(apsvm.verification.__file__).parent
 #: Modules that nothing of apsvm's may stand behind, and what of other packages they need.
-PLAIN = {"plain": {"numpy"}, "risk": {"numpy"}, "bound": {"numpy", "clarabel", "scipy"}}
+PLAIN = {"exact": {"numpy"}, "plain": {"numpy"}, "risk": {"numpy"}, "bound": {"numpy", "clarabel", "scipy"}}
 #: Of the rest what is shared: reading, feature maps, scalings, models.
 SHARED = {"data", "models", "_support.sparse", "_support.types"}
 

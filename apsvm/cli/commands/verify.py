@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from apsvm.verification.certificates import Verdict
     from apsvm.verification.plain import RankingDefinition
 
-#: Of a certificate that does not hold.
-DOES_NOT_HOLD = 4
+#: Of a certificate that does not hold, and of one that holds and says nothing.
+DOES_NOT_HOLD, SAYS_NOTHING = 4, 5
 #: Width of the names at the left.
 LEFT = 13
 
@@ -29,6 +29,14 @@ LEFT = 13
 @click.argument("model", metavar="MODEL")
 @click.argument("data", metavar="DATA")
 @click.option("--query-weights", metavar="FILE", help="The weights of the queries, if training had any.")
+@click.option(
+    "--gap",
+    "telling",
+    type=Number(0, 1),
+    default=0.01,
+    show_default=True,
+    help="How large a gap still says something of the weights, as a share of the objective at w = 0.",
+)
 @click.option("--time-limit", type=Number(0), help="Seconds for each proof. [default: none]")
 @click.option(
     "--max-iterations", type=click.IntRange(0), default=2000, show_default=True, help="Of each proof, at the most."
@@ -41,6 +49,7 @@ def verify(
     read: ReadOptions,
     *,
     query_weights: str | None,
+    telling: float,
     time_limit: float | None,
     max_iterations: int,
     as_json: bool,
@@ -54,7 +63,8 @@ def verify(
     what its two arrays in apsvm say.
 
     \b
-    Exit codes: 0 it holds; 4 it does not; 3 neither was shown within the limits; 65 there is nothing to verify.
+    Exit codes: 0 it holds; 5 it holds, but says nothing: its gap is beyond --gap, or beyond the epsilon of its own
+    training; 4 it does not hold; 3 neither was shown within the limits; 65 there is nothing to verify.
     """
     from apsvm.losses.base import LossError
     from apsvm.verification.bound import Limits
@@ -70,7 +80,12 @@ def verify(
             weights = _weights(query_weights)
             verdicts = []
             for verdict in verify(
-                ranker, dataset, query_weights=weights, limits=limits, defined_elsewhere=definition_of_package
+                ranker,
+                dataset,
+                query_weights=weights,
+                telling=telling,
+                limits=limits,
+                defined_elsewhere=definition_of_package,
             ):
                 verdicts.append(verdict)
                 if not as_json:
@@ -84,7 +99,8 @@ def verify(
     if as_json:
         put(json.dumps(_as_json(ranker, dataset, verdicts), indent=1, sort_keys=True))
     outcomes = {str(verdict.outcome) for verdict in verdicts}
-    return DOES_NOT_HOLD if "does not hold" in outcomes else STOPPED_EARLY if "undecided" in outcomes else 0
+    codes = {"does not hold": DOES_NOT_HOLD, "undecided": STOPPED_EARLY, "holds, but says nothing": SAYS_NOTHING}
+    return next((code for outcome, code in codes.items() if outcome in outcomes), 0)
 
 
 def definition_of_package(name: str) -> RankingDefinition | None:
@@ -120,14 +136,19 @@ def _is_the_training_data(ranker: Model, dataset: Dataset) -> bool:
 
 
 def _as_json(ranker: Model, dataset: Dataset, verdicts: list[Verdict]) -> JsonDict:
+    from apsvm.report.words import meaning
+
     return {
         "same_data": _is_the_training_data(ranker, dataset),
+        "sha256": dataset.fingerprint,
+        "labels": meaning(ranker.header.labels),
         "certificates": [
             {
                 **({} if verdict.label is None else {"class": verdict.label}),
                 "loss": verdict.loss,
                 "loss_defined_by": "apsvm.verification" if verdict.plainly_defined else "apsvm.losses",
                 "C": verdict.C,
+                "bound": verdict.claimed.bound,
                 "outcome": str(verdict.outcome),
                 "reasons": list(verdict.reasons),
                 "stationary": verdict.stationary,
@@ -135,6 +156,9 @@ def _as_json(ranker: Model, dataset: Dataset, verdicts: list[Verdict]) -> JsonDi
                 "objective": verdict.objective,
                 "lower_bound": verdict.proved,
                 "gap": verdict.gap,
+                "rounding": verdict.rounding,
+                "at_nothing": verdict.at_nothing,
+                "share": verdict.share,
                 "asked": verdict.claimed.tolerance,
                 "iterations": verdict.iterations,
                 "planes": verdict.planes,
@@ -145,20 +169,26 @@ def _as_json(ranker: Model, dataset: Dataset, verdicts: list[Verdict]) -> JsonDi
 
 
 def _put_verdict(ranker: Model, dataset: Dataset, verdict: Verdict, *, first: bool) -> None:
+    from apsvm.report.words import meaning
+
     claimed = verdict.claimed
     if first:
         same = "the file" if _is_the_training_data(ranker, dataset) else "not the file"
         _put("data", f"{dataset.source}: {same} that the model was trained on, by its SHA-256")
+        _put("sha256", dataset.fingerprint)
+        _put("labels", meaning(ranker.header.labels))
     if verdict.label is not None:
         put("")
         _put("class", ranker.header.shown_label(verdict.label))
     apart = abs(verdict.objective - claimed.primal)
     whose = "" if verdict.plainly_defined else ", by the package's own definition: its two arrays are believed"
-    _put("loss", f"{verdict.loss}, C = {verdict.C:.6g}{whose}")
+    _put("loss", f"{verdict.loss}, C = {verdict.C:.6g}, bound {claimed.bound}{whose}")
     _put("objective", f"{claimed.primal:.9g} by the model, {verdict.objective:.9g} recomputed, {apart:.2g} apart")
     of = "convex majorant's minimum" if verdict.stationary else "optimum"
     _put("lower bound", f"{claimed.dual:.9g} by the model, {verdict.proved:.9g} proved anew, of the {of}")
     _put("gap", f"{claimed.gap:.3g} by the model, {verdict.gap:.3g} proved; asked for: {claimed.tolerance:.3g}")
+    _put("", f"{100.0 * verdict.share:.2g} % of the objective at w = 0, {verdict.at_nothing:.6g}")
+    _put("rounding", f"at most {verdict.rounding:.2g} in the model's figures")
     _put("proof", f"{verdict.planes} planes, {verdict.iterations} iterations")
     _put("certificate", _conclusion(verdict))
 
@@ -166,12 +196,14 @@ def _put_verdict(ranker: Model, dataset: Dataset, verdict: Verdict, *, first: bo
 def _conclusion(verdict: Verdict) -> str:
     if verdict.reasons:
         return f"does not hold: {'; '.join(verdict.reasons)}"
-    if str(verdict.outcome) == "undecided":
+    outcome = str(verdict.outcome)
+    if outcome == "undecided":
         return "undecided: the limits were reached before its gap was proved or a point below its bound was found"
     early = "" if verdict.claimed.reached else "; the training ended before the gap asked for"
     if verdict.stationary:
-        return f"holds: the model stands at a stationary point, to {verdict.gap:.3g}{early}"
-    return f"holds: no weights have an objective lower by more than {verdict.gap:.3g}{early}"
+        where = " no lower than w = 0" if verdict.objective >= verdict.at_nothing else ""
+        return f"{outcome}: the model stands at a stationary point{where}, to {verdict.gap:.3g}{early}"
+    return f"{outcome}: no weights have an objective lower by more than {verdict.gap:.3g}{early}"
 
 
 def _put(name: str, text: str) -> None:

@@ -102,10 +102,9 @@ def majorant(function: ScoreFunction[Weights], w: Weights, C: float) -> _Touchin
     at_w = function.majoriser(function.scores(w, function.vectors.empty()))
     objective = 0.5 * float(w @ w) + C * at_w.value
     centre = np.zeros_like(w) if at_w.slopes is None else C * function.combine(at_w.slopes)
-    constant = -0.5 * float(centre @ centre)
-    lower_bound = constant + C * function.convex.lower_bound
-    touching = _Touching(w, objective, at_w.convex_value, centre, constant, lower_bound, at_w.held)
-    if not np.isfinite(touching.convex_value):
+    lower_bound = C * function.convex.lower_bound - 0.5 * float(centre @ centre)
+    touching = _Touching(w, objective, at_w.convex_value, centre, 0.0, lower_bound, at_w.held)
+    if not np.isfinite(objective - lower_bound):
         raise not_finite("objective")
     return touching
 

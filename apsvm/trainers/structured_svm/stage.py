@@ -204,7 +204,7 @@ class Stage:
         good_enough: Callable[[float, float], bool] = never,
         is_shown: bool = True,
     ) -> StageReport:
-        """Minimise ½‖w − centre‖² + C·risk(w).
+        """Minimise ½‖w‖² − centre·w + C·risk(w).
 
         Parameters
         ----------

@@ -277,6 +277,7 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
         """Remarks on what was trained with ``settings`` of one C."""
         from apsvm.models.decision import Threshold
         from apsvm.models.header import Bounds
+        from apsvm.solvers.certificate import tolerance_of
         from apsvm.solvers.state import State
         from apsvm.trainers.structured_svm.remarks import fallbacks_of, how_C_was_found
 
@@ -306,7 +307,7 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
                 primal=bounds.primal,
                 dual=bounds.dual,
                 gap=bounds.gap,
-                tolerance=bounds.tolerance,
+                tolerance=tolerance_of(settings.epsilon, trained.C),  # a stage before the last may have had another
                 bound="tight" if tight else "hinge",
                 exact=trained.exact,
                 hinge_objective=trained.hinge_objective,
