@@ -15,8 +15,11 @@ if TYPE_CHECKING:
     from apsvm.models.base import Ranker
 
 
-def score_parts(client: Client, sources: Sequence[Source], model: Ranker, outputs: Sequence[str]) -> int:
-    """Writes the scores of each part, one a line and in its order, to the file of that place; how many rows there were.
+def score_parts(
+    client: Client, sources: Sequence[Source], model: Ranker, outputs: Sequence[str]
+) -> tuple[int, list[str]]:
+    """Writes the scores of each part, one a line and in its order, to the file of that place; how many rows there
+    were, and remarks on tables.
 
     Raises
     ------
@@ -27,10 +30,11 @@ def score_parts(client: Client, sources: Sequence[Source], model: Ranker, output
         client.submit(_score_part, source, ranker, output, pure=False, retries=1)
         for source, output in zip(sources, outputs, strict=True)
     ]
-    return sum(client.gather(tasks))
+    rows, remarks = zip(*client.gather(tasks), strict=True)
+    return sum(rows), [line for of_part in remarks for line in of_part]
 
 
-def _score_part(source: Source, model: Ranker, output: str) -> int:
+def _score_part(source: Source, model: Ranker, output: str) -> tuple[int, tuple[str, ...]]:
     from distributed import get_worker
 
     where = f" (on {get_worker().address})"
@@ -40,4 +44,4 @@ def _score_part(source: Source, model: Ranker, output: str) -> int:
         raise DataError(f"{error}{where}") from None
     scores = model.score(data.X, threads=1)
     write_whole(output, "".join(f"{score!r}\n" for score in scores.tolist()).encode())
-    return int(scores.size)
+    return int(scores.size), () if data.table is None else data.table.remarks
