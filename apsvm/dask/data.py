@@ -177,6 +177,18 @@ class ShardedData:
         sizes = self.crew.set_up("understand", self.labels, target)
         self.n_pos, self.n_neg = (sum(column) for column in zip(*sizes, strict=True))
 
+    def weigh(self, *, by_query: bool) -> dict[int, float] | None:
+        """Takes the costs of rows as one machine takes ``sample_weight``: as weights of queries, which are returned,
+        or, where rows are for themselves, with a mean of 1. Raises DataError."""
+        if by_query:
+            of_shards = self.crew.ask_surely("weights_of_queries")
+            return {query: weight for of_shard in of_shards for query, weight in of_shard.items()}
+        total = sum(self.crew.ask_surely("total_cost"))
+        if not total:
+            raise DataError(f"{self.source}: all sample weights are zero")
+        self.crew.set_up("scale_costs", self.rows / total)
+        return None
+
     def scale(self, name: str, bias: float | None) -> Scaling:
         """The rows as w sees them; returns the scaling ``name``, learned from all of them."""
         scaling = NO_SCALING

@@ -97,6 +97,7 @@ class ArrayPart:
     qid, weights : (n,) or None
     number : of the part, from 0
     names : of the columns of all parts, where they are data frames
+    copies : whether a row of weight k counts as the row k times
     """
 
     X: Matrix
@@ -105,6 +106,7 @@ class ArrayPart:
     weights: Column = None
     number: int = 0
     names: tuple[str, ...] | None = None
+    copies: bool = False
 
     @property
     def name(self) -> str:
@@ -127,7 +129,9 @@ class ArrayPart:
             if not (whole == groups).all():
                 raise DataError(f"{self.name}: query ids are whole numbers, found {groups[whole != groups][0]!r}")
             groups = whole
-        return Dataset(
+        if weights is not None and (weights < 0).any():
+            raise DataError(f"{self.name}: a sample_weight is at least 0, found {weights.min():g}")
+        data = Dataset(
             X=X,
             relevance=relevance,
             groups=groups,
@@ -137,6 +141,7 @@ class ArrayPart:
             fingerprint="",
             unknown_features=0,
         )
+        return _repeated(data) if self.copies and weights is not None else data
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +185,17 @@ class MadePart:
             fingerprint="",
             unknown_features=0,
         )
+
+
+def _repeated(data: Dataset) -> Dataset:
+    """Each row as often as its weight says. Raises DataError for a fraction."""
+    from apsvm.estimators.rows import count_rows
+
+    try:
+        members = count_rows(len(data), None, data.costs, by_query=True).members
+    except ValueError as error:
+        raise DataError(f"{data.source}: {error}") from None
+    return replace(data.select(members), costs=None)
 
 
 def names_of(X: Matrix) -> tuple[str, ...] | None:

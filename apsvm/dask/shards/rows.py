@@ -201,6 +201,29 @@ class ShardRows:
         """The ids of its queries, at most two of them, once the parts are joined."""
         return np.empty(0, dtype=np.int64) if self._groups is None else np.unique(self._groups)[:2]
 
+    def total_cost(self) -> float:
+        """Of its rows."""
+        return 0.0 if self._costs is None else float(self._costs.sum())
+
+    def scale_costs(self, factor: float) -> None:
+        """So that those of all rows have the mean that one machine gives them."""
+        self._costs = None if self._costs is None else self._costs * factor
+
+    def weights_of_queries(self) -> dict[int, float]:
+        """The cost that all rows of a query have, by query. Raises DataError where they differ."""
+        if self._groups is None or self._costs is None:
+            return {}
+        queries, first, number = np.unique(self._groups, return_index=True, return_inverse=True)
+        weights = self._costs[first]
+        differs = np.flatnonzero(self._costs != weights[number])
+        if differs.size:
+            row = int(differs[0])
+            raise DataError(
+                "with qid, sample_weight is the weight of the row's query and must be the same for all its rows: found "
+                f"{weights[number[row]]:g} and {self._costs[row]:g} in query {self._groups[row]}"
+            )
+        return dict(zip(queries.tolist(), weights.tolist(), strict=True))
+
     def largest(self) -> NDArray[np.float64]:
         """(d,) max |x_ij| of each column."""
         return largest_magnitudes(self._X, np.arange(self._X.shape[0]))
