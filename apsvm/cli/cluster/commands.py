@@ -160,7 +160,7 @@ def need_dask() -> None:
 @contextmanager
 def cluster(scheduler: str) -> Iterator[Client]:
     """A client of it; failures end the command."""
-    from apsvm.dask.actors import cluster_of
+    from apsvm.dask.actors import cluster_of, lost_with_scheduler
     from apsvm.dask.crew import ClusterError
 
     with ExitStack() as stack:
@@ -171,13 +171,15 @@ def cluster(scheduler: str) -> Iterator[Client]:
         except ValueError as error:
             raise click.UsageError(str(error)) from None
         try:
-            yield client
+            with lost_with_scheduler(client):
+                yield client
         except BrokenPipeError:
             raise
         except ClusterError as error:
             raise Failure(NO_INPUT, str(error)) from None
         except OSError as error:
-            raise Failure(NO_INPUT, f"cannot read {error.filename}: {error.strerror or error}") from None
+            what = f"the cluster at {scheduler}" if error.filename is None else f"cannot read {error.filename}"
+            raise Failure(NO_INPUT, f"{what}: {error.strerror or error}") from None
 
 
 def parts_named(pattern: str) -> list[str]:
