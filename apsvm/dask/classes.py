@@ -88,13 +88,11 @@ class AboutRows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Held:
-    """The rows, read: the training as requested, with what is learned of the features, what trainers see, and
-    what was chosen for all classes."""
+    """The rows, read: the training as requested, with what is learned of the features, and what trainers see."""
 
     raw: Fit
     fit: Fit
     data: TrainingSet
-    completion: Completion
 
 
 _HELD: dict[str, _Held] = {}
@@ -118,8 +116,7 @@ def _held(plan: ClassesPlan) -> _Held:
             fit = raw.prepared()
             data = fit.training_set()
             data = replace(data, rows=data.rows.for_many_passes())
-            completion = Completion.of_classes(trainer, data, Watch())
-            held = _HELD[plan.key] = _Held(raw, fit, data, completion)
+            held = _HELD[plan.key] = _Held(raw, fit, data)
         return held
 
 
@@ -192,7 +189,16 @@ class _Records:
         self.records.append((event, fields))
 
 
-def _train(plan: ClassesPlan, label: float) -> tuple[ClassTraining, list[tuple[str, JsonDict]]]:
+def _chosen(plan: ClassesPlan) -> Completion:
+    """What is chosen once, for the classes of all workers."""
+    with one_blas_thread():
+        held = _held(plan)
+        trainer = held.fit.trainer
+        assert isinstance(trainer, OneVsRestTrainer)
+        return Completion.of_classes(trainer, held.data, Watch())
+
+
+def _train(plan: ClassesPlan, label: float, completion: Completion) -> tuple[ClassTraining, list[tuple[str, JsonDict]]]:
     """One class; what goes wrong with it alone is its ``reason``."""
     one, log = ClassTraining(label), _Records()
     with one_blas_thread():
@@ -204,7 +210,7 @@ def _train(plan: ClassesPlan, label: float) -> tuple[ClassTraining, list[tuple[s
         try:
             for _ in trainer.check(data):
                 pass  # the remarks were printed once
-            one.outcomes.extend(held.completion.train_class(trainer, label, data, watch))
+            one.outcomes.extend(completion.train_class(trainer, label, data, watch))
         except ValueError as error:
             one.reason = str(error).removeprefix(f"{data.source}: ")
     return one, log.records
@@ -240,7 +246,8 @@ def train_classes(
     ------
     ClusterError : the workers are lost again and again; DataError, OSError : a part that cannot be read
     """
-    futures = [client.submit(_train, plan, label, pure=False) for label in labels]
+    chosen = client.submit(_chosen, plan, pure=False)
+    futures = [client.submit(_train, plan, label, chosen, pure=False) for label in labels]
     try:
         for label, future in zip(labels, futures, strict=True):
             if not _is_ready(future, should_stop):
@@ -251,7 +258,7 @@ def train_classes(
                 log.write(event, **{"class": label, **fields})
             yield one
     finally:
-        client.cancel(futures)
+        client.cancel([chosen, *futures])
 
 
 def finished(

@@ -83,6 +83,10 @@ def joined(parts: Sequence[Dataset], source: str) -> Dataset:
     in_bags = next((part for part in filled if part.bags is not None), None)
     if in_bags is not None:
         raise DataError(f"{in_bags.source}: rows in bags are read from one file, and {source} is several")
+    tables = [part.table for part in filled if part.table is not None]
+    if any(table.queries for table in tables):
+        raise DataError(f"{source}: queries of words are numbered anew in each part: name them by whole numbers")
+    keys = [table.keys for table in tables if table.keys is not None]
     width = max(part.X.shape[1] for part in filled)
     X = stacked([widened(part.X, width, part.source) for part in filled], width)
     if sp.issparse(X) and X.nnz == X.shape[0] * X.shape[1]:
@@ -99,7 +103,9 @@ def joined(parts: Sequence[Dataset], source: str) -> Dataset:
         fingerprint=hashlib.sha256(digests.encode()).hexdigest(),
         unknown_features=sum(part.unknown_features for part in filled),
         label_sets=label_sets,
-        table=None if first.table is None else replace(first.table, keys=None, lines=None),
+        table=None
+        if first.table is None
+        else replace(first.table, keys=np.concatenate(keys) if len(keys) == len(filled) else None, lines=None),
     )
 
 
