@@ -33,6 +33,7 @@ from apsvm.dask.training import HINGE_ONLY
 from apsvm.data.labels import LabelOptions, Target, again, of_numbers, of_two
 from apsvm.estimators.base import LinearEstimator
 from apsvm.estimators.following import WeakRankerWarning, logger, tell, training
+from apsvm.estimators.measure import value_of
 from apsvm.estimators.parameters import in_python, in_words_of_python
 from apsvm.estimators.rank_ncg import RankNCG
 from apsvm.estimators.rows import Counted
@@ -130,7 +131,7 @@ class _OnCluster(LinearEstimator):
         self._check_names(X)
         return mapped(X, scores_of_part, self.to_model(), self._of_decision())
 
-    def score(self, X: Collection, y: Collection, qid: Collection = None) -> float:
+    def score(self, X: Collection, y: Collection, qid: Collection = None, sample_weight: Collection = None) -> float:
         """The metric trained for, exact, of the rows where they are; arguments as in ``fit``.
 
         Raises
@@ -139,11 +140,21 @@ class _OnCluster(LinearEstimator):
         """
         check_is_fitted(self)
         client = client_of(self.client)
-        rows, columns = columns_of_parts(X, y=y, qid=qid)
+        rows, columns = columns_of_parts(X, y=y, qid=qid, sample_weight=sample_weight)
         labels, classes_found = self._labels_again(columns["y"] or [])
         self._check_names(X)
-        names = self._header.features.names
-        crew = ActorCrew(client, computed(client, rows, labels, columns["qid"], None, expected=names))
+        crew = ActorCrew(
+            client,
+            computed(
+                client,
+                rows,
+                labels,
+                columns["qid"],
+                columns["sample_weight"],
+                copies=qid is None,
+                expected=self._header.features.names,
+            ),
+        )
         try:
             data = ShardedData.of(crew, "X", width=self.n_features_in_)
             target = classes_found if classes_found is not None else again(data.labels, self._header.labels)
@@ -153,7 +164,8 @@ class _OnCluster(LinearEstimator):
             if metric is None or metric == "accuracy":
                 raise ValueError(f"{self._header.loss} is not scored on a cluster: apsvm eval names the metrics")
             metrics = parse_metrics([metric])
-            return next(iter(evaluate_on_shards(data, self.to_model(), target, metrics).values.values()))
+            weights = None if qid is None or sample_weight is None else data.weigh(by_query=True)
+            return value_of(evaluate_on_shards(data, self.to_model(), target, metrics), weights)
         finally:
             crew.close()
 

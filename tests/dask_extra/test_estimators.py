@@ -222,9 +222,14 @@ def test_sample_weight_is_that_of_one_machine(client, data):
         plain = APSVMClassifier(loss, **parameters).fit(X, names, sample_weight=weight)
         other = DaskAPSVMClassifier(loss, client=client, **parameters)
         assert_same_fit(plain, other.fit(cut(X), cut(names), sample_weight=cut(weight)))
+        if loss == "ap":
+            score = other.score(cut(X), cut(names), sample_weight=cut(weight))
+            assert score == pytest.approx(plain.score(X, names, sample_weight=weight), rel=1e-9)
     plain = APSVMRanker("ndcg", **parameters).fit(X, grades, qid=qid, sample_weight=of_queries)
     other = DaskAPSVMRanker("ndcg", client=client, **parameters)
     assert_same_fit(plain, other.fit(cut(X), cut(grades), cut(qid), cut(of_queries)))
+    score = other.score(cut(X), cut(grades), cut(qid), cut(of_queries))
+    assert score == pytest.approx(plain.score(X, grades, qid=qid, sample_weight=of_queries), rel=1e-9)
     for estimator, columns, message in (
         (DaskAPSVMRanker("ap"), (cut(grades), None, cut(of_queries + 0.25)), "part 0: .*fraction"),
         (DaskAPSVMRanker("ap"), (cut(grades), None, cut(of_queries - 9.0)), "part 0: a sample_weight is at least 0"),
