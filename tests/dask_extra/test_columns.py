@@ -94,6 +94,21 @@ def test_a_part_of_other_columns_is_an_error_that_names_it(apsvm, frames, tmp_pa
     assert not (tmp_path / "m").exists()
 
 
+def test_a_model_without_names_takes_the_columns_of_the_first_part(apsvm, frames, tmp_path):
+    lines = (f"{row.label} 1:{row.a} 2:{row.b} 3:{row.c}\n" for row in frames[0].itertuples())
+    (tmp_path / "text").write_text("".join(lines))
+    assert apsvm("train", "text", "m", "-q", *TRAINING)[0] == 0
+    data = written(tmp_path / "parts", "parquet", frames[0], frames[1][["c", "b", "a", "label"]])
+    code, _, shown = apsvm("predict", data, "m", "scores", "--scheduler", "@", "--drop", "label")
+    assert code == 0, shown
+    scores = "".join(path.read_text() for path in sorted((tmp_path / "scores").iterdir()))
+    assert scores == apsvm("predict", data, "m", "--drop", "label")[1]
+    values = [
+        json.loads(apsvm("eval", data, "--model", "m", "--json", *where)[1]) for where in ((), ("--scheduler", "@"))
+    ]
+    assert values[1]["metrics"]["AP"] == pytest.approx(values[0]["metrics"]["AP"], rel=1e-12)
+
+
 def test_queries_are_numbers_and_zero_stands_for_missing_cells(apsvm, frames, tmp_path):
     parts = [part.assign(qid=np.arange(len(part)) // 20 + 100 * at) for at, part in enumerate(frames)]
     parts[1].loc[5:9, "b"] = np.nan
