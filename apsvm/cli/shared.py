@@ -117,15 +117,16 @@ def refuse_same_file(output: str, **inputs: str | None) -> None:
         raise click.UsageError("the name of a file to write is empty")
     if output == "-" or not (os.path.isfile(output) or os.path.isdir(output)):
         return  # nothing there, or a device
+    from apsvm.data.parts import parts_of
+
     for role, path in inputs.items():
-        if path is None:
-            continue
-        try:
-            identity = os.fstat(0) if path == "-" else os.stat(path)
-        except OSError:
-            continue
-        if os.path.samestat(os.stat(output), identity):
-            raise click.UsageError(f"{output!r} is the {role.replace('_', ' ')} file: it would be overwritten")
+        for part in () if path is None else parts_of(path):
+            try:
+                identity = os.fstat(0) if part == "-" else os.stat(part)
+            except OSError:
+                continue
+            if os.path.samestat(os.stat(output), identity):
+                raise click.UsageError(f"{output!r} is the {role.replace('_', ' ')} file: it would be overwritten")
 
 
 def given_by_user(name: str) -> bool:

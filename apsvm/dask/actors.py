@@ -8,6 +8,7 @@ another worker, from the same parts (``Crew.recover``).
 from __future__ import annotations
 
 import signal
+from asyncio import CancelledError
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -84,7 +85,8 @@ class ActorCrew(Crew):
         self._futures: list[Future | None] = [None] * n  # the actors live as long as these are held
         self._addresses = [""] * n
         try:
-            self._make(dict(zip(range(n), list(workers), strict=False)))
+            with lost_with_scheduler(client):
+                self._make(dict(zip(range(n), list(workers), strict=False)))
         except ShardLostError:
             self.recover()
 
@@ -132,7 +134,8 @@ class ActorCrew(Crew):
             self._addresses[shard] = where[shard]
 
     def _ask(self, call: Call, programme: Programme) -> list[Answer]:
-        return self._ask_some(range(len(self)), call, programme)
+        with lost_with_scheduler(self._client):
+            return self._ask_some(range(len(self)), call, programme)
 
     def _ask_some(self, shards: Sequence[int], call: Call, programme: Programme) -> list[Answer]:
         questions = []
@@ -169,6 +172,10 @@ class ActorCrew(Crew):
         return self._addresses[shard] in self._client.nthreads() and future is not None and future.status == "finished"
 
     def _bring_back(self, set_up: Sequence[Call]) -> int:
+        with lost_with_scheduler(self._client):
+            return self._made_again(set_up)
+
+    def _made_again(self, set_up: Sequence[Call]) -> int:
         workers = self._workers()
         lost = [shard for shard in range(len(self)) if self._actors[shard] is None or not self._reachable(shard)]
         for shard in lost:
@@ -214,6 +221,18 @@ def lost_where_unreachable() -> Iterator[None]:
         raise ShardLostError(str(error)) from None
 
 
+@contextmanager
+def lost_with_scheduler(client: Client) -> Iterator[None]:
+    """What dask raises once the scheduler is gone, whatever it was at, becomes ``ClusterError``."""
+    try:
+        yield
+    except (Exception, CancelledError) as error:
+        if client.status == "running" or isinstance(error, ClusterError):
+            raise
+        where = client.scheduler.address if client.scheduler is not None else "the address"
+        raise ClusterError(f"the scheduler at {where} is gone: {error}") from None
+
+
 def _cut(parts: list[P], weights: list[float], n: int) -> Iterator[list[P]]:
     """``n`` runs of neighbours, none empty, that weigh about the same."""
     total, begin, before = sum(weights), 0, 0.0
@@ -239,6 +258,7 @@ def cluster_of(scheduler: str) -> Iterator[Client]:
 
     kind, _, count = scheduler.partition(":")
     if kind != "local":
+        _check_encryption(scheduler)
         try:
             client = Client(scheduler, timeout=CONNECTING, direct_to_workers=True, set_as_default=False)
         except (OSError, ValueError) as error:
@@ -259,6 +279,19 @@ def cluster_of(scheduler: str) -> Iterator[Client]:
     ):
         client.register_worker_callbacks(_ignore_interrupts)
         yield client
+
+
+def _check_encryption(address: str) -> None:
+    """Raises ClusterError where dask's configuration does not go with the address, before a client is made: one that
+    fails so takes 20 seconds to let go."""
+    from distributed import Security
+
+    connection = Security().get_connection_args("client")
+    is_encrypted = address.startswith(("tls://", "wss://"))
+    if is_encrypted and connection.get("ssl_context") is None:
+        raise ClusterError(f"{address} wants a certificate, and dask's configuration names none (distributed.comm.tls)")
+    if connection.get("require_encryption") and not is_encrypted:
+        raise ClusterError(f"{address} is not encrypted, which dask's configuration wants (require-encryption)")
 
 
 def _ignore_interrupts() -> None:

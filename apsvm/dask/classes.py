@@ -6,7 +6,6 @@ and to the same bits. Only what was trained comes back. dask gives the tasks of 
 
 from __future__ import annotations
 
-import hashlib
 import threading
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,15 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from apsvm._support import sparse as sp
 from apsvm._support.log import Log
 from apsvm.dask.actors import lost_where_unreachable
 from apsvm.dask.crew import ClusterError, ShardLostError
 from apsvm.dask.data import Extent
 from apsvm.dask.messages import Reply
-from apsvm.dask.shards.rows import stacked, widened
 from apsvm.dask.sources import Source
-from apsvm.data.dataset import DataError, Dataset, one_or_several
+from apsvm.data.dataset import DataError, Dataset
+from apsvm.data.joining import joined
 from apsvm.data.labels import LabelOptions
 from apsvm.selection.completion import Completion
 from apsvm.trainers.base import TrainingSet, Watch
@@ -35,7 +33,7 @@ from apsvm.trainers.ranking_check import ranking_checked
 if TYPE_CHECKING:
     from distributed import Client, Future
 
-    from apsvm._support.types import AnyArray, JsonDict
+    from apsvm._support.types import JsonDict
     from apsvm.models.base import Model
     from apsvm.trainers.base import Outcome
 
@@ -90,13 +88,11 @@ class AboutRows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Held:
-    """The rows, read: the training as requested, with what is learned of the features, what trainers see, and
-    what was chosen for all classes."""
+    """The rows, read: the training as requested, with what is learned of the features, and what trainers see."""
 
     raw: Fit
     fit: Fit
     data: TrainingSet
-    completion: Completion
 
 
 _HELD: dict[str, _Held] = {}
@@ -120,8 +116,7 @@ def _held(plan: ClassesPlan) -> _Held:
             fit = raw.prepared()
             data = fit.training_set()
             data = replace(data, rows=data.rows.for_many_passes())
-            completion = Completion.of_classes(trainer, data, Watch())
-            held = _HELD[plan.key] = _Held(raw, fit, data, completion)
+            held = _HELD[plan.key] = _Held(raw, fit, data)
         return held
 
 
@@ -139,61 +134,9 @@ def _read(part: Source, threads: int) -> Dataset:
         raise DataError(f"{error}{where}") from None
     except OSError as error:
         raise OSError(error.errno, f"{error.strerror or error}{where}", part.name) from None
-    if data.bags is not None or data.table is not None:
-        what = "rows in bags" if data.bags is not None else "tables"
-        raise DataError(f"{part.name}: {what} are not trained on a cluster{where}")
+    if data.bags is not None:
+        raise DataError(f"{part.name}: rows in bags are not trained on a cluster; --bags ignore{where}")
     return data
-
-
-def joined(parts: Sequence[Dataset], source: str) -> Dataset:
-    """The rows of all parts, one behind the other, stored as one machine stores them.
-
-    Raises
-    ------
-    DataError : parts that do not go together, no rows
-    """
-    filled = [part for part in parts if part.X.shape[0]]
-    if not filled:
-        raise DataError(f"{source}: there are no rows")
-    for what, values in (
-        ("some have qid and some have none", {part.groups is None for part in filled}),
-        ("some count features from 0 and some from 1", {part.zero_based for part in filled}),
-    ):
-        if len(values) > 1:
-            raise DataError(f"{source}: of the parts, {what}")
-    width = max(part.X.shape[1] for part in filled)
-    X = stacked([widened(part.X, width, part.source) for part in filled], width)
-    if sp.issparse(X) and X.nnz == X.shape[0] * X.shape[1]:
-        X = X.toarray()
-    relevance, label_sets = one_or_several(*_labels(filled))
-    digests = "".join(f"{part.fingerprint}\n" for part in parts)
-    return Dataset(
-        X=X,
-        relevance=relevance,
-        groups=None if filled[0].groups is None else np.concatenate([part.groups for part in filled]),
-        costs=_costs(filled),
-        zero_based=filled[0].zero_based,
-        source=source,
-        fingerprint=hashlib.sha256(digests.encode()).hexdigest(),
-        unknown_features=0,
-        label_sets=label_sets,
-    )
-
-
-def _labels(parts: Sequence[Dataset]) -> tuple[AnyArray, AnyArray]:
-    """The labels of all rows one after another, and where those of each row end."""
-    labels, counts = [], []
-    for part in parts:
-        sets = part.label_sets
-        labels.append(part.relevance if sets is None else sets.classes[sets.indices])
-        counts.append(np.ones(part.X.shape[0], dtype=np.int64) if sets is None else np.diff(sets.indptr))
-    return np.concatenate(labels), np.cumsum(np.concatenate(counts))
-
-
-def _costs(parts: Sequence[Dataset]) -> AnyArray | None:
-    if all(part.costs is None for part in parts):
-        return None
-    return np.concatenate([np.ones(part.X.shape[0]) if part.costs is None else part.costs for part in parts])
 
 
 class _OneBlasThread:
@@ -246,7 +189,16 @@ class _Records:
         self.records.append((event, fields))
 
 
-def _train(plan: ClassesPlan, label: float) -> tuple[ClassTraining, list[tuple[str, JsonDict]]]:
+def _chosen(plan: ClassesPlan) -> Completion:
+    """What is chosen once, for the classes of all workers."""
+    with one_blas_thread():
+        held = _held(plan)
+        trainer = held.fit.trainer
+        assert isinstance(trainer, OneVsRestTrainer)
+        return Completion.of_classes(trainer, held.data, Watch())
+
+
+def _train(plan: ClassesPlan, label: float, completion: Completion) -> tuple[ClassTraining, list[tuple[str, JsonDict]]]:
     """One class; what goes wrong with it alone is its ``reason``."""
     one, log = ClassTraining(label), _Records()
     with one_blas_thread():
@@ -258,7 +210,7 @@ def _train(plan: ClassesPlan, label: float) -> tuple[ClassTraining, list[tuple[s
         try:
             for _ in trainer.check(data):
                 pass  # the remarks were printed once
-            one.outcomes.extend(held.completion.train_class(trainer, label, data, watch))
+            one.outcomes.extend(completion.train_class(trainer, label, data, watch))
         except ValueError as error:
             one.reason = str(error).removeprefix(f"{data.source}: ")
     return one, log.records
@@ -294,7 +246,8 @@ def train_classes(
     ------
     ClusterError : the workers are lost again and again; DataError, OSError : a part that cannot be read
     """
-    futures = [client.submit(_train, plan, label, pure=False) for label in labels]
+    chosen = client.submit(_chosen, plan, pure=False)
+    futures = [client.submit(_train, plan, label, chosen, pure=False) for label in labels]
     try:
         for label, future in zip(labels, futures, strict=True):
             if not _is_ready(future, should_stop):
@@ -305,7 +258,7 @@ def train_classes(
                 log.write(event, **{"class": label, **fields})
             yield one
     finally:
-        client.cancel(futures)
+        client.cancel([chosen, *futures])
 
 
 def finished(

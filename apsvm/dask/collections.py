@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from apsvm._support.types import Collection, Matrix, Part
+from apsvm.dask.sources import as_matrix, names_of
 from apsvm.data.dataset import DataError
 
 if TYPE_CHECKING:
@@ -82,15 +84,42 @@ def _can_be_cut_alike(X: Collection, column: Collection) -> bool:
     return have_sizes and X.chunks[0] != column.chunks[0]
 
 
-def computed(client: Client, *columns: Sequence[Part] | None) -> list[tuple[Part, ...]]:
-    """Futures of the parts, each a tuple of what stands side by side and its number: the columns of ``ArrayPart``."""
+def computed(
+    client: Client,
+    X: Sequence[Part],
+    *columns: Sequence[Part] | None,
+    copies: bool = False,
+    expected: Sequence[str] | None = None,
+) -> list[tuple[Part, ...]]:
+    """Futures of the parts, each a tuple of what stands side by side: the columns of ``ArrayPart``, its number, the
+    names that the columns of X have in the first part, which are held to those ``expected``, and ``copies``."""
     from distributed import wait
 
-    futures = [None if column is None else client.compute(list(column)) for column in columns]
+    rows = client.compute(list(X))
+    beside = [None if column is None else client.compute(list(column)) for column in columns]
     with client.as_current():
-        wait([future for column in futures if column is not None for future in column])
-    n = next(len(column) for column in futures if column is not None)
-    return [(*(None if column is None else column[part] for column in futures), None, part) for part in range(n)]
+        wait([future for column in (rows, *beside) if column is not None for future in column])
+        names = client.submit(_names_checked, rows[0], expected).result()
+    return [
+        (of_rows, *(None if column is None else column[part] for column in beside), part, names, copies)
+        for part, of_rows in enumerate(rows)
+    ]
+
+
+def require_names(estimator: object, X: Matrix) -> None:
+    """scikit-learn's rule: the names of X's columns, if any, are those of the fit, in the same order. ``estimator``
+    has ``feature_names_in_``, perhaps. Raises ValueError, and warns where one of the two has no names."""
+    from sklearn.utils.validation import _check_feature_names
+
+    _check_feature_names(estimator, X, reset=False)
+
+
+def _names_checked(X: Matrix, expected: Sequence[str] | None) -> tuple[str, ...] | None:
+    """What the columns of a part are called; ``require_names`` where something is expected of them."""
+    names = names_of(X)
+    if names is not None and expected is not None:
+        require_names(SimpleNamespace(feature_names_in_=np.array(expected, dtype=object)), X)
+    return names
 
 
 def distinct(client: Client, parts: Sequence[Part]) -> AnyArray:
@@ -152,8 +181,7 @@ def _as_series(frame: Part, function: Callable[..., object], *arguments: object)
 
 def scores_of_part(X: Matrix, model: Ranker, sign: float) -> AnyArray:
     """What a model gives the rows of a part, times ``sign``."""
-    from apsvm.dask.sources import as_matrix
-
+    _names_checked(X, model.header.features.names)
     scores: AnyArray = sign * model.score(as_matrix(X, "X"), threads=1)
     return scores
 

@@ -13,10 +13,11 @@ from apsvm.dask.crew import Crew
 from apsvm.dask.long_list import MOST_POSITIVES
 from apsvm.dask.shards.rows import About
 from apsvm.dask.vectors import HandleVectors
-from apsvm.data.dataset import DataError, Dataset
+from apsvm.data.dataset import DataError, Dataset, TableRows
 from apsvm.data.features.scaling import NO_SCALING, UNIT_ROWS, Scaling
 from apsvm.data.labels import LabelOptions, Takes, Target, decide
 from apsvm.data.moments import Moments
+from apsvm.models.columns import Columns
 
 #: Shards' means that are as near to each other as this are those of a constant column.
 SAME_MEAN = 1e-10
@@ -45,6 +46,7 @@ class ShardedData:
     labels, counts : the distinct labels, ascending, and how many rows have each
     has_qid : whether rows are in queries
     source : what messages call it
+    columns : of its tables, if parts are tables
     n_pos, n_neg : relevant rows and others, once labels are understood
     """
 
@@ -55,6 +57,7 @@ class ShardedData:
     labels: NDArray[np.float64]
     counts: NDArray[np.int64]
     has_qid: bool
+    columns: Columns | None = None
     vectors: HandleVectors = field(init=False)
     n_pos: int = 0
     n_neg: int = 0
@@ -79,13 +82,15 @@ class ShardedData:
         answers = {one.has_qid for one in about if one.has_qid is not None}
         if len(answers) > 1:
             raise DataError(f"{source}: some parts have qid and some have none")
-        width = max(one.features for one in about) if width is None else width
+        first = next(one for one in about if one.rows)
+        if width is None:
+            width = max(one.features for one in about) if first.columns is None else first.columns.width
         labels, which = np.unique(np.concatenate([one.labels for one in about]), return_inverse=True)
         counts = np.bincount(which, np.concatenate([one.label_counts for one in about]), labels.size)
-        data = cls(crew, source, about, width, labels, counts.astype(np.int64), answers == {True})
+        data = cls(crew, source, about, width, labels, counts.astype(np.int64), answers == {True}, first.columns)
         if data.has_qid:
             data._bring_queries_together()
-        crew.set_up("join_parts", width)
+        crew.set_up("join_parts", width, first.columns, first.first)
         return data
 
     def _bring_queries_together(self) -> None:
@@ -144,7 +149,13 @@ class ShardedData:
             source=self.source,
             fingerprint=self.fingerprint,
             unknown_features=sum(one.unknown_features for one in self.about),
+            table=None if self.columns is None else TableRows(self.columns, remarks=self.remarks),
         )
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """On how tables were read, each once."""
+        return tuple(dict.fromkeys(line for one in self.about for line in one.remarks))
 
     def several_queries(self) -> bool:
         """Whether rows are in more than one query."""
@@ -165,6 +176,18 @@ class ShardedData:
         """The shards are told what each label means."""
         sizes = self.crew.set_up("understand", self.labels, target)
         self.n_pos, self.n_neg = (sum(column) for column in zip(*sizes, strict=True))
+
+    def weigh(self, *, by_query: bool) -> dict[int, float] | None:
+        """Takes the costs of rows as one machine takes ``sample_weight``: as weights of queries, which are returned,
+        or, where rows are for themselves, with a mean of 1. Raises DataError."""
+        if by_query:
+            of_shards = self.crew.ask_surely("weights_of_queries")
+            return {query: weight for of_shard in of_shards for query, weight in of_shard.items()}
+        total = sum(self.crew.ask_surely("total_cost"))
+        if not total:
+            raise DataError(f"{self.source}: all sample weights are zero")
+        self.crew.set_up("scale_costs", self.rows / total)
+        return None
 
     def scale(self, name: str, bias: float | None) -> Scaling:
         """The rows as w sees them; returns the scaling ``name``, learned from all of them."""

@@ -4,6 +4,7 @@ workers. X is a dask array, a dask data frame or a list of delayed parts; y and 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -20,15 +21,19 @@ from apsvm.dask.collections import (
     computed,
     distinct,
     mapped,
+    require_names,
     scores_of_part,
 )
 from apsvm.dask.data import ShardedData
 from apsvm.dask.evaluation import evaluate_on_shards, order_statistic, scored
 from apsvm.dask.fitting import ShardedFit
 from apsvm.dask.recovery import repeated
+from apsvm.dask.sources import ArrayPart
+from apsvm.dask.training import HINGE_ONLY
 from apsvm.data.labels import LabelOptions, Target, again, of_numbers, of_two
 from apsvm.estimators.base import LinearEstimator
 from apsvm.estimators.following import WeakRankerWarning, logger, tell, training
+from apsvm.estimators.measure import value_of
 from apsvm.estimators.parameters import in_python, in_words_of_python
 from apsvm.estimators.rank_ncg import RankNCG
 from apsvm.estimators.rows import Counted
@@ -49,7 +54,6 @@ class _OnCluster(LinearEstimator):
     # What the plain estimators read of themselves, and which is fixed here.
     oracle = "auto"
     keep_easy = 50.0
-    bound = "hinge"
     components = 1
     features = "linear"
     pool = None
@@ -59,7 +63,7 @@ class _OnCluster(LinearEstimator):
     warm_start = False
     random_state: Seed = None
 
-    def fit(self, X: Collection, y: Collection, qid: Collection = None) -> Self:
+    def fit(self, X: Collection, y: Collection, qid: Collection = None, sample_weight: Collection = None) -> Self:
         """Train.
 
         Parameters
@@ -67,6 +71,8 @@ class _OnCluster(LinearEstimator):
         X : (n, d) dask array, dask data frame, or list of delayed parts: arrays, CSR matrices or data frames
         y : (n,) cut as X is; see the class
         qid : (n,) whole numbers, the query of each row, whose rows all lie in the parts of one worker; None: one list
+        sample_weight : (n,) as of the plain estimators: with qid the weight of the row's query, else how often the row
+            counts; fractions go with loss "zero-one"
 
         Raises
         ------
@@ -76,20 +82,34 @@ class _OnCluster(LinearEstimator):
         """
         plan = self._plan()
         client = client_of(self.client)
-        self._take_features(X)
-        rows, columns = columns_of_parts(X, y=y, qid=qid)
+        by_query = plan.capabilities.queries
+        if sample_weight is not None and by_query and not plan.capabilities.query_weights:
+            raise ValueError(f"{type(self).__name__} takes no sample_weight")
+        rows, columns = columns_of_parts(X, y=y, qid=qid, sample_weight=sample_weight)
         labels, classes_found = self._labels(client, columns["y"] or [], plan)
-        crew = ActorCrew(client, computed(client, rows, labels, columns["qid"]))
+        copies = by_query and qid is None
+        parts = computed(client, rows, labels, columns["qid"], columns["sample_weight"], copies=copies)
+        self._take_names(ArrayPart(*parts[0]).names)
+        crew = ActorCrew(client, parts)
         try:
             with training(self.verbose), in_words_of_python(self._trainer.Settings, plan.loss_name):
                 data = ShardedData.of(crew, "X")
                 self.n_features_in_ = data.width
+                weights = None if sample_weight is None or copies else data.weigh(by_query=by_query)
                 target = self._meaning(data, plan) if classes_found is None else classes_found
                 fit = ShardedFit.of(
-                    data, plan, LabelOptions(), FeatureOptions(bias=self._trained_constant(plan)), target=target
+                    data,
+                    plan,
+                    LabelOptions(),
+                    FeatureOptions(bias=self._trained_constant(plan)),
+                    target=target,
+                    query_weights=weights,
                 )
                 self._require_some_of_both(data, target)
                 *_, outcome = fit.outcomes(Watch(progress=tell, remark=logger.info))
+                if HINGE_ONLY in outcome.notes:
+                    text = in_python(HINGE_ONLY, self._trainer.Settings, plan.loss_name)
+                    logger.warning("%s: %s", type(self).__name__, text)
                 model = fit.model(outcome)
                 if fit.fit.bias is None:
                     model = model.at_level(self._level(data, model))
@@ -108,9 +128,10 @@ class _OnCluster(LinearEstimator):
         """The scores of the rows of X: (n,) float64, lazily; a dask array of a dask array, a series of a data frame, a
         list of a list of delayed parts."""
         check_is_fitted(self)
+        self._check_names(X)
         return mapped(X, scores_of_part, self.to_model(), self._of_decision())
 
-    def score(self, X: Collection, y: Collection, qid: Collection = None) -> float:
+    def score(self, X: Collection, y: Collection, qid: Collection = None, sample_weight: Collection = None) -> float:
         """The metric trained for, exact, of the rows where they are; arguments as in ``fit``.
 
         Raises
@@ -119,9 +140,21 @@ class _OnCluster(LinearEstimator):
         """
         check_is_fitted(self)
         client = client_of(self.client)
-        rows, columns = columns_of_parts(X, y=y, qid=qid)
+        rows, columns = columns_of_parts(X, y=y, qid=qid, sample_weight=sample_weight)
         labels, classes_found = self._labels_again(columns["y"] or [])
-        crew = ActorCrew(client, computed(client, rows, labels, columns["qid"]))
+        self._check_names(X)
+        crew = ActorCrew(
+            client,
+            computed(
+                client,
+                rows,
+                labels,
+                columns["qid"],
+                columns["sample_weight"],
+                copies=qid is None,
+                expected=self._header.features.names,
+            ),
+        )
         try:
             data = ShardedData.of(crew, "X", width=self.n_features_in_)
             target = classes_found if classes_found is not None else again(data.labels, self._header.labels)
@@ -131,17 +164,22 @@ class _OnCluster(LinearEstimator):
             if metric is None or metric == "accuracy":
                 raise ValueError(f"{self._header.loss} is not scored on a cluster: apsvm eval names the metrics")
             metrics = parse_metrics([metric])
-            return next(iter(evaluate_on_shards(data, self.to_model(), target, metrics).values.values()))
+            weights = None if qid is None or sample_weight is None else data.weigh(by_query=True)
+            return value_of(evaluate_on_shards(data, self.to_model(), target, metrics), weights)
         finally:
             crew.close()
 
-    def _take_features(self, X: Collection) -> None:
+    def _take_names(self, names: Sequence[str] | None) -> None:
         """Names of columns, where there are some."""
         if hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
-        columns = getattr(X, "columns", None)
-        if columns is not None and all(isinstance(name, str) for name in columns):
-            self.feature_names_in_ = np.array(list(columns), dtype=object)
+        if names is not None:
+            self.feature_names_in_ = np.array(names, dtype=object)
+
+    def _check_names(self, X: Collection) -> None:
+        """``require_names`` where a collection says what its columns are called; else each part is looked at."""
+        if hasattr(X, "_meta"):
+            require_names(self, X._meta)
 
     # What a kind of estimator says.
 
@@ -174,8 +212,7 @@ class _OnCluster(LinearEstimator):
 
 
 class DaskAPSVMClassifier(_OnCluster, APSVMClassifier):  # type: ignore[misc]  # no weights, no bags
-    """``APSVMClassifier`` on a dask cluster, by the hinge (bound "hinge"): the same objective and certificate, to the
-    rounding of sums.
+    """``APSVMClassifier`` on a dask cluster, by the hinge: the same objective and certificate, to the rounding of sums.
 
     Parameters
     ----------
@@ -184,6 +221,9 @@ class DaskAPSVMClassifier(_OnCluster, APSVMClassifier):  # type: ignore[misc]  #
     loss, pos_label, C, epsilon, fit_intercept, intercept_scaling, solver, qp, max_iter, time_limit, verbose
         See ``APSVMClassifier``. Of one list of all rows the loss is one of two arrays ("ap", "ndcg", "mrr",
         "auc", "rbp(0.8)" …) or "zero-one"; of queries any.
+    bound
+        "hinge", or "auto", which is the hinge here and logged as a warning; losses of the top ("mrr", "rbp(0.8)")
+        want "hinge" by name.
 
     Attributes
     ----------
@@ -216,6 +256,7 @@ class DaskAPSVMClassifier(_OnCluster, APSVMClassifier):  # type: ignore[misc]  #
         intercept_scaling: float | str = AUTO,
         solver: str = "line-search",
         qp: str = "auto",
+        bound: str = "auto",
         max_iter: int = 10_000,
         time_limit: float | None = None,
         verbose: int = 0,
@@ -229,6 +270,7 @@ class DaskAPSVMClassifier(_OnCluster, APSVMClassifier):  # type: ignore[misc]  #
         self.intercept_scaling = intercept_scaling
         self.solver = solver
         self.qp = qp
+        self.bound = bound
         self.max_iter = max_iter
         self.time_limit = time_limit
         self.verbose = verbose
@@ -236,6 +278,7 @@ class DaskAPSVMClassifier(_OnCluster, APSVMClassifier):  # type: ignore[misc]  #
     def predict(self, X: Collection) -> Collection:
         """The class of each row of X (n, d), lazily, as ``decision_function``."""
         check_is_fitted(self)
+        self._check_names(X)
         classes = self.classes_
         return mapped(X, classes_of_part, self.to_model(), self._sign, classes, dtype=classes.dtype)
 
@@ -254,7 +297,6 @@ class DaskAPSVMClassifier(_OnCluster, APSVMClassifier):  # type: ignore[misc]  #
     def _level(self, data: ShardedData, model: LinearRanker) -> float:
         if not self.fit_intercept:
             return 0.0
-        data.crew.set_up("scale_rows")
 
         def around_the_break() -> tuple[float, float]:
             scores = scored(data, model)
@@ -268,7 +310,7 @@ class DaskAPSVMClassifier(_OnCluster, APSVMClassifier):  # type: ignore[misc]  #
 
 
 class DaskAPSVMRanker(_OnCluster, APSVMRanker):  # type: ignore[misc]
-    """``APSVMRanker`` on a dask cluster, by the hinge (bound "hinge"). Grades need queries.
+    """``APSVMRanker`` on a dask cluster, by the hinge. Grades need queries.
 
     Parameters
     ----------
@@ -276,6 +318,8 @@ class DaskAPSVMRanker(_OnCluster, APSVMRanker):  # type: ignore[misc]
         Of the cluster; None: the current one.
     loss, relevant_from, C, epsilon, fit_intercept, intercept_scaling, solver, qp, max_iter, time_limit, verbose
         See ``APSVMRanker``.
+    bound
+        See ``DaskAPSVMClassifier``.
 
     Attributes
     ----------
@@ -295,6 +339,7 @@ class DaskAPSVMRanker(_OnCluster, APSVMRanker):  # type: ignore[misc]
         intercept_scaling: float | str = AUTO,
         solver: str = "line-search",
         qp: str = "auto",
+        bound: str = "auto",
         max_iter: int = 10_000,
         time_limit: float | None = None,
         verbose: int = 0,
@@ -308,6 +353,7 @@ class DaskAPSVMRanker(_OnCluster, APSVMRanker):  # type: ignore[misc]
         self.intercept_scaling = intercept_scaling
         self.solver = solver
         self.qp = qp
+        self.bound = bound
         self.max_iter = max_iter
         self.time_limit = time_limit
         self.verbose = verbose

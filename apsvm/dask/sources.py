@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from apsvm._support.types import Column, Matrix
-from apsvm.data.dataset import DataError, Dataset
+from apsvm.data.dataset import DataError, Dataset, NoRowsError
 from apsvm.data.read_options import ReadOptions
 
 if TYPE_CHECKING:
     from apsvm._support.types import AnyArray
+    from apsvm.data.tables.reading import ForModel
 
 
 class Source(Protocol):
@@ -30,7 +30,7 @@ class Source(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FilePart:
-    """A file, or a folder of ``apsvm convert``, that the worker can read.
+    """A file, or a folder of ``apsvm convert``, that the worker can read, as one machine does.
 
     Attributes
     ----------
@@ -38,7 +38,8 @@ class FilePart:
     options : how to read it
     n_features : the width to read it at, None: its own
     ignore_unknown : whether features beyond that are left out; else they are an error
-    unlabelled : whether a matrix needs no labels
+    unlabelled : whether labels are not looked for
+    model : the features of the model that the rows are for; None: of a training
     """
 
     path: str
@@ -46,33 +47,43 @@ class FilePart:
     n_features: int | None = None
     ignore_unknown: bool = False
     unlabelled: bool = False
+    model: ForModel | None = None
 
     @property
     def name(self) -> str:
         return self.path
 
     def read(self, threads: int) -> Dataset:
-        if _is_parquet(self.path):
-            return _read_parquet(self.path, self.options, self.n_features)
-        if os.path.isfile(self.path) and os.path.getsize(self.path) == 0:
-            return _without_rows(self.path, self.n_features or 0, zero_based=bool(self.options.zero_based))
         from apsvm.data.reading import read_data
 
         options = self.options
-        return read_data(
-            self.path,
-            dtype=np.dtype(options.dtype).type,
-            sort_features=options.sort_features,
-            zero_based=bool(options.zero_based),
-            any_base=options.zero_based is None,
-            max_features=options.max_features,
-            n_features=self.n_features,
-            ignore_unknown=self.ignore_unknown,
-            multilabel=options.multilabel,
-            unlabelled=self.unlabelled,
-            check=options.check,
-            threads=threads,
-        )
+        try:
+            data = read_data(
+                self.path,
+                dtype=np.dtype(options.dtype).type,
+                sort_features=options.sort_features,
+                zero_based=bool(options.zero_based),
+                any_base=options.zero_based is None,
+                max_features=options.max_features,
+                n_features=self.n_features,
+                ignore_unknown=self.ignore_unknown,
+                multilabel=options.multilabel,
+                unlabelled=self.unlabelled,
+                bag_label="own" if options.ignores_bags else options.bag_label,
+                check=options.check,
+                threads=threads,
+                # What stands for a missing cell would be learned from the part alone.
+                table=replace(options.table, missing="zero" if options.table.missing == "zero" else "refuse"),
+                model=self.model,
+            )
+        except NoRowsError:
+            return _without_rows(self.path, self.n_features or 0, zero_based=bool(options.zero_based))
+        if data.table is not None and data.table.queries:
+            raise DataError(
+                f"{self.path}: column {data.table.columns.qid!r}: on a cluster queries are whole numbers, found "
+                f"{data.table.queries[0]!r}"
+            )
+        return replace(data, bags=None) if options.ignores_bags else data
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,6 +96,8 @@ class ArrayPart:
     y : (n,) labels, or None
     qid, weights : (n,) or None
     number : of the part, from 0
+    names : of the columns of all parts, where they are data frames
+    copies : whether a row of weight k counts as the row k times
     """
 
     X: Matrix
@@ -92,12 +105,20 @@ class ArrayPart:
     qid: Column = None
     weights: Column = None
     number: int = 0
+    names: tuple[str, ...] | None = None
+    copies: bool = False
 
     @property
     def name(self) -> str:
         return f"part {self.number}"
 
     def read(self, threads: int) -> Dataset:
+        names = names_of(self.X)
+        if names != self.names:
+            found, expected = (", ".join(of_part or ("no names",)) for of_part in (names, self.names))
+            raise DataError(
+                f"{self.name}: expected the columns of part 0, in the same order, {expected}, found {found}"
+            )
         X = as_matrix(self.X, self.name)
         n = X.shape[0]
         relevance = np.zeros(n) if self.y is None else _column(self.y, "y", n, self.name).astype(np.float64)
@@ -108,7 +129,9 @@ class ArrayPart:
             if not (whole == groups).all():
                 raise DataError(f"{self.name}: query ids are whole numbers, found {groups[whole != groups][0]!r}")
             groups = whole
-        return Dataset(
+        if weights is not None and (weights < 0).any():
+            raise DataError(f"{self.name}: a sample_weight is at least 0, found {weights.min():g}")
+        data = Dataset(
             X=X,
             relevance=relevance,
             groups=groups,
@@ -118,6 +141,7 @@ class ArrayPart:
             fingerprint="",
             unknown_features=0,
         )
+        return _repeated(data) if self.copies and weights is not None else data
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +185,23 @@ class MadePart:
             fingerprint="",
             unknown_features=0,
         )
+
+
+def _repeated(data: Dataset) -> Dataset:
+    """Each row as often as its weight says. Raises DataError for a fraction."""
+    from apsvm.estimators.rows import count_rows
+
+    try:
+        members = count_rows(len(data), None, data.costs, by_query=True).members
+    except ValueError as error:
+        raise DataError(f"{data.source}: {error}") from None
+    return replace(data.select(members), costs=None)
+
+
+def names_of(X: Matrix) -> tuple[str, ...] | None:
+    """The names of a data frame's columns, where all are text, as scikit-learn has them."""
+    names = tuple(getattr(X, "columns", ()))
+    return names if names and all(isinstance(name, str) for name in names) else None
 
 
 def as_matrix(X: Matrix, name: str) -> Matrix:
@@ -212,45 +253,3 @@ def _without_rows(path: str, width: int, *, zero_based: bool) -> Dataset:
     """An empty file, which a single machine refuses: a writer of parts may write empty ones."""
     digest = hashlib.sha256(b"").hexdigest()
     return Dataset(np.empty((0, width)), np.empty(0), None, None, zero_based, path, digest, 0)
-
-
-def _is_parquet(path: str) -> bool:
-    if not os.path.isfile(path):
-        return False
-    with open(path, "rb") as stream:
-        return stream.read(4) == b"PAR1"
-
-
-def _read_parquet(path: str, options: ReadOptions, n_features: int | None) -> Dataset:
-    """A Parquet file: the columns ``label`` (or ``y``) and, perhaps, ``qid`` and ``cost``; all others are features, in
-    their order. Raises DataError."""
-    import pyarrow as arrow
-    import pyarrow.parquet as parquet
-
-    try:
-        table = parquet.read_table(path)
-    except (arrow.ArrowException, ValueError) as error:
-        raise DataError(f"{path}: not a Parquet file that can be read: {error}") from None
-    columns = {what: next((name for name in names if name in table.column_names), None) for what, names in _COLUMNS}
-    features = [name for name in table.column_names if name not in columns.values()]
-    columns = {what: None if name is None else table[name].to_numpy() for what, name in columns.items()}
-    part = ArrayPart(
-        np.column_stack([table[name].to_numpy() for name in features]) if features else np.empty((table.num_rows, 0)),
-        columns["label"],
-        columns["qid"],
-        columns["cost"],
-    )
-    with open(path, "rb") as stream:
-        digest = hashlib.file_digest(stream, "sha256").hexdigest()
-    try:
-        data = part.read(1)
-    except DataError as error:
-        raise DataError(f"{path}: {str(error).partition(': ')[2]}") from None
-    width = data.X.shape[1]
-    if n_features is not None and width != n_features:
-        raise DataError(f"{path}: expected {n_features} columns of features, found {width}")
-    X = data.X.astype(np.float32) if options.dtype == "float32" else data.X
-    return Dataset(X, data.relevance, data.groups, data.costs, False, path, digest, 0)
-
-
-_COLUMNS = (("label", ("label", "y")), ("qid", ("qid",)), ("cost", ("cost",)))

@@ -20,6 +20,10 @@ class DataError(ValueError):
     """Bad content of a data file; the message starts ``source:line:column: `` or, without a place, ``source: ``."""
 
 
+class NoRowsError(DataError):
+    """An empty file, or a table without rows: no data set, but perhaps a part of one."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class LabelSets:
     """Any number of labels a row, none too.

@@ -3,18 +3,21 @@ a table with named columns; a data folder; a saved matrix."""
 
 from __future__ import annotations
 
+import functools
 import os
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar, cast
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from apsvm._support import sparse as sp
-from apsvm._support.types import Matrix
+from apsvm._support.types import JsonDict, Matrix
 from apsvm.data.bags import Places, with_bags
 from apsvm.data.dataset import DataError, Dataset
 from apsvm.data.matrices import read_bags, read_matrix
+from apsvm.data.parts import parts_of
 from apsvm.data.read_options import UNSAID, TableOptions
 from apsvm.data.svmlight import read_svmlight
 from apsvm.data.tables.cells import MEMORY, Scratch
@@ -25,6 +28,47 @@ if TYPE_CHECKING:
     from apsvm.data.tables.reading import ForModel
 
 
+Reader = TypeVar("Reader", bound=Callable[..., Dataset])
+
+
+def _or_its_parts(read: Reader) -> Reader:
+    """The reader of one file as one of several, too, one behind the other."""
+
+    @functools.wraps(read)
+    def read_parts(source: str | os.PathLike[str], **options: Any) -> Dataset:
+        name = os.fspath(source)
+        parts = parts_of(name)
+        return read(source, **options) if parts == [name] else _several(name, parts, read, options)
+
+    return cast(Reader, read_parts)
+
+
+def _several(source: str, parts: Sequence[str], read: Callable[..., Dataset], options: JsonDict) -> Dataset:
+    for what in ("labels", "groups", "bags"):
+        if options.get(what) is not None:
+            raise DataError(f"{source}: a file of {what} belongs to one file, and these are {len(parts)}")
+    kinds = {part: recognised(part)[0] for part in parts if os.path.isdir(part) or os.path.getsize(part)}
+    if kinds and all(kind.is_table for kind in kinds.values()):
+        from apsvm.data.tables.reading import read_tables
+
+        taken = ("model", "unlabelled", "bag_label", "dtype", "scratch")
+        data = read_tables(
+            list(kinds.items()),
+            options.get("table", UNSAID),
+            **{name: options[name] for name in taken if name in options},
+        )
+        data = replace(data, source=source)
+        if options.get("model") is not None:
+            return data
+        width, most = options.get("n_features"), options.get("max_features")
+        return _with_width(data, width, most, bool(options.get("ignore_unknown")))
+    from apsvm.data.joining import joined
+
+    # As sparse rows: of text each part is as wide as its highest feature.
+    return joined([read(part, **{**options, "dense": False}) for part in kinds], source)
+
+
+@_or_its_parts
 def read_data(
     source: str | os.PathLike[str],
     *,
@@ -48,7 +92,8 @@ def read_data(
     dense: bool = False,
     scratch: Scratch = MEMORY,
 ) -> Dataset:
-    """Read a svmlight file, a table (CSV, Parquet, Arrow), a folder of ``apsvm convert``, or a .npz or .npy matrix.
+    """Read a svmlight file, a table (CSV, Parquet, Arrow), a folder of ``apsvm convert``, or a .npz or .npy matrix; or
+    several, which ``source`` names by a pattern or a folder of Parquet files (``parts_of``), one behind the other.
 
     The parameters are those of ``read_svmlight``, and mean the same for all:
 

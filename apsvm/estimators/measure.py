@@ -7,13 +7,15 @@ Of several queries it is the weighted mean of those that have something to rank.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.data.labels import Target
 from apsvm.estimators.rows import Counted
 from apsvm.losses.base import Loss
-from apsvm.metrics.evaluate import evaluate
+from apsvm.metrics.evaluate import Evaluation, evaluate
 from apsvm.risk import NothingToRankError, loss_by_order
 
 
@@ -44,11 +46,16 @@ def trained_measure(
     if metric is None:
         return _one_minus_loss(loss, scores, target, counted)
     result = evaluate([metric], scores, target.judgements, counted.groups, relevant_from=target.lowest_relevant)
+    return value_of(result, counted.query_weights)
+
+
+def value_of(result: Evaluation, query_weights: Mapping[int, float] | None) -> float:
+    """The metric of an evaluation: of queries the mean, by their weights. Raises ValueError where all are zero."""
     (name,) = result.values
-    if result.groups is None or counted.query_weights is None:
+    if result.groups is None or query_weights is None:
         return result.values[name]
     each = result.in_group[name]
-    weights = np.array([counted.query_weights[group] for group in result.groups.tolist()])
+    weights = np.array([query_weights[group] for group in result.groups.tolist()])
     return _mean(each[~np.isnan(each)], weights[~np.isnan(each)])
 
 

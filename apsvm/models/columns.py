@@ -97,6 +97,11 @@ class Columns:
         """(width,) what the features are called."""
         return tuple(name for column in self.features for name in column.features())
 
+    def names(self) -> tuple[str, ...]:
+        """The columns that have a part: the features, and those beside them."""
+        beside = (self.label, self.qid, self.bag, self.cost, self.id)
+        return (*(column.name for column in self.features), *(name for name in beside if name is not None))
+
     def label_value(self, label: float | str) -> float:
         """The number of a label: itself, or that of a word.
 

@@ -28,7 +28,7 @@ def of_the_tree(root: Path) -> Iterator[str]:
     places = {
         "apsvm/__init__.py": r'^__version__ = "([^"]*)"',
         "CITATION.cff": r"^version: (\S+)",
-        "CHANGELOG.md": r"^## (\S+)",
+        "CHANGELOG.md": r"^## (?!Unreleased$)(\S+)",
     }
     for name, pattern in places.items():
         match = re.search(pattern, (root / name).read_text(encoding="utf-8"), re.MULTILINE)
@@ -84,7 +84,10 @@ def to_do(root: Path) -> Iterator[str]:
     placeholders = [name for name, url in project["urls"].items() if "example.org" in url]
     if placeholders:
         yield f"replace the placeholders among the project's addresses in pyproject.toml: {', '.join(placeholders)}"
-    heading = (root / "CHANGELOG.md").read_text(encoding="utf-8").partition(f"## {version}")[2].partition("\n")[0]
+    changelog = (root / "CHANGELOG.md").read_text(encoding="utf-8")
+    if re.search("^## Unreleased$", changelog, re.MULTILINE):
+        yield "write the version and the date in place of 'Unreleased' in CHANGELOG.md"
+    heading = changelog.partition(f"## {version}")[2].partition("\n")[0]
     if "unreleased" in heading:
         yield f"write the date in place of 'unreleased' in CHANGELOG.md, below ## {version}"
     if "date-released" not in (root / "CITATION.cff").read_text(encoding="utf-8"):

@@ -11,6 +11,7 @@ from command import in_process
 
 import apsvm.dask.classes
 from apsvm import load_any_model
+from apsvm.selection.completion import Completion
 
 
 @pytest.fixture(scope="module")
@@ -99,3 +100,23 @@ def test_bad_parts(train, tmp_path, content, message):
     assert code == 65, said
     assert message in said
     assert not (tmp_path / "m").exists()
+
+
+def test_the_choice_is_made_once_for_all_workers(train, monkeypatch):
+    """Each task is a worker's first."""
+    held, of_classes, choices = apsvm.dask.classes._held, Completion.of_classes, []
+
+    def read_anew(plan):
+        apsvm.dask.classes._HELD.clear()
+        return held(plan)
+
+    def counted(*arguments):
+        choices.append(of_classes(*arguments))
+        return choices[-1]
+
+    monkeypatch.setattr(apsvm.dask.classes, "_held", read_anew)
+    monkeypatch.setattr(Completion, "of_classes", counted)
+    code, text = train("one-*", "m", there=True)
+    assert code == 0, text
+    (completion,) = choices
+    assert completion.choice is not None

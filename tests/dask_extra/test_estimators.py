@@ -162,3 +162,90 @@ def test_a_query_on_two_workers_is_brought_together(client, data):
         for at in (1190, 1200)
     )
     np.testing.assert_allclose(one.coef_, other.coef_, rtol=1e-6, atol=1e-9)
+
+
+def frames(data, *orders):
+    """Delayed parts of a data frame, each with its columns in an order of its own."""
+    X, _, grades, _ = data
+    whole, size = pd.DataFrame(X, columns=list("abcde")), len(X) // len(orders)
+    begins = range(0, len(X), size)
+    rows = [dask.delayed(whole[at : at + size][list(order)]) for at, order in zip(begins, orders, strict=True)]
+    return rows, [dask.delayed(grades[at : at + size]) for at in begins]
+
+
+def test_columns_of_another_order_are_refused_as_scikit_learn_does(client, data):
+    import dask.dataframe as dd
+
+    rows, labels = frames(data, "abcde", "abcde")
+    model = DaskAPSVMRanker("ap", client=client, C=1.0, bound="hinge").fit(rows, labels)
+    assert model.feature_names_in_.tolist() == list("abcde")
+    order = "must be in the same order as they were in fit"
+    reversed_rows, _ = frames(data, "edcba", "edcba")
+    with pytest.raises(ValueError, match=order):
+        client.gather(client.compute(model.decision_function(reversed_rows)))
+    with pytest.raises(ValueError, match=order):
+        model.score(reversed_rows, labels)
+    table = dd.from_pandas(pd.DataFrame(data[0], columns=list("edcba")), npartitions=2)
+    for use in (model.predict, model.decision_function, lambda X: model.score(X, table["a"])):
+        with pytest.raises(ValueError, match=order):
+            use(table)
+    with pytest.raises(ValueError, match=r"(?s)Feature names unseen at fit time.*- z"):
+        model.predict(table.rename(columns={"a": "z"}))
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        model.predict(cut(data[0]))
+
+
+@pytest.mark.parametrize("other", ["abced", "abcd"])
+def test_delayed_parts_of_different_columns_are_refused(client, data, other):
+    rows, labels = frames(data, "abcde", other)
+    with pytest.raises(ValueError, match=f"part 1: expected the columns of part 0, .*a, b, c, d, e, found {other[0]}"):
+        DaskAPSVMRanker("ap", client=client, C=1.0).fit(rows, labels)
+
+
+def test_the_constant_is_of_all_rows_those_of_queries_left_out_too(client, data):
+    X, y, _, qid = data
+    qid = 1000 * qid + np.arange(len(X)) % 7
+    plain = APSVMClassifier("ap", bound="hinge", C=5.0).fit(X, y, qid=qid)
+    assert plain.n_queries_skipped_
+    assert_same_fit(plain, DaskAPSVMClassifier("ap", client=client, C=5.0).fit(cut(X), cut(y), cut(qid)))
+
+
+def test_sample_weight_is_that_of_one_machine(client, data):
+    X, y, grades, qid = data
+    rng = np.random.default_rng(2)
+    of_queries = rng.integers(0, 3, qid.max() + 1).astype(float)[qid] / 2.0
+    parameters = {"C": 5.0, "epsilon": 1e-5, "bound": "hinge"}
+    for loss, names, weight in (
+        ("ap", y, rng.integers(0, 3, len(X))),
+        ("zero-one", y, rng.uniform(0.1, 2.0, len(X))),
+    ):
+        plain = APSVMClassifier(loss, **parameters).fit(X, names, sample_weight=weight)
+        other = DaskAPSVMClassifier(loss, client=client, **parameters)
+        assert_same_fit(plain, other.fit(cut(X), cut(names), sample_weight=cut(weight)))
+        if loss == "ap":
+            score = other.score(cut(X), cut(names), sample_weight=cut(weight))
+            assert score == pytest.approx(plain.score(X, names, sample_weight=weight), rel=1e-9)
+    plain = APSVMRanker("ndcg", **parameters).fit(X, grades, qid=qid, sample_weight=of_queries)
+    other = DaskAPSVMRanker("ndcg", client=client, **parameters)
+    assert_same_fit(plain, other.fit(cut(X), cut(grades), cut(qid), cut(of_queries)))
+    score = other.score(cut(X), cut(grades), cut(qid), cut(of_queries))
+    assert score == pytest.approx(plain.score(X, grades, qid=qid, sample_weight=of_queries), rel=1e-9)
+    for estimator, columns, message in (
+        (DaskAPSVMRanker("ap"), (cut(grades), None, cut(of_queries + 0.25)), "part 0: .*fraction"),
+        (DaskAPSVMRanker("ap"), (cut(grades), None, cut(of_queries - 9.0)), "part 0: a sample_weight is at least 0"),
+        (DaskAPSVMRanker("ap"), (cut(grades), cut(qid), cut(rng.uniform(size=len(X)))), "must be the same for all its"),
+        (DaskAPSVMClassifier("zero-one"), (cut(y), None, cut(np.zeros(len(X)))), "all sample weights are zero"),
+        (DaskRankNCG(), (cut(grades), None, cut(of_queries)), "takes no sample_weight"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            estimator.set_params(client=client).fit(cut(X), *columns)
+
+
+def test_the_bound_that_auto_comes_to_is_logged(client, data, caplog):
+    X, _, grades, _ = data
+    for bound, count in (("auto", 1), ("hinge", 0)):
+        caplog.clear()
+        DaskAPSVMRanker("ap", client=client, C=1.0, bound=bound).fit(cut(X), cut(grades))
+        assert caplog.text.count("bound='auto': hinge") == count
+    with pytest.raises(ValueError, match="bound='tight' is not trained on a cluster"):
+        DaskAPSVMRanker("ap", client=client, bound="tight").fit(cut(X), cut(grades))

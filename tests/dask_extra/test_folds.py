@@ -105,7 +105,7 @@ def test_what_was_finished_is_not_done_again(cv, tmp_path, monkeypatch):
         (["1 1:1\n-1 1:2\n", "1 1:x\n"], 65, "part-1:1:"),
         (["1 1:1\n1 1:2\n", "1 1:3\n"], 65, "no negative rows"),
         (["1 qid:1 1:1\n-1 qid:1 1:2\n", "1 1:1\n"], 65, "some have qid and some have none"),
-        ([], 66, "no file is called"),
+        ([], 66, "part-*: No such file"),
     ],
 )
 def test_bad_parts(cv, tmp_path, content, code, message):

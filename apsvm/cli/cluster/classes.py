@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from apsvm.cli.cluster.commands import check_reading, cluster, file_part
+from apsvm.cli.cluster.commands import check_reading, cluster, file_part, say_once
 from apsvm.cli.options.training import signals_caught
 from apsvm.cli.output.run_folder import make_folder, run_record
 from apsvm.cli.output.training_log import open_log
@@ -49,6 +49,8 @@ def train_classes_on_cluster(run: Run, parts: Sequence[str]) -> int:
             about = about_rows(client, plan)
             if plan.query_weights is not None and not about.has_qid:
                 raise Failure(BAD_DATA, f"{run.data}: --query-weights needs rows with qid:, found none")
+            if about.dataset.table is not None:
+                say_once(run.data, about.dataset.table.remarks)
             if not options["quiet"]:
                 for remark in about.remarks:
                     say(f"warning: {run.data}: {remark}")

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import glob
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from apsvm.cli.options.training import read_to_train
 from apsvm.cli.output.run_folder import make_folder
-from apsvm.cli.reading import one_ranker, read_any_model
-from apsvm.cli.shared import BAD_DATA, MISSING, NO_INPUT, Failure, bad_data, reading, say
+from apsvm.cli.reading import features_wanted, one_ranker, read_any_model
+from apsvm.cli.shared import BAD_DATA, MISSING, NO_INPUT, Failure, bad_data, printable, say
+from apsvm.data.parts import parts_of
 from apsvm.data.read_options import ReadOptions
 
 if TYPE_CHECKING:
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from apsvm.cli.systems import EvaluatedSystem
     from apsvm.dask.data import ShardedData
     from apsvm.dask.sources import FilePart
-    from apsvm.data.dataset import Dataset
     from apsvm.data.labels import LabelOptions, Target
     from apsvm.metrics import Metric
     from apsvm.metrics.evaluate import Evaluation
@@ -38,8 +36,7 @@ def scheduler_option(command: CommandT) -> CommandT:
         "--scheduler",
         metavar="ADDRESS|local:N",
         help="Work on the dask cluster of this address, or on N processes here. DATA is then a pattern of parts, "
-        "'part-*.svm': text, .npy or .npz with labels of their own, folders of apsvm convert, or Parquet. Each worker "
-        "reads its own parts under the same names.",
+        "'part-*.svm', or a folder of Parquet files: each worker reads its own parts under the same names.",
     )(command)
 
 
@@ -85,9 +82,11 @@ def predict_on_cluster(
     make_folder(out)
     from apsvm.dask.prediction import score_parts
 
-    sources = [_part_for(part, ranker, read, ignore_unknown=ignore_unknown) for part in parts]
+    sources = [_part_for(part, ranker, read, ignore_unknown=ignore_unknown, unlabelled=True) for part in parts]
     with cluster(scheduler) as client, bad_data(data):
-        rows = score_parts(client, sources, ranker, [os.path.abspath(os.path.join(out, name)) for name in names])
+        outputs = [os.path.abspath(os.path.join(out, name)) for name in names]
+        rows, remarks = score_parts(client, sources, ranker, outputs)
+    say_once(data, remarks)
     say(f"{rows} rows of {len(parts)} parts scored into {out}")
 
 
@@ -161,7 +160,7 @@ def need_dask() -> None:
 @contextmanager
 def cluster(scheduler: str) -> Iterator[Client]:
     """A client of it; failures end the command."""
-    from apsvm.dask.actors import cluster_of
+    from apsvm.dask.actors import cluster_of, lost_with_scheduler
     from apsvm.dask.crew import ClusterError
 
     with ExitStack() as stack:
@@ -172,23 +171,23 @@ def cluster(scheduler: str) -> Iterator[Client]:
         except ValueError as error:
             raise click.UsageError(str(error)) from None
         try:
-            yield client
+            with lost_with_scheduler(client):
+                yield client
         except BrokenPipeError:
             raise
         except ClusterError as error:
             raise Failure(NO_INPUT, str(error)) from None
         except OSError as error:
-            raise Failure(NO_INPUT, f"cannot read {error.filename}: {error.strerror or error}") from None
+            what = f"the cluster at {scheduler}" if error.filename is None else f"cannot read {error.filename}"
+            raise Failure(NO_INPUT, f"{what}: {error.strerror or error}") from None
 
 
 def parts_named(pattern: str) -> list[str]:
     """The parts that ``pattern`` names, in the order of their names; none ends the command."""
     if pattern == "-":
         raise click.UsageError("with --scheduler DATA is a pattern of files that the workers read, not standard input")
-    parts = sorted(glob.glob(pattern))
-    if not parts and os.path.lexists(pattern):
-        parts = [pattern]
-    if not parts:
+    parts = parts_of(pattern)
+    if not os.path.lexists(parts[0]):
         raise Failure(NO_INPUT, f"no file is called {pattern}")
     return [os.path.abspath(part) for part in parts]
 
@@ -200,23 +199,18 @@ def read_parts(client: Client, source: str, parts: Sequence[FilePart], *, width:
 
     sizes = [float(_size(part.path)) for part in parts]
     data = ShardedData.of(ActorCrew(client, parts, sizes), source, width=width)
+    say_once(source, data.remarks)
     unknown = sum(one.unknown_features for one in data.about)
     if unknown:
         say(f"{unknown} feature values unknown to the model were ignored")
     return data
 
 
-def read_whole(pattern: str, read: ReadOptions) -> Dataset:
-    """The rows of all parts, read here one behind the other; of a single file as without a cluster."""
-    from apsvm._support.machine import thread_count
-    from apsvm.dask.classes import joined
-
-    parts = [pattern] if pattern == "-" or os.path.lexists(pattern) else parts_named(pattern)
-    if len(parts) == 1:
-        return read_to_train(parts[0], read)
-    check_reading(read)
-    with bad_data(pattern), reading(pattern):
-        return joined([file_part(part, read).read(thread_count(read.threads)) for part in parts], pattern)
+def say_once(source: str, remarks: Iterable[str]) -> None:
+    """Remarks on tables, of which each part may have the same."""
+    if not click.get_current_context().params.get("quiet"):
+        for remark in dict.fromkeys(remarks):
+            say(f"{source}: {printable(remark)}")
 
 
 def _size(path: str) -> int:
@@ -232,13 +226,15 @@ def file_part(path: str, read: ReadOptions) -> FilePart:
     return FilePart(path, read)
 
 
-def _part_for(path: str, ranker: Ranker, read: ReadOptions, *, ignore_unknown: bool) -> FilePart:
+def _part_for(
+    path: str, ranker: Ranker, read: ReadOptions, *, ignore_unknown: bool, unlabelled: bool = False
+) -> FilePart:
     from dataclasses import replace
 
     from apsvm.dask.sources import FilePart
 
     options = replace(read, zero_based=ranker.zero_based)
-    return FilePart(path, options, n_features=_width(ranker), ignore_unknown=ignore_unknown, unlabelled=True)
+    return FilePart(path, options, _width(ranker), ignore_unknown, unlabelled, features_wanted(ranker))
 
 
 def _width(ranker: Ranker) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -22,7 +21,7 @@ from apsvm.cli.output.run_folder import make_folder, run_record
 from apsvm.cli.output.training_log import open_log
 from apsvm.cli.output.written_models import TrainedModel, write_models
 from apsvm.cli.reading import one_ranker, read_any_model
-from apsvm.cli.shared import BAD_DATA, Failure, bad_data, reading, refuse_if_given, say
+from apsvm.cli.shared import BAD_DATA, Failure, bad_data, given_by_user, reading, refuse_if_given, refuse_same_file, say
 from apsvm.data.read_options import ReadOptions
 
 if TYPE_CHECKING:
@@ -70,6 +69,11 @@ def check_run(run: Run) -> None:
 
     options = run.options
     refuse_if_given(("threshold", "calibrate"), "is not for training with --scheduler: leave one of them out")
+    missing = run.read_options.table.missing
+    if given_by_user("missing") and missing in ("median", "indicator"):
+        raise click.UsageError(
+            f"--missing {missing} is learned from all rows, on one machine: zero and refuse go with --scheduler"
+        )
     if options["one_vs_rest"]:
         check_classes(run)
         return
@@ -88,8 +92,8 @@ def train_on_cluster(run: Run) -> int:
     options, began = run.options, time.perf_counter()
     parts = parts_named(run.data)
     for output in (*run.models, options["checkpoint"]):
-        if output is not None and os.path.realpath(output) in {os.path.realpath(part) for part in parts}:
-            raise click.UsageError(f"{output!r} is one of the parts: it would be overwritten")
+        if output is not None:
+            refuse_same_file(output, data=run.data)
     if options["one_vs_rest"]:
         return train_classes_on_cluster(run, parts)
     with cluster(options["scheduler"]) as client, bad_data(run.data):

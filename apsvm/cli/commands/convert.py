@@ -14,6 +14,7 @@ import click
 from apsvm.cli.output.bar import Bar
 from apsvm.cli.reading import features_wanted, how_to_read_anew, read_any_model, read_rows, say_remarks
 from apsvm.cli.shared import reading, refuse_if_given, refuse_same_file, say, writing
+from apsvm.data.parts import parts_of
 from apsvm.data.read_options import UNSAID, ReadOptions
 
 if TYPE_CHECKING:
@@ -59,7 +60,8 @@ def convert(
         return
     if len(paths) < 2:
         raise click.UsageError("name the folder OUT to write, or give --check")
-    *sources, out = paths
+    *named, out = paths
+    sources = [part for name in named for part in parts_of(name)]
     for source in sources:
         refuse_same_file(out, data=source, model=model)
     with writing(out):

@@ -18,7 +18,7 @@ import click
 
 from apsvm._support.types import JsonDict, JsonObject
 from apsvm._support.work import Strand
-from apsvm.cli.cluster.commands import need_dask, read_whole, scheduler_option
+from apsvm.cli.cluster.commands import need_dask, scheduler_option
 from apsvm.cli.options.checkpoint import checkpoint_options, identity, work_kept
 from apsvm.cli.options.completion import MetricName
 from apsvm.cli.options.config import config_option
@@ -180,8 +180,7 @@ class CvRequest:
         """The data; its bags as rows where only one way to pool them is tried."""
         from apsvm.trainers.fitting import bags_settled
 
-        read = read_to_train if self.options["scheduler"] is None else read_whole
-        dataset, ways = read(self.data, self.read_options), _ways_with_bags(self.options)
+        dataset, ways = read_to_train(self.data, self.read_options), _ways_with_bags(self.options)
         if len(ways) != 1 or ways[0] is None:
             return dataset
         with reading(dataset.source):

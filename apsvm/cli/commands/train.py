@@ -58,6 +58,7 @@ from apsvm.cli.shared import (
     refuse_if_given,
     say,
 )
+from apsvm.data.parts import parts_of
 from apsvm.data.read_options import ReadOptions
 from apsvm.data.takes import Takes
 from apsvm.trainers.base import AnyTrainer, Watch
@@ -146,12 +147,13 @@ def train(data: str, model: str | None, read: ReadOptions, **options: object) ->
     """Train a ranker on DATA and write MODEL.
 
     DATA is a table (CSV, TSV, Parquet, Arrow, JSON lines), svmlight text (also gz, bz2, xz), a folder made by apsvm
-    convert, a .npz or .npy matrix with --labels, or - for stdin.
+    convert, a .npz or .npy matrix with --labels, or - for stdin; or several, by a pattern in quotes ('part-*.csv') or a
+    folder of Parquet files.
 
     MODEL is by default the data file's name with .model added, in the current folder.
     """
-    if options["scheduler"] is not None and model is None and options["run_dir"] is None:
-        raise click.UsageError("with --scheduler, name the MODEL to write")
+    if model is None and options["run_dir"] is None and (options["scheduler"] is not None or len(parts_of(data)) > 1):
+        raise click.UsageError("of several files, or with --scheduler, name the MODEL to write")
     run = _Run.of_options(data, model, read, options)
     if options["scheduler"] is not None:
         from apsvm.cli.cluster.training import train_on_cluster

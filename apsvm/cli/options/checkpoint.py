@@ -91,6 +91,10 @@ def work_kept(options: JsonObject, training: Callable[[], JsonObject], signals: 
         yield UNSTORED
         return
 
+    def break_off() -> None:
+        checkpoint.break_off()
+        say(f"the same command goes on from {path}")
+
     def cannot_write(error: OSError) -> None:
         say(f"warning: cannot write the checkpoint {path}: {error.strerror or error}; the training goes on")
 
@@ -111,10 +115,13 @@ def work_kept(options: JsonObject, training: Callable[[], JsonObject], signals: 
         yield checkpoint.strand
     except WorkError as error:
         raise Failure(BAD_DATA, f"{path}: {error}: remove it to begin anew") from None
+    except OSError:  # not of the data: a cluster that is gone, a full disk
+        if not signals:
+            break_off()
+        raise
     finally:
         if signals:
-            checkpoint.break_off()
-            say(f"the same command goes on from {path}")
+            break_off()
     if not signals:
         with writing(path):
             checkpoint.remove()

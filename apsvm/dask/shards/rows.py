@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -14,12 +13,14 @@ from numpy.typing import NDArray
 from apsvm._support import sparse as sp
 from apsvm.data.dataset import DataError, Dataset
 from apsvm.data.features.scaling import NO_SCALING, Scaling
+from apsvm.data.joining import in_columns_of, stacked, widened
 from apsvm.data.labels import Target
 from apsvm.data.moments import Moments, largest_magnitudes
 from apsvm.data.rows import Rows
+from apsvm.models.columns import Columns
 
 if TYPE_CHECKING:
-    from apsvm._support.types import AnyArray, Matrix
+    from apsvm._support.types import AnyArray
     from apsvm.dask.messages import Programme, Reply
     from apsvm.dask.sources import Source
 
@@ -41,6 +42,9 @@ class About:
     zero_based : of its parts
     fingerprints : SHA-256 of each part, in order
     unknown_features : int
+    first : the part of its first rows
+    columns : of that, if it is a table
+    remarks : on how its tables were read
     """
 
     rows: int
@@ -53,6 +57,9 @@ class About:
     zero_based: bool
     fingerprints: tuple[str, ...]
     unknown_features: int
+    first: str
+    columns: Columns | None
+    remarks: tuple[str, ...]
 
 
 class ShardRows:
@@ -132,6 +139,9 @@ class ShardRows:
             zero_based=bases.pop() if bases else False,
             fingerprints=tuple(part.fingerprint for part in self._parts),
             unknown_features=sum(part.unknown_features for part in self._parts),
+            first=filled[0].source if filled else "",
+            columns=filled[0].table.columns if filled and filled[0].table is not None else None,
+            remarks=tuple(line for part in filled if part.table is not None for line in part.table.remarks),
         )
 
     def queries(self) -> NDArray[np.int64]:
@@ -164,11 +174,17 @@ class ShardRows:
                 self._parts[number] = part.select(np.flatnonzero(stays))
         self._parts += arriving
 
-    def join_parts(self, width: int) -> None:
-        """One matrix of all parts, ``width`` columns wide; the parts are let go. A second time, after another shard was
-        lost, there is nothing to do."""
+    def join_parts(self, width: int, columns: Columns | None, first: str) -> None:
+        """One matrix of all parts, ``width`` columns wide, which are those of the part ``first``; the parts are let go.
+        A second time, after another shard was lost, there is nothing to do.
+
+        Raises
+        ------
+        DataError : a part has other columns
+        """
         if not self._parts:
             return
+        self._parts = [in_columns_of(part, columns, first) if part.X.shape[0] else part for part in self._parts]
         matrices = [widened(part.X, width, part.source) for part in self._parts]
         self._X = stacked(matrices, width)
         self._labels = self._joined([part.relevance for part in self._parts])
@@ -184,6 +200,29 @@ class ShardRows:
     def queries_joined(self) -> NDArray[np.int64]:
         """The ids of its queries, at most two of them, once the parts are joined."""
         return np.empty(0, dtype=np.int64) if self._groups is None else np.unique(self._groups)[:2]
+
+    def total_cost(self) -> float:
+        """Of its rows."""
+        return 0.0 if self._costs is None else float(self._costs.sum())
+
+    def scale_costs(self, factor: float) -> None:
+        """So that those of all rows have the mean that one machine gives them."""
+        self._costs = None if self._costs is None else self._costs * factor
+
+    def weights_of_queries(self) -> dict[int, float]:
+        """The cost that all rows of a query have, by query. Raises DataError where they differ."""
+        if self._groups is None or self._costs is None:
+            return {}
+        queries, first, number = np.unique(self._groups, return_index=True, return_inverse=True)
+        weights = self._costs[first]
+        differs = np.flatnonzero(self._costs != weights[number])
+        if differs.size:
+            row = int(differs[0])
+            raise DataError(
+                "with qid, sample_weight is the weight of the row's query and must be the same for all its rows: found "
+                f"{weights[number[row]]:g} and {self._costs[row]:g} in query {self._groups[row]}"
+            )
+        return dict(zip(queries.tolist(), weights.tolist(), strict=True))
 
     def largest(self) -> NDArray[np.float64]:
         """(d,) max |x_ij| of each column."""
@@ -262,29 +301,3 @@ class ShardRows:
 def product(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
     """x·y, the same to the last bit whatever the number of BLAS threads."""
     return float(np.einsum("i,i->", x, y))
-
-
-def widened(X: Matrix, width: int, source: str) -> Matrix:
-    """The rows with columns of zeros behind; an array in memory must have them all, while a folder of ``apsvm convert``
-    may come from text without the last features."""
-    if X.shape[1] == width:
-        return X
-    if not sp.issparse(X):
-        if X.shape[0] == 0:
-            return np.empty((0, width), dtype=X.dtype)
-        if os.path.isdir(source):
-            return np.pad(X, ((0, 0), (0, width - X.shape[1])))
-        raise DataError(f"{source}: it has {X.shape[1]} columns, other parts have {width}")
-    return sp.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], width))
-
-
-def stacked(matrices: Sequence[Matrix], width: int) -> Matrix:
-    """One matrix of all rows: dense where all that have rows are."""
-    filled = [matrix for matrix in matrices if matrix.shape[0]]
-    if not filled:
-        return np.empty((0, width))
-    if len(filled) == 1:
-        return filled[0]
-    if any(sp.issparse(matrix) for matrix in filled):
-        return sp.csr_array(sp.vstack([sp.csr_array(matrix) for matrix in filled], format="csr"))
-    return np.concatenate(filled)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm._native import _kernels
-from apsvm.data.dataset import DataError
+from apsvm.data.dataset import DataError, NoRowsError
 from apsvm.data.hashing import hash_of_file
 from apsvm.data.tables.cells import MEMORY, MISSING, Cells, Places, Scratch
 from apsvm.data.tables.recognising import Kind
@@ -71,7 +71,7 @@ def _cells(stream: BinaryIO, kind: Kind, name: str, choose: Choice, encoding: st
     kept = [(at, column) for at, (column, letter) in enumerate(zip(names, letters, strict=True)) if letter != SKIPPED]
     columns = [_Words(name, column, letters[at] == TEXT) for at, column in kept]
     if n == 0:
-        raise DataError(f"{name}: expected at least one row, found none")
+        raise NoRowsError(f"{name}: expected at least one row, found none")
     values = scratch.empty((n, len(kept)))
     begin = 0
     with _parsing(name, kind):

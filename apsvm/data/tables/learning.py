@@ -188,7 +188,9 @@ def _learn_column(cell: Cell, learned: _Learned) -> None:
         row = int(np.flatnonzero(cell.is_missing)[0])
         count = f", and in {n_missing - 1:,} more" if n_missing > 1 else ""
         raise cell.fail(
-            row, f"the cell is missing{count} (--missing median, zero or indicator says what becomes of it)"
+            row,
+            f"the cell is missing{count} (--missing median, zero or indicator says what becomes of it; on a cluster "
+            "zero alone)",
         )
     if n_missing == n:
         learned.empty.append(cell.name)

@@ -156,6 +156,16 @@ def check_there(name: str, names: Sequence[str], source: str, option: str) -> No
         raise DataError(f"{source}: no column is called {name!r} ({option}): its columns are {listed(names)}{hint}")
 
 
+def require_names(names: Sequence[str], source: str, expected: Sequence[str], first: str) -> None:
+    """Raises DataError if the table ``source`` has other columns than the table ``first``."""
+    lacking = [name for name in expected if name not in names]
+    more = [name for name in names if name not in expected]
+    if lacking or more:
+        what = [f"no column {listed(lacking)}"] if lacking else []
+        what += [f"the column {listed(more)} besides"] if more else []
+        raise DataError(f"{source}: expected the columns of {first}, found {' and '.join(what)}")
+
+
 def listed(names: Sequence[str]) -> str:
     """Names in a message, the first ones where there are many."""
     some = ", ".join(name or "(no name)" for name in names[:_MOST_LISTED])

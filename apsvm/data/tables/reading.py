@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import BinaryIO
 
@@ -12,13 +13,13 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from apsvm.data import bags
-from apsvm.data.dataset import DataError, Dataset, TableRows
+from apsvm.data.dataset import DataError, Dataset, NoRowsError, TableRows
 from apsvm.data.hashing import Hash
 from apsvm.data.read_options import UNSAID, TableOptions
 from apsvm.data.tables.cells import MEMORY, MISSING, Cells, Places, Scratch
 from apsvm.data.tables.features import features_of
 from apsvm.data.tables.learning import costs_of, keys_of, labels_of, learn, names_of_numbered, numbered
-from apsvm.data.tables.parts import Parts, listed, parts_of_model, parts_to_train
+from apsvm.data.tables.parts import Parts, listed, parts_of_model, parts_to_train, require_names
 from apsvm.data.tables.recognising import Kind
 from apsvm.data.tables.separated import Choice, cells_of_text
 from apsvm.data.text import text_blocks
@@ -66,7 +67,7 @@ def one_behind_another(tables: Sequence[Cells], scratch: Scratch) -> Cells:
     first = tables[0]
     words: list[dict[str, int]] = [{} for _ in first.names]
     for table in tables:
-        _require_names(table, first)
+        require_names(table.names, table.places.source, first.names, first.places.source)
 
     def renumbered() -> Iterator[NDArray[np.float64]]:
         for table in tables:
@@ -93,14 +94,6 @@ def one_behind_another(tables: Sequence[Cells], scratch: Scratch) -> Cells:
 def _numbers_of(words: Sequence[str], numbers: dict[str, int]) -> NDArray[np.int64]:
     """(len(words) + 1,) the numbers among all words, to which new ones are added; the last is that of words untold."""
     return np.array([*(numbers.setdefault(word, len(numbers)) for word in words), _UNTOLD], dtype=np.int64)
-
-
-def _require_names(table: Cells, first: Cells) -> None:
-    lacking = [name for name in first.names if name not in table.names]
-    more = [name for name in table.names if name not in first.names]
-    if lacking or more:
-        what = f"no column {listed(lacking)}" if lacking else f"the column {listed(more)} besides"
-        raise DataError(f"{table.places.source}: expected the columns of {first.places.source}, found {what}")
 
 
 def _places(tables: Sequence[Cells]) -> PlacesInParts:
@@ -170,20 +163,29 @@ def read_tables(
     options: TableOptions = UNSAID,
     *,
     model: ForModel | None = None,
+    unlabelled: bool = False,
     bag_label: str = "same",
     dtype: DTypeLike = np.float64,
     scratch: Scratch = MEMORY,
 ) -> Dataset:
-    """``read_table`` of several tables of the same columns, in any order, one behind the other. What becomes of the
-    columns is learned from all rows; the fingerprint is that of the files' fingerprints.
+    """``read_table`` of several tables of the same columns, in any order, one behind the other; those without rows are
+    left out. What becomes of the columns is learned from all rows; the fingerprint is that of the files' fingerprints.
 
     Raises
     ------
     DataError : as ``read_table``; a table has other columns than the first
     OSError : a source cannot be read
     """
-    choices = [_ColumnChoice(options, model, False) for _ in sources]
-    parts = [_read(*source, options, chosen, scratch) for source, chosen in zip(sources, choices, strict=True)]
+    choices, parts = [], []
+    for source, kind in sources:
+        chosen = _ColumnChoice(options, model, unlabelled)
+        with suppress(NoRowsError):
+            parts.append(_read(source, kind, options, chosen, scratch))
+            choices.append(chosen)
+    if not parts:
+        raise NoRowsError(
+            f"{' and '.join(str(source) for source, _ in sources)}: expected at least one row, found none"
+        )
     cells = one_behind_another([of_part for of_part, _, _ in parts], scratch)
     fingerprint = hashlib.sha256("".join(digest for _, _, digest in parts).encode()).hexdigest()
     name = " and ".join(name for _, name, _ in parts)
@@ -310,5 +312,5 @@ def _read(
             blocks, name, chosen.of(name), encoding=options.encoding, decimal=options.decimal, scratch=scratch
         )
         if len(cells) == 0:
-            raise DataError(f"{name}: expected at least one row, found none")
+            raise NoRowsError(f"{name}: expected at least one row, found none")
         return cells, name, digest.hexdigest()

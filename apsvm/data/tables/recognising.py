@@ -116,10 +116,10 @@ def recognised(source: str | os.PathLike[str]) -> tuple[Kind, str | os.PathLike[
 
 def _kind_of_some(head: bytes, name: str) -> Kind:
     """``kind_of``, of bytes that there are."""
-    from apsvm.data.dataset import DataError
+    from apsvm.data.dataset import DataError, NoRowsError
 
     if not head:
-        raise DataError(f"{name}: expected at least one row, found none")
+        raise NoRowsError(f"{name}: expected at least one row, found none")
     if _is_blank(head) and len(head) < _HEAD:
         raise DataError(f"{name}: expected at least one row, found none: there are only blanks and ends of lines")
     what = _of_other_programs(head)

@@ -1,0 +1,151 @@
+"""Parts of a data set as one: columns found by their names, rows one behind the other."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from apsvm._support import sparse as sp
+from apsvm._support.types import Matrix
+from apsvm.data.dataset import DataError, Dataset, one_or_several
+from apsvm.data.tables.parts import require_names
+from apsvm.models.columns import Columns
+
+if TYPE_CHECKING:
+    from apsvm._support.types import AnyArray
+
+
+def in_columns_of(part: Dataset, columns: Columns | None, source: str) -> Dataset:
+    """The part with its features in the order that those of the part ``source`` have; ``columns``: of that, None if it
+    is no table.
+
+    Raises
+    ------
+    DataError : the part has other columns
+    """
+    own = None if part.table is None else part.table.columns
+    if own == columns:
+        return part
+    if own is None or columns is None:
+        named, unnamed = (part.source, source) if columns is None else (source, part.source)
+        raise DataError(f"{part.source}: the columns of {named} have names, and those of {unnamed} have none")
+    require_names(own.names(), part.source, columns.names(), source)
+    of_name = {column.name: column for column in own.features}
+    for column in columns.features:
+        if of_name.get(column.name) != column:
+            raise DataError(
+                f"{part.source}: column {column.name!r} does not hold what it holds in {source} (numbers, or the same "
+                "words): one machine learns the features of such parts, from all rows (apsvm convert)"
+            )
+    if own.label_words != columns.label_words:
+        raise DataError(
+            f"{part.source}: column {own.label!r}: expected the labels of {source}, {_shown(columns.label_words)}, "
+            f"found {_shown(own.label_words)}: words are the same in every part, in one order (--positive-label)"
+        )
+    assert part.table is not None
+    place = {name: at for at, name in enumerate(own.feature_names())}
+    X = part.X[:, [place[name] for name in columns.feature_names()]]
+    if sp.issparse(X):
+        X.sort_indices()
+    else:
+        X = np.ascontiguousarray(X)
+    return replace(part, X=X, table=replace(part.table, columns=columns))
+
+
+def _shown(words: Sequence[str]) -> str:
+    return ", ".join(words[:8]) or "numbers"
+
+
+def joined(parts: Sequence[Dataset], source: str) -> Dataset:
+    """The rows of all parts, one behind the other, stored as one machine stores them.
+
+    Raises
+    ------
+    DataError : parts that do not go together, no rows
+    """
+    filled = [part for part in parts if part.X.shape[0]]
+    if not filled:
+        raise DataError(f"{source}: there are no rows")
+    first = filled[0]
+    columns = None if first.table is None else first.table.columns
+    filled = [in_columns_of(part, columns, first.source) for part in filled]
+    for what, values in (
+        ("some have qid and some have none", {part.groups is None for part in filled}),
+        ("some count features from 0 and some from 1", {part.zero_based for part in filled}),
+    ):
+        if len(values) > 1:
+            raise DataError(f"{source}: of the parts, {what}")
+    in_bags = next((part for part in filled if part.bags is not None), None)
+    if in_bags is not None:
+        raise DataError(f"{in_bags.source}: rows in bags are read from one file, and {source} is several")
+    tables = [part.table for part in filled if part.table is not None]
+    if any(table.queries for table in tables):
+        raise DataError(f"{source}: queries of words are numbered anew in each part: name them by whole numbers")
+    keys = [table.keys for table in tables if table.keys is not None]
+    width = max(part.X.shape[1] for part in filled)
+    X = stacked([widened(part.X, width, part.source) for part in filled], width)
+    if sp.issparse(X) and X.nnz == X.shape[0] * X.shape[1]:
+        X = X.toarray()
+    relevance, label_sets = one_or_several(*_labels(filled))
+    digests = "".join(f"{part.fingerprint}\n" for part in parts)
+    return Dataset(
+        X=X,
+        relevance=relevance,
+        groups=None if first.groups is None else np.concatenate([part.groups for part in filled]),
+        costs=_costs(filled),
+        zero_based=first.zero_based,
+        source=source,
+        fingerprint=hashlib.sha256(digests.encode()).hexdigest(),
+        unknown_features=sum(part.unknown_features for part in filled),
+        label_sets=label_sets,
+        table=None
+        if first.table is None
+        else replace(first.table, keys=np.concatenate(keys) if len(keys) == len(filled) else None, lines=None),
+    )
+
+
+def _labels(parts: Sequence[Dataset]) -> tuple[AnyArray, AnyArray]:
+    """The labels of all rows one after another, and where those of each row end."""
+    labels, counts = [], []
+    for part in parts:
+        sets = part.label_sets
+        labels.append(part.relevance if sets is None else sets.classes[sets.indices])
+        counts.append(np.ones(part.X.shape[0], dtype=np.int64) if sets is None else np.diff(sets.indptr))
+    return np.concatenate(labels), np.cumsum(np.concatenate(counts))
+
+
+def _costs(parts: Sequence[Dataset]) -> AnyArray | None:
+    if all(part.costs is None for part in parts):
+        return None
+    return np.concatenate([np.ones(part.X.shape[0]) if part.costs is None else part.costs for part in parts])
+
+
+def widened(X: Matrix, width: int, source: str) -> Matrix:
+    """The rows with columns of zeros behind; an array in memory must have them all, while a folder of ``apsvm convert``
+    may come from text without the last features."""
+    if X.shape[1] == width:
+        return X
+    if not sp.issparse(X):
+        if X.shape[0] == 0:
+            return np.empty((0, width), dtype=X.dtype)
+        if os.path.isdir(source):
+            return np.pad(X, ((0, 0), (0, width - X.shape[1])))
+        raise DataError(f"{source}: it has {X.shape[1]} columns, other parts have {width}")
+    return sp.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], width))
+
+
+def stacked(matrices: Sequence[Matrix], width: int) -> Matrix:
+    """One matrix of all rows: dense where all that have rows are."""
+    filled = [matrix for matrix in matrices if matrix.shape[0]]
+    if not filled:
+        return np.empty((0, width))
+    if len(filled) == 1:
+        return filled[0]
+    if any(sp.issparse(matrix) for matrix in filled):
+        return sp.csr_array(sp.vstack([sp.csr_array(matrix) for matrix in filled], format="csr"))
+    return np.concatenate(filled)

@@ -1,0 +1,128 @@
+"""A cluster of processes: its scheduler dies, and TLS as docs/cluster.md has it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import dask
+import pytest
+from command import in_process
+from sklearn.datasets import dump_svmlight_file
+from yaml import safe_load
+
+from apsvm import load_model
+from apsvm.cli.output.progress import Display
+
+PAGE = (Path(__file__).parents[2] / "docs" / "cluster.md").read_text(encoding="utf-8")
+DASK = Path(sys.executable).with_name("dask")
+
+
+@pytest.fixture
+def data(tmp_path, rng):
+    """A pattern of two parts."""
+    X = rng.normal(size=(400, 4))
+    y = X[:, 0] + rng.normal(size=400) > 1.5
+    for part in range(2):
+        rows = slice(200 * part, 200 * part + 200)
+        dump_svmlight_file(X[rows], y[rows], str(tmp_path / f"part-{part}"), zero_based=False)
+    return tmp_path / "part-*"
+
+
+@contextmanager
+def cluster(folder, *options, env=()):
+    """The address of a scheduler with a worker, and its process."""
+    place, environment = folder / "scheduler.json", {**os.environ, **dict(env)}
+    command = [DASK, "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", place]
+    place.unlink(missing_ok=True)
+    quiet = {"cwd": folder, "env": environment, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    processes = [subprocess.Popen([*command, *options], **quiet)]
+    try:
+        while not place.exists():
+            assert processes[0].poll() is None
+            time.sleep(0.05)
+        time.sleep(0.1)
+        address = json.loads(place.read_text())["address"]
+        worker = [DASK, "worker", address, "--nthreads", "1", "--no-dashboard", "--no-nanny"]
+        processes.append(subprocess.Popen(worker, **quiet))
+        yield address, processes[0]
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+
+
+def train(folder, data, address, *options, env=()):
+    words = ["train", data, "m.model", "--scheduler", address, *options]
+    environment = {"PATH": os.environ["PATH"], **dict(env)}
+    for _ in range(100):  # until the worker is there
+        done = in_process([str(word) for word in words], env=environment, cwd=folder)
+        if b"has no workers" not in done.stderr:
+            return done.returncode, done.stderr.decode()
+        time.sleep(0.1)
+    raise AssertionError("no worker came")
+
+
+@pytest.mark.slow
+def test_a_scheduler_that_dies_leaves_the_checkpoint(data, tmp_path, monkeypatch):
+    monkeypatch.setattr("apsvm.dask.actors.CONNECTING", 1.0)
+    options = ("-C", "1,30", "-e", "1e-6", "--checkpoint", "kept")
+    show, shown = Display.show, []
+    with cluster(tmp_path) as (address, scheduler):
+
+        def show_and_kill(self, progress):
+            shown.append(progress.number)
+            if shown.count(1) == 2 and progress.number == 3:  # of the second C
+                scheduler.send_signal(signal.SIGKILL)
+                scheduler.wait()
+            show(self, progress)
+
+        monkeypatch.setattr(Display, "show", show_and_kill)
+        code, text = train(tmp_path, data, address, *options)
+        assert code == 66, text
+        assert f"error: the scheduler at {address} is gone" in text
+        assert "the same command goes on from kept" in text
+        assert (tmp_path / "kept").exists()
+    monkeypatch.setattr(Display, "show", show)
+    with cluster(tmp_path) as (address, _):
+        code, text = train(tmp_path, data, address, *options)
+        assert code == 0, text
+        assert "goes on from kept" in text
+        assert not (tmp_path / "kept").exists()
+        resumed = [load_model(tmp_path / f"m.C{C}.model").coef.tobytes() for C in (1, 30)]
+        assert train(tmp_path, data, address, *options[:4])[0] == 0
+        assert resumed == [load_model(tmp_path / f"m.C{C}.model").coef.tobytes() for C in (1, 30)]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="makes a certificate by openssl")
+def test_tls_as_the_page_has_it(data, tmp_path, monkeypatch):
+    (openssl,) = re.findall(r"^\$ (openssl .*)$", PAGE, flags=re.MULTILINE)
+    (yaml,) = re.findall(r"^```yaml\n(.*?)^```", PAGE, flags=re.MULTILINE | re.DOTALL)
+    subprocess.run(openssl.split(), cwd=tmp_path, check=True, capture_output=True)
+    (tmp_path / "tls.yaml").write_text(yaml)
+    with cluster(tmp_path, "--protocol", "tls", env={"DASK_CONFIG": "tls.yaml"}) as (address, _):
+        assert address.startswith("tls://127.0.0.1:")
+        configured = dask.config.merge(dask.config.config, safe_load(yaml))
+        with dask.config.set(configured):
+            code, text = train(tmp_path, data, address, "-C", "1")
+        assert code == 0, text
+        monkeypatch.setattr("apsvm.dask.actors.CONNECTING", 0.3)
+        plain = address.replace("tls:", "tcp:")
+        for where, config, message in (
+            (address, {}, "wants a certificate"),
+            (plain, {}, f"no scheduler answers at {plain}"),
+            (plain, configured, "is not encrypted"),
+        ):
+            with dask.config.set(config):
+                code, text = train(tmp_path, data, where, "-C", "1")
+            assert code == 66, text
+            assert message in text
