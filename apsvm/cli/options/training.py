@@ -217,18 +217,29 @@ def exit_code(signals: Sequence[int]) -> int:
     return INTERRUPTED if all(number == signal.SIGINT for number in signals) else TERMINATED
 
 
+class Signals(list[int]):
+    """The signals that came.
+
+    Attributes
+    ----------
+    are_late : whether all that they could have stopped was done before
+    """
+
+    are_late = False
+
+
 @contextmanager
-def signals_caught() -> Iterator[list[int]]:
+def signals_caught() -> Iterator[Signals]:
     """Collects SIGINT, SIGTERM and SIGHUP (the terminal was closed), so that the best model so far can be written;
     another one, half a second later or more, stops at once. A signal that was being ignored still is."""
-    caught: list[int] = []
+    caught = Signals()
     first = 0.0
 
     def handler(number: int, frame: object) -> None:
         nonlocal first
         now = time.monotonic()
         if caught and now - first > 0.5:
-            raise Failure(exit_code([number]), "stopped, no model written")
+            raise Failure(exit_code([number]), "stopped" if caught.are_late else "stopped, no model written")
         first = first or now
         caught.append(number)
 
