@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import pickle
+import re
 from functools import partial
 
 import numpy as np
@@ -266,6 +267,18 @@ def test_sparse_dense_and_single_precision_alike(data):
     single = Classifier(C=10).fit(X.astype(np.float32), data.relevant)
     assert single.coef_.dtype == np.float64
     assert single.certificate_.primal == pytest.approx(judge.certificate_.primal, rel=1e-2)
+
+
+@over("options", [{}, {"features": "piecewise"}, {"features": "products"}], ids=str)
+@over("indptr, indices, words", [(3, None, "indptr[0] to be 0, found 3"), (0, float, "signed integers")])
+def test_a_csr_matrix_that_is_none_is_refused(options, indptr, indices, words, data):
+    """scipy takes its arrays as they come."""
+    X = sp.csr_array(data.X)
+    fitted = Classifier(C=1, **options).fit(X, data.relevant)
+    X.indptr[0], X.indices = indptr, X.indices.astype(indices or X.indices.dtype)
+    for act in (lambda: Classifier(C=1, **options).fit(X, data.relevant), lambda: fitted.decision_function(X)):
+        with pytest.raises(ValueError, match=re.escape(words)):
+            act()
 
 
 @pytest.mark.slow

@@ -70,9 +70,11 @@ def lines_of_rows(model: Model, path: str, read: ReadOptions, output: BagOutput,
     import numpy as np
 
     from apsvm.data.bags import bags_of, deciding_rows
+    from apsvm.models.bags import scores_of
 
     data = rows_for(model, path, read, ignore_unknown=ignore_unknown, unlabelled=True)
-    scores = model.score(data.X)
+    with reading(path):
+        scores = scores_of(model, data)
     if scores.ndim == 2:
         return ["\t".join(map(repr, row)) for row in scores.tolist()]
     if not output.which:
@@ -92,6 +94,7 @@ def write_detections(
     import numpy as np
 
     from apsvm.detection.boxes import read_boxes
+    from apsvm.models.bags import scores_of
 
     data = rows_for(model, path, read, ignore_unknown=ignore_unknown, unlabelled=True)
     if data.bags is None:
@@ -99,7 +102,8 @@ def write_detections(
     assert output.boxes is not None
     with reading(output.boxes):
         boxes = read_boxes(output.boxes, data.X.shape[0])
-    scores = model.score(data.X)
+    with reading(path):
+        scores = scores_of(model, data)
     columns = scores[:, None] if scores.ndim == 1 else scores
     classes = _class_names(model)
     kept = [_kept(data, column, boxes, output.nms) for column in columns.T]
