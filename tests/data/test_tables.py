@@ -2,9 +2,11 @@
 
 import bz2
 import codecs
+import csv
 import gzip
 import io
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -384,11 +386,17 @@ def test_places_of_rows() -> None:
 def test_fields_longer_than_the_csv_module_takes(tmp_path: Path) -> None:
     word = "x" * 200_000
     assert columns_of(read(tmp_path, f'a,b,y\n1,"{word}",1\n2,z,0\n')).feature_names() == ("a", f"b={word}", "b=z")
+    limit = csv.field_size_limit()
+    with ThreadPoolExecutor(8) as pool:  # the module's limit is of all threads
+        assert len(list(pool.map(read_data, [tmp_path / "data.csv"] * 40))) == 40
+    assert csv.field_size_limit() == limit
 
 
 def test_points_of_exponents_are_decimal_ones(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"data.csv:2: column 'a': expected a number, found '1,5'.*--decimal ,"):
         read(tmp_path, "a;b;y\n1,5;1.257e-01;1\n2,5;2.25e-01;0\n")
+    with pytest.raises(DataError, match=r"column 'b': expected a number, found '1.257e-01'.*--decimal \."):
+        read(tmp_path, "a;b;y\n1,5;1.257e-01;1\n2,5;2.25e-01;0\n", decimal=",")
     assert rows(read(tmp_path, "a;b;y\n1,5e1;3;1\n2,5;4;0\n")) == [[15, 3], [2.5, 4]]
 
 
@@ -401,5 +409,9 @@ def test_points_that_may_separate_thousands_are_named(tmp_path: Path) -> None:
     for other in (german.replace("900", "900.5"), german.replace("900", "0.900"), german.replace(";", ",")):
         assert "decimal point" not in remarks(read(tmp_path, other))
     assert "decimal point" not in remarks(read(tmp_path, german, decimal="."))
+    for other in (german.replace(";", "\t"), german.replace(";", "|"), german.replace("900", "NA")):
+        assert said in remarks(read(tmp_path, other))
+    three_decimals = german.replace("900", "900.000").replace(";", "\t")
+    assert "decimal point" not in remarks(read(tmp_path, three_decimals))
     with pytest.raises(DataError, match=r"data.csv:3: column 'a': expected a .*number, found '1.234'"):
         read(tmp_path, german, decimal=",")

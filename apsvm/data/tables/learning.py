@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from apsvm.data.dataset import DataError
 from apsvm.data.read_options import TableOptions
-from apsvm.data.tables.cells import MISSING, Cell, Cells, fail_not_numbers, hint_of, is_not_finite, shown, text_of
+from apsvm.data.tables.cells import MISSING, Cell, Cells, fail_not_numbers, hint_of, is_meant_as_number, shown, text_of
 from apsvm.data.tables.parts import Parts, listed
 from apsvm.models.columns import Column, ColumnKind, Columns
 
@@ -44,7 +44,7 @@ def labels_of(
     """
     _refuse_missing(cell, "has no label")
     cell = cell if label_words else cell.with_truth()
-    infinite = [at for at, word in enumerate(cell.words) if is_not_finite(word)]
+    infinite = [at for at, word in enumerate(cell.words) if is_meant_as_number(word)]
     if infinite:
         raise fail_not_numbers(cell, np.isin(cell.word_numbers, infinite))
     if not label_words and not cell.words:
@@ -221,7 +221,7 @@ def _category(cell: Cell, learned: _Learned) -> Column | None:
     numbers = cell.word_numbers
     is_word, is_number = numbers >= 0, cell.bits < MISSING
     n_words, n_numbers = int(np.count_nonzero(is_word)), int(np.count_nonzero(is_number))
-    not_finite = [at for at, word in enumerate(cell.words) if is_not_finite(word)]
+    not_finite = [at for at, word in enumerate(cell.words) if is_meant_as_number(word)]
     if not_finite:
         raise fail_not_numbers(cell, np.isin(numbers, not_finite))
     if numbers.max() >= len(cell.words):  # more than are told apart

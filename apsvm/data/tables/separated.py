@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, islice, zip_longest
+from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,8 +32,12 @@ _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _COMMA = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?")
 _POINT = re.compile(r"[+-]?\d*\.\d+([eE][+-]?\d+)?")
 #: 1.234 is 1234 in German, and 1,234 in others; 234 may be either's.
-_GROUPED, _SMALL = re.compile(r"[+-]?[1-9]\d{0,2}\.\d{3}"), re.compile(r"[+-]?\d{1,3}|")
+_GROUPED, _SMALL = re.compile(r"[+-]?[1-9]\d{0,2}\.\d{3}"), re.compile(r"[+-]?\d{1,3}")
+_MISSING = {"", "?", "na", "n/a", "nan", "null", "none", "nil"}
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+
+#: Held while csv.field_size_limit is another.
+_LIMIT = Lock()
 
 #: The letters of the native parser: columns of cells, of text, and those that are skipped.
 CELLS, TEXT, SKIPPED = "c", "t", "s"
@@ -81,8 +86,8 @@ class Head:
             cells = [field for row in rows for field in row]
             has_commas = separator != "," and any(map(_COMMA.fullmatch, cells))
             decimal = "," if has_commas and not any(map(_POINT.fullmatch, cells)) else "."
-            if separator == ";":
-                ambiguous = _with_thousands(names, rows)
+            if separator != ",":
+                ambiguous = _with_thousands(names, rows, mixed=separator != ";")
         _check_names(names, name)
         begin = len(blank.encode()) + sum(len(line.encode()) for line in header)
         return cls(names, separator, decimal, ambiguous, _count_lines(blank) + len(header) + 1, begin)
@@ -92,24 +97,28 @@ def _count_lines(text: str) -> int:
     return len(text.replace("\r\n", "\n").replace("\r", "\n").split("\n")) - 1
 
 
-def _with_thousands(names: Sequence[str], rows: Sequence[Sequence[str]]) -> dict[str, str]:
-    """The columns whose points may all separate thousands, and a number of each."""
+def _with_thousands(names: Sequence[str], rows: Sequence[Sequence[str]], *, mixed: bool) -> dict[str, str]:
+    """The columns whose points may all separate thousands, and a number of each; ``mixed``: only where numbers without
+    a point stand beside them, which programs that write three decimals do not leave."""
     result = {}
     for name, column in zip(names, zip_longest(*rows, fillvalue=""), strict=False):
-        grouped = next(filter(_GROUPED.fullmatch, column), None)
-        if grouped and all(_GROUPED.fullmatch(field) or _SMALL.fullmatch(field) for field in column):
-            result[name] = grouped
+        fields = [field for field in column if field.lower() not in _MISSING]
+        grouped = [field for field in fields if _GROUPED.fullmatch(field)]
+        others = [field for field in fields if not _GROUPED.fullmatch(field)]
+        if grouped and (others or not mixed) and all(map(_SMALL.fullmatch, others)):
+            result[name] = grouped[0]
     return result
 
 
 @contextmanager
 def _long_fields() -> Iterator[None]:
-    """Lets the csv module read fields as long as the head; its own limit is 131,072 characters."""
-    limit = csv.field_size_limit(max(HEAD, csv.field_size_limit()))
-    try:
-        yield
-    finally:
-        csv.field_size_limit(limit)
+    """Lets the csv module read fields as long as the head; its own limit, of all threads, is 131,072 characters."""
+    with _LIMIT:
+        limit = csv.field_size_limit(max(HEAD, csv.field_size_limit()))
+        try:
+            yield
+        finally:
+            csv.field_size_limit(limit)
 
 
 def _separator(text: str, is_whole: bool) -> str:
