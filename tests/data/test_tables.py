@@ -196,6 +196,12 @@ HOSTILE = [
     ("a,y\n-,1\n3,0\n5,1\n", r"found '-'; a missing cell is empty, or NA, N/A, NaN, null, None, nil or \?$"),
     (" \n\n\t\n", "found none: there are only blanks and ends of lines"),
     ("a:b:y\n1:2:0\n2:1:1\n", "this is a table whose columns are separated by colons"),
+    ("1 2 0\n2 1 1\n", "this is a table whose columns are separated by blanks: commas, semicolons"),
+    ("a b y\n1.5 2 0\n2 1 1\n", "this is a table whose columns are separated by blanks"),
+    ("0,red,0\n1,blue,1\n", "expected the names of the columns in the first line, found numbers: 0, 0$"),
+    ("1.5,red,no\n2,blue,yes\n", "its columns are 1.5, red, no; if that is a row, write a line of names above it$"),
+    ("[1,2,0]\n[2,1,1]\n", r":1: expected a JSON object a line, found '\[1,2,0\]'$"),
+    ('[{"a": 1},\n {"a": 2}]\n', r"object a line, found '\[\{\"a\": 1\},'; a document over all lines is not read$"),
     (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), r"this is an Excel workbook \(.xls\)"),
     ("y,\n1,\n0,\n", "no column is left to be a feature"),
     ("a,y\n,1\n,0\n", "none of them has a value"),
@@ -214,6 +220,7 @@ def test_what_cannot_be_read_is_said(tmp_path: Path, text: str | bytes, message:
     ("member", "content", "message"),
     [
         ("[Content_Types].xml", "<Types/>", r"this is an Excel workbook \(.xlsx\), .*: save the table as CSV"),
+        ("docMetadata/LabelInfo.xml", "<labels/>", r"this is an Excel workbook \(.xlsx\)"),
         ("mimetype", "application/vnd.oasis.opendocument.spreadsheet", "this is an OpenDocument file: save"),
         ("some/data.csv", SIMPLE, "this is a zip archive, of 'some/data.csv' first: unpack it"),
     ],
@@ -222,6 +229,8 @@ def test_archives_are_no_matrices(tmp_path: Path, member: str, content: str, mes
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
         archive.writestr(member, content)
+        if member == "docMetadata/LabelInfo.xml":  # as Excel writes it where labels say how secret a document is
+            archive.writestr("[Content_Types].xml", "<Types/>")
     for options in ({}, {"label": "y"}):
         with pytest.raises(DataError, match=message):
             read(tmp_path, packed.getvalue(), **options)
@@ -415,3 +424,9 @@ def test_points_that_may_separate_thousands_are_named(tmp_path: Path) -> None:
     assert "decimal point" not in remarks(read(tmp_path, three_decimals))
     with pytest.raises(DataError, match=r"data.csv:3: column 'a': expected a .*number, found '1.234'"):
         read(tmp_path, german, decimal=",")
+
+
+def test_a_folder_of_parquet_files_is_called_one(tmp_path: Path) -> None:
+    (tmp_path / "part-0.parquet").touch()
+    with pytest.raises(IsADirectoryError, match=r"a folder of Parquet files, part-0.parquet among them, and no table"):
+        read_data(tmp_path)

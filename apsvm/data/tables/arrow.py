@@ -20,7 +20,7 @@ from apsvm._native import _kernels
 from apsvm.data.dataset import DataError
 from apsvm.data.hashing import hash_of_file
 from apsvm.data.tables.cells import MEMORY, MISSING, Cells, Places, Scratch
-from apsvm.data.tables.recognising import Kind
+from apsvm.data.tables.recognising import Kind, is_json
 from apsvm.data.tables.separated import SKIPPED, TEXT, Choice, decoded, not_utf8
 from apsvm.data.text import text_blocks
 
@@ -149,7 +149,8 @@ def _columns_of_json(content: bytes, name: str) -> dict[str, list[float | str | 
             row = None
         if not isinstance(row, dict):
             found = line[:40].decode("utf-8", "backslashreplace").strip()
-            raise DataError(f"{name}:{number + 1}: expected a JSON object a line, found {found!r}")
+            whole = "; a document over all lines is not read" if number == 0 and is_json(content) else ""
+            raise DataError(f"{name}:{number + 1}: expected a JSON object a line, found {found!r}{whole}")
         for key, value in row.items():
             if value is not None and not isinstance(value, bool | int | float | str):
                 found = "a list" if isinstance(value, list) else "an object"

@@ -145,7 +145,18 @@ def _found(names: Sequence[str], used: Sequence[str], part: str, remarks: list[s
 def _no_label(names: Sequence[str], free: Sequence[str]) -> str:
     fitting = [name for name in free if name.lower() in LABELS]
     what = f"several columns may be the labels: {', '.join(fitting)}" if fitting else "which column has the labels?"
-    return f"{what}: name it by --label-column; its columns are {listed(names)}"
+    # Names that are numbers may be meant; beside words they are more likely a row.
+    is_row = not fitting and any(map(_is_number, names))
+    hint = "; if that is a row, write a line of names above it" if is_row else ""
+    return f"{what}: name it by --label-column; its columns are {listed(names)}{hint}"
+
+
+def _is_number(name: str) -> bool:
+    try:
+        float(name)
+    except ValueError:
+        return False
+    return True
 
 
 def check_there(name: str, names: Sequence[str], source: str, option: str) -> None:

@@ -138,12 +138,14 @@ def _separator(text: str, is_whole: bool) -> str:
 
 def _check_names(names: Sequence[str], source: str) -> None:
     twice = sorted({name for name in names if name and names.count(name) > 1}) if len(set(names)) < len(names) else []
+    if all(map(_NUMBER.fullmatch, names)) or any(map(_NUMBER.fullmatch, twice)):
+        numbers = filter(_NUMBER.fullmatch, names)
+        raise DataError(
+            f"{source}: expected the names of the columns in the first line, found numbers: "
+            f"{', '.join(islice(numbers, 4))}"
+        )
     if twice:
         raise DataError(f"{source}: expected different names of columns, found more than once: {', '.join(twice[:8])}")
-    if all(map(_NUMBER.fullmatch, names)):
-        raise DataError(
-            f"{source}: expected the names of the columns in the first line, found numbers: {', '.join(names[:4])}"
-        )
     if any("\0" in name for name in names):
         raise DataError(f"{source}: expected text, found NUL bytes among the names of its columns")
 
