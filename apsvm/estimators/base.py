@@ -22,7 +22,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from apsvm._support.machine import installed
+from apsvm._support.machine import can_train, installed
 from apsvm._support.types import Column, JsonDict, JsonObject, Matrix
 from apsvm.data.bags import Bags
 from apsvm.data.component_rows import scores_of_weights
@@ -233,6 +233,11 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
     def _fit(self, X: Matrix, y: Column, qid: Column, sample_weight: Column = None, bags: Column = None) -> Self:
         plan = self._plan()
         X, target = self._read(X, y, plan)
+        if not can_train(X.shape[1]):
+            raise ValueError(
+                f"X has {X.shape[1]:,} columns, and a model a weight for each: more than this machine's memory can "
+                "train; leave out those without a value, X[:, numpy.unique(X.indices)]"
+            )
         ids: NDArray[np.int64] | None = None
         if plan.capabilities.bags:
             ids = self._columns(X, y, qid, sample_weight, bags).kept(plan.loss_name, self._pool()).bag_of_row

@@ -430,3 +430,13 @@ def test_a_folder_of_parquet_files_is_called_one(tmp_path: Path) -> None:
     (tmp_path / "part-0.parquet").touch()
     with pytest.raises(IsADirectoryError, match=r"a folder of Parquet files, part-0.parquet among them, and no table"):
         read_data(tmp_path)
+
+
+def test_names_longer_than_what_is_looked_at(tmp_path: Path) -> None:
+    names = [f"{at}{'x' * 1000}" for at in range(700)]
+    line = ";".join(["0,5"] * 700)
+    data = read(tmp_path, ";".join([*names, "y"]) + f"\n{line};1\n{line};0\n")
+    assert columns_of(data).feature_names() == tuple(names)
+    assert np.array_equal(data.X, np.full((2, 700), 0.5))
+    with pytest.raises(DataError, match=f"found more than once: {names[3]}$"):
+        read(tmp_path, ";".join([*names, names[3], "y"]) + f"\n{line};1;1\n")

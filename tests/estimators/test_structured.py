@@ -405,3 +405,13 @@ def test_a_ranker_that_is_hardly_good_for_anything_warns(data):
         model = Classifier(C=1e-4, epsilon=1e-7).fit(data.X[:, 2:3], middle)
     assert model.coef_.any()
     assert APSVMClassifier().fit(data.X, data.relevant).to_model().header.cautions == ()
+
+
+@over("kind", [APSVMClassifier, APSVMRanker])
+def test_more_columns_than_memory_can_train_are_refused(kind, data, monkeypatch):
+    """Of a few values declared two billion columns wide."""
+    X = sp.csr_array(data.X)
+    wide = sp.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], 2**31 - 2))
+    monkeypatch.setattr("apsvm._support.machine.memory", lambda: 1 << 34)
+    with pytest.raises(ValueError, match=r"X has 2,147,483,646 columns, .* numpy.unique\(X.indices\)"):
+        kind(C=1).fit(wide, data.relevant)

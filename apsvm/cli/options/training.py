@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from apsvm._support.machine import memory
+from apsvm._support.machine import can_train
 from apsvm._support.types import JsonObject
 from apsvm.cli.options.completion import FeatureMapName
 from apsvm.cli.options.config import CONFIG_FILE
@@ -195,9 +195,7 @@ def read_to_train(path: str, read: ReadOptions, *, unlabelled: bool = False, mul
     """The rows to train on, stored as passes over them go fastest, and in no other way besides."""
 
     dataset = read_rows(path, read, unlabelled=unlabelled, multilabel=multilabel, dense=True)
-    # w and each cutting plane are dense: a stray index of a billion would take the machine down instead of the run.
-    needed = 8 * dataset.X.shape[1] * 8
-    if needed > memory():
+    if not can_train(dataset.X.shape[1]):
         raise Failure(
             BAD_DATA,
             f"{dataset.source}: the highest feature index asks for {dataset.X.shape[1]:,} weights, more than this "

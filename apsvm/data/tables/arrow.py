@@ -9,6 +9,7 @@ import hashlib
 import io
 import json
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -64,7 +65,7 @@ def _cells(stream: BinaryIO, kind: Kind, name: str, choose: Choice, encoding: st
     with _parsing(name, kind):
         is_json = kind is Kind.JSON_LINES
         names, n, batches = _opened_json(stream, name, encoding) if is_json else _opened(stream, kind)
-    twice = sorted({column for column in names if names.count(column) > 1})
+    twice = sorted(column for column, times in Counter(names).items() if times > 1)
     if twice:
         raise DataError(f"{name}: expected different names of columns, found more than once: {', '.join(twice[:8])}")
     letters = choose(names)

@@ -8,6 +8,7 @@ texts and numbers that are none are refused, all columns in one message.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -172,7 +173,7 @@ def learn(cells: Cells, parts: Parts, options: TableOptions) -> tuple[Columns, l
         raise DataError(f"{cells.places.source}: no column is left to be a feature: none of them has a value")
     names = [name for column in learned.columns for name in column.features()]
     if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
+        twice = next(name for name, times in Counter(names).items() if times > 1)
         raise DataError(f"{cells.places.source}: two columns would make a feature {twice!r}: rename or --drop one")
     columns = Columns(
         features=tuple(learned.columns),

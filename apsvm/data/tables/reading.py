@@ -70,7 +70,8 @@ def one_behind_another(tables: Sequence[Cells], scratch: Scratch) -> Cells:
 
     def renumbered() -> Iterator[NDArray[np.float64]]:
         for table in tables:
-            order = [table.names.index(name) for name in first.names]
+            place = {name: at for at, name in enumerate(table.names)}
+            order = [place[name] for name in first.names]
             numbers = [_numbers_of(table.words[at], numbers) for at, numbers in zip(order, words, strict=True)]
             for block in table.blocks():
                 values = np.ascontiguousarray(block[:, order])
@@ -96,8 +97,9 @@ def _numbers_of(words: Sequence[str], numbers: dict[str, int]) -> NDArray[np.int
 
 
 def _require_names(table: Cells, first: Cells) -> None:
-    lacking = [name for name in first.names if name not in table.names]
-    more = [name for name in table.names if name not in first.names]
+    theirs, ours = set(table.names), set(first.names)
+    lacking = [name for name in first.names if name not in theirs]
+    more = [name for name in table.names if name not in ours]
     if lacking or more:
         what = f"no column {listed(lacking)}" if lacking else f"the column {listed(more)} besides"
         raise DataError(f"{table.places.source}: expected the columns of {first.places.source}, found {what}")

@@ -10,6 +10,7 @@ import codecs
 import csv
 import io
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,6 +27,8 @@ from apsvm.data.tables.recognising import SEPARATORS
 
 #: Bytes looked at before anything is parsed, and the rows among them.
 HEAD = 1 << 19
+#: Bytes that the line of the names may have.
+LONGEST_NAMES = 1 << 26
 _ROWS_SEEN = 200
 
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -34,6 +37,7 @@ _POINT = re.compile(r"[+-]?\d*\.\d+([eE][+-]?\d+)?")
 #: 1.234 is 1234 in German, and 1,234 in others; 234 may be either's.
 _GROUPED, _SMALL = re.compile(r"[+-]?[1-9]\d{0,2}\.\d{3}"), re.compile(r"[+-]?\d{1,3}")
 _MISSING = {"", "?", "na", "n/a", "nan", "null", "none", "nil"}
+_NAMES = re.compile(rb"[\r\n \xef\xbb\xbf]*[^\r\n]+[\r\n]")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 #: Held while csv.field_size_limit is another.
@@ -137,7 +141,7 @@ def _separator(text: str, is_whole: bool) -> str:
 
 
 def _check_names(names: Sequence[str], source: str) -> None:
-    twice = sorted({name for name in names if name and names.count(name) > 1}) if len(set(names)) < len(names) else []
+    twice = sorted(name for name, times in Counter(names).items() if name and times > 1)
     if all(map(_NUMBER.fullmatch, names)) or any(map(_NUMBER.fullmatch, twice)):
         numbers = filter(_NUMBER.fullmatch, names)
         raise DataError(
@@ -177,13 +181,14 @@ def _recoded(blocks: Iterable[bytes], name: str, encoding: str) -> Iterator[byte
 
 def read_head(blocks: Iterator[bytes], name: str, decimal: str | None) -> tuple[Head, Iterator[bytes]]:
     """The first lines, and the text behind them. Raises DataError."""
-    head, is_whole = b"", True
+    head, is_whole, size = b"", True, HEAD
     for block in blocks:
         head += block
-        if len(head) >= HEAD:
+        size = _size_of_head(head)
+        if len(head) >= size:
             is_whole = False
             break
-    seen = head[:HEAD]
+    seen = head[:size]
     try:
         text = codecs.getincrementaldecoder("utf-8")().decode(seen, final=is_whole)
     except UnicodeDecodeError as error:
@@ -192,8 +197,14 @@ def read_head(blocks: Iterator[bytes], name: str, decimal: str | None) -> tuple[
             raise DataError(f"{name}: {not_utf8(seen[error.start])}") from None
         text, is_whole = re.sub(r"[^\r\n]*\Z", "", text), False
     with _long_fields():
-        result = Head.of(text, name, is_whole=is_whole and len(head) <= HEAD, decimal=decimal)
+        result = Head.of(text, name, is_whole=is_whole and len(head) <= size, decimal=decimal)
     return result, chain((head[result.size :],), blocks)
+
+
+def _size_of_head(text: bytes) -> int:
+    """How many bytes of a table are looked at that begins so: the names of its columns, and as much again for rows."""
+    names = _NAMES.match(text)
+    return max(HEAD, LONGEST_NAMES if names is None else 3 * names.end())
 
 
 def not_utf8(byte: int) -> str:
@@ -237,8 +248,8 @@ def cells_of_text(
     places = Places(name, "line", head.first_line, *parser.apart())
     remarks = tuple(
         f"column {column!r}: {number} is read with a decimal point, not as {number.replace('.', '')}"
-        for column, number in head.ambiguous.items()
-        if column in kept and letters[head.names.index(column)] == CELLS
+        for column, letter in zip(head.names, letters, strict=True)
+        if letter == CELLS and (number := head.ambiguous.get(column))
     )
     return Cells(values, kept, _words(parser, values, kept, places), places, remarks)
 
