@@ -13,7 +13,7 @@ import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import BinaryIO
+from typing import BinaryIO, TextIO
 
 Path = str | os.PathLike[str]
 
@@ -57,6 +57,48 @@ def write_whole(path: Path, content: bytes) -> None:
                 os.unlink(temporary)
             raise
         sync_folder(os.path.dirname(temporary))
+
+
+def open_alone(path: Path, *, is_new: bool = False) -> TextIO:
+    """A file that grows, emptied and held until it is closed, on systems with ``flock``. A link is replaced.
+
+    Raises
+    ------
+    FileExistsError : it ``is_new`` and yet there
+    OSError : it cannot be written, or another process holds it; then it is untouched
+    """
+    mode = _mode_of_output(path)
+    refused = getattr(os, "O_NOFOLLOW", 0) if mode is None or stat.S_ISREG(mode) else 0
+    if os.path.islink(path) and refused:
+        os.unlink(path)
+
+    def opened(name: str, flags: int) -> int:
+        return os.open(name, flags | refused, 0o666)
+
+    try:
+        stream = open(path, "x" if is_new else "a", encoding="utf-8", opener=opened)  # noqa: SIM115
+    except FileExistsError:
+        raise FileExistsError(errno.EEXIST, "another process has begun it") from None
+    try:
+        if stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+            _hold(stream)
+            stream.truncate(0)
+    except BaseException:
+        stream.close()
+        raise
+    return stream
+
+
+def _hold(stream: TextIO) -> None:
+    if sys.platform != "win32":
+        import fcntl
+
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise BlockingIOError(errno.EAGAIN, "another process is writing it") from None
+        except OSError:  # a file system without locks
+            return
 
 
 def check_writable(path: Path) -> None:

@@ -10,6 +10,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+#: Vectors of the weights' length that a short training has at a time.
+_VECTORS = 12
+
 
 @cache
 def installed(package: str) -> str:
@@ -51,6 +54,12 @@ def memory() -> int:
     if hasattr(os, "sysconf"):
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return _memory_of_windows().total
+
+
+def can_train(n_weights: int) -> bool:
+    """Whether memory takes what a training makes of this many weights: they, their slopes and each cutting plane are
+    dense, and a stray column of a billion would take the machine down instead of the run."""
+    return 8 * n_weights * _VECTORS <= memory()
 
 
 def available_memory() -> int | None:

@@ -60,6 +60,7 @@ class Strand:
     Attributes
     ----------
     is_stored : whether it is stored anywhere
+    is_broken_off : whether it was stored for good before its work was finished
     """
 
     def __init__(self, store: Store | None = None, name: str = "") -> None:
@@ -70,7 +71,7 @@ class Strand:
         self._finished: dict[str, Saved] = dict(saved.get("finished", {}))
         self._under_way: Saved | None = saved.get("under_way")
         self._pieces = 0
-        self._is_broken_off = self._has_left = False
+        self.is_broken_off = self._has_left = False
 
     def piece(self, kind: str) -> Piece:
         """The next piece; ``kind`` is what it is, always the same at this place.
@@ -90,7 +91,7 @@ class Strand:
         result = self._finished.get(number)
         for stored in (state, result):
             if stored is not None and stored["kind"] != kind:
-                if self._is_broken_off:  # until then, what was finished is still what comes next
+                if self.is_broken_off:  # until then, what was finished is still what comes next
                     self._has_left = True
                     return Piece(kind)
                 raise WorkError(f"piece {number} of {self._name or 'the work'} is {stored['kind']!r}, not {kind!r}")
@@ -98,15 +99,15 @@ class Strand:
 
     def break_off(self) -> None:
         """Stores the strand as it is, for good: what is still done need not be what would have been done."""
-        if self._store is not None and not self._is_broken_off:
+        if self._store is not None and not self.is_broken_off:
             self._keep()
-            self._is_broken_off = True
+            self.is_broken_off = True
 
     # What a piece does with its strand.
 
     def _is_due(self) -> bool:
         assert self._store is not None
-        return not self._is_broken_off and (self._store.is_due(self._name) or self._store.is_stopping())
+        return not self.is_broken_off and (self._store.is_due(self._name) or self._store.is_stopping())
 
     def _reached(self, piece: Piece, state: Any) -> None:
         self._under_way = {"number": piece.number, "kind": piece.kind, "state": state}
@@ -124,7 +125,7 @@ class Strand:
         assert self._store is not None
         inner = Strand(self._store, f"{self._name}{number}/{name}/")
         yield inner
-        if not inner._is_broken_off:
+        if not inner.is_broken_off:
             inner._keep()
 
     def _forget(self, number: str) -> None:
@@ -173,7 +174,7 @@ class Piece:
     def done(self, result: Any) -> None:
         """It is finished. Arrays in ``result`` must not change any more."""
         strand = self._strand
-        if strand is None or strand._is_broken_off:
+        if strand is None or strand.is_broken_off:
             return
         strand._finish(self, result)
         if self._has_strands or strand._is_due():

@@ -9,6 +9,7 @@ cannot write, 130 after SIGINT, 143 after SIGTERM or SIGHUP, 141 when the reader
 from __future__ import annotations
 
 import atexit
+import io
 import os
 import sys
 import threading
@@ -18,6 +19,7 @@ import click
 from click.shell_completion import shell_complete
 
 from apsvm import __version__
+from apsvm._support.shown import printable_lines
 from apsvm.cli.group import CommandGroup, Listed
 from apsvm.cli.shared import CANNOT_WRITE, CLOSED_PIPE, INTERNAL, INTERRUPTED, say
 
@@ -181,7 +183,9 @@ def run(arguments: list[str]) -> int:
         failure = _with_hints(failure)
         if sys.stderr is not None:
             with suppress(OSError):
-                failure.show()
+                usage = io.StringIO()  # click's own; ours say themselves
+                failure.show(usage)
+                click.echo(printable_lines(usage.getvalue()), err=True, nl=False)
         return failure.exit_code
     except BrokenPipeError:
         _discard_output()

@@ -24,11 +24,17 @@ HIDE = 20.0
 def best_items(ranker: ItemRanker, path: str, read: ReadOptions, k: int, *, ignore_unknown: bool) -> list[str]:
     """For each row of ``path`` its k best items, ``item:score`` with items as the file numbers them, best first; the
     items that the row has are left out."""
+    from apsvm.models.base import ScoreError
+
     data = rows_for(ranker, path, read, ignore_unknown=ignore_unknown, unlabelled=True)
     first = 0 if ranker.zero_based else 1
+    try:
+        best = ranker.top(data.X, k)
+    except ScoreError as error:
+        raise Failure(BAD_DATA, f"{data.source}: {error}") from None
     return [
         " ".join(f"{item + first}:{score!s}" for item, score in zip(items.tolist(), scores, strict=True))
-        for items, scores in ranker.top(data.X, k)
+        for items, scores in best
     ]
 
 
@@ -50,6 +56,7 @@ def evaluate_items(
     from apsvm.data.liked import hide as hide_some
     from apsvm.data.liked import liked_items
     from apsvm.metrics import MetricError
+    from apsvm.models.base import ScoreError
     from apsvm.risk import NothingToRankError
     from apsvm.trainers.warp.item_factors import evaluate_lists
 
@@ -69,5 +76,5 @@ def evaluate_items(
             )
     try:
         return evaluate_lists(ranker.score, shown, hidden, metrics)
-    except (MetricError, NothingToRankError) as error:
+    except (MetricError, NothingToRankError, ScoreError) as error:
         raise Failure(BAD_DATA, f"{source}: {error}") from None

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from apsvm._support.shown import printable
 from apsvm._support.types import JsonDict
 from apsvm.cli.options.tables import table_options, taken
 from apsvm.cli.output.bar import Bar
-from apsvm.cli.shared import BAD_DATA, Failure, given_by_user, printable, reading, say
+from apsvm.cli.shared import BAD_DATA, Failure, given_by_user, reading, say
 from apsvm.data.read_options import ReadOptions, bags_named
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ from typing import IO
 import click
 
 from apsvm._support.files import standard_output
+from apsvm._support.shown import printable_lines
 
 INTERNAL = 1
 STOPPED_EARLY = 3
@@ -36,7 +37,7 @@ def say(message: str) -> None:
     if sys.stderr is None:
         return
     with suppress(OSError), _above():
-        text = "\n".join(map(printable, message.split("\n")))
+        text = printable_lines(message)
         click.echo(text if text.startswith(" ") else f"apsvm: {text}", err=True)
 
 
@@ -53,17 +54,11 @@ class Failure(click.ClickException):
         say(f"error: {self.message}")
 
 
-def printable(text: str) -> str:
-    """``text`` from a file that may come from elsewhere, for a terminal: what is no visible character or a blank,
-    such as the codes that move the cursor or turn the direction of writing, is shown as Python would write it."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-
-
 def put(text: str) -> None:
-    """``text`` and a line end on standard output; failures end the command."""
+    """``text``, of whatever characters (``printable``), and a line end on standard output; failures end the command."""
     with writing("-"), _above():
         stream = standard_output()
-        stream.write(text.encode(errors="surrogateescape") + b"\n")
+        stream.write(printable_lines(text).encode() + b"\n")
         stream.flush()
 
 

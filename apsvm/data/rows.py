@@ -374,6 +374,9 @@ class Rows:
 
 def _checked(matrix: Matrix) -> CsrMatrix:
     """A CSR matrix as the kernels take it. Raises ValueError where it has an entry outside its shape."""
+    for array in (matrix.indptr, matrix.indices):
+        if array.dtype.kind != "i":
+            raise ValueError(f"not a CSR matrix: expected signed integers in indptr and indices, found {array.dtype}")
     return CsrMatrix(matrix.indptr, matrix.indices, matrix.data, *matrix.shape)
 
 

@@ -9,10 +9,10 @@ after a fit as after ``from_model``.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from numbers import Integral
-from typing import ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -22,7 +22,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from apsvm._support.machine import installed
+from apsvm._support.machine import can_train, installed
 from apsvm._support.types import Column, JsonDict, JsonObject, Matrix
 from apsvm.data.bags import Bags
 from apsvm.data.component_rows import scores_of_weights
@@ -50,8 +50,44 @@ from apsvm.trainers.settings import Settings, SettingsError
 FEATURES: JsonDict = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
 
 
+#: How the names of types of dates and times begin, in numpy, pandas, Arrow and polars.
+_DATES = ("datetime", "timedelta", "timestamp", "date", "duration", "time", "period")
+
+
+def validated(estimator: LinearEstimator, X: Matrix, *y: Column, **options: object) -> Any:
+    """``validate_data`` of features. Raises ValueError for dates, which would be nanoseconds, or numpy's error."""
+    if hasattr(X, "dtypes"):
+        dated = [str(name) for name, kind in zip(X.columns, _types_of(X), strict=False) if kind.startswith(_DATES)]
+    else:
+        dated = ["X"] if str(getattr(X, "dtype", "")).startswith(_DATES) else []
+    if dated:
+        raise ValueError(
+            f"column {dated[0]!r} has dates: make numbers of them, such as days since the first one, the weekday and "
+            "the hour, or leave it out"
+        )
+    return validate_data(estimator, X, *y, **options, **FEATURES)
+
+
+def _types_of(frame: Any) -> Iterator[str]:
+    """The names of the types of a data frame's columns; of a column of objects, that of the first."""
+    for at, kind in enumerate(frame.dtypes):
+        name = str(kind).lower()
+        if name == "object" and hasattr(frame, "iloc") and len(frame):
+            name = type(frame.iloc[0, at]).__name__.lower()
+        yield name
+
+
 class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """score(x) = coef·φ(x) + intercept, or the highest of several such."""
+
+    def __new__(cls, *args: object, **kwargs: object) -> Self:
+        if "class_weight" in kwargs:
+            raise TypeError(
+                f"{cls.__name__} has no class_weight: a metric of rankings is the same where all positives weigh more; "
+                "loss 'zero-one' takes any sample_weight in fit, the balanced ones too"
+            )
+        made: Self = super().__new__(cls)
+        return made
 
     #: Who trains, and parameters whose settings have other names.
     _trainer: ClassVar[type[AnyTrainer]]
@@ -82,7 +118,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
     def decision_function(self, X: Matrix) -> NDArray[np.float64]:
         """The scores of the rows of X (n, n_features_in_), the higher the more relevant: (n,) float64."""
         check_is_fitted(self)
-        return self._as_decided(self._scores(validate_data(self, X, reset=False, **FEATURES)))
+        return self._as_decided(self._scores(validated(self, X, reset=False)))
 
     def to_model(self) -> WeightedRanker:
         """The model, to be saved (``.save(path)``) and used by ``apsvm predict`` and ``apsvm eval``."""
@@ -197,6 +233,11 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
     def _fit(self, X: Matrix, y: Column, qid: Column, sample_weight: Column = None, bags: Column = None) -> Self:
         plan = self._plan()
         X, target = self._read(X, y, plan)
+        if not can_train(X.shape[1]):
+            raise ValueError(
+                f"X has {X.shape[1]:,} columns, and a model a weight for each: more than this machine's memory can "
+                "train; leave out those without a value, X[:, numpy.unique(X.indices)]"
+            )
         ids: NDArray[np.int64] | None = None
         if plan.capabilities.bags:
             ids = self._columns(X, y, qid, sample_weight, bags).kept(plan.loss_name, self._pool()).bag_of_row

@@ -8,20 +8,21 @@ classes; for them there is the ranker, which is neither classifier nor regressor
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar
+from types import MethodType
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from apsvm._support.types import Column, JsonDict, Matrix
 from apsvm.data.labels import Target, again, of_numbers, of_two
-from apsvm.estimators.base import FEATURES, LinearEstimator
+from apsvm.estimators.base import LinearEstimator, validated
 from apsvm.estimators.decisions import check, decided, decision_rule
 from apsvm.estimators.following import logger
 from apsvm.estimators.parameters import check_number
@@ -36,10 +37,24 @@ if TYPE_CHECKING:
     from apsvm._support.types import AnyArray
 
 
-def _has_probabilities(estimator: TwoClasses) -> bool:
+class _WithProbabilities:
+    """A method of estimators that give probabilities; for others an AttributeError that says how. ``available_if`` of
+    scikit-learn would raise one that says nothing, behind it."""
+
+    def __init__(self, method: Callable[..., object]) -> None:
+        self._method = method
+
+    def __get__(self, estimator: TwoClasses | None, kind: type[TwoClasses]) -> Callable[..., Any]:
+        if estimator is None:
+            return self._method
+        _require_probabilities(estimator)
+        return MethodType(self._method, estimator)
+
+
+def _require_probabilities(estimator: TwoClasses) -> None:
     header: Header | None = getattr(estimator, "_header", None)
     if estimator.calibrate is not None if header is None else header.calibration is not None:
-        return True
+        return
     way = (
         "calibrate='auto', set before it is fitted, makes it give them"
         if "calibrate" in estimator.get_params()
@@ -88,7 +103,7 @@ class TwoClasses(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
         line = 0.0 if threshold is None else self._sign * threshold.value
         return self.classes_[(scores > line).astype(np.intp)]
 
-    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    @_WithProbabilities
     def predict_proba(self, X: Matrix) -> NDArray[np.float64]:
         """The probabilities of the two ``classes_``: (n, 2) float64, the rows of X (n, n_features_in_); with
         ``calibrate``, or of a model that has them."""
@@ -100,7 +115,7 @@ class TwoClasses(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
         return np.stack(columns, axis=1)
 
     def _read(self, X: Matrix, y: Column, plan: AnyTrainer) -> tuple[Matrix, Target]:
-        X, y = validate_data(self, X, y, **FEATURES)
+        X, y = validated(self, X, y)
         check_classification_targets(y)
         kind = type_of_target(y, input_name="y", raise_unknown=True)
         if kind != "binary":
@@ -119,7 +134,7 @@ class TwoClasses(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
 
     def _read_again(self, X: Matrix, y: Column) -> tuple[Matrix, Target]:
         check_is_fitted(self)
-        X, y = validate_data(self, X, y, reset=False, **FEATURES)
+        X, y = validated(self, X, y, reset=False)
         unknown = ~np.isin(y, self.classes_)
         if unknown.any():
             raise ValueError(f"expected labels of {self.classes_.tolist()}, found {y[unknown].tolist()[0]!r}")
@@ -246,12 +261,12 @@ class RankerOfNumbers(LinearEstimator):
 
     def _read(self, X: Matrix, y: Column, plan: AnyTrainer) -> tuple[Matrix, Target]:
         relevant_from = self._lowest_relevant()
-        X, y = validate_data(self, X, y, y_numeric=True, ensure_min_samples=2, **FEATURES)
+        X, y = validated(self, X, y, y_numeric=True, ensure_min_samples=2)
         return X, of_numbers(y.astype(np.float64), plan.capabilities.labels, relevant_from=relevant_from)
 
     def _read_again(self, X: Matrix, y: Column) -> tuple[Matrix, Target]:
         check_is_fitted(self)
-        X, y = validate_data(self, X, y, reset=False, y_numeric=True, **FEATURES)
+        X, y = validated(self, X, y, reset=False, y_numeric=True)
         return X, again(y.astype(np.float64), self._header.labels)
 
     def _require_both(self, target: Target) -> None:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from apsvm._support.types import Matrix
 from apsvm.data.bags import deciding_rows
 from apsvm.data.pooling import pooled_rows
 from apsvm.estimators.bags import bags_in
-from apsvm.estimators.base import FEATURES, LinearEstimator
+from apsvm.estimators.base import LinearEstimator, validated
 
 
 class OfRows(LinearEstimator):
@@ -88,7 +88,7 @@ class ByQuery(LinearEstimator):
         """The row of X that each bag stands at, the one of the highest score of relevance, of equal ones the first:
         (n_bags,) int64, in the order in which the bags first appear. Parameters and errors: see ``bag_scores``."""
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, **FEATURES)
+        X = validated(self, X, reset=False)
         if self._header.features.pool is not None:
             raise ValueError(f"{type(self).__name__} pools the rows of a bag: none of them decides alone")
         return deciding_rows(bags_in(bags, X.shape[0]), self._scores_of_pooled(X))
@@ -149,7 +149,7 @@ class Weighted(LinearEstimator):
         """The row of X that each bag stands at, the one of the highest score of relevance, of equal ones the first:
         (n_bags,) int64, in the order in which the bags first appear. Parameters and errors: see ``bag_scores``."""
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, **FEATURES)
+        X = validated(self, X, reset=False)
         if self._header.features.pool is not None:
             raise ValueError(f"{type(self).__name__} pools the rows of a bag: none of them decides alone")
         return deciding_rows(bags_in(bags, X.shape[0]), self._scores_of_pooled(X))
@@ -244,7 +244,7 @@ class WeightedBags(LinearEstimator):
             X or bags do not fit.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, **FEATURES)
+        X = validated(self, X, reset=False)
         by_bag, pool = bags_in(bags, X.shape[0]), self._header.features.pool
         if self._header.latent:
             return self._as_decided(by_bag.best(self._scores_of_pooled(X)))
@@ -256,7 +256,7 @@ class WeightedBags(LinearEstimator):
         """The row of X that each bag stands at, the one of the highest score of relevance, of equal ones the first:
         (n_bags,) int64, in the order in which the bags first appear. Parameters and errors: see ``bag_scores``."""
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, **FEATURES)
+        X = validated(self, X, reset=False)
         if self._header.features.pool is not None:
             raise ValueError(f"{type(self).__name__} pools the rows of a bag: none of them decides alone")
         return deciding_rows(bags_in(bags, X.shape[0]), self._scores_of_pooled(X))

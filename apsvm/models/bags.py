@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from apsvm.data.bags import HOW_SAID, bags_of, deciding_rows
 from apsvm.data.dataset import DataError
 from apsvm.data.pooling import pooled
+from apsvm.models.base import ScoreError
 
 if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
@@ -33,9 +34,9 @@ def ranked(model: Model, dataset: Dataset, *, by_rows: bool = False) -> tuple[Da
 
     Raises
     ------
-    DataError : the model ranks bags, and the rows are in none
+    DataError : the model ranks bags, and the rows are in none; a score is no finite number
     """
-    scores = model.score(dataset.X)
+    scores = scores_of(model, dataset)
     if not model.header.latent or by_rows:
         return dataset, scores
     bags = bags_of(dataset)
@@ -48,6 +49,14 @@ def ranked(model: Model, dataset: Dataset, *, by_rows: bool = False) -> tuple[Da
         rows = deciding_rows(bags, scores)
         return stand_ins(dataset, rows), scores[rows]
     return pooled(dataset, ()), bags.best(scores)
+
+
+def scores_of(model: Model, dataset: Dataset) -> NDArray[np.float64]:
+    """The scores of its rows. Raises DataError where one is no finite number."""
+    try:
+        return model.score(dataset.X)
+    except ScoreError as error:
+        raise DataError(f"{dataset.source}: {error}") from None
 
 
 def stand_ins(dataset: Dataset, rows: NDArray[np.int64]) -> Dataset:

@@ -40,6 +40,24 @@ if TYPE_CHECKING:
 _SHAPE = ("kind", "width", "columns")
 
 
+class ScoreError(ValueError):
+    """A row's score is infinite or no number: its values times the weights are.
+
+    row : the first such, from 0
+    """
+
+    def __init__(self, row: int) -> None:
+        super().__init__(f"row {row + 1}: its score is no finite number: its values or the weights are too large")
+        self.row = row
+
+
+def checked_scores(scores: NDArray[Any]) -> NDArray[Any]:
+    """The scores, (n,) or (n, k). Raises ScoreError unless all are finite."""
+    if not np.isfinite(scores).all():
+        raise ScoreError(int(np.argwhere(~np.isfinite(scores))[0, 0]))
+    return scores
+
+
 class Model(ABC):
     """Arrays and a header that score rows.
 
@@ -109,7 +127,7 @@ class Model(ABC):
         """(width,) the features' names, or their numbers in the file; of pooled ones max(7) …"""
         features, first = self.header.features, 0 if self.zero_based else 1
         names, width = features.names, self.width // features.columns_of_feature
-        if names is None or len(names) != width:
+        if names is None:
             names = tuple(map(str, range(first, first + width)))
         if features.pool is None:
             return list(names)
@@ -120,15 +138,24 @@ class Model(ABC):
         names = self.features()
         return names if self.feature_map is None else self.feature_map.names(names)
 
-    @abstractmethod
     def score(self, X: Matrix, *, threads: int = 1) -> NDArray[Any]:
-        """Scores of the rows of X, (n, width) CSR or dense, as they are in the file.
+        """Scores of the rows of X, (n, width) CSR or dense, as they are in the file: (n,) float64, or (n, k) by a set
+        of k rankers.
 
         Raises
         ------
+        ScoreError
+            A score is no finite number.
         ValueError
             X is not (n, width).
         """
+        with np.errstate(over="ignore", invalid="ignore"):
+            scores = self._scores(X, threads)
+        return checked_scores(scores)
+
+    @abstractmethod
+    def _scores(self, X: Matrix, threads: int) -> NDArray[Any]:
+        """``score``, of any values."""
 
     def rows(self, X: Matrix, *, threads: int = 1) -> Rows:
         """The rows of X, (n, width) CSR or dense, as the weights take them; ValueError as ``score``."""

@@ -61,14 +61,7 @@ class ComponentRanker(WeightedRanker):
         """
         return self.rows(X, threads=threads).scores_of_all(self.coef) + self.intercepts
 
-    def score(self, X: Matrix, *, threads: int = 1) -> NDArray[np.float64]:
-        """Scores of the rows of X, (n, width) CSR or dense, as they are in the file: (n,) float64.
-
-        Raises
-        ------
-        ValueError
-            X is not (n, width).
-        """
+    def _scores(self, X: Matrix, threads: int) -> NDArray[np.float64]:
         best: NDArray[np.float64] = self.score_components(X, threads=threads).max(axis=1)
         return best
 

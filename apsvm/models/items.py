@@ -12,7 +12,7 @@ from apsvm._support import sparse as sp
 from apsvm._support.container import ModelError, check_field
 from apsvm._support.types import JsonDict, JsonObject, Matrix
 from apsvm.data.features import LINEAR
-from apsvm.models.base import Model, check_shape, header_in, summary_of
+from apsvm.models.base import Model, ScoreError, check_shape, checked_scores, header_in, summary_of
 from apsvm.models.header import Header
 
 if TYPE_CHECKING:
@@ -46,14 +46,18 @@ class ItemFactors:
 
         Raises
         ------
+        ScoreError
+            A score is no finite number.
         ValueError
             X is not (n, items).
         """
         check_shape(X, self.bias.size)
         liked = sp.csr_array(X) > 0
         users = liked.sum(axis=1)
-        h = (liked @ self.input) / np.maximum(users, 1)[:, None]
-        scores: NDArray[np.float32] = (h @ self.output.T + self.bias).astype(np.float32, copy=False)
+        with np.errstate(over="ignore", invalid="ignore"):
+            h = (liked @ self.input) / np.maximum(users, 1)[:, None]
+            scores: NDArray[np.float32] = (h @ self.output.T + self.bias).astype(np.float32, copy=False)
+        checked_scores(scores)
         liked.sort_indices()
         scores[liked.nonzero()] = -np.inf
         return scores
@@ -81,8 +85,11 @@ class ItemRanker(Model):
         """Number of items."""
         return self.factors.bias.size
 
-    def score(self, X: Matrix, *, threads: int = 1) -> NDArray[np.float32]:  # it knows none
+    def score(self, X: Matrix, *, threads: int = 1) -> NDArray[np.float32]:
         """``ItemFactors.score``."""
+        return self._scores(X, threads)
+
+    def _scores(self, X: Matrix, threads: int) -> NDArray[np.float32]:  # it knows none
         return self.factors.score(X)
 
     def top(self, X: Matrix, k: int) -> list[tuple[NDArray[np.int64], NDArray[np.float32]]]:
@@ -93,7 +100,11 @@ class ItemRanker(Model):
         block = max(1, 4_000_000 // max(1, self.width))
         rows = sp.csr_array(X)
         for at in range(0, rows.shape[0], block):
-            for scores in self.score(rows[at : at + block]):
+            try:
+                of_block = self.score(rows[at : at + block])
+            except ScoreError as error:
+                raise ScoreError(at + error.row) from None
+            for scores in of_block:
                 order = np.argsort(-scores, kind="stable")[:k]
                 order = order[scores[order] > -np.inf]
                 best.append((order, scores[order]))

@@ -52,14 +52,7 @@ class LinearRanker(WeightedRanker):
     def at_level(self, level: float) -> LinearRanker:
         return replace(self, intercept=level)
 
-    def score(self, X: Matrix, *, threads: int = 1) -> NDArray[np.float64]:
-        """Scores of the rows of X, (n, width) CSR or dense, as they are in the file: (n,) float64.
-
-        Raises
-        ------
-        ValueError
-            X is not (n, width).
-        """
+    def _scores(self, X: Matrix, threads: int) -> NDArray[np.float64]:
         return self.rows(X, threads=threads).scores(self.coef) + self.intercept
 
     def linear_parts(self) -> list[LinearRanker]:

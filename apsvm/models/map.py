@@ -51,6 +51,9 @@ def map_in(content: JsonObject, header: Header, arrays: Mapping[str, AnyArray]) 
     name, width = header.features.map, content["width"]
     if width < 0 or width % header.features.columns_of_feature:
         raise ModelError(f"its header's 'width' is {width}")
+    names, n_features = header.features.names, width // header.features.columns_of_feature
+    if names is not None and len(names) != n_features:
+        raise ModelError(f"its header names {len(names)} features, and it has {n_features}")
     of_map = {
         member.removeprefix(OF_THE_MAP): array for member, array in arrays.items() if member.startswith(OF_THE_MAP)
     }

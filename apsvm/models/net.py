@@ -128,14 +128,7 @@ class NetRanker(Ranker):
         *layers, last = self.net.layers
         return replace(self, net=Net((*layers, Layer(last.weights, last.bias + level))))
 
-    def score(self, X: Matrix, *, threads: int = 1) -> NDArray[np.float64]:
-        """Scores of the rows of X, (n, width) CSR or dense, as they are in the file: (n,) float64.
-
-        Raises
-        ------
-        ValueError
-            X is not (n, width).
-        """
+    def _scores(self, X: Matrix, threads: int) -> NDArray[np.float64]:
         return self.net.scores(self.rows(X, threads=threads))
 
     def summary(self) -> JsonDict:

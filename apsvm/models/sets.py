@@ -97,15 +97,8 @@ class RankerSet(Model, Generic[R]):
     def with_headers(self, headers: Sequence[Header]) -> Self:
         return replace(self, headers=headers)
 
-    def score(self, X: Matrix, *, threads: int = 1) -> NDArray[np.float64]:
-        """The scores of the rows of X, (n, width) CSR or dense, for each class: (n, k) float64. Column j has the bits
-        of ``ranker(classes[j]).score(X)``.
-
-        Raises
-        ------
-        ValueError
-            X is not (n, width).
-        """
+    def _scores(self, X: Matrix, threads: int) -> NDArray[np.float64]:
+        """Column j has the bits of ``ranker(classes[j]).score(X)``."""
         rows, intercepts = self.rows(X, threads=threads), self.intercepts
         scores = rows.scores_of_all(self.coef.reshape(intercepts.size, -1)).reshape(-1, *intercepts.shape) + intercepts
         best: NDArray[np.float64] = scores if scores.ndim == 2 else scores.max(axis=2)

@@ -1,10 +1,12 @@
 """The page a report is: HTML in one file, without a script or anything from elsewhere, for a light or a dark scheme and
-windows from a telephone's width on. What is not ``Markup`` is escaped where it is put in."""
+windows from a telephone's width on. What is not ``Markup`` is escaped where it is put in, and of visible characters."""
 
 from __future__ import annotations
 
 import html
 from collections.abc import Iterable, Sequence
+
+from apsvm._support.shown import printable
 
 
 class Markup(str):
@@ -15,7 +17,7 @@ class Markup(str):
 
 def escaped(value: object) -> Markup:
     """``value`` as text of the page."""
-    return value if isinstance(value, Markup) else Markup(html.escape(str(value)))
+    return value if isinstance(value, Markup) else Markup(html.escape(printable(str(value))))
 
 
 def joined(parts: Iterable[object]) -> Markup:
@@ -25,7 +27,7 @@ def joined(parts: Iterable[object]) -> Markup:
 def element(tag: str, *content: object, **attributes: str) -> Markup:
     """``<tag …>content</tag>``; ``class_`` is the attribute ``class``, ``aria_label`` is ``aria-label``."""
     written = "".join(
-        f' {name.rstrip("_").replace("_", "-")}="{html.escape(value)}"' for name, value in attributes.items()
+        f' {name.rstrip("_").replace("_", "-")}="{html.escape(printable(value))}"' for name, value in attributes.items()
     )
     return Markup(f"<{tag}{written}>{joined(content)}</{tag}>")
 

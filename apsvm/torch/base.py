@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import FunctionCtx
 
-from apsvm.torch.lists import Block, Reduction, check_reduction, lists_of
+from apsvm.torch.lists import Block, Reduction, check_reduction, lists_of, require_classes
 
 #: Calls without a list that counts, after which a training is warned.
 CALLS_WATCHED = 20
@@ -71,7 +71,8 @@ class ListLoss(nn.Module):
         scores : Tensor
             Tensor (n,), one list, or (B, n), one a row; floating point, higher is better.
         target : Tensor
-            Tensor Of the same shape; bool, or numbers of which those above 0 are positive.
+            Tensor Of the same shape; bool, or whole numbers of which those above 0 are positive. Losses of grades
+            (ndcg) and SpearmanLoss take any numbers.
         mask : Tensor, optional
             Tensor, optional Of the same shape, bool: True for the rows that count; None: all.
         qid : Tensor, optional
@@ -87,11 +88,16 @@ class ListLoss(nn.Module):
         Raises
         ------
         TypeError, ValueError
-            Arguments that do not fit together.
+            Arguments that do not fit together; a fraction as the target of two classes.
         """
         if torch.compiler.is_compiling():
             return _outside_compiled_graphs()(self, scores, target, mask, qid, dim)
         return _evaluate(self, scores, target, mask, qid, dim)
+
+    @property
+    def takes_fractions(self) -> bool:
+        """Whether targets are more than two classes."""
+        return False
 
     @abstractmethod
     def values_of(self, block: Block) -> Values:
@@ -134,6 +140,9 @@ def _evaluate(
     loss: ListLoss, scores: Tensor, target: Tensor, mask: Tensor | None, qid: Tensor | None, dim: int
 ) -> Tensor:
     lists = lists_of(scores, target, mask=mask, qid=qid, dim=dim, ignore_index=loss.ignore_index)
+    if not loss.takes_fractions:
+        for block in lists.blocks:
+            require_classes(block.target)
     kind = scores.device.type
     # Scores of half precision are widened here; autocast would narrow what is computed of them.
     with torch.autocast(kind, enabled=False) if torch.is_autocast_enabled(kind) else nullcontext():

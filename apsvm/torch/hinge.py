@@ -60,6 +60,10 @@ class _InferredLoss(ListLoss):
         """The name of the loss."""
         return self.tables.loss.name
 
+    @property
+    def takes_fractions(self) -> bool:
+        return takes_grades(self.tables.loss)
+
     def scaled(self, block: Block) -> Block:
         """The block with the scores that are ranked."""
         return block

@@ -185,6 +185,16 @@ def lists_of(
     return Lists((_block(scores, target, valid),), None, shape, dtype)
 
 
+def require_classes(target: Tensor) -> None:
+    """Raises ValueError for targets with a fraction, as smoothed labels have: all above 0, they would be positives."""
+    if target.is_floating_point() and (fractions := target.frac().abs() > 0).any():  # not NaN, which spoils its list
+        value = float(target[fractions][0])
+        raise ValueError(
+            f"target must be bool, or whole numbers of which those above 0 are positive, found {value:g}: for labels "
+            "that were smoothed say target > 0.5"
+        )
+
+
 def check_reduction(reduction: str) -> Reduction:
     """``reduction``; raises ValueError if it is none."""
     if reduction not in REDUCTIONS:

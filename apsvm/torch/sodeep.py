@@ -101,6 +101,10 @@ class SpearmanLoss(SorterLoss):
         super().__init__(sorter, reduction=reduction, ignore_index=ignore_index)
         self.l1 = l1
 
+    @property
+    def takes_fractions(self) -> bool:
+        return True
+
     def values_of(self, block: Block) -> Values:
         counts, lengths = _differ(block), _lengths(block)
         wanted = _ranks_of(exact_ranks, block.target.to(compute_dtype(block.scores.device)), block.valid)

@@ -12,10 +12,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from over import over
 from sklearn.datasets import dump_svmlight_file, make_classification
 
 import apsvm._support.checkpoint
 from apsvm import load_model
+from apsvm.models.linear import LinearRanker
 
 KEPT = ("--checkpoint", "kept", "--checkpoint-seconds", "0")
 
@@ -216,6 +218,31 @@ def test_a_signal_writes_it_whatever_the_interval(data, command, environment, ru
     again = models(tmp_path)
     run(*arguments, cwd=tmp_path)
     assert models(tmp_path) == again
+
+
+@over("at", ["-C 1", "-C 1,10"])
+def test_a_signal_after_the_last_model_is_too_late(at, data, run, tmp_path, monkeypatch):
+    """All is done: nothing is left to go on with."""
+    save = LinearRanker.save
+
+    def saving(model, name):
+        save(model, name)
+        if len(list(tmp_path.glob("M*"))) == at.count(",") + 1:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LinearRanker, "save", saving)
+        options = ("--bound", "hinge", *at.split(), "--checkpoint", "kept", "--checkpoint-seconds", "0")
+        said = run("train", data / "two", "M", *options, cwd=tmp_path).stderr
+    assert "goes on from" not in said
+    assert not (tmp_path / "kept").exists()
+
+
+def test_a_signal_after_the_model_of_a_comparison_is_too_late(data, run, tmp_path, monkeypatch):
+    save = LinearRanker.save
+    monkeypatch.setattr(LinearRanker, "save", lambda *of: (save(*of), os.kill(os.getpid(), signal.SIGTERM)))
+    run("cv", "-q", data / "two", "-o", "M", "--bound", "hinge", "-C", "1", "--checkpoint", "kept", cwd=tmp_path)
+    assert os.listdir(tmp_path) == ["M"]
 
 
 # What is refused.

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from over import over
 
 PUBLISHED = Path(__file__).parents[1] / "metrics" / "trec_eval"
 FILES = ("--qrels", PUBLISHED / "qrels.test", "--run", PUBLISHED / "results.test")
@@ -172,3 +173,14 @@ def test_documents_that_are_bags(run, tmp_path):
     run("train", data, tmp_path / "pooled", "--pool", "mean", *options)
     numbers = documents_of(run, data, tmp_path / "pooled", "they are bags, and comments are of rows")
     assert {name for _, name in numbers} == {f"bag:{bag}" for bag in range(16)}
+
+
+@over("query", ["q\x1b[31m", "q\x1b]0;title\x07", "q\x9b31m", "q\u202e"])
+def test_queries_of_foreign_files_move_no_cursor(query, run, tmp_path):
+    (tmp_path / "qrels").write_text(f"{query} 0 a 1\n{query} 0 b 0\n")
+    (tmp_path / "run").write_text(f"{query} Q0 a 1 2 tag\n{query} Q0 b 2 1 tag\n")
+    files = ("--qrels", tmp_path / "qrels", "--run", tmp_path / "run", "--per-query")
+    for options in ((), ("--json",)):
+        text = run("eval", *files, *options).stdout
+        assert all(character.isprintable() or character == "\n" for character in text)
+    assert list(json.loads(text)["per_query"]) == [query]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import pty
@@ -11,6 +12,7 @@ import subprocess
 import numpy as np
 import pytest
 
+import apsvm.cli.commands.train
 from apsvm import load_model
 from apsvm.cli.output.progress import Display
 from apsvm.trainers.base import Progress
@@ -287,3 +289,33 @@ def test_a_failed_run_leaves_old_files_alone(data, options, code, run, tmp_path)
     run("train", source, model, "--log", log, *options, code=code)
     assert model.read_text() == "the model of yesterday\n"
     assert log.read_text() == "the log of yesterday\n"
+
+
+def test_one_training_at_a_time_has_the_log(cancer, run, tmp_path):
+    log = tmp_path / "log"
+    with open(log, "w") as stream:
+        stream.write("of another training\n")
+        stream.flush()
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        said = run("train", cancer.path, tmp_path / "m", *HINGE, "-C", "1", "--log", log, code=74).stderr
+    assert said == f"apsvm: error: cannot write {log}: another process is writing it\n"
+    assert log.read_text() == "of another training\n"
+    assert os.listdir(tmp_path) == ["log"]
+
+
+def test_one_training_has_a_new_run_folder(cancer, run, tmp_path, monkeypatch):
+    """Another one may begin it after this one has looked, while it reads its data."""
+    log = tmp_path / "run" / "log.jsonl"
+    make = apsvm.cli.commands.train.make_folder
+    monkeypatch.setattr(apsvm.cli.commands.train, "make_folder", lambda name: (make(name), log.write_text("{}\n")))
+    said = run("train", cancer.path, *HINGE, "-C", "1", "--run-dir", tmp_path / "run", code=74).stderr
+    assert f"cannot write {log}: another process has begun it" in said
+    assert log.read_text() == "{}\n"
+
+
+def test_a_link_of_the_logs_name_is_replaced(cancer, run, tmp_path):
+    (tmp_path / "precious").write_text("precious")
+    (tmp_path / "log").symlink_to("precious")
+    run("train", "-q", cancer.path, tmp_path / "m", *HINGE, "-C", "1", "--log", tmp_path / "log")
+    assert (tmp_path / "precious").read_text() == "precious"
+    assert not (tmp_path / "log").is_symlink()

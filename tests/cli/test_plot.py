@@ -320,7 +320,7 @@ def test_values_at_the_ends_of_floating_point_and_names_of_any_script(here, tmp_
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["a\x01b\x00", "a\udcffb", "a\uffffb\n"])
+@pytest.mark.parametrize("name", ["a\x01b\x00", "a\x9bb", "a\udcffb", "a\uffffb\n"])
 def test_what_a_picture_has_no_room_for_is_replaced(name, logged, here, tmp_path):
     for out in ("out.png", "out.svg"):
         here("plot", "convergence", logged, "-o", tmp_path / out, "--title", name)

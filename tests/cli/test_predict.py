@@ -6,8 +6,12 @@ import gzip
 
 import numpy as np
 import pytest
+from over import over
 
 from apsvm import load_model
+from apsvm.models.header import Header
+from apsvm.models.items import ItemFactors, ItemRanker
+from apsvm.models.linear import LinearRanker
 
 
 @pytest.mark.parametrize("name", ["cancer", "digits"])
@@ -97,3 +101,23 @@ def test_a_matrix_needs_no_labels(cancer, trained, run, tmp_path):
     scores = run("predict", tmp_path / "X.npy", trained(cancer)).stdout.split()
     np.testing.assert_allclose([float(s) for s in scores], load_model(trained(cancer)).score(cancer.X), rtol=1e-9)
     assert "--labels" in run("train", tmp_path / "X.npy", tmp_path / "m", code=65).stderr
+
+
+@over("command", ["predict rows m", "predict --explain rows m", "predict --top 1 rows m", "eval rows --model m"])
+def test_a_score_that_is_no_finite_number_is_refused(command, run, tmp_path):
+    """Of finite weights and values."""
+    (tmp_path / "rows").write_text("1 1:1 2:1\n-1 1:10 2:-10\n")
+    header = Header(family="structured-svm", loss="ap", C=1.0)
+    LinearRanker(np.array([1e307, 1e308]), 0.0, header).save(tmp_path / "m")
+    done = run(*command.split(), cwd=tmp_path, code=65)
+    assert done.stdout == ""
+    assert "rows: row 2: its score is no finite number" in done.stderr
+
+
+def test_an_items_score_that_is_no_finite_number_is_refused(run, tmp_path):
+    (tmp_path / "rows").write_text("0 1:1\n")
+    factors = np.full((2, 1), 1e30, dtype=np.float32)
+    items = ItemFactors(factors, factors, np.zeros(2, dtype=np.float32))
+    ItemRanker(items, Header(family="warp", loss="warp")).save(tmp_path / "m")
+    done = run("predict", "rows", "m", cwd=tmp_path, code=65)
+    assert done.stderr.startswith("apsvm: error: rows: row 1: its score is no finite number")

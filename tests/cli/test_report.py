@@ -196,19 +196,22 @@ def test_a_run_that_was_moved_and_other_rows(digits_run, digits, here, tmp_path)
 
 @pytest.mark.slow
 def test_names_are_escaped(here, tmp_path):
-    name = "<script>alert('&')<"
+    name = "<script>alert('&')<\x1b[31m\x9b\u202e"
+    shown = r"<script>alert('&')<\x1b[31m\x9b\u202e"
     data = tmp_path / name
     data.write_text("1 1:1 2:0\n-1 1:0.5 2:1\n1 1:0.2\n-1 2:1\n")
     folder = tmp_path / "run<b>"
     here("train", "-q", data, "--run-dir", folder)
     here("report", "-q", folder)
     page = read(folder / "report.html")
-    assert f"ap on {name}" in page.text
-    assert page.facts["file"] == str(data)
+    assert f"ap on {shown}" in page.text
+    assert page.facts["file"] == str(data.with_name(shown))
+    text = (folder / "report.html").read_text()
+    assert all(character.isprintable() or character == "\n" for character in text)
     assert "script" not in [tag for tag, _ in page.tags]
     assert "b" not in [tag for tag, attributes in page.tags if tag == "b" and "tile" in str(attributes)]
     assert "run<b>" in page.all_text
-    assert name not in (folder / "report.html").read_text()
+    assert "<script>" not in text
 
 
 @pytest.mark.slow

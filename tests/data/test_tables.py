@@ -2,9 +2,11 @@
 
 import bz2
 import codecs
+import csv
 import gzip
 import io
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -194,6 +196,12 @@ HOSTILE = [
     ("a,y\n-,1\n3,0\n5,1\n", r"found '-'; a missing cell is empty, or NA, N/A, NaN, null, None, nil or \?$"),
     (" \n\n\t\n", "found none: there are only blanks and ends of lines"),
     ("a:b:y\n1:2:0\n2:1:1\n", "this is a table whose columns are separated by colons"),
+    ("1 2 0\n2 1 1\n", "this is a table whose columns are separated by blanks: commas, semicolons"),
+    ("a b y\n1.5 2 0\n2 1 1\n", "this is a table whose columns are separated by blanks"),
+    ("0,red,0\n1,blue,1\n", "expected the names of the columns in the first line, found numbers: 0, 0$"),
+    ("1.5,red,no\n2,blue,yes\n", "its columns are 1.5, red, no; if that is a row, write a line of names above it$"),
+    ("[1,2,0]\n[2,1,1]\n", r":1: expected a JSON object a line, found '\[1,2,0\]'$"),
+    ('[{"a": 1},\n {"a": 2}]\n', r"object a line, found '\[\{\"a\": 1\},'; a document over all lines is not read$"),
     (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), r"this is an Excel workbook \(.xls\)"),
     ("y,\n1,\n0,\n", "no column is left to be a feature"),
     ("a,y\n,1\n,0\n", "none of them has a value"),
@@ -212,6 +220,7 @@ def test_what_cannot_be_read_is_said(tmp_path: Path, text: str | bytes, message:
     ("member", "content", "message"),
     [
         ("[Content_Types].xml", "<Types/>", r"this is an Excel workbook \(.xlsx\), .*: save the table as CSV"),
+        ("docMetadata/LabelInfo.xml", "<labels/>", r"this is an Excel workbook \(.xlsx\)"),
         ("mimetype", "application/vnd.oasis.opendocument.spreadsheet", "this is an OpenDocument file: save"),
         ("some/data.csv", SIMPLE, "this is a zip archive, of 'some/data.csv' first: unpack it"),
     ],
@@ -220,6 +229,8 @@ def test_archives_are_no_matrices(tmp_path: Path, member: str, content: str, mes
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
         archive.writestr(member, content)
+        if member == "docMetadata/LabelInfo.xml":  # as Excel writes it where labels say how secret a document is
+            archive.writestr("[Content_Types].xml", "<Types/>")
     for options in ({}, {"label": "y"}):
         with pytest.raises(DataError, match=message):
             read(tmp_path, packed.getvalue(), **options)
@@ -384,11 +395,17 @@ def test_places_of_rows() -> None:
 def test_fields_longer_than_the_csv_module_takes(tmp_path: Path) -> None:
     word = "x" * 200_000
     assert columns_of(read(tmp_path, f'a,b,y\n1,"{word}",1\n2,z,0\n')).feature_names() == ("a", f"b={word}", "b=z")
+    limit = csv.field_size_limit()
+    with ThreadPoolExecutor(8) as pool:  # the module's limit is of all threads
+        assert len(list(pool.map(read_data, [tmp_path / "data.csv"] * 40))) == 40
+    assert csv.field_size_limit() == limit
 
 
 def test_points_of_exponents_are_decimal_ones(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"data.csv:2: column 'a': expected a number, found '1,5'.*--decimal ,"):
         read(tmp_path, "a;b;y\n1,5;1.257e-01;1\n2,5;2.25e-01;0\n")
+    with pytest.raises(DataError, match=r"column 'b': expected a number, found '1.257e-01'.*--decimal \."):
+        read(tmp_path, "a;b;y\n1,5;1.257e-01;1\n2,5;2.25e-01;0\n", decimal=",")
     assert rows(read(tmp_path, "a;b;y\n1,5e1;3;1\n2,5;4;0\n")) == [[15, 3], [2.5, 4]]
 
 
@@ -401,5 +418,25 @@ def test_points_that_may_separate_thousands_are_named(tmp_path: Path) -> None:
     for other in (german.replace("900", "900.5"), german.replace("900", "0.900"), german.replace(";", ",")):
         assert "decimal point" not in remarks(read(tmp_path, other))
     assert "decimal point" not in remarks(read(tmp_path, german, decimal="."))
+    for other in (german.replace(";", "\t"), german.replace(";", "|"), german.replace("900", "NA")):
+        assert said in remarks(read(tmp_path, other))
+    three_decimals = german.replace("900", "900.000").replace(";", "\t")
+    assert "decimal point" not in remarks(read(tmp_path, three_decimals))
     with pytest.raises(DataError, match=r"data.csv:3: column 'a': expected a .*number, found '1.234'"):
         read(tmp_path, german, decimal=",")
+
+
+def test_a_folder_of_parquet_files_is_called_one(tmp_path: Path) -> None:
+    (tmp_path / "part-0.parquet").touch()
+    with pytest.raises(IsADirectoryError, match=r"a folder of Parquet files, part-0.parquet among them, and no table"):
+        read_data(tmp_path)
+
+
+def test_names_longer_than_what_is_looked_at(tmp_path: Path) -> None:
+    names = [f"{at}{'x' * 1000}" for at in range(700)]
+    line = ";".join(["0,5"] * 700)
+    data = read(tmp_path, ";".join([*names, "y"]) + f"\n{line};1\n{line};0\n")
+    assert columns_of(data).feature_names() == tuple(names)
+    assert np.array_equal(data.X, np.full((2, 700), 0.5))
+    with pytest.raises(DataError, match=f"found more than once: {names[3]}$"):
+        read(tmp_path, ";".join([*names, names[3], "y"]) + f"\n{line};1;1\n")

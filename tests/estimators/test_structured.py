@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import pickle
+import re
 from functools import partial
 
 import numpy as np
@@ -268,6 +269,18 @@ def test_sparse_dense_and_single_precision_alike(data):
     assert single.certificate_.primal == pytest.approx(judge.certificate_.primal, rel=1e-2)
 
 
+@over("options", [{}, {"features": "piecewise"}, {"features": "products"}], ids=str)
+@over("indptr, indices, words", [(3, None, "indptr[0] to be 0, found 3"), (0, float, "signed integers")])
+def test_a_csr_matrix_that_is_none_is_refused(options, indptr, indices, words, data):
+    """scipy takes its arrays as they come."""
+    X = sp.csr_array(data.X)
+    fitted = Classifier(C=1, **options).fit(X, data.relevant)
+    X.indptr[0], X.indices = indptr, X.indices.astype(indices or X.indices.dtype)
+    for act in (lambda: Classifier(C=1, **options).fit(X, data.relevant), lambda: fitted.decision_function(X)):
+        with pytest.raises(ValueError, match=re.escape(words)):
+            act()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_data_frames(library, data):
@@ -392,3 +405,13 @@ def test_a_ranker_that_is_hardly_good_for_anything_warns(data):
         model = Classifier(C=1e-4, epsilon=1e-7).fit(data.X[:, 2:3], middle)
     assert model.coef_.any()
     assert APSVMClassifier().fit(data.X, data.relevant).to_model().header.cautions == ()
+
+
+@over("kind", [APSVMClassifier, APSVMRanker])
+def test_more_columns_than_memory_can_train_are_refused(kind, data, monkeypatch):
+    """Of a few values declared two billion columns wide."""
+    X = sp.csr_array(data.X)
+    wide = sp.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], 2**31 - 2))
+    monkeypatch.setattr("apsvm._support.machine.memory", lambda: 1 << 34)
+    with pytest.raises(ValueError, match=r"X has 2,147,483,646 columns, .* numpy.unique\(X.indices\)"):
+        kind(C=1).fit(wide, data.relevant)

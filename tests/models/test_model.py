@@ -86,6 +86,10 @@ def test_every_truncation_and_any_addition_is_found(ranker, tmp_path):
         ({"header.npy": text(GOOD), "coef.npy": WEIGHTS, "more.npy": WEIGHTS}, "expected the members"),
         ({"header.npy": text({**GOOD, "schema": 3}), "coef.npy": WEIGHTS}, "expected schema 1, found 3"),
         ({"header.npy": text({**GOOD, "schema": True}), "coef.npy": WEIGHTS}, "'schema' is True"),
+        (
+            {"header.npy": text({**GOOD, "features": {**GOOD["features"], "names": ["a"]}}), "coef.npy": WEIGHTS},
+            "names 1 features, and it has 2",
+        ),
         ({"header.npy": text({**GOOD, "colour": 1}), "coef.npy": WEIGHTS}, "'colour' is not known"),
         ({"header.npy": text([1, 2]), "coef.npy": WEIGHTS}, "not a JSON object"),
         ({"header.npy": text({**GOOD, "intercept": float("nan")}), "coef.npy": WEIGHTS}, "NaN in its header"),

@@ -36,7 +36,7 @@ class NearestPoint(Ranker):
     def at_level(self, level):
         return replace(self, shift=self.shift + level)
 
-    def score(self, X, *, threads=1):
+    def _scores(self, X, threads):
         rows = np.asarray(X.todense()) if hasattr(X, "todense") else np.asarray(X)
         return self.shift - np.linalg.norm(rows - self.point, axis=1)
 

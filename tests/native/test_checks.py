@@ -81,7 +81,8 @@ class TestCsr:
         ("indptr", "message"),
         [
             ([0, 3, 2, 6], r"indptr\[2\] from 3 to 6, found 2"),
-            ([-1, 2, 3, 6], r"indptr\[0\] from 0 to 6, found -1"),
+            ([-1, 2, 3, 6], r"indptr\[0\] to be 0, found -1"),
+            ([1, 2, 3, 6], r"indptr\[0\] to be 0, found 1"),
             ([0, 2, 3, 7], r"indptr\[3\] from 3 to 6, found 7"),
             ([0, 2, 6], "4 row boundaries, found 3"),
             ([], "4 row boundaries, found 0"),

@@ -40,6 +40,7 @@ from apsvm.cli.options.trainers import (
     with_trainer_options,
 )
 from apsvm.cli.options.training import (
+    Signals,
     check_bag_options,
     check_data,
     check_inputs,
@@ -588,8 +589,9 @@ def _carry_out(request: CvRequest, elsewhere: Folds | None) -> int:
             as_asked &= run.refit(search, chosen, len(candidates))
         if options["nested"] and not signals:
             run.nest(search)
-        if signals:
+        if signals and not signals.are_late:
             return exit_code(signals)
+        signals.are_late = True
     return 0 if as_asked else STOPPED_EARLY
 
 
@@ -613,7 +615,7 @@ class _Run:
     """The work, step by step, and what is said of it."""
 
     request: CvRequest
-    signals: Sequence[int]
+    signals: Signals
     strand: Strand
     elsewhere: Folds | None = None
 
@@ -760,6 +762,7 @@ class _Run:
             raise Failure(exit_code(self.signals) or BAD_DATA, "stopped, no model written")
         with writing(self.output):
             refit.model.save(self.output)
+        self.signals.are_late = not (refit.outcome.interrupted or self.request.options["nested"])
         for caution in refit.outcome.cautions:
             say(f"warning: {self.output}: {caution}")
         if self.request.options["quiet"]:

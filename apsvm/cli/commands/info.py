@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from apsvm._support.shown import printable
 from apsvm._support.types import JsonDict
 from apsvm.cli.reading import read_any_model
-from apsvm.cli.shared import printable, put
+from apsvm.cli.shared import put
 
 if TYPE_CHECKING:
     from apsvm.models.base import Model

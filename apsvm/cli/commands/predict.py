@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from apsvm._support.shown import printable
 from apsvm._support.types import Matrix
 from apsvm.cli.cluster.commands import predict_on_cluster, scheduler_option
 from apsvm.cli.help import HelpfulCommand
 from apsvm.cli.items import TOP, best_items
 from apsvm.cli.output.decisions import CLASSIFY, PROBABILITY, answers
 from apsvm.cli.reading import how_to_read, read_any_model, rows_for, score_rows
-from apsvm.cli.shared import BAD_DATA, Failure, printable, reading, refuse_if_given, refuse_same_file, say, writing
+from apsvm.cli.shared import BAD_DATA, Failure, reading, refuse_if_given, refuse_same_file, say, writing
 from apsvm.data.read_options import ReadOptions
 
 if TYPE_CHECKING:
@@ -70,9 +71,11 @@ def lines_of_rows(model: Model, path: str, read: ReadOptions, output: BagOutput,
     import numpy as np
 
     from apsvm.data.bags import bags_of, deciding_rows
+    from apsvm.models.bags import scores_of
 
     data = rows_for(model, path, read, ignore_unknown=ignore_unknown, unlabelled=True)
-    scores = model.score(data.X)
+    with reading(path):
+        scores = scores_of(model, data)
     if scores.ndim == 2:
         return ["\t".join(map(repr, row)) for row in scores.tolist()]
     if not output.which:
@@ -92,6 +95,7 @@ def write_detections(
     import numpy as np
 
     from apsvm.detection.boxes import read_boxes
+    from apsvm.models.bags import scores_of
 
     data = rows_for(model, path, read, ignore_unknown=ignore_unknown, unlabelled=True)
     if data.bags is None:
@@ -99,7 +103,8 @@ def write_detections(
     assert output.boxes is not None
     with reading(output.boxes):
         boxes = read_boxes(output.boxes, data.X.shape[0])
-    scores = model.score(data.X)
+    with reading(path):
+        scores = scores_of(model, data)
     columns = scores[:, None] if scores.ndim == 1 else scores
     classes = _class_names(model)
     kept = [_kept(data, column, boxes, output.nms) for column in columns.T]
@@ -508,7 +513,8 @@ def _lines(
     if ranker.has_classes:
         label = ["label"] if options.classify else []
         scored = ranker.classes.tolist() if options.probability or not options.classify else []
-        return ["\t".join([*label, *map(ranker.header.shown_label, scored)]), *lines] if options.header else lines
+        classes = "\t".join([*label, *(printable(ranker.header.shown_label(one)) for one in scored)])
+        return [classes, *lines] if options.header else lines
     if options.top is not None:
         return list(top_lines(ranker, rows, scores, lines, options.top, options.explain, model, which=options.which))
     if options.which and rows.deciding is not None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from apsvm._support.shown import printable
 from apsvm.cli.commands.plot import drawing, read_records, short_names
 from apsvm.cli.options.training import check_output
 from apsvm.cli.output.bar import Bar
@@ -18,7 +19,6 @@ from apsvm.cli.shared import (
     BAD_DATA,
     NO_INPUT,
     Failure,
-    printable,
     reading,
     refuse_same_file,
     say,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from apsvm._support.shown import printable
 from apsvm._support.types import JsonDict
 from apsvm.cli.options.config import config_option
 from apsvm.cli.options.parameters import Number, Several
@@ -25,7 +26,6 @@ from apsvm.cli.shared import (
     STOPPED_EARLY,
     Failure,
     given_by_user,
-    printable,
     put,
     reading,
     say,

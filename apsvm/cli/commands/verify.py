@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from apsvm._support.shown import printable
 from apsvm._support.types import JsonDict
 from apsvm.cli.options.parameters import Number
 from apsvm.cli.reading import how_to_read, read_any_model, rows_for
-from apsvm.cli.shared import BAD_DATA, STOPPED_EARLY, Failure, printable, put, reading
+from apsvm.cli.shared import BAD_DATA, STOPPED_EARLY, Failure, put, reading
 from apsvm.data.read_options import ReadOptions
 
 if TYPE_CHECKING:

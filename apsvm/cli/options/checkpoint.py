@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING, TypeVar
@@ -12,6 +12,7 @@ import click
 
 from apsvm._support.types import JsonDict, JsonObject
 from apsvm._support.work import UNSTORED, Strand, WorkError
+from apsvm.cli.options.training import Signals
 from apsvm.cli.output.run_folder import as_json
 from apsvm.cli.shared import BAD_DATA, Failure, reading, say, writing
 
@@ -79,7 +80,7 @@ def _sha256(path: str) -> str:
 
 
 @contextmanager
-def work_kept(options: JsonObject, training: Callable[[], JsonObject], signals: Sequence[int]) -> Iterator[Strand]:
+def work_kept(options: JsonObject, training: Callable[[], JsonObject], signals: Signals) -> Iterator[Strand]:
     """The work as a strand that is kept in the file that was named, if one was; ``training``: its ``identity``.
 
     The file goes when the work is done. It stays where a signal ended the work, or an error did.
@@ -120,8 +121,9 @@ def work_kept(options: JsonObject, training: Callable[[], JsonObject], signals: 
             break_off()
         raise
     finally:
-        if signals:
+        is_cut_short = bool(signals) and (checkpoint.strand.is_broken_off or not signals.are_late)
+        if is_cut_short:
             break_off()
-    if not signals:
+    if not is_cut_short:
         with writing(path):
             checkpoint.remove()

@@ -150,7 +150,7 @@ def decided_refit(refit: Refit, options: JsonObject, jobs: int, should_stop: Cal
         say(f"warning: there is no threshold: {error}")
         return replace(refit, model=model, outcome=replace(refit.outcome, as_asked=False))
     if made is None:
-        return replace(refit, model=model)
+        return replace(refit, model=model, outcome=replace(refit.outcome, interrupted=True, as_asked=False))
     model, cautions = made
     if options["threshold"] == "none":
         model = _without_threshold(model)

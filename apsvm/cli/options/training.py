@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from apsvm._support.machine import memory
+from apsvm._support.machine import can_train
 from apsvm._support.types import JsonObject
 from apsvm.cli.options.completion import FeatureMapName
 from apsvm.cli.options.config import CONFIG_FILE
@@ -196,9 +196,7 @@ def read_to_train(path: str, read: ReadOptions, *, unlabelled: bool = False, mul
     """The rows to train on, stored as passes over them go fastest, and in no other way besides."""
 
     dataset = read_rows(path, read, unlabelled=unlabelled, multilabel=multilabel, dense=True)
-    # w and each cutting plane are dense: a stray index of a billion would take the machine down instead of the run.
-    needed = 8 * dataset.X.shape[1] * 8
-    if needed > memory():
+    if not can_train(dataset.X.shape[1]):
         raise Failure(
             BAD_DATA,
             f"{dataset.source}: the highest feature index asks for {dataset.X.shape[1]:,} weights, more than this "
@@ -218,18 +216,29 @@ def exit_code(signals: Sequence[int]) -> int:
     return INTERRUPTED if all(number == signal.SIGINT for number in signals) else TERMINATED
 
 
+class Signals(list[int]):
+    """The signals that came.
+
+    Attributes
+    ----------
+    are_late : whether all that they could have stopped was done before
+    """
+
+    are_late = False
+
+
 @contextmanager
-def signals_caught() -> Iterator[list[int]]:
+def signals_caught() -> Iterator[Signals]:
     """Collects SIGINT, SIGTERM and SIGHUP (the terminal was closed), so that the best model so far can be written;
     another one, half a second later or more, stops at once. A signal that was being ignored still is."""
-    caught: list[int] = []
+    caught = Signals()
     first = 0.0
 
     def handler(number: int, frame: object) -> None:
         nonlocal first
         now = time.monotonic()
         if caught and now - first > 0.5:
-            raise Failure(exit_code([number]), "stopped, no model written")
+            raise Failure(exit_code([number]), "stopped" if caught.are_late else "stopped, no model written")
         first = first or now
         caught.append(number)
 

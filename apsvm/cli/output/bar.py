@@ -12,6 +12,7 @@ from types import TracebackType
 
 import click
 
+from apsvm._support.shown import printable
 from apsvm.cli import shared
 
 #: Seconds before anything is shown, and between two looks of it.
@@ -66,7 +67,7 @@ class Bar:
 
     def text(self, seconds: float) -> str:
         """What stands there after this many seconds."""
-        what, total = shared.printable(self._what), self.total
+        what, total = printable(self._what), self.total
         if total is None:
             count = f" {self._done:,}" if self._done else ""
             return f"{what}{count}, {seconds:.0f} s"

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from apsvm.cli.shared import BAD_DATA, Failure, printable
+from apsvm._support.shown import printable
+from apsvm.cli.shared import BAD_DATA, Failure
 from apsvm.models.decision import line_of
 from apsvm.models.header import LabelKind
 

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
+from apsvm._support.shown import printable
 from apsvm._support.types import JsonDict
 from apsvm.cli.output.evaluation import put_table
-from apsvm.cli.shared import printable, put
+from apsvm.cli.shared import put
 
 if TYPE_CHECKING:
     from apsvm.detection.base import Detections

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from apsvm._support.shown import as_json, printable
 from apsvm._support.types import JsonDict
 from apsvm.cli.shared import put
 from apsvm.models.decision import line_of
@@ -29,7 +30,7 @@ def put_json(entries: Sequence[EvaluatedSystem], *, per_query: bool) -> None:
     """One object: an entry's, or of several each one's by its name."""
     systems = {entry.name: _entry_as_json(entry, per_query=per_query) for entry in entries}
     content = systems[entries[0].name] if len(entries) == 1 else {"systems": systems}
-    put(json.dumps(content, indent=1, ensure_ascii=False))
+    put(as_json(content))
 
 
 def _entry_as_json(entry: EvaluatedSystem, *, per_query: bool) -> JsonDict:
@@ -85,6 +86,7 @@ def put_each(entries: Sequence[EvaluatedSystem]) -> None:
 
 def put_table(rows: Sequence[Sequence[str]], *, left: int) -> None:
     """Columns as wide as they need, the first ``left`` flush left and the others flush right."""
+    rows = [list(map(printable, row)) for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from apsvm._support.shown import as_json
 from apsvm._support.types import JsonDict
 from apsvm.cli.output.decisions import names_of_two
 from apsvm.cli.reading import one_ranker
@@ -46,7 +47,6 @@ Of a model of bags (train --pool) the features are those of a bag: "pool" says o
 
 def json_text(stored: Model, positive_label: float | str | None, name: str) -> str:
     """One JSON object of the model in the file ``name``, or of one of its classes; see ``LAYOUT``."""
-    import json
 
     whole = stored.has_classes and positive_label is None
     rankers = stored.rankers() if whole else [one_ranker(stored, positive_label, name)]
@@ -66,7 +66,7 @@ def json_text(stored: Model, positive_label: float | str | None, name: str) -> s
         "rankers": [_ranker(ranker) for ranker in rankers],
         "header": stored.header.to_json(),
     }
-    return json.dumps(content, allow_nan=False, indent=1, ensure_ascii=False) + "\n"
+    return as_json(content, allow_nan=False) + "\n"
 
 
 def table_of(columns: Columns) -> list[JsonDict]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
+
+import click
 
 from apsvm._support.types import JsonDict
 from apsvm.cli.shared import say, writing
@@ -37,7 +40,9 @@ class TrainingLog:
 
 @contextmanager
 def open_log(path: str | None) -> Iterator[TrainingLog]:
-    """The log, opened only now that there is something to write: a run that fails before has destroyed nothing."""
+    """The log, opened only now that there is something to write: a run that fails before has destroyed nothing. One
+    that another training is writing ends the command."""
+    from apsvm._support.files import open_alone
     from apsvm._support.log import JsonLinesLog
 
     if path is None:
@@ -47,12 +52,19 @@ def open_log(path: str | None) -> Iterator[TrainingLog]:
     else:
         with writing(path):
             # Each line is flushed as it is written; nothing is left for close() to lose.
-            stream = open(path, "w", encoding="utf-8")  # noqa: SIM115
+            stream = open_alone(path, is_new=_is_of_a_new_run())
         try:
             yield TrainingLog(path, JsonLinesLog(stream))
         finally:
             with suppress(OSError):
                 stream.close()
+
+
+def _is_of_a_new_run() -> bool:
+    """Whether it stands in a folder where no other training may have begun one since the options were checked."""
+    options = click.get_current_context().params
+    checkpoint = options.get("checkpoint")
+    return options.get("run_dir") is not None and not (checkpoint is not None and os.path.lexists(checkpoint))
 
 
 def end_record(outcome: Outcome) -> JsonDict:

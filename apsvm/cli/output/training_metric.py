@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from apsvm.cli.shared import printable
+from apsvm._support.shown import printable
 from apsvm.models.decision import line_of
 from apsvm.models.header import LabelKind
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from apsvm.cli.options.training import exit_code
+from apsvm.cli.options.training import Signals, exit_code
 from apsvm.cli.output.training_log import TrainingLog, end_record
 from apsvm.cli.shared import CANNOT_WRITE, STOPPED_EARLY, Failure, say, writing
 
@@ -27,7 +27,7 @@ def write_models(
     names: Sequence[str],
     trained: Iterable[TrainedModel],
     log: TrainingLog,
-    signals: Sequence[int],
+    signals: Signals,
     *,
     read_seconds: float,
     quiet: bool,
@@ -38,12 +38,13 @@ def write_models(
     for name, (outcome, model, say_what_became) in zip(names, trained, strict=False):
         with writing(name):
             model.save(name)
+        written += 1
+        signals.are_late = written == len(names) and not outcome.interrupted
         seconds = {"reading": read_seconds, **outcome.seconds}
         taken = time.perf_counter() - began + read_seconds
         seconds["other"] = max(0.0, taken - sum(seconds.values()))
         log.write("end", state=outcome.state, model=name, **end_record(outcome), seconds=seconds)
         as_asked &= outcome.as_asked and outcome.ranks
-        written += 1
         for caution in outcome.cautions:  # shown with --quiet too
             say(f"warning: {name}: {caution}")
         if quiet:

@@ -9,6 +9,7 @@ import hashlib
 import io
 import json
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -20,7 +21,7 @@ from apsvm._native import _kernels
 from apsvm.data.dataset import DataError, NoRowsError
 from apsvm.data.hashing import hash_of_file
 from apsvm.data.tables.cells import MEMORY, MISSING, Cells, Places, Scratch
-from apsvm.data.tables.recognising import Kind
+from apsvm.data.tables.recognising import Kind, is_json
 from apsvm.data.tables.separated import SKIPPED, TEXT, Choice, decoded, not_utf8
 from apsvm.data.text import text_blocks
 
@@ -64,7 +65,7 @@ def _cells(stream: BinaryIO, kind: Kind, name: str, choose: Choice, encoding: st
     with _parsing(name, kind):
         is_json = kind is Kind.JSON_LINES
         names, n, batches = _opened_json(stream, name, encoding) if is_json else _opened(stream, kind)
-    twice = sorted({column for column in names if names.count(column) > 1})
+    twice = sorted(column for column, times in Counter(names).items() if times > 1)
     if twice:
         raise DataError(f"{name}: expected different names of columns, found more than once: {', '.join(twice[:8])}")
     letters = choose(names)
@@ -149,7 +150,8 @@ def _columns_of_json(content: bytes, name: str) -> dict[str, list[float | str | 
             row = None
         if not isinstance(row, dict):
             found = line[:40].decode("utf-8", "backslashreplace").strip()
-            raise DataError(f"{name}:{number + 1}: expected a JSON object a line, found {found!r}")
+            whole = "; a document over all lines is not read" if number == 0 and is_json(content) else ""
+            raise DataError(f"{name}:{number + 1}: expected a JSON object a line, found {found!r}{whole}")
         for key, value in row.items():
             if value is not None and not isinstance(value, bool | int | float | str):
                 found = "a list" if isinstance(value, list) else "an object"

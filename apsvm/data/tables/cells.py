@@ -6,6 +6,7 @@ A finite number is itself; a missing cell is the NaN of the bits ``MISSING``; wo
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import tempfile
@@ -82,6 +83,7 @@ _LIKE_MISSING = {
 _THOUSANDS = re.compile(
     r"[0-9]{1,3}(,[0-9]{3})+\.[0-9]*|[0-9]{1,3}(\.[0-9]{3})+,[0-9]*|[0-9]{1,3}((,[0-9]{3}){2,}|(\.[0-9]{3}){2,})"
 )
+_WITH_A_POINT = re.compile(r"[0-9]*\.[0-9]+[eE][+-]?[0-9]+")
 _OF_THREE_DIGITS = re.compile(r"[1-9][0-9]{0,2},[0-9]{3}|[0-9]{1,3}")
 
 _TRUTH = {"true": 1.0, "false": 0.0}
@@ -221,11 +223,13 @@ def fail_not_numbers(cell: Cell, is_wrong: NDArray[np.bool_]) -> DataError:
     more = "" if count == 1 else f" ({count:,} such cells)"
     wrong_words = [cell.words[at] for at in np.unique(cell.word_numbers[is_wrong]).tolist()]
     hint = _hint_of_missing(word) or hint_of(word, wrong_words)
-    return cell.fail(row, f"expected a {'finite ' * is_not_finite(word)}number, found {shown(word)}{more}{hint}")
+    finite = not is_meant_as_number(word) or math.isfinite(float(word))
+    return cell.fail(row, f"expected a {'' if finite else 'finite '}number, found {shown(word)}{more}{hint}")
 
 
-def is_not_finite(word: str) -> bool:
-    """Whether a word is a way of writing infinity, or a number that is beyond float64."""
+def is_meant_as_number(word: str) -> bool:
+    """Whether a word is a way of writing infinity, a number beyond float64, or one with a point where commas are
+    decimal."""
     try:
         float(word)
     except ValueError:
@@ -238,6 +242,8 @@ def hint_of(word: str, column: Sequence[str] = ()) -> str:
     plain = word.replace(" ", "").lstrip("+-")
     if plain.replace(",", "").replace(".", "").isdigit():
         return _hint_of_separators(plain, [other.replace(" ", "").lstrip("+-") for other in column])
+    if _WITH_A_POINT.fullmatch(plain):  # a number unless commas are decimal
+        return "; are its points decimal ones? (--decimal .)"
     if plain[:1] in "$€£" or plain[-1:] in "%$€£":
         return "; numbers have no signs of money or per cent here"
     return ""

@@ -8,6 +8,7 @@ texts and numbers that are none are refused, all columns in one message.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 from apsvm.data.dataset import DataError
 from apsvm.data.read_options import TableOptions
-from apsvm.data.tables.cells import MISSING, Cell, Cells, fail_not_numbers, hint_of, is_not_finite, shown, text_of
+from apsvm.data.tables.cells import MISSING, Cell, Cells, fail_not_numbers, hint_of, is_meant_as_number, shown, text_of
 from apsvm.data.tables.parts import Parts, listed
 from apsvm.models.columns import Column, ColumnKind, Columns
 
@@ -44,7 +45,7 @@ def labels_of(
     """
     _refuse_missing(cell, "has no label")
     cell = cell if label_words else cell.with_truth()
-    infinite = [at for at, word in enumerate(cell.words) if is_not_finite(word)]
+    infinite = [at for at, word in enumerate(cell.words) if is_meant_as_number(word)]
     if infinite:
         raise fail_not_numbers(cell, np.isin(cell.word_numbers, infinite))
     if not label_words and not cell.words:
@@ -172,7 +173,7 @@ def learn(cells: Cells, parts: Parts, options: TableOptions) -> tuple[Columns, l
         raise DataError(f"{cells.places.source}: no column is left to be a feature: none of them has a value")
     names = [name for column in learned.columns for name in column.features()]
     if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
+        twice = next(name for name, times in Counter(names).items() if times > 1)
         raise DataError(f"{cells.places.source}: two columns would make a feature {twice!r}: rename or --drop one")
     columns = Columns(
         features=tuple(learned.columns),
@@ -223,7 +224,7 @@ def _category(cell: Cell, learned: _Learned) -> Column | None:
     numbers = cell.word_numbers
     is_word, is_number = numbers >= 0, cell.bits < MISSING
     n_words, n_numbers = int(np.count_nonzero(is_word)), int(np.count_nonzero(is_number))
-    not_finite = [at for at, word in enumerate(cell.words) if is_not_finite(word)]
+    not_finite = [at for at, word in enumerate(cell.words) if is_meant_as_number(word)]
     if not_finite:
         raise fail_not_numbers(cell, np.isin(numbers, not_finite))
     if numbers.max() >= len(cell.words):  # more than are told apart

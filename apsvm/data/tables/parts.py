@@ -90,14 +90,16 @@ def parts_of_model(
     ------
     DataError : a column is not there
     """
-    lacking = [column.name for column in columns.features if column.name not in set(names)]
+    there = set(names)
+    lacking = [column.name for column in columns.features if column.name not in there]
     if lacking:
         hint = "".join(f"; is it {near!r}?" for near in difflib.get_close_matches(lacking[0], list(names), 1))
         what = f"column {lacking[0]!r}" if len(lacking) == 1 else f"columns {listed([repr(name) for name in lacking])}"
         raise DataError(f"{source}: the model needs the {what}, and the file has only {listed(names)}{hint}")
     remarks: list[str] = []
     features = tuple(column.name for column in columns.features)
-    free = [name for name in names if name and name not in features]
+    weighed = set(features)
+    free = [name for name in names if name and name not in weighed]
     label = None
     if not unlabelled:
         label = options.label or (columns.label if columns.label in names else None)
@@ -145,7 +147,18 @@ def _found(names: Sequence[str], used: Sequence[str], part: str, remarks: list[s
 def _no_label(names: Sequence[str], free: Sequence[str]) -> str:
     fitting = [name for name in free if name.lower() in LABELS]
     what = f"several columns may be the labels: {', '.join(fitting)}" if fitting else "which column has the labels?"
-    return f"{what}: name it by --label-column; its columns are {listed(names)}"
+    # Names that are numbers may be meant; beside words they are more likely a row.
+    is_row = not fitting and any(map(_is_number, names))
+    hint = "; if that is a row, write a line of names above it" if is_row else ""
+    return f"{what}: name it by --label-column; its columns are {listed(names)}{hint}"
+
+
+def _is_number(name: str) -> bool:
+    try:
+        float(name)
+    except ValueError:
+        return False
+    return True
 
 
 def check_there(name: str, names: Sequence[str], source: str, option: str) -> None:
@@ -158,8 +171,9 @@ def check_there(name: str, names: Sequence[str], source: str, option: str) -> No
 
 def require_names(names: Sequence[str], source: str, expected: Sequence[str], first: str) -> None:
     """Raises DataError if the table ``source`` has other columns than the table ``first``."""
-    lacking = [name for name in expected if name not in names]
-    more = [name for name in names if name not in expected]
+    theirs, ours = set(names), set(expected)
+    lacking = [name for name in expected if name not in theirs]
+    more = [name for name in names if name not in ours]
     if lacking or more:
         what = [f"no column {listed(lacking)}"] if lacking else []
         what += [f"the column {listed(more)} besides"] if more else []

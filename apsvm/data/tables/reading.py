@@ -71,7 +71,8 @@ def one_behind_another(tables: Sequence[Cells], scratch: Scratch) -> Cells:
 
     def renumbered() -> Iterator[NDArray[np.float64]]:
         for table in tables:
-            order = [table.names.index(name) for name in first.names]
+            place = {name: at for at, name in enumerate(table.names)}
+            order = [place[name] for name in first.names]
             numbers = [_numbers_of(table.words[at], numbers) for at, numbers in zip(order, words, strict=True)]
             for block in table.blocks():
                 values = np.ascontiguousarray(block[:, order])

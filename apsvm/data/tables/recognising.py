@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import io
+import json
 import os
 import re
 import stat
@@ -56,6 +57,8 @@ class Kind(Enum):
 _ZIP, _OLE = b"PK\x03\x04", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 #: What stands between the fields of a row otherwise than in a table with colons.
 _APART = re.compile(rb"[\s,;|#]")
+#: … and in one with blanks.
+_NO_BLANK = re.compile(rb"[\t:,;|#\"]")
 
 _WHAT = {
     Kind.FOLDER: "a data folder",
@@ -124,8 +127,9 @@ def _kind_of_some(head: bytes, name: str) -> Kind:
         raise DataError(f"{name}: expected at least one row, found none: there are only blanks and ends of lines")
     what = _of_other_programs(head)
     kind = kind_of(head)
-    if what is None and kind is Kind.SVMLIGHT and _has_colons_between_columns(_first_text(head)):
-        what = "a table whose columns are separated by colons: commas, semicolons, tabs or | are known here"
+    between = _between_columns(_first_text(head)) if what is None and kind in (Kind.SVMLIGHT, Kind.CSV) else None
+    if between is not None:
+        what = f"a table whose columns are separated by {between}: commas, semicolons, tabs or | are known here"
     if what is not None:
         raise DataError(f"{name}: this is {what}")
     return kind
@@ -143,22 +147,28 @@ def _of_other_programs(head: bytes) -> str | None:
         first = head[30 : 30 + int.from_bytes(head[26:28], "little")]
         if first == b"mimetype" and b"opendocument" in head[:200]:
             return "an OpenDocument file: save the table as CSV"
-        if first.startswith((b"[Content_Types].xml", b"_rels/", b"docProps/", b"xl/")):
+        if first.startswith((b"_rels/", b"docProps/", b"xl/")) or b"[Content_Types].xml" in head:
             return "an Excel workbook (.xlsx), or another document of Microsoft Office: save the table as CSV"
         if first and not first.endswith((b".npy", b".json")):  # a matrix, or a model
             return f"a zip archive, of {first.decode('utf-8', 'backslashreplace')!r} first: unpack it"
     return None
 
 
-def _has_colons_between_columns(text: bytes) -> bool:
-    """Whether all lines at the beginning have as many colons, two or more, and nothing else between words."""
-    first = text.lstrip()[:1024].partition(b"\n")[0].strip()
-    if first.count(b":") < 2 or _APART.search(first):
-        return False
-    lines = [line.strip() for line in re.split(rb"[\r\n]+", text) if line.strip()]
+def _between_columns(text: bytes) -> str | None:
+    """Colons or blanks, if nothing else stands between the words of the lines at the beginning, and as many in each;
+    blanks of numbers, as texts of one column may have them, too."""
+    lines = [line.strip() for line in re.split(rb"[\r\n]+", text.removeprefix(codecs.BOM_UTF8)) if line.strip()]
     lines = lines[: -1 if len(text) >= _HEAD else None][:_LINES_SEEN]  # the last may be cut off
-    alike = all(line.count(b":") == first.count(b":") and not _APART.search(line) for line in lines)
-    return alike and len(lines) > 1
+    if len(lines) < 2:
+        return None
+    counts = {line.count(b":") for line in lines}
+    if len(counts) == 1 and counts.pop() >= 2 and not any(map(_APART.search, lines)):
+        return "colons"
+    widths = {len(line.split()) for line in lines}
+    has_numbers = any(all(map(_LABEL.fullmatch, line.split())) for line in lines)
+    if len(widths) == 1 and widths.pop() >= 2 and has_numbers and not any(map(_NO_BLANK.search, lines)):
+        return "blanks"
+    return None
 
 
 def kind_of(head: bytes) -> Kind:
@@ -179,12 +189,23 @@ def kind_of(head: bytes) -> Kind:
     lines = [line for line in re.split(rb"[\r\n]+", text) if line.strip() and not line.lstrip().startswith(b"#")]
     if any(map(_is_svmlight, lines[:_LINES_SEEN])) or not lines:
         return Kind.SVMLIGHT
+    if lines[0].lstrip().startswith(b"[") and is_json(lines[0]):  # a list, which is named as well
+        return Kind.JSON_LINES
     if is_marked:  # by a program of tables
         return Kind.CSV
     first = lines[0].strip(b" ")
     # Without a separator it may be one column: its name, and something below it.
     is_name = len(lines) > 1 and b":" not in first and _LABEL.fullmatch(first.split()[0]) is None
     return Kind.CSV if is_name or any(one.encode() in first for one in SEPARATORS) else Kind.SVMLIGHT
+
+
+def is_json(text: bytes) -> bool:
+    """Whether it is one JSON document."""
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _first_text(head: bytes) -> bytes:

@@ -10,10 +10,12 @@ import codecs
 import csv
 import io
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, islice, zip_longest
+from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,14 +27,21 @@ from apsvm.data.tables.recognising import SEPARATORS
 
 #: Bytes looked at before anything is parsed, and the rows among them.
 HEAD = 1 << 19
+#: Bytes that the line of the names may have.
+LONGEST_NAMES = 1 << 26
 _ROWS_SEEN = 200
 
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _COMMA = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?")
 _POINT = re.compile(r"[+-]?\d*\.\d+([eE][+-]?\d+)?")
 #: 1.234 is 1234 in German, and 1,234 in others; 234 may be either's.
-_GROUPED, _SMALL = re.compile(r"[+-]?[1-9]\d{0,2}\.\d{3}"), re.compile(r"[+-]?\d{1,3}|")
+_GROUPED, _SMALL = re.compile(r"[+-]?[1-9]\d{0,2}\.\d{3}"), re.compile(r"[+-]?\d{1,3}")
+_MISSING = {"", "?", "na", "n/a", "nan", "null", "none", "nil"}
+_NAMES = re.compile(rb"[\r\n \xef\xbb\xbf]*[^\r\n]+[\r\n]")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+
+#: Held while csv.field_size_limit is another.
+_LIMIT = Lock()
 
 #: The letters of the native parser: columns of cells, of text, and those that are skipped.
 CELLS, TEXT, SKIPPED = "c", "t", "s"
@@ -81,8 +90,8 @@ class Head:
             cells = [field for row in rows for field in row]
             has_commas = separator != "," and any(map(_COMMA.fullmatch, cells))
             decimal = "," if has_commas and not any(map(_POINT.fullmatch, cells)) else "."
-            if separator == ";":
-                ambiguous = _with_thousands(names, rows)
+            if separator != ",":
+                ambiguous = _with_thousands(names, rows, mixed=separator != ";")
         _check_names(names, name)
         begin = len(blank.encode()) + sum(len(line.encode()) for line in header)
         return cls(names, separator, decimal, ambiguous, _count_lines(blank) + len(header) + 1, begin)
@@ -92,24 +101,28 @@ def _count_lines(text: str) -> int:
     return len(text.replace("\r\n", "\n").replace("\r", "\n").split("\n")) - 1
 
 
-def _with_thousands(names: Sequence[str], rows: Sequence[Sequence[str]]) -> dict[str, str]:
-    """The columns whose points may all separate thousands, and a number of each."""
+def _with_thousands(names: Sequence[str], rows: Sequence[Sequence[str]], *, mixed: bool) -> dict[str, str]:
+    """The columns whose points may all separate thousands, and a number of each; ``mixed``: only where numbers without
+    a point stand beside them, which programs that write three decimals do not leave."""
     result = {}
     for name, column in zip(names, zip_longest(*rows, fillvalue=""), strict=False):
-        grouped = next(filter(_GROUPED.fullmatch, column), None)
-        if grouped and all(_GROUPED.fullmatch(field) or _SMALL.fullmatch(field) for field in column):
-            result[name] = grouped
+        fields = [field for field in column if field.lower() not in _MISSING]
+        grouped = [field for field in fields if _GROUPED.fullmatch(field)]
+        others = [field for field in fields if not _GROUPED.fullmatch(field)]
+        if grouped and (others or not mixed) and all(map(_SMALL.fullmatch, others)):
+            result[name] = grouped[0]
     return result
 
 
 @contextmanager
 def _long_fields() -> Iterator[None]:
-    """Lets the csv module read fields as long as the head; its own limit is 131,072 characters."""
-    limit = csv.field_size_limit(max(HEAD, csv.field_size_limit()))
-    try:
-        yield
-    finally:
-        csv.field_size_limit(limit)
+    """Lets the csv module read fields as long as the head; its own limit, of all threads, is 131,072 characters."""
+    with _LIMIT:
+        limit = csv.field_size_limit(max(HEAD, csv.field_size_limit()))
+        try:
+            yield
+        finally:
+            csv.field_size_limit(limit)
 
 
 def _separator(text: str, is_whole: bool) -> str:
@@ -128,13 +141,15 @@ def _separator(text: str, is_whole: bool) -> str:
 
 
 def _check_names(names: Sequence[str], source: str) -> None:
-    twice = sorted({name for name in names if name and names.count(name) > 1}) if len(set(names)) < len(names) else []
+    twice = sorted(name for name, times in Counter(names).items() if name and times > 1)
+    if all(map(_NUMBER.fullmatch, names)) or any(map(_NUMBER.fullmatch, twice)):
+        numbers = filter(_NUMBER.fullmatch, names)
+        raise DataError(
+            f"{source}: expected the names of the columns in the first line, found numbers: "
+            f"{', '.join(islice(numbers, 4))}"
+        )
     if twice:
         raise DataError(f"{source}: expected different names of columns, found more than once: {', '.join(twice[:8])}")
-    if all(map(_NUMBER.fullmatch, names)):
-        raise DataError(
-            f"{source}: expected the names of the columns in the first line, found numbers: {', '.join(names[:4])}"
-        )
     if any("\0" in name for name in names):
         raise DataError(f"{source}: expected text, found NUL bytes among the names of its columns")
 
@@ -166,13 +181,14 @@ def _recoded(blocks: Iterable[bytes], name: str, encoding: str) -> Iterator[byte
 
 def read_head(blocks: Iterator[bytes], name: str, decimal: str | None) -> tuple[Head, Iterator[bytes]]:
     """The first lines, and the text behind them. Raises DataError."""
-    head, is_whole = b"", True
+    head, is_whole, size = b"", True, HEAD
     for block in blocks:
         head += block
-        if len(head) >= HEAD:
+        size = _size_of_head(head)
+        if len(head) >= size:
             is_whole = False
             break
-    seen = head[:HEAD]
+    seen = head[:size]
     try:
         text = codecs.getincrementaldecoder("utf-8")().decode(seen, final=is_whole)
     except UnicodeDecodeError as error:
@@ -181,8 +197,14 @@ def read_head(blocks: Iterator[bytes], name: str, decimal: str | None) -> tuple[
             raise DataError(f"{name}: {not_utf8(seen[error.start])}") from None
         text, is_whole = re.sub(r"[^\r\n]*\Z", "", text), False
     with _long_fields():
-        result = Head.of(text, name, is_whole=is_whole and len(head) <= HEAD, decimal=decimal)
+        result = Head.of(text, name, is_whole=is_whole and len(head) <= size, decimal=decimal)
     return result, chain((head[result.size :],), blocks)
+
+
+def _size_of_head(text: bytes) -> int:
+    """How many bytes of a table are looked at that begins so: the names of its columns, and as much again for rows."""
+    names = _NAMES.match(text)
+    return max(HEAD, LONGEST_NAMES if names is None else 3 * names.end())
 
 
 def not_utf8(byte: int) -> str:
@@ -226,8 +248,8 @@ def cells_of_text(
     places = Places(name, "line", head.first_line, *parser.apart())
     remarks = tuple(
         f"column {column!r}: {number} is read with a decimal point, not as {number.replace('.', '')}"
-        for column, number in head.ambiguous.items()
-        if column in kept and letters[head.names.index(column)] == CELLS
+        for column, letter in zip(head.names, letters, strict=True)
+        if letter == CELLS and (number := head.ambiguous.get(column))
     )
     return Cells(values, kept, _words(parser, values, kept, places), places, remarks)
 

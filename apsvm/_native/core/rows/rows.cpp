@@ -63,6 +63,8 @@ CsrLook look_at_csr(std::span<const Index> indptr, std::span<const Index> indice
     const auto faulty = [](std::string fault) { return CsrLook{std::move(fault), false}; };
     if (indptr.size() == 0 || indptr.size() - 1 != n_rows)
         return faulty("expected " + text(n_rows + 1) + " row boundaries, found " + text(indptr.size()));
+    // What stands in front of the first row would be left out in silence.
+    if (indptr[0] != 0) return faulty("expected indptr[0] to be 0, found " + text(indptr[0]));
     Index before = 0;
     for (std::size_t row = 0; row <= n_rows; ++row) {
         if (indptr[row] < before || static_cast<std::size_t>(indptr[row]) > indices.size())
@@ -70,11 +72,11 @@ CsrLook look_at_csr(std::span<const Index> indptr, std::span<const Index> indice
                           ", found " + text(indptr[row]));
         before = indptr[row];
     }
-    const auto first = static_cast<std::size_t>(indptr[0]), last = static_cast<std::size_t>(indptr[n_rows]);
-    const Indices look = look_at_indices(indices.subspan(first, last - first), n_columns);
+    const auto last = static_cast<std::size_t>(indptr[n_rows]);
+    const Indices look = look_at_indices(indices.first(last), n_columns);
     if (look.below) {
         // A row begins where columns may fall.
-        std::size_t at_rows = 0, begin = first;
+        std::size_t at_rows = 0, begin = 0;
         for (std::size_t row = 1; row < n_rows; ++row) {
             const auto at = static_cast<std::size_t>(indptr[row]);
             if (at == begin || at == last) continue;
