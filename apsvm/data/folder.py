@@ -169,7 +169,7 @@ def _read_header(folder: Path) -> _Header:
         problem = "neither a data file nor a folder made by apsvm convert"
         parts = sorted(path.name for path in folder.glob("*.parquet"))
         if parts:
-            problem = f"a folder of Parquet files, {parts[0]} among them, and of others: name them by a pattern, '*.parquet'"
+            problem = f"a folder of Parquet files, {parts[0]} among them: name them by a pattern, '*.parquet'"
         raise IsADirectoryError(errno.EISDIR, problem, str(folder)) from None
     try:
         stated = json.loads(content)

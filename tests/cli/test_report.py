@@ -147,8 +147,11 @@ def test_the_top_of_the_list_and_what_put_it_there(digits_run, digits):
         assert float(row[3]) == pytest.approx(scores[at], rel=1e-5)
         assert float(lines[int(row[1]) - 1].split()[0]) == float(row[2]) == digits.labels[at]
         gave = digits.X[[at]].toarray()[0] * model.coef
-        first = int(np.argsort(-gave, kind="stable")[0])
-        assert row[4].startswith(f"{first + 1}={digits.X[at, first]:.4g} (+{gave[first]:.4g})")
+        first = int(np.argsort(-np.abs(gave), kind="stable")[0])
+        assert row[4].split(", ")[1] == f"{first + 1}={digits.X[at, first]:.4g} ({gave[first]:+.4g})"
+        # Four digits of each.
+        parts = [float(one[one.rindex("(") + 1 : -1]) for one in row[4].split(", ")]
+        assert sum(parts) == pytest.approx(scores[at], abs=2e-3)
 
 
 @pytest.mark.slow

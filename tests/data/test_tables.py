@@ -428,7 +428,7 @@ def test_points_that_may_separate_thousands_are_named(tmp_path: Path) -> None:
 
 def test_a_folder_of_parquet_files_is_called_one(tmp_path: Path) -> None:
     (tmp_path / "part-0.parquet").touch()
-    with pytest.raises(IsADirectoryError, match=r"a folder of Parquet files, part-0.parquet among them, and no table"):
+    with pytest.raises(IsADirectoryError, match=r"Parquet files, part-0.parquet among them: name them by a pattern"):
         read_data(tmp_path)
 
 

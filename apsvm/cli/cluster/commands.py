@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
+from apsvm._support.shown import printable
 from apsvm.cli.output.run_folder import make_folder
 from apsvm.cli.reading import features_wanted, one_ranker, read_any_model
-from apsvm.cli.shared import BAD_DATA, MISSING, NO_INPUT, Failure, bad_data, printable, say
+from apsvm.cli.shared import BAD_DATA, MISSING, NO_INPUT, Failure, bad_data, say
 from apsvm.data.parts import parts_of
 from apsvm.data.read_options import ReadOptions
 

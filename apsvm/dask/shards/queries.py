@@ -111,8 +111,6 @@ class QueriesShard(ShardRows):
         if self._groups is None:
             return np.empty(0, dtype=np.int64), dict.fromkeys(metrics, nothing), (0, 0, 0)
         scores = model.score(self._X, threads=self._threads)
-        if not np.isfinite(scores).all():
-            raise FloatingPointError("scores are not finite: the feature values are too large, scale them down")
         ids, codes = number_groups(self._groups, scores.size)
         threshold = line_of(model.header.threshold)
         rows = Judgements(self._target.judgements, lowest_relevant, codes, ids, threshold=threshold)

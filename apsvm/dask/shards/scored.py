@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from apsvm._native import _kernels
 from apsvm.dask.messages import narrow
 from apsvm.dask.shards.rows import ShardRows
+from apsvm.models.base import ScoreError
 
 if TYPE_CHECKING:
     from apsvm._support.types import AnyArray
@@ -21,8 +22,10 @@ class ScoredShard(ShardRows):
 
     def score_positives(self, model: Ranker) -> NDArray[np.float64] | None:
         """(p,) the scores of its positives; None where one of any row is not finite."""
-        scores = self._scored(model)
-        return scores[self._target.relevant] if np.isfinite(scores).all() else None
+        try:
+            return self._scored(model)[self._target.relevant]
+        except ScoreError:
+            return None
 
     def count_negatives(self, model: Ranker, thresholds: NDArray[np.float64]) -> tuple[AnyArray, AnyArray]:
         """``counted``, of the scores of its negatives."""
