@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from numbers import Integral
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -77,6 +77,25 @@ def _types_of(frame: Any) -> Iterator[str]:
         yield name
 
 
+class Explanation(NamedTuple):
+    """What features give to scores.
+
+    Attributes
+    ----------
+    base : float
+        The score of a row with the features' means in training, where the map knows them, else of a row of zeros.
+    names : list[str]
+        (p,) the features, and those that give something together with ``" & "`` between them.
+    gave : ndarray
+        (n, p) float64, what each gave to a row's score beyond the base; ``abs(gave).mean(axis=0)`` is what matters
+        most for these rows.
+    """
+
+    base: float
+    names: list[str]
+    gave: NDArray[np.float64]
+
+
 class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """score(x) = coef·φ(x) + intercept, or the highest of several such."""
 
@@ -119,6 +138,24 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         """The scores of the rows of X (n, n_features_in_), the higher the more relevant: (n,) float64."""
         check_is_fitted(self)
         return self._as_decided(self._scores(validated(self, X, reset=False)))
+
+    def explain(self, X: Matrix) -> Explanation:
+        """What each feature, or several together, give to the scores of the rows of X (n, n_features_in_).
+
+        Returns
+        -------
+        Explanation
+            ``base + gave.sum(axis=1)`` are the scores, of several components those of the first.
+
+        Raises
+        ------
+        ValueError
+            The feature map makes columns of all features at once (nystroem).
+        """
+        check_is_fitted(self)
+        model = self.to_model()
+        contributions = model.contributions(validate_data(self, X, reset=False, **FEATURES))
+        return Explanation(contributions.base, contributions.names(model.features()), contributions[:])
 
     def to_model(self) -> WeightedRanker:
         """The model, to be saved (``.save(path)``) and used by ``apsvm predict`` and ``apsvm eval``."""
