@@ -4,7 +4,8 @@
 
 DATA are svmlight files, plain or gzipped, or DATA@LABEL: that label against all others. Each split holds out a third of
 the rows, stratified; features are standardised by the training rows. "apsvm" is ``APSVMClassifier()``, "hinge" and
-"tight" are its two bounds at their default C, "piecewise" is ``APSVMClassifier(features="piecewise")``, "portfolio"
+"tight" are its two bounds at their default C, "piecewise" is ``APSVMClassifier(features="piecewise")``, "rules" that with
+rules, "portfolio"
 ``APSVMClassifierCV()``, which is "apsvm cv" with nothing named; logistic regression (also on the piecewise columns) and
 LinearSVC have their C chosen by AP in five folds of the training rows, "boosted" are scikit-learn's histogram
 gradient-boosted trees as they are and tuned in five folds. Printed: a line a set, wins and losses against the better of
@@ -67,6 +68,7 @@ METHODS: Mapping[str, Method] = {
     "hinge": lambda: APSVMClassifier(bound="hinge"),
     "tight": lambda: APSVMClassifier(bound="tight"),
     "piecewise": lambda: APSVMClassifier(features="piecewise"),
+    "rules": lambda: APSVMClassifier(features="rules"),
     "portfolio": lambda: APSVMClassifierCV(cv=5),
     "LR piecewise": lambda: make_pipeline(
         Piecewise(), StandardScaler(), tuned(LogisticRegression(max_iter=1000), 10.0 ** np.arange(-4, 4))
