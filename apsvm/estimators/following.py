@@ -8,8 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from threadpoolctl import threadpool_limits
-
+from apsvm._support.blas import one_blas_thread
 from apsvm.trainers.base import Outcome, Progress
 
 logger = logging.getLogger("apsvm")
@@ -59,7 +58,7 @@ def training(verbose: int) -> Iterator[None]:
         if not handled:
             logger.addHandler(handler)
     try:
-        with threadpool_limits(1, user_api="blas"):
+        with one_blas_thread():
             yield
     except FloatingPointError as error:
         raise NotFiniteError(str(error)) from error

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from apsvm._support.blas import one_blas_thread
 from apsvm._support.clock import wall_time_ns
 from apsvm._support.machine import memory
 from apsvm.data.bags import rows_of_bags
@@ -74,9 +75,7 @@ class CrossValidation(Race):
 
     def limits(self) -> AbstractContextManager[object]:
         """One BLAS thread: more would decide over the last bits."""
-        from threadpoolctl import threadpool_limits
-
-        return threadpool_limits(1, user_api="blas")  # type: ignore[no-any-return]
+        return one_blas_thread()
 
     def ready(
         self, tasks: Sequence[Task], threads: int, should_stop: Callable[[], bool]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from apsvm._support.blas import one_blas_thread
 from apsvm._support.machine import thread_count
 from apsvm._support.work import UNSTORED, Strand
 from apsvm.data.labels import LabelOptions, Target, judge
@@ -236,10 +237,8 @@ class SettingsSearch:
         ------
         ValueError, FloatingPointError : as ``Trainer.train``
         """
-        from threadpoolctl import threadpool_limits
-
         trainer = self.grids[chosen.grid].chosen(chosen.choice).trainer.with_settings(threads=1)
-        with threadpool_limits(1, user_api="blas"):
+        with one_blas_thread():
             fit = replace(self.fits[chosen.grid], trainer=trainer).prepared()
             # The threads of the rows alone: those of some trainers' settings change the result.
             fit = replace(fit, shared=fit.rows().with_threads(thread_count(jobs)))

@@ -15,6 +15,7 @@ from typing import ClassVar, Generic
 import numpy as np
 from numpy.typing import NDArray
 
+from apsvm._support.blas import one_blas_thread
 from apsvm._support.registry import Registry
 from apsvm.solvers.score_space import ScoreFunction, V
 from apsvm.solvers.state import State, not_finite
@@ -202,10 +203,8 @@ def minimise(
     FloatingPointError : scores, objective or gradient are not finite where the search begins, or its gradient's square
         is not; later that ends the run as ``NUMERICAL_TROUBLE``
     """
-    from threadpoolctl import threadpool_limits
-
     # More BLAS threads would make the last bits depend on their number, and small products slow.
-    with threadpool_limits(1, user_api="blas"), np.errstate(over="ignore", invalid="ignore"):
+    with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
         first = np.zeros(dimension) if start is None else start
         run = SmoothRun(problem, regularisation, first, limits, on_evaluation, on_iteration)
         return _minimise(run, search, starts_at_origin=start is None)

@@ -4,9 +4,8 @@
 
 DATA are svmlight files, plain or gzipped, or DATA@LABEL: that label against all others. Each split holds out a third of
 the rows, stratified; features are standardised by the training rows. "apsvm" is ``APSVMClassifier()``, "hinge" and
-"tight" are its two bounds at their default C, "piecewise" is ``APSVMClassifier(features="piecewise")``, "rules" that with
-rules, "portfolio"
-``APSVMClassifierCV()``, which is "apsvm cv" with nothing named; logistic regression (also on the piecewise columns) and
+"tight" are its two bounds at their default C, "piecewise" and "rules" are ``APSVMClassifier(features=…)``, "portfolio"
+is ``APSVMClassifierCV()``, "apsvm cv" with nothing named; logistic regression (also on the piecewise columns) and
 LinearSVC have their C chosen by AP in five folds of the training rows, "boosted" are scikit-learn's histogram
 gradient-boosted trees as they are and tuned in five folds. Printed: a line a set, wins and losses against the better of
 the tuned linear two, and seconds of each. FILE keeps what was measured: it is not done again.

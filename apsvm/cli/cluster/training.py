@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import click
 
+from apsvm._support.blas import one_blas_thread
 from apsvm._support.types import JsonDict, JsonObject
 from apsvm._support.work import Strand
 from apsvm.cli.cluster.classes import check_classes, train_classes_on_cluster
@@ -141,8 +142,6 @@ def _train(run: Run, fit: ShardedFit, read_seconds: float) -> int:
 def _outcomes(
     run: Run, fit: ShardedFit, log: Log, signals: list[int], strand: Strand
 ) -> Iterator[tuple[Outcome, LinearRanker]]:
-    from threadpoolctl import threadpool_limits
-
     from apsvm._support.container import ModelError
     from apsvm.trainers.base import Watch
 
@@ -155,7 +154,7 @@ def _outcomes(
             raise Failure(BAD_DATA, f"{path}: {error}") from None
     display = Display(verbose=options["verbose"], quiet=options["quiet"])
     remark = (lambda line: None) if options["quiet"] else say
-    with threadpool_limits(1, user_api="blas"):
+    with one_blas_thread():
         for outcome in fit.outcomes(Watch(log, display.show, remark, lambda: bool(signals), strand), start):
             yield outcome, fit.decided(outcome)
 

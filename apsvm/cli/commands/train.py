@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from apsvm._support.blas import one_blas_thread
 from apsvm._support.types import JsonDict, JsonObject
 from apsvm._support.work import Strand
 from apsvm.cli.cluster.commands import scheduler_option
@@ -332,13 +333,11 @@ class _Run:
         self, raw: Fit, rows: TrainingSet, log: Log, signals: list[int], strand: Strand
     ) -> Iterator[tuple[Outcome, Model]]:
         """``rows``: of the training ``raw``, whose features are still as they were read."""
-        from threadpoolctl import threadpool_limits
-
         from apsvm._support.container import ModelError
         from apsvm.selection.completion import outcomes
 
         # One BLAS thread: the solvers' products are small, and more would make the last bits depend on their number.
-        with threadpool_limits(1, user_api="blas"), bad_data(raw.dataset.source):
+        with one_blas_thread(), bad_data(raw.dataset.source):
             prepared = raw.prepared()
             try:
                 fit, start = self._started(prepared)

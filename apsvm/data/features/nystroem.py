@@ -10,22 +10,19 @@ that are not constant (half the mean squared distance of two rows, as they are s
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from apsvm._support.blas import one_blas_thread
 from apsvm._support.types import Matrix
 from apsvm.data.features import FeatureMapError, Parameter
 from apsvm.data.features.base import FeatureMap, check_size, checked
 from apsvm.data.features.standardised import standardisation, standardised
 
 if TYPE_CHECKING:
-    from threadpoolctl import ThreadpoolController
-
     from apsvm._support.types import AnyArray
 
 #: Singular values of K are raised to this.
@@ -81,14 +78,14 @@ class Nystroem(FeatureMap):
         landmarks = standardised(X[selection[chosen]], centre, deviation)
         varying = int(np.count_nonzero(landmarks.any(axis=0)))
         gamma = np.array([1.0 / max(1, varying)])
-        with _one_blas_thread():
+        with one_blas_thread():
             U, values, V = np.linalg.svd(_kernel(landmarks, landmarks, gamma[0]))
             normalisation = (U / np.sqrt(np.maximum(values, LEAST_SINGULAR_VALUE))) @ V
         return cls(parameter, centre, deviation, landmarks, normalisation, gamma)
 
     def apply(self, X: Matrix) -> Matrix:
         z = standardised(X, self.centre, self.deviation)
-        with _one_blas_thread():
+        with one_blas_thread():
             mapped = _kernel(z, self.landmarks, self.gamma[0]) @ self.normalisation.T
         return np.ascontiguousarray(mapped, dtype=X.dtype)
 
@@ -108,20 +105,6 @@ class Nystroem(FeatureMap):
         if (deviation <= 0.0).any() or gamma[0] <= 0.0:
             raise FeatureMapError("a number of the arrays deviation and gamma is not above 0")
         return cls(parameter, centre, deviation, landmarks, normalisation, gamma)
-
-
-def _one_blas_thread() -> AbstractContextManager[object]:
-    """Within it no product is shared among threads: its last bits would depend on how many."""
-    limit: AbstractContextManager[object] = _thread_pools().limit(limits=1, user_api="blas")
-    return limit
-
-
-@cache
-def _thread_pools() -> ThreadpoolController:
-    """Looking for the libraries takes milliseconds, and a block of rows not many more."""
-    from threadpoolctl import ThreadpoolController
-
-    return ThreadpoolController()
 
 
 def _kernel(z: NDArray[np.float64], landmarks: NDArray[np.float64], gamma: float) -> NDArray[np.float64]:
