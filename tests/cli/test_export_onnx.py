@@ -17,6 +17,7 @@ OPTIONS = [
     ("--bound", "hinge", "--scale", "standard", *ASKED, "platt"),
     ("--loss", "wmw", "--lambda", "0.01", "--features", "products", "--scale", "standard"),
     ("--bound", "hinge", "--features", "nystroem:20"),
+    ("--bound", "hinge", "--features", "rules:30:depth=3"),
     ("--bound", "tight", "--components", "2", "-C", "1", *ASKED, "platt"),
     ("--loss", "zero-one", "--bias", "1"),
 ]

@@ -220,6 +220,23 @@ def _piecewise(graph: _Graph, arrays: dict[str, AnyArray]) -> str:
     return graph("Concat", "X", hinges, axis=1)
 
 
+def _rules(graph: _Graph, arrays: dict[str, AnyArray]) -> str:
+    import onnx
+
+    from apsvm.data.features.rules import bounds
+
+    beside = graph("Div", _piecewise(graph, arrays), arrays["divisors"])
+    low, high, of_bound = bounds(arrays["features"], arrays["thresholds"], arrays["kept"])
+    if not len(low):
+        return beside
+    values = graph("Gather", "X", np.maximum(of_bound, 0).ravel(), axis=1)
+    values = graph("Reshape", values, np.array([0, *low.shape]))
+    outside = graph("Or", graph("LessOrEqual", values, low), graph("Greater", values, high))
+    # A leaf's column is 1 where no bound is broken.
+    broken = graph("ReduceMax", graph("Cast", outside, to=onnx.TensorProto.DOUBLE), axes=[2], keepdims=0)
+    return graph("Concat", beside, graph("Sub", 1.0, broken), axis=1)
+
+
 def _standardised(graph: _Graph, arrays: dict[str, AnyArray]) -> str:
     return graph("Div", graph("Sub", "X", arrays["centre"]), arrays["deviation"])
 
@@ -243,6 +260,7 @@ def _nystroem(graph: _Graph, arrays: dict[str, AnyArray]) -> str:
 
 _MAPS: dict[str, Callable[[_Graph, dict[str, AnyArray]], str]] = {
     "piecewise": _piecewise,
+    "rules": _rules,
     "products": _products,
     "nystroem": _nystroem,
 }

@@ -204,7 +204,7 @@ class Rules(FeatureMap):
     def _conditions(self, features: Sequence[str]) -> list[list[str]]:
         """Of each leaf that is a column, the words of its bounds."""
         words = []
-        for low, high, of_feature in zip(*_bounds(self.features, self.thresholds, self.kept), strict=True):
+        for low, high, of_feature in zip(*bounds(self.features, self.thresholds, self.kept), strict=True):
             rule = []
             for a, b, j in zip(low.tolist(), high.tolist(), of_feature.tolist(), strict=True):
                 if j >= 0:
@@ -214,7 +214,7 @@ class Rules(FeatureMap):
         return words
 
     def parts(self) -> Parts:
-        _, _, of_feature = _bounds(self.features, self.thresholds, self.kept)
+        _, _, of_feature = bounds(self.features, self.thresholds, self.kept)
         several = [tuple(sorted({j for j in of_leaf if j >= 0})) for of_leaf in of_feature.tolist()]
         numbers: dict[tuple[int, ...], int] = {(j,): j for j in range(self.n_in)}
         of_leaves = [numbers.setdefault(features, len(numbers)) for features in several]
@@ -304,7 +304,7 @@ def _first_of_equals(features: NDArray[np.int64], thresholds: NDArray[np.float64
     return kept.reshape(len(features), features.shape[1] + 1)
 
 
-def _bounds(
+def bounds(
     features: NDArray[np.int64], thresholds: NDArray[np.float64], kept: NDArray[np.int64]
 ) -> tuple[AnyArray, AnyArray, AnyArray]:
     """Of each leaf that is a column (columns, depth): lower and upper bounds, ±∞ for none, and their features, each
