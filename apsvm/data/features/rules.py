@@ -271,7 +271,8 @@ def _paths(depth: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
 
 def _regions(features: NDArray[np.int64], thresholds: NDArray[np.float64]) -> tuple[AnyArray, AnyArray, AnyArray]:
     """Of each leaf (T·L, depth): the features of its bounds, −1 for none, whether each is a lower one, and the bound;
-    each feature's tightest alone, by feature. Leaves that no row gets to, or that bound nothing, have −1 alone."""
+    each feature's tightest alone, by feature, none last. Leaves that no row gets to, or that bound nothing, have −1
+    alone."""
     depth = int(features.shape[1] + 1).bit_length() - 1
     nodes, right = _paths(depth)
     of_node = features[:, nodes].reshape(-1, depth)
@@ -288,15 +289,16 @@ def _regions(features: NDArray[np.int64], thresholds: NDArray[np.float64]) -> tu
     again = np.zeros(side.shape, dtype=np.bool_)
     again[:, 1:] = side[:, 1:] == side[:, :-1]
     none = again | (of_bound < 0)
-    return np.where(none, -1, of_bound), np.where(none, False, lower_bound), np.where(none, 0.0, tightest)
+    # Those that are none last: equal regions are equal rows then, and both bounds of a feature neighbours.
+    order = np.argsort(np.where(none, np.iinfo(np.int64).max, side), axis=1, kind="stable")
+    parts = np.where(none, -1, of_bound), np.where(none, False, lower_bound), np.where(none, 0.0, tightest)
+    of_bound, lower, bound = (np.take_along_axis(part, order, 1) for part in parts)
+    return of_bound, lower, bound
 
 
 def _first_of_equals(features: NDArray[np.int64], thresholds: NDArray[np.float64]) -> NDArray[np.int64]:
     """(trees, L) int64: 1 for each leaf that bounds something, once."""
     of_bound, lower, bound = _regions(features, thresholds)
-    # Those without a bound last: equal regions may be equal rows only then.
-    order = np.argsort(np.where(of_bound < 0, np.iinfo(np.int64).max, 2 * of_bound + lower), axis=1, kind="stable")
-    of_bound, lower, bound = (np.take_along_axis(part, order, 1) for part in (of_bound, lower, bound))
     kept = np.zeros(len(of_bound), dtype=np.int64)
     if kept.size:
         _, first = np.unique(np.hstack([of_bound.astype(np.float64), lower, bound + 0.0]), axis=0, return_index=True)
@@ -315,6 +317,6 @@ def bounds(
     for at in range(1, of_bound.shape[1]):
         # An upper bound stands before the lower one of the same feature.
         both = (of_bound[:, at] >= 0) & (of_bound[:, at] == of_bound[:, at - 1])
-        high[both, at] = high[both, at - 1]
+        high[both, at], high[both, at - 1] = high[both, at - 1], np.inf
         of_bound[both, at - 1] = -1
     return low, high, of_bound
