@@ -85,14 +85,13 @@ class _OnCluster(LinearEstimator):
                 data = ShardedData.of(crew, "X")
                 self.n_features_in_ = data.width
                 target = self._meaning(data, plan) if classes_found is None else classes_found
-                fit = ShardedFit.of(
-                    data, plan, LabelOptions(), FeatureOptions(bias=self._trained_constant(plan)), target=target
-                )
+                features = FeatureOptions(scale=self._scaling_name(plan), bias=self._trained_constant(plan))
+                fit = ShardedFit.of(data, plan, LabelOptions(), features, target=target)
                 self._require_some_of_both(data, target)
                 *_, outcome = fit.outcomes(Watch(progress=tell, remark=logger.info))
                 model = fit.model(outcome)
                 if fit.fit.bias is None:
-                    model = model.at_level(self._level(data, model))
+                    model = model.at_level(model.level + self._level(data, model))
         finally:
             crew.close()
         header = self._header_of(model.header, Counted(np.empty(0, dtype=np.int64)))
@@ -181,7 +180,7 @@ class DaskAPSVMClassifier(_OnCluster, APSVMClassifier):  # type: ignore[misc]  #
     ----------
     client : Client, optional
         Of the cluster; None: the current one.
-    loss, pos_label, C, epsilon, fit_intercept, intercept_scaling, solver, qp, max_iter, time_limit, verbose
+    loss, pos_label, C, epsilon, fit_intercept, intercept_scaling, scale, solver, qp, max_iter, time_limit, verbose
         See ``APSVMClassifier``. Of one list of all rows the loss is one of two arrays ("ap", "ndcg", "mrr",
         "auc", "rbp(0.8)" …) or "zero-one"; of queries any.
 
@@ -214,6 +213,7 @@ class DaskAPSVMClassifier(_OnCluster, APSVMClassifier):  # type: ignore[misc]  #
         epsilon: float = 1e-3,
         fit_intercept: bool = True,
         intercept_scaling: float | str = AUTO,
+        scale: str = AUTO,
         solver: str = "line-search",
         qp: str = "auto",
         max_iter: int = 10_000,
@@ -227,6 +227,7 @@ class DaskAPSVMClassifier(_OnCluster, APSVMClassifier):  # type: ignore[misc]  #
         self.epsilon = epsilon
         self.fit_intercept = fit_intercept
         self.intercept_scaling = intercept_scaling
+        self.scale = scale
         self.solver = solver
         self.qp = qp
         self.max_iter = max_iter
@@ -274,7 +275,7 @@ class DaskAPSVMRanker(_OnCluster, APSVMRanker):  # type: ignore[misc]
     ----------
     client : Client, optional
         Of the cluster; None: the current one.
-    loss, relevant_from, C, epsilon, fit_intercept, intercept_scaling, solver, qp, max_iter, time_limit, verbose
+    loss, relevant_from, C, epsilon, fit_intercept, intercept_scaling, scale, solver, qp, max_iter, time_limit, verbose
         See ``APSVMRanker``.
 
     Attributes
@@ -293,6 +294,7 @@ class DaskAPSVMRanker(_OnCluster, APSVMRanker):  # type: ignore[misc]
         epsilon: float = 1e-3,
         fit_intercept: bool = True,
         intercept_scaling: float | str = AUTO,
+        scale: str = AUTO,
         solver: str = "line-search",
         qp: str = "auto",
         max_iter: int = 10_000,
@@ -306,6 +308,7 @@ class DaskAPSVMRanker(_OnCluster, APSVMRanker):  # type: ignore[misc]
         self.epsilon = epsilon
         self.fit_intercept = fit_intercept
         self.intercept_scaling = intercept_scaling
+        self.scale = scale
         self.solver = solver
         self.qp = qp
         self.max_iter = max_iter
@@ -324,7 +327,7 @@ class DaskRankNCG(_OnCluster, RankNCG):
     ----------
     client : Client, optional
         Of the cluster; None: the current one.
-    alpha, graph, objective, optimizer, normalize, tol, max_iter, time_limit, verbose : float
+    alpha, graph, objective, optimizer, normalize, scale, tol, max_iter, time_limit, verbose : float
         See ``RankNCG``. Sums are exact to rounding: of one list by Chebyshev polynomials, whose moments add up
         over the shards.
 
@@ -348,6 +351,7 @@ class DaskRankNCG(_OnCluster, RankNCG):
         objective: str = "logistic",
         optimizer: str = "lbfgs",
         normalize: str = "pairs",
+        scale: str = AUTO,
         tol: float | None = None,
         max_iter: int = 10_000,
         time_limit: float | None = None,
@@ -359,6 +363,7 @@ class DaskRankNCG(_OnCluster, RankNCG):
         self.objective = objective
         self.optimizer = optimizer
         self.normalize = normalize
+        self.scale = scale
         self.tol = tol
         self.max_iter = max_iter
         self.time_limit = time_limit

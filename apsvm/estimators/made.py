@@ -27,6 +27,7 @@ from apsvm.trainers.settings import Declared, declared
 #: Parameters of every estimator: the default, and what is said of them.
 _OF_ALL: Mapping[str, tuple[object, str]] = {
     "features": ("linear", "what is made of the features before they are weighed, see ``APSVMClassifier``"),
+    "scale": ("auto", "how columns are scaled before they are weighed, see ``APSVMClassifier``"),
     "time_limit": (None, "seconds of training, or None"),
     "n_jobs": (None, "threads, None: 1, -1: as many as there are cores"),
     "warm_start": (False, "whether a fit starts from the weights of the one before"),

@@ -19,6 +19,7 @@ from apsvm.estimators.signatures import ByQuery
 from apsvm.metrics.wilcoxon import WilcoxonMannWhitney
 from apsvm.models.base import Ranker
 from apsvm.models.header import Header, Json
+from apsvm.trainers.fitting import AUTO
 from apsvm.trainers.rank_ncg.settings import NAMED_GRAPHS, RankNCGSettings
 from apsvm.trainers.rank_ncg.trainer import RankNCGTrainer as Trainer
 
@@ -52,7 +53,7 @@ class RankNCG(ByQuery, RankerOfNumbers):
         "lbfgs", or the paper's nonlinear conjugate gradients "prcg".
     normalize : str
         The loss is the mean over the "pairs", or as in the paper their sum, "none".
-    features : str
+    features, scale : str
         What is made of the features before they are weighed, see ``APSVMClassifier``.
     tol : float, optional
         Stop when the gradient's largest entry is at most tol of that at w = 0; None: 1e-5, for "fourier" 1e-3.
@@ -121,6 +122,7 @@ class RankNCG(ByQuery, RankerOfNumbers):
         optimizer: str = "lbfgs",
         normalize: str = "pairs",
         features: str = "linear",
+        scale: str = AUTO,
         tol: float | None = None,
         max_iter: int = 10_000,
         time_limit: float | None = None,
@@ -139,6 +141,7 @@ class RankNCG(ByQuery, RankerOfNumbers):
         self.optimizer = optimizer
         self.normalize = normalize
         self.features = features
+        self.scale = scale
         self.tol = tol
         self.max_iter = max_iter
         self.time_limit = time_limit

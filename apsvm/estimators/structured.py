@@ -55,6 +55,7 @@ class _Structured(WeightedBags, TakesLoss):
         bound: str = "auto",
         components: int = 1,
         features: str = "linear",
+        scale: str = AUTO,
         pool: str | None = None,
         latent: bool = False,
         start: str = "anneal",
@@ -79,6 +80,7 @@ class _Structured(WeightedBags, TakesLoss):
         self.bound = bound
         self.components = components
         self.features = features
+        self.scale = scale
         self.pool = pool
         self.latent = latent
         self.start = start
@@ -184,8 +186,12 @@ class APSVMClassifier(_Structured, TwoClasses):
         (``trainers.structured_svm.components``); by the tight bound where ``bound`` is "auto".
     features
         What is made of the features before they are weighed: "linear", nothing; "piecewise:4", a broken line
-        each, of this many knots; "spline:5", a smooth curve each; "products", of all pairs; "nystroem:300", an
-        RBF kernel by this many landmarks. coef_ then weighs the columns of feature_map_.
+        each, of this many knots; "spline:5", a smooth curve each; "rules:200:depth=3", the leaves of
+        this many trees of this depth that boosting grows on y; "products", of all pairs; "nystroem:300", an RBF
+        kernel by this many landmarks. coef_ then weighs the columns of feature_map_.
+    scale
+        How columns are scaled before they are weighed: "standard", "maxabs", "l2", each row to length 1, or "none";
+        "auto": standard for dense X, none for sparse X and for rules. coef_ is of columns as they are.
     pool
         What becomes of rows in bags before all else, "mean" or several of min, mean and max, "min,mean,max":
         each feature's, in a row for each bag of ``fit(X, y, bags=bags)``. coef_ has the features once for each;
@@ -322,6 +328,7 @@ class APSVMRanker(_Structured, RankerOfNumbers):
         bound: str = "auto",
         components: int = 1,
         features: str = "linear",
+        scale: str = AUTO,
         pool: str | None = None,
         latent: bool = False,
         start: str = "anneal",
@@ -345,6 +352,7 @@ class APSVMRanker(_Structured, RankerOfNumbers):
             bound=bound,
             components=components,
             features=features,
+            scale=scale,
             pool=pool,
             latent=latent,
             start=start,

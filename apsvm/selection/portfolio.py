@@ -29,7 +29,7 @@ from apsvm.selection.folds import make_folds
 from apsvm.selection.grids import Grid
 from apsvm.selection.search import Followers, SettingsSearch, unseen
 from apsvm.trainers import trainer_of
-from apsvm.trainers.fitting import FeatureOptions
+from apsvm.trainers.fitting import AUTO, FeatureOptions
 from apsvm.trainers.settings import Multiple, SettingValue, declared
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class Entry:
 
     def __str__(self) -> str:
         features, scale = self.features.features, self.features.scale
-        words = [self.loss, *self._settings_in_words(), features, *([] if scale == "none" else [scale])]
+        words = [self.loss, *self._settings_in_words(), features, *([] if scale in ("none", AUTO) else [scale])]
         return ", ".join(words)
 
     def _settings_in_words(self) -> Iterator[str]:
@@ -127,9 +127,9 @@ def portfolio(
     """What is worth trying for ``metric`` on these rows, which are judged as ``target`` says. ``features``: its
     constant feature, and its scaling, if it has one, are those of every entry. ``labels``: what the user said."""
     n, d = dataset.X.shape
-    standard = features if features.scale != "none" else replace(features, scale="standard")
+    standard = features
     piecewise = replace(standard, features="piecewise")
-    plain = list(dict.fromkeys((standard, features)))
+    plain = [features]
     graded = target.grades is not None and len(dataset.classes()) > 2
     own = loss_of_metric(metric)
     losses = list(dict.fromkeys(name for name in ("ap", "ndcg" if graded else None, own) if name is not None))

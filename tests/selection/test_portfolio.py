@@ -84,16 +84,14 @@ def test_entries_of_two_classes(two_classes):
     assert sorted(map(str, listed(two_classes))) == sorted([
         "ap, hinge, linear",
         "ap, tight, linear",
-        "ap, hinge, linear, standard",
-        "ap, tight, linear, standard",
-        "ap, hinge, piecewise, standard",
-        "ap, tight, piecewise, standard",
-        "auc, hinge, linear, standard",
-        "wmw, linear, standard",
-        "zero-one, hinge, linear, standard",
-        "ap, hinge, spline, standard",
-        "ap, hinge, products, standard",
-        "ap, hinge, nystroem, standard",
+        "ap, hinge, piecewise",
+        "ap, tight, piecewise",
+        "auc, hinge, linear",
+        "wmw, linear",
+        "zero-one, hinge, linear",
+        "ap, hinge, spline",
+        "ap, hinge, products",
+        "ap, hinge, nystroem",
     ])  # fmt: skip
     assert all(one.labels is None for one in listed(two_classes))
 
@@ -103,10 +101,10 @@ def test_components_where_there_are_positives_enough(rng, dataset):
     X[:45, 0] += 4.0
     X[45:90, 1] += 4.0
     words = set(map(str, listed(dataset(X, y.astype(float)))))
-    assert {"ap, tight, 2 components, linear, standard", "ap, tight, 3 components, linear, standard"} <= words
+    assert {"ap, tight, 2 components, linear", "ap, tight, 3 components, linear"} <= words
     fewer = np.r_[np.arange(15, 75), np.arange(90, 400)]
     words = set(map(str, listed(dataset(X[fewer], y[fewer].astype(float)))))
-    assert [word for word in words if "components" in word] == ["ap, tight, 2 components, linear, standard"]
+    assert [word for word in words if "components" in word] == ["ap, tight, 2 components, linear"]
 
 
 @pytest.mark.slow
@@ -115,11 +113,11 @@ def test_components_win_where_positives_are_of_two_kinds(rng, dataset, monkeypat
     X[:35, 0] += 4.0
     X[35:70, 1] += 4.0
     rows = dataset(X, y.astype(float))
-    both = [one for one in listed(rows) if str(one).startswith("ap, tight") and str(one).endswith("linear, standard")]
+    both = [one for one in listed(rows) if str(one).startswith("ap, tight") and str(one).endswith("linear")]
     monkeypatch.setattr(module, "portfolio", lambda *_: both)
     whole = PortfolioSearch(rows, AP, folds=2)
     whole.screen(1)
-    assert str(whole.screened.entries[0][0]) == "ap, tight, 2 components, linear, standard"
+    assert str(whole.screened.entries[0][0]) == "ap, tight, 2 components, linear"
     search = whole.final()
     search.run(1)
     model = search.refit(search.choose(search.candidates()), 1, 1).model
@@ -136,7 +134,7 @@ def test_the_metrics_own_loss(two_classes):
     assert own("P@5", "p@5") == {"tight"}
     assert own("F1", "f1") == {"hinge"}
     assert [str(one) for one in listed(two_classes, "AUC") if one.loss == "auc"] == [
-        f"auc, {bound}, {features}, standard" for features in ("linear", "piecewise") for bound in ("hinge", "tight")
+        f"auc, {bound}, {features}" for features in ("linear", "piecewise") for bound in ("hinge", "tight")
     ]
 
 

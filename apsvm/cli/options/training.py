@@ -64,17 +64,18 @@ _OPTIONS = (
         default="linear",
         show_default=True,
         help="What is made of the features before they are weighed: linear, nothing; piecewise:K, a broken line each, "
-        "with K knots (4); spline:K, a smooth curve each, with K knots (5); rules:N:depth=D, the leaves of N trees (200) "
-        "of depth D (3) that boosting grows on the labels, as columns; products, of all pairs; nystroem:M, an RBF kernel "
+        "with K knots (4); spline:K, a smooth curve each, with K knots (5); rules:N:depth=D, the leaves of N trees "
+        "(200) of depth D (3) that boosting grows on the labels; products, of all pairs; nystroem:M, an RBF kernel "
         "by M landmarks (300). Sparse rows stay sparse with linear, piecewise and rules. --scale comes after.",
     ),
     click.option(
         "--scale",
-        type=click.Choice(["none", "maxabs", "standard", "l2"]),
-        default="none",
+        type=click.Choice(["auto", "none", "maxabs", "standard", "l2"]),
+        default="auto",
         show_default=True,
         help="Scale the features, the model takes rows as they are: each to a largest magnitude of 1, or to mean 0 and "
-        "deviation 1 (sparse data stays sparse), or each row to length 1.",
+        "deviation 1 (sparse data stays sparse), or each row to length 1. auto: standard for dense rows and tables, "
+        "none for sparse rows, and for rules, which are of one scale.",
     ),
     click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors and cautions."),
     click.option("-v", "--verbose", is_flag=True, help="A line for every iteration, and the data at the start."),
@@ -134,8 +135,8 @@ def feature_options(options: JsonObject, trainer: AnyTrainer, pool: tuple[str, .
     trainer."""
     from apsvm.trainers.fitting import AUTO, FeatureOptions
 
-    for option, default in (("scale", "none"), ("features", "linear")):
-        if options[option] != default:
+    for option, of_all in (("scale", (AUTO, "none")), ("features", ("linear",))):
+        if options[option] not in of_all:
             refuse_untaken(trainer, options, option)
     if pool is not None and trainer.capabilities.bags:
         raise click.UsageError("--pool makes a row of each bag, and this training is of the rows in bags: give one")
