@@ -84,7 +84,8 @@ def test_features_and_scalings(features, scale, two_kinds, here, tmp_path):
         assert float(first) == score
         h = int(component.removeprefix("component=")) - 1
         assert 0 <= h < 2
-        assert len(parts) <= 4
+        assert parts[0].startswith("base=")
+        assert len(parts) <= 5
     # What the features gave differs from the score by a constant of the component.
     rest = np.array(
         [

@@ -148,7 +148,9 @@ def test_the_top_of_the_list_and_what_put_it_there(digits_run, digits):
         assert float(lines[int(row[1]) - 1].split()[0]) == float(row[2]) == digits.labels[at]
         gave = digits.X[[at]].toarray()[0] * model.coef
         first = int(np.argsort(-gave, kind="stable")[0])
-        assert row[4].startswith(f"{first + 1}={digits.X[at, first]:.4g} (+{gave[first]:.4g})")
+        assert row[4].startswith(
+            f"base ({model.intercept:+.4g}), {first + 1}={digits.X[at, first]:.4g} (+{gave[first]:.4g})"
+        )
 
 
 @pytest.mark.slow

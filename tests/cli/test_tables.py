@@ -250,7 +250,8 @@ def test_the_best_rows_of_each_query_of_a_table(run, tmp_path):
     done = run("predict", tmp_path / "a.csv", tmp_path / "m", "--top", "1", "--explain")
     lines = [line.split("\t") for line in done.stdout.splitlines()]
     assert [line[:2] for line in lines] == [["q 7", "d2"], ["q 3", "d3"], ["q 9", "d5"]]
-    assert lines[0][3].startswith("x=9 (+")
+    assert lines[0][3].startswith("base (")
+    assert lines[0][4].startswith("x=9 (+")
 
 
 def test_a_trec_run_calls_queries_as_the_table_does(run, tmp_path):
