@@ -54,7 +54,7 @@ class RankNCG(ByQuery, RankerOfNumbers):
     normalize : str
         The loss is the mean over the "pairs", or as in the paper their sum, "none".
     features, scale : str
-        What is made of the features before they are weighed, see ``APSVMClassifier``.
+        What is made of the features before they are weighed, and how columns are scaled, see ``APSVMClassifier``.
     tol : float, optional
         Stop when the gradient's largest entry is at most tol of that at w = 0; None: 1e-5, for "fourier" 1e-3.
     max_iter, time_limit : int
@@ -73,7 +73,7 @@ class RankNCG(ByQuery, RankerOfNumbers):
     coef_
         (n_features_in_,) float64, or a weight for each column of feature_map_.
     intercept_
-        0.0, on which no ranking depends.
+        What the scaling subtracts, 0.0 without one: no ranking depends on it.
     objective_, gradient_norm_ : float
         At coef_.
     n_iter_
@@ -96,7 +96,7 @@ class RankNCG(ByQuery, RankerOfNumbers):
     >>> from apsvm import RankNCG
     >>> X, y = load_diabetes(return_X_y=True)
     >>> print(f"WMW {cross_val_score(RankNCG(n_classes=5), X, y).mean():.2f}")
-    WMW 0.78
+    WMW 0.79
     """
 
     _trainer = Trainer

@@ -166,6 +166,7 @@ class APSVMClassifier(_Structured, TwoClasses):
         which scores are above 0 ("zero-one", "f1" …) train it, as the weight of a feature of value
         intercept_scaling; "auto": of ten times the geometric mean of the features' deviations, 10 where they
         are standardised (``trainers.constant_feature``), as ``apsvm train`` does, and 1 for oracle "appx".
+        Without one, intercept_ is what the scaling subtracts.
     threshold
         Where ``predict`` draws the line instead, chosen on rows held out: "f1", "fpr=0.01", "precision=0.9",
         "recall=0.9" or "top=100" (``apsvm.metrics.thresholds``); it becomes the constant.
@@ -307,7 +308,7 @@ class APSVMRanker(_Structured, RankerOfNumbers):
     ...     search = GridSearchCV(APSVMRanker("ndcg", bound="hinge"), {"C": [1, 10, 100]}, cv=GroupKFold(3))
     ...     _ = search.fit(X, y, qid=qid, groups=qid)
     >>> search.best_params_
-    {'C': 10}
+    {'C': 100}
     >>> print(f"NDCG {search.best_score_:.2f}")
     NDCG 0.83
     """

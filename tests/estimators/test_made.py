@@ -131,6 +131,15 @@ def test_parameters_that_do_not_fit(registered, data):
         made().fit(data.X * 1e200, data.relevant)
 
 
+def test_a_newcomer_that_takes_no_scaled_rows(registered, data, monkeypatch):
+    refusing = Perceptron.capabilities.refusing(scale="it reads the rows as they are")
+    monkeypatch.setattr(Perceptron, "capabilities", refusing)
+    made = estimator_for("perceptron")
+    assert made().fit(data.X, data.relevant).to_model().header.features.scale == "none"
+    with pytest.raises(ValueError, match="scale does not apply: it reads the rows as they are"):
+        made(scale="l2").fit(data.X, data.relevant)
+
+
 def test_a_newcomer_s_models(registered, data, tmp_path):
     """To a file, from it, and to the command and from it."""
     made = estimator_for("perceptron")

@@ -128,8 +128,8 @@ def test_break_even_intercept(rng):
 @pytest.mark.parametrize("loss", ["zero-one", "f1"])
 def test_a_level_that_the_loss_reads_is_trained(loss, data):
     X = data.X
-    model = Classifier(loss, C=1000, intercept_scaling=5).fit(X, data.relevant)
-    without = Classifier(loss, C=1000, fit_intercept=False).fit(X, data.relevant)
+    model = Unscaled(loss, C=1000, intercept_scaling=5).fit(X, data.relevant)
+    without = Unscaled(loss, C=1000, fit_intercept=False).fit(X, data.relevant)
     assert model.intercept_ != 0
     assert without.intercept_ == 0
     assert model.score(X, data.relevant) > without.score(X, data.relevant)

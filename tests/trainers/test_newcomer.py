@@ -143,22 +143,8 @@ def test_one_against_the_rest(rng, run, info_of, tmp_path):
 def test_cross_validation(rows, run, info_of, tmp_path):
     """Over the grid that its settings declare, where none is named."""
     X, relevant, data = rows
-    as_they_are = ("--scale", "none")
-    out, _ = run(
-        "cv",
-        "--loss",
-        "perceptron",
-        "--folds",
-        3,
-        "--passes",
-        9,
-        *as_they_are,
-        data,
-        "-o",
-        tmp_path / "m",
-        "--json",
-        "-",
-    )
+    options = ("--loss", "perceptron", "--folds", 3, "--passes", 9, "--scale", "none")
+    out, _ = run("cv", *options, data, "-o", tmp_path / "m", "--json", "-")
     margins = [settings["margin"] for settings in json.loads(out)["settings"]]
     assert margins == [0.01, 0.1, 1.0]
     chosen = info_of(tmp_path / "m")
