@@ -14,6 +14,7 @@ from apsvm.dask.long_list import MOST_POSITIVES
 from apsvm.dask.shards.rows import About
 from apsvm.dask.vectors import HandleVectors
 from apsvm.data.dataset import DataError, Dataset, TableRows
+from apsvm.data.features.mapped import DENSE_IF
 from apsvm.data.features.scaling import NO_SCALING, UNIT_ROWS, Scaling
 from apsvm.data.labels import LabelOptions, Takes, Target, decide
 from apsvm.data.moments import Moments
@@ -171,6 +172,12 @@ class ShardedData:
         target = decide(self.of_labels(), takes, options)
         self.tell(target)
         return target
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the rows would take far more bytes as dense ones."""
+        rows, values = (sum(getattr(one, name) for one in self.about) for name in ("rows", "n_values"))
+        return bool(rows * self.width * 8 > DENSE_IF * values * 12)  # bytes of a value, and of one with its column
 
     def tell(self, target: Target) -> None:
         """The shards are told what each label means."""

@@ -101,7 +101,7 @@ class _OnCluster(LinearEstimator):
                     data,
                     plan,
                     LabelOptions(),
-                    FeatureOptions(bias=self._trained_constant(plan)),
+                    FeatureOptions(scale=self._scaling_name(plan), bias=self._trained_constant(plan)),
                     target=target,
                     query_weights=weights,
                 )
@@ -112,7 +112,7 @@ class _OnCluster(LinearEstimator):
                     logger.warning("%s: %s", type(self).__name__, text)
                 model = fit.model(outcome)
                 if fit.fit.bias is None:
-                    model = model.at_level(self._level(data, model))
+                    model = model.at_level(model.level + self._level(data, model))
         finally:
             crew.close()
         header = self._header_of(model.header, Counted(np.empty(0, dtype=np.int64)))
@@ -218,7 +218,7 @@ class DaskAPSVMClassifier(_OnCluster, APSVMClassifier):  # type: ignore[misc]  #
     ----------
     client : Client, optional
         Of the cluster; None: the current one.
-    loss, pos_label, C, epsilon, fit_intercept, intercept_scaling, solver, qp, max_iter, time_limit, verbose
+    loss, pos_label, C, epsilon, fit_intercept, intercept_scaling, scale, solver, qp, max_iter, time_limit, verbose
         See ``APSVMClassifier``. Of one list of all rows the loss is one of two arrays ("ap", "ndcg", "mrr",
         "auc", "rbp(0.8)" …) or "zero-one"; of queries any.
     bound
@@ -254,6 +254,7 @@ class DaskAPSVMClassifier(_OnCluster, APSVMClassifier):  # type: ignore[misc]  #
         epsilon: float = 1e-3,
         fit_intercept: bool = True,
         intercept_scaling: float | str = AUTO,
+        scale: str = AUTO,
         solver: str = "line-search",
         qp: str = "auto",
         bound: str = "auto",
@@ -268,6 +269,7 @@ class DaskAPSVMClassifier(_OnCluster, APSVMClassifier):  # type: ignore[misc]  #
         self.epsilon = epsilon
         self.fit_intercept = fit_intercept
         self.intercept_scaling = intercept_scaling
+        self.scale = scale
         self.solver = solver
         self.qp = qp
         self.bound = bound
@@ -316,7 +318,7 @@ class DaskAPSVMRanker(_OnCluster, APSVMRanker):  # type: ignore[misc]
     ----------
     client : Client, optional
         Of the cluster; None: the current one.
-    loss, relevant_from, C, epsilon, fit_intercept, intercept_scaling, solver, qp, max_iter, time_limit, verbose
+    loss, relevant_from, C, epsilon, fit_intercept, intercept_scaling, scale, solver, qp, max_iter, time_limit, verbose
         See ``APSVMRanker``.
     bound
         See ``DaskAPSVMClassifier``.
@@ -337,6 +339,7 @@ class DaskAPSVMRanker(_OnCluster, APSVMRanker):  # type: ignore[misc]
         epsilon: float = 1e-3,
         fit_intercept: bool = True,
         intercept_scaling: float | str = AUTO,
+        scale: str = AUTO,
         solver: str = "line-search",
         qp: str = "auto",
         bound: str = "auto",
@@ -351,6 +354,7 @@ class DaskAPSVMRanker(_OnCluster, APSVMRanker):  # type: ignore[misc]
         self.epsilon = epsilon
         self.fit_intercept = fit_intercept
         self.intercept_scaling = intercept_scaling
+        self.scale = scale
         self.solver = solver
         self.qp = qp
         self.bound = bound
@@ -370,7 +374,7 @@ class DaskRankNCG(_OnCluster, RankNCG):
     ----------
     client : Client, optional
         Of the cluster; None: the current one.
-    alpha, graph, objective, optimizer, normalize, tol, max_iter, time_limit, verbose : float
+    alpha, graph, objective, optimizer, normalize, scale, tol, max_iter, time_limit, verbose : float
         See ``RankNCG``. Sums are exact to rounding: of one list by Chebyshev polynomials, whose moments add up
         over the shards.
 
@@ -394,6 +398,7 @@ class DaskRankNCG(_OnCluster, RankNCG):
         objective: str = "logistic",
         optimizer: str = "lbfgs",
         normalize: str = "pairs",
+        scale: str = AUTO,
         tol: float | None = None,
         max_iter: int = 10_000,
         time_limit: float | None = None,
@@ -405,6 +410,7 @@ class DaskRankNCG(_OnCluster, RankNCG):
         self.objective = objective
         self.optimizer = optimizer
         self.normalize = normalize
+        self.scale = scale
         self.tol = tol
         self.max_iter = max_iter
         self.time_limit = time_limit

@@ -109,6 +109,8 @@ class ShardedFit:
         else:
             data.tell(target)
         features = asked_of(trainer, features)
+        if features.scale == AUTO:
+            features = replace(features, scale="none" if data.is_sparse else "standard")
         if features.bias == AUTO:
             data.scale(features.scale, None)
             features = replace(features, bias=constant_by_rule(data.moments().variance))

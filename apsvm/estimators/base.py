@@ -29,6 +29,7 @@ from apsvm.data.component_rows import scores_of_weights
 from apsvm.data.dataset import Dataset
 from apsvm.data.features import parsed
 from apsvm.data.features.base import FeatureMap
+from apsvm.data.features.scaling import NO_SCALING, SCALINGS
 from apsvm.data.labels import Target
 from apsvm.estimators.bags import Columns, checked_pool, each_alone, of_bags
 from apsvm.estimators.following import FOR_STALLED, WeakRankerWarning, evidence_of, logger, tell, training
@@ -43,7 +44,7 @@ from apsvm.models.linear import LinearRanker
 from apsvm.selection.completion import outcomes
 from apsvm.solvers.state import State
 from apsvm.trainers.base import AnyTrainer, Outcome, TrainingSet, Watch
-from apsvm.trainers.fitting import FeatureOptions, Fit
+from apsvm.trainers.fitting import AUTO, FeatureOptions, Fit, asked_of
 from apsvm.trainers.settings import Settings, SettingsError
 
 #: How X is checked, in fit and after.
@@ -115,8 +116,9 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
     _draws: ClassVar[bool] = False
     #: What helps where a training stopped early.
     _remedy: ClassVar[str] = "raise time_limit, or what else it stopped at"
-    #: A parameter where the estimator has it.
+    #: Parameters where the estimator has them.
     pool: str | None = None
+    scale: str = AUTO
 
     coef_: NDArray[np.float64]
     intercept_: float | NDArray[np.float64]
@@ -308,7 +310,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         assert isinstance(outcome.w, np.ndarray)
         if fit.bias is None:
             scores = data.scores(outcome.w) if outcome.w.ndim == 1 else scores_of_weights(data.rows, outcome.w)
-            model = model.at_level(self._free_constant(data, scores))
+            model = model.at_level(model.level + self._free_constant(data, scores))
         return model.with_header(self._header_of(model.header, counted))
 
     def _training(
@@ -330,7 +332,15 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
             dataset,
             plan,
             target,
-            FeatureOptions(features=self._map_name(), bias=self._trained_constant(plan), pool=self._pool()),
+            asked_of(
+                plan,
+                FeatureOptions(
+                    features=self._map_name(),
+                    scale=self._scaling_name(plan),
+                    bias=self._trained_constant(plan),
+                    pool=self._pool(),
+                ),
+            ),
             selection=None if every_row_once else counted.members,
             query_weights=counted.query_weights,
         )
@@ -366,6 +376,16 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
 
     def _columns(self, X: Matrix, y: Column, qid: Column, sample_weight: Column, bags: Column) -> Columns:
         return Columns(type(self).__name__, X, y, qid, sample_weight, bags)
+
+    def _scaling_name(self, plan: AnyTrainer) -> str:
+        """The parameter ``scale``, checked."""
+        if self.scale not in (AUTO, *SCALINGS):
+            raise ValueError(f"scale is one of {', '.join((AUTO, *SCALINGS))}, found {self.scale!r}")
+        refusal = None if self.scale in (AUTO, NO_SCALING.name) else plan.capabilities.refusal("scale")
+        if refusal is not None:
+            with in_words_of_python(self._trainer.Settings, plan.loss_name):
+                raise SettingsError(refusal)
+        return self.scale
 
     def _map_name(self) -> str:
         """The parameter ``features``, checked."""
@@ -424,6 +444,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         if header.seed or (header.seed is not None and cls._draws):
             parameters["random_state"] = header.seed
         parameters["features"] = header.features.map
+        parameters["scale"] = header.features.scale
         if header.features.pool is not None:
             parameters["pool"] = ",".join(header.features.pool)
         if header.labels.kind == "threshold":

@@ -48,7 +48,7 @@ class _Portfolio(ByQuery):
         metric: str = "AP",
         *,
         cv: int = 5,
-        scale: str = "none",
+        scale: str = "auto",
         n_jobs: int | None = None,
         random_state: int | None = None,
         verbose: int = 0,
@@ -206,7 +206,7 @@ class APSVMClassifierCV(_Portfolio, TwoClasses):
     pos_label : object
         The positive class; None: the second of the two in sorted order.
     scale : str
-        What every entry does to its columns: "standard", "maxabs", "l2"; "none": some entries standardise.
+        What every entry does to its columns, see ``APSVMClassifier``.
     n_jobs : int, optional
         Trainings at a time, in threads, None: 1, -1: as many as there are cores; the result does not depend on
         it.
@@ -244,7 +244,7 @@ class APSVMClassifierCV(_Portfolio, TwoClasses):
         *,
         cv: int = 5,
         pos_label: object = None,
-        scale: str = "none",
+        scale: str = "auto",
         n_jobs: int | None = None,
         random_state: int | None = None,
         verbose: int = 0,
@@ -303,7 +303,7 @@ class APSVMRankerCV(_Portfolio, RankerOfNumbers):
         *,
         relevant_from: float | None = None,
         cv: int = 5,
-        scale: str = "none",
+        scale: str = "auto",
         n_jobs: int | None = None,
         random_state: int | None = None,
         verbose: int = 0,

@@ -55,6 +55,7 @@ class _Structured(WeightedBags, TakesLoss):
         bound: str = "auto",
         components: int = 1,
         features: str = "linear",
+        scale: str = AUTO,
         pool: str | None = None,
         latent: bool = False,
         start: str = "anneal",
@@ -79,6 +80,7 @@ class _Structured(WeightedBags, TakesLoss):
         self.bound = bound
         self.components = components
         self.features = features
+        self.scale = scale
         self.pool = pool
         self.latent = latent
         self.start = start
@@ -164,6 +166,7 @@ class APSVMClassifier(_Structured, TwoClasses):
         which scores are above 0 ("zero-one", "f1" …) train it, as the weight of a feature of value
         intercept_scaling; "auto": of ten times the geometric mean of the features' deviations, 10 where they
         are standardised (``trainers.constant_feature``), as ``apsvm train`` does, and 1 for oracle "appx".
+        Without one, intercept_ is what the scaling subtracts.
     threshold
         Where ``predict`` draws the line instead, chosen on rows held out: "f1", "fpr=0.01", "precision=0.9",
         "recall=0.9" or "top=100" (``apsvm.metrics.thresholds``); it becomes the constant.
@@ -184,8 +187,12 @@ class APSVMClassifier(_Structured, TwoClasses):
         (``trainers.structured_svm.components``); by the tight bound where ``bound`` is "auto".
     features
         What is made of the features before they are weighed: "linear", nothing; "piecewise:4", a broken line
-        each, of this many knots; "spline:5", a smooth curve each; "products", of all pairs; "nystroem:300", an
-        RBF kernel by this many landmarks. coef_ then weighs the columns of feature_map_.
+        each, of this many knots; "spline:5", a smooth curve each; "rules:200:depth=3", the leaves of
+        this many trees of this depth that boosting grows on y; "products", of all pairs; "nystroem:300", an RBF
+        kernel by this many landmarks. coef_ then weighs the columns of feature_map_.
+    scale
+        How columns are scaled before they are weighed: "standard", "maxabs", "l2", each row to length 1, or "none";
+        "auto": standard for dense X, none for sparse X and for rules. coef_ is of columns as they are.
     pool
         What becomes of rows in bags before all else, "mean" or several of min, mean and max, "min,mean,max":
         each feature's, in a row for each bag of ``fit(X, y, bags=bags)``. coef_ has the features once for each;
@@ -301,7 +308,7 @@ class APSVMRanker(_Structured, RankerOfNumbers):
     ...     search = GridSearchCV(APSVMRanker("ndcg", bound="hinge"), {"C": [1, 10, 100]}, cv=GroupKFold(3))
     ...     _ = search.fit(X, y, qid=qid, groups=qid)
     >>> search.best_params_
-    {'C': 10}
+    {'C': 100}
     >>> print(f"NDCG {search.best_score_:.2f}")
     NDCG 0.83
     """
@@ -322,6 +329,7 @@ class APSVMRanker(_Structured, RankerOfNumbers):
         bound: str = "auto",
         components: int = 1,
         features: str = "linear",
+        scale: str = AUTO,
         pool: str | None = None,
         latent: bool = False,
         start: str = "anneal",
@@ -345,6 +353,7 @@ class APSVMRanker(_Structured, RankerOfNumbers):
             bound=bound,
             components=components,
             features=features,
+            scale=scale,
             pool=pool,
             latent=latent,
             start=start,

@@ -18,14 +18,10 @@ def start_at(before: Ranker, fit: Fit) -> NDArray[np.float64]:
     ValueError
         They are of another number of features, or of columns that mean something else.
     """
-    width, bias = fit.dataset.X.shape[1], fit.bias
+    width = fit.dataset.X.shape[1]
     if before.width != width:
         raise ValueError(f"warm_start: the weights are of {before.width} features, X has {width}")
     try:
-        fit.check_map(before)
-        if before.components > 1:
-            return fit.start(before)
+        return fit.start(before)
     except ModelError as error:
         raise ValueError(f"warm_start: of the fit before, {error}") from None
-    (part,) = before.linear_parts()
-    return np.append(part.coef, [] if bias is None else [part.intercept / bias])

@@ -22,8 +22,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from apsvm._support import sparse as sp
 from apsvm._support.types import JsonObject
 from apsvm.data.features import FeatureMapError
+from apsvm.data.features.mapped import dense_pays
 from apsvm.data.labels import LabelOptions, Takes, Target, judge
 from apsvm.losses import LOSSES, make_loss
 from apsvm.losses.base import LossError
@@ -32,7 +34,7 @@ from apsvm.selection.folds import make_folds
 from apsvm.selection.grids import Grid
 from apsvm.selection.search import Followers, SettingsSearch, unseen
 from apsvm.trainers import trainer_of
-from apsvm.trainers.fitting import FeatureOptions
+from apsvm.trainers.fitting import AUTO, FeatureOptions
 from apsvm.trainers.settings import Multiple, SettingValue, declared
 
 if TYPE_CHECKING:
@@ -99,7 +101,7 @@ class Entry:
 
     def __str__(self) -> str:
         features, scale = self.features.features, self.features.scale
-        words = [self.loss, *self._settings_in_words(), features, *([] if scale == "none" else [scale])]
+        words = [self.loss, *self._settings_in_words(), features, *([] if scale in ("none", AUTO) else [scale])]
         return ", ".join(words)
 
     def _settings_in_words(self) -> Iterator[str]:
@@ -146,7 +148,9 @@ def portfolio(
     """What is worth trying for ``metric`` on these rows, which are judged as ``target`` says. ``features``: its
     constant feature, and its scaling, if it has one, are those of every entry. ``labels``: what the user said."""
     n, d = dataset.X.shape
-    standard = features if features.scale != "none" else replace(features, scale="standard")
+    # Sparse columns are left as they are by default: which of the two is better is seen.
+    sparse = dataset.table is None and sp.issparse(dataset.X) and not dense_pays(dataset.X)
+    standard = replace(features, scale="standard") if features.scale == AUTO and sparse else features
     piecewise = replace(standard, features="piecewise")
     plain = list(dict.fromkeys((standard, features)))
     graded = target.grades is not None and len(dataset.classes()) > 2

@@ -25,7 +25,7 @@ from apsvm.selection.folds import Fold, make_folds
 from apsvm.selection.grids import Grid, Variant
 from apsvm.selection.race import OutOfFold, PathInFold, Task
 from apsvm.trainers.base import Outcome, Watch
-from apsvm.trainers.fitting import FeatureOptions, Fit, bags_settled
+from apsvm.trainers.fitting import AUTO, FeatureOptions, Fit, bags_settled
 from apsvm.trainers.settings import Multiple, SettingValue
 
 if TYPE_CHECKING:
@@ -294,6 +294,8 @@ def _fits(
     settled: dict[tuple[str, ...] | None, Dataset] = {}
     for grid in grids:
         options = grid.features or features
+        if options.scale == AUTO and any(one.trainer.capabilities.refusal("scale") for one in grid.variants()):
+            options = replace(options, scale="none")  # the settings of a grid share their rows
         if options.pool not in settled:
             rows = bags_settled(dataset, grid.trainer, options.pool)
             settled[options.pool] = replace(rows, X=Rows(rows.X).for_many_passes().in_memory().matrix)

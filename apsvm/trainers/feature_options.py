@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 from apsvm.data.features import LINEAR
 
-#: Of ``FeatureOptions.bias``.
+#: Of ``FeatureOptions.bias`` and ``scale``.
 AUTO: Final = "auto"
 
 
@@ -17,7 +17,8 @@ class FeatureOptions:
 
     Attributes
     ----------
-    scale : a scaling's name (``apsvm.data.features.scaling``), of the mapped columns
+    scale : a scaling's name (``apsvm.data.features.scaling``), of the mapped columns, or AUTO: dense rows and tables to
+        a deviation of 1, sparse rows as they are
     bias : the value of a constant feature, None for none, or AUTO: one that suits the features (``constant_feature``)
         where the trainer wants one
     features : a feature map's name (``apsvm.data.features``)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from apsvm._support import sparse as sp
 from apsvm._support.container import ModelError
 from apsvm._support.log import Log
 from apsvm._support.machine import installed, thread_count
@@ -22,7 +23,7 @@ from apsvm._support.types import Matrix
 from apsvm.data.bags import HOW_SAID, Bags
 from apsvm.data.dataset import DataError
 from apsvm.data.features import LINEAR, learn_map
-from apsvm.data.features.mapped import MappedMatrix
+from apsvm.data.features.mapped import MappedMatrix, dense_pays
 from apsvm.data.features.scaling import NO_SCALING, Scaling, learn_scaling
 from apsvm.data.labels import LabelOptions, Target, decide, two_classes
 from apsvm.data.pooling import pooled
@@ -50,8 +51,21 @@ OfRowsT = TypeVar("OfRowsT", NDArray[np.int64] | None, NDArray[np.float64] | Non
 
 
 def asked_of(trainer: AnyTrainer, features: FeatureOptions) -> FeatureOptions:
-    """What the options ask for of this trainer: AUTO only where it wants a constant."""
-    return replace(features, bias=None) if features.bias == AUTO and not trainer.capabilities.constant else features
+    """What the options ask for of this trainer: AUTO only where it wants a constant, or takes scaled rows."""
+    if features.bias == AUTO and not trainer.capabilities.constant:
+        features = replace(features, bias=None)
+    if features.scale == AUTO and trainer.capabilities.refusal("scale") is not None:
+        features = replace(features, scale=NO_SCALING.name)
+    return features
+
+
+def scale_by_rule(X: Matrix | MappedMatrix, feature_map: FeatureMap | None, *, of_table: bool) -> str:
+    """The scaling of AUTO, of columns X as they are mapped: sparse ones mostly count or mark something, and keep their
+    units, unless they are a table's."""
+    if feature_map is not None and feature_map.of_one_scale:
+        return NO_SCALING.name
+    sparse = X.sparse if isinstance(X, MappedMatrix) else sp.issparse(X) and not dense_pays(X)
+    return NO_SCALING.name if sparse and not of_table else "standard"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -138,7 +152,10 @@ class Fit:
             seed = self.trainer.settings.seed
             learned = learn_map(options.features, X, self.selection, targets=targets, seed=seed)
             X = MappedMatrix(X, learned)
-        fit = replace(self, feature_map=learned, scaling=learn_scaling(options.scale, X, self.selection))
+        if options.scale == AUTO:
+            options = replace(options, scale=scale_by_rule(X, learned, of_table=self.dataset.table is not None))
+        scaling = learn_scaling(options.scale, X, self.selection)
+        fit = replace(self, features=options, feature_map=learned, scaling=scaling)
         if options.bias != AUTO:
             return fit
         bias = constant_by_rule(fit.rows(selection=self.selection).moments().variance)

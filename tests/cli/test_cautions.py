@@ -46,7 +46,12 @@ def test_a_model_that_ranks_nothing(quiet, weak, here, tmp_path):
 @pytest.mark.slow
 def test_what_it_advises_helps(weak, here, tmp_path):
     for bound in ("auto", "tight"):
-        assert NOTHING not in here("train", "-q", "--loss", "p@1", "--bound", bound, weak, tmp_path / "m").stderr
+        assert (
+            NOTHING
+            not in here(
+                "train", "-q", "--loss", "p@1", "--bound", bound, "--scale", "none", weak, tmp_path / "m"
+            ).stderr
+        )
         assert load_model(tmp_path / "m").coef.any()
 
 

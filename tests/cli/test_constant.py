@@ -71,7 +71,7 @@ def test_the_classifiers_are_useful(scale, rare, thousandfold, here, measured, t
 def test_its_size_is_that_of_the_features(rare, thousandfold, here, tmp_path):
     """So that the scale of the features changes no classifier."""
     for data in (rare, thousandfold):
-        here("train", "-q", "--loss", "f1", data, tmp_path / data.stem)
+        here("train", "-q", "--loss", "f1", "--scale", "none", data, tmp_path / data.stem)
     one, other = (load_model(tmp_path / name) for name in ("rare", "thousandfold"))
     assert one.header.features.bias == pytest.approx(10.0 * (1.0 * 20.0 * 0.3) ** (1 / 3), rel=0.1)
     assert other.header.features.bias == pytest.approx(1000.0 * one.header.features.bias, rel=1e-12)

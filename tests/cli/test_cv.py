@@ -87,7 +87,7 @@ def test_a_grid_whose_result_depends_on_no_thread(hard, run, tmp_path):
     for jobs in (1, 3):
         run(
             "cv", path, "--folds", 3, "--loss", "ap,auc", "--bound", "hinge,tight", "-C", "0.1x:10x:log10", "-j", jobs,
-            "-q", "--json", tmp_path / f"j{jobs}",
+            "--scale", "none", "-q", "--json", tmp_path / f"j{jobs}",
         )  # fmt: skip
     found = [json.loads((tmp_path / name).read_text())["settings"] for name in ("j1", "j3")]
     assert [(s["loss"], s["bound"], s["C"]) for s in found[0]] == [
@@ -137,7 +137,8 @@ def test_several_trainers_side_by_side(hard, here, tmp_path):
     done = here(
         "cv", "-v", path, "--folds", 2, "--loss", "ap,wmw,warp,direct(ap)", "--bound", "hinge",
         "-C", "1,10", "-l", "0.1,0.01", "--tau", "p@5",
-        "--learning-rate", "0.05,0.5", "--perturbation", 0.1, "--json", tmp_path / "j", "-o", tmp_path / "m",
+        "--learning-rate", "0.05,0.5", "--perturbation", 0.1, "--scale", "none",
+        "--json", tmp_path / "j", "-o", tmp_path / "m",
     )  # fmt: skip
     results = json.loads((tmp_path / "j").read_text())
     assert [
@@ -179,7 +180,8 @@ def test_a_choice_at_the_edge_widens_its_grid(rng, here, write_rows, tmp_path):
     X = rng.normal(size=(200, 6))
     X[:, 0] = 3e-6 * (labels + 0.5 * rng.normal(size=200))  # w must be long to see it
     path = write_rows(tmp_path / "faint.svm", X, labels)
-    done = here("cv", "-v", path, "--loss", "ap", "--bound", "hinge", "--json", tmp_path / "j")
+    options = ("--bound", "hinge", "--scale", "none")
+    done = here("cv", "-v", path, "--loss", "ap", *options, "--json", tmp_path / "j")
     settings = json.loads((tmp_path / "j").read_text())["settings"]
     assert [one["C"] for one in settings] == ["0.001x", "0.01x", "0.1x", *(f"{10**power}x" for power in range(6))]
     assert "the best C stands at the edge of its grid: 10000x, 100000x as well" in done.stderr
@@ -187,7 +189,7 @@ def test_a_choice_at_the_edge_widens_its_grid(rng, here, write_rows, tmp_path):
     assert "10/10  fold" in done.stderr
     assert next(one["C"] for one in settings if one["chosen"]) in ("10000x", "100000x")
 
-    named = here("cv", path, "--bound", "hinge", "-C", "0.001x:1000x:log10")
+    named = here("cv", path, *options, "-C", "0.001x:1000x:log10")
     assert "as well" not in named.stderr
     assert named.stdout.splitlines()[-1].endswith("C at the edge of the grid, chosen")
 

@@ -91,7 +91,7 @@ def test_svmlight_scores_as_we_do(options, cancer, trained, run):
 
 def test_no_constant_is_no_negative_zero(run, tmp_path):
     (tmp_path / "data").write_text("1 1:1 2:3\n-1 1:2\n")
-    run("train", "-q", tmp_path / "data", tmp_path / "m", "--threshold", "none")
+    run("train", "-q", tmp_path / "data", tmp_path / "m", "--threshold", "none", "--scale", "none")
     assert "\n0.0 # threshold b" in run("export", tmp_path / "m", "--format", "svmlight").stdout
 
 

@@ -50,7 +50,7 @@ def test_info_as_text(cancer, trained, run):
     assert shown["loss"] == "ap"
     assert shown["metric"] == "AP"
     assert shown["labels"] == "1 is positive, -1 negative"
-    assert shown["features"] == "30 features, counted from 1; a constant feature of 1"
+    assert shown["features"] == "30 features, counted from 1; each scaled to a deviation of 1; a constant feature of 1"
     assert shown["C"] == "10"
     assert shown["settings"] == "bound: tight"
     assert f"converged after {header.iterations} iterations" in shown["ended"]

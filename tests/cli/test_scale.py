@@ -28,7 +28,7 @@ def test_a_scaled_training_is_the_training_of_scaled_rows(name, wide, cancer, ru
     Z = SCALERS[name]().fit_transform(X)
     by_hand = write_rows(tmp_path / "scaled.svm", Z, cancer.labels)
     run("train", "-q", *HINGE, path, tmp_path / "m", "--scale", name, "-C", 10, "-e", 1e-5)
-    run("train", "-q", *HINGE, by_hand, tmp_path / "h", "-C", 10, "-e", 1e-5)
+    run("train", "-q", *HINGE, by_hand, tmp_path / "h", "--scale", "none", "-C", 10, "-e", 1e-5)
     primal = [info(tmp_path / model).certificate.primal for model in ("m", "h")]
     assert primal[0] == pytest.approx(primal[1], rel=2e-4)
     assert info(tmp_path / "m").features.scale == name
@@ -73,9 +73,55 @@ def test_export(wide, run, tmp_path):
     assert "divides each row by its length" in run("export", tmp_path / "m", "--format", "liblinear").stderr
 
 
+def far_apart(rng):
+    """Rows with a column a million times as large as the others, which says least, and their labels."""
+    X = rng.normal(size=(200, 5)) * np.array([1.0, 1.0, 1.0, 1.0, 1e6])
+    return X, np.where(X[:, 0] + X[:, 1] + 1e-7 * X[:, 4] + 0.5 * rng.normal(size=200) > 0.8, 1, -1)
+
+
+def test_dense_rows_are_standardised_by_default(rng, run, write_rows, info, tmp_path):
+    """So that a column of huge values stalls no training; and all rows of a cross-validation."""
+    path = write_rows(tmp_path / "rows.svm", *far_apart(rng))
+    for name, options in (("auto", ()), ("standard", ("--scale", "standard"))):
+        run("train", "-q", *options, path, tmp_path / name)
+    auto, standard = (load_any_model(tmp_path / name) for name in ("auto", "standard"))
+    np.testing.assert_array_equal(auto.coef, standard.coef)
+    assert auto.intercept == standard.intercept
+    header = info(tmp_path / "auto")
+    assert (header.features.scale, header.state, header.as_asked) == ("standard", "converged", True)
+    run("cv", "-q", *HINGE, "-C", "1x,10x", "--folds", 2, path, "-o", tmp_path / "cv")
+    assert info(tmp_path / "cv").features.scale == "standard"
+
+
+def test_sparse_rows_and_rules_are_not_by_default(rng, run, write_rows, info, tmp_path):
+    X, labels = far_apart(rng)
+    X[:, 4] /= 1e5
+    sparse = np.where(rng.random(X.shape) < 0.3, X, 0.0)
+    path = write_rows(tmp_path / "rows.svm", sparse, labels)
+    for name, scale in (("auto", ()), ("none", ("--scale", "none"))):
+        run("train", "-q", *HINGE, "-C", "1x", *scale, path, tmp_path / name)
+    np.testing.assert_array_equal(*(load_any_model(tmp_path / name).coef for name in ("auto", "none")))
+    assert info(tmp_path / "auto").features.scale == "none"
+    path = write_rows(tmp_path / "dense.svm", X, labels)
+    run("train", "-q", *HINGE, "-C", "1x", "--features", "rules:5", path, tmp_path / "rules")
+    assert info(tmp_path / "rules").features.scale == "none"
+
+
+def test_tables_are_standardised_by_default(rng, run, info, tmp_path):
+    """Sparse or not: words become columns of few values."""
+    words = [f"w{word}" for word in rng.integers(0, 12, size=80)]
+    lines = [f"{int(word < 'w4')},{word},{1e6 * rng.random():.1f}" for word in words]
+    (tmp_path / "rows.csv").write_text("\n".join(["label,word,amount", *lines]) + "\n")
+    for name, options in (("auto", ()), ("standard", ("--scale", "standard"))):
+        run("train", "-q", *HINGE, *options, tmp_path / "rows.csv", tmp_path / name)
+    np.testing.assert_array_equal(*(load_any_model(tmp_path / name).coef for name in ("auto", "standard")))
+    assert info(tmp_path / "auto").features.scale == "standard"
+
+
 def test_warp_is_not_scaled(cancer, run, tmp_path):
     done = run("train", cancer.path, tmp_path / "m", "--loss", "warp", "--scale", "l2", code=2)
     assert "--scale does not apply: the steps of --loss warp" in done.stderr
+    run("train", "-q", cancer.path, tmp_path / "m", "--loss", "warp", "--epochs", 1, "--scale", "none")
 
 
 def test_the_default_C_is_shown(cancer, run, info, tmp_path):

@@ -44,7 +44,7 @@ def test_exact_oracles_reach_one_objective(digits, trained, info):
 def test_primal_is_the_objective_over_all_rankings(C, run, info, tmp_path):
     data, model = tmp_path / "tiny.svm", tmp_path / "m"
     data.write_text(TINY)
-    run("train", *HINGE, data, model, "-C", C, "-e", 1e-9)
+    run("train", *HINGE, "--scale", "none", data, model, "-C", C, "-e", 1e-9)
     ranker = load_model(model)
     X = np.array([[2, 1], [1, 3], [1.5, -1], [2.5, 0], [0.5, 2], [0, 1]])
     relevant = np.array([True, False, True, False, False, True])
@@ -155,10 +155,10 @@ def test_zero_based(cancer, trained, run, write_rows, tmp_path):
 
 def test_bias_is_a_constant_feature(cancer, trained, run, info, write_rows, tmp_path):
     bias = 10.0
-    model = trained(cancer, "--loss", "zero-one", "--bias", str(bias))
+    model = trained(cancer, "--loss", "zero-one", "--scale", "none", "--bias", str(bias))
     explicit, data = tmp_path / "m", tmp_path / "data"
     write_rows(data, sp.hstack([cancer.X, np.full((569, 1), bias)]), cancer.labels)
-    run("train", "-q", data, explicit, "--loss", "zero-one", "--bias", "none")
+    run("train", "-q", data, explicit, "--loss", "zero-one", "--scale", "none", "--bias", "none")
     found, expected = load_model(model), load_model(explicit)
     assert found.width == 30
     assert np.allclose(found.coef, expected.coef[:30], rtol=1e-7, atol=1e-12)
@@ -169,7 +169,7 @@ def test_bias_is_a_constant_feature(cancer, trained, run, info, write_rows, tmp_
 
 @pytest.mark.parametrize("bias", ["none", "NONE", "-7.5", "-1", "0"])
 def test_no_constant_if_it_says_so(bias, cancer, trained):
-    model = load_model(trained(cancer, "--loss", "zero-one", "--bias", bias))
+    model = load_model(trained(cancer, "--loss", "zero-one", "--scale", "none", "--bias", bias))
     assert (model.intercept, model.header.features.bias) == (0.0, None)
 
 
@@ -311,7 +311,7 @@ def test_grades_above_the_positive_one_are_warned_of(run, tmp_path):
 def test_a_multiple_of_the_default_beyond_floating_point(C, unit, run, tmp_path):
     data = tmp_path / "tiny.svm"
     data.write_text("".join(f"{label} 1:{at * unit}\n" for at, label in enumerate((1, -1, -1, 1))))
-    done = run("train", "-q", data, tmp_path / "m", "-C", C, code=2)
+    done = run("train", "-q", "--scale", "none", data, tmp_path / "m", "-C", C, code=2)
     assert "is beyond float64" in done.stderr
     assert not (tmp_path / "m").exists()
 

@@ -126,7 +126,7 @@ def test_the_command_goes_on_and_refuses_what_is_another_training(command, tmp_p
     kept.write_bytes(contents[len(contents) // 2])
     code, said = command("-C", "1,10,100", "--scale", "maxabs")
     assert code == 65
-    assert "--scale was none and is maxabs" in said
+    assert "--scale was auto and is maxabs" in said
     writes = len(contents)
     code, said = command(*options)
     assert code == 0, said

@@ -60,7 +60,7 @@ def test_models_pickles_and_clones(two_kinds, tmp_path):
 
 def test_warm_starts(two_kinds):
     X, y = two_kinds
-    model = APSVMClassifier(components=2, C=1000.0, warm_start=True).fit(X, y)
+    model = APSVMClassifier(components=2, C=1000.0, scale="none", warm_start=True).fit(X, y)
     before = model.certificate_.primal
     assert model.fit(X, y).certificate_.primal <= before * (1.0 + 1e-9)
     with pytest.raises(ValueError, match="2 components, this training has 3"):

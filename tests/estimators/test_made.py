@@ -79,7 +79,7 @@ def test_a_newcomer_in_scikit_learn(registered, data):
     )
     assert roc_auc_score(data.relevant, scores) > 0.8
     assert (model.predict(data.X) == "yes").sum() == data.relevant.sum()
-    assert made(fit_intercept=False).fit(data.X, data.relevant).intercept_ == [0.0]
+    assert made(fit_intercept=False, scale="none").fit(data.X, data.relevant).intercept_ == [0.0]
     search = GridSearchCV(make_pipeline(StandardScaler(), made()), {"perceptronclassifier__passes": [1, 30]}, cv=3)
     search.fit(data.X, data.relevant)
     assert search.best_score_ > 0.75
@@ -131,10 +131,19 @@ def test_parameters_that_do_not_fit(registered, data):
         made().fit(data.X * 1e200, data.relevant)
 
 
+def test_a_newcomer_that_takes_no_scaled_rows(registered, data, monkeypatch):
+    refusing = Perceptron.capabilities.refusing(scale="it reads the rows as they are")
+    monkeypatch.setattr(Perceptron, "capabilities", refusing)
+    made = estimator_for("perceptron")
+    assert made().fit(data.X, data.relevant).to_model().header.features.scale == "none"
+    with pytest.raises(ValueError, match="scale does not apply: it reads the rows as they are"):
+        made(scale="l2").fit(data.X, data.relevant)
+
+
 def test_a_newcomer_s_models(registered, data, tmp_path):
     """To a file, from it, and to the command and from it."""
     made = estimator_for("perceptron")
-    model = made(passes=7, margin=0.5, centred=False, random_state=3).fit(data.X, data.relevant)
+    model = made(passes=7, margin=0.5, centred=False, scale="standard", random_state=3).fit(data.X, data.relevant)
     model.to_model().save(tmp_path / "model")
     back = made.from_model(load_model(tmp_path / "model"))
     assert back.get_params() == model.get_params()

@@ -97,7 +97,8 @@ def test_the_command_s_model_as_an_estimator(tmp_path, data):
     model = APSVMClassifier.from_model(theirs)
     np.testing.assert_array_equal(model.decision_function(X), theirs.score(X))
     assert model.classes_.tolist() == [0, 1]
-    assert model.get_params() == APSVMClassifier("zero-one", C=C, epsilon=0.01, intercept_scaling=1).get_params()
+    same = APSVMClassifier("zero-one", C=C, epsilon=0.01, intercept_scaling=1, scale="standard")
+    assert model.get_params() == same.get_params()
     assert model.score(X, data.relevant.astype(int)) > 0.8
     assert model.certificate_ == theirs.header.certificate
     again = APSVMClassifier.from_model(theirs).fit(X, data.relevant)
@@ -124,7 +125,7 @@ def test_the_estimator_s_model_for_the_command(tmp_path, data, capsysbinary):
     labels = np.where(data.relevant, 2, 1)
     dump_svmlight_file(data.X, labels, str(file), zero_based=False)
     X = read(tmp_path, data)
-    model = APSVMClassifier(C=C).fit(X, labels)
+    model = APSVMClassifier(C=C, bound="hinge").fit(X, labels)
     model.to_model().save(path)
     assert run(["predict", str(file), path, str(out)]) == 0
     np.testing.assert_allclose(np.loadtxt(out), model.decision_function(X), rtol=1e-12)  # sparse, and dense
@@ -134,14 +135,15 @@ def test_the_estimator_s_model_for_the_command(tmp_path, data, capsysbinary):
     assert run(["info", path]) == 0
     assert b"APSVMClassifier" in capsysbinary.readouterr().out
     # A model is a start for the next training, here as there.
-    assert run(["train", "-q", "-C", f"{C:g}", "--positive-label", "2", "--warm-start", path, str(file), path]) == 0
+    again = ["-q", "-C", f"{C:g}", "--bound", "hinge", "--positive-label", "2", "--warm-start", path]
+    assert run(["train", *again, str(file), path]) == 0
     assert load_model(path).header.iterations <= 2
 
 
 @pytest.mark.parametrize("labels", [["ham", "spam"], [False, True], [0, 1], [-1.0, 1.0], [3, 8]], ids=str)
 def test_round_trip_of_a_classifier(labels, tmp_path, data):
     y = np.array(labels)[data.relevant.astype(int)]
-    model = APSVMClassifier("auc", C=C, fit_intercept=False, random_state=3).fit(data.X, y)
+    model = APSVMClassifier("auc", C=C, scale="standard", fit_intercept=False, random_state=3).fit(data.X, y)
     model.to_model().save(tmp_path / "model")
     back = APSVMClassifier.from_model(load_model(tmp_path / "model"))
     np.testing.assert_array_equal(back.predict(data.X), model.predict(data.X))

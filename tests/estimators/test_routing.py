@@ -21,9 +21,9 @@ Ranker = partial(APSVMRanker, bound="hinge")
 
 
 def test_weights_of_queries(data, rng):
-    """A query of weight 2 is as good as the query twice; weight 0, as none."""
+    """A query of weight 2 is as good as the query twice; weight 0, as none. Scalings know no weights."""
     weights = np.array([1, 0, 2, 1, 3, 1, 2])
-    model = Ranker("ap", C=10, epsilon=1e-7, relevant_from=2)
+    model = Ranker("ap", C=10, epsilon=1e-7, relevant_from=2, scale="none")
     model.fit(data.X, data.y, qid=data.qid, sample_weight=weights[data.qid] / 4)
     assert model.n_queries_ == 6
     copies = [(query, copy) for query in range(7) for copy in range(weights[query])]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import pickle
-import re
 from functools import partial
 
 import numpy as np
@@ -30,6 +29,8 @@ from apsvm.trainers.structured_svm.default_c import default_C
 #: Where a test does not name the bound it is about the hinge, whose minimum is one: by default the bound is chosen.
 Classifier = partial(APSVMClassifier, bound="hinge")
 Ranker = partial(APSVMRanker, bound="hinge")
+#: Where weights are compared with what is computed of the rows as they are.
+Unscaled, UnscaledRanker = partial(Classifier, scale="none"), partial(Ranker, scale="none")
 
 
 class Own:
@@ -52,15 +53,15 @@ def objective(model, loss, C, X, relevant, **more):
 
 
 def test_the_certificate_is_of_what_it_says(data):
-    model = Classifier("ap", C=50).fit(data.X, data.relevant)
+    model = Unscaled("ap", C=50).fit(data.X, data.relevant)
     bounds = model.certificate_
     assert bounds.primal == pytest.approx(objective(model, "ap", 50, data.X, data.relevant), rel=1e-12)
     assert 0 <= bounds.gap <= bounds.tolerance == 50 * 1e-3
     assert bounds.reached
     assert bounds.primal < 0.9 * objective(
-        model.__class__(C=1).fit(data.X, data.relevant), "ap", 50, data.X, data.relevant
+        model.__class__(C=1, scale="none").fit(data.X, data.relevant), "ap", 50, data.X, data.relevant
     )
-    graded = Ranker("ndcg", C=50).fit(data.X, data.y, qid=data.qid)
+    graded = UnscaledRanker("ndcg", C=50).fit(data.X, data.y, qid=data.qid)
     found = objective(graded, "ndcg", 50, data.X, data.y > 0, groups=data.qid, grades=data.y.astype(float))
     assert graded.certificate_.primal == pytest.approx(found, rel=1e-12)
     assert graded.n_queries_ == 7
@@ -102,14 +103,14 @@ def test_stopped_early(limit, bound, data):
 
 @pytest.mark.parametrize("oracle", ["auto", "greedy"])
 def test_the_constant_is_where_precision_equals_recall(oracle, data):
-    model = Classifier(C=100, oracle=oracle).fit(data.X, data.relevant, qid=data.qid)
+    model = Unscaled(C=100, oracle=oracle).fit(data.X, data.relevant, qid=data.qid)
     predicted = model.predict(data.X)
     assert predicted.sum() == data.relevant.sum()
     assert precision_score(data.relevant, predicted) == recall_score(data.relevant, predicted) < 1
-    plain = Classifier(C=100, oracle=oracle, fit_intercept=False).fit(data.X, data.relevant, qid=data.qid)
+    plain = Unscaled(C=100, oracle=oracle, fit_intercept=False).fit(data.X, data.relevant, qid=data.qid)
     np.testing.assert_array_equal(plain.coef_, model.coef_)
     assert plain.intercept_ == [0.0]
-    assert Ranker("ap", C=100).fit(data.X, data.relevant).intercept_ == 0.0
+    assert UnscaledRanker("ap", C=100).fit(data.X, data.relevant).intercept_ == 0.0
 
 
 def test_break_even_intercept(rng):
@@ -127,8 +128,8 @@ def test_break_even_intercept(rng):
 @pytest.mark.parametrize("loss", ["zero-one", "f1"])
 def test_a_level_that_the_loss_reads_is_trained(loss, data):
     X = data.X
-    model = Classifier(loss, C=1000, intercept_scaling=5).fit(X, data.relevant)
-    without = Classifier(loss, C=1000, fit_intercept=False).fit(X, data.relevant)
+    model = Unscaled(loss, C=1000, intercept_scaling=5).fit(X, data.relevant)
+    without = Unscaled(loss, C=1000, fit_intercept=False).fit(X, data.relevant)
     assert model.intercept_ != 0
     assert without.intercept_ == 0
     assert model.score(X, data.relevant) > without.score(X, data.relevant)
@@ -142,17 +143,17 @@ def test_whole_weights_are_copies_of_rows(loss, data, rng):
     copies = rng.integers(0, 4, size=data.y.size)
     repeated = rng.permutation(np.repeat(np.arange(data.y.size), copies))
     settings = {"C": 10, "epsilon": 1e-7, "intercept_scaling": 1}
-    weighted = Classifier(loss, **settings).fit(data.X, data.relevant, sample_weight=copies)
-    judge = Classifier(loss, **settings).fit(data.X[repeated], data.relevant[repeated])
+    weighted = Unscaled(loss, **settings).fit(data.X, data.relevant, sample_weight=copies)
+    judge = Unscaled(loss, **settings).fit(data.X[repeated], data.relevant[repeated])
     assert weighted.certificate_.primal == pytest.approx(judge.certificate_.primal, rel=1e-6)
     np.testing.assert_allclose(weighted.coef_, judge.coef_, atol=2e-3 * np.abs(judge.coef_).max())
-    unweighted = Classifier(loss, C=10).fit(data.X, data.relevant)
+    unweighted = Unscaled(loss, C=10).fit(data.X, data.relevant)
     assert np.abs(weighted.coef_ - unweighted.coef_).max() > 0.01 * np.abs(judge.coef_).max()
 
 
 def test_any_weights_for_the_rows_of_zero_one(data, rng):
     weights = rng.random(data.y.size)
-    model = Classifier("zero-one", C=20, epsilon=1e-6, fit_intercept=False)
+    model = Unscaled("zero-one", C=20, epsilon=1e-6, fit_intercept=False)
     model.fit(data.X, data.relevant, sample_weight=weights)
     margins = np.where(data.relevant, 1, -1) * model.decision_function(data.X)
     hinge = np.average(np.maximum(0, 1 - margins), weights=weights)
@@ -256,28 +257,31 @@ def test_values_too_large(data):
 
 def test_sparse_dense_and_single_precision_alike(data):
     X = np.where(np.abs(data.X) < 0.8, 0, data.X)
-    judge = Classifier(C=10).fit(X, data.relevant)
+    judge = Unscaled(C=10).fit(X, data.relevant)
     others = [sp.csr_array(X), sp.csr_matrix(X), sp.csc_array(X), sp.coo_array(X), np.asfortranarray(X), X.tolist()]
     wide = sp.csr_array(X)
     wide.indptr, wide.indices = wide.indptr.astype(np.int64), wide.indices.astype(np.int64)
     for other in (*others, wide):
-        model = Classifier(C=10).fit(other, data.relevant)
+        model = Unscaled(C=10).fit(other, data.relevant)
         np.testing.assert_allclose(model.coef_, judge.coef_, rtol=1e-10)
         np.testing.assert_allclose(model.decision_function(other), judge.decision_function(X), rtol=1e-9, atol=1e-12)
-    single = Classifier(C=10).fit(X.astype(np.float32), data.relevant)
+    single = Unscaled(C=10).fit(X.astype(np.float32), data.relevant)
     assert single.coef_.dtype == np.float64
     assert single.certificate_.primal == pytest.approx(judge.certificate_.primal, rel=1e-2)
 
 
 @over("options", [{}, {"features": "piecewise"}, {"features": "products"}], ids=str)
-@over("indptr, indices, words", [(3, None, "indptr[0] to be 0, found 3"), (0, float, "signed integers")])
+@over(
+    "indptr, indices, words",
+    [(3, None, r"indptr\[0\] to be 0, found 3|index pointer should start with 0"), (0, float, "signed integers")],
+)
 def test_a_csr_matrix_that_is_none_is_refused(options, indptr, indices, words, data):
     """scipy takes its arrays as they come."""
     X = sp.csr_array(data.X)
     fitted = Classifier(C=1, **options).fit(X, data.relevant)
     X.indptr[0], X.indices = indptr, X.indices.astype(indices or X.indices.dtype)
     for act in (lambda: Classifier(C=1, **options).fit(X, data.relevant), lambda: fitted.decision_function(X)):
-        with pytest.raises(ValueError, match=re.escape(words)):
+        with pytest.raises(ValueError, match=words):
             act()
 
 
@@ -360,13 +364,12 @@ def test_the_default_C(data):
     """Told from the features' scale, as by the command; another unit of the features changes nothing but w's."""
     rows = TrainingSet(Rows(data.X), Target(Labels(), data.relevant))
     for bound in ("hinge", "tight"):
-        model = APSVMClassifier(bound=bound, epsilon=1e-4).fit(data.X, data.relevant)
+        model = APSVMClassifier(scale="none", bound=bound, epsilon=1e-4).fit(data.X, data.relevant)
         assert pytest.approx(default_C(rows, make_loss("ap"), bound)) == model.C_
-        assert APSVMClassifier(C=model.C_, bound=bound, epsilon=1e-4).fit(data.X, data.relevant).coef_ == pytest.approx(
-            model.coef_
-        )
+        again = clone(model).set_params(C=model.C_)
+        assert again.fit(data.X, data.relevant).coef_ == pytest.approx(model.coef_)
         assert APSVMClassifier.from_model(model.to_model()).C == model.C_
-    assert Classifier("zero-one").fit(data.X, data.relevant).C_ > Classifier().fit(data.X, data.relevant).C_
+    assert Unscaled("zero-one").fit(data.X, data.relevant).C_ > Unscaled().fit(data.X, data.relevant).C_
 
 
 def test_multiples_of_the_default_C(data):

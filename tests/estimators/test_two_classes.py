@@ -100,7 +100,7 @@ def test_the_command_s_model_of_the_smaller_label(data, tmp_path):
 def test_a_warm_start_with_the_other_class(data):
     """The weights of a fit are turned round where the next one is about the other class."""
     y = named(data.relevant)
-    model = APSVMClassifier(C=10, pos_label="fraud", bound="hinge", warm_start=True).fit(data.X, y)
+    model = APSVMClassifier(C=10, pos_label="fraud", bound="hinge", scale="none", warm_start=True).fit(data.X, y)
     cold = model.n_iter_
     assert model.fit(data.X, y).n_iter_ < cold
     flipped = np.where(data.relevant, "ok", "fraud")

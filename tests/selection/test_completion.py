@@ -481,7 +481,7 @@ ONE_THREAD = StructuredSettings(threads=1)
 @pytest.mark.slow
 def test_the_model_keeps_the_choice(rng, tmp_path):
     X, relevant = hopeless(rng)
-    model = APSVMClassifier(n_jobs=1).fit(X, relevant)
+    model = APSVMClassifier(scale="none", n_jobs=1).fit(X, relevant)
     choice = choose(StructuredSVMTrainer("ap", ONE_THREAD), training_set(X, relevant), Watch())
     assert choice.bound == "tight"
     model.to_model().save(tmp_path / "m")

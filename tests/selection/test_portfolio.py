@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from over import over
 
 from apsvm.data.dataset import LabelSets
@@ -84,16 +85,14 @@ def test_entries_of_two_classes(two_classes):
     assert sorted(map(str, listed(two_classes))) == sorted([
         "ap, hinge, linear",
         "ap, tight, linear",
-        "ap, hinge, linear, standard",
-        "ap, tight, linear, standard",
-        "ap, hinge, piecewise, standard",
-        "ap, tight, piecewise, standard",
-        "auc, hinge, linear, standard",
-        "wmw, linear, standard",
-        "zero-one, hinge, linear, standard",
+        "ap, hinge, piecewise",
+        "ap, tight, piecewise",
+        "auc, hinge, linear",
+        "wmw, linear",
+        "zero-one, hinge, linear",
         *(f"{loss}, hinge, rules:depth={depth}" for loss in ("ap", "auc") for depth in (2, 3, 5)),
-        "ap, hinge, products, standard",
-        "ap, hinge, nystroem, standard",
+        "ap, hinge, products",
+        "ap, hinge, nystroem",
     ])  # fmt: skip
     assert all(one.labels is None for one in listed(two_classes))
 
@@ -103,10 +102,10 @@ def test_components_where_there_are_positives_enough(rng, dataset):
     X[:45, 0] += 4.0
     X[45:90, 1] += 4.0
     words = set(map(str, listed(dataset(X, y.astype(float)))))
-    assert {"ap, tight, 2 components, linear, standard", "ap, tight, 3 components, linear, standard"} <= words
+    assert {"ap, tight, 2 components, linear", "ap, tight, 3 components, linear"} <= words
     fewer = np.r_[np.arange(15, 75), np.arange(90, 400)]
     words = set(map(str, listed(dataset(X[fewer], y[fewer].astype(float)))))
-    assert [word for word in words if "components" in word] == ["ap, tight, 2 components, linear, standard"]
+    assert [word for word in words if "components" in word] == ["ap, tight, 2 components, linear"]
 
 
 @pytest.mark.slow
@@ -115,11 +114,11 @@ def test_components_win_where_positives_are_of_two_kinds(rng, dataset, monkeypat
     X[:35, 0] += 4.0
     X[35:70, 1] += 4.0
     rows = dataset(X, y.astype(float))
-    both = [one for one in listed(rows) if str(one).startswith("ap, tight") and str(one).endswith("linear, standard")]
+    both = [one for one in listed(rows) if str(one).startswith("ap, tight") and str(one).endswith("linear")]
     monkeypatch.setattr(module, "portfolio", lambda *_: both)
     whole = PortfolioSearch(rows, AP, folds=2)
     whole.screen(1)
-    assert str(whole.screened.entries[0][0]) == "ap, tight, 2 components, linear, standard"
+    assert str(whole.screened.entries[0][0]) == "ap, tight, 2 components, linear"
     search = whole.final()
     search.run(1)
     model = search.refit(search.choose(search.candidates()), 1, 1).model
@@ -136,7 +135,7 @@ def test_the_metrics_own_loss(two_classes):
     assert own("P@5", "p@5") == {"tight"}
     assert own("F1", "f1") == {"hinge"}
     assert [str(one) for one in listed(two_classes, "AUC") if one.loss == "auc"] == [
-        *(f"auc, {bound}, {columns}, standard" for columns in ("linear", "piecewise") for bound in ("hinge", "tight")),
+        *(f"auc, {bound}, {columns}" for columns in ("linear", "piecewise") for bound in ("hinge", "tight")),
         *(f"auc, hinge, {columns}" for columns in module.RULES),
     ]
 
@@ -365,3 +364,10 @@ def _final_folds(rows, **more):
         (entry("ap"), Candidate(0, "ap", {"C": Multiple(1.0)}, [Measured({}, {"AP": 0.5}, 0.0, "", as_asked=True)]))
     ]
     return whole.final().folds
+
+
+def test_sparse_columns_are_tried_as_they_are_and_standardised(rng, dataset):
+    X = sp.csr_array(rng.normal(size=(200, 30)) * (rng.random((200, 30)) < 0.1))
+    words = set(map(str, listed(dataset(X, np.where(np.arange(200) < 60, 1.0, -1.0)), features=FeatureOptions("auto"))))
+    assert {"ap, hinge, linear", "ap, hinge, linear, standard", "ap, hinge, piecewise, standard"} <= words
+    assert "ap, hinge, piecewise" not in words

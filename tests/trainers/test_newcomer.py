@@ -62,7 +62,7 @@ def test_the_registry(registered):
 def test_train_predict_eval_info_export(rows, run, tmp_path):
     X, relevant, data = rows
     model = tmp_path / "m.model"
-    options = ("--loss", "perceptron", "--margin", 0.3, "--passes", 50)
+    options = ("--loss", "perceptron", "--margin", 0.3, "--passes", 50, "--scale", "none")
     _, said = run("train", *options, "--log", tmp_path / "log", data, model)
     ranker = load_model(model)
     header = ranker.header
@@ -143,7 +143,8 @@ def test_one_against_the_rest(rng, run, info_of, tmp_path):
 def test_cross_validation(rows, run, info_of, tmp_path):
     """Over the grid that its settings declare, where none is named."""
     X, relevant, data = rows
-    out, _ = run("cv", "--loss", "perceptron", "--folds", 3, "--passes", 9, data, "-o", tmp_path / "m", "--json", "-")
+    options = ("--loss", "perceptron", "--folds", 3, "--passes", 9, "--scale", "none")
+    out, _ = run("cv", *options, data, "-o", tmp_path / "m", "--json", "-")
     margins = [settings["margin"] for settings in json.loads(out)["settings"]]
     assert margins == [0.01, 0.1, 1.0]
     chosen = info_of(tmp_path / "m")

@@ -469,7 +469,7 @@ _COMMON = {
         "loss": "NAME,…  Losses: ap, ndcg, ndcg@k, mrr, auc, p@k, f1, zero-one, wmw, warp, … [default: ap]",
         "C": "VALUE,…  Weights of the loss: numbers, or multiples of the default such as .1x,1x,10x.",
         "features": "NAME,…  linear, piecewise, spline, products, nystroem. [default: linear]",
-        "scale": "NAME,…  none, maxabs, standard, l2. [default: none]",
+        "scale": "NAME,…  auto, none, maxabs, standard, l2. [default: auto]",
         "components": "H,…  Highest of H linear scores, for positives of several kinds.",
     },
     "How": {

@@ -70,11 +70,12 @@ _OPTIONS = (
     ),
     click.option(
         "--scale",
-        type=click.Choice(["none", "maxabs", "standard", "l2"]),
-        default="none",
+        type=click.Choice(["auto", "none", "maxabs", "standard", "l2"]),
+        default="auto",
         show_default=True,
         help="Scale the features, the model takes rows as they are: each to a largest magnitude of 1, or to mean 0 and "
-        "deviation 1 (sparse data stays sparse), or each row to length 1.",
+        "deviation 1 (sparse data stays sparse), or each row to length 1. auto: standard for dense rows and tables, "
+        "none for sparse rows, and for rules, which are of one scale.",
     ),
     click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors and cautions."),
     click.option("-v", "--verbose", is_flag=True, help="A line for every iteration, and the data at the start."),
@@ -134,8 +135,8 @@ def feature_options(options: JsonObject, trainer: AnyTrainer, pool: tuple[str, .
     trainer."""
     from apsvm.trainers.fitting import AUTO, FeatureOptions
 
-    for option, default in (("scale", "none"), ("features", "linear")):
-        if options[option] != default:
+    for option, of_all in (("scale", (AUTO, "none")), ("features", ("linear",))):
+        if options[option] not in of_all:
             refuse_untaken(trainer, options, option)
     if pool is not None and trainer.capabilities.bags:
         raise click.UsageError("--pool makes a row of each bag, and this training is of the rows in bags: give one")

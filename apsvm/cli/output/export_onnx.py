@@ -194,7 +194,8 @@ def _probability(graph: _Graph, calibration: Calibration, score: str) -> str:
     come = graph("Sub", graph("Unsqueeze", score, np.array([1])), corners[:-1])
     come = graph("Min", graph("Max", come, 0.0), lengths)
     slopes = np.divide(np.diff(values), lengths)
-    return graph("Add", graph("MatMul", come, slopes), float(values[0]))
+    risen = graph("Add", graph("MatMul", come, slopes), float(values[0]))
+    return graph("Min", risen, float(values[-1]))  # a sum may round to more
 
 
 def _mapped(graph: _Graph, ranker: Ranker, name: str) -> str:
