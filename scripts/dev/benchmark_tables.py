@@ -41,7 +41,7 @@ def of_defaults(measured: Mapping[str, Mapping[str, Sequence[Sequence[float]]]])
         "logistic regression": "LR tuned",
         "LinearSVC": "LinearSVC tuned",
         "`apsvm train`": "apsvm",
-        "`--features piecewise`": "piecewise",
+        "`--features rules`": "rules",
         "`apsvm cv`": "portfolio",
         "boosted trees": "boosted",
     }
