@@ -33,7 +33,7 @@ def rankers() -> dict[str, Any]:
         "logistic regression, C chosen by AP": GridSearchCV(
             logistic, {"C": 10.0 ** np.arange(-3, 5)}, scoring="average_precision", cv=folds
         ),
-        "apsvm train": APSVMClassifier(),
+        "apsvm train --features rules": APSVMClassifier(features="rules"),
         "apsvm cv": APSVMClassifierCV(),
     }
 
