@@ -56,6 +56,8 @@ class Round(NamedTuple):
     positives: int
 
 
+#: Of fewer positives what is best on rows held out is best by chance, mostly.
+FEW_POSITIVES = 50
 ROUNDS = (Round(400_000, 2_500, 500), Round(2_000_000, 10_000, 2_000))
 #: From each round but the last this many entries go on at least, and those that are behind the best by no more than
 #: this many standard errors of the difference.
@@ -251,6 +253,17 @@ class PortfolioSearch:
         make_folds(self._target, dataset.groups, self._folds, seed, only_grades=only_grades, bags=dataset.bags)
         self.entries = portfolio(dataset, self.metric, features, self._target, labels)
         self.screened = Screened()
+
+    @property
+    def caution(self) -> str | None:
+        """What the comparison is not good for, if that is to be said."""
+        positives = int(self._target.relevant.sum())
+        if positives >= FEW_POSITIVES:
+            return None
+        return (
+            f"{positives} positives are few: which entry is best is mostly chance, and its figure too good by what the "
+            "choice of the best of many adds (--nested measures that)"
+        )
 
     def screen(
         self,

@@ -202,3 +202,10 @@ def test_too_few_positives_are_said_at_once(here, tmp_path, write_rows, rng):
     done = here("cv", path, code=65)
     assert "5 folds need at least 5 positive rows, found 4" in done.stderr
     assert "screened" not in done.stderr
+
+
+def test_few_positives_are_said(data, here, rng, tmp_path, write_rows):
+    X = rng.normal(size=(200, 3))
+    few = write_rows(tmp_path / "few.svm", X, np.where(X[:, 0] > 1.3, 1.0, -1.0))
+    said = here("cv", few, "--folds", 3, "-j", 1, "-q").stderr
+    assert f"{np.count_nonzero(X[:, 0] > 1.3)} positives are few: which entry is best is mostly chance" in said

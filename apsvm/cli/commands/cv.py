@@ -689,6 +689,8 @@ class _Run:
 
             if not options["quiet"]:
                 say(f"nothing to try was named: {total} combinations of losses and features are screened")
+            if whole.caution is not None:
+                say(f"warning: {whole.caution}")
             with Bar("combinations screened", total) as bar:
                 whole.screen(options["jobs"], self._followers, ended)
             finalists = whole.finalists()
