@@ -48,6 +48,23 @@ class FeatureMapError(ValueError):
     """A name with a parameter that cannot be; rows that a map cannot be learned from; arrays that are no map's."""
 
 
+class TrainingRows(NamedTuple):
+    """What a map is learned from.
+
+    Attributes
+    ----------
+    X : CSR or dense (n, d)
+    selection : (m,) int64, m > 0, the rows of X that count
+    targets : (K, m) float64, for maps that look at them; None: none are told
+    rng : of what is drawn
+    """
+
+    X: Matrix
+    selection: NDArray[np.int64]
+    targets: NDArray[np.float64] | None
+    rng: np.random.Generator
+
+
 class MapName(NamedTuple):
     """A map's name, read.
 
@@ -102,10 +119,7 @@ def learn_map(
     which = np.arange(X.shape[0], dtype=np.int64) if selection is None else selection
     if which.size == 0:
         raise FeatureMapError(f"{name}: there are no rows to learn it from")
-    rng = np.random.default_rng(seed)
-    if kind.looks_at_targets:
-        return kind.learn(X, which, parameter, rng, targets)
-    return kind.learn(X, which, parameter, rng)
+    return kind.learn(TrainingRows(X, which, targets, np.random.default_rng(seed)), parameter)
 
 
 def map_of_arrays(name: str, n_in: int, arrays: Mapping[str, AnyArray]) -> FeatureMap:

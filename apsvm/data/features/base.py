@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from apsvm._support.machine import memory
 from apsvm._support.types import Matrix
-from apsvm.data.features import FeatureMapError, MapName, Parameter
+from apsvm.data.features import FeatureMapError, MapName, Parameter, TrainingRows
 
 if TYPE_CHECKING:
     from apsvm._support.types import AnyArray
@@ -74,16 +74,8 @@ class FeatureMap(ABC):
 
     @classmethod
     @abstractmethod
-    def learn(
-        cls,
-        X: Matrix,
-        selection: NDArray[np.int64],
-        parameter: Parameter,
-        rng: np.random.Generator,
-        targets: NDArray[np.float64] | None = None,
-    ) -> Self:
-        """The map learned from the rows ``selection`` (m,) int64, m > 0, of X, CSR or dense (n, d), and from their
-        ``targets`` (K, m) float64 where it ``looks_at_targets``.
+    def learn(cls, rows: TrainingRows, parameter: Parameter) -> Self:
+        """The map learned from these rows.
 
         Raises
         ------

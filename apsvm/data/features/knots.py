@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm._support.types import Matrix
-from apsvm.data.features import FeatureMapError, Parameter
+from apsvm.data.features import FeatureMapError, Parameter, TrainingRows
 from apsvm.data.features.base import AdditiveMap, checked
 from apsvm.data.features.columns import ColumnValues, column_values
 
@@ -49,17 +48,10 @@ class KnottedMap(AdditiveMap):
         return self.starts.size - 1
 
     @classmethod
-    def learn(
-        cls,
-        X: Matrix,
-        selection: NDArray[np.int64],
-        parameter: Parameter,
-        rng: np.random.Generator,
-        targets: NDArray[np.float64] | None = None,
-    ) -> Self:
+    def learn(cls, rows: TrainingRows, parameter: Parameter) -> Self:
         assert isinstance(parameter, int)
-        knots, ranges = [np.empty(0)], np.empty((3, X.shape[1]))
-        for j, values in enumerate(column_values(X, selection)):
+        knots, ranges = [np.empty(0)], np.empty((3, rows.X.shape[1]))
+        for j, values in enumerate(column_values(rows.X, rows.selection)):
             knots.append(cls.choose(values, parameter))
             ranges[:, j] = values.range()
         starts = np.cumsum([one.size for one in knots], dtype=np.int64)

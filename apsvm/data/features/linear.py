@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm._support.types import Matrix
-from apsvm.data.features import Parameter
+from apsvm.data.features import Parameter, TrainingRows
 from apsvm.data.features.base import AdditiveMap
 
 if TYPE_CHECKING:
@@ -36,15 +36,8 @@ class Linear(AdditiveMap):
         return self.width
 
     @classmethod
-    def learn(
-        cls,
-        X: Matrix,
-        selection: NDArray[np.int64],
-        parameter: Parameter,
-        rng: np.random.Generator,
-        targets: NDArray[np.float64] | None = None,
-    ) -> Self:
-        return cls(int(X.shape[1]))
+    def learn(cls, rows: TrainingRows, parameter: Parameter) -> Self:
+        return cls(int(rows.X.shape[1]))
 
     def apply(self, X: Matrix) -> Matrix:
         return X

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from apsvm._support.blas import one_blas_thread
 from apsvm._support.types import Matrix
-from apsvm.data.features import FeatureMapError, Parameter
+from apsvm.data.features import FeatureMapError, Parameter, TrainingRows
 from apsvm.data.features.base import FeatureMap, check_size, checked
 from apsvm.data.features.standardised import standardisation, standardised
 
@@ -61,15 +61,9 @@ class Nystroem(FeatureMap):
         return int(self.landmarks.shape[0])
 
     @classmethod
-    def learn(
-        cls,
-        X: Matrix,
-        selection: NDArray[np.int64],
-        parameter: Parameter,
-        rng: np.random.Generator,
-        targets: NDArray[np.float64] | None = None,
-    ) -> Self:
+    def learn(cls, rows: TrainingRows, parameter: Parameter) -> Self:
         assert isinstance(parameter, int)
+        X, selection, _, rng = rows
         m, d = min(parameter, selection.size), X.shape[1]
         name = f"{cls.stem}:{parameter}"
         check_size(name, m, max(m, d), 8, f"it keeps {m:,} landmarks of {d:,} features; give it fewer")

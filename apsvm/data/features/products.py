@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm._support.types import Matrix
-from apsvm.data.features import FeatureMapError, Parameter
+from apsvm.data.features import FeatureMapError, Parameter, TrainingRows
 from apsvm.data.features.base import FeatureMap, Parts, check_size, checked
 from apsvm.data.features.standardised import standardisation, standardised
 
@@ -44,14 +44,8 @@ class Products(FeatureMap):
         return _columns(self.n_in)
 
     @classmethod
-    def learn(
-        cls,
-        X: Matrix,
-        selection: NDArray[np.int64],
-        parameter: Parameter,
-        rng: np.random.Generator,
-        targets: NDArray[np.float64] | None = None,
-    ) -> Self:
+    def learn(cls, rows: TrainingRows, parameter: Parameter) -> Self:
+        X, selection, *_ = rows
         advice = f"it takes all pairs of {X.shape[1]:,} features; piecewise or nystroem make fewer"
         check_size(cls.stem, selection.size, _columns(X.shape[1]), X.dtype.itemsize, advice)
         return cls(*standardisation(X, selection))

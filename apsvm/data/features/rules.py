@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from apsvm._native import _kernels
 from apsvm._support import sparse as sp
 from apsvm._support.types import Matrix
-from apsvm.data.features import FeatureMapError, Parameter
+from apsvm.data.features import FeatureMapError, Parameter, TrainingRows
 from apsvm.data.features.base import FeatureMap, Parts, checked
 from apsvm.data.features.binning import binned, rows_to_learn_from
 from apsvm.data.features.knots import KnottedMap
@@ -119,21 +119,15 @@ class Rules(FeatureMap):
         return int(self.kept.shape[1]).bit_length() - 1
 
     @classmethod
-    def learn(
-        cls,
-        X: Matrix,
-        selection: NDArray[np.int64],
-        parameter: Parameter,
-        rng: np.random.Generator,
-        targets: NDArray[np.float64] | None = None,
-    ) -> Self:
+    def learn(cls, rows: TrainingRows, parameter: Parameter) -> Self:
         assert isinstance(parameter, tuple)
         size = Size(*parameter)
+        X, selection, targets, rng = rows
         if targets is None or not (targets != targets[:, :1]).any():
             raise FeatureMapError("rules are learned from labels of at least two kinds, and these rows have one")
-        beside = Piecewise.learn(X, selection, Piecewise.default_parameter, rng)
-        rows = rows_to_learn_from(targets, int(X.shape[1]), rng)
-        sample = binned(X, selection[rows], np.ascontiguousarray(targets[:, rows]))
+        beside = Piecewise.learn(rows, Piecewise.default_parameter)
+        chosen = rows_to_learn_from(targets, int(X.shape[1]), rng)
+        sample = binned(X, selection[chosen], np.ascontiguousarray(targets[:, chosen]))
         n, d = sample.codes.shape
         splits, bins = _kernels.boost(
             sample.codes,

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from apsvm._support import sparse as sp
 from apsvm._support.types import Matrix
-from apsvm.data.features import FeatureMapError, Parameter
+from apsvm.data.features import FeatureMapError, Parameter, TrainingRows
 from apsvm.data.features.base import check_size
 from apsvm.data.features.columns import ColumnValues
 from apsvm.data.features.knots import KnottedMap
@@ -63,18 +63,11 @@ class Spline(KnottedMap):
         return knots if usable else np.empty(0)
 
     @classmethod
-    def learn(
-        cls,
-        X: Matrix,
-        selection: NDArray[np.int64],
-        parameter: Parameter,
-        rng: np.random.Generator,
-        targets: NDArray[np.float64] | None = None,
-    ) -> Self:
-        learned = super(Spline, cls).learn(X, selection, parameter, rng)
-        if sp.issparse(X):
+    def learn(cls, rows: TrainingRows, parameter: Parameter) -> Self:
+        learned = super(Spline, cls).learn(rows, parameter)
+        if sp.issparse(rows.X):
             advice = "splines of 0 are not 0, so that sparse rows become dense; piecewise keeps them sparse"
-            check_size(learned.name, selection.size, learned.n_out, X.dtype.itemsize, advice)
+            check_size(learned.name, rows.selection.size, learned.n_out, rows.X.dtype.itemsize, advice)
         return learned
 
     def apply(self, X: Matrix) -> Matrix:
