@@ -272,11 +272,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
     def _fit(self, X: Matrix, y: Column, qid: Column, sample_weight: Column = None, bags: Column = None) -> Self:
         plan = self._plan()
         X, target = self._read(X, y, plan)
-        if not can_train(X.shape[1]):
-            raise ValueError(
-                f"X has {X.shape[1]:,} columns, and a model a weight for each: more than this machine's memory can "
-                "train; leave out those without a value, X[:, numpy.unique(X.indices)]"
-            )
+        self._require_memory(X)
         ids: NDArray[np.int64] | None = None
         if plan.capabilities.bags:
             ids = self._columns(X, y, qid, sample_weight, bags).kept(plan.loss_name, self._pool()).bag_of_row
@@ -303,6 +299,15 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
             text = in_python(caution, self._trainer.Settings, plan.loss_name)
             warnings.warn(f"{type(self).__name__}: {text}", WeakRankerWarning, stacklevel=3)
         return self
+
+    @staticmethod
+    def _require_memory(X: Matrix) -> None:
+        """Raises ValueError for more columns than this machine can hold weights of."""
+        if not can_train(X.shape[1]):
+            raise ValueError(
+                f"X has {X.shape[1]:,} columns, and a model a weight for each: more than this machine's memory can "
+                "train; leave out those without a value, X[:, numpy.unique(X.indices)]"
+            )
 
     def _model_of(self, fit: Fit, data: TrainingSet, outcome: Outcome, counted: Counted) -> Ranker:
         """The model of an outcome, with its constant, and what the estimator has to say."""

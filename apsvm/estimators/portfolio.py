@@ -92,6 +92,7 @@ class _Portfolio(ByQuery):
 
         metrics = self._metrics()
         X, target = self._read(X, y, StructuredSVMTrainer("ndcg"))
+        self._require_memory(X)
         y = column_or_1d(y)
         judged = self._judged(target, y)
         self._require_both(judged)

@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import precision_score, recall_score
 from sklearn.model_selection import GridSearchCV
 
-from apsvm import APSVMClassifier, APSVMRanker, WeakRankerWarning
+from apsvm import APSVMClassifier, APSVMClassifierCV, APSVMRanker, APSVMRankerCV, WeakRankerWarning
 from apsvm.data.labels import Target
 from apsvm.data.rows import Rows
 from apsvm.estimators.kinds import break_even_intercept
@@ -410,11 +410,11 @@ def test_a_ranker_that_is_hardly_good_for_anything_warns(data):
     assert APSVMClassifier().fit(data.X, data.relevant).to_model().header.cautions == ()
 
 
-@over("kind", [APSVMClassifier, APSVMRanker])
-def test_more_columns_than_memory_can_train_are_refused(kind, data, monkeypatch):
+@over("make", [partial(APSVMClassifier, C=1), partial(APSVMRanker, C=1), APSVMClassifierCV, APSVMRankerCV])
+def test_more_columns_than_memory_can_train_are_refused(make, data, monkeypatch):
     """Of a few values declared two billion columns wide."""
     X = sp.csr_array(data.X)
     wide = sp.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], 2**31 - 2))
     monkeypatch.setattr("apsvm._support.machine.memory", lambda: 1 << 34)
     with pytest.raises(ValueError, match=r"X has 2,147,483,646 columns, .* numpy.unique\(X.indices\)"):
-        kind(C=1).fit(wide, data.relevant)
+        make().fit(wide, data.relevant)
