@@ -158,12 +158,12 @@ def test_a_grid_widens_itself_once_towards_more(faint, grid):
     means = [one.mean("AP") for one in candidates]
     assert max(means[7:]) > max(means[:7])
     assert search.choose(candidates) is candidates[int(np.argmax(means))]
-    # What began where the path ended is what begins at 0.
+    # What began where the path ended is what begins at 0: the weights within the gap of a training, which are .006 of
+    # their length apart at most on four kinds of processor. The AP of 40 rows would jump with each pair that swaps.
     for one in candidates[7:]:
         for at, fold in enumerate(search.folds):
-            scores = faint.X[fold.test] @ by_hand(search, faint, one, fold).w
-            value = evaluate(["AP"], scores, faint.relevance[fold.test] > 0.0).values["AP"]
-            assert one.values("AP")[at] == pytest.approx(value, abs=0.01)
+            w = by_hand(search, faint, one, fold).w
+            assert np.linalg.norm(one.folds[at].w - w) <= 0.02 * np.linalg.norm(w)
 
 
 def test_a_grid_widens_itself_once_towards_less(few_among_noise, grid):
