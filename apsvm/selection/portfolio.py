@@ -6,7 +6,7 @@ they are many; those that are not hopeless then on a larger one (successive halv
 requested, with wider grids where the best stands at the edge.
 
 An entry costs what its trainer costs, so the portfolio is chosen for what was seen to win somewhere: ap on the features
-as they are and on broken lines (``piecewise``), by both bounds; two and three components of it; the metric's own loss;
+as they are and on broken lines (``piecewise``), by both bounds; two to four components of it; the metric's own loss;
 auc, wmw and 0-1 as they are the best on some metrics and sets; rules of three depths by ap and by auc, which hold their
 own against boosted trees; products of pairs and an RBF kernel where the data is small. Bags are tried both
 ways: by their best row, and made rows by their mean or by least, mean and greatest value. Entries stand from the
@@ -76,7 +76,7 @@ RULES = ("rules:depth=2", "rules:depth=3", "rules:depth=5")
 #: Of the default C.
 MULTIPLES_OF_RULES = (0.1, 1.0, 10.0)
 #: Components that are tried, by the tight bound, with this many positives for each.
-COMPONENTS, POSITIVES_A_COMPONENT = (2, 3), 30
+COMPONENTS, POSITIVES_A_COMPONENT = (2, 3, 4), 30
 #: How bags become rows, beside bags whose best row decides.
 POOLED = (("mean",), ("min", "mean", "max"))
 #: Of the default C, by the bound; the first is for trainers without one.
