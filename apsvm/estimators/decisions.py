@@ -6,6 +6,7 @@ move until it is 0. With probabilities and no threshold ``predict`` is the likel
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 from apsvm.metrics.thresholds import ThresholdRule
@@ -71,17 +72,32 @@ def _threshold(decision: Decision, rule: DecisionRule) -> Threshold:
     return Threshold(value=0.0, rule="probability", held_out=decision.threshold.held_out)
 
 
+#: How far beyond the scores held out the line is where all probabilities are on one side of one half, in ranges of
+#: these scores: far enough for outliers, and near enough for scores to keep their digits.
+_BEYOND = 1e3
+
+
 def last_of_half(calibration: Calibration) -> float:
-    """The score above which rows are more likely positive than not; the highest known where none is."""
-    if calibration.method == "platt":
-        assert calibration.slope is not None
-        assert calibration.offset is not None
-        return -calibration.offset / calibration.slope if calibration.slope else 0.0
+    """The score above which rows are more likely positive than not; far beyond those held out where none or all are."""
     scores, values = calibration.scores, calibration.probabilities
-    above = next((at for at, value in enumerate(values) if value > 0.5), len(values))
-    if above == 0:
-        return scores[0]
-    if above == len(values):
-        return scores[-1]
+    if calibration.method == "platt":
+        values = calibration.lower, calibration.upper
+        scores = tuple(_score_of(value, calibration) for value in values)
+    far = _BEYOND * (abs(scores[-1] - scores[0]) or 1.0)
+    if values[-1] <= 0.5:
+        return max(scores) + far
+    if values[0] > 0.5:
+        return min(scores) - far
+    if calibration.method == "platt":
+        return _score_of(0.5, calibration)
+    above = next(at for at, value in enumerate(values) if value > 0.5)
     share = (0.5 - values[above - 1]) / (values[above] - values[above - 1])
     return scores[above - 1] + share * (scores[above] - scores[above - 1])
+
+
+def _score_of(probability: float, calibration: Calibration) -> float:
+    """The score at which Platt's sigmoid has this value; 0 where all scores have the same."""
+    assert calibration.slope is not None
+    assert calibration.offset is not None
+    logit = math.log(probability / (1.0 - probability))
+    return (logit - calibration.offset) / calibration.slope if calibration.slope else 0.0

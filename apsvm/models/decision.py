@@ -59,6 +59,8 @@ class Calibration:
         One of ``CALIBRATIONS``.
     slope, offset : float, optional
         Of Platt's, p = 1 / (1 + exp(−(slope·score + offset))).
+    lower, upper : float
+        Of Platt's, what p is clipped to: beyond the scores held out nothing was seen that speaks for more.
     scores, probabilities : tuple[float, ...]
         Of isotonic regression, corners between which p is a straight line; constant beyond them.
     held_out : str
@@ -70,6 +72,8 @@ class Calibration:
     method: str
     slope: float | None = None
     offset: float | None = None
+    lower: float = 0.0
+    upper: float = 1.0
     scores: tuple[float, ...] = ()
     probabilities: tuple[float, ...] = ()
     held_out: str = ""
@@ -86,7 +90,7 @@ class Calibration:
 
         assert self.slope is not None
         assert self.offset is not None
-        result: NDArray[np.float64] = expit(self.slope * scores + self.offset)
+        result: NDArray[np.float64] = np.clip(expit(self.slope * scores + self.offset), self.lower, self.upper)
         return result
 
     def moved(self, by: float) -> Calibration:

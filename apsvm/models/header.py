@@ -353,6 +353,8 @@ def _check_calibration(calibration: Calibration) -> None:
         raise HeaderError("expected 'calibration.slope' and 'calibration.offset', which Platt's method has")
     if method == "isotonic" and not (0 < len(scores) == len(values)):
         raise HeaderError("expected as many 'calibration.scores' as 'calibration.probabilities', and one at least")
+    if not _ascends((0.0, calibration.lower, calibration.upper, 1.0)):
+        raise HeaderError("expected 'calibration.lower' and 'calibration.upper' that do not fall, in [0, 1]")
     if not (_ascends(scores) and _ascends((0.0, *values, 1.0))):
         raise HeaderError("expected 'calibration.scores' and 'calibration.probabilities' that do not fall, in [0, 1]")
 

@@ -44,7 +44,9 @@ def probabilities_in_words(calibration: Calibration) -> str:
         low, high = calibration.probabilities[0], calibration.probabilities[-1]
         how = f"isotonic regression of {len(calibration.scores):,} corners, from {_percent(low)} to {_percent(high)}"
     else:
-        how = f"Platt's sigmoid, 1 / (1 + exp(−({calibration.slope:.6g}·score + {calibration.offset:.6g})))"
+        low, high = calibration.lower, calibration.upper
+        sigmoid = f"1 / (1 + exp(−({calibration.slope:.6g}·score + {calibration.offset:.6g})))"
+        how = f"Platt's sigmoid, {sigmoid}, from {_percent(low)} to {_percent(high)}"
     return f"{how}, fitted to {calibration.rows:,} rows held out ({calibration.held_out})"
 
 

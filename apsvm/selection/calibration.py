@@ -5,6 +5,12 @@ scikit-learn's ``IsotonicRegression`` has them; it follows any curve and needs m
 numbers, p = 1 / (1 + exp(−(a·s + b))), fitted by maximum likelihood to the targets (P + 1)/(P + 2) and 1/(N + 2), which
 P positives and N negatives leave of 1 and 0: J. Platt, "Probabilistic outputs for support vector machines", 1999.
 O(n log n) and O(n).
+
+Both are clipped to what the rows held out support. Of n rows that are all positive the next is so with probability
+1 − 1/(n + 2), by Laplace's rule: that is the most that the last block of isotonic regression, of n rows, may have, and
+1/(m + 2) the least for its first, of m. Where a class is rare a few rows of the other are no surprise: with π the share
+of positives the bounds are 1 − min(1, 2(1 − π))/(n + 2) and min(1, 2π)/(m + 2). Platt's sigmoid does not go beyond its
+values at the lowest and the highest of the scores either, where it would only extrapolate.
 """
 
 from __future__ import annotations
@@ -41,18 +47,24 @@ def calibrated(
     if method == "auto":
         method = "isotonic" if fewer >= ENOUGH_FOR_ISOTONIC else "platt"
     fitted = Calibration(method=method, held_out=held_out, rows=int(relevant.size), positives=positives)
-    if method == "platt":
-        slope, offset = platt(scores, relevant)
-        return replace(fitted, slope=slope, offset=offset)
-    corners, values = isotonic(scores, relevant)
-    return replace(fitted, scores=tuple(corners.tolist()), probabilities=tuple(values.tolist()))
+    corners, values, (first, last) = isotonic(scores, relevant)
+    share = positives / relevant.size
+    lower, upper = min(1.0, 2.0 * share) / (first + 2), 1.0 - min(1.0, 2.0 * (1.0 - share)) / (last + 2)
+    if method == "isotonic":
+        clipped = np.clip(values, lower, upper)
+        return replace(fitted, scores=tuple(corners.tolist()), probabilities=tuple(clipped.tolist()))
+    slope, offset = platt(scores, relevant)
+    fitted = replace(fitted, slope=slope, offset=offset)
+    low, high = np.sort(fitted.probability(np.array([scores.min(), scores.max()]))).tolist()
+    return replace(fitted, lower=max(lower, low), upper=min(upper, high))
 
 
 def isotonic(
     scores: NDArray[np.float64], relevant: NDArray[np.bool_]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+) -> tuple[NDArray[np.float64], NDArray[np.float64], tuple[int, int]]:
     """The non-decreasing function of the scores (n,) that is nearest to ``relevant`` (n,) in squares: the places of its
-    corners (k,), increasing, and its values there (k,), both float64; it is constant outside of them."""
+    corners (k,), increasing, and its values there (k,), both float64; it is constant outside of them. Then the numbers
+    of rows that have the lowest and the highest value."""
     from scipy.optimize import isotonic_regression
 
     places, of_row = np.unique(scores, return_inverse=True)
@@ -61,7 +73,8 @@ def isotonic(
     # Of a run of equal values the first and the last place are corners.
     changes = np.flatnonzero(np.diff(values))
     kept = np.union1d(np.append(changes + 1, 0), np.append(changes, places.size - 1))
-    return places[kept], np.clip(values[kept], 0.0, 1.0)
+    first, last = (int(count[values == end].sum()) for end in (values[0], values[-1]))
+    return places[kept], np.clip(values[kept], 0.0, 1.0), (first, last)
 
 
 def platt(scores: NDArray[np.float64], relevant: NDArray[np.bool_]) -> tuple[float, float]:

@@ -6,10 +6,11 @@ they are many; those that are not hopeless then on a larger one (successive halv
 requested, with wider grids where the best stands at the edge.
 
 An entry costs what its trainer costs, so the portfolio is chosen for what was seen to win somewhere: ap on the features
-as they are and on broken lines (``piecewise``), by both bounds; two and three components of it; the metric's own loss;
+as they are and on broken lines (``piecewise``), by both bounds; two to four components of it; the metric's own loss;
 auc, wmw and 0-1 as they are the best on some metrics and sets; rules of three depths by ap and by auc, which hold their
-own against boosted trees; products of pairs and an RBF kernel where the data is small. They stand from the simplest to
-the most complex: of entries that are equal the first is taken.
+own against boosted trees; products of pairs and an RBF kernel where the data is small. Bags are tried both
+ways: by their best row, and made rows by their mean or by least, mean and greatest value. Entries stand from the
+simplest to the most complex: of entries that are equal the first is taken.
 """
 
 from __future__ import annotations
@@ -24,11 +25,13 @@ from numpy.typing import NDArray
 
 from apsvm._support import sparse as sp
 from apsvm._support.types import JsonObject
+from apsvm.data.bags import bags_of, rows_of_bags
 from apsvm.data.features import FeatureMapError
 from apsvm.data.features.mapped import dense_pays
 from apsvm.data.labels import LabelOptions, Takes, Target, judge
 from apsvm.losses import LOSSES, make_loss
 from apsvm.losses.base import LossError
+from apsvm.selection.bags import bags_as_rows
 from apsvm.selection.choice import Candidate, best
 from apsvm.selection.folds import make_folds
 from apsvm.selection.grids import Grid
@@ -73,7 +76,9 @@ RULES = ("rules:depth=2", "rules:depth=3", "rules:depth=5")
 #: Of the default C.
 MULTIPLES_OF_RULES = (0.1, 1.0, 10.0)
 #: Components that are tried, by the tight bound, with this many positives for each.
-COMPONENTS, POSITIVES_A_COMPONENT = (2, 3), 30
+COMPONENTS, POSITIVES_A_COMPONENT = (2, 3, 4), 30
+#: How bags become rows, beside bags whose best row decides.
+POOLED = (("mean",), ("min", "mean", "max"))
 #: Of the default C, by the bound; the first is for trainers without one.
 MULTIPLES = {"hinge": (0.01, 0.1, 1.0, 10.0), "tight": (0.1, 1.0, 10.0)}
 
@@ -102,19 +107,23 @@ class Entry:
     multiples: tuple[float, ...] = ()
 
     def __str__(self) -> str:
-        features, scale = self.features.features, self.features.scale
+        features, scale, pool = self.features.features, self.features.scale, self.features.pool
         words = [self.loss, *self._settings_in_words(), features, *([] if scale in ("none", AUTO) else [scale])]
-        return ", ".join(words)
+        return ", ".join(words if pool is None else [*words, f"pool {'/'.join(pool)}"])
 
     def _settings_in_words(self) -> Iterator[str]:
         for name, value in self.settings.items():
-            yield str(value) if name == "bound" else f"{value} {name}"
+            yield name if value is True else str(value) if name == "bound" else f"{value} {name}"
 
     def grid(self, common: JsonObject) -> Grid:
         """With a few values of C, or the trainer's own grid thinned out; ``common``: settings of every trainer."""
         trainer = trainer_of(self.loss)
-        suggested: dict[str, Sequence[SettingValue]] = {name: (value,) for name, value in self.settings.items()}
-        for name, (_, about) in declared(trainer.Settings).items():
+        declarations = declared(trainer.Settings)
+        fixed = {name: value for name, value in self.settings.items() if declarations[name][1].grid is None}
+        suggested: dict[str, Sequence[SettingValue]] = {
+            name: (value,) for name, value in self.settings.items() if name not in fixed
+        }
+        for name, (_, about) in declarations.items():
             if name in suggested or about.grid is None:
                 continue
             if about.multiples:
@@ -124,7 +133,7 @@ class Entry:
                 suggested[name] = about.grid[1::2]
         return Grid.of(
             lambda settings: trainer(self.loss, settings),
-            trainer.Settings(**common),
+            trainer.Settings(**{**common, **fixed}),
             suggested=suggested,
             features=self.features,
             labels=self.labels,
@@ -158,6 +167,8 @@ def portfolio(
     graded = target.grades is not None and len(dataset.classes()) > 2
     own = loss_of_metric(metric)
     losses = list(dict.fromkeys(name for name in ("ap", "ndcg" if graded else None, own) if name is not None))
+    if bags_of(dataset) is not None:
+        return _with_labels(_of_bags(losses, standard), target, labels)
     entries = []
     for loss in losses:
         made = make_loss(loss)
@@ -191,12 +202,31 @@ def portfolio(
         for name, tried, multiples in others
         if tried
     ]
+    return _with_labels(entries, target, labels)
+
+
+def _with_labels(entries: list[Entry], target: Target, labels: LabelOptions) -> list[Entry]:
+    """Entries that say what losses of two classes take of grades as relevant, where the user did not."""
     if target.grades is None or labels != LabelOptions():
         return entries
     # Losses that know two classes take as relevant what metrics of two classes do.
     relevant = LabelOptions(relevant_from=float(target.grades[target.relevant].min()))
     takes = {entry.loss: trainer_of(entry.loss)(entry.loss).capabilities.labels for entry in entries}
     return [replace(entry, labels=relevant) if takes[entry.loss] is Takes.TWO_CLASSES else entry for entry in entries]
+
+
+def _of_bags(losses: Sequence[str], options: FeatureOptions) -> list[Entry]:
+    """Bags by their best row, and bags made rows, by these losses and the 0-1 loss; bags made rows by auc as well."""
+    entries = []
+    for loss in dict.fromkeys((*losses, "zero-one", "auc")):
+        made = make_loss(loss)
+        bounds = ("tight",) if made.starts_from else ("hinge", "tight") if made.over_rankings else ("hinge",)
+        if loss == "auc" and loss not in losses:
+            bounds = ("hinge",)
+        else:
+            entries.append(Entry(loss, {"bound": bounds[0], "latent": True}, options))
+        entries += [Entry(loss, {"bound": bound}, replace(options, pool=pool)) for pool in POOLED for bound in bounds]
+    return entries
 
 
 @dataclass(slots=True, eq=False)
@@ -250,14 +280,15 @@ class PortfolioSearch:
         self._target = judged_by or judge(dataset, labels, None, graded_metrics=graded)
         # Before anything is trained: whether there are enough rows for the folds of the final.
         only_grades = all(metric.graded for metric in metrics.values())
-        make_folds(self._target, dataset.groups, self._folds, seed, only_grades=only_grades, bags=dataset.bags)
+        units, target = bags_as_rows(dataset), _of_units(dataset, self._target)
+        make_folds(target, units.groups, self._folds, seed, only_grades=only_grades, bags=units.bags)
         self.entries = portfolio(dataset, self.metric, features, self._target, labels)
         self.screened = Screened()
 
     @property
     def caution(self) -> str | None:
         """What the comparison is not good for, if that is to be said."""
-        positives = int(self._target.relevant.sum())
+        positives = int(_of_units(self._dataset, self._target).relevant.sum())
         if positives >= FEW_POSITIVES:
             return None
         return (
@@ -320,7 +351,7 @@ class PortfolioSearch:
                     self.metrics,
                     folds=min(SCREENING_FOLDS, self._folds),
                     seed=self._seed,
-                    judged_by=target,
+                    judged_by=_of_units(rows, target),
                     **self._more,
                 )
                 with np.errstate(over="ignore", invalid="ignore"):  # what is not finite ends the entry
@@ -361,9 +392,16 @@ class PortfolioSearch:
     def final(self) -> SettingsSearch:
         """The search among the finalists over all rows, not run yet: C is sought around what was best."""
         grids = [_around(*finalist).grid(self._common) for finalist in self._finalists()]
+        target = _of_units(self._dataset, self._target)
         return SettingsSearch(
-            self._dataset, grids, self.metrics, folds=self._folds, seed=self._seed, judged_by=self._target, **self._more
+            self._dataset, grids, self.metrics, folds=self._folds, seed=self._seed, judged_by=target, **self._more
         )
+
+
+def _of_units(dataset: Dataset, target: Target) -> Target:
+    """The target of what is dealt out and judged: of the bags, where rows are in bags."""
+    bags = bags_of(dataset)
+    return target if bags is None else target.of(bags.first)
 
 
 def _large(dataset: Dataset) -> bool:
@@ -379,21 +417,21 @@ def _around(entry: Entry, candidate: Candidate) -> Entry:
 
 
 def sample(dataset: Dataset, target: Target, seed: int, size: Round) -> NDArray[np.int64] | None:
-    """The rows that are screened, ascending: None for all of them; where they are many, whole queries, or all rows of
-    the rarer class, as far as they are few, and a share of the others."""
+    """The rows that are screened, ascending: None for all of them; where they are many, whole queries, or whole bags or
+    rows: all of the rarer class, as far as they are few, and a share of the others."""
     share = min(size.values / max(1, dataset.n_values), size.rows / len(dataset))
     if share >= 1.0:
         return None
     rng = np.random.default_rng(seed)
-    n = len(dataset)
     if dataset.groups is not None:
         names, of_row = np.unique(dataset.groups, return_inverse=True)
         chosen = rng.random(names.size) < share
         chosen[rng.permutation(names.size)[: 4 * SCREENING_FOLDS]] = True
         return np.flatnonzero(chosen[of_row])
-    keep = np.zeros(n, dtype=bool)
-    for which in (target.relevant, ~target.relevant):
-        rows = np.flatnonzero(which)
-        count = max(round(share * rows.size), min(rows.size, size.positives))
-        keep[rng.permutation(rows)[:count]] = True
-    return np.flatnonzero(keep)
+    relevant = _of_units(dataset, target).relevant
+    keep = np.zeros(relevant.size, dtype=bool)
+    for which in (relevant, ~relevant):
+        units = np.flatnonzero(which)
+        count = max(round(share * units.size), min(units.size, size.positives))
+        keep[rng.permutation(units)[:count]] = True
+    return rows_of_bags(dataset, np.flatnonzero(keep))

@@ -1,7 +1,8 @@
 """Common models on the same folds, judged by the same metrics, so that a choice can be seen beside what everybody has:
 logistic regression on standardised features, of the best of three C, and gradient-boosted trees at their defaults.
 
-They are scikit-learn's, learn which rows are relevant, and know nothing of queries. Nothing is chosen from them.
+They are scikit-learn's, learn which rows are relevant, and know nothing of queries. Of bags they see least, mean and
+greatest value of each feature. Nothing is chosen from them.
 """
 
 from __future__ import annotations
@@ -18,6 +19,9 @@ from numpy.typing import NDArray
 from apsvm._support import sparse as sp
 from apsvm._support.machine import thread_count
 from apsvm._support.types import Matrix
+from apsvm.data.bags import bags_of
+from apsvm.data.pooling import pooled
+from apsvm.models.header import POOLS
 from apsvm.selection.choice import Candidate, best
 from apsvm.selection.race import Measured
 from apsvm.selection.search import Followers, SettingsSearch
@@ -51,7 +55,9 @@ def references(
     from threadpoolctl import threadpool_limits
 
     parallel = Parallel(n_jobs=thread_count(jobs), backend="threading")
-    for reference in _references(search):
+    whole = search.whole
+    X = search.dataset.X if bags_of(whole) is None else pooled(whole, POOLS).X
+    for reference in _references(X, search.seed):
         piece = followers.strand.piece(reference.name)
         if piece.result is not None:
             if piece.result["best"] is not None:
@@ -63,7 +69,7 @@ def references(
             warnings.simplefilter("ignore")  # it did not converge: it is what it is
             try:
                 measured = parallel(
-                    delayed(_measured)(search, reference, *task, followers.should_stop) for task in tasks
+                    delayed(_measured)(search, X, reference, *task, followers.should_stop) for task in tasks
                 )
             except ValueError:
                 piece.done({"best": None})
@@ -78,13 +84,12 @@ def references(
         yield chosen
 
 
-def _references(search: SettingsSearch) -> Iterator[Reference]:
+def _references(X: Matrix, seed: int) -> Iterator[Reference]:
     from sklearn.ensemble import HistGradientBoostingClassifier
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
-    X = search.dataset.X
     sparse = sp.issparse(X)
 
     def logistic(C: float | None) -> ClassifierMixin:
@@ -92,18 +97,23 @@ def _references(search: SettingsSearch) -> Iterator[Reference]:
 
     yield Reference("logistic regression", LOGISTIC_C, logistic)
     if X.shape[0] * X.shape[1] <= MOST_DENSE_VALUES:
-        yield Reference("boosted trees", (None,), lambda _: HistGradientBoostingClassifier(random_state=search.seed))
+        yield Reference("boosted trees", (None,), lambda _: HistGradientBoostingClassifier(random_state=seed))
 
 
 def _measured(
-    search: SettingsSearch, reference: Reference, value: float | None, fold: int, should_stop: Callable[[], bool]
+    search: SettingsSearch,
+    X: Matrix,
+    reference: Reference,
+    value: float | None,
+    fold: int,
+    should_stop: Callable[[], bool],
 ) -> Measured | None:
     """A setting in one fold; None if it was stopped."""
     from threadpoolctl import threadpool_limits
 
     if should_stop():
         return None
-    X, groups = search.dataset.X, search.dataset.groups
+    groups = search.dataset.groups
     dense = reference.values == (None,)
     training, test = search.folds[fold]
     began = time.perf_counter()

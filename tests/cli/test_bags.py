@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import average_precision_score
 
-from apsvm import load_model
+from apsvm import load_any_model, load_model
+from apsvm.selection import references
 
 HINGE = ("--bound", "hinge")
 
@@ -40,6 +41,23 @@ def test_bags_are_refused_until_somebody_says_what_becomes_of_them(made, here, t
         for choice in ("its rows are in bags", "--latent", "--pool mean or --pool min,mean,max", "--bags ignore"):
             assert choice in error
     assert not (tmp_path / "m").exists()
+
+
+@pytest.mark.parametrize("of_mean", [True, False])
+def test_cv_chooses_between_the_ways(of_mean, here, tmp_path, rng, monkeypatch):
+    """Where the mean of a bag tells its label a pool wins, and where one row does the best row."""
+    monkeypatch.setattr(references, "_references", lambda *_: iter(()))
+    rows = []
+    for bag in range(120):
+        X = rng.normal(size=(6, 3))
+        if bag % 2:
+            X += [0.8, 0.0, 0.0] if of_mean else np.outer(np.arange(6) == 2, [2.5, 2.5, 2.5])
+        rows += [(2 * (bag % 2) - 1, bag, values) for values in X.tolist()]
+    path = write(tmp_path / "rows.svm", rows)
+    done = here("cv", path, "-o", tmp_path / "m", "-j", 1)
+    assert "10 combinations of losses and features are screened" in done.stderr
+    pool = load_any_model(tmp_path / "m").header.features.pool
+    assert (pool is not None) == of_mean
 
 
 def test_pooled_by_the_mean(made, here, scored, tmp_path):

@@ -111,3 +111,20 @@ def test_too_few_rows():
     few = np.arange(300) < 1
     with pytest.raises(ValueError, match="calibrate: 2 folds need at least 2 positive rows, found 1"):
         classifier(calibrate="auto").fit(X, few)
+
+
+@pytest.mark.filterwarnings("ignore::apsvm.WeakRankerWarning")
+@over("calibrate", ["isotonic", "platt"])
+@over("likelier", [False, True])
+def test_where_one_class_is_always_likelier_all_rows_are_of_it(likelier, calibrate):
+    """Also rows that score far beyond all training rows."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 2))
+    y = (X[:, 0] > rng.logistic(size=400, scale=2.0) + 5.0) ^ likelier
+    model = classifier(calibrate=calibrate).fit(X, y)
+    far = np.concatenate([X, 50.0 * X])
+    probability = model.predict_proba(far)[:, 1]
+    if calibrate == "platt":
+        assert ((probability > 0.5) == likelier).all()
+    np.testing.assert_array_equal(model.predict(far), probability > 0.5)
+    np.testing.assert_array_equal(model.predict(far), model.decision_function(far) > 0.0)

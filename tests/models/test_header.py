@@ -90,12 +90,16 @@ _PLATT = {
     "method": st.just("platt"),
     "slope": finite,
     "offset": finite,
+    "lower": st.floats(0.0, 0.5),
+    "upper": st.floats(0.5, 1.0),
     **dict.fromkeys(("scores", "probabilities"), st.just(())),
 }
 _ISOTONIC = {
     "method": st.just("isotonic"),
     "scores": st.tuples(finite, finite).map(sorted).map(tuple),
     "probabilities": st.tuples(st.floats(0.0, 1.0), st.floats(0.0, 1.0)).map(sorted).map(tuple),
+    "lower": st.just(0.0),
+    "upper": st.just(1.0),
 }
 
 
@@ -198,7 +202,8 @@ def test_a_field_of_another_type(path, hint):
     refused = 0
     for kind, value in OF_EVERY_TYPE.items():
         content = replaced(FULL.to_json(), path, value)
-        if kind in admitted(hint) and path[-1] not in ("scale", "method"):
+        is_no_share = path[-1] in ("lower", "upper") and value != 0.5
+        if kind in admitted(hint) and path[-1] not in ("scale", "method") and not is_no_share:
             Header.from_json(content)
             continue
         refused += 1
@@ -303,6 +308,8 @@ def test_what_cannot_be_written():
     for wrong, message in (
         (Calibration(method="magic"), "expected one of isotonic, platt in 'calibration.method', found 'magic'"),
         (Calibration(method="platt", slope=1.0), "expected 'calibration.slope' and 'calibration.offset'"),
+        (Calibration(method="platt", slope=1.0, offset=0.0, lower=0.6, upper=0.5), "'calibration.upper' that do not"),
+        (Calibration(method="platt", slope=1.0, offset=0.0, upper=1.5), "'calibration.upper' that do not fall, in"),
         (Calibration(method="isotonic", scores=(1.0,)), "expected as many 'calibration.scores' as"),
         (Calibration(method="isotonic", scores=(1.0, 0.0), probabilities=(0.1, 0.2)), "do not fall"),
         (Calibration(method="isotonic", scores=(0.0, 1.0), probabilities=(0.1, 1.5)), "do not fall, in \\[0, 1\\]"),

@@ -91,8 +91,44 @@ def test_isotonic_is_scikit_learn_s(rng):
         calibration = calibrated(scores, relevant, "isotonic")
         theirs = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip").fit(scores, relevant)
         new = np.linspace(-4.0, 4.0, 301)
-        np.testing.assert_allclose(calibration.probability(new), theirs.predict(new), atol=1e-12)
+        values = theirs.predict(scores)
+        ends = [(values == end).sum() for end in (values.min(), values.max())]
+        share = relevant.mean()
+        lowest, highest = min(1, 2 * share) / (ends[0] + 2), 1 - min(1, 2 - 2 * share) / (ends[1] + 2)
+        # Straight lines go to the clipped corners, so that they differ beside those.
+        at_corners = np.array(calibration.scores)
+        expected = np.clip(theirs.predict(at_corners), lowest, highest)
+        np.testing.assert_allclose(calibration.probability(at_corners), expected, atol=1e-12)
+        inside = (theirs.predict(new) > lowest) & (theirs.predict(new) < highest)
+        found = calibration.probability(new)
+        assert np.abs(found - theirs.predict(new))[inside].max() <= max(lowest, 1 - highest)
+        assert found.min() >= lowest
+        assert found.max() <= highest
         assert (np.diff(isotonic(scores, relevant)[0]) > 0).all()
+
+
+@pytest.mark.parametrize("share", [0.05, 0.5, 0.9])
+def test_no_probability_is_beyond_what_rows_held_out_support(share, rng):
+    """Not even far outside, and not at an end of a single row."""
+    crossed = 0
+    for _ in range(50):
+        scores = rng.normal(size=60)
+        relevant = scores + rng.normal(size=60) > np.quantile(scores, 1.0 - share)
+        relevant[:2] = True, False
+        order = np.argsort(scores)
+        alone = int(np.argmin(relevant[order][::-1]))  # positives above all negatives
+        below = int(np.argmax(relevant[order]))
+        for method in ("isotonic", "platt"):
+            calibration = calibrated(scores, relevant, method)
+            seen, far = calibration.probability(scores), calibration.probability(np.array([-1e9, 1e9]))
+            assert sorted(far) == [seen.min(), seen.max()]
+            assert far.min() < relevant.mean() < far.max()
+            if alone and far[1] > far[0]:
+                assert far[1] <= 1.0 - min(1.0, 2.0 * (1.0 - relevant.mean())) / (alone + 2) + 1e-12
+            if below and far[1] > far[0]:
+                assert far[0] >= min(1.0, 2.0 * relevant.mean()) / (below + 2) - 1e-12
+            crossed += alone > 0
+    assert crossed
 
 
 @pytest.mark.parametrize("method", ["isotonic", "platt"])

@@ -97,12 +97,29 @@ def test_entries_of_two_classes(two_classes):
     assert all(one.labels is None for one in listed(two_classes))
 
 
+def test_of_bags_both_ways_are_tried(two_classes):
+    bags = replace(two_classes, bags=np.arange(200) // 4, relevance=np.where(np.arange(200) % 12 < 4, 1.0, -1.0))
+    pools = "mean", "min/mean/max"
+    assert sorted(map(str, listed(bags))) == sorted([
+        "ap, hinge, latent, linear",
+        "zero-one, hinge, latent, linear",
+        *(f"{loss}, linear, pool {pool}" for loss in ("ap, hinge", "ap, tight", "auc, hinge") for pool in pools),
+        *(f"zero-one, hinge, linear, pool {pool}" for pool in pools),
+    ])  # fmt: skip
+    chosen = sample(bags, judge(bags), 0, Round(values=400, rows=10**6, positives=10))
+    _, counts = np.unique(bags.bags[chosen], return_counts=True)
+    assert (counts == 4).all()
+    assert counts.size == 10 + round(0.5 * 33)
+
+
 def test_components_where_there_are_positives_enough(rng, dataset):
     X, y = rng.normal(size=(400, 4)), np.arange(400) < 90
     X[:45, 0] += 4.0
     X[45:90, 1] += 4.0
     words = set(map(str, listed(dataset(X, y.astype(float)))))
-    assert {"ap, tight, 2 components, linear", "ap, tight, 3 components, linear"} <= words
+    assert {word for word in words if "components" in word} == {f"ap, tight, {h} components, linear" for h in (2, 3)}
+    words = set(map(str, listed(dataset(np.tile(X, (2, 1)), np.tile(y, 2).astype(float)))))
+    assert "ap, tight, 4 components, linear" in words
     fewer = np.r_[np.arange(15, 75), np.arange(90, 400)]
     words = set(map(str, listed(dataset(X[fewer], y[fewer].astype(float)))))
     assert [word for word in words if "components" in word] == ["ap, tight, 2 components, linear"]

@@ -534,8 +534,9 @@ def cv(data: str, read: ReadOptions, **options: object) -> int:
     """Compare settings by cross-validation on DATA, and train the best one.
 
     Where no --loss, no --features and no setting is named, a portfolio is searched for the metric: losses, both bounds,
-    features as they are, as broken lines and, where data is small, in other maps, each with three values of C. All are
-    screened in three folds; the best three go on. Logistic regression and boosted trees stand beside them in the table.
+    features as they are, as broken lines and, where data is small, in other maps, each with three values of C; where
+    rows are in bags, --latent and two ways to --pool. All are screened in three folds; the best three go on. Logistic
+    regression and boosted trees stand beside them in the table.
 
     \f
     Folds are of whole queries where rows have qid:, else of rows, each with its share of the positives. The values of C

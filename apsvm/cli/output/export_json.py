@@ -33,8 +33,8 @@ highest of their scores.
 
 A row is positive, the second of "classes", where its score is above the ranker's "threshold", if that is not null.
 "probability", if it is not null, is that of the positive class: of method platt 1 / (1 + exp(−(slope·score +
-offset))), of isotonic the straight line between the points (scores[i], probabilities[i]) on either side, and the
-outermost probability beyond them.
+offset))), at least "lower" and at most "upper", of isotonic the straight line between the points (scores[i],
+probabilities[i]) on either side, and the outermost probability beyond them.
 
 Of a model of a table "table" says what its columns become, one after the other: a "number" itself, and "fill" where it
 is missing; a "category" a feature for each of its "categories", 1 where it is that word and else 0, and another for
@@ -97,7 +97,8 @@ def _ranker(ranker: Ranker) -> JsonDict:
 
 def _probability(calibration: Calibration) -> JsonDict:
     if calibration.method == "platt":
-        return {"method": "platt", "slope": calibration.slope, "offset": calibration.offset}
+        line = {"slope": calibration.slope, "offset": calibration.offset}
+        return {"method": "platt", **line, "lower": calibration.lower, "upper": calibration.upper}
     corners = {"scores": list(calibration.scores), "probabilities": list(calibration.probabilities)}
     return {"method": calibration.method, **corners}
 

@@ -185,7 +185,8 @@ def _probability(graph: _Graph, calibration: Calibration, score: str) -> str:
     if calibration.method == "platt":
         assert calibration.slope is not None
         assert calibration.offset is not None
-        return graph("Sigmoid", graph("Add", graph("Mul", score, calibration.slope), calibration.offset))
+        sigmoid = graph("Sigmoid", graph("Add", graph("Mul", score, calibration.slope), calibration.offset))
+        return graph("Min", graph("Max", sigmoid, calibration.lower), calibration.upper)
     corners, values = np.array(calibration.scores), np.array(calibration.probabilities)
     if corners.size == 1:
         return graph("Add", graph("Mul", score, 0.0), float(values[0]))
