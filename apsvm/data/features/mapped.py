@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 #: Bytes of a block of mapped rows, about.
 BLOCK_BYTES = 1 << 23
+#: Rows whose map takes no more are mapped at once.
+AT_ONCE_BYTES = 1 << 28
 #: Of a mapped row that is sparse.
 _BYTES_OF_INDEX = 4
 #: Rows of a CSR matrix are taken as dense ones if that takes at most this many times its bytes.
@@ -85,6 +87,9 @@ class MappedMatrix:
             for place in self.blocks(m):
                 dense[place] = self[selection[place]]
             return dense
+        of_value = self.dtype.itemsize + _BYTES_OF_INDEX
+        if m * self.values_of_row * of_value <= min(within, AT_ONCE_BYTES):
+            return self[selection]
         blocks, stored = [], 0
         for place in self.blocks(m):
             blocks.append(self[selection[place]])
