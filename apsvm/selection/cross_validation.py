@@ -73,10 +73,12 @@ class CrossValidation(Race):
         self.fits, self.target, self.groups, self.metrics, self.folds = fits, target, groups, metrics, folds
         self.tolerated = tolerated
         self._parts: dict[tuple[int, _Map], Fit] = {}
+        # Of each part the rows that are trained on: what is computed of their columns is computed once.
+        self._training: dict[tuple[int, _Map], Rows] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what was learned on folds: a process makes its own."""
-        return {**self.__dict__, "_parts": {}}
+        return {**self.__dict__, "_parts": {}, "_training": {}}
 
     def limits(self) -> AbstractContextManager[object]:
         """One BLAS thread: more would decide over the last bits."""
@@ -103,7 +105,9 @@ class CrossValidation(Race):
         """The same of these grids, with what was learned on the folds."""
         cross = copy(self)
         cross.fits = [self.fits[grid] for grid in grids]
-        cross._parts = {key: self._parts[key] for key in self._parts if key in cross._keys()}
+        kept = cross._keys()
+        cross._parts = {key: part for key, part in self._parts.items() if key in kept}
+        cross._training = {key: rows for key, rows in self._training.items() if key in kept}
         return cross
 
     def _keys(self) -> set[tuple[int, _Map]]:
@@ -126,7 +130,9 @@ class CrossValidation(Race):
             # Columns of one scale are compared as well in float32, in two thirds of the time.
             single = fit.feature_map is not None and fit.feature_map.of_one_scale
             rows = fit.rows().with_threads(1).with_memory(share, single=single)
-            self._parts[key] = replace(fit, shared=rows.for_many_passes())
+            shared = rows.for_many_passes()
+            self._training[key] = shared.select(rows_of_bags(fit.dataset, self.folds[fold].training))
+            self._parts[key] = replace(fit, shared=shared)
         return self._parts[key]
 
     def _together(self, tasks: Sequence[Task], prepared: Sequence[Fit], threads: int) -> tuple[int, int]:
@@ -143,27 +149,27 @@ class CrossValidation(Race):
     def trained(self, task: Task, watch: Watch, lockstep: Lockstep | None = None) -> PathInFold:
         part = self.part(task.grid, task.fold)
         assert part.shared is not None
+        training = self._training[self._key(task.grid, task.fold)]
         if lockstep is None:
-            return self._trained(task, part.shared, watch)
+            return self._trained(task, part.shared, training, watch)
         with lockstep.joined() as kernels:
-            return self._trained(task, part.shared.with_kernels(kernels), watch)
+            return self._trained(task, part.shared.with_kernels(kernels), training.with_kernels(kernels), watch)
 
-    def _fit(self, grid: int, fold: int, rows: Rows) -> Fit:
-        """The training on a fold; ``rows``: all of them, ready."""
+    def _fit(self, grid: int, fold: int, training: Rows) -> Fit:
+        """The training on a fold; ``training``: its rows, ready."""
         part, fit = self.part(grid, fold), self.fits[grid]
-        training = rows_of_bags(fit.dataset, self.folds[fold].training)
         return replace(
             fit,
-            selection=training,
+            selection=rows_of_bags(fit.dataset, self.folds[fold].training),
             features=part.features,
             feature_map=part.feature_map,
             scaling=part.scaling,
-            shared=rows.select(training),
+            shared=training,
         )
 
-    def _trained(self, task: Task, rows: Rows, watch: Watch) -> PathInFold:
+    def _trained(self, task: Task, rows: Rows, training: Rows, watch: Watch) -> PathInFold:
         path, fold = PathInFold(task), self.folds[task.fold]
-        fit = self._fit(task.grid, task.fold, rows)
+        fit = self._fit(task.grid, task.fold, training)
         fit = replace(fit, trainer=task.variant.trainer.with_settings(threads=1))
         test = rows_of_bags(fit.dataset, fold.test)
         held_out, target = rows.select(test), self.target.of(fold.test)
