@@ -265,10 +265,10 @@ class Rows:
             return self
         if within is None:
             within = SHARE_OF_MEMORY * memory()
-        matrix = self._X.materialised(self._numbers(), within)
+        matrix = self._X.materialised(self._numbers(), within, single=self._copies_are_single)
         if matrix is None:
             return self._like(self._X, self._selection)
-        rows = self._like(matrix.astype(np.float32) if self._copies_are_single else matrix, None)
+        rows = self._like(matrix, None)
         if self._factors is not None:
             rows._factors = self._factors[self._numbers()]
         return rows

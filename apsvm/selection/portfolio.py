@@ -309,6 +309,7 @@ class PortfolioSearch:
         make_folds(target, units.groups, self._folds, seed, only_grades=only_grades, bags=units.bags)
         self.entries = portfolio(dataset, self.metric, features, self._target, labels)
         self.screened = Screened()
+        self.racing: Sequence[Entry] = self.entries
         self._of_all_rows: _RaceOfEntries | None = None
 
     @property
@@ -329,7 +330,8 @@ class PortfolioSearch:
         ended: Callable[[Entry, Candidate | str], None] = unseen,
     ) -> None:
         """Tries every entry; after being stopped, what was finished counts. ``ended`` is called with each entry and its
-        best candidate, or why there is none.
+        best candidate, or why there is none; paths that end are of the entries ``racing``, by the numbers of their
+        grids.
 
         Raises
         ------
@@ -398,7 +400,7 @@ class PortfolioSearch:
         """The entries at their best, the best first, and those that were hopeless in the first fold. Raises as
         ``screen``."""
         search, folds = race.search, min(SCREENING_FOLDS, len(race.search.folds))
-        followers = replace(followers, path=unseen, widened=unseen)
+        followers, self.racing = replace(followers, widened=unseen), race.entries
         search.run(jobs, followers, widen=False, folds=[0])
         for number, why in search.failures.items():
             self.screened.left_out.append((race.entries[number], why))
@@ -443,7 +445,19 @@ class PortfolioSearch:
         return [entry for entry, _ in self._finalists()]
 
     def _finalists(self) -> list[tuple[Entry, Candidate]]:
-        return self._near(self.screened.entries, 1, FINALISTS, 1.0, NEAR)
+        # All together they train on no more rows than FINALISTS of MANY_ROWS.
+        most = min(max(1, FINALISTS * MANY_ROWS // len(self._dataset)), FINALISTS)
+        return self._near(self.screened.entries, 1, most, 1.0, NEAR)
+
+    def best_so_far(self) -> SettingsSearch:
+        """The search over all rows for the best setting so far alone: for a screening that had to be stopped."""
+        entry, candidate = self.screened.entries[0]
+        if self._of_all_rows is not None:
+            return self._of_all_rows.search.only([self._of_all_rows.entries.index(entry)])
+        C = candidate.choice.get("C")
+        if isinstance(C, Multiple):
+            entry = replace(entry, multiples=(C.factor,))
+        return self._search(self._dataset, self._target, [entry.grid(self._common)], self._folds)
 
     def final(self) -> SettingsSearch:
         """The search among the finalists over all rows, to be run: what was screened on all rows goes on from there; of

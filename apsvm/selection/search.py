@@ -185,6 +185,23 @@ class SettingsSearch:
         if more:
             self._do(more, jobs, followers, done=len(tasks))
 
+    def least(self, jobs: int = 0, followers: Followers = Followers()) -> None:
+        """Trains and measures one setting in two folds, after the others had to be stopped: the best of those that one
+        fold has, or else one in the middle.
+
+        Raises
+        ------
+        SelectionError, ValueError, FloatingPointError : as ``run``
+        """
+        first = self.candidates(1)
+        if first:
+            peak = best(first, self.metric)
+            number, choice = peak.grid, peak.choice
+        else:
+            number, choice = 0, {axis.name: axis.values[len(axis.values) // 2] for axis in self.grids[0].axes}
+        variant = self.grids[number].chosen(choice)
+        self._do(self._tasks([(number, variant)], range(2)), jobs, followers, done=0)
+
     def _tasks(self, variants: Iterable[tuple[int, Variant]], folds: Iterable[int]) -> list[Task]:
         """Each of (grid, variant) in each of these folds, fold by fold."""
         listed = list(variants)
@@ -232,6 +249,10 @@ class SettingsSearch:
         """The settings that were finished in every fold, or in this many from the first on, grid by grid."""
         whole = self._measured.candidates(folds)
         return sorted(whole, key=lambda one: (one.grid, self.grids[one.grid].order(one.choice)))
+
+    def so_far(self) -> list[Candidate]:
+        """The settings that were finished in every fold, or else in as many as any was, but two at least."""
+        return next(filter(None, map(self.candidates, range(len(self.folds), 1, -1))), [])
 
     def out_of_fold(self, chosen: Candidate) -> list[OutOfFold]:
         """The scores that its rankers of the folds give to all rows, or bags."""
