@@ -450,13 +450,16 @@ class PortfolioSearch:
         return self._near(self.screened.entries, 1, most, 1.0, NEAR)
 
     def best_so_far(self) -> SettingsSearch:
-        """The search over all rows for the best setting so far alone: for a screening that had to be stopped."""
-        entry, candidate = self.screened.entries[0]
-        if self._of_all_rows is not None:
-            return self._of_all_rows.search.only([self._of_all_rows.entries.index(entry)])
-        C = candidate.choice.get("C")
-        if isinstance(C, Multiple):
-            entry = replace(entry, multiples=(C.factor,))
+        """The search over all rows for the best setting so far alone, the simplest where there is none: for a screening
+        that had to be stopped."""
+        entry = replace(self.entries[0], multiples=(1.0,))
+        if self.screened.entries:
+            entry, candidate = self.screened.entries[0]
+            if self._of_all_rows is not None:
+                return self._of_all_rows.search.only([self._of_all_rows.entries.index(entry)])
+            C = candidate.choice.get("C")
+            if isinstance(C, Multiple):
+                entry = replace(entry, multiples=(C.factor,))
         return self._search(self._dataset, self._target, [entry.grid(self._common)], self._folds)
 
     def final(self) -> SettingsSearch:

@@ -210,3 +210,34 @@ def test_few_positives_are_said(data, here, rng, tmp_path, write_rows):
     few = write_rows(tmp_path / "few.svm", X, np.where(X[:, 0] > 1.3, 1.0, -1.0))
     said = here("cv", few, "--folds", 3, "-j", 1, "-q").stderr
     assert f"{np.count_nonzero(X[:, 0] > 1.3)} positives are few: which entry is best is mostly chance" in said
+
+
+@pytest.fixture
+def ends(monkeypatch):
+    """ends(k): the budget is over when it is looked up for the k-th time."""
+    run = import_module("apsvm.cli.commands.cv")._Run
+
+    def after(looks):
+        left = iter(range(looks - 1))
+        monkeypatch.setattr(run, "_is_over", lambda self: next(left, None) is None)
+
+    return after
+
+
+@pytest.mark.parametrize("looks", [1, 4, 20, 60])
+def test_a_budget_that_ends(looks, data, here, tmp_path, ends):
+    """Wherever it does, there is a model of the best so far, that two folds at least have judged."""
+    ends(looks)
+    model = tmp_path / "m"
+    done = here("cv", data, "--folds", 3, "-j", 1, "--budget", 60, "-o", model)
+    assert "the budget ends the comparison: " in done.stderr
+    assert "for comparison" not in done.stdout
+    assert sum(line.endswith("chosen") for line in done.stdout.splitlines()) == 1
+    assert load_model(model).header.threshold is not None
+
+
+def test_a_budget_of_a_grid(data, here, ends):
+    ends(1)
+    done = here("cv", data, "--folds", 3, "-j", 1, "--budget", 60, "-C", "0.1,1,10", "--bound", "hinge")
+    assert "1 settings, in 2 of 3 folds" in done.stderr
+    assert here("cv", data, "--budget", 60, "--nested", code=2).stderr.count("--budget is for one search") == 1

@@ -737,10 +737,10 @@ class _Run:
             with Bar("screening") as bar:
                 whole.screen(options["jobs"], replace(self._comparing, path=trained), ended)
             finalists = whole.finalists()
+            if not self.signals and self._is_over():
+                return whole.best_so_far()
             if self.signals or not finalists:
                 raise Failure(exit_code(self.signals) or BAD_DATA, "stopped, nothing was finished in every fold")
-            if self._is_over():
-                return whole.best_so_far()
             if not options["quiet"]:
                 say(f"the best go on: {'; '.join(map(str, finalists))}")
             return whole.final()
