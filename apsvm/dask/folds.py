@@ -81,7 +81,7 @@ class Folds:
                     wait(list(waiting), timeout=PATIENCE, return_when="FIRST_COMPLETED")
                 for future in [future for future in waiting if future.done()]:
                     number = waiting.pop(future)
-                    yield number, PathInFold(tasks[number], result_of(future))
+                    yield number, PathInFold(tasks[number], *result_of(future))
         finally:
             client.cancel(list(waiting))
 
@@ -94,9 +94,11 @@ _PATH = "a path in a fold"
 _PREPARING = threading.Lock()
 
 
-def _trained(cross: CrossValidation, task: Task) -> list[Measured]:
-    """One task; the first of this process in a fold learns what can be learned of the features there."""
+def _trained(cross: CrossValidation, task: Task) -> tuple[list[Measured], str]:
+    """One task's settings, and its failure; the first of this process in a fold learns what can be learned of the
+    features there."""
     with one_blas_thread():
         with _PREPARING:
-            cross.part(task.grid, task.fold)
-        return cross.trained(task, Watch()).settings
+            cross.ready([task], 1, lambda: False)
+        path = cross.attempted(task, Watch())
+        return path.settings, path.failure

@@ -111,6 +111,7 @@ class Rows:
         self._for_many_passes: Rows | None = None
         self._known_moments: list[Moments] = []
         self._bytes_for_copies: float | None = None  # a share of the machine's
+        self._copies_are_single = False
         self._scaling = scaling
         self._factors: NDArray[np.float64] | None = None
         if scaling.unit_rows:
@@ -252,10 +253,10 @@ class Rows:
             return 0
         return int(X.nbytes if isinstance(X, np.ndarray) else X.data.nbytes + X.indices.nbytes)
 
-    def with_memory(self, n_bytes: float) -> Rows:
-        """The same rows, of which a mapped copy may take this many bytes."""
+    def with_memory(self, n_bytes: float, *, single: bool = False) -> Rows:
+        """The same rows, of which a mapped copy may take this many bytes; ``single``: it is of float32."""
         rows = copy.copy(self)
-        rows._bytes_for_copies, rows._for_many_passes = n_bytes, None
+        rows._bytes_for_copies, rows._copies_are_single, rows._for_many_passes = n_bytes, single, None
         return rows
 
     def _materialised(self, within: float | None) -> Rows:
@@ -264,7 +265,7 @@ class Rows:
             return self
         if within is None:
             within = SHARE_OF_MEMORY * memory()
-        matrix = self._X.materialised(self._numbers(), within)
+        matrix = self._X.materialised(self._numbers(), within, single=self._copies_are_single)
         if matrix is None:
             return self._like(self._X, self._selection)
         rows = self._like(matrix, None)
@@ -308,6 +309,8 @@ class Rows:
         memory, once. Written to ``out`` (m, k), C-contiguous, if given."""
         self._check_files()
         d = self.features
+        if W.shape[1] != self.dimension:
+            raise ValueError(f"expected {self.dimension} weights, as there are columns, found {W.shape[1]}")
         if out is None:
             out = np.empty((len(self), len(W)))
         scaling = self._scaling

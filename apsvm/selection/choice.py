@@ -85,12 +85,24 @@ class Measurements:
             key = path.task.grid, tuple(measured.choice.values())
             self._by_setting.setdefault(key, {})[path.task.fold] = measured
 
-    def candidates(self) -> list[Candidate]:
-        """The settings that were finished in every fold, in the order in which they were first."""
+    def only(self, grids: Sequence[int]) -> Measurements:
+        """Of these grids, which get the numbers of their places."""
+        some = Measurements([self._losses[grid] for grid in grids], self._folds)
+        some._by_setting = {
+            (grids.index(grid), values): dict(by_fold)
+            for (grid, values), by_fold in self._by_setting.items()
+            if grid in grids
+        }
+        return some
+
+    def candidates(self, folds: int | None = None) -> list[Candidate]:
+        """The settings that were finished in every fold, or in this many from the first on, in the order in which they
+        were first."""
+        first = range(self._folds if folds is None else folds)
         return [
-            Candidate(grid, self._losses[grid], by_fold[0].choice, [by_fold[fold] for fold in range(self._folds)])
+            Candidate(grid, self._losses[grid], by_fold[0].choice, [by_fold[fold] for fold in first])
             for (grid, _), by_fold in self._by_setting.items()
-            if len(by_fold) == self._folds
+            if by_fold.keys() >= set(first)
         ]
 
 
@@ -146,14 +158,17 @@ def beyond(
     candidates: Sequence[Candidate], grid: Grid, peak: Candidate, metric: str
 ) -> dict[str, tuple[SettingValue, ...]]:
     """Values worth trying beyond those of the grid, by setting: where the user named none, and the metric still rises
-    by ``WORTH_IT`` or more towards the last one, ``peak``, the best of all. None where it cannot rise further:
-    metrics end at 1."""
+    by ``WORTH_IT`` or more towards the last one, ``peak``, the best of all, or there is a single one. None where it
+    cannot rise further: metrics end at 1."""
     values: dict[str, tuple[SettingValue, ...]] = {}
     if peak.mean(metric) >= 1.0:
         return values
     for axis in grid.axes:
         on_it = line(candidates, peak, axis)
-        if axis.named or not axis.numeric or len(on_it) < max(2, len(axis.values)):
+        if axis.named or not axis.numeric or len(on_it) < len(axis.values):
+            continue
+        if len(on_it) == 1:
+            values[axis.name] = axis.beside()
             continue
         neighbour = {on_it[-1]: on_it[-2], on_it[0]: on_it[1]}.get(peak)
         if neighbour is not None and peak.mean(metric) - neighbour.mean(metric) >= WORTH_IT:

@@ -8,7 +8,8 @@ these are too many for the cache, paths go in lock-step, and share their passes 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
+from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 from apsvm._support.blas import one_blas_thread
 from apsvm._support.clock import wall_time_ns
 from apsvm._support.machine import memory
+from apsvm._support.threads import results
 from apsvm.data.bags import rows_of_bags
 from apsvm.data.features import parsed
 from apsvm.data.features.base import SHARE_OF_MEMORY
@@ -56,6 +58,7 @@ class CrossValidation(Race):
     target, groups : what the rows, or the bags, are judged by, and their queries or None
     metrics : by name; none where nothing is judged
     folds : of the rows, or of the bags
+    tolerated : errors that end a path and not the race
     """
 
     def __init__(
@@ -65,13 +68,17 @@ class CrossValidation(Race):
         groups: NDArray[np.int64] | None,
         metrics: Mapping[str, Metric],
         folds: Sequence[Fold],
+        tolerated: tuple[type[Exception], ...] = (),
     ) -> None:
         self.fits, self.target, self.groups, self.metrics, self.folds = fits, target, groups, metrics, folds
+        self.tolerated = tolerated
         self._parts: dict[tuple[int, _Map], Fit] = {}
+        # Of each part the rows that are trained on: what is computed of their columns is computed once.
+        self._training: dict[tuple[int, _Map], Rows] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what was learned on folds: a process makes its own."""
-        return {**self.__dict__, "_parts": {}}
+        return {**self.__dict__, "_parts": {}, "_training": {}}
 
     def limits(self) -> AbstractContextManager[object]:
         """One BLAS thread: more would decide over the last bits."""
@@ -80,12 +87,31 @@ class CrossValidation(Race):
     def ready(
         self, tasks: Sequence[Task], threads: int, should_stop: Callable[[], bool]
     ) -> tuple[int, Lockstep | None]:
-        for task in tasks:
-            if not should_stop():
-                self.part(task.grid, task.fold)
+        by_key = {self._key(task.grid, task.fold): task for task in reversed(tasks)}
+        apart = [task for key, task in by_key.items() if key not in self._parts]
+
+        def learn(task: Task) -> None:
+            # What is tolerated comes again with each of the paths.
+            with suppress(*self.tolerated), np.errstate(over="ignore", invalid="ignore"):
+                if not should_stop():
+                    self.part(task.grid, task.fold)
+
+        list(results(learn, apart[::-1], threads, stop=lambda: None))
         parts = [self._parts[key] for key in {self._key(task.grid, task.fold) for task in tasks} & self._parts.keys()]
         together, fewest = self._together(tasks, parts, threads)
         return max(together, threads), Lockstep(threads, fewest) if together > 1 else None
+
+    def only(self, grids: Sequence[int]) -> CrossValidation:
+        """The same of these grids, with what was learned on the folds."""
+        cross = copy(self)
+        cross.fits = [self.fits[grid] for grid in grids]
+        kept = cross._keys()
+        cross._parts = {key: part for key, part in self._parts.items() if key in kept}
+        cross._training = {key: rows for key, rows in self._training.items() if key in kept}
+        return cross
+
+    def _keys(self) -> set[tuple[int, _Map]]:
+        return {self._key(grid, fold) for grid in range(len(self.fits)) for fold in range(len(self.folds))}
 
     def _key(self, grid: int, fold: int) -> tuple[int, _Map]:
         """What a fold's rows depend on; of a map that looks at targets, what these are too."""
@@ -98,11 +124,15 @@ class CrossValidation(Race):
         key = self._key(grid, fold)
         if key not in self._parts:
             # A quarter of the memory for the mapped rows of all folds and maps, however many threads there are.
-            maps = {self._key(number, 0) for number in range(len(self.fits))}
-            share = SHARE_OF_MEMORY * memory() / (len(self.folds) * len(maps))
+            share = SHARE_OF_MEMORY * memory() / len(self._keys())
             fit = self.fits[grid]
             fit = replace(fit, selection=rows_of_bags(fit.dataset, self.folds[fold].training), shared=None).prepared()
-            self._parts[key] = replace(fit, shared=fit.rows().with_threads(1).with_memory(share).for_many_passes())
+            # Columns of one scale are compared as well in float32, in two thirds of the time.
+            single = fit.feature_map is not None and fit.feature_map.of_one_scale
+            rows = fit.rows().with_threads(1).with_memory(share, single=single)
+            shared = rows.for_many_passes()
+            self._training[key] = shared.select(rows_of_bags(fit.dataset, self.folds[fold].training))
+            self._parts[key] = replace(fit, shared=shared)
         return self._parts[key]
 
     def _together(self, tasks: Sequence[Task], prepared: Sequence[Fit], threads: int) -> tuple[int, int]:
@@ -119,27 +149,27 @@ class CrossValidation(Race):
     def trained(self, task: Task, watch: Watch, lockstep: Lockstep | None = None) -> PathInFold:
         part = self.part(task.grid, task.fold)
         assert part.shared is not None
+        training = self._training[self._key(task.grid, task.fold)]
         if lockstep is None:
-            return self._trained(task, part.shared, watch)
+            return self._trained(task, part.shared, training, watch)
         with lockstep.joined() as kernels:
-            return self._trained(task, part.shared.with_kernels(kernels), watch)
+            return self._trained(task, part.shared.with_kernels(kernels), training.with_kernels(kernels), watch)
 
-    def _fit(self, grid: int, fold: int, rows: Rows) -> Fit:
-        """The training on a fold; ``rows``: all of them, ready."""
+    def _fit(self, grid: int, fold: int, training: Rows) -> Fit:
+        """The training on a fold; ``training``: its rows, ready."""
         part, fit = self.part(grid, fold), self.fits[grid]
-        training = rows_of_bags(fit.dataset, self.folds[fold].training)
         return replace(
             fit,
-            selection=training,
+            selection=rows_of_bags(fit.dataset, self.folds[fold].training),
             features=part.features,
             feature_map=part.feature_map,
             scaling=part.scaling,
-            shared=rows.select(training),
+            shared=training,
         )
 
-    def _trained(self, task: Task, rows: Rows, watch: Watch) -> PathInFold:
+    def _trained(self, task: Task, rows: Rows, training: Rows, watch: Watch) -> PathInFold:
         path, fold = PathInFold(task), self.folds[task.fold]
-        fit = self._fit(task.grid, task.fold, rows)
+        fit = self._fit(task.grid, task.fold, training)
         fit = replace(fit, trainer=task.variant.trainer.with_settings(threads=1))
         test = rows_of_bags(fit.dataset, fold.test)
         held_out, target = rows.select(test), self.target.of(fold.test)

@@ -90,6 +90,7 @@ def decide(
     should_stop: Callable[[], bool] = lambda: False,
     folds: Sequence[OutOfFold] | None = None,
     how: str = "",
+    prepared: Fit | None = None,
 ) -> Decision | None:
     """The decision of one ranker of two classes; None if it was stopped.
 
@@ -98,7 +99,8 @@ def decide(
 
     Parameters
     ----------
-    fit : the training, its features still to be learned; outcome : its result
+    fit : the training, its features still to be learned, but where there are ``folds``; outcome : its result
+    prepared : the same with the features that the outcome has weights for; None: those of ``fit``
     folds : scores of rows held out that there are already, by rows of the data set; ``how``: what they are, in words
 
     Raises
@@ -115,7 +117,8 @@ def decide(
         if raced is None:
             return None
         folds, how = raced
-    data = fit.prepared().training_set()
+        prepared = prepared or fit.prepared()
+    data = (prepared or fit).training_set()
     units = fit.target if not fit.trainer.capabilities.bags else of_bags(fit)
     scores = np.full(units.relevant.size, np.nan)
     scores[slice(None) if fit.selection is None else fit.selection] = training_scores(outcome, data)
@@ -237,6 +240,7 @@ def with_decision(
         return model.with_header(decision.header(model.header)), decision.cautions
     assert isinstance(fit.trainer, OneVsRestTrainer)
     headers, without = [], []
+    prepared = fit.prepared()  # a map that looks at targets looked at all classes
     for (label, part), header in zip(outcome.classes, model.headers, strict=True):
         of_class = replace(
             fit,
@@ -244,7 +248,7 @@ def with_decision(
             target=two_classes(fit.dataset, LabelOptions(positive_label=label)),
         )
         try:
-            decision = decide(of_class, part, rule, should_stop)
+            decision = decide(of_class, part, rule, should_stop, prepared=prepared)
         except HeldOutError as error:
             without.append(f"class {model.header.shown_label(label)} has no threshold: {error}")
             headers.append(header)

@@ -80,6 +80,11 @@ class Axis:
         """The next values beyond the lowest, ascending."""
         return self._beyond(self.values[1::-1])[::-1] if len(self.values) > 1 else ()
 
+    def beside(self) -> tuple[SettingValue, ...]:
+        """What is tried beside a single multiple of a default; of anything else nothing."""
+        (only,) = self.values
+        return (Multiple(0.1 * only.factor), Multiple(10.0 * only.factor)) if isinstance(only, Multiple) else ()
+
     def _beyond(self, last_two: Sequence[SettingValue]) -> tuple[SettingValue, ...]:
         """From the second of two values on, in steps of their ratio."""
         if not self.numeric or isinstance(last_two[0], Multiple) != isinstance(last_two[1], Multiple):

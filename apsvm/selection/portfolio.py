@@ -1,9 +1,10 @@
 """What ``apsvm cv`` searches by default: losses × bounds × feature maps × C, in two stages.
 
-First every entry of the portfolio is *screened*: a few values of C in three folds, of a small sample of the rows where
-they are many; those that are not hopeless then on a larger one (successive halving: Jamieson and Talwalkar, AISTATS
-2016). The best few that are near the top go on to the *final*, a search over all rows in as many folds as were
-requested, with wider grids where the best stands at the edge.
+First every entry of the portfolio is *screened*: a few values of C, in one fold; those that are not hopeless in two
+more; where rows are many, of a small sample of them, and the better entries again of a larger one (successive halving:
+Jamieson and Talwalkar, AISTATS 2016). The best few that are near the top go on to the *final*, over all rows in as many
+folds as were requested, with wider grids where the best stands at the edge. Entries of a round share folds and feature
+maps, and the final goes on from a round that had all rows.
 
 An entry costs what its trainer costs, so the portfolio is chosen for what was seen to win somewhere: ap on the features
 as they are and on broken lines (``piecewise``), by both bounds; two to four components of it; the metric's own loss;
@@ -33,6 +34,7 @@ from apsvm.losses import LOSSES, make_loss
 from apsvm.losses.base import LossError
 from apsvm.selection.bags import bags_as_rows
 from apsvm.selection.choice import Candidate, best
+from apsvm.selection.cross_validation import SelectionError
 from apsvm.selection.folds import make_folds
 from apsvm.selection.grids import Grid
 from apsvm.selection.search import Followers, SettingsSearch, unseen
@@ -47,8 +49,8 @@ if TYPE_CHECKING:
 #: Folds of the screening.
 SCREENING_FOLDS = 3
 #: This many entries go on to the final, if they are no further behind the best, or by no more than the standard error
-#: of the difference.
-FINALISTS, NEAR = 3, 0.01
+#: of the difference; a difference of ``CLEAR`` standard errors counts, however small.
+FINALISTS, NEAR, CLEAR = 3, 0.01, 4.0
 
 
 class Round(NamedTuple):
@@ -65,6 +67,13 @@ ROUNDS = (Round(400_000, 2_500, 500), Round(2_000_000, 10_000, 2_000))
 #: From each round but the last this many entries go on at least, and those that are behind the best by no more than
 #: this many standard errors of the difference.
 SURVIVORS, ERRORS = 6, 1.0
+#: Entries that are behind the best by this many standard errors in the first fold are tried in no other. The errors are
+#: those of one entry; entries that are judged by the same rows differ less.
+HOPELESS = 2.0
+#: Where a sample would be more than this share of the rows, all of them are screened, and the final goes on from there.
+MOST_ROWS = 0.5
+#: What ends the trial of an entry, and not the search.
+FAILURES = FeatureMapError, LossError, FloatingPointError, np.linalg.LinAlgError
 #: Beyond these many feature values or rows the final has as few folds as the screening.
 MANY_VALUES, MANY_ROWS = 10_000_000, 20_000
 #: Rows up to which kernels are tried, and features up to which all products are.
@@ -177,7 +186,7 @@ def portfolio(
             entries += [Entry(loss, {"bound": bound}, options) for bound in bounds]
     positives = int(target.relevant.sum())
     entries += [
-        Entry("ap", {"bound": "tight", "components": components}, standard)
+        Entry("ap", {"bound": "tight", "components": components}, standard, multiples=(1.0,))
         for components in COMPONENTS
         if positives >= components * POSITIVES_A_COMPONENT
     ]
@@ -238,6 +247,22 @@ class Screened:
     left_out: list[tuple[Entry, str]] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _RaceOfEntries:
+    """Entries, and the search that has one grid for each."""
+
+    entries: Sequence[Entry]
+    search: SettingsSearch
+
+    def ranked(self, folds: int, metric: str) -> list[tuple[Entry, Candidate]]:
+        """Those that were finished in this many folds, each at its best, the best first, the simplest of equal ones."""
+        by_grid: dict[int, list[Candidate]] = {}
+        for candidate in self.search.candidates(folds):
+            by_grid.setdefault(candidate.grid, []).append(candidate)
+        ranked = [(self.entries[grid], best(of, metric)) for grid, of in sorted(by_grid.items())]
+        return sorted(ranked, key=lambda one: -one[1].mean(metric))
+
+
 class PortfolioSearch:
     """The two stages; parameters: see ``SettingsSearch``, whose object the final one is.
 
@@ -284,6 +309,8 @@ class PortfolioSearch:
         make_folds(target, units.groups, self._folds, seed, only_grades=only_grades, bags=units.bags)
         self.entries = portfolio(dataset, self.metric, features, self._target, labels)
         self.screened = Screened()
+        self.racing: Sequence[Entry] = self.entries
+        self._of_all_rows: _RaceOfEntries | None = None
 
     @property
     def caution(self) -> str | None:
@@ -303,82 +330,113 @@ class PortfolioSearch:
         ended: Callable[[Entry, Candidate | str], None] = unseen,
     ) -> None:
         """Tries every entry; after being stopped, what was finished counts. ``ended`` is called with each entry and its
-        best candidate, or why there is none.
+        best candidate, or why there is none; paths that end are of the entries ``racing``, by the numbers of their
+        grids.
 
         Raises
         ------
         FoldError, SelectionError, ValueError : as ``SettingsSearch``, of what does not depend on the entry
         FeatureMapError, LossError, FloatingPointError, LinAlgError : no entry can be tried; that of the last one
         """
-        left: Sequence[Entry] = self.entries
-        behind: list[tuple[Entry, Candidate]] = []
+        left, behind = self.entries, list[tuple[Entry, Candidate]]()
         for number, size in enumerate(ROUNDS, start=1):
             which = sample(self._dataset, self._target, self._seed, size)
-            rows, target = self._dataset, self._target
-            if which is not None:
-                rows, target = rows.select(which), target.of(which)
-            is_last = which is None or number == len(ROUNDS)
-            done = self._tried(left, rows, target, jobs, followers, ended if is_last else unseen)
+            race = self._race_of(left, which, ended)
+            done, hopeless = self._raced(race, jobs, followers, ended)
+            is_last = which is None or number == len(ROUNDS) or followers.should_stop()
             going_on = done if is_last else self._near(done, SURVIVORS, len(done), ERRORS)
-            fell_behind = [one for one in done if not any(one is other for other in going_on)]
-            for one in fell_behind:
+            fell_behind = [*(one for one in done if not any(one is other for other in going_on)), *hopeless]
+            for one in (*fell_behind, *(going_on if is_last else ())):
                 ended(*one)
             behind = [*fell_behind, *behind]
             left = [entry for entry, _ in going_on]
-            if is_last or followers.should_stop():
+            if which is None:
+                self._of_all_rows = race
+            if is_last:
                 break
         self.screened.entries = [*going_on, *behind]
 
-    def _tried(
-        self,
-        entries: Sequence[Entry],
-        rows: Dataset,
-        target: Target,
-        jobs: int,
-        followers: Followers,
-        ended: Callable[[Entry, Candidate | str], None],
-    ) -> list[tuple[Entry, Candidate]]:
-        """The entries at their best, the best first. Raises as ``screen``."""
-        done: list[tuple[Entry, Candidate]] = []
+    def _race_of(
+        self, entries: Sequence[Entry], which: NDArray[np.int64] | None, ended: Callable[[Entry, Candidate | str], None]
+    ) -> _RaceOfEntries:
+        """Entries on these rows, None: on all of them, of which the final goes on. Raises as ``screen``."""
+        tried, grids = list[Entry](), list[Grid]()
         failure: Exception | None = None
         for entry in entries:
-            if followers.should_stop():
-                break
             try:
-                search = SettingsSearch(
-                    rows,
-                    [entry.grid(self._common)],
-                    self.metrics,
-                    folds=min(SCREENING_FOLDS, self._folds),
-                    seed=self._seed,
-                    judged_by=_of_units(rows, target),
-                    **self._more,
-                )
-                with np.errstate(over="ignore", invalid="ignore"):  # what is not finite ends the entry
-                    search.run(jobs, replace(followers, path=unseen, widened=unseen), widen=False)
-            except (FeatureMapError, LossError, FloatingPointError, np.linalg.LinAlgError) as error:
+                grids.append(entry.grid(self._common))
+                tried.append(entry)
+            except FAILURES as error:
                 failure = error
                 self.screened.left_out.append((entry, str(error)))
                 ended(entry, str(error))
-                continue
-            candidates = search.candidates()
-            if candidates:
-                done.append((entry, best(candidates, self.metric)))
-                ended(*done[-1])
-        if not done and failure is not None:
+        if not grids and failure is not None:
             raise failure
-        return sorted(done, key=lambda one: -one[1].mean(self.metric))
+        rows, target = self._dataset, self._target
+        if which is not None:
+            rows, target = rows.select(which), target.of(which)
+        folds = self._folds if which is None else min(SCREENING_FOLDS, self._folds)
+        return _RaceOfEntries(tried, self._search(rows, target, grids, folds))
+
+    def _search(self, rows: Dataset, target: Target, grids: Sequence[Grid], folds: int) -> SettingsSearch:
+        return SettingsSearch(
+            rows,
+            grids,
+            self.metrics,
+            folds=folds,
+            seed=self._seed,
+            judged_by=_of_units(rows, target),
+            tolerated=FAILURES,
+            **self._more,
+        )
+
+    def _raced(
+        self,
+        race: _RaceOfEntries,
+        jobs: int,
+        followers: Followers,
+        ended: Callable[[Entry, Candidate | str], None],
+    ) -> tuple[list[tuple[Entry, Candidate]], list[tuple[Entry, Candidate]]]:
+        """The entries at their best, the best first, and those that were hopeless in the first fold. Raises as
+        ``screen``."""
+        search, folds = race.search, min(SCREENING_FOLDS, len(race.search.folds))
+        followers, self.racing = replace(followers, widened=unseen), race.entries
+        search.run(jobs, followers, widen=False, folds=[0])
+        for number, why in search.failures.items():
+            self.screened.left_out.append((race.entries[number], why))
+            ended(race.entries[number], why)
+        at_first = race.ranked(1, self.metric)
+        if not at_first and search.failures:
+            raise SelectionError(next(reversed(search.failures.values())))
+        hopeful = self._not_hopeless(at_first, search)
+        grids = sorted(race.entries.index(entry) for entry, _ in hopeful)
+        search.run(jobs, followers, widen=False, grids=grids, folds=range(1, folds))
+        return race.ranked(folds, self.metric) or hopeful, at_first[len(hopeful) :]
+
+    def _not_hopeless(
+        self, ranked: Sequence[tuple[Entry, Candidate]], search: SettingsSearch
+    ) -> list[tuple[Entry, Candidate]]:
+        """Of entries after one fold, the best first, those that are not far behind: by no more than the
+        ``HOPELESS``-fold standard error of a share among as many positives, or queries, as the fold has."""
+        test = search.folds[0].test
+        groups = search.dataset.groups
+        count = int(search.target.of(test).relevant.sum()) if groups is None else np.unique(groups[test]).size
+        top = ranked[0][1].mean(self.metric) if ranked else 0.0
+        share = (count * min(max(top, 0.0), 1.0) + 1.0) / (count + 2.0)
+        limit = top - HOPELESS * math.sqrt(share * (1.0 - share) / count)
+        return [one for place, one in enumerate(ranked) if place < FINALISTS or one[1].mean(self.metric) >= limit]
 
     def _near(
         self, ranked: Sequence[tuple[Entry, Candidate]], least: int, most: int, errors: float, near: float = 0.0
     ) -> list[tuple[Entry, Candidate]]:
         """Of entries, the best first, the first ``least``, and up to ``most`` that are behind the best by no more than
-        ``near`` or this many standard errors of the difference, fold by fold."""
+        this many standard errors of the difference, fold by fold, or by ``near``, unless that is ``CLEAR`` of them."""
         kept = []
         for place, one in enumerate(ranked[:most]):
             behind = np.subtract(ranked[0][1].values(self.metric), one[1].values(self.metric))
-            spread = errors * float(behind.std(ddof=1)) / math.sqrt(behind.size) if behind.size > 1 else 0.0
-            if place < least or behind.mean() <= max(near, spread):
+            error = float(behind.std(ddof=1)) / math.sqrt(behind.size) if behind.size > 1 else math.inf
+            limit = max(min(near, CLEAR * error), errors * error if behind.size > 1 else 0.0)
+            if place < least or behind.mean() <= limit:
                 kept.append(one)
         return kept
 
@@ -387,15 +445,31 @@ class PortfolioSearch:
         return [entry for entry, _ in self._finalists()]
 
     def _finalists(self) -> list[tuple[Entry, Candidate]]:
-        return self._near(self.screened.entries, 1, FINALISTS, 1.0, NEAR)
+        # All together they train on no more rows than FINALISTS of MANY_ROWS.
+        most = min(max(1, FINALISTS * MANY_ROWS // len(self._dataset)), FINALISTS)
+        return self._near(self.screened.entries, 1, most, 1.0, NEAR)
+
+    def best_so_far(self) -> SettingsSearch:
+        """The search over all rows for the best setting so far alone, the simplest where there is none: for a screening
+        that had to be stopped."""
+        entry = replace(self.entries[0], multiples=(1.0,))
+        if self.screened.entries:
+            entry, candidate = self.screened.entries[0]
+            if self._of_all_rows is not None:
+                return self._of_all_rows.search.only([self._of_all_rows.entries.index(entry)])
+            C = candidate.choice.get("C")
+            if isinstance(C, Multiple):
+                entry = replace(entry, multiples=(C.factor,))
+        return self._search(self._dataset, self._target, [entry.grid(self._common)], self._folds)
 
     def final(self) -> SettingsSearch:
-        """The search among the finalists over all rows, not run yet: C is sought around what was best."""
-        grids = [_around(*finalist).grid(self._common) for finalist in self._finalists()]
-        target = _of_units(self._dataset, self._target)
-        return SettingsSearch(
-            self._dataset, grids, self.metrics, folds=self._folds, seed=self._seed, judged_by=target, **self._more
-        )
+        """The search among the finalists over all rows, to be run: what was screened on all rows goes on from there; of
+        others C is sought around what was best."""
+        finalists = self._finalists()
+        if self._of_all_rows is not None:
+            return self._of_all_rows.search.only([self._of_all_rows.entries.index(entry) for entry, _ in finalists])
+        grids = [_around(*finalist).grid(self._common) for finalist in finalists]
+        return self._search(self._dataset, self._target, grids, self._folds)
 
 
 def _of_units(dataset: Dataset, target: Target) -> Target:
@@ -417,10 +491,10 @@ def _around(entry: Entry, candidate: Candidate) -> Entry:
 
 
 def sample(dataset: Dataset, target: Target, seed: int, size: Round) -> NDArray[np.int64] | None:
-    """The rows that are screened, ascending: None for all of them; where they are many, whole queries, or whole bags or
-    rows: all of the rarer class, as far as they are few, and a share of the others."""
+    """The rows that are screened, ascending: None for all of them, or most; where they are many, whole queries, or
+    whole bags or rows: all of the rarer class, as far as they are few, and a share of the others."""
     share = min(size.values / max(1, dataset.n_values), size.rows / len(dataset))
-    if share >= 1.0:
+    if share > MOST_ROWS:
         return None
     rng = np.random.default_rng(seed)
     if dataset.groups is not None:

@@ -88,10 +88,12 @@ class Measured:
 
 @dataclass(slots=True, eq=False)
 class PathInFold:
-    """The outcome of a task: its settings in the path's order, fewer if it was stopped."""
+    """The outcome of a task: its settings in the path's order, fewer if it was stopped; ``failure``: why there are no
+    more, where that is something that the race tolerates."""
 
     task: Task
     settings: list[Measured] = field(default_factory=list)
+    failure: str = ""
 
     @property
     def w(self) -> NDArray[np.float64] | None:
@@ -101,12 +103,12 @@ class PathInFold:
 
     def to_saved(self) -> Saved:
         """For ``of_saved``."""
-        return {"settings": [measured.to_saved() for measured in self.settings]}
+        return {"settings": [measured.to_saved() for measured in self.settings], "failure": self.failure}
 
     @classmethod
     def of_saved(cls, task: Task, saved: Saved) -> PathInFold:
         """The path that was saved, of this task."""
-        return cls(task, [Measured.of_saved(measured) for measured in saved["settings"]])
+        return cls(task, [Measured.of_saved(measured) for measured in saved["settings"]], saved["failure"])
 
 
 class OutOfFold(NamedTuple):
@@ -130,13 +132,25 @@ class Race(ABC):
     Attributes
     ----------
     folds : the rows, or the bags, to train on and to judge by
+    tolerated : errors that end a path and not the race
     """
 
     folds: Sequence[Fold]
+    tolerated: tuple[type[Exception], ...] = ()
 
     @abstractmethod
     def trained(self, task: Task, watch: Watch, lockstep: Lockstep | None = None) -> PathInFold:
         """A task done."""
+
+    def attempted(self, task: Task, watch: Watch, lockstep: Lockstep | None = None) -> PathInFold:
+        """A task done, or why it could not be."""
+        if not self.tolerated:
+            return self.trained(task, watch, lockstep)
+        try:
+            with np.errstate(over="ignore", invalid="ignore"):  # what is not finite ends the path
+                return self.trained(task, watch, lockstep)
+        except self.tolerated as error:
+            return PathInFold(task, failure=str(error))
 
     @abstractmethod
     def scored(self, measured: Measured, grid: int, fold: int) -> OutOfFold:
@@ -196,7 +210,7 @@ class Race(ABC):
             piece = strand.piece("a path in a fold")
             if piece.result is not None:
                 return PathInFold.of_saved(task, piece.result)
-            path = self.trained(task, Watch(should_stop=should_stop), lockstep)
+            path = self.attempted(task, Watch(should_stop=should_stop), lockstep)
             if should_stop():
                 piece.broken_off()
             if strand.is_stored:

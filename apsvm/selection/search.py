@@ -4,6 +4,7 @@ choice, and the chosen setting trained on all rows."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -77,6 +78,11 @@ class SettingsSearch:
     one_standard_error : the rule of the choice, see ``apsvm.selection.choice``
     query_weights : weight of each query in training, 1 where not named
     judged_by : what the rows are judged by; None: what their labels mean to the losses, where these agree
+    tolerated : errors that end a path and not the search
+
+    Attributes
+    ----------
+    failures : why paths ended, by the number of their grid, where that is tolerated
 
     Raises
     ------
@@ -97,6 +103,7 @@ class SettingsSearch:
         one_standard_error: bool = False,
         query_weights: Mapping[int, float] | None = None,
         judged_by: Target | None = None,
+        tolerated: tuple[type[Exception], ...] = (),
     ) -> None:
         self.whole = dataset
         self.grids = grids
@@ -109,8 +116,19 @@ class SettingsSearch:
         only_grades = all(metric.graded for metric in metrics.values())
         target = judged_by or _judged_by(units, [of_bags(fit) for fit in fits], labels, only_grades=only_grades)
         made = make_folds(target, units.groups, folds, seed, only_grades=only_grades, bags=units.bags)
-        self._cross = CrossValidation(fits, target, units.groups, metrics, made)
+        self._cross = CrossValidation(fits, target, units.groups, metrics, made, tolerated)
         self._measured = Measurements([grid.trainer.loss_name for grid in grids], len(made))
+        self._tried: set[tuple[int, int]] = set()
+        self.failures: dict[int, str] = {}
+
+    def only(self, grids: Sequence[int]) -> SettingsSearch:
+        """The search among these grids alone, with what was measured of them so far."""
+        search = copy(self)
+        search.grids = [self.grids[grid] for grid in grids]
+        search._cross, search._measured = self._cross.only(grids), self._measured.only(grids)
+        search._tried = {(grids.index(grid), fold) for grid, fold in self._tried if grid in grids}
+        search.failures = {}
+        return search
 
     @property
     def fits(self) -> Sequence[Fit]:
@@ -133,27 +151,61 @@ class SettingsSearch:
         """``CrossValidation.judged``."""
         return self._cross.judged(scores, target, groups, fold)
 
-    def run(self, jobs: int = 0, followers: Followers = Followers(), *, widen: bool = True) -> None:  # frozen
-        """Trains and measures, ``jobs`` paths at a time (0: one a core); after being stopped, what was finished counts.
-        ``widen``: whether grids are, where the best stands at an edge.
+    def run(
+        self,
+        jobs: int = 0,
+        followers: Followers = Followers(),
+        *,
+        widen: bool = True,
+        grids: Sequence[int] | None = None,
+        folds: Sequence[int] | None = None,
+    ) -> None:
+        """Trains and measures what was not yet, ``jobs`` paths at a time (0: one a core); after being stopped, what was
+        finished counts.
+
+        Parameters
+        ----------
+        widen : whether grids are, where the best stands at an edge
+        grids, folds : their numbers; None: all of them
 
         Raises
         ------
         SelectionError : a metric is not defined on the rows that a fold leaves out
         ValueError, FloatingPointError : as ``Trainer.train``
         """
-        tasks = self._tasks((number, variant) for number, grid in enumerate(self.grids) for variant in grid.variants())
+        chosen = range(len(self.grids)) if grids is None else grids
+        listed = [(number, variant) for number in chosen for variant in self.grids[number].variants()]
+        within = range(len(self.folds)) if folds is None else folds
+        tasks = [task for task in self._tasks(listed, within) if (task.grid, task.fold) not in self._tried]
         self._do(tasks, jobs, followers, done=0)
+        self._tried |= {(task.grid, task.fold) for task in tasks}
         if followers.should_stop() or not widen:
             return
         more = self._wider(followers)
         if more:
             self._do(more, jobs, followers, done=len(tasks))
 
-    def _tasks(self, variants: Iterable[tuple[int, Variant]]) -> list[Task]:
-        """Each of (grid, variant) in each fold, fold by fold."""
+    def least(self, jobs: int = 0, followers: Followers = Followers()) -> None:
+        """Trains and measures one setting in two folds, after the others had to be stopped: the best of those that one
+        fold has, or else one in the middle.
+
+        Raises
+        ------
+        SelectionError, ValueError, FloatingPointError : as ``run``
+        """
+        first = self.candidates(1)
+        if first:
+            peak = best(first, self.metric)
+            number, choice = peak.grid, peak.choice
+        else:
+            number, choice = 0, {axis.name: axis.values[len(axis.values) // 2] for axis in self.grids[0].axes}
+        variant = self.grids[number].chosen(choice)
+        self._do(self._tasks([(number, variant)], range(2)), jobs, followers, done=0)
+
+    def _tasks(self, variants: Iterable[tuple[int, Variant]], folds: Iterable[int]) -> list[Task]:
+        """Each of (grid, variant) in each of these folds, fold by fold."""
         listed = list(variants)
-        return [Task(number, variant, fold) for fold in range(len(self.folds)) for number, variant in listed]
+        return [Task(number, variant, fold) for fold in folds for number, variant in listed]
 
     def _do(self, tasks: Sequence[Task], jobs: int, followers: Followers, *, done: int) -> None:
         total = done + len(tasks)
@@ -164,6 +216,8 @@ class SettingsSearch:
         for path in paths:
             done += 1
             self._measured.add(path)
+            if path.failure:
+                self.failures[path.task.grid] = path.failure
             if path.settings:
                 followers.path(path, done, total)
 
@@ -178,7 +232,8 @@ class SettingsSearch:
         for name, values in beyond(candidates, grid, peak, self.metric).items():
             followers.widened(peak.grid, name, values)
             axis = grid.axis(name)
-            wider = self._tasks((peak.grid, variant) for variant in grid.around(peak.choice, axis, values))
+            variants = ((peak.grid, variant) for variant in grid.around(peak.choice, axis, values))
+            wider = self._tasks(variants, range(len(self.folds)))
             onwards = axis.path and axis.position(values[0]) > axis.position(peak.choice[name])
             tasks += [self._continued(task, peak) for task in wider] if onwards else wider
         return tasks
@@ -190,10 +245,14 @@ class SettingsSearch:
         w = last.folds[task.fold].w
         return replace(task, start=w if isinstance(w, np.ndarray) else None)
 
-    def candidates(self) -> list[Candidate]:
-        """The settings that were finished in every fold, grid by grid."""
-        whole = self._measured.candidates()
+    def candidates(self, folds: int | None = None) -> list[Candidate]:
+        """The settings that were finished in every fold, or in this many from the first on, grid by grid."""
+        whole = self._measured.candidates(folds)
         return sorted(whole, key=lambda one: (one.grid, self.grids[one.grid].order(one.choice)))
+
+    def so_far(self) -> list[Candidate]:
+        """The settings that were finished in every fold, or else in as many as any was, but two at least."""
+        return next(filter(None, map(self.candidates, range(len(self.folds), 1, -1))), [])
 
     def out_of_fold(self, chosen: Candidate) -> list[OutOfFold]:
         """The scores that its rankers of the folds give to all rows, or bags."""

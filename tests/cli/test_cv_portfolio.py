@@ -13,6 +13,7 @@ import pytest
 from apsvm import load_model
 from apsvm.selection import portfolio as module
 from apsvm.selection import references as beside
+from apsvm.selection.choice import Measurements
 from apsvm.selection.portfolio import Entry
 from apsvm.trainers.fitting import FeatureOptions
 
@@ -46,7 +47,7 @@ def test_what_it_says(data, here):
     lines = done.stderr.splitlines()
     assert lines[0] == "apsvm: nothing to try was named: 3 combinations of losses and features are screened"
     screened = [line for line in lines if "/3  " in line and "fold " not in line]
-    assert [line.split("  ")[1].split(":")[0] for line in screened] == list(map(str, ENTRIES))
+    assert sorted(line.split("  ")[1].split(":")[0] for line in screened) == sorted(map(str, ENTRIES))
     assert all(0.0 < float(line.rpartition(" ")[2]) <= 1.0 for line in screened)
     # Lines are far behind.
     (on,) = [line for line in lines if "the best go on" in line]
@@ -73,6 +74,7 @@ def test_the_table(data, here, monkeypatch):
 @pytest.mark.slow
 def test_losses_and_features_stand_apart_where_they_differ(data, here, monkeypatch):
     monkeypatch.setattr(module, "NEAR", 1.0)
+    monkeypatch.setattr(module, "CLEAR", 1e6)
     heading, *rows = here("cv", data, "--folds", 3, "-j", 1, "-q").stdout.splitlines()
     assert heading.split()[:4] == ["loss", "features", "bound", "C"]
     assert {tuple(row.split()[:3]) for row in rows[:-1]} == {
@@ -137,21 +139,20 @@ def test_a_signal_during_the_screening(number, data, here, tmp_path, monkeypatch
     previous = signal.signal(signal.SIGINT, signal.default_int_handler)
     model = tmp_path / "m"
 
-    class Last(Entry):
-        def grid(self, common):
-            os.kill(os.getpid(), number)
-            return super().grid(common)
+    added = Measurements.add
 
-    untried = Entry("zero-one", {"bound": "hinge"}, LINEAR)
-    entries = [ENTRIES[0], Last("ap", {"bound": "hinge"}, LINEAR), untried]
-    monkeypatch.setattr(module, "portfolio", lambda *_: entries)
+    def killed(self, path):
+        os.kill(os.getpid(), number)
+        added(self, path)
+
+    monkeypatch.setattr(Measurements, "add", killed)
     try:
         done = here("cv", data, "--folds", 3, "-j", 1, "-o", model, code=128 + number)
     finally:
         signal.signal(signal.SIGINT, previous)
     assert "stopped, nothing was finished in every fold" in done.stderr
     assert " 1/3  auc" in done.stderr
-    assert "zero-one" not in done.stderr
+    assert " 2/3" not in done.stderr
     assert "go on" not in done.stderr
     assert not model.exists()
 
@@ -209,3 +210,34 @@ def test_few_positives_are_said(data, here, rng, tmp_path, write_rows):
     few = write_rows(tmp_path / "few.svm", X, np.where(X[:, 0] > 1.3, 1.0, -1.0))
     said = here("cv", few, "--folds", 3, "-j", 1, "-q").stderr
     assert f"{np.count_nonzero(X[:, 0] > 1.3)} positives are few: which entry is best is mostly chance" in said
+
+
+@pytest.fixture
+def ends(monkeypatch):
+    """ends(k): the budget is over when it is looked up for the k-th time."""
+    run = import_module("apsvm.cli.commands.cv")._Run
+
+    def after(looks):
+        left = iter(range(looks - 1))
+        monkeypatch.setattr(run, "_is_over", lambda self: next(left, None) is None)
+
+    return after
+
+
+@pytest.mark.parametrize("looks", [1, 4, 20, 60])
+def test_a_budget_that_ends(looks, data, here, tmp_path, ends):
+    """Wherever it does, there is a model of the best so far, that two folds at least have judged."""
+    ends(looks)
+    model = tmp_path / "m"
+    done = here("cv", data, "--folds", 3, "-j", 1, "--budget", 60, "-o", model)
+    assert "the budget ends the comparison: " in done.stderr
+    assert "for comparison" not in done.stdout
+    assert sum(line.endswith("chosen") for line in done.stdout.splitlines()) == 1
+    assert load_model(model).header.threshold is not None
+
+
+def test_a_budget_of_a_grid(data, here, ends):
+    ends(1)
+    done = here("cv", data, "--folds", 3, "-j", 1, "--budget", 60, "-C", "0.1,1,10", "--bound", "hinge")
+    assert "1 settings, in 2 of 3 folds" in done.stderr
+    assert here("cv", data, "--budget", 60, "--nested", code=2).stderr.count("--budget is for one search") == 1

@@ -303,3 +303,13 @@ def test_of_a_cluster_none(run, cancer, tmp_path):
     pytest.importorskip("distributed")
     said = run("train", "--scheduler", "local:1", cancer.path, tmp_path / "m", "--threshold", "f1", code=2).stderr
     assert "--threshold is not for training with --scheduler" in said
+
+
+def test_classes_share_the_columns_that_boosting_found_for_all(run, tmp_path, write_rows, rng):
+    """A threshold is at the scores of the model, not of a ranker on rules of one class alone."""
+    X = rng.normal(size=(600, 6))
+    data = write_rows(tmp_path / "classes.svm", X, 1.0 + X[:, :5].argmax(axis=1))
+    model = tmp_path / "m"
+    options = ("--features", "rules:10", "--bound", "hinge", "-C", "1", "--threshold", "f1")
+    run("train", "-q", "--one-vs-rest", *options, data, model)
+    assert json.loads(run("eval", data, "--model", model, "-m", "F1", "--json").stdout)["metrics"]["F1"] > 0.85

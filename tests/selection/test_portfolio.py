@@ -11,6 +11,7 @@ from over import over
 
 from apsvm.data.dataset import LabelSets
 from apsvm.data.features import FeatureMapError
+from apsvm.data.features.rules import Rules
 from apsvm.data.labels import LabelOptions, judge
 from apsvm.losses.base import LossError
 from apsvm.metrics.evaluate import parse_metrics
@@ -263,17 +264,17 @@ def test_screening_and_final_judge_alike(grades, tried, monkeypatch):
             searches.append(self)
 
     monkeypatch.setattr(module, "SettingsSearch", Seen)
-    monkeypatch.setattr(module, "ROUNDS", (Round(600, 10**6, 500),))
+    monkeypatch.setattr(module, "ROUNDS", (Round(300, 10**6, 500),))
     tried(entry("ap", labels=RELEVANT_FROM_1), entry("ndcg"))
     whole = PortfolioSearch(grades, AP, folds=4)
     whole.screen(1)
     final = whole.final()
-    first, second, last = searches
+    first, last = searches
     assert last is final
-    assert [len(search.folds) for search in searches] == [3, 3, 4]
+    assert [len(search.folds) for search in searches] == [3, 4]
     assert first.dataset.X.shape[0] < 200
     assert final.dataset.X.shape[0] == 200
-    for search in (first, second, final):
+    for search in searches:
         assert np.array_equal(search.target.relevant, search.dataset.relevance > 0)
         assert np.array_equal(search.target.grades, search.dataset.relevance)
     whole.screened.entries = [one for one in whole.screened.entries if one[0].loss == "ap"]
@@ -317,7 +318,7 @@ def test_many_rows_are_screened_in_rounds(rng, dataset, tried, monkeypatch):
     """The hopeless are tried on few rows alone; C of the final is sought around what was best."""
     X = rng.normal(size=(600, 3))
     rows = dataset(X, np.where(X[:, 0] * X[:, 1] > 0.5, 1.0, -1.0))
-    monkeypatch.setattr(module, "ROUNDS", (Round(10**6, 200, 50), Round(10**6, 400, 50)))
+    monkeypatch.setattr(module, "ROUNDS", (Round(10**6, 200, 50), Round(10**6, 290, 50)))
     monkeypatch.setattr(module, "SURVIVORS", 1)
     tried(entry("ap"), entry("auc"), Entry("ap", {"bound": "hinge"}, FeatureOptions(features="rules:40:depth=2")))
     whole = PortfolioSearch(rows, AP, folds=2)
@@ -359,12 +360,69 @@ def test_too_few_rows_are_said_before_anything_is_trained(two_classes, rng, data
         PortfolioSearch(dataset(two_classes.X, labels), AP)
 
 
-def test_a_screening_that_is_stopped_keeps_what_it_has(two_classes, tried):
+def test_a_screening_that_is_stopped_keeps_what_it_has(two_classes, tried, monkeypatch):
     tried(entry("ap"), entry("auc"), entry("zero-one"))
+    trained, paths = module.SettingsSearch.run, []
+
+    def first_alone(self, jobs, followers, **more):
+        followers = replace(followers, path=lambda *one: paths.append(one), should_stop=lambda: len(paths) == 1)
+        trained(self, jobs, followers, **more)
+
+    monkeypatch.setattr(module.SettingsSearch, "run", first_alone)
     whole = PortfolioSearch(two_classes, AP)
     ended = []
-    whole.screen(1, Followers(should_stop=lambda: len(ended) == 1), lambda *one: ended.append(one))
+    whole.screen(1, Followers(should_stop=lambda: len(paths) == 1), lambda *one: ended.append(one))
     assert [one.loss for one, _ in whole.screened.entries] == ["ap"]
+    assert ended == whole.screened.entries
+
+
+def test_a_round_of_all_rows_is_half_of_the_final(two_classes, tried, monkeypatch):
+    """What was trained in its folds is not trained again, and feature maps are learned once a fold."""
+    trained, learned = [], []
+    done = module.SettingsSearch._do
+
+    def counted(self, tasks, *more, **named):
+        trained.extend((self.grids[task.grid].trainer.loss_name, task.fold) for task in tasks)
+        done(self, tasks, *more, **named)
+
+    def of_rules(cls, rows, parameter):
+        learned.append(rows.selection.size)
+        return learn(rows, parameter)
+
+    learn = Rules.learn
+    monkeypatch.setattr(module.SettingsSearch, "_do", counted)
+    monkeypatch.setattr(Rules, "learn", classmethod(of_rules))
+    rules = FeatureOptions(features="rules:20")
+    tried(*(Entry(loss, {"bound": "hinge"}, rules, multiples=(1.0,)) for loss in ("ap", "auc")))
+    whole = PortfolioSearch(two_classes, AP)
+    whole.screen(1)
+    assert sorted(trained) == [(loss, fold) for loss in ("ap", "auc") for fold in range(3)]
+    final = whole.final()
+    final.run(1, widen=False)
+    assert sorted(trained) == sorted((grid.trainer.loss_name, fold) for grid in final.grids for fold in range(5))
+    assert len(learned) == 5
+
+
+def test_entries_that_are_hopeless_in_one_fold_are_tried_in_no_other(rng, dataset, tried):
+    X = rng.normal(size=(600, 3))
+    rows = dataset(X, np.where(X[:, 0] * X[:, 1] > 0.5, 1.0, -1.0))
+    hopeless = [entry("ap", multiples=(multiple,)) for multiple in (0.1, 1.0, 10.0)]
+    rules = [Entry(loss, {"bound": "hinge"}, FeatureOptions(features="rules:40")) for loss in ("ap", "auc", "zero-one")]
+    tried(*hopeless, *rules)
+    whole = PortfolioSearch(rows, AP)
+    whole.screen(1)
+    assert {one.loss: len(of.folds) for one, of in whole.screened.entries[:3]} == {"ap": 3, "auc": 3, "zero-one": 3}
+    assert [len(of.folds) for _, of in whole.screened.entries[3:]] == [1, 1, 1]
+    assert {id(one) for one, _ in whole.screened.entries[3:]} == set(map(id, hopeless))
+
+
+def test_a_single_multiple_that_wins_is_compared_with_others(two_classes, tried):
+    tried(entry("ap", multiples=(1.0,)))
+    whole = PortfolioSearch(two_classes, AP)
+    whole.screen(1)
+    final = whole.final()
+    final.run(1)
+    assert [one.choice["C"].factor for one in final.candidates()] == [0.1, 1.0, 10.0]
 
 
 def test_large_data_has_fewer_folds(two_classes, monkeypatch):

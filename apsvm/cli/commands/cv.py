@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import math
 import os
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -100,6 +101,7 @@ class CvRequest:
     metrics : what settings are judged by, by name; the first one chooses
     grids : what to try of each loss
     tries_all : nothing to try was named, so the portfolio is tried
+    began : when, by ``time.monotonic``
     """
 
     data: str
@@ -108,6 +110,7 @@ class CvRequest:
     metrics: Mapping[str, Metric]
     grids: Sequence[Grid]
     tries_all: bool = False
+    began: float = field(default_factory=time.monotonic)
 
     @classmethod
     def of_options(cls, data: str, read: ReadOptions, options: JsonObject) -> CvRequest:
@@ -158,6 +161,8 @@ class CvRequest:
                 for warning in trainer.warnings():
                     say(f"warning: {warning}")
             families.add(trainer.family)
+        if options["nested"] and options["budget"] is not None:
+            raise click.UsageError("--budget is for one search, and --nested does it again in each of its folds")
         if options["checkpoint"] == "-":
             raise click.UsageError("--checkpoint is read again: name a file")
         if self.output is None:
@@ -442,6 +447,9 @@ class Results:
         }
 
 
+#: Of ``--budget``: the rest is for the training on all rows, and its threshold.
+SHARE_OF_COMPARING = 0.6
+
 #: Of no use without a log, or where the rows that are left out measure every setting.
 _WITHOUT = ("log_ranks", "validation", "validation_metric", "patience")
 
@@ -477,6 +485,7 @@ _COMMON = {
         "metric": "NAME  Metric that chooses: AP, nDCG@10, AUC, P@100, F1, … [default: AP]",
         "one_standard_error": "Choose the simplest setting within a standard error of the best.",
         "nested": "Also estimate what the choice is worth, in outer folds.",
+        "budget": "SECONDS  Take about this long, and train the best so far.",
     },
     "Output": {
         "output": "MODEL  Train the best setting on all rows and write this model.",
@@ -516,6 +525,10 @@ _COMMON = {
 )  # fmt: skip
 @click.option("-o", "--output", metavar="MODEL", help="Train the chosen setting on all rows and write this model.")
 @click.option("--json", metavar="FILE", help="Write all results, each fold's included; - for stdout.")
+@click.option(
+    "--budget", metavar="SECONDS", type=click.FloatRange(0.0, min_open=True),
+    help="Seconds for all of it, by the clock: when most of them are over, the best so far is trained.",
+)  # fmt: skip
 @click.option(
     "-j", "--jobs", type=click.IntRange(0, 1024), default=0, show_default=True,
     help="Paths trained at a time, in threads; 0: one a core. The result does not depend on it.",
@@ -575,7 +588,7 @@ def _carry_out(request: CvRequest, elsewhere: Folds | None) -> int:
             search = run.finalists(dataset)
         run.compare(search)
         stopped = exit_code(signals)
-        candidates = search.candidates()
+        candidates = run.compared(search)
         if not candidates:
             raise Failure(stopped or BAD_DATA, "stopped, nothing was finished in every fold")
         chosen = search.choose(candidates)
@@ -631,6 +644,29 @@ class _Run:
 
         return Followers(should_stop=lambda: bool(self.signals), strand=self.strand, elsewhere=self.elsewhere)
 
+    def _is_over(self) -> bool:
+        """Whether nothing more is to be compared: of a budget the rest is for the training of what is chosen."""
+        budget = self.request.options["budget"]
+        return budget is not None and time.monotonic() > self.request.began + SHARE_OF_COMPARING * budget
+
+    @property
+    def _comparing(self) -> Followers:
+        return replace(self._followers, should_stop=lambda: bool(self.signals) or self._is_over())
+
+    def compared(self, search: SettingsSearch) -> list[Candidate]:
+        """The settings to choose from: those finished in every fold, or when the budget ended in the most."""
+        candidates = search.candidates()
+        if candidates or self.signals or not self._is_over():
+            return candidates
+        if not search.so_far():
+            with bad_data(search.dataset.source), Bar("comparing"):
+                search.least(self.request.options["jobs"], self._followers)
+        candidates = search.so_far()
+        if candidates and not self.request.options["quiet"]:
+            folds = f"{len(candidates[0].folds)} of {len(search.folds)} folds"
+            say(f"the budget ends the comparison: {len(candidates)} settings, in {folds}")
+        return candidates
+
     def nest(self, search: SettingsSearch) -> None:
         """The whole search again in outer folds, with a line for each."""
         from statistics import fmean, stdev
@@ -677,12 +713,18 @@ class _Run:
         options = self.request.options
         with bad_data(dataset.source):
             whole = self.request.portfolio(dataset)
-            total, screened = len(whole.entries), 0
+            total, screened, leads = len(whole.entries), 0, (-math.inf, "")
+
+            def trained(path: PathInFold, done: int, n_paths: int) -> None:
+                nonlocal leads
+                value = max(setting.values[whole.metric] for setting in path.settings)
+                leads = max((value, str(whole.racing[path.task.grid])), leads if done > 1 else (-math.inf, ""))
+                bar.total = n_paths
+                bar.reach(done, f"paths screened; {leads[1]} leads ({whole.metric} {leads[0]:.4f})")
 
             def ended(entry: Entry, result: Candidate | str) -> None:
                 nonlocal screened
                 screened += 1
-                bar.step()
                 if options["quiet"]:
                     return
                 text = result if isinstance(result, str) else f"{whole.metric} {result.mean(whole.metric):.4f}"
@@ -692,9 +734,11 @@ class _Run:
                 say(f"nothing to try was named: {total} combinations of losses and features are screened")
             if whole.caution is not None:
                 say(f"warning: {whole.caution}")
-            with Bar("combinations screened", total) as bar:
-                whole.screen(options["jobs"], self._followers, ended)
+            with Bar("screening") as bar:
+                whole.screen(options["jobs"], replace(self._comparing, path=trained), ended)
             finalists = whole.finalists()
+            if not self.signals and self._is_over():
+                return whole.best_so_far()
             if self.signals or not finalists:
                 raise Failure(exit_code(self.signals) or BAD_DATA, "stopped, nothing was finished in every fold")
             if not options["quiet"]:
@@ -705,7 +749,7 @@ class _Run:
         """Common models on the same folds, where the portfolio was tried."""
         from apsvm.selection.references import references
 
-        if self.request.tries_all and not self.signals:
+        if self.request.tries_all and not self.signals and not self._is_over():
             with Bar("training common models on the same folds"):
                 yield from references(search, self._followers, self.request.options["jobs"])
 
@@ -719,11 +763,14 @@ class _Run:
 
         def ended(path: PathInFold, done: int, total: int) -> None:
             bar.total = total
-            bar.reach(done)
+            finished = search.candidates()
+            top = search.choose(finished) if finished else None
+            leads = "" if top is None else f"; {top.loss} leads ({search.metric} {top.mean(search.metric):.4f})"
+            bar.reach(done, f"paths compared{leads}")
             if self.request.options["verbose"]:
                 say(f" {done:>{len(str(total))}}/{total}  {progress_line(path, search.grids, search.metric)}")
 
-        followers = self._followers
+        followers = self._comparing
         if not self.request.options["quiet"]:
             followers = replace(followers, path=ended, widened=widened)
         with bad_data(search.dataset.source), Bar("comparing") as bar:

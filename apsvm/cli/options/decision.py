@@ -141,7 +141,7 @@ def decided_refit(refit: Refit, options: JsonObject, jobs: int, should_stop: Cal
     ):
         return replace(refit, model=model)
     rule = decision_rule(options) if asks else DecisionRule(ThresholdRule("f1"))
-    fit = replace(refit.fit, trainer=refit.fit.trainer.with_settings(threads=jobs), shared=None)
+    fit = replace(refit.fit, trainer=refit.fit.trainer.with_settings(threads=jobs))
     try:
         made = with_decision(fit, refit.outcome, model, rule, should_stop, refit.out_of_fold(), refit.how)
     except HeldOutError as error:

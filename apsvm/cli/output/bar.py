@@ -21,9 +21,9 @@ _WIDTH = 24
 
 
 class Bar:
-    """``with Bar("classes", total=10) as bar: … bar.step()`` shows how much is done and for how long it has been going
-    on; without a total only the latter. Nothing where stderr is no terminal, with --quiet or --verbose, or inside
-    another one.
+    """``with Bar("classes", total=10) as bar: … bar.step()`` shows how much is done, for how long it has been going on,
+    and how long it takes yet if the rest is like what is done; without a total only the second. Nothing where stderr is
+    no terminal, with --quiet or --verbose, or inside another one.
 
     total : may grow meanwhile
 
@@ -72,7 +72,9 @@ class Bar:
             count = f" {self._done:,}" if self._done else ""
             return f"{what}{count}, {seconds:.0f} s"
         full = min(self._done, total) * _WIDTH // max(1, total)
-        return f"[{'#' * full}{'.' * (_WIDTH - full)}] {self._done}/{total} {what}, {seconds:.0f} s"
+        left = seconds * (total - self._done) / self._done if 0 < self._done < total else 0.0
+        about = f", about {left:.0f} s left" if left >= 1.0 else ""
+        return f"[{'#' * full}{'.' * (_WIDTH - full)}] {self._done}/{total} {what}, {seconds:.0f} s{about}"
 
     def _keep_showing(self) -> None:
         wait = PATIENCE

@@ -75,23 +75,41 @@ class MappedMatrix:
         for begin in range(0, n, step):
             yield slice(begin, min(n, begin + step))
 
-    def materialised(self, selection: RowNumbers, within: float) -> Matrix | None:
-        """The rows ``selection`` (m,) as one matrix, or None where that takes more than this many bytes."""
+    def materialised(self, selection: RowNumbers, within: float, *, single: bool = False) -> Matrix | None:
+        """The rows ``selection`` (m,) as one matrix, or None where that takes more than this many bytes; ``single``: in
+        float32."""
         m, n_out = selection.size, self.shape[1]
+        dtype = np.dtype(np.float32) if single else self.dtype
         if not self.sparse:
-            if m * n_out * self.dtype.itemsize > within:
+            if m * n_out * dtype.itemsize > within:
                 return None
-            dense = np.empty((m, n_out), dtype=self.dtype)
+            dense = np.empty((m, n_out), dtype=dtype)
             for place in self.blocks(m):
                 dense[place] = self[selection[place]]
             return dense
-        blocks, stored = [], 0
+        most = within / (dtype.itemsize + _BYTES_OF_INDEX)
+        values, indices = np.empty(0, dtype=dtype), np.empty(0, dtype=np.int32)
+        starts, stored = np.zeros(m + 1, dtype=np.int64), 0
         for place in self.blocks(m):
-            blocks.append(self[selection[place]])
-            stored += blocks[-1].data.nbytes + blocks[-1].indices.nbytes
-            if stored > within:
+            block = self[selection[place]]
+            begin, stored = stored, stored + int(block.data.size)
+            if stored > most:
                 return None
-        return sp.vstack(blocks, format="csr") if blocks else self[selection]
+            if stored > values.size:  # the first block says about how many there are
+                room = int(min(most, 1.05 * stored * m / place.stop))
+                values, indices = _with_room(values, begin, room), _with_room(indices, begin, room)
+            values[begin:stored], indices[begin:stored] = block.data, block.indices
+            starts[place.start + 1 : place.stop + 1] = begin + block.indptr[1:]
+        kind = np.int32 if stored < np.iinfo(np.int32).max else np.int64
+        parts = values[:stored], indices[:stored].astype(kind, copy=False), starts.astype(kind)
+        return sp.csr_array(parts, shape=(m, n_out))
+
+
+def _with_room(values: AnyArray, used: int, room: int) -> AnyArray:
+    """The first ``used`` values in an array of this many."""
+    longer = np.empty(max(room, used), dtype=values.dtype)
+    longer[:used] = values[:used]
+    return longer
 
 
 def dense_pays(X: Matrix) -> bool:

@@ -10,7 +10,6 @@
 namespace apsvm::rules {
 namespace {
 
-constexpr std::size_t kBins = 256;
 constexpr double kLeastCurvature = 1e-12;
 
 // Of the rows of a node in one bin.
@@ -22,7 +21,7 @@ struct Cell {
 struct Node {
     std::size_t begin, end;  // its rows are a run of the drawn ones
     double slope;
-    std::vector<Cell> cells;  // (columns drawn, bins); empty where it cannot be split
+    std::vector<Cell> cells;  // those of the columns drawn, one after the other; empty where it cannot be split
 };
 
 struct Split {
@@ -37,7 +36,10 @@ public:
     Booster(std::span<const std::uint8_t> codes, std::size_t n, std::size_t d, std::span<const double> targets,
             const Boosting &how)
         : codes_(codes.data()), n_(n), d_(d), targets_(targets), how_(how), random_(how.seed), scores_(targets.size()),
-          slopes_(n), curvatures_(n) {
+          slopes_(n), curvatures_(n), bins_(d, 1) {
+        // Cells that no row has would cost more than the others where most features have few values.
+        for (std::size_t i = 0; i < codes.size(); ++i)
+            bins_[i % d] = std::max(bins_[i % d], std::size_t{codes[i]} + 1);
         splits_.features.assign(how.trees * nodes_of(how.depth), kNotSplit);
         splits_.bins.assign(how.trees * nodes_of(how.depth), 0);
         for (std::size_t k = 0; k < targets.size() / n; ++k) start(k);
@@ -71,6 +73,8 @@ private:
         double *scores = scores_.data() + k * n_;
         draw(n_, how_.rows, rows_);
         draw(d_, how_.columns, columns_);
+        starts_.assign(1, 0);
+        for (const std::size_t column : columns_) starts_.push_back(starts_.back() + bins_[column]);
         double total = 0.0;
         for (const std::size_t row : rows_) {
             const double fit = how_.logistic ? 1.0 / (1.0 + std::exp(-scores[row])) : scores[row];
@@ -107,16 +111,17 @@ private:
 
     // The cells of the rows drawn from `begin` to `end`.
     std::vector<Cell> counted(std::size_t begin, std::size_t end) const {
-        std::vector<Cell> cells(columns_.size() * kBins);
+        std::vector<Cell> cells(starts_.back());
+        Cell *const first = cells.data();
+        const std::size_t *const starts = starts_.data(), *const columns = columns_.data();
+        const std::size_t n_columns = columns_.size();
         for (std::size_t r = begin; r < end; ++r) {
             const std::uint8_t *codes = codes_ + rows_[r] * d_;
             const double slope = slopes_[rows_[r]];
-            Cell *of_column = cells.data();
-            for (const std::size_t column : columns_) {
-                Cell &cell = of_column[codes[column]];
+            for (std::size_t c = 0; c < n_columns; ++c) {
+                Cell &cell = first[starts[c] + codes[columns[c]]];
                 cell.slope += slope;
                 ++cell.rows;
-                of_column += kBins;
             }
         }
         return cells;
@@ -129,9 +134,10 @@ private:
         const auto rows = static_cast<std::int64_t>(node.end - node.begin);
         const double whole = node.slope * node.slope / static_cast<double>(rows);
         for (std::size_t c = 0; c < columns_.size(); ++c) {
-            const Cell *cells = node.cells.data() + c * kBins;
+            const Cell *cells = node.cells.data() + starts_[c];
+            const std::size_t bins = starts_[c + 1] - starts_[c];
             Cell left;
-            for (std::size_t bin = 0; bin + 1 < kBins; ++bin) {
+            for (std::size_t bin = 0; bin + 1 < bins; ++bin) {
                 if (cells[bin].rows == 0) continue;
                 left.slope += cells[bin].slope;
                 left.rows += cells[bin].rows;
@@ -199,7 +205,8 @@ private:
     Boosting how_;
     Random random_;
     std::vector<double> scores_, slopes_, curvatures_;
-    std::vector<std::size_t> rows_, columns_;
+    std::vector<std::size_t> bins_;  // of each feature, up to the last that has rows
+    std::vector<std::size_t> rows_, columns_, starts_;
     Splits splits_;
 };
 
