@@ -46,6 +46,9 @@ Weights: TypeAlias = NDArray[np.float64]
 LENGTHS = tuple(4.0**k for k in range(-4, 5))
 #: Of ε·C, what a quasi-Newton step must gain.
 LEAST_GAIN = 0.01
+#: Times ε is enough in a round. A round that leaves as much open as the descent asks for proves nothing, and gains
+#: next to nothing: the descent goes on in such rounds (25 of them, and now 4, of ndcg@10 on 3,000 rows).
+OF_ROUND = 0.5
 
 
 class Objective(ScoreFunction[Weights], Protocol):
@@ -241,7 +244,13 @@ class Descent:
                 self._stage.move(change)
                 self._stage.restart(convex.point)
             report = self._stage.run(
-                self.name, C, seconds_used=spent.in_all, centre=convex.centre, good_enough=good_enough, is_shown=False
+                self.name,
+                C,
+                seconds_used=spent.in_all,
+                slackness=OF_ROUND,
+                centre=convex.centre,
+                good_enough=good_enough,
+                is_shown=False,
             )
             reports.append(report)
             return report.solution
