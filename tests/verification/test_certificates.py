@@ -263,7 +263,10 @@ def test_what_is_decided_of_the_smallest_C(unit, C, tmp_path, capsys):
     X = rng.normal(size=(60, 3))
     rows = tmp_path / "rows.svm"
     y = np.where(X[:, 0] + rng.normal(size=60) > 0.0, 1, -1)
-    lines = (f"{label} " + " ".join(f"{j}:{unit * v:.17g}" for j, v in enumerate(x, 1)) for x, label in zip(X, y))
+    lines = (
+        f"{label} " + " ".join(f"{j}:{unit * v:.17g}" for j, v in enumerate(x, 1))
+        for x, label in zip(X, y, strict=True)
+    )
     rows.write_text("\n".join(lines) + "\n")
     model = trained(tmp_path, tmp_path, f"--scale none --bound hinge -C {C} rows.svm")
     code, [result] = verdict(model, str(rows), capsys, "--time-limit", "10")
