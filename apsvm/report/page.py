@@ -1,5 +1,6 @@
-"""The page a report is: HTML in one file, without a script or anything from elsewhere, for a light or a dark scheme and
-windows from a telephone's width on. What is not ``Markup`` is escaped where it is put in, and of visible characters."""
+"""The page a report is: HTML in one file, without anything from elsewhere, for a light or a dark scheme, for paper and
+for windows from a telephone's width on. What is not ``Markup`` is escaped where it is put in, and of visible
+characters."""
 
 from __future__ import annotations
 
@@ -84,13 +85,14 @@ def folded(summary: object, *content: object, is_open: bool = False) -> Markup:
     return Markup(f"<details{opened}>{element('summary', summary)}{joined(content)}</details>")
 
 
-def page(title: str, *content: object) -> str:
-    """The whole file."""
+def page(title: str, *content: object, script: str = "") -> str:
+    """The whole file; ``script``: JavaScript that runs at its end."""
     head = (
         '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
         f'<meta name="color-scheme" content="light dark">{element("title", title)}<style>{STYLE}</style>'
     )
-    return f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body><main>{joined(content)}</main></body></html>\n'
+    body = f"<main>{joined(content)}</main>" + (f"<script>{script}</script>" if script else "")
+    return f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>{body}</body></html>\n'
 
 
 STYLE = """
@@ -130,10 +132,20 @@ th{color:var(--muted);font-weight:600}
 .bar{display:block;min-width:110px;padding:0 4px;border-radius:3px;
 background:linear-gradient(to right,color-mix(in srgb,var(--series-1) 30%,transparent) calc(100%*var(--share)),
 transparent 0)}
+.gave{display:grid;grid-template-columns:minmax(120px,1fr) 5.5em 110px;gap:8px;align-items:center;line-height:1.35}
+.gave span{white-space:normal;overflow-wrap:anywhere}.gave b{text-align:right;font-weight:400}
+.gave i{height:.6em;width:calc(50%*var(--share))}.up{margin-left:50%;background:var(--series-1)}
+.down{margin-left:calc(50% - 50%*var(--share));background:var(--series-2)}
+.reasons{min-width:320px}
 .pictures{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,400px),1fr));gap:16px;margin:8px 0}
 figure{margin:0;overflow-x:auto}figcaption{color:var(--muted);font-size:.85rem;margin-top:2px}
 .picture{display:block;width:100%;height:auto}.half{max-width:520px}.whole{min-width:600px}
 .picture text{fill:var(--ink)}
+@media print{body{background:#fff}section,.tile{break-inside:avoid-page;border:0;padding:0}.scroll{overflow:visible}
+tr{break-inside:avoid}}
 @media (max-width:600px){main{padding:16px 10px 32px}section,details,.note{padding:12px}th,td{padding:4px 6px}
-table{font-size:.85rem;min-width:100%}}
+table{font-size:.85rem;min-width:100%}
+.reasoned tr{display:flex;flex-wrap:wrap;border-bottom:1px solid var(--line)}
+.reasoned :is(th,td){flex:1 1 auto;border:0}
+.reasoned :is(th,td):last-child{flex-basis:100%}.reasoned .reasons{min-width:0}}
 """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +16,41 @@ from apsvm.models.base import Model
 _DIGITS = 4
 
 
-def reasons_of(ranker: Model, rows: Dataset, most: int) -> Iterator[list[str]]:
-    """For each row the score of a usual row, ``base``, which has the columns' medians in training, or 0 where no median
-    is known; what its features gave above that, alone or together, the ``most`` that gave the most in either direction:
-    name=value (+gave); and the ``rest``. They add up to its score. Of several components those of the leading one.
+@dataclass(frozen=True, slots=True)
+class Reasons:
+    """What adds up to a score.
+
+    Attributes
+    ----------
+    base : the score of a usual row, which has the columns' medians in training, or 0 where no median is known
+    features : features, alone or together, in words, and what they gave above that, the most first
+    rest : what the others gave; None where there are none
+    """
+
+    base: float
+    features: list[tuple[str, float]]
+    rest: float | None
+
+    def all(self) -> Iterator[tuple[str, float]]:
+        """Base, features and rest."""
+        yield "base", self.base
+        yield from self.features
+        if self.rest is not None:
+            yield "rest", self.rest
+
+    @property
+    def largest(self) -> float:
+        """Of what they gave, the base included."""
+        return max(abs(gave) for _, gave in self.all())
+
+    def in_words(self) -> list[str]:
+        """Each with what it gave: name=value (+gave)."""
+        return [f"{words} ({_number(gave)})" for words, gave in self.all()]
+
+
+def reasons_of(ranker: Model, rows: Dataset, most: int) -> Iterator[Reasons]:
+    """For each row, with the features that gave the ``most`` in either direction. Of several components those of the
+    leading one.
 
     Raises
     ------
@@ -39,13 +71,11 @@ def reasons_of(ranker: Model, rows: Dataset, most: int) -> Iterator[list[str]]:
         values = np.asarray(x.toarray() if sp.issparse(x) else x)[0]
         order = np.argsort(-np.abs(gave[0]), kind="stable")
         order = order[gave[0][order] != 0.0]
-        reasons = [f"base ({_number(base)})"]
-        for j in order[:most].tolist():
-            what = TOGETHER.join(_feature(names[i], float(values[i])) for i in parts[j])
-            reasons.append(f"{what} ({_number(float(gave[0][j]))})")
-        if order.size > most:
-            reasons.append(f"rest ({_number(float(gave[0][order[most:]].sum()))})")
-        yield reasons
+        features = [
+            (TOGETHER.join(_feature(names[i], float(values[i])) for i in parts[j]), float(gave[0][j]))
+            for j in order[:most].tolist()
+        ]
+        yield Reasons(base, features, float(gave[0][order[most:]].sum()) if order.size > most else None)
 
 
 def _feature(name: str, value: float) -> str:

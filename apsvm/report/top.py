@@ -66,7 +66,7 @@ def _reasons(part: JudgedRanker, rows: NDArray[np.int64]) -> list[list[str]] | N
     if not part.ranker.explainable:
         return None
     try:
-        return list(reasons_of(part.ranker, part.dataset.select(rows), MOST_REASONS))
+        return [one.in_words() for one in reasons_of(part.ranker, part.dataset.select(rows), MOST_REASONS)]
     except ValueError:
         return None
 

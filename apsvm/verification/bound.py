@@ -29,6 +29,8 @@ from apsvm.verification.risk import Plane
 LEVEL, BAND = 0.3, 0.15
 #: Quadratic programmes for one such point.
 TRIALS = 12
+#: Of ½‖w‖²/C in the coordinates that the planes' problem is solved in.
+MOST_CURVATURE = 1e8
 #: A plane that no solution has needed for so long is dropped; a bound that is proved stays so.
 IDLE = 15
 
@@ -338,6 +340,10 @@ def _solve(curvature: Array, slope: Array, planes: Array, offsets: Array) -> tup
     from scipy import sparse
 
     t, k = planes.shape
+    # Beyond some 1e150 the interior point goes on for ever.
+    curvature = np.minimum(curvature, np.finfo(np.float64).max)
+    shrunk = 1.0 / np.sqrt(np.maximum(curvature / MOST_CURVATURE, 1.0))
+    curvature, slope, planes = curvature * shrunk**2, slope * shrunk, planes * shrunk
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-13
@@ -350,7 +356,7 @@ def _solve(curvature: Array, slope: Array, planes: Array, offsets: Array) -> tup
         settings,
     )
     solution = solver.solve()
-    z = np.nan_to_num(np.asarray(solution.x)[:k], nan=0.0, posinf=0.0, neginf=0.0)
+    z = shrunk * np.nan_to_num(np.asarray(solution.x)[:k], nan=0.0, posinf=0.0, neginf=0.0)
     share = np.maximum(np.nan_to_num(np.asarray(solution.z), nan=0.0, posinf=0.0, neginf=0.0), 0.0)
     sum_of_shares = float(share.sum())
     return z, share / sum_of_shares if sum_of_shares > 0.0 else np.full(t, 1.0 / t)

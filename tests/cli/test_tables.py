@@ -5,11 +5,13 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from html_reader import Reader
 
 from apsvm.data import open_folder, read_data
 from apsvm.data.read_options import TableOptions
@@ -223,6 +225,39 @@ def test_the_best_rows_and_why(model, scores, run, tmp_path):
     assert any("island=Dream (+" in one for one in lines[0])
     for options in (("--top", "3", "--trec-run", "tag"), ("--trec-run", "a b"), ("--trec-run", "a", "--explain")):
         run("predict", table, model, *options, code=2)
+
+
+def test_the_best_rows_as_a_page(model, scores, run, tmp_path):
+    """As the lines have them, with what adds up to their scores, and the positives found so far if labels are there."""
+    rows = PENGUINS.read_text().splitlines()
+    heading = rows[0].split(",")
+    table, page = tmp_path / "named.csv", tmp_path / "list.html"
+    table.write_text("\n".join([f"ring,{rows[0]}", *(f"<R{at}>,{row}" for at, row in enumerate(rows[1:]))]))
+    options = ("--top", "7", "--id-column", "ring", "--explain=2")
+    lines = [line.split("\t") for line in run("predict", table, model, *options).stdout.splitlines()]
+    done = run("predict", table, model, *options, "--html", page)
+    assert done.stdout == ""
+    reader = Reader(page.read_text())
+    assert reader.rows[0] == ["place", "row", "score", "label", "found so far", "what put it there"]
+    listed = reader.rows[1:]
+    assert [row[:2] for row in listed] == [[str(place), line[0]] for place, line in enumerate(lines, 1)]
+    for row, line in zip(listed, lines, strict=True):
+        gave = [float(number) for number in re.findall(r"\(([+-][^)]*)\)", "\t".join(line[2:]))]
+        assert sum(gave) == pytest.approx(float(line[1]), rel=2e-3, abs=1e-3)
+        assert all(f"{number:+.4g}" in row[-1] for number in gave)
+    labels = [row.split(",")[heading.index("species")] == "Chinstrap" for row in rows[1:]]
+    found = np.cumsum([labels[int(line[0][2:-1])] for line in lines])
+    assert [int(row[4]) for row in listed] == found.tolist()
+    assert f"of {sum(labels)} positive rows" in reader.text
+    without = tmp_path / "without.csv"
+    at = heading.index("species")
+    cells = [row.split(",") for row in rows]
+    without.write_text("\n".join(",".join([*row[:at], *row[at + 1 :]]) for row in cells))
+    run("predict", without, model, "--top", "3", "--html", page)
+    assert Reader(page.read_text()).rows[0] == ["place", "row", "score"]
+    for options in ((), ("--top", "3", "--trec-run", "tag"), ("--top", "3", "--which")):
+        assert run("predict", table, model, "--html", page, *options, code=2).stderr
+    assert run("predict", table, model, "scores", "--top", "3", "--html", page, code=2).stderr.count("in place of OUT")
 
 
 #: The query and the one feature of rows, of which those above 2 are positive.

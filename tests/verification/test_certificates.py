@@ -256,6 +256,24 @@ def test_rows_on_no_scale(arguments, tmp_path, capsys):
     assert code == (0 if load_model(model).header.as_asked else 5), result
 
 
+@pytest.mark.parametrize(("unit", "C"), [(1.0, "1e-300"), (1e-100, "1e-200"), (1e150, "1e-200")])
+def test_what_is_decided_of_the_smallest_C(unit, C, tmp_path, capsys):
+    """And does not go on for ever."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    rows = tmp_path / "rows.svm"
+    y = np.where(X[:, 0] + rng.normal(size=60) > 0.0, 1, -1)
+    lines = (
+        f"{label} " + " ".join(f"{j}:{unit * v:.17g}" for j, v in enumerate(x, 1))
+        for x, label in zip(X, y, strict=True)
+    )
+    rows.write_text("\n".join(lines) + "\n")
+    model = trained(tmp_path, tmp_path, f"--scale none --bound hinge -C {C} rows.svm")
+    code, [result] = verdict(model, str(rows), capsys, "--time-limit", "10")
+    assert code in (0, 5)
+    assert result["outcome"].startswith("holds")
+
+
 @over("name", ["p@0", "ndcg@0", "set-p@0", "f(1e308)", "f(nan)", "rbp(1)", f"p@{'9' * 5000}", f"f({'9' * 5000})"])
 def test_losses_that_there_are_not(name, ranker, data, tmp_path, capsys):
     replace(ranker, header=replace(ranker.header, loss=name)).save(tmp_path / "none")

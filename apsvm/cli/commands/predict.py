@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
     from apsvm.data.features.additive import Contributions
     from apsvm.models.base import Model
+    from apsvm.report.reasons import Reasons
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,23 +186,61 @@ def top_lines(
     """The best rows, best first, those of equal score as they stand: their names, or their numbers from 1, what stands
     for their scores in ``answers``, of bags with ``which`` the number of the deciding row, and the features that put
     them there. Where there are queries, the best of each, behind its qid. ``model``: its file's name."""
-    from apsvm.report.reasons import reasons_of
-
     order, rank = best_first(rows, scores)
     best = order[rank <= top]
     names, queries = names_of_rows(rows), names_of_queries(rows)
-    reasons: list[list[str]] = [[] for _ in best]
-    if explain is not None:
-        try:
-            reasons = list(reasons_of(ranker, rows.select(best), explain))
-        except ValueError as error:
-            raise Failure(BAD_DATA, f"{model}: it does not tell what each feature gave: {error}") from None
+    reasons = None if explain is None else _reasons(ranker, rows, best, explain, model)
     if queries is not None:
         say(f"{rows.source}: the best {top} of each query, behind its qid")
-    for row, why in zip(best.tolist(), reasons, strict=True):
+    for at, row in enumerate(best.tolist()):
         query = [] if queries is None else [queries[row]]
         decided = [] if not which or rows.deciding is None else [str(rows.deciding[row] + 1)]
+        why = [] if reasons is None else reasons[at].in_words()
         yield "\t".join([*query, names[row], answers[row], *decided, *map(printable, why)])
+
+
+def _reasons(ranker: Model, rows: Dataset, which: NDArray[np.int64], most: int, model: str) -> list[Reasons]:
+    from apsvm.report.reasons import reasons_of
+
+    try:
+        return list(reasons_of(ranker, rows.select(which), most))
+    except ValueError as error:
+        raise Failure(BAD_DATA, f"{model}: it does not tell what each feature gave: {error}") from None
+
+
+def list_page(ranker: Model, rows: Dataset, scores: NDArray[np.float64], model: str, options: _PredictOptions) -> str:
+    """The best rows as a page (``report.first_rows``)."""
+    from apsvm.data.dataset import DataError
+    from apsvm.data.labels import recall
+    from apsvm.report.first_rows import FirstRows
+
+    assert options.top is not None
+    order, rank = best_first(rows, scores)
+    best = order[rank <= options.top]
+    names, queries = names_of_rows(rows), names_of_queries(rows)
+    asks = options.classify or options.probability
+    called = (
+        answers(ranker, scores, model, classify=options.classify, probability=options.probability) if asks else None
+    )
+    try:
+        relevant = recall(rows, ranker.header.labels).relevant
+    except DataError:  # all rows are alike: their labels are not known
+        relevant = None
+    first = FirstRows(
+        names=[names[row] for row in best.tolist()],
+        scores=scores[best],
+        queries=None if queries is None else [queries[row] for row in best.tolist()],
+        answers=None if called is None else [called[row] for row in best.tolist()],
+        relevant=None if relevant is None else relevant[best],
+        n_relevant=0 if relevant is None else int(relevant.sum()),
+        reasons=None if options.explain is None else _reasons(ranker, rows, best, options.explain, model),
+        n_rows=scores.size,
+    )
+    source = os.path.basename(rows.source)
+    header = ranker.header
+    about = [("data", source), ("rows", f"{scores.size:,}"), ("model", os.path.basename(model)), ("loss", header.loss)]
+    of_each = " of each query" if queries is not None else ""
+    return first.page(f"The first {min(options.top, scores.size):,} rows{of_each} of {source}", about)
 
 
 def best_first(rows: Dataset, scores: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -345,6 +385,7 @@ _COMMON = {
     "What is written": {
         "top": "K  The K best rows only, best first, with their number or name.",
         "explain": "[K]  Behind each score the K features that count the most. [default of K: 5]",
+        "html": "FILE  The rows of --top as a page, in place of lines.",
         "classify": "The row's label in place of the score, by the model's threshold.",
         "probability": "The probability that the row is positive (train --calibrate).",
         "trec_run": "TAG  A TREC run: qid Q0 docno rank score TAG.",
@@ -374,6 +415,11 @@ _COMMON = {
     "--trec-run", metavar="TAG",
     help="Write a TREC run: qid Q0 docno rank score TAG; docno by --id-column, by svmlight comments "
     "# docid = …, or the row's number.",
+)  # fmt: skip
+@click.option(
+    "--html", metavar="FILE",
+    help="Write the rows of --top as a page for a browser, in place of lines: with bars for what --explain says, and "
+    "the positives found so far where DATA has labels. It is one file, can be sorted and printed.",
 )  # fmt: skip
 @click.option(
     "--explain", type=click.IntRange(1), metavar="[K]",
@@ -411,6 +457,7 @@ def predict(
     header: bool,
     top: int | None,
     trec_run: str | None,
+    html: str | None,
     explain: int | None,
     classify: bool,
     probability: bool,
@@ -428,10 +475,15 @@ def predict(
     if data == "-" and model == "-":
         raise click.UsageError("DATA and MODEL cannot both be standard input")
     if scheduler is not None:
-        answered = ("header", "top", "trec_run", "explain", "classify", "probability", "instances", "which")
+        answered = ("header", "top", "trec_run", "html", "explain", "classify", "probability", "instances", "which")
         refuse_if_given((*answered, "boxes", "detections", "nms"), "does not go with --scheduler")
         predict_on_cluster(data, model, out, scheduler, read, ignore_unknown=ignore_unknown)
         return
+    if html is not None:
+        if top is None or out != "-":
+            raise click.UsageError("--html is the page of the rows of --top K, and in place of OUT")
+        refuse_if_given(("which", "trec_run", "instances", "boxes"), "is for lines, and --html is a page")
+        out = html
     refuse_same_file(out, data=data, model=model)
     with writing(out):
         check_writable(out)
@@ -442,7 +494,7 @@ def predict(
         refuse_if_given(("trec_run", "instances", "boxes"), "takes scores: leave out --classify and --probability")
     output = BagOutput(instances=instances, which=which, boxes=boxes, detections=detections, nms=nms)
     if isinstance(ranker, ItemRanker):
-        refuse_if_given(("classify", "probability"), "is for rows, and the model ranks items")
+        refuse_if_given(("classify", "probability", "html"), "is for rows, and the model ranks items")
         lines = list(best_items(ranker, data, read, top or TOP, ignore_unknown=ignore_unknown))
     else:
         output.check(ranker, model)
@@ -456,9 +508,25 @@ def predict(
                 header=header, top=top, trec_run=trec_run, explain=explain, which=which, classify=classify,
                 probability=probability,
             )  # fmt: skip
+            if html is not None:
+                rows, scores = _with_labels(ranker, data, read, ignore_unknown=ignore_unknown)
+                text = list_page(ranker, rows, scores, model, options)
+                with writing(out):
+                    write_whole(out, text.encode())
+                return
             lines = _lines(ranker, data, model, read, options, ignore_unknown=ignore_unknown)
     with writing(out):
         write_whole(out, "".join(f"{line}\n" for line in lines).encode())
+
+
+def _with_labels(
+    ranker: Model, data: str, read: ReadOptions, *, ignore_unknown: bool
+) -> tuple[Dataset, NDArray[np.float64]]:
+    """The rows and their scores; a table's with its labels, if it has the column."""
+    if data != "-":
+        with suppress(Failure):
+            return score_rows(ranker, data, read, ignore_unknown=ignore_unknown)
+    return score_rows(ranker, data, read, ignore_unknown=ignore_unknown, unlabelled=True)
 
 
 def _refuse_together(
