@@ -13,6 +13,9 @@ from enum import StrEnum
 #: What becomes of missing cells (``--missing``).
 MISSING_RULES = ("median", "zero", "indicator", "refuse")
 
+#: The orders of year, month and day in which dates are written.
+ORDERS = ("ymd", "dmy", "mdy")
+
 #: What the features of a category's missing cells, and of its infrequent words together, are called.
 IS_MISSING, IS_OTHER = "is missing", "is other"
 
@@ -24,6 +27,33 @@ class ColumnKind(StrEnum):
     NUMBER = "number"
     #: Words, each a feature of its own that is 1 in the rows that have it; numbers among them are words too.
     CATEGORY = "category"
+    #: Dates, with or without a time of day.
+    DATE = "date"
+
+
+class DatePart(StrEnum):
+    """What features say of a date."""
+
+    #: Days before the newest date of training.
+    AGE = "age"
+    #: Sine and cosine of the time of the year.
+    YEAR = "year"
+    #: A feature a day of the week.
+    WEEKDAY = "weekday"
+    #: Sine and cosine of the time of day.
+    HOUR = "hour"
+
+    def features(self) -> tuple[str, ...]:
+        """What they are called, behind the column's name."""
+        return {
+            DatePart.AGE: ("days before the newest",),
+            DatePart.YEAR: ("sine of the year", "cosine of the year"),
+            DatePart.WEEKDAY: tuple(f"weekday={day}" for day in _WEEKDAYS),
+            DatePart.HOUR: ("sine of the day", "cosine of the day"),
+        }[self]
+
+
+_WEEKDAYS = "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,10 +64,14 @@ class Column:
     ----------
     name : in the table
     kind : see ``ColumnKind``
-    fill : of numbers, what stands for a missing one; None: a missing one is refused
+    fill : what stands for a missing number, or for the days of a missing date before the newest; None: a missing one is
+        refused
     categories : of a category, the words that have features, by the alphabet
     other : of a category, whether another word has a feature, one for all of them
     missing : whether a missing cell has a feature, behind the column's others
+    order : of dates, that of year, month and day: "ymd", "dmy" or "mdy"
+    newest : of dates, the newest of training, in days from the beginning of 1970
+    parts : of dates, what features say of them
     """
 
     name: str
@@ -46,17 +80,21 @@ class Column:
     categories: tuple[str, ...] = ()
     other: bool = False
     missing: bool = False
+    order: str = ""
+    newest: float = 0.0
+    parts: tuple[DatePart, ...] = ()
 
     @property
     def width(self) -> int:
         """How many features it becomes."""
-        values = 1 if self.kind is ColumnKind.NUMBER else len(self.categories) + self.other
-        return values + self.missing
+        return sum(1 for _ in self.features())
 
     def features(self) -> Iterator[str]:
         """What they are called."""
         if self.kind is ColumnKind.NUMBER:
             yield self.name
+        elif self.kind is ColumnKind.DATE:
+            yield from (f"{self.name}: {feature}" for part in self.parts for feature in part.features())
         else:
             yield from (f"{self.name}={word}" for word in self.categories)
         if self.other:

@@ -6,13 +6,14 @@ field and another schema are each a ``HeaderError`` that names it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import pairwise
 
 from apsvm.models import json as header_json
-from apsvm.models.columns import MISSING_RULES, Columns, label_number
+from apsvm.models.columns import MISSING_RULES, ORDERS, ColumnKind, Columns, label_number
 from apsvm.models.decision import CALIBRATIONS
 from apsvm.models.decision import Calibration as Calibration
 from apsvm.models.decision import Threshold as Threshold
@@ -300,6 +301,11 @@ class Header:
         if columns is not None and columns.missing not in MISSING_RULES:
             expected = ", ".join(MISSING_RULES)
             raise HeaderError(f"expected one of {expected} in 'features.columns.missing', found {columns.missing!r}")
+        for column in () if columns is None else columns.features:
+            if (column.kind is ColumnKind.DATE) != bool(column.parts) or column.order not in ("", *ORDERS):
+                raise HeaderError("expected an order of year, month and day, and parts, of columns of dates alone")
+            if column.parts and (not column.order or not math.isfinite(column.newest)):
+                raise HeaderError("expected of a column of dates how they are written, and the newest of training")
         if self.calibration is not None:
             _check_calibration(self.calibration)
         if columns is not None and self.features.names != columns.feature_names():

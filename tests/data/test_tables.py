@@ -205,8 +205,8 @@ HOSTILE = [
     (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), r"this is an Excel workbook \(.xls\)"),
     ("y,\n1,\n0,\n", "no column is left to be a feature"),
     ("a,y\n,1\n,0\n", "none of them has a value"),
-    ("d,y\n2024-01-05,1\n2024-01-06,0\n", r"column 'd' has dates \('2024-01-05'\).*--drop d"),
-    ("d,y\n03/04/2024 10:00,1\n,0\n", "column 'd' has dates"),
+    ("d,y\n2024-01-05,1\n2024-13-06,0\n", r"column 'd' has dates \('2024-01-05'\).*--drop d"),
+    ("d,y\n03/04/2024 10:00,1\n,0\n", "column 'd' has dates of which"),
 ]
 
 

@@ -84,8 +84,8 @@ def test_from_a_stream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:
     path = written(tmp_path, "parquet")
-    with pytest.raises(DataError, match=r"column 'when' has dates \('2024-01-01 00:00:00.*--drop when"):
-        read_data(path, table=TableOptions(id="key"))
+    dated = read_data(path, table=TableOptions(id="key"))
+    assert "when: days before the newest" in dated.table.columns.feature_names()
     path.write_bytes(path.read_bytes()[:200])
     with pytest.raises(DataError, match="not a Parquet table that is read here"):
         read_data(path, table=OPTIONS)

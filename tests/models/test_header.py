@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from model_files import replaced
 
 from apsvm import load_any_model
-from apsvm.models.columns import MISSING_RULES, Column, Columns
+from apsvm.models.columns import MISSING_RULES, ORDERS, Column, ColumnKind, Columns, DatePart
 from apsvm.models.header import (
     POOLS,
     SCALES,
@@ -81,6 +81,11 @@ def headers_of(kind: type) -> st.SearchStrategy[typing.Any]:
         return st.builds(kind, **fields).map(_named)
     if kind is Columns:
         fields["missing"] = st.sampled_from(MISSING_RULES)
+    if kind is Column:
+        dates = {"kind": st.just(ColumnKind.DATE), "order": st.sampled_from(ORDERS)}
+        dates["parts"] = st.lists(st.sampled_from(DatePart), min_size=1, max_size=4, unique=True).map(tuple)
+        others = {"kind": st.sampled_from([ColumnKind.NUMBER, ColumnKind.CATEGORY]), "order": st.just("")}
+        return st.builds(kind, **{**fields, **dates}) | st.builds(kind, **{**fields, **others, "parts": st.just(())})
     if kind is Calibration:
         return st.builds(kind, **{**fields, **_PLATT}) | st.builds(kind, **{**fields, **_ISOTONIC})
     return st.builds(kind, **fields)

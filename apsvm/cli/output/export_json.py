@@ -11,7 +11,7 @@ from apsvm.cli.reading import one_ranker
 
 if TYPE_CHECKING:
     from apsvm.models.base import Model, Ranker
-    from apsvm.models.columns import Columns
+    from apsvm.models.columns import Column, Columns
     from apsvm.models.header import Calibration
 
 #: What ``--help`` says of the object.
@@ -79,9 +79,14 @@ def table_of(columns: Columns) -> list[JsonDict]:
             "categories": list(column.categories),
             "other": column.other,
             "missing": column.missing,
+            **(_of_dates(column) if column.parts else {}),
         }
         for column in columns.features
     ]
+
+
+def _of_dates(column: Column) -> JsonDict:
+    return {"order": column.order, "newest": column.newest, "parts": list(map(str, column.parts))}
 
 
 def _ranker(ranker: Ranker) -> JsonDict:

@@ -15,7 +15,8 @@ from numpy.typing import DTypeLike, NDArray
 from apsvm._support import sparse as sp
 from apsvm._support.types import Matrix
 from apsvm.data.dataset import DataError
-from apsvm.data.tables.cells import MEMORY, MISSING, Cell, Cells, Scratch, fail_not_numbers, text_of
+from apsvm.data.tables.cells import MEMORY, MISSING, Cell, Cells, Scratch, fail_not_numbers, shown, text_of
+from apsvm.data.tables.dates import days_of, features_of_dates
 from apsvm.data.tables.learning import counted
 from apsvm.models.columns import Column, ColumnKind, Columns
 
@@ -45,6 +46,7 @@ class _Part:
     feature_of_word : of a category, for each word of the table, and one more that stands for all others, the feature
         it has, from 0; −1: none
     numbers, feature_of_number : of a category, the numbers among its words, ascending, and their features
+    days_of_word : of dates, for each word of the table; NaN where it is none
     """
 
     column: Column
@@ -53,10 +55,20 @@ class _Part:
     feature_of_word: NDArray[np.int64]
     numbers: NDArray[np.float64]
     feature_of_number: NDArray[np.int64]
+    days_of_word: NDArray[np.float64]
 
     @property
     def is_number(self) -> bool:
         return self.column.kind is ColumnKind.NUMBER
+
+    @property
+    def is_date(self) -> bool:
+        return self.column.kind is ColumnKind.DATE
+
+    @property
+    def stored(self) -> int:
+        """How many values a sparse row has of it, at the most."""
+        return self.column.width if self.is_date else 1 + (self.is_number and self.column.missing)
 
     @property
     def missing_feature(self) -> int:
@@ -87,7 +99,7 @@ def features_of(
     parts = _parts(cells, columns)
     counts = _Counts()
     n, width = len(cells), columns.width
-    stored = sum(1 + part.column.missing if part.is_number else 1 for part in parts)
+    stored = sum(part.stored for part in parts)
     if stored < _DENSE_FROM * width:
         rows = _sparse(cells, parts, width, counts, dtype, scratch)
     else:
@@ -120,6 +132,7 @@ def _parts(cells: Cells, columns: Columns) -> list[_Part]:
         feature = {word: number for number, word in enumerate(column.categories)}
         other = len(column.categories) if column.other else -1
         of_word = [feature.get(word, other) for word in cells.words[at]]
+        days = [days_of(word, column.order) for word in cells.words[at]] if column.kind is ColumnKind.DATE else []
         numbers = sorted((_number(word), number) for word, number in feature.items() if _number(word) is not None)
         result.append(
             _Part(
@@ -127,6 +140,7 @@ def _parts(cells: Cells, columns: Columns) -> list[_Part]:
                 np.array([*of_word, other], dtype=np.int64),
                 np.array([number for number, _ in numbers], dtype=np.float64),
                 np.array([feature for _, feature in numbers], dtype=np.int64),
+                np.array(days, dtype=np.float64),
             )
         )  # fmt: skip
         first += column.width
@@ -157,6 +171,8 @@ def _dense_block(
             rows[:, part.first] = values
             if part.column.missing:
                 rows[:, part.first + part.missing_feature] = is_missing
+        elif part.is_date:
+            rows[:, part.first : part.first + part.column.width] = _dates(part, block[:, part.at], begin, cells, counts)
         else:
             feature = _categories(part, block[:, part.at], begin, cells, counts)
             has = np.flatnonzero(feature >= 0)
@@ -168,7 +184,7 @@ def _sparse(
     cells: Cells, parts: Sequence[_Part], width: int, counts: _Counts, dtype: DTypeLike, scratch: Scratch
 ) -> sp.csr_array:
     """The same rows in CSR, with int32 indices where they fit."""
-    stored = sum(1 + (part.is_number and part.column.missing) for part in parts)
+    stored = sum(part.stored for part in parts)
     most = len(cells) * stored
     index = np.int32 if max(width, most) < 2**31 else np.int64
     all_values, all_indices = scratch.empty((most,), dtype), scratch.empty((most,), index)
@@ -184,6 +200,11 @@ def _sparse(
                 if part.column.missing:
                     at += 1
                     values[:, at], indices[:, at] = is_missing, part.first + part.missing_feature
+            elif part.is_date:
+                width_of_date = part.column.width
+                values[:, at : at + width_of_date] = _dates(part, block[:, part.at], begin, cells, counts)
+                indices[:, at : at + width_of_date] = part.first + np.arange(width_of_date)
+                at += width_of_date - 1
             else:
                 feature = _categories(part, block[:, part.at], begin, cells, counts)
                 values[:, at] = feature >= 0
@@ -227,6 +248,31 @@ def _numbers(
         counts.missing[part.column.name] = counts.missing.get(part.column.name, 0) + n_missing
         result[is_missing] = part.column.fill
     return result, is_missing
+
+
+def _dates(part: _Part, values: NDArray[np.float64], begin: int, cells: Cells, counts: _Counts) -> NDArray[np.float64]:
+    """The features of dates (n, width); ``begin``: the first row."""
+    column = part.column
+    cell = Cell(column.name, np.ascontiguousarray(values), cells.words[part.at], cells.places)
+    is_missing, numbers = cell.is_missing, cell.word_numbers
+    is_date = (numbers >= 0) & (numbers < len(cell.words))
+    days = np.full(values.size, np.nan)
+    days[is_date] = part.days_of_word[numbers[is_date]]
+    wrong = np.flatnonzero(np.isnan(days) & ~is_missing)
+    if wrong.size:
+        row = int(wrong[0])
+        text = text_of(float(cell.values[row])) if numbers[row] < 0 else [*cell.words, "…"][numbers[row]]
+        expected = {"ymd": "2024-03-31", "dmy": "31/03/2024", "mdy": "03/31/2024"}[column.order]
+        raise cell.fail(begin + row, f"expected a date such as {expected}, found {shown(text)}")
+    features = features_of_dates(days, column.parts, column.newest)
+    n_missing = int(np.count_nonzero(is_missing))
+    if n_missing:
+        if column.fill is None:
+            row = begin + int(np.flatnonzero(is_missing)[0])
+            raise cell.fail(row, "the cell is missing, which the model was trained to refuse (--missing refuse)")
+        counts.missing[column.name] = counts.missing.get(column.name, 0) + n_missing
+        features[is_missing, 0] = column.fill
+    return features if not column.missing else np.column_stack([features, is_missing])
 
 
 def _in_file(cell: Cell, is_wrong: NDArray[np.bool_], begin: int) -> tuple[Cell, NDArray[np.bool_]]:

@@ -1,8 +1,8 @@
 """What the columns of a table are, and what is to become of them, learned from the training rows.
 
 A column of numbers is a feature. A column with words, or one that is said to be so, is a category: each of its words is
-a feature that is 1 in the rows that have it, the most frequent ones where there are many, the others together. Dates,
-texts and numbers that are none are refused, all columns in one message.
+a feature that is 1 in the rows that have it, the most frequent ones where there are many, the others together. A column
+of dates is what ``dates`` makes of it. Texts and numbers that are none are refused, all columns in one message.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from apsvm.data.dataset import DataError
 from apsvm.data.read_options import TableOptions
 from apsvm.data.tables.cells import MISSING, Cell, Cells, fail_not_numbers, hint_of, is_meant_as_number, shown, text_of
+from apsvm.data.tables.dates import day_of, days_of, orders_of, parts_of
 from apsvm.data.tables.parts import Parts, listed
 from apsvm.models.columns import Column, ColumnKind, Columns
 
@@ -135,7 +136,7 @@ def _refuse_missing(cell: Cell, what: str) -> None:
 
 
 _DATE = re.compile(
-    r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}\b.*|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}\b.*|\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?"
+    r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}(?!\d).*|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}(?!\d).*|\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?"
 )
 
 #: From this many different words on a column in which most cells are different is text, and no category.
@@ -152,6 +153,7 @@ class _Learned:
     problems: list[str] = field(default_factory=list)
     missing: dict[str, int] = field(default_factory=dict)
     categories: list[str] = field(default_factory=list)
+    dates: list[str] = field(default_factory=list)
     empty: list[str] = field(default_factory=list)
 
 
@@ -197,7 +199,10 @@ def _learn_column(cell: Cell, learned: _Learned) -> None:
         learned.empty.append(cell.name)
         return
     is_category = bool(cell.words) or cell.name in learned.options.categorical
-    column = _category(cell, learned) if is_category else _number(cell, rule)
+    if cell.words and cell.name not in learned.options.categorical and _DATE.fullmatch(cell.words[0]):
+        column = _dates(cell, learned)
+    else:
+        column = _category(cell, learned) if is_category else _number(cell, rule)
     if column is None:
         return
     if n_missing:
@@ -217,6 +222,28 @@ def _number(cell: Cell, rule: str) -> Column:
     if not np.isfinite(median):
         median = float(np.partition(values, values.size // 2)[values.size // 2])
     return Column(name=cell.name, fill=median)
+
+
+def _dates(cell: Cell, learned: _Learned) -> Column | None:
+    """A column whose words are dates, or else a category; None with a problem where it is neither."""
+    orders = orders_of(cell.words)
+    if not orders or (cell.bits < MISSING).any() or cell.word_numbers.max() >= len(cell.words):
+        return _category(cell, learned)
+    readings = {order: [days_of(word, order) or 0.0 for word in cell.words] for order in orders}
+    if len(readings) > 1 and len({tuple(days) for days in readings.values()}) > 1:
+        example = next(word for word, *days in zip(cell.words, *readings.values(), strict=True) if len(set(days)) > 1)
+        one, other = (day_of(days_of(example, order) or 0.0) for order in orders)
+        learned.problems.append(
+            f"column {cell.name!r} has dates of which {shown(example)} may be {one} or {other}: write them year first, "
+            f"or --drop {quoted(cell.name)}"
+        )
+        return None
+    of_word, rule = np.array(readings[orders[0]]), learned.options.missing
+    days = of_word[cell.word_numbers[cell.word_numbers >= 0]]
+    newest, parts = float(days.max()), parts_of(days)
+    learned.dates.append(f"{cell.name} ({', '.join(map(str, parts))})")
+    fill = None if rule == "refuse" else 0.0 if rule == "zero" else float(np.median(newest - days))
+    return Column(name=cell.name, kind=ColumnKind.DATE, fill=fill, order=orders[0], newest=newest, parts=parts)
 
 
 def _category(cell: Cell, learned: _Learned) -> Column | None:
@@ -255,9 +282,12 @@ def _may_be_category(cell: Cell, learned: _Learned, texts: list[str], counts: ND
     dates = sum(int(counts[at]) for at, word in enumerate(cell.words) if _DATE.fullmatch(word))
     if 2 * dates > n_words:
         example = next(word for word in cell.words if _DATE.fullmatch(word))
+        other = next((word for word in cell.words if not orders_of([word])), None) or next(
+            word for word in cell.words if not orders_of([example, word])
+        )
         learned.problems.append(
-            f"column {cell.name!r} has dates ({shown(example)}): make numbers of them, such as days since the first "
-            f"one, the weekday and the hour, or --drop {quoted(cell.name)}"
+            f"column {cell.name!r} has dates ({shown(example)}) that are not all of one form ({shown(other)}): write "
+            f"them alike, year first, or --drop {quoted(cell.name)}"
         )
         return False
     if 2 * sum(int(counts[at]) for at, word in enumerate(cell.words) if hint_of(word)) > n_words:
@@ -295,6 +325,8 @@ def _remarks(learned: _Learned) -> list[str]:
         limit = f"; at most {learned.options.max_categories} have features of their own (--max-categories)"
         some = any(" of " in one for one in learned.categories)
         remarks.append(f"words, each a feature: {listed(learned.categories)}{limit if some else ''}")
+    if learned.dates:
+        remarks.append(f"dates: {listed(learned.dates)}")
     if learned.empty:
         remarks.append(f"columns without any value are left out: {listed(learned.empty)}")
     return remarks

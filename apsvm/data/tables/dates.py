@@ -1,0 +1,91 @@
+"""Dates as features: how long before the newest of training, where in the year and the week, and at what hour.
+
+What turns is a sine and a cosine, so that December is beside January and 23 beside 0 o'clock. Day and month of
+03/04/2024 can be told only by the other dates of the column; where they leave both readings open the column is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from datetime import date
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apsvm.models.columns import ORDERS, DatePart
+
+_TIME = r"(?:[T ]\s*(\d{1,2}):(\d{2})(?::(\d{2}(?:[.,]\d+)?))?\s*(Z|[+-]\d{2}:?\d{2})?)?"
+_YEAR_FIRST = re.compile(r"(\d{4})([-/.])(\d{1,2})\2(\d{1,2})" + _TIME)
+_YEAR_LAST = re.compile(r"(\d{1,2})([-/.])(\d{1,2})\2(\d{4})" + _TIME)
+_EPOCH = date(1970, 1, 1).toordinal()
+_YEAR = 365.2425
+#: Of fewer days the time of the year says what the age says.
+_DAYS_WITH_SEASONS = 300.0
+
+
+def days_of(word: str, order: str) -> float | None:
+    """The days from the beginning of 1970 to a date, with its time of day, in UTC where it names its zone; None where
+    the word is no date of this order; where points stand, the day is first."""
+    found = (_YEAR_FIRST if order == "ymd" else _YEAR_LAST).fullmatch(word.strip())
+    if found is None or (order == "mdy" and found[2] == "."):
+        return None
+    first, _, second, third, hour, minute, second_of_time, zone = found.groups()
+    year, month, day = {
+        "ymd": (first, second, third),
+        "dmy": (third, second, first),
+        "mdy": (third, first, second),
+    }[order]
+    try:
+        days = float(date(int(year), int(month), int(day)).toordinal() - _EPOCH)
+    except ValueError:
+        return None
+    if hour is None:
+        return days
+    seconds = float((second_of_time or "0").replace(",", "."))
+    if int(hour) > 23 or int(minute) > 59 or seconds >= 61.0:
+        return None
+    days += (int(hour) + int(minute) / 60.0 + seconds / 3600.0) / 24.0
+    if zone not in (None, "Z"):
+        away = int(zone[1:3]) + int(zone[-2:]) / 60.0
+        days -= (away if zone[0] == "+" else -away) / 24.0
+    return days
+
+
+def day_of(days: float) -> date:
+    """The day of a date in days."""
+    return date.fromordinal(_EPOCH + int(np.floor(days)))
+
+
+def orders_of(words: Sequence[str]) -> list[str]:
+    """The orders in which all of these words are dates."""
+    return [order for order in ORDERS if all(days_of(word, order) is not None for word in words)]
+
+
+def parts_of(days: NDArray[np.float64]) -> tuple[DatePart, ...]:
+    """What is worth a feature of the dates of training (n,), in days."""
+    parts = [DatePart.AGE]
+    if np.ptp(days) >= _DAYS_WITH_SEASONS:
+        parts.append(DatePart.YEAR)
+    if np.unique(np.floor(days)).size > 1:
+        parts.append(DatePart.WEEKDAY)
+    if (days != np.floor(days)).any():
+        parts.append(DatePart.HOUR)
+    return tuple(parts)
+
+
+def features_of_dates(days: NDArray[np.float64], parts: Sequence[DatePart], newest: float) -> NDArray[np.float64]:
+    """(n, features) of the dates (n,), in days; a NaN, for a missing one, has zeros, and no age."""
+    return np.concatenate([values[:, None] for part in parts for values in _values(days, part, newest)], axis=1)
+
+
+def _values(days: NDArray[np.float64], part: DatePart, newest: float) -> Iterator[NDArray[np.float64]]:
+    there = ~np.isnan(days)
+    if part is DatePart.AGE:
+        yield newest - days
+    elif part is DatePart.WEEKDAY:
+        weekday = np.mod(np.floor(np.where(there, days, 0.0)) + 3.0, 7.0)  # 1970 began with a Thursday
+        yield from ((there & (weekday == number)).astype(np.float64) for number in range(7))
+    else:
+        turns = np.where(there, days, 0.0) / (_YEAR if part is DatePart.YEAR else 1.0)
+        yield from (there * turned(2.0 * np.pi * np.mod(turns, 1.0)) for turned in (np.sin, np.cos))
