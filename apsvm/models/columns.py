@@ -16,6 +16,9 @@ MISSING_RULES = ("median", "zero", "indicator", "refuse")
 #: The orders of year, month and day in which dates are written.
 ORDERS = ("ymd", "dmy", "mdy")
 
+#: How numbers are written that are words in a file: with a point before the decimals, or a comma.
+NUMBER_STYLES = ("point", "comma")
+
 #: What the features of a category's missing cells, and of its infrequent words together, are called.
 IS_MISSING, IS_OTHER = "is missing", "is other"
 
@@ -69,6 +72,7 @@ class Column:
     categories : of a category, the words that have features, by the alphabet
     other : of a category, whether another word has a feature, one for all of them
     missing : whether a missing cell has a feature, behind the column's others
+    style : of numbers, how those are written that are words, one of ``NUMBER_STYLES``; "" where there were none
     order : of dates, that of year, month and day: "ymd", "dmy" or "mdy"
     newest : of dates, the newest of training, in days from the beginning of 1970
     parts : of dates, what features say of them
@@ -80,6 +84,7 @@ class Column:
     categories: tuple[str, ...] = ()
     other: bool = False
     missing: bool = False
+    style: str = ""
     order: str = ""
     newest: float = 0.0
     parts: tuple[DatePart, ...] = ()

@@ -13,7 +13,7 @@ from enum import StrEnum
 from itertools import pairwise
 
 from apsvm.models import json as header_json
-from apsvm.models.columns import MISSING_RULES, ORDERS, ColumnKind, Columns, label_number
+from apsvm.models.columns import MISSING_RULES, NUMBER_STYLES, ORDERS, ColumnKind, Columns, label_number
 from apsvm.models.decision import CALIBRATIONS
 from apsvm.models.decision import Calibration as Calibration
 from apsvm.models.decision import Threshold as Threshold
@@ -304,6 +304,8 @@ class Header:
         for column in () if columns is None else columns.features:
             if (column.kind is ColumnKind.DATE) != bool(column.parts) or column.order not in ("", *ORDERS):
                 raise HeaderError("expected an order of year, month and day, and parts, of columns of dates alone")
+            if column.style not in ("", *(NUMBER_STYLES if column.kind is ColumnKind.NUMBER else ())):
+                raise HeaderError("expected one of point, comma and nothing as the style of a column of numbers alone")
             if column.parts and (not column.order or not math.isfinite(column.newest)):
                 raise HeaderError("expected of a column of dates how they are written, and the newest of training")
         if self.calibration is not None:

@@ -186,13 +186,8 @@ HOSTILE = [
     ("1,2\n3,4\n", "expected the names of the columns in the first line, found numbers: 1, 2"),
     ("a,b\n3,4\n", r"which column has the labels\?: name it by --label-column; its columns are a, b"),
     ("a,y,class\n3,4,1\n", "several columns may be the labels: y, class"),
-    ('a,y\n"1,5",1\n"2,5",0\n', r"data.csv:2: column 'a': expected a number, found '1,5' \(2 such .*--decimal ,"),
     ("a;y\n1.234,5;1\n2,5;0\n", r"data.csv:2: column 'a': expected a number, found '1.234,5'"),
-    ('a,y\n"14,424.00",1\n"3.50",0\n', "no separators of thousands here: write 14424.00$"),
-    ('a,y\n"500,25",1\n"14,424.125",0\n', "no separators of thousands here: write 14424.125$"),
     ("a;y\n1.234.567,5;1\n2,5;0\n", "no separators of thousands here: write 1234567,5$"),
-    ('a,y\n"1,234,567",1\n3.50,0\n', "no separators of thousands here: write 1234567$"),
-    ('a,y\n"14,424",1\n"1,000",0\n', r"is its comma a decimal one \(--decimal ,\), or one of thousands"),
     ("a,y\n-,1\n3,0\n5,1\n", r"found '-'; a missing cell is empty, or NA, N/A, NaN, null, None, nil or \?$"),
     (" \n\n\t\n", "found none: there are only blanks and ends of lines"),
     ("a:b:y\n1:2:0\n2:1:1\n", "this is a table whose columns are separated by colons"),
@@ -402,8 +397,7 @@ def test_fields_longer_than_the_csv_module_takes(tmp_path: Path) -> None:
 
 
 def test_points_of_exponents_are_decimal_ones(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"data.csv:2: column 'a': expected a number, found '1,5'.*--decimal ,"):
-        read(tmp_path, "a;b;y\n1,5;1.257e-01;1\n2,5;2.25e-01;0\n")
+    assert rows(read(tmp_path, "a;b;y\n1,5;1.257e-01;1\n2,5;2.25e-01;0\n")) == [[1.5, 0.1257], [2.5, 0.225]]
     with pytest.raises(DataError, match=r"column 'b': expected a number, found '1.257e-01'.*--decimal \."):
         read(tmp_path, "a;b;y\n1,5;1.257e-01;1\n2,5;2.25e-01;0\n", decimal=",")
     assert rows(read(tmp_path, "a;b;y\n1,5e1;3;1\n2,5;4;0\n")) == [[15, 3], [2.5, 4]]
@@ -422,7 +416,7 @@ def test_points_that_may_separate_thousands_are_named(tmp_path: Path) -> None:
         assert said in remarks(read(tmp_path, other))
     three_decimals = german.replace("900", "900.000").replace(";", "\t")
     assert "decimal point" not in remarks(read(tmp_path, three_decimals))
-    with pytest.raises(DataError, match=r"data.csv:3: column 'a': expected a .*number, found '1.234'"):
+    with pytest.raises(DataError, match=r"column 'a': '1.234' may be 1.234 or 1234"):
         read(tmp_path, german, decimal=",")
 
 

@@ -82,9 +82,13 @@ def headers_of(kind: type) -> st.SearchStrategy[typing.Any]:
     if kind is Columns:
         fields["missing"] = st.sampled_from(MISSING_RULES)
     if kind is Column:
-        dates = {"kind": st.just(ColumnKind.DATE), "order": st.sampled_from(ORDERS)}
+        dates = {"kind": st.just(ColumnKind.DATE), "order": st.sampled_from(ORDERS), "style": st.just("")}
         dates["parts"] = st.lists(st.sampled_from(DatePart), min_size=1, max_size=4, unique=True).map(tuple)
-        others = {"kind": st.sampled_from([ColumnKind.NUMBER, ColumnKind.CATEGORY]), "order": st.just("")}
+        others = {
+            "kind": st.sampled_from([ColumnKind.NUMBER, ColumnKind.CATEGORY]),
+            "order": st.just(""),
+            "style": st.just(""),
+        }
         return st.builds(kind, **{**fields, **dates}) | st.builds(kind, **{**fields, **others, "parts": st.just(())})
     if kind is Calibration:
         return st.builds(kind, **{**fields, **_PLATT}) | st.builds(kind, **{**fields, **_ISOTONIC})

@@ -79,6 +79,7 @@ def table_of(columns: Columns) -> list[JsonDict]:
             "categories": list(column.categories),
             "other": column.other,
             "missing": column.missing,
+            **({"style": column.style} if column.style else {}),
             **(_of_dates(column) if column.parts else {}),
         }
         for column in columns.features

@@ -18,6 +18,7 @@ from apsvm.data.dataset import DataError
 from apsvm.data.tables.cells import MEMORY, MISSING, Cell, Cells, Scratch, fail_not_numbers, shown, text_of
 from apsvm.data.tables.dates import days_of, features_of_dates
 from apsvm.data.tables.learning import counted
+from apsvm.data.tables.written_numbers import number_of
 from apsvm.models.columns import Column, ColumnKind, Columns
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ class _Part:
     feature_of_word : of a category, for each word of the table, and one more that stands for all others, the feature
         it has, from 0; −1: none
     numbers, feature_of_number : of a category, the numbers among its words, ascending, and their features
-    days_of_word : of dates, for each word of the table; NaN where it is none
+    value_of_word : of dates the days, of numbers the number of each word of the table; NaN where it is none
     """
 
     column: Column
@@ -55,7 +56,7 @@ class _Part:
     feature_of_word: NDArray[np.int64]
     numbers: NDArray[np.float64]
     feature_of_number: NDArray[np.int64]
-    days_of_word: NDArray[np.float64]
+    value_of_word: NDArray[np.float64]
 
     @property
     def is_number(self) -> bool:
@@ -132,7 +133,8 @@ def _parts(cells: Cells, columns: Columns) -> list[_Part]:
         feature = {word: number for number, word in enumerate(column.categories)}
         other = len(column.categories) if column.other else -1
         of_word = [feature.get(word, other) for word in cells.words[at]]
-        days = [days_of(word, column.order) for word in cells.words[at]] if column.kind is ColumnKind.DATE else []
+        of_category = column.kind is ColumnKind.CATEGORY
+        values = [] if of_category else [_value(word, column) for word in cells.words[at]]
         numbers = sorted((_number(word), number) for word, number in feature.items() if _number(word) is not None)
         result.append(
             _Part(
@@ -140,11 +142,20 @@ def _parts(cells: Cells, columns: Columns) -> list[_Part]:
                 np.array([*of_word, other], dtype=np.int64),
                 np.array([number for number, _ in numbers], dtype=np.float64),
                 np.array([feature for _, feature in numbers], dtype=np.int64),
-                np.array(days, dtype=np.float64),
+                np.array(values, dtype=np.float64),
             )
         )  # fmt: skip
         first += column.width
     return result
+
+
+def _value(word: str, column: Column) -> float | None:
+    """The days of a date, or the number that a word stands for in a column of numbers: true and false are 1 and 0
+    whatever else it holds."""
+    if column.kind is ColumnKind.DATE:
+        return days_of(word, column.order)
+    truth = {"true": 1.0, "false": 0.0}.get(word.lower())
+    return truth if truth is not None or not column.style else number_of(word, column.style)
 
 
 def _number(word: str) -> float | None:
@@ -230,13 +241,12 @@ def _numbers(
     is_special = cell.bits >= MISSING
     if not is_special.any():
         return cell.values, is_special
-    # Words that are true or false stand for 1 and 0 whatever else the column holds.
-    truth = np.array([{"true": 1.0, "false": 0.0}.get(word.lower(), np.nan) for word in (*cell.words, "")])
+    of_word = np.append(part.value_of_word, np.nan)
     is_missing = cell.is_missing
     is_word = is_special & ~is_missing
     numbers = np.minimum(cell.word_numbers[is_word], len(cell.words))
     result = cell.values.copy()
-    result[is_word] = truth[numbers]
+    result[is_word] = of_word[numbers]
     is_wrong = is_word & np.isnan(result)
     if is_wrong.any():
         raise fail_not_numbers(*_in_file(cell, is_wrong, begin))
@@ -257,7 +267,7 @@ def _dates(part: _Part, values: NDArray[np.float64], begin: int, cells: Cells, c
     is_missing, numbers = cell.is_missing, cell.word_numbers
     is_date = (numbers >= 0) & (numbers < len(cell.words))
     days = np.full(values.size, np.nan)
-    days[is_date] = part.days_of_word[numbers[is_date]]
+    days[is_date] = part.value_of_word[numbers[is_date]]
     wrong = np.flatnonzero(np.isnan(days) & ~is_missing)
     if wrong.size:
         row = int(wrong[0])

@@ -19,6 +19,7 @@ from apsvm.data.read_options import TableOptions
 from apsvm.data.tables.cells import MISSING, Cell, Cells, fail_not_numbers, hint_of, is_meant_as_number, shown, text_of
 from apsvm.data.tables.dates import day_of, days_of, orders_of, parts_of
 from apsvm.data.tables.parts import Parts, listed
+from apsvm.data.tables.written_numbers import number_of, styles_of
 from apsvm.models.columns import Column, ColumnKind, Columns
 
 #: Of two words the positive one, in any case.
@@ -154,6 +155,7 @@ class _Learned:
     missing: dict[str, int] = field(default_factory=dict)
     categories: list[str] = field(default_factory=list)
     dates: list[str] = field(default_factory=list)
+    written: list[str] = field(default_factory=list)
     empty: list[str] = field(default_factory=list)
 
 
@@ -199,8 +201,13 @@ def _learn_column(cell: Cell, learned: _Learned) -> None:
         learned.empty.append(cell.name)
         return
     is_category = bool(cell.words) or cell.name in learned.options.categorical
-    if cell.words and cell.name not in learned.options.categorical and _DATE.fullmatch(cell.words[0]):
-        column = _dates(cell, learned)
+    if cell.words and cell.name not in learned.options.categorical:
+        cell, style = _with_numbers(cell, learned)
+        if style is None:
+            return
+        is_date = bool(cell.words) and _DATE.fullmatch(cell.words[0]) is not None
+        numbers = replace(_number(cell, rule), style=style) if not cell.words else None
+        column = numbers or (_dates(cell, learned) if is_date else _category(cell, learned))
     else:
         column = _category(cell, learned) if is_category else _number(cell, rule)
     if column is None:
@@ -222,6 +229,31 @@ def _number(cell: Cell, rule: str) -> Column:
     if not np.isfinite(median):
         median = float(np.partition(values, values.size // 2)[values.size // 2])
     return Column(name=cell.name, fill=median)
+
+
+def _with_numbers(cell: Cell, learned: _Learned) -> tuple[Cell, str | None]:
+    """The cells with numbers for the words where all of these are numbers as people write them, and their style; ""
+    where they are not, None with a problem where they may be in either."""
+    numbers, is_number = cell.word_numbers, cell.bits < MISSING
+    if numbers.max() >= len(cell.words):
+        return cell, ""
+    fractions = bool((cell.values[is_number] != np.floor(cell.values[is_number])).any())
+    styles = styles_of(cell.words, fractions=fractions, numbers=bool(is_number.any()))
+    if not styles:
+        return cell, ""
+    if len(styles) > 1:
+        example = next(word for word in cell.words if len({number_of(word, style) for style in styles}) > 1)
+        readings = " or ".join(text_of(number_of(example, style) or 0.0) for style in styles)
+        learned.problems.append(
+            f"column {cell.name!r}: {shown(example)} may be {readings}: write it without a separator of thousands, or "
+            f"--drop {quoted(cell.name)}"
+        )
+        return cell, None
+    (style,) = styles
+    of_word = np.array([number_of(word, style) for word in cell.words], dtype=np.float64)
+    values = np.where(numbers >= 0, of_word[numbers], cell.values)
+    learned.written.append(f"{cell.name} ({shown(cell.words[0])} is {text_of(float(of_word[0]))})")
+    return Cell(cell.name, values, (), cell.places), style
 
 
 def _dates(cell: Cell, learned: _Learned) -> Column | None:
@@ -325,6 +357,8 @@ def _remarks(learned: _Learned) -> list[str]:
         limit = f"; at most {learned.options.max_categories} have features of their own (--max-categories)"
         some = any(" of " in one for one in learned.categories)
         remarks.append(f"words, each a feature: {listed(learned.categories)}{limit if some else ''}")
+    if learned.written:
+        remarks.append(f"numbers: {listed(learned.written)}")
     if learned.dates:
         remarks.append(f"dates: {listed(learned.dates)}")
     if learned.empty:

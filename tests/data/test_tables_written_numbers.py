@@ -1,0 +1,55 @@
+"""Numbers with separators of thousands, decimal commas, signs of money and per cent: what is read, said and refused."""
+
+from __future__ import annotations
+
+import pytest
+from over import over
+from tables import columns_of, read, remarks, rows
+
+from apsvm.data import DataError
+
+
+@over(
+    ("cells", "values", "style"),
+    [
+        (['"14,424.00"', '"3.50"', '"-1,000,000"'], [14424.0, 3.5, -1e6], "point"),
+        (['"1,234,567"', "3.50", "12"], [1234567.0, 3.5, 12.0], "point"),
+        (["$12", "$1.5", "$ 0.25"], [12.0, 1.5, 0.25], "point"),
+        (['"$1,234"', "$1.50", "7"], [1234.0, 1.5, 7.0], "point"),
+        (['"1.234,50 €"', '"999,00 €"', "5 €"], [1234.5, 999.0, 5.0], "comma"),
+        (['"1,5"', '"2,25"', "3"], [1.5, 2.25, 3.0], "comma"),
+        (["1'234.5", "1 000.5", "2.5"], [1234.5, 1000.5, 2.5], "point"),
+        (["12 %", "3.5%", "-1 %"], [12.0, 3.5, -1.0], "point"),
+        (["-$5", "+$6", "$7"], [-5.0, 6.0, 7.0], "point"),
+    ],
+)
+def test_numbers_as_people_write_them(cells, values, style, tmp_path):
+    data = read(tmp_path, "a,y\n" + "".join(f"{cell},{at % 2}\n" for at, cell in enumerate(cells)))
+    assert [row[0] for row in rows(data)] == values
+    (column,) = columns_of(data).features
+    assert (column.style, column.fill) == (style, sorted(values)[1])
+    assert "numbers: a (" in remarks(data)
+    again = read(tmp_path, f"y,a\n1,{cells[0]}\n0,\n1,8\n", columns_of(data))
+    assert [row[0] for row in rows(again)] == [values[0], sorted(values)[1], 8.0]
+    with pytest.raises(DataError, match=r":2: column 'a': expected a number, found 'many'"):
+        read(tmp_path, "y,a\n1,many\n", columns_of(data))
+
+
+@over(
+    ("cells", "message"),
+    [
+        (['"14,424"', '"1,000"'], "'14,424' may be 14424 or 14.424: write it without a separator of thousands"),
+        (["$5", "€6"], "no signs of money"),
+        (["12 %", "0.12"], "per cent"),
+        (['"500,25"', '"14,424.125"'], "no separators of thousands here: write 14424.125$"),
+        (["$1.5$", "$2"], "no signs of money"),
+    ],
+)
+def test_what_may_be_two_numbers_is_refused(cells, message, tmp_path):
+    with pytest.raises(DataError, match=message):
+        read(tmp_path, "a,y\n" + "".join(f"{cell},{at % 2}\n" for at, cell in enumerate(cells)))
+
+
+def test_numbers_that_are_words_where_that_is_said(tmp_path):
+    data = read(tmp_path, "a,y\n$5,1\n$6,0\n$5,0\n", categorical=("a",))
+    assert columns_of(data).feature_names() == ("a=$5", "a=$6")
