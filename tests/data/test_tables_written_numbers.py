@@ -43,6 +43,8 @@ def test_numbers_as_people_write_them(cells, values, style, tmp_path):
         (["12 %", "0.12"], "per cent"),
         (['"500,25"', '"14,424.125"'], "no separators of thousands here: write 14424.125$"),
         (["$1.5$", "$2"], "no signs of money"),
+        (["9" * 400, "1"], "expected a finite number"),
+        (["$" + "9" * 400, "$1"], "no signs of money"),
     ],
 )
 def test_what_may_be_two_numbers_is_refused(cells, message, tmp_path):

@@ -6,6 +6,7 @@ be either. It may have one sign of money, or per cent in all cells: then 12 % is
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from itertools import takewhile
@@ -33,7 +34,8 @@ def number_of(word: str, style: str) -> float | None:
     if found is None or (found["before"] and found["behind"]) or found["before"] == "%":
         return None
     digits = re.sub(rf"[^\d{_DECIMAL[style]}]", "", found["number"]).replace(",", ".")
-    return float(f"{found['minus']}{digits}")
+    number = float(f"{found['minus']}{digits}")
+    return number if math.isfinite(number) else None
 
 
 def styles_of(words: Sequence[str], *, fractions: bool, numbers: bool) -> list[str]:
