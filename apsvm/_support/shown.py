@@ -11,6 +11,11 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
+def shortened(text: str, most: int = 60) -> str:
+    """The beginning of a text that may be as long as a file."""
+    return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
 def printable_lines(text: str) -> str:
     """``printable`` of each line."""
     return "\n".join(map(printable, text.split("\n")))

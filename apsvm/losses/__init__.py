@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apsvm._support.registry import Registry
+from apsvm._support.shown import shortened
 
 if TYPE_CHECKING:
     from apsvm.losses.base import Loss
@@ -59,7 +60,8 @@ def make_loss(loss: str | object) -> Loss:
     except ValueError:
         expected = "a whole number" if kind.parameter is int else "a number"
         raise LossError(
-            f"bad parameter in loss {loss!r}: {form} takes {expected}, as in {kind().name}, found {text!r}"
+            f"bad parameter in loss {shortened(loss)!r}: {form} takes {expected}, as in {kind().name}, found "
+            f"{shortened(text)!r}"
         ) from None
     return kind(value)  # type: ignore[call-arg]
 

@@ -278,7 +278,11 @@ def test_what_is_decided_of_the_smallest_C(unit, C, tmp_path, capsys):
 def test_losses_that_there_are_not(name, ranker, data, tmp_path, capsys):
     replace(ranker, header=replace(ranker.header, loss=name)).save(tmp_path / "none")
     assert run(["verify", f"{tmp_path}/none", f"{data}/two.svm"]) == 65
-    assert "loss" in capsys.readouterr().err
+    message = capsys.readouterr().err
+    assert "loss" in message
+    assert len(message) < 500 + len(str(tmp_path))
+    assert run(["info", f"{tmp_path}/none"]) == 0
+    assert len(max(capsys.readouterr().out.splitlines(), key=len)) < 120
 
 
 def test_a_gap_that_is_too_good(data, tmp_path, capsys):

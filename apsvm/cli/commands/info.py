@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from apsvm._support.shown import printable
+from apsvm._support.shown import printable, shortened
 from apsvm._support.types import JsonDict
 from apsvm.cli.reading import read_any_model
 from apsvm.cli.shared import put
@@ -64,9 +64,9 @@ def _described(model: Model) -> Iterator[tuple[str, str]]:
 
     header = model.header
     yield "model", model.what + (f": {len(model.headers)} classes" if model.has_classes else "")
-    yield "loss", header.loss
+    yield "loss", shortened(header.loss)
     yield "trainer", header.family
-    yield "metric", header.metric or ""
+    yield "metric", shortened(header.metric or "")
     yield "labels", meaning(header.labels)
     yield from _sizes(model)
     yield from _settings(header)

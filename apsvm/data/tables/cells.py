@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from apsvm._support.shown import shortened
 from apsvm.data.dataset import DataError
 
 if TYPE_CHECKING:
@@ -270,4 +271,4 @@ def _hint_of_missing(word: str) -> str:
 
 def shown(word: str) -> str:
     """A word in a message."""
-    return repr(word if len(word) <= 40 else f"{word[:37]}...")
+    return repr(shortened(word, 40))
