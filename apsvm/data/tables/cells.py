@@ -139,6 +139,7 @@ class Cells:
     words : of each column its words, by number
     places : where the rows stand
     remarks : what the user should know of how cells were read
+    decimal : what stands before the decimals of numbers in the file
     """
 
     values: NDArray[np.float64]
@@ -146,6 +147,7 @@ class Cells:
     words: Sequence[Sequence[str]]
     places: Places
     remarks: tuple[str, ...] = ()
+    decimal: str = "."
 
     def __len__(self) -> int:
         return int(self.values.shape[0])

@@ -18,7 +18,7 @@ from apsvm.data.dataset import DataError
 from apsvm.data.tables.cells import MEMORY, MISSING, Cell, Cells, Scratch, fail_not_numbers, shown, text_of
 from apsvm.data.tables.dates import days_of, features_of_dates
 from apsvm.data.tables.learning import counted
-from apsvm.data.tables.written_numbers import number_of
+from apsvm.data.tables.written_numbers import DECIMAL, number_of
 from apsvm.models.columns import Column, ColumnKind, Columns
 
 if TYPE_CHECKING:
@@ -98,6 +98,7 @@ def features_of(
     DataError : a cell is missing, or no number, where that is refused; a value overflows float32
     """
     parts = _parts(cells, columns)
+    _refuse_other_styles(cells, parts)
     counts = _Counts()
     n, width = len(cells), columns.width
     stored = sum(part.stored for part in parts)
@@ -115,6 +116,22 @@ def features_of(
             rows[begin : begin + len(block)] = _rounded(values, dtype, cells)
             begin += len(block)
     return rows, [] if for_training else _remarks(counts, columns)
+
+
+def _refuse_other_styles(cells: Cells, parts: Sequence[_Part]) -> None:
+    """Raises DataError for numbers that were read with another decimal sign than those of their column in training."""
+    for part in parts:
+        style = part.column.style
+        if not style or DECIMAL[style] == cells.decimal:
+            continue
+        cell = cells.column_at(part.at)
+        numbers = np.flatnonzero(cell.bits < MISSING)
+        if numbers.size:
+            raise cell.fail(
+                int(numbers[0]),
+                f"its numbers had a decimal {style} in training, and this file is read without: what are its points "
+                f"and commas? (--decimal {DECIMAL[style]})",
+            )
 
 
 def _rounded(values: NDArray[np.float64], dtype: DTypeLike, cells: Cells) -> AnyArray:

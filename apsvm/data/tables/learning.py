@@ -150,6 +150,7 @@ class _Learned:
     """What is known of the columns so far."""
 
     options: TableOptions
+    decimal: str = "."
     columns: list[Column] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     missing: dict[str, int] = field(default_factory=dict)
@@ -166,7 +167,7 @@ def learn(cells: Cells, parts: Parts, options: TableOptions) -> tuple[Columns, l
     ------
     DataError : a cell is missing where that is refused; a column cannot be features
     """
-    learned = _Learned(options)
+    learned = _Learned(options, cells.decimal)
     place = {name: at for at, name in enumerate(cells.names)}
     for name in parts.features:
         cell = cells.column_at(place[name])
@@ -237,8 +238,7 @@ def _with_numbers(cell: Cell, learned: _Learned) -> tuple[Cell, str | None]:
     numbers, is_number = cell.word_numbers, cell.bits < MISSING
     if numbers.max() >= len(cell.words):
         return cell, ""
-    fractions = bool((cell.values[is_number] != np.floor(cell.values[is_number])).any())
-    styles = styles_of(cell.words, fractions=fractions, numbers=bool(is_number.any()))
+    styles = styles_of(cell.words, learned.decimal, numbers=bool(is_number.any()))
     if not styles:
         return cell, ""
     if len(styles) > 1:

@@ -89,7 +89,8 @@ def one_behind_another(tables: Sequence[Cells], scratch: Scratch) -> Cells:
     else:
         values = scratch.gathered(renumbered(), len(first.names))
     remarks = tuple(f"{table.places.source}: {remark}" for table in tables for remark in table.remarks)
-    return Cells(values, first.names, [list(numbers) for numbers in words], _places(tables), remarks)
+    decimal = "," if any(table.decimal == "," for table in tables) else "."
+    return Cells(values, first.names, [list(numbers) for numbers in words], _places(tables), remarks, decimal)
 
 
 def _numbers_of(words: Sequence[str], numbers: dict[str, int]) -> NDArray[np.int64]:

@@ -33,6 +33,7 @@ _ROWS_SEEN = 200
 
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _COMMA = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?")
+_GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}\.\d{3}")
 _POINT = re.compile(r"[+-]?\d*\.\d+([eE][+-]?\d+)?")
 #: 1.234 is 1234 in German, and 1,234 in others; 234 may be either's.
 _GROUPED, _SMALL = re.compile(r"[+-]?[1-9]\d{0,2}\.\d{3}"), re.compile(r"[+-]?\d{1,3}")
@@ -89,7 +90,9 @@ class Head:
         if decimal is None:
             cells = [field for row in rows for field in row]
             has_commas = separator != "," and any(map(_COMMA.fullmatch, cells))
-            decimal = "," if has_commas and not any(map(_POINT.fullmatch, cells)) else "."
+            # Beside decimal commas 1.250 has a point between thousands.
+            points = [cell for cell in cells if _POINT.fullmatch(cell) and not _GROUPED.fullmatch(cell)]
+            decimal = "," if has_commas and not points else "."
             if separator != ",":
                 ambiguous = _with_thousands(names, rows, mixed=separator != ";")
         _check_names(names, name)
@@ -251,7 +254,7 @@ def cells_of_text(
         for column, letter in zip(head.names, letters, strict=True)
         if letter == CELLS and (number := head.ambiguous.get(column))
     )
-    return Cells(values, kept, _words(parser, values, kept, places), places, remarks)
+    return Cells(values, kept, _words(parser, values, kept, places), places, remarks, head.decimal)
 
 
 def _words(parser: _kernels.CsvParser, values: np.ndarray, kept: Sequence[str], places: Places) -> list[list[str]]:

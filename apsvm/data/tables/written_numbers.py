@@ -24,8 +24,9 @@ def _pattern(decimal: str, thousands: str) -> re.Pattern[str]:
     )
 
 
-_DECIMAL = dict(zip(NUMBER_STYLES, ".,", strict=True))
-_PATTERNS = {style: _pattern(point, "," if point == "." else ".") for style, point in _DECIMAL.items()}
+#: What stands before decimals, by the style.
+DECIMAL = dict(zip(NUMBER_STYLES, ".,", strict=True))
+_PATTERNS = {style: _pattern(point, "," if point == "." else ".") for style, point in DECIMAL.items()}
 
 
 def number_of(word: str, style: str) -> float | None:
@@ -33,21 +34,21 @@ def number_of(word: str, style: str) -> float | None:
     found = _PATTERNS[style].fullmatch(word.strip())
     if found is None or (found["before"] and found["behind"]) or found["before"] == "%":
         return None
-    digits = re.sub(rf"[^\d{_DECIMAL[style]}]", "", found["number"]).replace(",", ".")
+    digits = re.sub(rf"[^\d{DECIMAL[style]}]", "", found["number"]).replace(",", ".")
     number = float(f"{found['minus']}{digits}")
     return number if math.isfinite(number) else None
 
 
-def styles_of(words: Sequence[str], *, fractions: bool, numbers: bool) -> list[str]:
+def styles_of(words: Sequence[str], decimal: str, *, numbers: bool) -> list[str]:
     """The styles in which all of these words are numbers of one unit, one of those that agree.
 
     Parameters
     ----------
-    fractions : whether other cells are numbers with decimals, which were read with a point
-    numbers : whether other cells are numbers
+    decimal : what stands before the decimals in the file; where it is a comma, a point stands before none
+    numbers : whether other cells are numbers, which were read in the style of the file
     """
     read = {}
-    for style in NUMBER_STYLES if not fractions else ("point",):
+    for style in ("comma",) if decimal == "," else ("point",) if numbers else NUMBER_STYLES:
         values = list(takewhile(lambda number: number is not None, (number_of(word, style) for word in words)))
         if len(values) == len(words):
             read[style] = tuple(values)
