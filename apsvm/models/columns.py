@@ -92,7 +92,13 @@ class Column:
     @property
     def width(self) -> int:
         """How many features it becomes."""
-        return sum(1 for _ in self.features())
+        if self.kind is ColumnKind.NUMBER:
+            values = 1
+        elif self.kind is ColumnKind.DATE:
+            values = sum(len(part.features()) for part in self.parts)
+        else:
+            values = len(self.categories)
+        return values + self.other + self.missing
 
     def features(self) -> Iterator[str]:
         """What they are called."""

@@ -91,6 +91,8 @@ def test_sparse_rows_have_the_same(tmp_path):
         ("03/04/2024,1\n2024-05-03,0\n", r"\('03/04/2024'\) that are not all of one form \('2024-05-03'\)"),
         ("2024-01-05,1\n2024-02-30,0\n", r"\('2024-01-05'\) that are not all of one form \('2024-02-30'\)"),
         ("13/04/2024,1\n04/13/2024,0\n", "are not all of one form"),
+        ("03/04/2024,1\n13/04/2024,0\n04/13/2024,0\n", r"are not all of one form \('04/13/2024'\)"),
+        ("2024-01-05,1\n2024-01-06,0\n20240107,0\n", r"are not all of one form \('20240107'\)"),
         ("10:30,1\n11:45,0\n", "has dates"),
         ("03/04/24,1\n,0\n", "has dates"),
     ],

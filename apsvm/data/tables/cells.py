@@ -87,7 +87,8 @@ _THOUSANDS = re.compile(
 _WITH_A_POINT = re.compile(r"[0-9]*\.[0-9]+[eE][+-]?[0-9]+")
 _OF_THREE_DIGITS = re.compile(r"[1-9][0-9]{0,2},[0-9]{3}|[0-9]{1,3}")
 
-_TRUTH = {"true": 1.0, "false": 0.0}
+#: Words that are numbers, in any case.
+TRUTH = {"true": 1.0, "false": 0.0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,13 +191,25 @@ class Cell:
         """(n,) the number of each word; of what is no word a negative number."""
         return np.where(self.bits > MISSING, self.bits - (MISSING + 1), -1)
 
+    @property
+    def has_words_beyond(self) -> bool:
+        """Whether there are more words than are told apart."""
+        return int(self.word_numbers.max(initial=-1)) >= len(self.words)
+
+    def text_at(self, row: int) -> str:
+        """The cell of a row as text; … for a word beyond those told apart."""
+        number = int(self.word_numbers[row])
+        if number < 0:
+            return text_of(float(self.values[row]))
+        return self.words[number] if number < len(self.words) else "…"
+
     def with_truth(self) -> Cell:
         """The same with 1 and 0 for the words true and false, where there are no other words."""
         lower = [word.lower() for word in self.words]
-        if not lower or not set(lower) <= set(_TRUTH):
+        if not lower or not set(lower) <= set(TRUTH):
             return self
         numbers = self.word_numbers
-        values = np.where(numbers >= 0, np.array([_TRUTH[word] for word in lower])[numbers], self.values)
+        values = np.where(numbers >= 0, np.array([TRUTH[word] for word in lower])[numbers], self.values)
         return Cell(self.name, values, (), self.places)
 
     def fail(self, row: int, problem: str) -> DataError:

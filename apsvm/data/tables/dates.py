@@ -13,7 +13,7 @@ from datetime import date
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm.models.columns import ORDERS, DatePart
+from apsvm.models.columns import DatePart
 
 _TIME = r"(?:[T ]\s*(\d{1,2}):(\d{2})(?::(\d{2}(?:[.,]\d+)?))?\s*(Z|[+-]\d{2}:?\d{2})?)?"
 _YEAR_FIRST = re.compile(r"(\d{4})([-/.])(\d{1,2})\2(\d{1,2})" + _TIME)
@@ -55,11 +55,6 @@ def days_of(word: str, order: str) -> float | None:
 def day_of(days: float) -> date:
     """The day of a date in days."""
     return date.fromordinal(_EPOCH + int(np.floor(days)))
-
-
-def orders_of(words: Sequence[str]) -> list[str]:
-    """The orders in which all of these words are dates."""
-    return [order for order in ORDERS if all(days_of(word, order) is not None for word in words)]
 
 
 def parts_of(days: NDArray[np.float64]) -> tuple[DatePart, ...]:

@@ -15,7 +15,7 @@ from numpy.typing import DTypeLike, NDArray
 from apsvm._support import sparse as sp
 from apsvm._support.types import Matrix
 from apsvm.data.dataset import DataError
-from apsvm.data.tables.cells import MEMORY, MISSING, Cell, Cells, Scratch, fail_not_numbers, shown, text_of
+from apsvm.data.tables.cells import MEMORY, MISSING, TRUTH, Cell, Cells, Scratch, fail_not_numbers, shown, text_of
 from apsvm.data.tables.dates import days_of, features_of_dates
 from apsvm.data.tables.learning import counted
 from apsvm.data.tables.written_numbers import DECIMAL, number_of
@@ -171,7 +171,7 @@ def _value(word: str, column: Column) -> float | None:
     whatever else it holds."""
     if column.kind is ColumnKind.DATE:
         return days_of(word, column.order)
-    truth = {"true": 1.0, "false": 0.0}.get(word.lower())
+    truth = TRUTH.get(word.lower())
     return truth if truth is not None or not column.style else number_of(word, column.style)
 
 
@@ -267,14 +267,19 @@ def _numbers(
     is_wrong = is_word & np.isnan(result)
     if is_wrong.any():
         raise fail_not_numbers(*_in_file(cell, is_wrong, begin))
-    n_missing = int(np.count_nonzero(is_missing))
-    if n_missing:
-        if part.column.fill is None:
-            row = begin + int(np.flatnonzero(is_missing)[0])
-            raise cell.fail(row, "the cell is missing, which the model was trained to refuse (--missing refuse)")
-        counts.missing[part.column.name] = counts.missing.get(part.column.name, 0) + n_missing
-        result[is_missing] = part.column.fill
+    if is_missing.any():
+        result[is_missing] = _fill(part.column, cell, begin, counts)
     return result, is_missing
+
+
+def _fill(column: Column, cell: Cell, begin: int, counts: _Counts) -> float:
+    """What stands for the missing cells, which are counted. Raises DataError where they are refused."""
+    rows = np.flatnonzero(cell.is_missing)
+    if column.fill is None:
+        problem = "the cell is missing, which the model was trained to refuse (--missing refuse)"
+        raise cell.fail(begin + int(rows[0]), problem)
+    counts.missing[column.name] = counts.missing.get(column.name, 0) + rows.size
+    return column.fill
 
 
 def _dates(part: _Part, values: NDArray[np.float64], begin: int, cells: Cells, counts: _Counts) -> NDArray[np.float64]:
@@ -288,17 +293,11 @@ def _dates(part: _Part, values: NDArray[np.float64], begin: int, cells: Cells, c
     wrong = np.flatnonzero(np.isnan(days) & ~is_missing)
     if wrong.size:
         row = int(wrong[0])
-        text = text_of(float(cell.values[row])) if numbers[row] < 0 else [*cell.words, "…"][numbers[row]]
         expected = {"ymd": "2024-03-31", "dmy": "31/03/2024", "mdy": "03/31/2024"}[column.order]
-        raise cell.fail(begin + row, f"expected a date such as {expected}, found {shown(text)}")
+        raise cell.fail(begin + row, f"expected a date such as {expected}, found {shown(cell.text_at(row))}")
     features = features_of_dates(days, column.parts, column.newest)
-    n_missing = int(np.count_nonzero(is_missing))
-    if n_missing:
-        if column.fill is None:
-            row = begin + int(np.flatnonzero(is_missing)[0])
-            raise cell.fail(row, "the cell is missing, which the model was trained to refuse (--missing refuse)")
-        counts.missing[column.name] = counts.missing.get(column.name, 0) + n_missing
-        features[is_missing, 0] = column.fill
+    if is_missing.any():
+        features[is_missing, 0] = _fill(column, cell, begin, counts)
     return features if not column.missing else np.column_stack([features, is_missing])
 
 
@@ -336,9 +335,7 @@ def _categories(
     if n_unknown:
         counts.unknown[name] = counts.unknown.get(name, 0) + n_unknown
         row = int(np.flatnonzero(is_unknown)[0])
-        number = int(numbers[row])
-        text = text_of(float(cell.values[row])) if number < 0 else words[number] if number < len(words) else "…"
-        counts.examples.setdefault(name, text)
+        counts.examples.setdefault(name, cell.text_at(row))
     return feature
 
 

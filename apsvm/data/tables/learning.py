@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +19,10 @@ from numpy.typing import NDArray
 from apsvm.data.dataset import DataError
 from apsvm.data.read_options import TableOptions
 from apsvm.data.tables.cells import MISSING, Cell, Cells, fail_not_numbers, hint_of, is_meant_as_number, shown, text_of
-from apsvm.data.tables.dates import day_of, days_of, orders_of, parts_of
+from apsvm.data.tables.dates import day_of, days_of, parts_of
 from apsvm.data.tables.parts import Parts, listed
-from apsvm.data.tables.written_numbers import number_of, styles_of
-from apsvm.models.columns import Column, ColumnKind, Columns
+from apsvm.data.tables.written_numbers import number_of, of_one_unit
+from apsvm.models.columns import NUMBER_STYLES, ORDERS, Column, ColumnKind, Columns
 
 #: Of two words the positive one, in any case.
 _POSITIVE = ("yes", "y", "t", "positive", "pos", "1", "fraud")
@@ -201,22 +203,26 @@ def _learn_column(cell: Cell, learned: _Learned) -> None:
     if n_missing == n:
         learned.empty.append(cell.name)
         return
-    is_category = bool(cell.words) or cell.name in learned.options.categorical
-    if cell.words and cell.name not in learned.options.categorical:
-        cell, style = _with_numbers(cell, learned)
-        if style is None:
-            return
-        is_date = bool(cell.words) and _DATE.fullmatch(cell.words[0]) is not None
-        numbers = replace(_number(cell, rule), style=style) if not cell.words else None
-        column = numbers or (_dates(cell, learned) if is_date else _category(cell, learned))
-    else:
-        column = _category(cell, learned) if is_category else _number(cell, rule)
+    column = _column(cell, learned)
     if column is None:
         return
     if n_missing:
         learned.missing[cell.name] = n_missing
     of_its_own = rule == "indicator" or (rule == "median" and column.kind is ColumnKind.CATEGORY)
     learned.columns.append(replace(column, missing=of_its_own and n_missing > 0))
+
+
+def _column(cell: Cell, learned: _Learned) -> Column | None:
+    """None with a problem where it makes no features."""
+    if cell.name in learned.options.categorical:
+        return _category(cell, learned)
+    if not cell.words:
+        return _number(cell, learned.options.missing)
+    try:
+        return _written_numbers(cell, learned) or _dates(cell, learned) or _category(cell, learned)
+    except _AmbiguousError as error:
+        learned.problems.append(f"column {cell.name!r}{error}, or --drop {quoted(cell.name)}")
+        return None
 
 
 def _number(cell: Cell, rule: str) -> Column:
@@ -232,50 +238,66 @@ def _number(cell: Cell, rule: str) -> Column:
     return Column(name=cell.name, fill=median)
 
 
-def _with_numbers(cell: Cell, learned: _Learned) -> tuple[Cell, str | None]:
-    """The cells with numbers for the words where all of these are numbers as people write them, and their style; ""
-    where they are not, None with a problem where they may be in either."""
-    numbers, is_number = cell.word_numbers, cell.bits < MISSING
-    if numbers.max() >= len(cell.words):
-        return cell, ""
-    styles = styles_of(cell.words, learned.decimal, numbers=bool(is_number.any()))
-    if not styles:
-        return cell, ""
-    if len(styles) > 1:
-        example = next(word for word in cell.words if len({number_of(word, style) for style in styles}) > 1)
-        readings = " or ".join(text_of(number_of(example, style) or 0.0) for style in styles)
-        learned.problems.append(
-            f"column {cell.name!r}: {shown(example)} may be {readings}: write it without a separator of thousands, or "
-            f"--drop {quoted(cell.name)}"
-        )
-        return cell, None
-    (style,) = styles
-    of_word = np.array([number_of(word, style) for word in cell.words], dtype=np.float64)
-    values = np.where(numbers >= 0, of_word[numbers], cell.values)
+def _written_numbers(cell: Cell, learned: _Learned) -> Column | None:
+    """A column whose words are numbers as people write them, or None. Raises _AmbiguousError.
+
+    Where commas are decimal in the file, points stand before no decimals; numbers beside the words were read in the
+    style of the file."""
+    others = bool((cell.bits < MISSING).any())
+    styles = ("comma",) if learned.decimal == "," else ("point",) if others else NUMBER_STYLES
+    readings = _readings(cell, styles, number_of)
+    if not readings or not of_one_unit(cell.words, others=others):
+        return None
+    if len(readings) > 1:
+        raise _ambiguous(cell, readings, text_of, ": {} may be {}: write it without a separator of thousands")
+    ((style, of_word),) = readings.items()
+    values = np.where(cell.word_numbers >= 0, of_word[cell.word_numbers], cell.values)
     learned.written.append(f"{cell.name} ({shown(cell.words[0])} is {text_of(float(of_word[0]))})")
-    return Cell(cell.name, values, (), cell.places), style
+    return replace(_number(Cell(cell.name, values, (), cell.places), learned.options.missing), style=style)
 
 
 def _dates(cell: Cell, learned: _Learned) -> Column | None:
-    """A column whose words are dates, or else a category; None with a problem where it is neither."""
-    orders = orders_of(cell.words)
-    if not orders or (cell.bits < MISSING).any() or cell.word_numbers.max() >= len(cell.words):
-        return _category(cell, learned)
-    readings = {order: [days_of(word, order) or 0.0 for word in cell.words] for order in orders}
-    if len(readings) > 1 and len({tuple(days) for days in readings.values()}) > 1:
-        example = next(word for word, *days in zip(cell.words, *readings.values(), strict=True) if len(set(days)) > 1)
-        one, other = (day_of(days_of(example, order) or 0.0) for order in orders)
-        learned.problems.append(
-            f"column {cell.name!r} has dates of which {shown(example)} may be {one} or {other}: write them year first, "
-            f"or --drop {quoted(cell.name)}"
-        )
+    """A column whose words are dates, or None. Raises _AmbiguousError."""
+    readings = {} if (cell.bits < MISSING).any() else _readings(cell, ORDERS, days_of)
+    if not readings:
         return None
-    of_word, rule = np.array(readings[orders[0]]), learned.options.missing
-    days = of_word[cell.word_numbers[cell.word_numbers >= 0]]
+    if len(readings) > 1:
+        raise _ambiguous(cell, readings, day_of, " has dates of which {} may be {}: write them year first")
+    ((order, of_word),) = readings.items()
+    rule, days = learned.options.missing, of_word[cell.word_numbers[cell.word_numbers >= 0]]
     newest, parts = float(days.max()), parts_of(days)
     learned.dates.append(f"{cell.name} ({', '.join(map(str, parts))})")
     fill = None if rule == "refuse" else 0.0 if rule == "zero" else float(np.median(newest - days))
-    return Column(name=cell.name, kind=ColumnKind.DATE, fill=fill, order=orders[0], newest=newest, parts=parts)
+    return Column(name=cell.name, kind=ColumnKind.DATE, fill=fill, order=order, newest=newest, parts=parts)
+
+
+def _readings(
+    cell: Cell, ways: Sequence[str], read: Callable[[str, str], float | None]
+) -> dict[str, NDArray[np.float64]]:
+    """What each of the words is, by the ways in which all of them are something; of ways that agree the first."""
+    readings: dict[str, NDArray[np.float64]] = {}
+    if cell.has_words_beyond:
+        return readings
+    for way in ways:
+        values = list(takewhile(lambda value: value is not None, (read(word, way) for word in cell.words)))
+        of_word = np.array(values, dtype=np.float64)
+        if of_word.size == len(cell.words) and not any(np.array_equal(of_word, other) for other in readings.values()):
+            readings[way] = of_word
+    return readings
+
+
+class _AmbiguousError(Exception):
+    """The words of a column can be read in two ways; the message goes behind the column's name."""
+
+
+def _ambiguous(
+    cell: Cell, readings: Mapping[str, NDArray[np.float64]], named: Callable[[float], object], problem: str
+) -> _AmbiguousError:
+    """The error with the first word that is one thing by one reading and another by the other."""
+    at, both = next((at, both) for at, both in enumerate(zip(*readings.values(), strict=True)) if len(set(both)) > 1)
+    return _AmbiguousError(
+        problem.format(shown(cell.words[at]), " or ".join(str(named(float(value))) for value in both))
+    )
 
 
 def _category(cell: Cell, learned: _Learned) -> Column | None:
@@ -286,7 +308,7 @@ def _category(cell: Cell, learned: _Learned) -> Column | None:
     not_finite = [at for at, word in enumerate(cell.words) if is_meant_as_number(word)]
     if not_finite:
         raise fail_not_numbers(cell, np.isin(numbers, not_finite))
-    if numbers.max() >= len(cell.words):  # more than are told apart
+    if cell.has_words_beyond:
         learned.problems.append(_text(cell, f"more than {len(cell.words):,}", n_words + n_numbers))
         return None
     most = learned.options.max_categories
@@ -314,9 +336,7 @@ def _may_be_category(cell: Cell, learned: _Learned, texts: list[str], counts: ND
     dates = sum(int(counts[at]) for at, word in enumerate(cell.words) if _DATE.fullmatch(word))
     if 2 * dates > n_words:
         example = next(word for word in cell.words if _DATE.fullmatch(word))
-        other = next((word for word in cell.words if not orders_of([word])), None) or next(
-            word for word in cell.words if not orders_of([example, word])
-        )
+        other = _unlike_the_others(cell)
         learned.problems.append(
             f"column {cell.name!r} has dates ({shown(example)}) that are not all of one form ({shown(other)}): write "
             f"them alike, year first, or --drop {quoted(cell.name)}"
@@ -328,6 +348,17 @@ def _may_be_category(cell: Cell, learned: _Learned, texts: list[str], counts: ND
         learned.problems.append(_text(cell, f"{len(texts):,}", n_words + n_numbers))
         return False
     return True
+
+
+def _unlike_the_others(cell: Cell) -> str:
+    """Of dates that are not all in one order, the first that is not in that of those before, or else the first number
+    beside them."""
+    orders: Sequence[str] = ORDERS
+    for word in cell.words:
+        orders = [order for order in orders if days_of(word, order) is not None]
+        if not orders:
+            return word
+    return cell.text_at(int(np.flatnonzero(cell.bits < MISSING)[0]))
 
 
 def _text(cell: Cell, n_different: str, n: int) -> str:

@@ -33,7 +33,6 @@ _ROWS_SEEN = 200
 
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _COMMA = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?")
-_GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}\.\d{3}")
 _POINT = re.compile(r"[+-]?\d*\.\d+([eE][+-]?\d+)?")
 #: 1.234 is 1234 in German, and 1,234 in others; 234 may be either's.
 _GROUPED, _SMALL = re.compile(r"[+-]?[1-9]\d{0,2}\.\d{3}"), re.compile(r"[+-]?\d{1,3}")

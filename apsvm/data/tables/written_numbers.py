@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from itertools import takewhile
 
 from apsvm.models.columns import NUMBER_STYLES
 
@@ -39,23 +38,8 @@ def number_of(word: str, style: str) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def styles_of(words: Sequence[str], decimal: str, *, numbers: bool) -> list[str]:
-    """The styles in which all of these words are numbers of one unit, one of those that agree.
-
-    Parameters
-    ----------
-    decimal : what stands before the decimals in the file; where it is a comma, a point stands before none
-    numbers : whether other cells are numbers, which were read in the style of the file
-    """
-    read = {}
-    for style in ("comma",) if decimal == "," else ("point",) if numbers else NUMBER_STYLES:
-        values = list(takewhile(lambda number: number is not None, (number_of(word, style) for word in words)))
-        if len(values) == len(words):
-            read[style] = tuple(values)
-    if not read:
-        return []
+def of_one_unit(words: Sequence[str], *, others: bool) -> bool:
+    """Whether numbers have one sign of money, or none, or all of them per cent. ``others``: whether there are numbers
+    beside these words."""
     signs = {sign for word in words for sign in _SIGN if sign in word}
-    bare = numbers or any(not set(word) & set(_SIGN) for word in words)
-    if len(signs) > 1 or (signs == {"%"} and bare):
-        return []
-    return list(read)[:1] if len(set(read.values())) == 1 else list(read)
+    return len(signs) < 2 and (signs != {"%"} or (not others and all("%" in word for word in words)))
