@@ -99,10 +99,11 @@ class Measurements:
         """The settings that were finished in every fold, or in this many from the first on, in the order in which they
         were first."""
         first = range(self._folds if folds is None else folds)
+        needed = set(first)
         return [
             Candidate(grid, self._losses[grid], by_fold[0].choice, [by_fold[fold] for fold in first])
             for (grid, _), by_fold in self._by_setting.items()
-            if by_fold.keys() >= set(first)
+            if by_fold.keys() >= needed
         ]
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from copy import copy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ from apsvm.data.bags import rows_of_bags
 from apsvm.data.features import parsed
 from apsvm.data.features.base import SHARE_OF_MEMORY
 from apsvm.data.labels import Target
-from apsvm.data.lockstep import Lockstep, members_at_once, rows_worth_sharing
+from apsvm.data.lockstep import Lockstep, RowKernels, members_at_once, rows_worth_sharing
 from apsvm.data.rows import Rows
 from apsvm.models.header import Labels
 from apsvm.models.net import Net
@@ -43,6 +43,25 @@ if TYPE_CHECKING:
 
 #: The feature options and the seed of what they draw.
 _Map: TypeAlias = tuple[FeatureOptions, int, Labels | None]
+
+
+class _Part(NamedTuple):
+    """A fold as grids of the same features see it.
+
+    Attributes
+    ----------
+    fit : a training on its training rows, with what is learned from them; ``shared`` are those rows, so that what is
+        computed of their columns is computed once
+    rows : all rows, ready
+    """
+
+    fit: Fit
+    rows: Rows
+
+    def with_kernels(self, kernels: RowKernels) -> _Part:
+        """The same, with passes that these kernels do."""
+        assert self.fit.shared is not None
+        return _Part(replace(self.fit, shared=self.fit.shared.with_kernels(kernels)), self.rows.with_kernels(kernels))
 
 
 class SelectionError(ValueError):
@@ -72,13 +91,11 @@ class CrossValidation(Race):
     ) -> None:
         self.fits, self.target, self.groups, self.metrics, self.folds = fits, target, groups, metrics, folds
         self.tolerated = tolerated
-        self._parts: dict[tuple[int, _Map], Fit] = {}
-        # Of each part the rows that are trained on: what is computed of their columns is computed once.
-        self._training: dict[tuple[int, _Map], Rows] = {}
+        self._parts: dict[tuple[int, _Map], _Part] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what was learned on folds: a process makes its own."""
-        return {**self.__dict__, "_parts": {}, "_training": {}}
+        return {**self.__dict__, "_parts": {}}
 
     def limits(self) -> AbstractContextManager[object]:
         """One BLAS thread: more would decide over the last bits."""
@@ -87,8 +104,9 @@ class CrossValidation(Race):
     def ready(
         self, tasks: Sequence[Task], threads: int, should_stop: Callable[[], bool]
     ) -> tuple[int, Lockstep | None]:
-        by_key = {self._key(task.grid, task.fold): task for task in reversed(tasks)}
-        apart = [task for key, task in by_key.items() if key not in self._parts]
+        by_key: dict[tuple[int, _Map], Task] = {}
+        for task in tasks:
+            by_key.setdefault(self._key(task.grid, task.fold), task)
 
         def learn(task: Task) -> None:
             # What is tolerated comes again with each of the paths.
@@ -96,8 +114,8 @@ class CrossValidation(Race):
                 if not should_stop():
                     self.part(task.grid, task.fold)
 
-        list(results(learn, apart[::-1], threads, stop=lambda: None))
-        parts = [self._parts[key] for key in {self._key(task.grid, task.fold) for task in tasks} & self._parts.keys()]
+        list(results(learn, list(by_key.values()), threads, stop=lambda: None))
+        parts = [self._parts[key] for key in by_key if key in self._parts]
         together, fewest = self._together(tasks, parts, threads)
         return max(together, threads), Lockstep(threads, fewest) if together > 1 else None
 
@@ -105,13 +123,12 @@ class CrossValidation(Race):
         """The same of these grids, with what was learned on the folds."""
         cross = copy(self)
         cross.fits = [self.fits[grid] for grid in grids]
-        kept = cross._keys()
-        cross._parts = {key: part for key, part in self._parts.items() if key in kept}
-        cross._training = {key: rows for key, rows in self._training.items() if key in kept}
+        maps = cross._maps()
+        cross._parts = {(fold, of_map): part for (fold, of_map), part in self._parts.items() if of_map in maps}
         return cross
 
-    def _keys(self) -> set[tuple[int, _Map]]:
-        return {self._key(grid, fold) for grid in range(len(self.fits)) for fold in range(len(self.folds))}
+    def _maps(self) -> set[_Map]:
+        return {self._key(grid, 0)[1] for grid in range(len(self.fits))}
 
     def _key(self, grid: int, fold: int) -> tuple[int, _Map]:
         """What a fold's rows depend on; of a map that looks at targets, what these are too."""
@@ -119,58 +136,51 @@ class CrossValidation(Race):
         labels = fit.target.labels if parsed(fit.features.features).kind.looks_at_targets else None
         return fold, (fit.features, fit.trainer.settings.seed, labels)
 
-    def part(self, grid: int, fold: int) -> Fit:
-        """A training on the fold's training rows, with what is learned from them; ``shared``: all rows."""
+    def part(self, grid: int, fold: int) -> _Part:
+        """The rows of the fold, and what is learned from those to train on."""
         key = self._key(grid, fold)
         if key not in self._parts:
             # A quarter of the memory for the mapped rows of all folds and maps, however many threads there are.
-            share = SHARE_OF_MEMORY * memory() / len(self._keys())
+            share = SHARE_OF_MEMORY * memory() / (len(self.folds) * len(self._maps()))
             fit = self.fits[grid]
-            fit = replace(fit, selection=rows_of_bags(fit.dataset, self.folds[fold].training), shared=None).prepared()
+            training = rows_of_bags(fit.dataset, self.folds[fold].training)
+            fit = replace(fit, selection=training, shared=None).prepared()
             # Columns of one scale are compared as well in float32, in two thirds of the time.
             single = fit.feature_map is not None and fit.feature_map.of_one_scale
-            rows = fit.rows().with_threads(1).with_memory(share, single=single)
-            shared = rows.for_many_passes()
-            self._training[key] = shared.select(rows_of_bags(fit.dataset, self.folds[fold].training))
-            self._parts[key] = replace(fit, shared=shared)
+            rows = fit.rows().with_threads(1).with_memory(share, single=single).for_many_passes()
+            self._parts[key] = _Part(replace(fit, shared=rows.select(training)), rows)
         return self._parts[key]
 
-    def _together(self, tasks: Sequence[Task], prepared: Sequence[Fit], threads: int) -> tuple[int, int]:
+    def _together(self, tasks: Sequence[Task], parts: Sequence[_Part], threads: int) -> tuple[int, int]:
         """How many paths share their passes, of at least how many rows; 1 where one has a time limit, which is its
         own."""
         trainers = {self.fits[task.grid].trainer for task in tasks}
         apart = any(not one.capabilities.shared_passes or one.settings.time_limit is not None for one in trainers)
-        if apart or not prepared:
+        if apart or not parts:
             return 1, 0
-        rows = [fit.shared for fit in prepared if fit.shared is not None]
+        rows = [part.rows for part in parts]
         n_bytes, n_rows = min(of.bytes_shared for of in rows), max(map(len, rows))
         return members_at_once(n_bytes, n_rows, len(tasks), threads), rows_worth_sharing(n_bytes, n_rows)
 
     def trained(self, task: Task, watch: Watch, lockstep: Lockstep | None = None) -> PathInFold:
         part = self.part(task.grid, task.fold)
-        assert part.shared is not None
-        training = self._training[self._key(task.grid, task.fold)]
         if lockstep is None:
-            return self._trained(task, part.shared, training, watch)
+            return self._trained(task, part, watch)
         with lockstep.joined() as kernels:
-            return self._trained(task, part.shared.with_kernels(kernels), training.with_kernels(kernels), watch)
+            return self._trained(task, part.with_kernels(kernels), watch)
 
-    def _fit(self, grid: int, fold: int, training: Rows) -> Fit:
-        """The training on a fold; ``training``: its rows, ready."""
-        part, fit = self.part(grid, fold), self.fits[grid]
-        return replace(
-            fit,
-            selection=rows_of_bags(fit.dataset, self.folds[fold].training),
-            features=part.features,
-            feature_map=part.feature_map,
-            scaling=part.scaling,
-            shared=training,
+    def _trained(self, task: Task, part: _Part, watch: Watch) -> PathInFold:
+        path, fold, rows = PathInFold(task), self.folds[task.fold], part.rows
+        # The part is that of the first grid with these features: labels may mean another thing to this one.
+        fit = replace(
+            self.fits[task.grid],
+            trainer=task.variant.trainer.with_settings(threads=1),
+            selection=part.fit.selection,
+            features=part.fit.features,
+            feature_map=part.fit.feature_map,
+            scaling=part.fit.scaling,
+            shared=part.fit.shared,
         )
-
-    def _trained(self, task: Task, rows: Rows, training: Rows, watch: Watch) -> PathInFold:
-        path, fold = PathInFold(task), self.folds[task.fold]
-        fit = self._fit(task.grid, task.fold, training)
-        fit = replace(fit, trainer=task.variant.trainer.with_settings(threads=1))
         test = rows_of_bags(fit.dataset, fold.test)
         held_out, target = rows.select(test), self.target.of(fold.test)
         cuts = any(metric.thresholded for metric in self.metrics.values())
@@ -194,12 +204,11 @@ class CrossValidation(Race):
 
     def scored(self, measured: Measured, grid: int, fold: int) -> OutOfFold:
         part, (training, test) = self.part(grid, fold), self.folds[fold]
-        assert part.shared is not None
         assert measured.w is not None
         both = []
         for units in (test, training):
-            which = rows_of_bags(part.dataset, units)
-            both.append(scores_of_bags(part.dataset, which, scores_of(measured.w, part.shared.select(which))))
+            which = rows_of_bags(part.fit.dataset, units)
+            both.append(scores_of_bags(part.fit.dataset, which, scores_of(measured.w, part.rows.select(which))))
         return OutOfFold(test, both[0], training, both[1])
 
     def _line(self, fit: Fit, outcome: Outcome, fold: Fold) -> float:

@@ -99,8 +99,8 @@ def decide(
 
     Parameters
     ----------
-    fit : the training, its features still to be learned, but where there are ``folds``; outcome : its result
-    prepared : the same with the features that the outcome has weights for; None: those of ``fit``
+    fit : the training; outcome : its result
+    prepared : the same with the features that the outcome has weights for, where they are learned already
     folds : scores of rows held out that there are already, by rows of the data set; ``how``: what they are, in words
 
     Raises
@@ -117,8 +117,7 @@ def decide(
         if raced is None:
             return None
         folds, how = raced
-        prepared = prepared or fit.prepared()
-    data = (prepared or fit).training_set()
+    data = (prepared or fit.prepared()).training_set()
     units = fit.target if not fit.trainer.capabilities.bags else of_bags(fit)
     scores = np.full(units.relevant.size, np.nan)
     scores[slice(None) if fit.selection is None else fit.selection] = training_scores(outcome, data)
@@ -232,9 +231,10 @@ def with_decision(
     how: str = "",
 ) -> tuple[Model, tuple[str, ...]] | None:
     """The model with the decision in its header, of several classes one for each, and cautions to be said besides;
-    None if it was stopped. Parameters and errors: see ``decide``."""
+    None if it was stopped. Parameters and errors: see ``decide``; where there are ``folds`` the features of ``fit`` are
+    learned already."""
     if not model.has_classes:
-        decision = decide(fit, outcome, rule, should_stop, folds, how)
+        decision = decide(fit, outcome, rule, should_stop, folds, how, prepared=fit if folds else None)
         if decision is None:
             return None
         return model.with_header(decision.header(model.header)), decision.cautions

@@ -262,6 +262,10 @@ class _RaceOfEntries:
         ranked = [(self.entries[grid], best(of, metric)) for grid, of in sorted(by_grid.items())]
         return sorted(ranked, key=lambda one: -one[1].mean(metric))
 
+    def search_of(self, entries: Sequence[Entry]) -> SettingsSearch:
+        """The search among these entries alone."""
+        return self.search.only([self.entries.index(entry) for entry in entries])
+
 
 class PortfolioSearch:
     """The two stages; parameters: see ``SettingsSearch``, whose object the final one is.
@@ -434,8 +438,10 @@ class PortfolioSearch:
         kept = []
         for place, one in enumerate(ranked[:most]):
             behind = np.subtract(ranked[0][1].values(self.metric), one[1].values(self.metric))
-            error = float(behind.std(ddof=1)) / math.sqrt(behind.size) if behind.size > 1 else math.inf
-            limit = max(min(near, CLEAR * error), errors * error if behind.size > 1 else 0.0)
+            limit = near
+            if behind.size > 1:
+                error = float(behind.std(ddof=1)) / math.sqrt(behind.size)
+                limit = max(min(near, CLEAR * error), errors * error)
             if place < least or behind.mean() <= limit:
                 kept.append(one)
         return kept
@@ -456,7 +462,7 @@ class PortfolioSearch:
         if self.screened.entries:
             entry, candidate = self.screened.entries[0]
             if self._of_all_rows is not None:
-                return self._of_all_rows.search.only([self._of_all_rows.entries.index(entry)])
+                return self._of_all_rows.search_of([entry])
             C = candidate.choice.get("C")
             if isinstance(C, Multiple):
                 entry = replace(entry, multiples=(C.factor,))
@@ -467,7 +473,7 @@ class PortfolioSearch:
         others C is sought around what was best."""
         finalists = self._finalists()
         if self._of_all_rows is not None:
-            return self._of_all_rows.search.only([self._of_all_rows.entries.index(entry) for entry, _ in finalists])
+            return self._of_all_rows.search_of([entry for entry, _ in finalists])
         grids = [_around(*finalist).grid(self._common) for finalist in finalists]
         return self._search(self._dataset, self._target, grids, self._folds)
 

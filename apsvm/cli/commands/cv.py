@@ -763,7 +763,7 @@ class _Run:
 
         def ended(path: PathInFold, done: int, total: int) -> None:
             bar.total = total
-            finished = search.candidates()
+            finished = search.candidates() if bar.is_shown else []
             top = search.choose(finished) if finished else None
             leads = "" if top is None else f"; {top.loss} leads ({search.metric} {top.mean(search.metric):.4f})"
             bar.reach(done, f"paths compared{leads}")

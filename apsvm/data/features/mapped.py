@@ -106,8 +106,8 @@ class MappedMatrix:
 
 
 def _with_room(values: AnyArray, used: int, room: int) -> AnyArray:
-    """The first ``used`` values in an array of this many."""
-    longer = np.empty(max(room, used), dtype=values.dtype)
+    """The first ``used`` values in an array that has room for this many."""
+    longer = np.empty(room, dtype=values.dtype)
     longer[:used] = values[:used]
     return longer
 
