@@ -15,6 +15,8 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias, TypeGuard, TypeVar
 
+from apsvm._support.shown import shortened
+
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
@@ -153,4 +155,4 @@ def _short(value: object) -> str:
         text = repr(value)
     except ValueError:  # an integer of thousands of digits
         text = "a huge integer"
-    return text if len(text) <= 60 else f"{text[:57]}..."
+    return shortened(text)

@@ -33,6 +33,7 @@ class FirstRows:
 
     Attributes
     ----------
+    places : (k,) int64, from 1 in each query
     names, scores : what the rows are called, and (k,) float64
     queries : the query of each, None without
     answers : what --classify and --probability say, None where neither was requested
@@ -41,6 +42,7 @@ class FirstRows:
     n_rows : of the data
     """
 
+    places: NDArray[np.int64]
     names: Sequence[str]
     scores: NDArray[np.float64]
     queries: Sequence[str] | None
@@ -81,11 +83,8 @@ class FirstRows:
         found = None if self.relevant is None else np.cumsum(self.relevant)
         largest = max((one.largest for one in self.reasons or []), default=0.0)
         rows: list[list[object]] = []
-        place = 0
         for at, name in enumerate(self.names):
-            next_query = self.queries is not None and at > 0 and self.queries[at] != self.queries[at - 1]
-            place = 1 if next_query else place + 1
-            row: list[object] = [place, name, *([] if self.queries is None else [self.queries[at]])]
+            row: list[object] = [self.places[at], name, *([] if self.queries is None else [self.queries[at]])]
             row += [f"{self.scores[at]:.6g}", *([] if self.answers is None else [self.answers[at]])]
             if self.relevant is not None and found is not None:
                 positive = bool(self.relevant[at])

@@ -189,7 +189,7 @@ def top_lines(
     order, rank = best_first(rows, scores)
     best = order[rank <= top]
     names, queries = names_of_rows(rows), names_of_queries(rows)
-    reasons = None if explain is None else _reasons(ranker, rows, best, explain, model)
+    reasons = _reasons(ranker, rows, best, explain, model)
     if queries is not None:
         say(f"{rows.source}: the best {top} of each query, behind its qid")
     for at, row in enumerate(best.tolist()):
@@ -199,9 +199,14 @@ def top_lines(
         yield "\t".join([*query, names[row], answers[row], *decided, *map(printable, why)])
 
 
-def _reasons(ranker: Model, rows: Dataset, which: NDArray[np.int64], most: int, model: str) -> list[Reasons]:
+def _reasons(
+    ranker: Model, rows: Dataset, which: NDArray[np.int64], most: int | None, model: str
+) -> list[Reasons] | None:
+    """Of these rows, None where none are requested."""
     from apsvm.report.reasons import reasons_of
 
+    if most is None:
+        return None
     try:
         return list(reasons_of(ranker, rows.select(which), most))
     except ValueError as error:
@@ -216,24 +221,23 @@ def list_page(ranker: Model, rows: Dataset, scores: NDArray[np.float64], model: 
 
     assert options.top is not None
     order, rank = best_first(rows, scores)
-    best = order[rank <= options.top]
-    names, queries = names_of_rows(rows), names_of_queries(rows)
-    asks = options.classify or options.probability
-    called = (
-        answers(ranker, scores, model, classify=options.classify, probability=options.probability) if asks else None
-    )
+    best, places = order[rank <= options.top], rank[rank <= options.top]
+    names, queries, called = names_of_rows(rows), names_of_queries(rows), None
+    if options.classify or options.probability:
+        called = answers(ranker, scores, model, classify=options.classify, probability=options.probability)
     try:
         relevant = recall(rows, ranker.header.labels).relevant
     except DataError:  # all rows are alike: their labels are not known
         relevant = None
     first = FirstRows(
+        places=places,
         names=[names[row] for row in best.tolist()],
         scores=scores[best],
         queries=None if queries is None else [queries[row] for row in best.tolist()],
         answers=None if called is None else [called[row] for row in best.tolist()],
         relevant=None if relevant is None else relevant[best],
         n_relevant=0 if relevant is None else int(relevant.sum()),
-        reasons=None if options.explain is None else _reasons(ranker, rows, best, options.explain, model),
+        reasons=_reasons(ranker, rows, best, options.explain, model),
         n_rows=scores.size,
     )
     source = os.path.basename(rows.source)
@@ -508,13 +512,11 @@ def predict(
                 header=header, top=top, trec_run=trec_run, explain=explain, which=which, classify=classify,
                 probability=probability,
             )  # fmt: skip
-            if html is not None:
+            if html is None:
+                lines = _lines(ranker, data, model, read, options, ignore_unknown=ignore_unknown)
+            else:
                 rows, scores = _with_labels(ranker, data, read, ignore_unknown=ignore_unknown)
-                text = list_page(ranker, rows, scores, model, options)
-                with writing(out):
-                    write_whole(out, text.encode())
-                return
-            lines = _lines(ranker, data, model, read, options, ignore_unknown=ignore_unknown)
+                lines = [list_page(ranker, rows, scores, model, options).removesuffix("\n")]
     with writing(out):
         write_whole(out, "".join(f"{line}\n" for line in lines).encode())
 
