@@ -33,9 +33,10 @@ if TYPE_CHECKING:
     from apsvm._support.types import AnyArray
 
 #: Of the boosting: what a tree's values are multiplied by, the shares of the rows and of the features that a tree
-#: sees, and the rows in a leaf at the least.
-RATE, ROWS, COLUMNS, LEAF_ROWS = 0.05, 0.5, 0.7, 5
-DEPTH, MOST_DEPTH, MOST_TREES = 3, 6, 10_000
+#: sees, and the rows in a leaf at the least. Of 20 sets and parts of sets, three splits of each, AP is .872 by these
+#: shares and depth, .870 by half of the rows, .866 by half of the rows and depth 3, .866 by boosted trees.
+RATE, ROWS, COLUMNS, LEAF_ROWS = 0.05, 0.65, 0.7, 5
+DEPTH, MOST_DEPTH, MOST_TREES = 5, 6, 10_000
 #: Trees of shallow depth are many where none is named; of several classes each has this many at least.
 TREES = {1: 400, 2: 400}
 TREES_OF_DEEP, TREES_OF_CLASS = 200, 20

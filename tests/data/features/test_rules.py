@@ -109,7 +109,7 @@ def test_draws_depend_on_the_seed_alone(X, y):
         np.testing.assert_array_equal(again.arrays()[key], array)
     assert one.columns_mean_the_same(again)
     assert not one.columns_mean_the_same(other)
-    assert one.name == "rules:200:depth=3"
+    assert one.name == "rules:200:depth=5"
     assert learn_map("rules:depth=2", X, targets=y[None]).name == "rules:400:depth=2"
 
 
