@@ -8,9 +8,9 @@ from typing import Any
 
 
 def issparse(X: object) -> bool:
-    """``scipy.sparse.issparse``; without the import there can be no sparse matrix."""
-    module = sys.modules.get("scipy.sparse")
-    return module is not None and bool(module.issparse(X))
+    """``scipy.sparse.issparse``; before the import, or while another thread is at it, no matrix can be sparse."""
+    tells = getattr(sys.modules.get("scipy.sparse"), "issparse", None)
+    return tells is not None and bool(tells(X))
 
 
 def __getattr__(name: str) -> Any:

@@ -1,0 +1,108 @@
+"""Several maps of the same features side by side, as the average of rankers on each of them has them. None is learned:
+the maps are those of its members.
+
+    φ(x) = ( φ_1(x);  φ_2(x); … )
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apsvm._support import sparse as sp
+from apsvm._support.types import Matrix
+from apsvm.data.features import JOINT, FeatureMapError, Parameter, TrainingRows, map_of_arrays
+from apsvm.data.features.base import FeatureMap, Parts
+from apsvm.data.features.linear import Linear
+
+if TYPE_CHECKING:
+    from apsvm._support.types import AnyArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Joined(FeatureMap):
+    """See the module. Its name is the names of ``maps`` with ``+`` between them; the array ``knots`` of the first of
+    them is its array ``0.knots``."""
+
+    maps: tuple[FeatureMap, ...]
+    parameter = None
+
+    @property
+    def name(self) -> str:
+        return JOINT.join(one.name for one in self.maps)
+
+    @property
+    def n_in(self) -> int:
+        return self.maps[0].n_in
+
+    @property
+    def n_out(self) -> int:
+        return sum(one.n_out for one in self.maps)
+
+    def slices(self) -> list[slice]:
+        """The columns of each map."""
+        ends = np.cumsum([0, *(one.n_out for one in self.maps)]).tolist()
+        return [slice(begin, end) for begin, end in pairwise(ends)]
+
+    @classmethod
+    def learn(cls, rows: TrainingRows, parameter: Parameter) -> Self:
+        raise FeatureMapError("maps are joined, and not learned together")
+
+    def apply(self, X: Matrix) -> Matrix:
+        parts = [one.apply(X) for one in self.maps]
+        if any(sp.issparse(part) for part in parts):
+            return sp.hstack([sp.csr_array(part) for part in parts], format="csr")
+        return np.hstack(parts)
+
+    def values_of_row(self, stored: float) -> float:
+        return sum(one.values_of_row(stored) for one in self.maps)
+
+    def names(self, features: Sequence[str]) -> list[str]:
+        return [name for one in self.maps for name in one.names(features)]
+
+    def parts(self) -> Parts | None:
+        numbers: dict[tuple[int, ...], int] = {(j,): j for j in range(self.n_in)}
+        of_column = []
+        for one in self.maps:
+            parts = one.parts()
+            if parts is None:
+                return None
+            here = np.array([numbers.setdefault(features, len(numbers)) for features in parts.features])
+            of_column.append(here[parts.of_column])
+        return Parts(list(numbers), np.concatenate(of_column))
+
+    def _knowing(self) -> FeatureMap:
+        """One that knows the training rows, where any does."""
+        return next((one for one in self.maps if not isinstance(one, Linear)), self.maps[0])
+
+    def typical(self) -> NDArray[np.float64]:
+        return self._knowing().typical()
+
+    def limits(self, j: int) -> tuple[float, float] | None:
+        return self._knowing().limits(j)
+
+    def breaks(self, j: int) -> NDArray[np.float64]:
+        return np.unique(np.concatenate([one.breaks(j) for one in self.maps]))
+
+    def arrays(self) -> dict[str, AnyArray]:
+        return {f"{at}.{name}": array for at, one in enumerate(self.maps) for name, array in one.arrays().items()}
+
+    @classmethod
+    def of_arrays(cls, n_in: int, parameter: Parameter, arrays: Mapping[str, AnyArray]) -> Self:
+        raise FeatureMapError("maps that are joined are made by their names")
+
+    @classmethod
+    def of_names(cls, names: Sequence[str], n_in: int, arrays: Mapping[str, AnyArray]) -> Self:
+        """Of maps of these names and the arrays that ``arrays`` gave. Raises as ``map_of_arrays``."""
+        of_map: list[dict[str, AnyArray]] = [{} for _ in names]
+        for member, array in arrays.items():
+            at, dot, name = member.partition(".")
+            if not (dot and at.isascii() and at.isdecimal() and len(at) < 4 and int(at) < len(names)):
+                raise FeatureMapError(f"there is no map that the array {member} is of: there are {len(names)}")
+            of_map[int(at)][name] = array
+        return cls(tuple(map_of_arrays(name, n_in, own) for name, own in zip(names, of_map, strict=True)))
