@@ -31,9 +31,20 @@ def average_of(rankers: Sequence[LinearRanker], divisors: Sequence[float]) -> Li
     """
     maps = tuple(ranker.feature_map or Linear(ranker.width) for ranker in rankers)
     joined, first = Joined(maps), rankers[0].header
-    features = replace(first.features, map=joined.name, scale="none", bias=None)
-    settings = {"C": None, "certificate": None, "iterations": None, "threshold": None, "calibration": None}
-    whole = replace(first, features=features, settings={}, details={}, **settings)
+    worst = next((ranker.header for ranker in rankers if not ranker.header.as_asked), first)
+    whole = replace(
+        first,
+        features=replace(first.features, map=joined.name, scale="none", bias=None),
+        settings={},
+        details={},
+        state=worst.state,
+        as_asked=worst.as_asked,
+        iterations=None,
+        C=None,
+        certificate=None,
+        threshold=None,
+        calibration=None,
+    )
     members = tuple(
         Member(header=ranker.header.difference(whole), intercept=ranker.intercept, divisor=divisor)
         for ranker, divisor in zip(rankers, divisors, strict=True)
@@ -54,15 +65,23 @@ def members_of(ranker: LinearRanker) -> list[LinearRanker]:
     """
     if not ranker.header.members:
         return [ranker]
-    joined, whole = ranker.feature_map, replace(ranker.header, members=())
-    assert isinstance(joined, Joined)  # says the header
-    if len(joined.maps) != len(ranker.header.members):
-        raise HeaderError(f"expected {len(joined.maps)} 'members', one a map, found {len(ranker.header.members)}")
+    joined, headers = ranker.feature_map, headers_of(ranker.header)
+    if not isinstance(joined, Joined) or len(joined.maps) != len(headers):
+        maps = len(joined.maps) if isinstance(joined, Joined) else 1
+        raise HeaderError(f"expected a member for each of {maps} maps in 'members', found {len(headers)}")
+    if not all(member.divisor > 0.0 for member in ranker.header.members):
+        raise HeaderError("expected a divisor above 0 of each of 'members'")
     rankers = []
-    for member, feature_map, columns in zip(ranker.header.members, joined.maps, joined.slices(), strict=True):
-        header = Header.from_difference(member.header, whole)
+    each = zip(ranker.header.members, headers, joined.maps, joined.slices(), strict=True)
+    for member, header, feature_map, columns in each:
         if header.members or header.features.map != feature_map.name:
             raise HeaderError(f"expected a member on {feature_map.name}, found one on {header.features.map}")
         plain = None if isinstance(feature_map, Linear) else feature_map
         rankers.append(LinearRanker(ranker.coef[columns] * member.divisor, member.intercept, header, plain))
     return rankers
+
+
+def headers_of(header: Header) -> list[Header]:
+    """The headers of an average's members, as they were trained. Raises HeaderError."""
+    whole = replace(header, members=())
+    return [Header.from_difference(member.header, whole) for member in header.members]

@@ -229,6 +229,25 @@ class SkippedClass:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """One of the rankers that an average is of (``apsvm.models.averages``).
+
+    Attributes
+    ----------
+    header : Mapping[str, Json]
+        The fields of its own header that are not those of the average's.
+    intercept : float
+        Its constant.
+    divisor : float
+        What its scores are divided by; above 0.
+    """
+
+    header: Mapping[str, Json]
+    intercept: float
+    divisor: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Header:
     """What a model says of itself. There is no date in it: the same training gives the same file.
 
@@ -264,6 +283,8 @@ class Header:
         How its settings were chosen (``apsvm cv``), if they were.
     classes_skipped : tuple[SkippedClass, ...]
         Of a set of rankers.
+    members : tuple[Member, ...]
+        Of a linear ranker that is an average: one for each of the maps in ``features.map``.
     """
 
     family: str = ""
@@ -288,6 +309,7 @@ class Header:
     data: Data = Data()
     selection: Mapping[str, Json] | None = None
     classes_skipped: tuple[SkippedClass, ...] = ()
+    members: tuple[Member, ...] = ()
     estimator: str | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
 

@@ -10,9 +10,10 @@ from contextlib import nullcontext
 
 from apsvm._support.container import MAGIC, ModelError, check_field, unsealed
 from apsvm._support.files import standard_input
-from apsvm.models.base import Model
+from apsvm.models.averages import members_of
+from apsvm.models.base import Model, bad_header
 from apsvm.models.components import ComponentRanker
-from apsvm.models.header import SCHEMA
+from apsvm.models.header import SCHEMA, HeaderError
 from apsvm.models.items import ItemRanker
 from apsvm.models.linear import LinearRanker
 from apsvm.models.net import NetRanker
@@ -63,7 +64,15 @@ def _shown(path: str | os.PathLike[str]) -> str:
 
 def _parse(content: bytes) -> Model:
     header, arrays = unsealed(content)
-    return _kind_of(header).from_parts(header, arrays)
+    model = _kind_of(header).from_parts(header, arrays)
+    if model.header.members:
+        if not isinstance(model, LinearRanker):
+            raise ModelError(f"its header has 'members', and {model.what} is no average of others")
+        try:
+            members_of(model)
+        except HeaderError as error:
+            raise bad_header(error) from None
+    return model
 
 
 def _kind_of(content: object) -> type[Model]:

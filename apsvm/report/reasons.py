@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.data.dataset import Dataset
-from apsvm.data.features.additive import TOGETHER
+from apsvm.data.features.additive import together
 from apsvm.models.base import Model
 
 #: What a number is written with in a reason.
@@ -72,7 +72,7 @@ def reasons_of(ranker: Model, rows: Dataset, most: int) -> Iterator[Reasons]:
         order = np.argsort(-np.abs(gave[0]), kind="stable")
         order = order[gave[0][order] != 0.0]
         features = [
-            (TOGETHER.join(_feature(names[i], float(values[i])) for i in parts[j]), float(gave[0][j]))
+            (together([_feature(names[i], float(values[i])) for i in parts[j]], len(names)), float(gave[0][j]))
             for j in order[:most].tolist()
         ]
         yield Reasons(base, features, float(gave[0][order[most:]].sum()) if order.size > most else None)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from apsvm._support.log import Record
 from apsvm.data.dataset import shown_label
+from apsvm.models.averages import headers_of
 from apsvm.models.header import Bounds, Epochs, Gradient, Header, LabelKind, Labels
 from apsvm.report.pictures.convergence import loss_of_epochs
 
@@ -64,7 +65,20 @@ def certificate(header: Header) -> list[str]:
         return [_ending(header), *_gradient(header.gradient)]
     if header.epochs is not None:
         return [_ending(header), *_epochs(header.epochs, loss_of_epochs(header.settings))]
+    if header.members:
+        count = len(header.members)
+        return [_ending(header), f"The score is the average of {count} rankers, each with a certificate of its own."]
     return [_ending(header), "There is no certificate: nothing shows how far from the best the model is."]
+
+
+def members(header: Header) -> Iterator[str]:
+    """Of an average, a text for each of the rankers that it is of."""
+    for member, one in zip(header.members, headers_of(header), strict=True):
+        bounds = one.certificate
+        gap = "" if bounds is None else f", gap {bounds.gap:.3g} of {bounds.tolerance:.3g} asked for"
+        bound = "" if bounds is None else f", bound {bounds.bound}"
+        C = "" if one.C is None else f", C = {one.C:.6g}"
+        yield f"{one.features.map}: {one.loss}{bound}{C}{gap}; scores divided by {member.divisor:.4g}"
 
 
 def _ending(header: Header) -> str:

@@ -19,9 +19,11 @@ import numpy as np
 from apsvm.data.bags import HOW_SAID, Bags
 from apsvm.data.dataset import Dataset
 from apsvm.data.labels import LabelOptions, Target, recall, two_classes
+from apsvm.models.averages import members_of
 from apsvm.models.base import Model, Ranker
 from apsvm.models.header import Bounds, LabelKind
 from apsvm.models.json import is_finite_number
+from apsvm.models.linear import LinearRanker
 from apsvm.verification.bound import Claim, Convex, Limits, exact_scores, prove
 from apsvm.verification.exact import float64_error
 from apsvm.verification.plain import (
@@ -90,6 +92,10 @@ class Verdict:
         See ``Outcome``.
     reasons : tuple[str, ...]
         Why it does not hold.
+    features : str
+        The feature map of the ranker.
+    member : int, optional
+        Which of the rankers that an average is of, from 1.
     """
 
     label: float | None
@@ -106,6 +112,8 @@ class Verdict:
     planes: int
     outcome: Outcome
     reasons: tuple[str, ...]
+    features: str
+    member: int | None = None
 
     @property
     def gap(self) -> float:
@@ -127,7 +135,7 @@ def verify(
     limits: Limits = Limits(),  # noqa: B008  # frozen
     defined_elsewhere: Callable[[str], Definition | None] = lambda name: None,
 ) -> Iterator[Verdict]:
-    """The verdict on a model's certificate; of a set of rankers one for each class.
+    """The verdict on a model's certificate; of a set of rankers one for each class, of an average for each member.
 
     Parameters
     ----------
@@ -155,6 +163,14 @@ def verify(
             target = two_classes(dataset, LabelOptions(positive_label=label))
             rows = rows or rows_as_trained(dataset.X, ranker)
             yield _verify_one(ranker, dataset, target, rows, query_weights, telling, limits, label, defined_elsewhere)
+        return
+    if isinstance(model, LinearRanker) and model.header.members:
+        for number, ranker in enumerate(members_of(model), start=1):
+            target, rows = recall(dataset, ranker.header.labels), rows_as_trained(dataset.X, ranker)
+            verdict = _verify_one(
+                ranker, dataset, target, rows, query_weights, telling, limits, None, defined_elsewhere
+            )
+            yield replace(verdict, member=number)
         return
     rankers = [ranker for ranker in model.rankers() if ranker.linear_parts()]
     if not rankers:
@@ -252,6 +268,7 @@ def _verify_one(
         planes=found.planes,
         outcome=outcome,
         reasons=tuple(reasons),
+        features=header.features.map,
     )
 
 

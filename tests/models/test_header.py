@@ -32,6 +32,7 @@ from apsvm.models.header import (
     Header,
     HeaderError,
     Labels,
+    Member,
     SkippedClass,
     Threshold,
     Validation,
@@ -160,6 +161,7 @@ FULL = Header(
     data=Data(positives=1, queries=1, queries_skipped=0, counts={"pairs": 3}),
     selection={"folds": 3},
     classes_skipped=(SkippedClass(label=3.0, reason="why"),),
+    members=(Member(header={"loss": "auc"}, intercept=0.5, divisor=2.0),),
     estimator="APSVMRanker",
     versions={"apsvm": "0.1.0"},
 )
@@ -201,7 +203,8 @@ def shown(path: tuple[str, ...]) -> str:
 
 def test_the_places_are_all_of_them():
     assert len(PLACES) == sum(len(dataclasses.fields(kind)) for kind in (
-        Header, Labels, Features, Bounds, Gradient, Epochs, Validation, Threshold, Calibration, Data, SkippedClass
+        Header, Labels, Features, Bounds, Gradient, Epochs, Validation, Threshold, Calibration, Data, SkippedClass,
+        Member,
     ))  # fmt: skip
     assert Header.from_json(FULL.to_json()) == FULL
 
@@ -248,6 +251,7 @@ NEEDED = [
     "calibration.method",
     "classes_skipped[0].label",
     "classes_skipped[0].reason",
+    *(f"members[0].{name}" for name in ("header", "intercept", "divisor")),
 ]
 #: Of isotonic regression, which is nothing without.
 CORNERS = ("calibration.scores", "calibration.probabilities")
@@ -278,7 +282,7 @@ def test_a_missing_field(path):
 def test_an_unknown_field():
     content = FULL.to_json()
     parts = {path[:-1] for path, _ in PLACES}
-    assert len(parts) == 11
+    assert len(parts) == 12
     for part in parts:
         inner = content
         for step in part:

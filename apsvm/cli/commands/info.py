@@ -60,7 +60,7 @@ def _norm(weights: JsonDict) -> str:
 def _described(model: Model) -> Iterator[tuple[str, str]]:
     """Names and texts, grouped: what it is, what it was trained for, how that ended, of what."""
     from apsvm.report.decisions import probabilities_in_words, threshold_in_words
-    from apsvm.report.words import certificate, meaning
+    from apsvm.report.words import certificate, meaning, members
 
     header = model.header
     yield "model", model.what + (f": {len(model.headers)} classes" if model.has_classes else "")
@@ -77,6 +77,8 @@ def _described(model: Model) -> Iterator[tuple[str, str]]:
         yield "ended", "every class as asked" if header.as_asked else f"not every class as asked ({header.state})"
     else:
         yield "ended", " ".join(certificate(header))
+    for number, member in enumerate(members(header), start=1):
+        yield f"member {number}", member
     for caution in header.cautions:
         yield "caution", caution
     for skipped in header.classes_skipped:

@@ -146,6 +146,7 @@ def _as_json(ranker: Model, dataset: Dataset, verdicts: list[Verdict]) -> JsonDi
         "certificates": [
             {
                 **({} if verdict.label is None else {"class": verdict.label}),
+                **({} if verdict.member is None else {"member": verdict.member, "features": verdict.features}),
                 "loss": verdict.loss,
                 "loss_defined_by": "apsvm.verification" if verdict.plainly_defined else "apsvm.losses",
                 "C": verdict.C,
@@ -181,6 +182,9 @@ def _put_verdict(ranker: Model, dataset: Dataset, verdict: Verdict, *, first: bo
     if verdict.label is not None:
         put("")
         _put("class", ranker.header.shown_label(verdict.label))
+    if verdict.member is not None:
+        put("")
+        _put("member", f"{verdict.member} of {len(ranker.header.members)}, on {verdict.features}")
     apart = abs(verdict.objective - claimed.primal)
     whose = "" if verdict.plainly_defined else ", by the package's own definition: its two arrays are believed"
     _put("loss", f"{verdict.loss}, C = {verdict.C:.6g}, bound {claimed.bound}{whose}")

@@ -27,6 +27,10 @@ spline     of each feature its cubic B-splines on such knots, three more on eith
            side at the outermost distance, straight lines beyond; x_j if it has none
 products   z = (x − centre) / deviation, then z_i·z_j for i = 0, 1 … and j = i, i+1 …
 nystroem   normalisation·k, k_i = exp(−gamma·‖z − landmarks[i]‖²)
+rules      the columns of piecewise over divisors; then for each 1 in kept, tree by
+           tree, leaf by leaf, whether x gets there: from node i, first 0, to 2i + 1 if
+           x of features[i] is at most thresholds[i], or that is −1, else to 2i + 2
+a+b        the columns of a, then those of b; array q of a is 0.q, of b 1.q
 
 A ranker of several components (--components) has a list "components" of such "coef" and "intercept", and the
 highest of their scores.

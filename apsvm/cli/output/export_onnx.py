@@ -17,6 +17,8 @@ import numpy as np
 from apsvm.cli.output.decisions import names_of_two, thresholds
 from apsvm.cli.output.export_json import table_of
 from apsvm.cli.shared import BAD_DATA, MISSING, Failure
+from apsvm.data.features.joined import Joined
+from apsvm.data.features.linear import Linear
 from apsvm.models.components import ComponentRanker
 from apsvm.models.linear import LinearRanker
 from apsvm.models.net import NetRanker
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from apsvm._support.types import AnyArray
+    from apsvm.data.features.base import FeatureMap
     from apsvm.models.base import Model, Ranker
     from apsvm.models.header import Calibration
 
@@ -115,7 +118,7 @@ def _outputs(
 ) -> list[tuple[str, list[str | int]]]:
     """Makes the graph; the outputs and their shapes."""
     first = rankers[0]
-    columns = _mapped(graph, first, name)
+    columns = _mapped(graph, first.feature_map, name)
     if first.unit_rows:
         squares = graph("ReduceSumSquare", columns, axes=[1], keepdims=1)
         # Of a row of zeros any length will do.
@@ -199,11 +202,12 @@ def _probability(graph: _Graph, calibration: Calibration, score: str) -> str:
     return graph("Min", risen, float(values[-1]))  # a sum may round to more
 
 
-def _mapped(graph: _Graph, ranker: Ranker, name: str) -> str:
-    """(N, columns) of X, what the ranker's feature map makes of it."""
-    feature_map = ranker.feature_map
-    if feature_map is None:
+def _mapped(graph: _Graph, feature_map: FeatureMap | None, name: str) -> str:
+    """(N, columns) of X, what the feature map makes of it."""
+    if feature_map is None or isinstance(feature_map, Linear):
         return "X"
+    if isinstance(feature_map, Joined):
+        return graph("Concat", *(_mapped(graph, one, name) for one in feature_map.maps), axis=1)
     kind = feature_map.name.partition(":")[0]
     if kind not in _MAPS:
         names = ", ".join(["linear", *_MAPS])

@@ -22,6 +22,8 @@ from apsvm.data.moments import column_moments, row_norms
 BLOCK = 1 << 20
 #: Between the names of features that give something together.
 TOGETHER = " & "
+#: What all of more than a few features are called together.
+ALL, FEW = "all features together", 3
 
 
 class Contributions:
@@ -59,7 +61,7 @@ class Contributions:
 
     def names(self, features: Sequence[str]) -> list[str]:
         """What the parts are called, where the features are called ``features`` (n_in,)."""
-        return [TOGETHER.join(features[j] for j in part) for part in self.parts.features]
+        return [together([features[j] for j in part], len(features)) for part in self.parts.features]
 
     def _curves(self, X: Matrix) -> NDArray[np.float64]:
         mapped = self._map.apply(X)
@@ -82,6 +84,11 @@ class Contributions:
     def deviations(self, groups: NDArray[np.int64] | None = None) -> NDArray[np.float64]:
         """(parts,) the deviation of each part's contribution, within ``groups`` (n,) if given."""
         return np.sqrt(column_moments(self, np.arange(self.shape[0]), groups=groups).variance)
+
+
+def together(words: Sequence[str], n_in: int) -> str:
+    """What a part is called that is made of the features in these words, of ``n_in``."""
+    return ALL if len(words) == n_in > FEW else TOGETHER.join(words)
 
 
 def part_at(

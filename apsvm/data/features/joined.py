@@ -18,7 +18,6 @@ from apsvm._support import sparse as sp
 from apsvm._support.types import Matrix
 from apsvm.data.features import JOINT, FeatureMapError, Parameter, TrainingRows, map_of_arrays
 from apsvm.data.features.base import FeatureMap, Parts
-from apsvm.data.features.linear import Linear
 
 if TYPE_CHECKING:
     from apsvm._support.types import AnyArray
@@ -66,19 +65,21 @@ class Joined(FeatureMap):
         return [name for one in self.maps for name in one.names(features)]
 
     def parts(self) -> Parts | None:
+        each = [one.parts() for one in self.maps]
+        if not any(each):
+            return None
         numbers: dict[tuple[int, ...], int] = {(j,): j for j in range(self.n_in)}
         of_column = []
-        for one in self.maps:
-            parts = one.parts()
-            if parts is None:
-                return None
+        for one, parts in zip(self.maps, each, strict=True):
+            # What is made of all features at once is one part beside the others.
+            parts = parts or Parts([tuple(range(self.n_in))], np.zeros(one.n_out, dtype=np.int64))
             here = np.array([numbers.setdefault(features, len(numbers)) for features in parts.features])
             of_column.append(here[parts.of_column])
         return Parts(list(numbers), np.concatenate(of_column))
 
     def _knowing(self) -> FeatureMap:
         """One that knows the training rows, where any does."""
-        return next((one for one in self.maps if not isinstance(one, Linear)), self.maps[0])
+        return next((one for one in self.maps if self.n_in and one.limits(0) is not None), self.maps[0])
 
     def typical(self) -> NDArray[np.float64]:
         return self._knowing().typical()

@@ -1,0 +1,95 @@
+"""The average of rankers: its score, its members as they were, its file, and files that say what cannot be."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from apsvm import ComponentRanker, LinearRanker, ModelError, load_any_model, load_model
+from apsvm.data.features import learn_map
+from apsvm.models.averages import average_of, members_of
+from apsvm.models.header import Bounds, Features, Header, Member
+
+DIVISORS = (2.0, 3.0, 0.1)
+
+
+@pytest.fixture
+def X(rng):
+    return rng.normal(size=(60, 3))
+
+
+@pytest.fixture
+def members(X, rng) -> list[LinearRanker]:
+    rankers = []
+    for at, name in enumerate(("linear", "piecewise:4", "rules:9:depth=2")):
+        learned = learn_map(name, X, targets=(X[:, :1].T > 0.0).astype(float))
+        header = Header(
+            family="structured-svm",
+            loss=("ap", "auc", "ap")[at],
+            C=10.0**at,
+            state="converged",
+            iterations=at,
+            settings={"epsilon": 0.001, "bound": "hinge"},
+            features=Features(map=learned.name, scale=("standard", "standard", "none")[at], bias=1.0),
+            certificate=Bounds(primal=2.0, dual=1.0 + at, gap=1.0, tolerance=1.0),
+        )
+        rankers.append(LinearRanker(rng.normal(size=learned.n_out), float(at), header, learned if at else None))
+    return rankers
+
+
+def test_the_score_is_the_sum_of_scores_divided(members, X):
+    average = average_of(members, DIVISORS)
+    by_hand = sum(one.score(X) / divisor for one, divisor in zip(members, DIVISORS, strict=True))
+    np.testing.assert_allclose(average.score(X), by_hand, rtol=1e-12, atol=1e-12)
+    assert average.header.features == Features(map="linear+piecewise:4+rules:9:depth=2")
+    assert (average.header.loss, average.header.C, average.header.certificate) == ("ap", None, None)
+
+
+def test_the_file_keeps_the_members(members, X, tmp_path):
+    average = average_of(members, DIVISORS)
+    average.save(tmp_path / "m")
+    back = load_model(tmp_path / "m")
+    assert back.to_bytes() == average.to_bytes()
+    for member, one in zip(members_of(back), members, strict=True):
+        assert member.header == one.header
+        assert member.intercept == one.intercept
+        np.testing.assert_allclose(member.coef, one.coef, rtol=1e-15)
+        np.testing.assert_allclose(member.score(X), one.score(X), rtol=1e-12, atol=1e-12)
+    (alone,) = members_of(members[1])
+    assert alone is members[1]
+
+
+def test_one_that_ended_otherwise_is_not_hidden(members):
+    members[1] = replace(members[1], header=replace(members[1].header, state="stalled", as_asked=False))
+    average = average_of(members, DIVISORS)
+    assert (average.header.state, average.header.as_asked) == ("stalled", False)
+    assert [one.header.state for one in members_of(average)] == ["converged", "stalled", "converged"]
+
+
+def test_files_that_say_what_cannot_be(members, tmp_path):
+    average = average_of(members, DIVISORS)
+    header, first = average.header, average.header.members[0]
+    wrong = {
+        "a member for each of 3 maps in 'members', found 2": replace(header, members=header.members[:2]),
+        "a divisor above 0": replace(header, members=(replace(first, divisor=0.0), *header.members[1:])),
+        "a member on linear, found one on piecewise:4": replace(
+            header, members=header.members[1::-1] + header.members[2:]
+        ),
+        "'colour' is not known": replace(header, members=(replace(first, header={"colour": 1}), *header.members[1:])),
+    }
+    for message, one in wrong.items():
+        average.with_header(one).save(tmp_path / "m")
+        with pytest.raises(ModelError, match=message):
+            load_model(tmp_path / "m")
+    plain = replace(
+        members[1], header=replace(members[1].header, members=(Member(header={}, intercept=0.0, divisor=1.0),))
+    )
+    plain.save(tmp_path / "m")
+    with pytest.raises(ModelError, match="each of 1 maps in 'members', found 1"):
+        load_model(tmp_path / "m")
+    components = ComponentRanker(np.ones((2, 3)), np.zeros(2), replace(header, features=Features()))
+    components.save(tmp_path / "m")
+    with pytest.raises(ModelError, match=r"has 'members', and a ranker of several components .* is no average"):
+        load_any_model(tmp_path / "m")
