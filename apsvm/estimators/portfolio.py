@@ -29,6 +29,7 @@ from apsvm.trainers.fitting import AUTO, FeatureOptions
 from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
 
 if TYPE_CHECKING:
+    from apsvm.selection.average import Average
     from apsvm.selection.choice import Candidate
     from apsvm.selection.portfolio import Entry, PortfolioSearch
     from apsvm.selection.search import SettingsSearch
@@ -115,9 +116,10 @@ class _Portfolio(ByQuery):
             search.run(jobs)
             candidates = search.candidates()
             chosen = search.choose(candidates)
-            refit = search.refit(chosen, len(candidates), jobs)
+            average = search.average(candidates, chosen, jobs)
+            refit = search.refit(average or chosen, len(candidates), jobs)
         assert refit is not None  # it is never stopped
-        self.cv_results_ = [*_screened(whole), *_compared(search, candidates)]
+        self.cv_results_ = [*_screened(whole), *_compared(search, candidates, average)]
         (model,) = refit.model.rankers()
         header = self._header_of(model.header, self._counted(X, qid, None, by_query=True))
         self._keep(model.at_level(self._constant(model, X, target)).with_header(header))
@@ -179,11 +181,17 @@ def _screened(whole: PortfolioSearch) -> Iterator[dict[str, str | float]]:
         yield {"entry": str(entry), "stage": "screening", "mean": one.mean(whole.metric)}
 
 
-def _compared(search: SettingsSearch, candidates: Sequence[Candidate]) -> Iterator[dict[str, str | float]]:
-    """A dictionary for each setting of the final."""
-    for one in candidates:
+def _compared(
+    search: SettingsSearch, candidates: Sequence[Candidate], average: Average | None
+) -> Iterator[dict[str, str | float]]:
+    """A dictionary for each setting of the final, and for the average."""
+    entries = [f"{one.loss}, {search.fits[one.grid].features.features}" for one in candidates]
+    listed = [*zip(entries, candidates, strict=True)]
+    if average is not None:
+        listed.append((f"average of {', '.join(average.maps)}", average))
+    for entry, one in listed:
         yield {
-            "entry": f"{one.loss}, {search.fits[one.grid].features.features}",
+            "entry": entry,
             "stage": "final",
             **{name: str(value) for name, value in one.choice.items()},
             "mean": one.mean(search.metric),
@@ -196,7 +204,8 @@ class APSVMClassifierCV(_Portfolio, TwoClasses):
 
     Losses (ap, the metric's own, auc, wmw, 0-1), both bounds, features as they are, as broken lines and, where the data
     is small, as smooth curves, products of pairs and an RBF kernel, each with some values of C: all are screened in
-    three folds, the best three are compared in ``cv``, and the winner is trained on all rows.
+    three folds, the best three are compared in ``cv``, and the winner is trained on all rows: the best of them, or the
+    average of the best on several feature maps, where that ranks the rows held out better.
 
     Parameters
     ----------

@@ -51,10 +51,14 @@ class Member:
         settings = trainer.settings
         return settings.components == 1 and not settings.latent and fit.features.pool is None and one.as_asked
 
+    def out_of_fold(self, count: int) -> list[OutOfFold]:
+        """What its rankers of the first ``count`` folds give to all rows, or bags."""
+        return self.search.out_of_fold(replace(self.candidate, folds=self.candidate.folds[:count]))
+
 
 @dataclass(slots=True, eq=False)
 class Average(Candidate):
-    """An average as a candidate: ``grid`` and ``loss`` are those of its first member, the best alone.
+    """An average as a candidate: ``grid`` and ``loss`` are those of its first member, the best of them.
 
     Attributes
     ----------
@@ -77,29 +81,27 @@ class Average(Candidate):
         return [_mean(of_fold, self.divisors) for of_fold in zip(*self.held_out, strict=True)]
 
 
-def better_average(members: Sequence[Member], metric: str) -> Average | None:
-    """The average of the first member and the best on each other feature map, by the folds in which all were finished;
-    None where it ranks worse than the first alone, or there is nothing to average.
+def better_average(best: Member, others: Sequence[Member], metric: str) -> Average | None:
+    """The average of ``best`` and the best of the others on each other feature map, by the folds in which all were
+    finished; None where it ranks no better than ``best`` alone, or there is nothing to average.
 
     Raises
     ------
     SelectionError : a metric is not defined on the rows that a fold leaves out
     """
-    best: dict[str, Member] = {}
-    if not members[0].fits_in:
-        return None
-    count = min(len(member.candidate.folds) for member in members)
-
-    def mean(member: Member) -> float:
-        return math.fsum(member.candidate.values(metric)[:count]) / count
-
-    for member in (members[0], *sorted(members[1:], key=mean, reverse=True)):
+    every = [best, *others]
+    count = min(len(member.candidate.folds) for member in every)
+    means = {id(member): math.fsum(member.candidate.values(metric)[:count]) / count for member in every}
+    of_map: dict[str, Member] = {}
+    for member in (best, *sorted(others, key=lambda one: -means[id(one)])):
         if member.fits_in:
-            best.setdefault(member.features, member)
-    chosen = list(best.values())
-    held_out = [member.search.out_of_fold(replace(member.candidate, folds=member.candidate.folds[:count])) for member in chosen]
+            of_map.setdefault(member.features, member)
+    chosen = list(of_map.values())
+    if len(chosen) < 2:
+        return None
+    held_out = [member.out_of_fold(count) for member in chosen]
     deviations = [math.sqrt(math.fsum(float(fold.scores.var()) for fold in folds) / count) for folds in held_out]
-    if len(chosen) < 2 or not all(0.0 < deviation < math.inf for deviation in deviations):
+    if not all(0.0 < deviation < math.inf for deviation in deviations):
         return None
     first = chosen[0]
     average = Average(
@@ -114,7 +116,7 @@ def better_average(members: Sequence[Member], metric: str) -> Average | None:
         Measured({}, first.search.judged(fold.scores, number, fold.own), 0.0, "", as_asked=True)
         for number, fold in enumerate(average.out_of_fold())
     ]
-    return average if average.mean(metric) >= mean(first) else None
+    return average if average.mean(metric) > means[id(best)] else None
 
 
 def refitted(average: Average, refits: Sequence[Refit], selection: Mapping[str, Json]) -> Refit:

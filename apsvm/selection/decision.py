@@ -91,6 +91,7 @@ def decide(
     folds: Sequence[OutOfFold] | None = None,
     how: str = "",
     prepared: Fit | None = None,
+    own: NDArray[np.float64] | None = None,
 ) -> Decision | None:
     """The decision of one ranker of two classes; None if it was stopped.
 
@@ -102,6 +103,7 @@ def decide(
     fit : the training; outcome : its result
     prepared : the same with the features that the outcome has weights for, where they are learned already
     folds : scores of rows held out that there are already, by rows of the data set; ``how``: what they are, in words
+    own : (n,) float64, the ranker's own scores of all rows, or bags, where they are known already
 
     Raises
     ------
@@ -117,10 +119,11 @@ def decide(
         if raced is None:
             return None
         folds, how = raced
-    data = (prepared or fit.prepared()).training_set()
     units = fit.target if not fit.trainer.capabilities.bags else of_bags(fit)
     scores = np.full(units.relevant.size, np.nan)
-    scores[slice(None) if fit.selection is None else fit.selection] = training_scores(outcome, data)
+    if own is None:
+        own = training_scores(outcome, (prepared or fit.prepared()).training_set())
+    scores[slice(None) if fit.selection is None else fit.selection] = own
     held_out = held_out_scores(folds, scores, units.relevant, how)
     if not np.isfinite(held_out.scores).all():
         raise HeldOutError("a fold's scores are beyond float64")
@@ -229,12 +232,13 @@ def with_decision(
     should_stop: Callable[[], bool],
     folds: Sequence[OutOfFold] | None = None,
     how: str = "",
+    own: NDArray[np.float64] | None = None,
 ) -> tuple[Model, tuple[str, ...]] | None:
     """The model with the decision in its header, of several classes one for each, and cautions to be said besides;
     None if it was stopped. Parameters and errors: see ``decide``; where there are ``folds`` the features of ``fit`` are
     learned already."""
     if not model.has_classes:
-        decision = decide(fit, outcome, rule, should_stop, folds, how, prepared=fit if folds else None)
+        decision = decide(fit, outcome, rule, should_stop, folds, how, prepared=fit if folds else None, own=own)
         if decision is None:
             return None
         return model.with_header(decision.header(model.header)), decision.cautions

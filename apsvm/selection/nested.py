@@ -76,13 +76,16 @@ def nested(
             if run is None or not candidates or followers.should_stop():
                 break
             chosen = run.choose(candidates)
-            refit = run.refit(chosen, len(candidates), jobs, within)
+            average = run.average(candidates, chosen, jobs, within)
+            refit = run.refit(average or chosen, len(candidates), jobs, within)
         if refit is None or followers.should_stop():
             break
         (ranker,) = refit.model.rankers()
         fit = run.fits[chosen.grid]
         features = fit.features.features
         setting = ", ".join([chosen.loss, features, *(f"{name} {value}" for name, value in chosen.choice.items())])
+        if average is not None:
+            setting = f"the average of the best on {', '.join(average.maps)}"
         left_out = bags_settled(dataset.select(rows_of_bags(dataset, test)), fit.trainer, fit.features.pool)
         groups = None if units.groups is None else units.groups[test]
         values = _judged(ranker, left_out, target.of(test), groups, metrics)

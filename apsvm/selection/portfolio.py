@@ -32,6 +32,7 @@ from apsvm.data.features.mapped import dense_pays
 from apsvm.data.labels import LabelOptions, Takes, Target, judge
 from apsvm.losses import LOSSES, make_loss
 from apsvm.losses.base import LossError
+from apsvm.selection.average import Member
 from apsvm.selection.bags import bags_as_rows
 from apsvm.selection.choice import Candidate, best
 from apsvm.selection.cross_validation import SelectionError
@@ -472,10 +473,16 @@ class PortfolioSearch:
         """The search among the finalists over all rows, to be run: what was screened on all rows goes on from there; of
         others C is sought around what was best."""
         finalists = self._finalists()
-        if self._of_all_rows is not None:
-            return self._of_all_rows.search_of([entry for entry, _ in finalists])
-        grids = [_around(*finalist).grid(self._common) for finalist in finalists]
-        return self._search(self._dataset, self._target, grids, self._folds)
+        if self._of_all_rows is None:
+            grids = [_around(*finalist).grid(self._common) for finalist in finalists]
+            search = self._search(self._dataset, self._target, grids, self._folds)
+            search.also = []
+            return search
+        race, entries = self._of_all_rows, [entry for entry, _ in finalists]
+        search = race.search_of(entries)
+        others = race.ranked(min(SCREENING_FOLDS, self._folds), self.metric)
+        search.also = [Member(race.search, candidate) for entry, candidate in others if entry not in entries]
+        return search
 
 
 def _of_units(dataset: Dataset, target: Target) -> Target:

@@ -113,7 +113,6 @@ def _measured(
 
     if should_stop():
         return None
-    groups = search.dataset.groups
     dense = reference.values == (None,)
     training, test = search.folds[fold]
     began = time.perf_counter()
@@ -123,7 +122,7 @@ def _measured(
         model = reference.make(value).fit(_rows(X, training, dense=dense), search.target.relevant[training])
         scores = np.asarray(model.decision_function(_rows(X, test, dense=dense)), dtype=np.float64)
     seconds = time.perf_counter() - began
-    values = search.judged(scores, search.target.of(test), None if groups is None else groups[test], fold)
+    values = search.judged(scores, fold)
     choice = {} if value is None else {"C": value}
     return Measured(choice, values, seconds, "", as_asked=True)
 

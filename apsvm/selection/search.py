@@ -18,6 +18,7 @@ from apsvm._support.work import UNSTORED, Strand
 from apsvm.data.labels import LabelOptions, Target, judge
 from apsvm.data.rows import Rows
 from apsvm.models.header import Json
+from apsvm.selection.average import Average, Member, better_average, refitted
 from apsvm.selection.bags import bags_as_rows, of_bags
 from apsvm.selection.choice import Candidate, Measurements, at_the_edge, best, beyond, simplest
 from apsvm.selection.completion import outcomes
@@ -25,6 +26,7 @@ from apsvm.selection.cross_validation import CrossValidation
 from apsvm.selection.folds import Fold, make_folds
 from apsvm.selection.grids import Grid, Variant
 from apsvm.selection.race import OutOfFold, PathInFold, Task
+from apsvm.selection.thresholds import line_by
 from apsvm.trainers.base import Outcome, Watch
 from apsvm.trainers.fitting import AUTO, FeatureOptions, Fit, bags_settled
 from apsvm.trainers.settings import Multiple, SettingValue
@@ -83,6 +85,7 @@ class SettingsSearch:
     Attributes
     ----------
     failures : why paths ended, by the number of their grid, where that is tolerated
+    also : what may be averaged with the best, beside the search's own candidates; None: nothing may
 
     Raises
     ------
@@ -120,6 +123,7 @@ class SettingsSearch:
         self._measured = Measurements([grid.trainer.loss_name for grid in grids], len(made))
         self._tried: set[tuple[int, int]] = set()
         self.failures: dict[int, str] = {}
+        self.also: Sequence[Member] | None = None
 
     def only(self, grids: Sequence[int]) -> SettingsSearch:
         """The search among these grids alone, with what was measured of them so far."""
@@ -146,10 +150,15 @@ class SettingsSearch:
         return self._cross.target
 
     def judged(
-        self, scores: NDArray[np.float64], target: Target, groups: NDArray[np.int64] | None, fold: int
+        self, scores: NDArray[np.float64], fold: int, own: NDArray[np.float64] | None = None
     ) -> Mapping[str, float]:
-        """``CrossValidation.judged``."""
-        return self._cross.judged(scores, target, groups, fold)
+        """The metrics of the ``scores`` (m,) of a fold's m test rows; positive are called those above the best line for
+        its training rows, whose scores are ``own``, or above 0. Raises SelectionError."""
+        (training, test), groups = self.folds[fold], self._cross.groups
+        cuts = any(metric.thresholded for metric in self._cross.metrics.values())
+        by_query = groups is not None and np.unique(groups).size > 1
+        line = line_by(own, self.target.of(training)) if cuts and own is not None and not by_query else 0.0
+        return self._cross.judged(scores, self.target.of(test), None if groups is None else groups[test], fold, line)
 
     def run(
         self,
@@ -266,6 +275,44 @@ class SettingsSearch:
             return peak
         return simplest(candidates, self.grids[peak.grid], peak, self.metric)
 
+    def average(
+        self,
+        candidates: Sequence[Candidate],
+        chosen: Candidate,
+        jobs: int = 0,
+        followers: Followers = Followers(),
+    ) -> Average | None:
+        """The average of ``chosen``, of these candidates, and the best on other feature maps, where that ranks rows
+        held out better; None in a search that is not for the best of all rankers. What was raced in some of the folds
+        is trained in the others first (parameters and errors: see ``run``)."""
+        if self.also is None:
+            return None
+        best, own = Member(self, chosen), [Member(self, one) for one in candidates if one is not chosen]
+        average = better_average(best, [*own, *self.also], self.metric)
+        if average is None or len(average.folds) == len(self.folds):
+            return average
+        for search in {id(member.search): member.search for member in average.members}.values():
+            search._finish([member.candidate for member in average.members if member.search is search], jobs, followers)
+        members = [Member(one.search, one.search._finished(one.candidate)) for one in average.members]
+        others = [one for one in members if one.candidate is not chosen]
+        return better_average(best, others, self.metric)
+
+    def _finish(self, chosen: Sequence[Candidate], jobs: int, followers: Followers) -> None:
+        """Trains and measures settings in the folds that they lack."""
+        variants = [(one.grid, self.grids[one.grid].chosen(one.choice), len(one.folds)) for one in chosen]
+        tasks = [
+            Task(grid, variant, fold)
+            for fold in range(len(self.folds))
+            for grid, variant, done in variants
+            if fold >= done
+        ]
+        self._do(tasks, jobs, followers, done=0)
+
+    def _finished(self, one: Candidate) -> Candidate:
+        """The setting in all folds, where it was finished in all, or as it is."""
+        alike = (other for other in self.candidates() if (other.grid, other.choice) == (one.grid, one.choice))
+        return next(alike, one)
+
     def edges(self, candidates: Sequence[Candidate], chosen: Candidate) -> list[str]:
         """The settings of which ``chosen`` has the lowest or the highest value that was tried."""
         return at_the_edge(candidates, self.grids[chosen.grid], chosen)
@@ -296,6 +343,8 @@ class SettingsSearch:
         ------
         ValueError, FloatingPointError : as ``Trainer.train``
         """
+        if isinstance(chosen, Average):
+            return self._refit_average(chosen, n_candidates, jobs, followers)
         trainer = self.grids[chosen.grid].chosen(chosen.choice).trainer.with_settings(threads=1)
         with one_blas_thread():
             fit = replace(self.fits[chosen.grid], trainer=trainer).prepared()
@@ -312,10 +361,21 @@ class SettingsSearch:
         how = f"{len(self.folds)} folds of {self._folds_of.removesuffix(', stratified')}"
         return Refit(fit, outcome, model.with_header(header), partial(self.out_of_fold, chosen), how)
 
+    def _refit_average(self, average: Average, n_candidates: int, jobs: int, followers: Followers) -> Refit | None:
+        refits: list[Refit] = []
+        for member in average.members:
+            refit = member.search.refit(member.candidate, n_candidates, jobs, followers)
+            if refit is None or refit.outcome.interrupted:
+                return refits[0] if refits else refit
+            refits.append(refit)
+        selection = {**self._selection(average, n_candidates), "average": list[Json](average.maps)}
+        return refitted(average, refits, selection)
+
     def _selection(self, chosen: Candidate, n_candidates: int) -> dict[str, Json]:
         """What the model's header says of the choice: the settings of which there were several values, and C."""
         grid = self.grids[chosen.grid]
-        varied = [axis.name for axis in grid.axes if axis is grid.along or len(axis.values) > 1]
+        varied = [axis.name for axis in grid.axes if axis.name in chosen.choice]
+        varied = [name for name in varied if grid.axis(name) is grid.along or len(grid.axis(name).values) > 1]
         return {
             **self.description(),
             "settings": n_candidates,
@@ -333,6 +393,7 @@ class Refit:
     ----------
     fit, outcome, model : the training, its outcome and its model
     out_of_fold : what the rankers of the search's folds give to all rows; ``how``: what the folds are, in words
+    own : (n,) float64, what the model gives to all rows, or bags, where that is known already
     """
 
     fit: Fit
@@ -340,6 +401,7 @@ class Refit:
     model: Model
     out_of_fold: Callable[[], Sequence[OutOfFold]]
     how: str
+    own: NDArray[np.float64] | None = None
 
 
 def _fits(

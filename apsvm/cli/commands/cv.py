@@ -80,6 +80,7 @@ if TYPE_CHECKING:
     from apsvm.dask.folds import Folds
     from apsvm.data.dataset import Dataset
     from apsvm.metrics import Metric
+    from apsvm.selection.average import Average
     from apsvm.selection.choice import Candidate
     from apsvm.selection.grids import Grid
     from apsvm.selection.nested import OuterFold
@@ -326,10 +327,18 @@ class Results:
     chosen: Candidate
     metrics: Mapping[str, Metric]
     beside: Sequence[Candidate] = ()
+    average: Average | None = None
 
     def table(self) -> Iterator[str]:
         """A line for each setting under a heading, in columns."""
-        rows = [self._heading(), *map(self._row, self.candidates), *map(self._row_beside, self.beside)]
+        rows = [self._heading(), *map(self._row, self.candidates)]
+        if self.average is not None:
+            number = len(self.average.members)
+            rows.append(self._row_beside(self.average, f"average of the best on {number} feature maps, chosen"))
+        several = self._several_losses
+        rows += [
+            self._row_beside(one, "for comparison" if several else f"for comparison: {one.loss}") for one in self.beside
+        ]
         widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
         for row in rows:
             cells = [cell.rjust(width) for cell, width in zip(row[:-1], widths[:-1], strict=True)]
@@ -352,13 +361,12 @@ class Results:
         cells += [f"{one.mean(metric):.4f} ± {one.deviation(metric):.4f}" for metric in self.metrics]
         return [*cells, f"{math.fsum(one.seconds):.2f}", ", ".join(self._marks(one))]
 
-    def _row_beside(self, one: Candidate) -> list[str]:
-        """Of a model that is no candidate."""
+    def _row_beside(self, one: Candidate, name: str) -> list[str]:
+        """Of a model that is no setting of a grid."""
         columns = [*self._of_features, *self._columns, *(["mean C"] if self._has_multiples else [])]
         cells = [one.loss] if self._several_losses else []
         cells += [f"{one.choice['C']:g}" if name == "C" and "C" in one.choice else "" for name in columns]
         cells += [f"{one.mean(metric):.4f} ± {one.deviation(metric):.4f}" for metric in self.metrics]
-        name = "for comparison" if self._several_losses else f"for comparison: {one.loss}"
         return [*cells, f"{math.fsum(one.seconds):.2f}", name]
 
     def _marks(self, one: Candidate) -> Iterator[str]:
@@ -367,7 +375,7 @@ class Results:
             names = ", ".join(spelled(self.search.grids[one.grid], name) for name in edges)
             if edges:
                 yield f"{names} at the edge of the grid"
-            yield "chosen"
+            yield "chosen" if self.average is None else "the best alone"
         if not one.as_asked:
             yield "stopped early"
 
@@ -414,8 +422,13 @@ class Results:
             "along": {grid.trainer.loss_name: grid.along.name for grid in search.grids if grid.along is not None},
             "at_edge": search.edges(self.candidates, self.chosen),
             "settings": [self._setting(one) for one in self.candidates],
+            **({} if self.average is None else {"average": self._average(self.average)}),
             **({"for_comparison": [self._beside(one) for one in self.beside]} if self.beside else {}),
         }
+
+    def _average(self, one: Average) -> JsonDict:
+        metrics = {metric: {"mean": one.mean(metric), "folds": one.values(metric)} for metric in self.metrics}
+        return {"features": one.maps, "metrics": metrics}
 
     def _beside(self, one: Candidate) -> JsonDict:
         return {
@@ -443,7 +456,7 @@ class Results:
             },
             "seconds": one.seconds,
             "states": one.states,
-            "chosen": one is self.chosen,
+            "chosen": one is self.chosen and self.average is None,
         }
 
 
@@ -548,8 +561,9 @@ def cv(data: str, read: ReadOptions, **options: object) -> int:
 
     Where no --loss, no --features and no setting is named, a portfolio is searched for the metric: losses, both bounds,
     features as they are, as broken lines and, where data is small, in other maps, each with three values of C; where
-    rows are in bags, --latent and two ways to --pool. All are screened in three folds; the best three go on. Logistic
-    regression and boosted trees stand beside them in the table.
+    rows are in bags, --latent and two ways to --pool. All are screened in three folds; the best three go on. Where the
+    average of the best on several feature maps is better than the best alone, it is what -o writes. Logistic regression
+    and boosted trees stand beside them in the table.
 
     \f
     Folds are of whole queries where rows have qid:, else of rows, each with its share of the positives. The values of C
@@ -592,15 +606,16 @@ def _carry_out(request: CvRequest, elsewhere: Folds | None) -> int:
         if not candidates:
             raise Failure(stopped or BAD_DATA, "stopped, nothing was finished in every fold")
         chosen = search.choose(candidates)
+        average = run.average(search, candidates, chosen)
         beside = list(run.references(search))
-        results = Results(search, candidates, chosen, request.metrics, beside)
+        results = Results(search, candidates, chosen, request.metrics, beside, average)
         run.report(results)
         if stopped:
             say("interrupted: the table is of what was finished" + (", no model written" if run.output else ""))
             return stopped
         as_asked = all(candidate.as_asked for candidate in candidates)
         if run.output is not None:
-            as_asked &= run.refit(search, chosen, len(candidates))
+            as_asked &= run.refit(search, average or chosen, len(candidates))
         if options["nested"] and not signals:
             run.nest(search)
         if signals and not signals.are_late:
@@ -744,6 +759,13 @@ class _Run:
             if not options["quiet"]:
                 say(f"the best go on: {'; '.join(map(str, finalists))}")
             return whole.final()
+
+    def average(self, search: SettingsSearch, candidates: Sequence[Candidate], chosen: Candidate) -> Average | None:
+        """The average of the best rankers, where it is better; none where the time is over."""
+        if self.signals or self._is_over():
+            return None
+        with bad_data(search.dataset.source), Bar("averaging"):
+            return search.average(candidates, chosen, self.request.options["jobs"], self._comparing)
 
     def references(self, search: SettingsSearch) -> Iterator[Candidate]:
         """Common models on the same folds, where the portfolio was tried."""

@@ -143,7 +143,7 @@ def decided_refit(refit: Refit, options: JsonObject, jobs: int, should_stop: Cal
     rule = decision_rule(options) if asks else DecisionRule(ThresholdRule("f1"))
     fit = replace(refit.fit, trainer=refit.fit.trainer.with_settings(threads=jobs))
     try:
-        made = with_decision(fit, refit.outcome, model, rule, should_stop, refit.out_of_fold(), refit.how)
+        made = with_decision(fit, refit.outcome, model, rule, should_stop, refit.out_of_fold(), refit.how, refit.own)
     except HeldOutError as error:
         if not asks:
             return replace(refit, model=with_training_threshold(model, refit.fit.dataset))
