@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from apsvm._support.container import ModelError, check_field
 from apsvm._support.types import JsonDict, JsonObject
 from apsvm.data.features import LINEAR, map_of_arrays
+from apsvm.data.features.joined import JOINT, Joined
 from apsvm.models.header import Header
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def map_in(content: JsonObject, header: Header, arrays: Mapping[str, AnyArray]) 
         member.removeprefix(OF_THE_MAP): array for member, array in arrays.items() if member.startswith(OF_THE_MAP)
     }
     try:
-        feature_map = map_of_arrays(name, width, of_map)
+        feature_map = (Joined.of_name if JOINT in name else map_of_arrays)(name, width, of_map)
     except ValueError as error:
         raise ModelError(f"its feature map {name!r}: {error}") from None
     if feature_map.name != name:

@@ -25,8 +25,6 @@ Parameter: TypeAlias = "int | tuple[int, int] | None"
 
 #: The map that leaves features as they are.
 LINEAR = "linear"
-#: Between the names of maps that stand side by side.
-JOINT = "+"
 
 FEATURE_MAPS: Registry[FeatureMap] = Registry(
     "feature map",
@@ -131,10 +129,6 @@ def map_of_arrays(name: str, n_in: int, arrays: Mapping[str, AnyArray]) -> Featu
     ------
     UnknownNameError, FeatureMapError : (ValueErrors) these are no arrays of such a map, and which is not
     """
-    if JOINT in name:
-        from apsvm.data.features.joined import Joined
-
-        return Joined.of_names(name.split(JOINT), n_in, arrays)
     kind, parameter = parsed(name)
     if set(arrays) != set(kind.members):
         expected, found = (", ".join(sorted(names)) or "none" for names in (kind.members, arrays))

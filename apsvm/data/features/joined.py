@@ -16,11 +16,15 @@ from numpy.typing import NDArray
 
 from apsvm._support import sparse as sp
 from apsvm._support.types import Matrix
-from apsvm.data.features import JOINT, FeatureMapError, Parameter, TrainingRows, map_of_arrays
+from apsvm.data.features import FeatureMapError, Parameter, TrainingRows, map_of_arrays
 from apsvm.data.features.base import FeatureMap, Parts
 
 if TYPE_CHECKING:
     from apsvm._support.types import AnyArray
+
+
+#: Between the names of maps that stand side by side.
+JOINT = "+"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,8 +102,9 @@ class Joined(FeatureMap):
         raise FeatureMapError("maps that are joined are made by their names")
 
     @classmethod
-    def of_names(cls, names: Sequence[str], n_in: int, arrays: Mapping[str, AnyArray]) -> Self:
-        """Of maps of these names and the arrays that ``arrays`` gave. Raises as ``map_of_arrays``."""
+    def of_name(cls, name: str, n_in: int, arrays: Mapping[str, AnyArray]) -> Self:
+        """Of the arrays that ``arrays`` of the map of this name gave. Raises as ``map_of_arrays``."""
+        names = name.split(JOINT)
         of_map: list[dict[str, AnyArray]] = [{} for _ in names]
         for member, array in arrays.items():
             at, dot, name = member.partition(".")

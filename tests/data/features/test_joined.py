@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from apsvm.data.features import FeatureMapError, learn_map, map_of_arrays
+from apsvm.data.features import FeatureMapError, learn_map
 from apsvm.data.features.additive import ALL, Contributions
 from apsvm.data.features.joined import Joined
 from apsvm.data.features.linear import Linear
@@ -42,14 +42,14 @@ def test_columns_side_by_side(names, X):
 
 def test_arrays_make_the_same_map(X):
     both = joined(X, *NAMES)
-    again = map_of_arrays(both.name, 4, both.arrays())
+    again = Joined.of_name(both.name, 4, both.arrays())
     assert isinstance(again, Joined)
     assert both.columns_mean_the_same(again)
     for arrays in ({**both.arrays(), "7.knots": X}, {**both.arrays(), "knots": X}, {"x.knots": X}):
         with pytest.raises(FeatureMapError, match=r"there is no map that the array \w+(\.knots)? is of"):
-            map_of_arrays(both.name, 4, arrays)
+            Joined.of_name(both.name, 4, arrays)
     with pytest.raises(FeatureMapError, match="expected the arrays"):
-        map_of_arrays(both.name, 4, {})
+        Joined.of_name(both.name, 4, {})
 
 
 def test_parts_of_the_same_features_are_one(X, rng):
