@@ -9,7 +9,7 @@ after a fit as after ``from_model``.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from numbers import Integral
 from typing import Any, ClassVar, Literal, NamedTuple, Self
@@ -20,24 +20,33 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_random_state
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_array,
+    check_is_fitted,
+    check_X_y,
+    validate_data,
+)
 
 from apsvm._support.machine import can_train, installed
 from apsvm._support.types import Column, JsonDict, JsonObject, Matrix
 from apsvm.data.bags import Bags
 from apsvm.data.component_rows import scores_of_weights
-from apsvm.data.dataset import Dataset
+from apsvm.data.dataset import Dataset, TableRows
 from apsvm.data.features import parsed
 from apsvm.data.features.base import FeatureMap
 from apsvm.data.features.scaling import NO_SCALING, SCALINGS
 from apsvm.data.labels import Target
 from apsvm.estimators.bags import Columns, checked_pool, each_alone, of_bags
 from apsvm.estimators.following import FOR_STALLED, WeakRankerWarning, evidence_of, logger, tell, training
+from apsvm.estimators.frames import encoded, has_types_of_numbers, is_frame, learned, numbers_of, of_numbers
 from apsvm.estimators.measure import trained_measure
 from apsvm.estimators.parameters import in_python, in_words_of_python, parameters_of, settings_of
 from apsvm.estimators.rows import Counted, count_rows
 from apsvm.estimators.warm_start import start_at
 from apsvm.models.base import Ranker, WeightedRanker
+from apsvm.models.columns import ColumnKind
+from apsvm.models.columns import Columns as ColumnsOfTable
 from apsvm.models.components import ComponentRanker
 from apsvm.models.header import Header
 from apsvm.models.linear import LinearRanker
@@ -51,31 +60,25 @@ from apsvm.trainers.settings import Settings, SettingsError
 FEATURES: JsonDict = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
 
 
-#: How the names of types of dates and times begin, in numpy, pandas, Arrow and polars.
-_DATES = ("datetime", "timedelta", "timestamp", "date", "duration", "time", "period")
-
-
-def validated(estimator: LinearEstimator, X: Matrix, *y: Column, **options: object) -> Any:
-    """``validate_data`` of features. Raises ValueError for dates, which would be nanoseconds, or numpy's error."""
-    if hasattr(X, "dtypes"):
-        dated = [str(name) for name, kind in zip(X.columns, _types_of(X), strict=False) if kind.startswith(_DATES)]
+def validated(estimator: LinearEstimator, X: Matrix, *y: Column, reset: bool = True, **options: object) -> Any:
+    """``validate_data`` of features; of a data frame with words, dates or missing cells, what becomes of these."""
+    if str(getattr(X, "dtype", "")).startswith(("datetime", "timedelta")):
+        raise ValueError("X has dates, and of an array they would be nanoseconds: a data frame's become features")
+    if reset:
+        estimator._table = None
+        encodes = is_frame(X) and not of_numbers(X)
     else:
-        dated = ["X"] if str(getattr(X, "dtype", "")).startswith(_DATES) else []
-    if dated:
-        raise ValueError(
-            f"column {dated[0]!r} has dates: make numbers of them, such as days since the first one, the weekday and "
-            "the hour, or leave it out"
-        )
-    return validate_data(estimator, X, *y, **options, **FEATURES)
-
-
-def _types_of(frame: Any) -> Iterator[str]:
-    """The names of the types of a data frame's columns; of a column of objects, that of the first."""
-    for at, kind in enumerate(frame.dtypes):
-        name = str(kind).lower()
-        if name == "object" and hasattr(frame, "iloc") and len(frame):
-            name = type(frame.iloc[0, at]).__name__.lower()
-        yield name
+        encodes = estimator._table is not None or (is_frame(X) and not has_types_of_numbers(X))
+    if not encodes:
+        return validate_data(estimator, X, *y, reset=reset, **options, **FEATURES)
+    if is_frame(X):
+        validate_data(estimator, X, reset=reset, skip_check_array=True)
+    if reset:
+        X, estimator._table = learned(X)
+    else:
+        X = numbers_of(X) if estimator._table is None else encoded(X, estimator._table)
+    named = {"estimator": estimator, **options, **FEATURES}
+    return check_X_y(X, *y, **named) if y else check_array(X, **named)
 
 
 class Explanation(NamedTuple):
@@ -129,6 +132,8 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
     n_queries_: int
     n_queries_skipped_: int
     _header: Header
+    #: What the columns of a data frame became, where they were more than numbers.
+    _table: ColumnsOfTable | None = None
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -156,7 +161,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         """
         check_is_fitted(self)
         model = self.to_model()
-        contributions = model.contributions(validate_data(self, X, reset=False, **FEATURES))
+        contributions = model.contributions(validated(self, X, reset=False))
         return Explanation(contributions.base, contributions.names(model.features()), contributions[:])
 
     def to_model(self) -> WeightedRanker:
@@ -332,6 +337,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
             fingerprint="",
             unknown_features=0,
             bags=bags,
+            table=self._table_rows(),
         )
         return Fit(
             dataset,
@@ -361,8 +367,14 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
             return None
         return start_at(self.to_model(), fit)
 
+    def _table_rows(self) -> TableRows | None:
+        """What a training set has of the data frame."""
+        return None if self._table is None else TableRows(self._table)
+
     def _header_of(self, header: Header, counted: Counted) -> Header:
         names = getattr(self, "feature_names_in_", None)
+        if self._table is not None:
+            names = np.array(self._table.feature_names(), dtype=object)
         queries = header.data.queries
         if queries is None and counted.groups is not None:
             queries = int(np.unique(counted.groups).size)
@@ -426,8 +438,12 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         recorded = {name: value for name, value in cls._parameters(model).items() if name in names}
         estimator = cls(**{**recorded, **parameters})
         estimator.n_features_in_ = model.width // header.features.columns_of_feature
-        if header.features.names is not None:
-            estimator.feature_names_in_ = np.array(header.features.names, dtype=object)
+        names, table = header.features.names, header.features.columns
+        if table is not None and not all(column.kind is ColumnKind.NUMBER for column in table.features):
+            estimator._table, names = table, tuple(column.name for column in table.features)
+            estimator.n_features_in_ = len(names)
+        if names is not None:
+            estimator.feature_names_in_ = np.array(names, dtype=object)
         estimator._keep(model)
         return estimator
 

@@ -86,6 +86,7 @@ class _Portfolio(ByQuery):
             source="the rows",
             fingerprint="",
             unknown_features=0,
+            table=self._table_rows(),
         )
 
     def _fit(self, X: Matrix, y: Column, qid: Column, sample_weight: Column = None, bags: Column = None) -> Self:

@@ -27,7 +27,8 @@ class OfRows(LinearEstimator):
         Parameters
         ----------
         X : Matrix
-            (n, d) numbers: an array, a scipy.sparse matrix (CSR is used in place), a data frame.
+            (n, d) numbers: an array, a scipy.sparse matrix (CSR is used in place); or a data frame, whose words, dates
+            and missing cells become features as those of a table do on the command line.
         y : ArrayLike
             (n,) see the class.
 
@@ -58,7 +59,8 @@ class ByQuery(LinearEstimator):
         Parameters
         ----------
         X : Matrix
-            (n, d) numbers: an array, a scipy.sparse matrix (CSR is used in place), a data frame.
+            (n, d) numbers: an array, a scipy.sparse matrix (CSR is used in place); or a data frame, whose words, dates
+            and missing cells become features as those of a table do on the command line.
         y : ArrayLike
             (n,) see the class.
         qid : ArrayLike, optional
@@ -115,7 +117,8 @@ class Weighted(LinearEstimator):
         Parameters
         ----------
         X : Matrix
-            (n, d) numbers: an array, a scipy.sparse matrix (CSR is used in place), a data frame.
+            (n, d) numbers: an array, a scipy.sparse matrix (CSR is used in place); or a data frame, whose words, dates
+            and missing cells become features as those of a table do on the command line.
         y : ArrayLike
             (n,) see the class.
         qid : ArrayLike, optional
@@ -185,7 +188,8 @@ class WeightedBags(LinearEstimator):
         Parameters
         ----------
         X : Matrix
-            (n, d) numbers: an array, a scipy.sparse matrix (CSR is used in place), a data frame.
+            (n, d) numbers: an array, a scipy.sparse matrix (CSR is used in place); or a data frame, whose words, dates
+            and missing cells become features as those of a table do on the command line.
         y : ArrayLike
             (n,) see the class.
         qid : ArrayLike, optional

@@ -22,7 +22,7 @@ from apsvm.data.dataset import DataError, NoRowsError
 from apsvm.data.hashing import hash_of_file
 from apsvm.data.tables.cells import MEMORY, MISSING, Cells, Places, Scratch
 from apsvm.data.tables.recognising import Kind, is_json
-from apsvm.data.tables.separated import SKIPPED, TEXT, Choice, decoded, not_utf8
+from apsvm.data.tables.separated import CELLS, SKIPPED, TEXT, Choice, decoded, not_utf8
 from apsvm.data.text import text_blocks
 
 if TYPE_CHECKING:
@@ -68,7 +68,26 @@ def _cells(stream: BinaryIO, kind: Kind, name: str, choose: Choice, encoding: st
     twice = sorted(column for column, times in Counter(names).items() if times > 1)
     if twice:
         raise DataError(f"{name}: expected different names of columns, found more than once: {', '.join(twice[:8])}")
-    letters = choose(names)
+    return _gathered(names, n, batches, Places(name, "line" if is_json else "row"), kind, choose(names), scratch)
+
+
+def cells_of_frame(table: Any, source: str) -> Cells:
+    """The cells of all columns of an Arrow table; ``source``: what it is called in messages. Raises DataError."""
+    names, n, batches = _batches_of(table)
+    return _gathered(names, n, batches, Places(source), Kind.ARROW, [CELLS] * len(names), MEMORY)
+
+
+def _gathered(
+    names: Sequence[str],
+    n: int,
+    batches: Callable[[list[str]], Iterator[Any]],
+    places: Places,
+    kind: Kind,
+    letters: Sequence[str],
+    scratch: Scratch,
+) -> Cells:
+    """The cells of the columns that are not skipped, by the ``letters`` of all."""
+    name = places.source
     kept = [(at, column) for at, (column, letter) in enumerate(zip(names, letters, strict=True)) if letter != SKIPPED]
     columns = [_Words(name, column, letters[at] == TEXT) for at, column in kept]
     if n == 0:
@@ -83,7 +102,6 @@ def _cells(stream: BinaryIO, kind: Kind, name: str, choose: Choice, encoding: st
                 for at, array in enumerate(arrays):
                     rows[:, at] = array[block : block + _ROWS_IN_CACHE]
             begin += len(batch)
-    places = Places(name, "line" if is_json else "row")
     return Cells(values, [column for _, column in kept], [column.words for column in columns], places)
 
 

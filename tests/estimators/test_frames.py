@@ -1,0 +1,162 @@
+"""Data frames with words, dates and missing cells: what the command makes of the same table."""
+
+from __future__ import annotations
+
+import pickle
+from datetime import date
+
+import numpy as np
+import pytest
+from over import over
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+
+from apsvm import APSVMClassifier, APSVMClassifierCV, APSVMRanker, RankNCG, load_model
+from apsvm.cli import run as command_line
+from apsvm.data.read_options import TableOptions
+from apsvm.data.reading import read_data
+
+pd = pytest.importorskip("pandas")
+pl = pytest.importorskip("polars")
+
+COLUMNS = ["amount", "country", "when", "ok", "age"]
+
+
+@pytest.fixture
+def payments(rng):
+    n = 300
+    return pd.DataFrame(
+        {
+            "amount": 100.0 * rng.normal(size=n),
+            "country": rng.choice(["DE", "FR", "US"], n),
+            "when": pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 900, n), unit="D"),
+            "ok": rng.random(n) < 0.5,
+            "age": np.where(rng.random(n) < 0.1, np.nan, rng.integers(1, 90, n).astype(float)),
+        }
+    )
+
+
+@pytest.fixture
+def fraud(payments, rng):
+    score = payments["amount"] / 100.0 + (payments["country"] == "FR") + 0.4 * rng.normal(size=len(payments))
+    return (score > 1.2).to_numpy()
+
+
+@over("kind", [APSVMClassifier, APSVMRanker, RankNCG])
+def test_the_features_are_those_of_the_file(kind, payments, fraud, tmp_path):
+    payments.assign(label=fraud.astype(int)).to_csv(tmp_path / "t.csv", index=False)
+    rows = read_data(tmp_path / "t.csv", table=TableOptions(label="label"))
+    fitted = kind().fit(payments, fraud.astype(int))
+    assert (fitted.n_features_in_, list(fitted.feature_names_in_)) == (5, COLUMNS)
+    header = fitted.to_model().header
+    assert header.features.names == rows.table.columns.feature_names()
+    assert header.features.columns.features == rows.table.columns.features
+    by_hand = kind().fit(rows.X, fraud.astype(int))
+    np.testing.assert_allclose(fitted.decision_function(payments), by_hand.decision_function(rows.X), rtol=1e-9)
+    assert np.ravel(fitted.coef_).size == rows.X.shape[1]
+
+
+def test_the_command_takes_the_model(payments, fraud, tmp_path):
+    fitted = APSVMClassifier().fit(payments, fraud)
+    fitted.to_model().save(tmp_path / "m")
+    payments.to_csv(tmp_path / "t.csv", index=False)
+    assert command_line(["predict", str(tmp_path / "t.csv"), str(tmp_path / "m"), str(tmp_path / "s")]) == 0
+    np.testing.assert_allclose(np.loadtxt(tmp_path / "s"), fitted.decision_function(payments), rtol=1e-12)
+    again = APSVMClassifier.from_model(load_model(tmp_path / "m"))
+    assert (again.n_features_in_, list(again.feature_names_in_)) == (5, COLUMNS)
+    np.testing.assert_array_equal(again.decision_function(payments), fitted.decision_function(payments))
+    explanation = again.explain(payments[:7])
+    np.testing.assert_allclose(explanation.base + explanation.gave.sum(axis=1), again.decision_function(payments[:7]))
+    assert "country=FR" in explanation.names
+
+
+def test_polars_and_pickles(payments, fraud):
+    fitted = APSVMClassifier().fit(payments, fraud)
+    of_polars = APSVMClassifier().fit(pl.from_pandas(payments), fraud)
+    np.testing.assert_allclose(of_polars.coef_, fitted.coef_, rtol=1e-9)
+    numbers = {"a": [1.0, 2.0, 0.5] * 100, "b": [True, False, True] * 100}
+    for a, is_encoded in ((numbers["a"], False), ([None, 2.0, 0.5] * 100, True), ([np.nan, 2.0, 0.5] * 100, True)):
+        header = APSVMClassifier().fit(pl.DataFrame({**numbers, "a": a}), fraud).to_model().header
+        assert (header.features.columns is not None) == is_encoded
+    again = pickle.loads(pickle.dumps(fitted))
+    np.testing.assert_array_equal(again.predict(payments), fitted.predict(payments))
+
+
+def test_in_scikit_learn(payments, fraud):
+    values = cross_val_score(APSVMClassifier(), payments, fraud, cv=3)
+    assert values.min() > fraud.mean() + 0.2
+    search = GridSearchCV(make_pipeline(APSVMClassifier()), {"apsvmclassifier__C": [1.0, 10.0]}, cv=3)
+    assert search.fit(payments, fraud).predict(payments).shape == fraud.shape
+    assert not hasattr(clone(search.best_estimator_), "coef_")
+    assert APSVMClassifierCV(cv=2).fit(payments, fraud).score(payments, fraud) > 0.8
+
+
+def test_numbers_are_left_to_scikit_learn(payments, fraud):
+    """The same fit as of the array, missing cells refused where training had none."""
+    numbers = payments[["amount", "ok"]]
+    fitted, of_array = (APSVMClassifier().fit(X, fraud) for X in (numbers, numbers.to_numpy(dtype=float)))
+    np.testing.assert_array_equal(fitted.coef_, of_array.coef_)
+    assert fitted.to_model().header.features.columns is None
+    with pytest.raises(ValueError, match="Input X contains NaN"):
+        fitted.predict(numbers.assign(amount=np.nan))
+    for word, found in (("a", "'a'"), (date(2024, 1, 5), "'2024-01-05'")):
+        with pytest.raises(ValueError, match=f"X: row 1: column 'amount': expected a number, as in fit, found {found}"):
+            fitted.predict(numbers.assign(amount=[word] * len(numbers)))
+    # A fit after one of words knows nothing of these.
+    again = APSVMClassifier().fit(payments, fraud).fit(numbers, fraud)
+    np.testing.assert_array_equal(again.coef_, fitted.coef_)
+    assert again.to_model().header.features.columns is None
+
+
+def test_types(payments, fraud):
+    """Categories are such though they are numbers; words may stand beside numbers; integers may be missing."""
+    n = len(payments)
+    frame = pd.DataFrame(
+        {
+            "amount": payments["amount"],
+            "kind": pd.Categorical(np.arange(n) % 3),
+            "mixed": [1, "a", 2.5, None] * (n // 4),
+            "whole": pd.array([1, None] * (n // 2), dtype="Int64"),
+        }
+    )
+    names = APSVMClassifier().fit(frame, fraud).to_model().features()
+    assert names == [
+        "amount",
+        "kind=0",
+        "kind=1",
+        "kind=2",
+        "mixed=1",
+        "mixed=2.5",
+        "mixed=a",
+        "mixed is missing",
+        "whole",
+    ]
+
+
+def test_frames_that_do_not_fit(payments, fraud):
+    fitted = APSVMClassifier().fit(payments, fraud)
+    n = len(payments)
+    refused = {
+        "the fit was of a data frame with words, dates or missing cells: .* found ndarray": payments.to_numpy(),
+        "yet now missing:\n- age": payments.drop(columns="age"),
+        "same order as they were in fit": payments[COLUMNS[::-1]],
+        r"X: row 1: column 'amount': expected a number, found 'x' \(300 such cells\)": payments.assign(amount="x"),
+    }
+    for message, frame in refused.items():
+        with pytest.raises(ValueError, match=message):
+            fitted.predict(frame)
+    unfit = {
+        "column 'note' has 300 different words in 300 rows .*: leave it out of X$": [
+            f"no. {at} of it" for at in range(n)
+        ],
+        "may be 2024-04-03 or 2024-03-04: write them year first, or leave it out of X$": ["03/04/2024", "04/05/2024"]
+        * (n // 2),
+        "column 'note': expected numbers": [[1]] * n,
+        "column 'note': expected numbers, words or dates": [{1}, 2] * (n // 2),
+    }
+    for message, column in unfit.items():
+        with pytest.raises(ValueError, match=message):
+            APSVMClassifier().fit(payments.assign(note=column), fraud)
+    # What training did not know gives nothing.
+    assert np.isfinite(fitted.decision_function(payments.assign(country="XX", age=np.nan))).all()
