@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,11 +16,17 @@ from apsvm.dask.long_list import MOST_POSITIVES
 from apsvm.dask.shards.rows import About
 from apsvm.dask.vectors import HandleVectors
 from apsvm.data.dataset import DataError, Dataset, TableRows
+from apsvm.data.features import learn_map
+from apsvm.data.features.binning import rows_to_learn_from
 from apsvm.data.features.mapped import DENSE_IF
 from apsvm.data.features.scaling import NO_SCALING, UNIT_ROWS, Scaling
+from apsvm.data.joining import stacked
 from apsvm.data.labels import LabelOptions, Takes, Target, decide
 from apsvm.data.moments import Moments
 from apsvm.models.columns import Columns
+
+if TYPE_CHECKING:
+    from apsvm.data.features.base import FeatureMap
 
 #: Shards' means that are as near to each other as this are those of a constant column.
 SAME_MEAN = 1e-10
@@ -195,6 +203,29 @@ class ShardedData:
             raise DataError(f"{self.source}: all sample weights are zero")
         self.crew.set_up("scale_costs", self.rows / total)
         return None
+
+    def map_features(self, name: str, target: Target, seed: int) -> FeatureMap:
+        """The rows are mapped by ``name``, which is learned here: from all rows, where these are no more than boosting
+        looks at, and else from those that it would choose.
+
+        Parameters
+        ----------
+        target : what the labels mean, one row each
+        seed : see ``learn_map``
+
+        Raises
+        ------
+        UnknownNameError, FeatureMapError : (ValueErrors) see ``learn_map``
+        """
+        of_shards: list[NDArray[np.float64]] = self.crew.ask_surely("labels_of_rows")
+        targets = target.of(np.searchsorted(self.labels, np.concatenate(of_shards))).regressands()
+        chosen = rows_to_learn_from(targets, self.width, np.random.default_rng(seed))
+        starts = [0, *itertools.accumulate(of_shard.size for of_shard in of_shards)]
+        in_shards = [(chosen[(chosen >= start) & (chosen < end)] - start,) for start, end in itertools.pairwise(starts)]
+        matrices = self.crew.ask_surely("rows_as_read", each=in_shards)
+        learned = learn_map(name, stacked(matrices, self.width), targets=targets[:, chosen], seed=seed)
+        self.crew.set_up("map_features", learned)
+        return learned
 
     def scale(self, name: str, bias: float | None) -> Scaling:
         """The rows as w sees them; returns the scaling ``name``, learned from all of them."""

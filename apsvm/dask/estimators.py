@@ -55,7 +55,6 @@ class _OnCluster(LinearEstimator):
     oracle = "auto"
     keep_easy = 50.0
     components = 1
-    features = "linear"
     pool = None
     latent = False
     start = "anneal"
@@ -101,7 +100,11 @@ class _OnCluster(LinearEstimator):
                     data,
                     plan,
                     LabelOptions(),
-                    FeatureOptions(scale=self._scaling_name(plan), bias=self._trained_constant(plan)),
+                    FeatureOptions(
+                        features=self._map_name(),
+                        scale=self._scaling_name(plan),
+                        bias=self._trained_constant(plan),
+                    ),
                     target=target,
                     query_weights=weights,
                 )
@@ -218,7 +221,8 @@ class DaskAPSVMClassifier(_OnCluster, APSVMClassifier):  # type: ignore[misc]  #
     ----------
     client : Client, optional
         Of the cluster; None: the current one.
-    loss, pos_label, C, epsilon, fit_intercept, intercept_scaling, scale, solver, qp, max_iter, time_limit, verbose
+    loss, pos_label, C, epsilon, fit_intercept, intercept_scaling, scale, features, solver, qp, max_iter,
+    time_limit, verbose
         See ``APSVMClassifier``. Of one list of all rows the loss is one of two arrays ("ap", "ndcg", "mrr",
         "auc", "rbp(0.8)" …) or "zero-one"; of queries any.
     bound
@@ -255,6 +259,7 @@ class DaskAPSVMClassifier(_OnCluster, APSVMClassifier):  # type: ignore[misc]  #
         fit_intercept: bool = True,
         intercept_scaling: float | str = AUTO,
         scale: str = AUTO,
+        features: str = "linear",
         solver: str = "line-search",
         qp: str = "auto",
         bound: str = "auto",
@@ -270,6 +275,7 @@ class DaskAPSVMClassifier(_OnCluster, APSVMClassifier):  # type: ignore[misc]  #
         self.fit_intercept = fit_intercept
         self.intercept_scaling = intercept_scaling
         self.scale = scale
+        self.features = features
         self.solver = solver
         self.qp = qp
         self.bound = bound
@@ -318,7 +324,8 @@ class DaskAPSVMRanker(_OnCluster, APSVMRanker):  # type: ignore[misc]
     ----------
     client : Client, optional
         Of the cluster; None: the current one.
-    loss, relevant_from, C, epsilon, fit_intercept, intercept_scaling, scale, solver, qp, max_iter, time_limit, verbose
+    loss, relevant_from, C, epsilon, fit_intercept, intercept_scaling, scale, features, solver, qp, max_iter,
+    time_limit, verbose
         See ``APSVMRanker``.
     bound
         See ``DaskAPSVMClassifier``.
@@ -340,6 +347,7 @@ class DaskAPSVMRanker(_OnCluster, APSVMRanker):  # type: ignore[misc]
         fit_intercept: bool = True,
         intercept_scaling: float | str = AUTO,
         scale: str = AUTO,
+        features: str = "linear",
         solver: str = "line-search",
         qp: str = "auto",
         bound: str = "auto",
@@ -355,6 +363,7 @@ class DaskAPSVMRanker(_OnCluster, APSVMRanker):  # type: ignore[misc]
         self.fit_intercept = fit_intercept
         self.intercept_scaling = intercept_scaling
         self.scale = scale
+        self.features = features
         self.solver = solver
         self.qp = qp
         self.bound = bound
@@ -374,7 +383,7 @@ class DaskRankNCG(_OnCluster, RankNCG):
     ----------
     client : Client, optional
         Of the cluster; None: the current one.
-    alpha, graph, objective, optimizer, normalize, scale, tol, max_iter, time_limit, verbose : float
+    alpha, graph, objective, optimizer, normalize, scale, features, tol, max_iter, time_limit, verbose : float
         See ``RankNCG``. Sums are exact to rounding: of one list by Chebyshev polynomials, whose moments add up
         over the shards.
 
@@ -399,6 +408,7 @@ class DaskRankNCG(_OnCluster, RankNCG):
         optimizer: str = "lbfgs",
         normalize: str = "pairs",
         scale: str = AUTO,
+        features: str = "linear",
         tol: float | None = None,
         max_iter: int = 10_000,
         time_limit: float | None = None,
@@ -411,6 +421,7 @@ class DaskRankNCG(_OnCluster, RankNCG):
         self.optimizer = optimizer
         self.normalize = normalize
         self.scale = scale
+        self.features = features
         self.tol = tol
         self.max_iter = max_iter
         self.time_limit = time_limit

@@ -49,11 +49,6 @@ SHARDED: Mapping[str, Sharded] = {
 
 def plan_refusal(trainer: AnyTrainer, features: FeatureOptions) -> str | None:
     """Why a plan cannot be carried out on a cluster, in the words of the command line, or None if it can."""
-    if features.features != LINEAR:
-        return (
-            f"--features {features.features} is learned from all rows at once, which is not done {ON_A_CLUSTER}: leave "
-            "it out, or train on one machine"
-        )
     if features.pool is not None:
         return f"--pool is not for training {ON_A_CLUSTER}: train on one machine"
     if trainer.family in SHARDED:
@@ -90,7 +85,7 @@ class ShardedFit:
         target: Target | None = None,
         query_weights: Mapping[int, float] | None = None,
     ) -> ShardedFit:
-        """A training on ``data``, whose labels are understood and whose rows are scaled.
+        """A training on ``data``, whose labels are understood and whose rows are mapped and scaled.
 
         Parameters
         ----------
@@ -100,6 +95,7 @@ class ShardedFit:
         ------
         SettingsError : what is requested is not trained on a cluster
         DataError : the labels do not fit
+        UnknownNameError, FeatureMapError : (ValueErrors) there is no such map; it does not take these rows
         """
         refused = plan_refusal(trainer, features)
         if refused is not None:
@@ -109,18 +105,23 @@ class ShardedFit:
         else:
             data.tell(target)
         features = asked_of(trainer, features)
+        learned = None
+        if features.features != LINEAR:
+            learned = data.map_features(features.features, target, trainer.settings.seed)
         if features.scale == AUTO:
-            features = replace(features, scale="none" if data.is_sparse else "standard")
+            sparse = data.columns is None and data.is_sparse and (learned is None or learned.keeps_sparse)
+            one_scale = learned is not None and learned.of_one_scale
+            features = replace(features, scale="none" if sparse or one_scale else "standard")
         if features.bias == AUTO:
             data.scale(features.scale, None)
             features = replace(features, bias=constant_by_rule(data.moments().variance))
-        fit = Fit(data.of_labels(), trainer, target, features)
+        fit = Fit(data.of_labels(), trainer, target, features, feature_map=learned)
         return cls(data, replace(fit, scaling=data.scale(features.scale, fit.bias)), query_weights)
 
     @property
     def dimension(self) -> int:
         """Number of weights."""
-        return self.data.width + (self.fit.bias is not None)
+        return self.fit.n_columns + (self.fit.bias is not None)
 
     def of_labels(self) -> TrainingSet:
         """A row for each label there is, without features: what a trainer checks."""

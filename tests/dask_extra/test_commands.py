@@ -81,6 +81,8 @@ def apsvm(client, tmp_path):
         ["--loss", "zero-one", "--scale", "standard"],
         ["--scale", "l2", "-C", "10x", "--solver", "cutting-plane", "-e", "0.01"],
         ["--loss", "wmw"],
+        ["--features", "piecewise:3", "--scale", "maxabs"],
+        ["--features", "rules:20:depth=2"],
     ],
 )
 def test_training_is_that_of_one_machine(apsvm, parts, tmp_path, options):
@@ -285,7 +287,6 @@ def test_an_empty_part_and_parts_of_one_row(apsvm, tmp_path):
         (["train", "{parts}", "m", "--scheduler", "@", "--loss", "warp"], 2, "is not trained on a cluster"),
         (["train", "{parts}", "m", "--scheduler", "@", "--components", "2"], 2, "--components"),
         (["train", "{parts}", "m", "--scheduler", "@", "--oracle", "qs"], 2, "--oracle bucket"),
-        (["train", "{parts}", "m", "--scheduler", "@", "--features", "piecewise"], 2, "--features"),
         (["train", "{parts}", "m", "--scheduler", "@", "--one-vs-rest", "--checkpoint", "c"], 2, "--one-vs-rest"),
         (["train", "{parts}", "m", "--scheduler", "@", "--labels", "y"], 2, "--labels"),
         (["predict", "{parts}", "m", "--scheduler", "@"], 2, "OUT is a folder"),

@@ -56,6 +56,16 @@ def test_one_list(client, data, loss):
         assert other.score(cut(X), cut(y)) == pytest.approx(plain.score(X, y), rel=1e-9)
 
 
+def test_feature_maps(client, data):
+    X, y, _, _ = data
+    options = {"loss": "auc", "features": "rules:10:depth=2", "pos_label": "yes"}
+    plain = APSVMClassifier(bound="hinge", **options).fit(X, y)
+    other = DaskAPSVMClassifier(client=client, **options).fit(cut(X, 700), cut(y, 1000))
+    assert_same_fit(plain, other)
+    found = client.compute(other.decision_function(cut(X))).result()
+    np.testing.assert_allclose(found, plain.decision_function(X), rtol=1e-6, atol=1e-8)
+
+
 @pytest.mark.parametrize("loss", ["ndcg", "ap", "f1"])
 def test_queries(client, data, loss):
     X, _, grades, qid = data

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from apsvm._support import sparse as sp
 from apsvm.data.dataset import DataError, Dataset
+from apsvm.data.features.mapped import MappedMatrix
 from apsvm.data.features.scaling import NO_SCALING, Scaling
 from apsvm.data.joining import in_columns_of, stacked, widened
 from apsvm.data.labels import Target
@@ -20,9 +21,10 @@ from apsvm.data.rows import Rows
 from apsvm.models.columns import Columns
 
 if TYPE_CHECKING:
-    from apsvm._support.types import AnyArray
+    from apsvm._support.types import AnyArray, Matrix
     from apsvm.dask.messages import Programme, Reply
     from apsvm.dask.sources import Source
+    from apsvm.data.features.base import FeatureMap
 
 #: Labels that a shard tells apart at most: a target that is a measurement has one a row.
 MOST_LABELS = 100_000
@@ -79,6 +81,7 @@ class ShardRows:
         self._parts: list[Dataset] = []
         self._vectors: dict[int, NDArray[np.float64]] = {}
         self._n_pos = 0
+        self._feature_map: FeatureMap | None = None
 
     def call(self, programme: Programme, method: str, *arguments: object) -> tuple[Reply, float]:
         """What ``method`` returns, once the operations of the programme are done, and the seconds that took."""
@@ -224,13 +227,26 @@ class ShardRows:
             )
         return dict(zip(queries.tolist(), weights.tolist(), strict=True))
 
+    def labels_of_rows(self) -> NDArray[np.float64]:
+        """(n,)"""
+        return self._labels
+
+    def rows_as_read(self, which: NDArray[np.int64]) -> Matrix:
+        """Some of its rows (k,), neither mapped nor scaled."""
+        return self._X[which]
+
+    def map_features(self, feature_map: FeatureMap) -> None:
+        """From now on rows are mapped before they are scaled."""
+        self._feature_map = feature_map
+
     def largest(self) -> NDArray[np.float64]:
-        """(d,) max |x_ij| of each column."""
-        return largest_magnitudes(self._X, np.arange(self._X.shape[0]))
+        """(d,) max |x_ij| of each column that is scaled."""
+        return largest_magnitudes(self._X if self._feature_map is None else MappedMatrix(self._X, self._feature_map))
 
     def scale_rows(self, scaling: Scaling = NO_SCALING, bias: float | None = None) -> None:
         """The rows as w sees them."""
-        self._all_rows = Rows(self._X, bias=bias, threads=self._threads, scaling=scaling).for_many_passes()
+        rows = Rows(self._X, bias=bias, threads=self._threads, feature_map=self._feature_map, scaling=scaling)
+        self._all_rows = rows.for_many_passes()
         self._rows = self._all_rows
 
     def moments(self, within_queries: bool = False) -> tuple[int, Moments]:
