@@ -10,7 +10,7 @@ import pytest
 from apsvm import ComponentRanker, LinearRanker, ModelError, load_any_model, load_model
 from apsvm.data.features import learn_map
 from apsvm.models.averages import average_of, members_of
-from apsvm.models.header import Bounds, Features, Header, Member
+from apsvm.models.header import Bounds, Features, Header, LabelKind, Labels, Member
 
 DIVISORS = (2.0, 3.0, 0.1)
 
@@ -78,6 +78,7 @@ def test_files_that_say_what_cannot_be(members, tmp_path):
             header, members=header.members[1::-1] + header.members[2:]
         ),
         "'colour' is not known": replace(header, members=(replace(first, header={"colour": 1}), *header.members[1:])),
+        "no 'certificate' of an average": replace(header, certificate=members[0].header.certificate),
     }
     for message, one in wrong.items():
         average.with_header(one).save(tmp_path / "m")
@@ -93,3 +94,24 @@ def test_files_that_say_what_cannot_be(members, tmp_path):
     components.save(tmp_path / "m")
     with pytest.raises(ModelError, match=r"has 'members', and a ranker of several components .* is no average"):
         load_any_model(tmp_path / "m")
+
+
+def test_members_that_rank_something_else(members, tmp_path):
+    """Whose certificates are true, and say nothing of the average."""
+    header = members[1].header
+    for other in (
+        replace(header, labels=Labels(kind=LabelKind.ONE_LABEL, positive=-1.0)),
+        replace(header, latent=True),
+        replace(header, features=replace(header.features, scale="l2")),
+        replace(header, features=replace(header.features, zero_based=True)),
+    ):
+        average_of([members[0], replace(members[1], header=other), members[2]], DIVISORS).save(tmp_path / "m")
+        with pytest.raises(ModelError, match="expected members of the average's own features, labels and rows"):
+            load_model(tmp_path / "m")
+
+
+def test_members_of_grades_may_differ_in_what_is_relevant(members, tmp_path):
+    kinds = Labels(kind=LabelKind.GRADES), Labels(kind=LabelKind.THRESHOLD, relevant_from=2.0)
+    of_each = [replace(one, header=replace(one.header, labels=kinds[at > 0])) for at, one in enumerate(members)]
+    average_of(of_each, DIVISORS).save(tmp_path / "m")
+    assert [one.header.labels for one in members_of(load_model(tmp_path / "m"))] == [kinds[0], kinds[1], kinds[1]]
