@@ -45,7 +45,7 @@ from apsvm.verification.rows import (
 
 #: What a proof may leave open beyond the gap of the certificate: a share of that gap, of the objective, and of the
 #: objective at w = 0, as the optimum of separable rows may be nothing but what rounding leaves of a difference.
-SHARE_OF_GAP, SHARE_OF_OBJECTIVE, SHARE_AT_NOTHING = 0.01, 1e-6, 1e-12
+SHARE_OF_GAP, SHARE_OF_OBJECTIVE, SHARE_AT_NOTHING = 0.01, 1e-6, 1e-11
 #: Of the objective at w = 0, how large a gap may be that still says something of the weights.
 TELLING = 0.01
 

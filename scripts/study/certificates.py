@@ -35,6 +35,7 @@ from apsvm.data.features import map_of_arrays
 from apsvm.models.averages import average_of, members_of
 from apsvm.models.header import Bounds, LabelKind, Labels
 from apsvm.models.linear import LinearRanker
+from apsvm.verification.certificates import SHARE_AT_NOTHING
 
 RANKINGS = ("ap", "ndcg", "mrr", "auc", "p@3", "ndcg@5", "ndcg-chakrabarti", "rbp(0.8)")
 LOSSES = (*RANKINGS, "prbep", "f1", "zero-one", "set-p@5", "set-r@5")
@@ -188,10 +189,12 @@ def with_bounds(ranker: LinearRanker, primal: float, dual: float, **changes: flo
 
 def moved(ranker: LinearRanker, bounds: Bounds, rng: np.random.Generator, objective: Objective) -> LinearRanker | None:
     """Other weights, whose objective is higher by more than the gap and a thousandth of itself."""
+    at_nothing = objective(replace(ranker, coef=0.0 * ranker.coef))[0]
     for size in 10.0 ** np.arange(-4.0, 3.0):
         changed = replace(ranker, coef=ranker.coef * (1.0 + size * rng.normal(size=ranker.coef.size)))
         value, rounding = objective(changed)
-        if value > bounds.primal + 2.0 * bounds.gap + max(1e-3 * abs(bounds.primal), 2.0 * rounding):
+        hidden = max(1e-3 * abs(bounds.primal), 2.0 * rounding, 2.0 * SHARE_AT_NOTHING * at_nothing)
+        if value > bounds.primal + 2.0 * bounds.gap + hidden:
             return changed
     return None
 
@@ -206,7 +209,10 @@ def other_weights(
 def other_weights_raised_dual(
     ranker: LinearRanker, bounds: Bounds, rng: np.random.Generator, objective: Objective
 ) -> LinearRanker | None:
-    """Other weights, whose objective is said rightly, with the gap of the old ones."""
+    """Other weights, whose objective is said rightly, with the gap of the old ones. Where stationary points are claimed
+    they may be another one."""
+    if bounds.stationary:
+        return None
     changed = moved(ranker, bounds, rng, objective)
     if changed is None:
         return None
@@ -365,6 +371,8 @@ def with_ranker(average: LinearRanker, at: int, ranker: LinearRanker) -> LinearR
 
 def other_divisor(average: LinearRanker, at: int, rng: np.random.Generator) -> LinearRanker | None:
     """A member whose weights are another multiple of those of the whole."""
+    if not members_of(average)[at].coef.any():
+        return None
     own = average.header.members[at].divisor
     return with_member(average, at, divisor=own * 10.0 ** rng.choice([-1.0, 1.0]) * rng.uniform(0.5, 1.5))
 

@@ -86,7 +86,7 @@ def is_json(path: Path) -> None:
 
 def is_log(path: Path) -> None:
     """The lines that were written are whole, but for the last: a log grows, it is not replaced."""
-    if path.read_bytes():
+    if b"\n" in path.read_bytes():
         read_log(path)
 
 
@@ -204,7 +204,7 @@ def test_the_old_or_the_new_stands_there_whole(name, kind, faulty, prepared, tmp
             assert answer["code"] != 0, where
             Checkpoint(folder / command.kept)
         if not answer["hit"]:
-            assert at > 3, where
+            assert at > 1, where
             assert answer["code"] == 0, where
             counts = ", ".join(f"{count} {outcome}" for outcome, count in outcomes.items())
             sys.stdout.write(f"{name}, {kind}: {outcomes.total()} faults, {counts}\n")
