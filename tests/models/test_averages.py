@@ -9,8 +9,8 @@ import pytest
 
 from apsvm import ComponentRanker, LinearRanker, ModelError, load_any_model, load_model
 from apsvm.data.features import learn_map
-from apsvm.models.averages import average_of, members_of
-from apsvm.models.header import Bounds, Features, Header, LabelKind, Labels, Member
+from apsvm.models.averages import average_of, has_constant_of_members, members_of
+from apsvm.models.header import Bounds, Calibration, Features, Header, LabelKind, Labels, Member, Threshold
 
 DIVISORS = (2.0, 3.0, 0.1)
 
@@ -32,6 +32,9 @@ def members(X, rng) -> list[LinearRanker]:
             state="converged",
             iterations=at,
             settings={"epsilon": 0.001, "bound": "hinge"},
+            details={"steps": 3},
+            threshold=Threshold(rule="f1", value=0.5),
+            calibration=Calibration(method="platt", scores=(), probabilities=(), slope=1.0, offset=0.0),
             features=Features(map=learned.name, scale=("standard", "standard", "none")[at], bias=1.0),
             certificate=Bounds(primal=2.0, dual=1.0 + at, gap=1.0, tolerance=1.0),
         )
@@ -44,7 +47,16 @@ def test_the_score_is_the_sum_of_scores_divided(members, X):
     by_hand = sum(one.score(X) / divisor for one, divisor in zip(members, DIVISORS, strict=True))
     np.testing.assert_allclose(average.score(X), by_hand, rtol=1e-12, atol=1e-12)
     assert average.header.features == Features(map="linear+piecewise:4+rules:9:depth=2")
-    assert (average.header.loss, average.header.C, average.header.certificate) == ("ap", None, None)
+    # What is of the first member alone is not said of the whole.
+    assert average.header == Header(
+        family="structured-svm", loss="ap", state="converged", features=average.header.features,
+        members=average.header.members,
+    )  # fmt: skip
+    assert has_constant_of_members(average)
+    for off in (1e-12, -1e-12, 1.0):
+        assert not has_constant_of_members(average.at_level(average.level + off))
+    with pytest.raises(ValueError, match="shorter"):
+        average_of(members, DIVISORS[:2])
 
 
 def test_the_file_keeps_the_members(members, X, tmp_path):
@@ -55,6 +67,7 @@ def test_the_file_keeps_the_members(members, X, tmp_path):
     for member, one in zip(members_of(back), members, strict=True):
         assert member.header == one.header
         assert member.intercept == one.intercept
+        assert (member.feature_map is None) == (one.feature_map is None)
         np.testing.assert_allclose(member.coef, one.coef, rtol=1e-15)
         np.testing.assert_allclose(member.score(X), one.score(X), rtol=1e-12, atol=1e-12)
     (alone,) = members_of(members[1])
