@@ -38,6 +38,7 @@ from apsvm.data.rows import Rows
 from apsvm.data.svmlight import read_svmlight
 from apsvm.data.trec import join, read_qrels, read_run
 from apsvm.detection.readers import read_class_names, read_detections, read_objects
+from apsvm.models.averages import average_of
 from apsvm.models.columns import MISSING_RULES
 from apsvm.models.header import LabelKind, Labels
 from apsvm.models.reading import load_any_model
@@ -161,6 +162,8 @@ def _csv_seeds() -> list[bytes]:
         b"y\ta\tb\n1\t1\t2\n0\t3\t4\n",
         b"y,qid,a\nyes,q1,1\nno,q1,2\nyes,q2,3\nno,q2,4\n",
         "\ufeffy,größe\n1,ä\n0,ß\n".encode(),
+        b'y,when,paid,share\n1,2024-03-31,"$1,234.50",3 %\n0,2024-04-01 05:18,$9.99,12 %\n1,2023-12-30,"$12,000.00",\n',
+        "y;wann;bezahlt\nja;30.12.2023 05:18;1.560,77 €\nnein;31.01.2024 23:59;12,00 €\nja;01.02.2024;\n".encode(),
     ]
 
 
@@ -214,6 +217,7 @@ def _model_seeds() -> list[bytes]:
     models.append(RankerSet(LinearRanker, np.ones((2, 3)), np.zeros(2), linear.header, [
         replace(linear.header, labels=Labels(kind=LabelKind.ONE_LABEL, positive=label)) for label in (1.0, 2.0)
     ]))  # fmt: skip
+    models.append(average_of([linear, estimators[1].to_model()], (1.0, 2.0)))
     return [sealed({"header.npy": text(GOOD), "coef.npy": WEIGHTS}), *(model.to_bytes() for model in models)]
 
 

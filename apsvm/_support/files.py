@@ -40,7 +40,7 @@ def write_whole(path: Path, content: bytes) -> None:
     with _errors_named(path):
         mode = _mode_of_output(path)
         if mode is not None and not stat.S_ISREG(mode):
-            with open(path, "wb") as device:
+            with open(path, "wb", opener=None if _is_below_dev(path) else _open_device) as device:
                 device.write(content)
             return
         temporary = temporary_beside(path)
@@ -68,12 +68,14 @@ def open_alone(path: Path, *, is_new: bool = False) -> TextIO:
     OSError : it cannot be written, or another process holds it; then it is untouched
     """
     mode = _mode_of_output(path)
-    refused = getattr(os, "O_NOFOLLOW", 0) if mode is None or stat.S_ISREG(mode) else 0
-    if os.path.islink(path) and refused:
+    is_file = mode is None or stat.S_ISREG(mode)
+    if is_file and os.path.islink(path):
         os.unlink(path)
 
     def opened(name: str, flags: int) -> int:
-        return os.open(name, flags | refused, 0o666)
+        if not is_file and not _is_below_dev(path):
+            return _open_device(name, flags)
+        return os.open(name, flags | (getattr(os, "O_NOFOLLOW", 0) if is_file else 0), 0o666)
 
     try:
         stream = open(path, "x" if is_new else "a", encoding="utf-8", opener=opened)  # noqa: SIM115
@@ -87,6 +89,20 @@ def open_alone(path: Path, *, is_new: bool = False) -> TextIO:
         stream.close()
         raise
     return stream
+
+
+def _is_below_dev(path: Path) -> bool:
+    return os.path.abspath(path).startswith(("/dev/", "/proc/"))
+
+
+def _open_device(name: str, flags: int) -> int:
+    """Opens what was no file when it was looked at, and makes and empties none: a link to one may have taken its place.
+    Raises OSError then."""
+    descriptor = os.open(name, flags & ~(os.O_CREAT | os.O_TRUNC))
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise PermissionError(errno.EPERM, "a file took its place")
+    return descriptor
 
 
 def _hold(stream: TextIO) -> None:
@@ -144,7 +160,7 @@ def _mode_of_output(path: Path) -> int | None:
     """
     if not os.fspath(path):
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
-    if os.path.abspath(path).startswith(("/dev/", "/proc/")):
+    if _is_below_dev(path):
         mode = os.stat(path).st_mode
         return stat.S_IFCHR if stat.S_ISREG(mode) else mode  # standard output that goes to a file
     try:

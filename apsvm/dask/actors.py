@@ -7,6 +7,7 @@ another worker, from the same parts (``Crew.recover``).
 
 from __future__ import annotations
 
+import logging
 import signal
 from asyncio import CancelledError
 from collections import Counter
@@ -263,7 +264,7 @@ def cluster_of(scheduler: str) -> Iterator[Client]:
             client = Client(scheduler, timeout=CONNECTING, direct_to_workers=True, set_as_default=False)
         except (OSError, ValueError) as error:
             raise ClusterError(f"no scheduler answers at {scheduler}: {error}") from None
-        with client:
+        with _without_logs(), client:
             if not client.nthreads():
                 raise ClusterError(f"the scheduler at {scheduler} has no workers")
             yield client
@@ -279,6 +280,20 @@ def cluster_of(scheduler: str) -> Iterator[Client]:
     ):
         client.register_worker_callbacks(_ignore_interrupts)
         yield client
+
+
+@contextmanager
+def _without_logs() -> Iterator[None]:
+    """What dask logs of a scheduler that it looks for in vain, with tracebacks, is said by errors here."""
+    loggers = [logging.getLogger(name) for name in ("distributed", "distributed.client")]
+    levels = [logger.level for logger in loggers]
+    try:
+        for logger in loggers:
+            logger.setLevel(logging.CRITICAL)
+        yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
 
 
 def _check_encryption(address: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -113,8 +113,10 @@ class _Files:
         self._unknown += block.unknown_features
 
     def close(self) -> None:
+        """Also where the disk is full, and what is buffered cannot be written: it is not wanted any more."""
         for vector in self._vectors.values():
-            vector.close()
+            with suppress(OSError):
+                vector.close()
 
     def _vector(self, name: str, dtype: DTypeLike) -> _Vector:
         if name not in self._vectors:

@@ -140,7 +140,11 @@ def _arrow(frame: Any) -> Any:
         column = frame.iloc[:, at]
         try:
             arrays.append(pyarrow.Array.from_pandas(column))
-        except (pyarrow.ArrowException, ValueError, TypeError) as error:
+        except UnicodeEncodeError:
+            raise DataError(
+                f"{_SOURCE}: column {name!r}: a word has half of a surrogate pair, which is no text"
+            ) from None
+        except (pyarrow.ArrowException, ValueError, TypeError, OverflowError) as error:
             values = _texts(column)
             if values is None:
                 raise DataError(f"{_SOURCE}: column {name!r}: expected numbers, words or dates ({error})") from None

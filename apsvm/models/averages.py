@@ -16,8 +16,12 @@ import numpy as np
 
 from apsvm.data.features.joined import Joined
 from apsvm.data.features.linear import Linear
-from apsvm.models.header import Header, HeaderError, Member
+from apsvm.models.header import Header, HeaderError, LabelKind, Member
 from apsvm.models.linear import LinearRanker
+
+#: Of labels of these kinds rows of higher ones are to be ranked higher: of grades one member may be trained on all,
+#: and another on those from a threshold on against all others.
+HIGHER_IS_BETTER = (LabelKind.BINARY, LabelKind.THRESHOLD, LabelKind.GRADES, LabelKind.ORDER)
 
 
 def average_of(rankers: Sequence[LinearRanker], divisors: Sequence[float]) -> LinearRanker:
@@ -61,7 +65,8 @@ def members_of(ranker: LinearRanker) -> list[LinearRanker]:
     Raises
     ------
     HeaderError
-        Its header's members are not of the maps that stand side by side.
+        Its header's members are not of the maps that stand side by side, or not of the same features and labels; it
+        has a certificate of its own.
     """
     if not ranker.header.members:
         return [ranker]
@@ -71,17 +76,35 @@ def members_of(ranker: LinearRanker) -> list[LinearRanker]:
         raise HeaderError(f"expected a member for each of {maps} maps in 'members', found {len(headers)}")
     if not all(member.divisor > 0.0 for member in ranker.header.members):
         raise HeaderError("expected a divisor above 0 of each of 'members'")
+    if ranker.header.certificate is not None:
+        raise HeaderError("expected no 'certificate' of an average: its members have theirs")
     rankers = []
     each = zip(ranker.header.members, headers, joined.maps, joined.slices(), strict=True)
     for member, header, feature_map, columns in each:
         if header.members or header.features.map != feature_map.name:
             raise HeaderError(f"expected a member on {feature_map.name}, found one on {header.features.map}")
+        if header.features.scale == "l2" or _common(header) != _common(ranker.header):
+            raise HeaderError("expected members of the average's own features, labels and rows, none divided by length")
         plain = None if isinstance(feature_map, Linear) else feature_map
         rankers.append(LinearRanker(ranker.coef[columns] * member.divisor, member.intercept, header, plain))
     return rankers
+
+
+def has_constant_of_members(ranker: LinearRanker) -> bool:
+    """Whether the constant of an average is the sum of its members', each divided: it may have been moved to a
+    threshold, which no ranking notices."""
+    parts = [member.intercept / member.divisor for member in ranker.header.members]
+    return math.isclose(ranker.intercept, math.fsum(parts), rel_tol=0.0, abs_tol=1e-15 * math.fsum(map(abs, parts)))
 
 
 def headers_of(header: Header) -> list[Header]:
     """The headers of an average's members, as they were trained. Raises HeaderError."""
     whole = replace(header, members=())
     return [Header.from_difference(member.header, whole) for member in header.members]
+
+
+def _common(header: Header) -> tuple[object, ...]:
+    """What an average has of its members: what a row is, and which rows are to be ranked high."""
+    labels = header.labels
+    higher = None if labels.kind in HIGHER_IS_BETTER else (labels.kind, labels.positive)
+    return replace(header.features, map="", scale="none", bias=None), higher, header.latent

@@ -19,7 +19,7 @@ import numpy as np
 from apsvm.data.bags import HOW_SAID, Bags
 from apsvm.data.dataset import Dataset
 from apsvm.data.labels import LabelOptions, Target, recall, two_classes
-from apsvm.models.averages import members_of
+from apsvm.models.averages import has_constant_of_members, members_of
 from apsvm.models.base import Model, Ranker
 from apsvm.models.header import Bounds, LabelKind
 from apsvm.models.json import is_finite_number
@@ -43,8 +43,9 @@ from apsvm.verification.rows import (
     with_common_constant,
 )
 
-#: What a proof may leave open beyond the gap of the certificate: a share of that gap, and of the objective.
-SHARE_OF_GAP, SHARE_OF_OBJECTIVE = 0.01, 1e-6
+#: What a proof may leave open beyond the gap of the certificate: a share of that gap, of the objective, and of the
+#: objective at w = 0, as the optimum of separable rows may be nothing but what rounding leaves of a difference.
+SHARE_OF_GAP, SHARE_OF_OBJECTIVE, SHARE_AT_NOTHING = 0.01, 1e-6, 1e-11
 #: Of the objective at w = 0, how large a gap may be that still says something of the weights.
 TELLING = 0.01
 
@@ -165,11 +166,15 @@ def verify(
             yield _verify_one(ranker, dataset, target, rows, query_weights, telling, limits, label, defined_elsewhere)
         return
     if isinstance(model, LinearRanker) and model.header.members:
+        moved = not has_constant_of_members(model)
         for number, ranker in enumerate(members_of(model), start=1):
             target, rows = recall(dataset, ranker.header.labels), rows_as_trained(dataset.X, ranker)
             verdict = _verify_one(
                 ranker, dataset, target, rows, query_weights, telling, limits, None, defined_elsewhere
             )
+            if moved and not _definition(verdict.loss, defined_elsewhere)[0].level_free:
+                reasons = (*verdict.reasons, "the average's constant is not that of its members")
+                verdict = replace(verdict, outcome=Outcome.FAILS, reasons=reasons)
             yield replace(verdict, member=number)
         return
     rankers = [ranker for ranker in model.rankers() if ranker.linear_parts()]
@@ -241,7 +246,8 @@ def _verify_one(
         # A stationary point no lower than w = 0, which may be one, says nothing however small its gap.
         telling_point = not stationary or highest < at_nothing
         least = highest - enough if telling_point and claimed.gap <= enough else -np.inf
-        claim = Claim(claimed.dual, max(SHARE_OF_GAP * claimed.gap, SHARE_OF_OBJECTIVE * abs(touching.value)), least)
+        shares = SHARE_OF_GAP * claimed.gap, SHARE_OF_OBJECTIVE * abs(touching.value), SHARE_AT_NOTHING * at_nothing
+        claim = Claim(claimed.dual, max(shares), least)
         if reasons:
             limits = replace(limits, iterations=0)
         found = prove(touching.convex, touching.w, highest, claim, touching.rounding, limits)

@@ -1,13 +1,14 @@
-"""Does ``apsvm verify`` cry wolf, and does it nod? Honest models over losses × bounds × C × scales × separability, and
-forgeries of them.
+"""Does ``apsvm verify`` cry wolf, and does it nod? Honest models over losses × bounds × C × scales × separability ×
+feature maps, averages of such models, and forgeries of them.
 
     python scripts/study/certificates.py FOLDER [--models 1000] [--forgeries 1300] [--processes 2] [--seed 77]
 
-Small sets of rows are made, models of them trained by ``apsvm train`` into FOLDER, and verified within 10 seconds each.
-Some trainings are cut off, and end before the gap asked for. Then models are changed by hand, of each kind in turn
-(``FORGERIES``): a model that was changed should never end with exit code 0. Of some models there is no forgery of a
-kind, or none that rounding to float64 would not hide: they are left out. Prints how many models of each kind ended with
-which exit code, every model that is called false or left undecided, and every forgery that is accepted.
+Small sets of rows are made, models of them trained by ``apsvm train`` into FOLDER, and verified within 10 seconds of
+the processor each. Some trainings are cut off, and end before the gap asked for. Then models are changed by hand, of
+each kind in turn (``FORGERIES``, and ``OF_AVERAGES``): a model that was changed should never end with exit code 0. Of
+some models there is no forgery of a kind, or none that rounding to float64 would not hide: they are left out. Prints
+how many models of each kind ended with which exit code, every model that is called false or left undecided, and every
+forgery that is accepted.
 """
 
 from __future__ import annotations
@@ -30,19 +31,26 @@ import numpy as np
 
 from apsvm import load_model
 from apsvm.cli import run
-from apsvm.models.header import Bounds
+from apsvm.data.features import map_of_arrays
+from apsvm.models.averages import average_of, members_of
+from apsvm.models.header import Bounds, LabelKind, Labels
 from apsvm.models.linear import LinearRanker
+from apsvm.verification.certificates import SHARE_AT_NOTHING
 
 RANKINGS = ("ap", "ndcg", "mrr", "auc", "p@3", "ndcg@5", "ndcg-chakrabarti", "rbp(0.8)")
 LOSSES = (*RANKINGS, "prbep", "f1", "zero-one", "set-p@5", "set-r@5")
 SCALES = ("unit", "near 1e3", "near 1e5", "a column of 1e6", "spread", "tiny", "huge")
-#: Seconds of each proof.
-LIMIT = "10"
+MAPS = ("linear", "piecewise:4", "rules:15:depth=2", "rules:15:depth=4", "products")
+#: One model of this number is an average.
+AVERAGES = 4
+#: Seconds of the processor for each verification; by the clock a busy machine may take longer.
+LIMIT, LIMIT_BY_CLOCK = 10.0, "120"
 
 
 @dataclass(frozen=True)
 class Verified:
-    """How a verification ended: the number of the model, of which kind, the exit code, the seconds and the verdict."""
+    """How a verification ended: the number of the model, of which kind, the exit code (3, undecided, beyond the limit
+    too), the seconds of the processor and the verdict."""
 
     number: int
     kind: str
@@ -87,9 +95,8 @@ def show(title: str, results: Iterator[Verified | None], wrong: tuple[int, ...])
 
 
 def honest_model(folder: Path, seed: int, number: int) -> Verified | None:
-    """Trains model ``number`` and verifies it; None where there was nothing to train."""
+    """Trains model ``number``, or the members of an average, and verifies it; None where there was nothing to train."""
     rng = np.random.default_rng([seed, number])
-    loss = LOSSES[number % len(LOSSES)]
     n, d, scale = int(rng.integers(7, 121)), int(rng.integers(1, 9)), SCALES[int(rng.integers(len(SCALES)))]
     rows = rng.normal(size=(n, d))
     direction = rng.normal(size=d)
@@ -99,18 +106,34 @@ def honest_model(folder: Path, seed: int, number: int) -> Verified | None:
     labels = np.full(n, -1)
     labels[positives] = 1
     queries = np.sort(rng.integers(0, max(1, n // 10), size=n)) if rng.random() < 0.25 else None
-    write_rows(folder / f"{number}.svm", scaled(rows, scale, rng), labels, queries)
+    data, model = folder / f"{number}.svm", folder / f"{number}.model"
+    write_rows(data, scaled(rows, scale, rng), labels, queries)
+    if number % AVERAGES:
+        features = "linear" if rng.random() < 0.6 else str(rng.choice(MAPS))
+        if not trained(data, model, LOSSES[number % len(LOSSES)], features, rng):
+            return None
+        return verified(number, scale if features == "linear" else features, model, data)
+    members = []
+    for features in rng.choice(MAPS, size=int(rng.integers(2, 4)), replace=False).tolist():
+        if trained(data, model, str(rng.choice(LOSSES)), features, rng):
+            members.append(load_model(model))
+    model.unlink(missing_ok=True)
+    if len(members) < 2:
+        return None
+    average_of(members, (10.0 ** rng.uniform(-3, 3, size=len(members))).tolist()).save(model)
+    return verified(number, f"average of {len(members)}", model, data)
+
+
+def trained(data: Path, model: Path, loss: str, features: str, rng: np.random.Generator) -> bool:
+    """Whether a training by options that are drawn left a model."""
     bound = "tight" if loss in RANKINGS and rng.random() < 0.5 else "hinge"
     command = ["--loss", loss, "--scale", str(rng.choice(["none", "none", "standard", "maxabs"]))]
     command += ["--bound", bound] if loss in RANKINGS else []
+    command += ["--features", features] if features != "linear" else []
     command += ["-C", f"{10.0 ** rng.uniform(-3, 6):.6g}", "-e", str(rng.choice(["1e-3", "1e-3", "1e-5", "0.1"]))]
     command += ["--max-iterations", str(rng.integers(1, 20))] if rng.random() < 0.15 else []
-    files = [str(folder / f"{number}.svm"), str(folder / f"{number}.model")]
-    (folder / f"{number}.json").write_text(json.dumps(command))
-    code, _ = quiet(["train", "-q", *command, *files])
-    if code not in (0, 3):
-        return None
-    return verified(number, scale, Path(files[1]), Path(files[0]))
+    data.with_suffix(".json").write_text(json.dumps(command))
+    return quiet(["train", "-q", *command, str(data), str(model)])[0] in (0, 3)
 
 
 def scaled(rows: np.ndarray, scale: str, rng: np.random.Generator) -> np.ndarray:
@@ -142,10 +165,12 @@ def quiet(command: list[str]) -> tuple[int, str]:
 
 
 def verified(number: int, kind: str, model: Path, data: Path) -> Verified:
-    began = time.perf_counter()
-    code, text = quiet(["verify", "--json", "--time-limit", LIMIT, str(model), str(data)])
-    verdict = json.loads(text)["certificates"][0] if text else {}
-    return Verified(number, kind, code, time.perf_counter() - began, verdict)
+    began = time.process_time()
+    code, text = quiet(["verify", "--json", "--time-limit", LIMIT_BY_CLOCK, str(model), str(data)])
+    seconds = time.process_time() - began
+    verdicts = json.loads(text)["certificates"] if text else [{}]
+    worst = next((one for one in verdicts if one.get("outcome") != "holds"), verdicts[0])
+    return Verified(number, kind, 3 if code == 0 and seconds > LIMIT else code, seconds, worst)
 
 
 # Forgeries: of a ranker, its bounds and random numbers another ranker, or None where it would be no forgery.
@@ -164,10 +189,12 @@ def with_bounds(ranker: LinearRanker, primal: float, dual: float, **changes: flo
 
 def moved(ranker: LinearRanker, bounds: Bounds, rng: np.random.Generator, objective: Objective) -> LinearRanker | None:
     """Other weights, whose objective is higher by more than the gap and a thousandth of itself."""
+    at_nothing = objective(replace(ranker, coef=0.0 * ranker.coef))[0]
     for size in 10.0 ** np.arange(-4.0, 3.0):
         changed = replace(ranker, coef=ranker.coef * (1.0 + size * rng.normal(size=ranker.coef.size)))
         value, rounding = objective(changed)
-        if value > bounds.primal + 2.0 * bounds.gap + max(1e-3 * abs(bounds.primal), 2.0 * rounding):
+        hidden = max(1e-3 * abs(bounds.primal), 2.0 * rounding, 2.0 * SHARE_AT_NOTHING * at_nothing)
+        if value > bounds.primal + 2.0 * bounds.gap + hidden:
             return changed
     return None
 
@@ -182,7 +209,10 @@ def other_weights(
 def other_weights_raised_dual(
     ranker: LinearRanker, bounds: Bounds, rng: np.random.Generator, objective: Objective
 ) -> LinearRanker | None:
-    """Other weights, whose objective is said rightly, with the gap of the old ones."""
+    """Other weights, whose objective is said rightly, with the gap of the old ones. Where stationary points are claimed
+    they may be another one."""
+    if bounds.stationary:
+        return None
     changed = moved(ranker, bounds, rng, objective)
     if changed is None:
         return None
@@ -320,32 +350,140 @@ FORGERIES: tuple[Forge, ...] = (
 )  # fmt: skip
 
 
+# Forgeries of averages: of an average, a number of one of its members and random numbers another average, or None.
+
+ForgeAverage = Callable[[LinearRanker, int, np.random.Generator], LinearRanker | None]
+
+
+def with_member(average: LinearRanker, at: int, **changes: Any) -> LinearRanker:
+    """The average whose member ``at`` says something else; its weights are as they were."""
+    members = list(average.header.members)
+    members[at] = replace(members[at], **changes)
+    return replace(average, header=replace(average.header, members=tuple(members)))
+
+
+def with_ranker(average: LinearRanker, at: int, ranker: LinearRanker) -> LinearRanker:
+    """The average with another ranker in the place of member ``at``."""
+    rankers = members_of(average)
+    rankers[at] = ranker
+    return average_of(rankers, [member.divisor for member in average.header.members])
+
+
+def other_divisor(average: LinearRanker, at: int, rng: np.random.Generator) -> LinearRanker | None:
+    """A member whose weights are another multiple of those of the whole."""
+    if not members_of(average)[at].coef.any():
+        return None
+    own = average.header.members[at].divisor
+    return with_member(average, at, divisor=own * 10.0 ** rng.choice([-1.0, 1.0]) * rng.uniform(0.5, 1.5))
+
+
+def swapped_certificates(average: LinearRanker, at: int, rng: np.random.Generator) -> LinearRanker | None:
+    """Each of two members with the other's C, certificate and settings."""
+    other = (at + 1) % len(average.header.members)
+    result = average
+    for one, another in ((at, other), (other, at)):
+        source = members_of(average)[another].header
+        own = members_of(average)[one].header
+        header = replace(own, C=source.C, certificate=source.certificate, settings=source.settings)
+        result = with_member(result, one, header=header.difference(replace(result.header, members=())))
+    return result
+
+
+def swapped_weights(average: LinearRanker, at: int, rng: np.random.Generator) -> LinearRanker | None:
+    """The weights of the whole in another order of its columns."""
+    coef = rng.permutation(average.coef)
+    return replace(average, coef=coef)
+
+
+def weights_of_noise(average: LinearRanker, at: int, rng: np.random.Generator) -> LinearRanker | None:
+    """A whole whose weights are not those of its members."""
+    return replace(average, coef=np.abs(average.coef).max() * rng.normal(size=average.coef.size))
+
+
+def upside_down(average: LinearRanker, at: int, rng: np.random.Generator) -> LinearRanker | None:
+    """A member that was trained to rank the positives low."""
+    header = members_of(average)[at].header
+    changed = replace(header, labels=Labels(kind=LabelKind.ONE_LABEL, positive=-1.0, negative=(1.0,)))
+    return with_member(average, at, header=changed.difference(replace(average.header, members=())))
+
+
+def of_unit_rows(average: LinearRanker, at: int, rng: np.random.Generator) -> LinearRanker | None:
+    """A member of rows divided by their length, which the whole does not divide."""
+    header = members_of(average)[at].header
+    changed = replace(header, features=replace(header.features, scale="l2"))
+    return with_member(average, at, header=changed.difference(replace(average.header, members=())))
+
+
+def other_map(average: LinearRanker, at: int, rng: np.random.Generator) -> LinearRanker | None:
+    """A feature map with other knots, or rules that ask for other values."""
+    ranker = members_of(average)[at]
+    if ranker.feature_map is None or not ranker.coef.any():
+        return None
+    arrays = {
+        name: array * (1.0 + 0.3 * rng.normal(size=array.shape)) if array.dtype == np.float64 else array
+        for name, array in ranker.feature_map.arrays().items()
+    }
+    try:
+        changed = map_of_arrays(ranker.feature_map.name, ranker.width, arrays)
+    except ValueError:
+        return None
+    return with_ranker(average, at, replace(ranker, feature_map=changed))
+
+
+def own_certificate(average: LinearRanker, at: int, rng: np.random.Generator) -> LinearRanker | None:
+    """A whole that says that it is itself an optimum."""
+    header = members_of(average)[at].header
+    return average.with_header(replace(average.header, C=header.C, certificate=header.certificate))
+
+
+OF_AVERAGES: tuple[ForgeAverage, ...] = (
+    other_divisor, swapped_certificates, swapped_weights, weights_of_noise, upside_down, of_unit_rows, other_map,
+    own_certificate,
+)  # fmt: skip
+#: That trains again, by what is known of a model that is no average.
+OF_ONE_ALONE = (above_the_optimum,)
+
+
 def forgery(folder: Path, seed: int, models: int, number: int) -> Verified | None:
     """Forges a model, of another kind each time, and verifies it; None where it would be no forgery."""
     rng = np.random.default_rng([seed, 1, number])
-    forge, data = FORGERIES[number % len(FORGERIES)], number % models
-    model, path = folder / f"{data}.model", folder / f"forged{number}.model"
+    data = number % models
+    model, path, rows = folder / f"{data}.model", folder / f"forged{number}.model", folder / f"{data}.svm"
     if not model.exists():
         return None
-    ranker = load_model(model)
-    data_of = replace(ranker.header.data, file=str(folder / f"{data}.svm"))
-    ranker = replace(ranker, header=replace(ranker.header, data=data_of))
-    bounds = ranker.header.certificate
-    assert bounds is not None
+    whole = load_model(model)
+    at = int(rng.integers(max(1, len(whole.header.members))))
+    ranker = members_of(whole)[at]
+    turn = number // AVERAGES if whole.header.members else number
+    if whole.header.members and turn % 2:
+        of_average = OF_AVERAGES[turn // 2 % len(OF_AVERAGES)]
+        forged, kind = of_average(whole, at, rng), of_average.__name__
+    else:
+        forge = FORGERIES[(turn // 2 if whole.header.members else turn) % len(FORGERIES)]
+        kind = f"{forge.__name__}, of a member" if whole.header.members else forge.__name__
+        if whole.header.members and forge in OF_ONE_ALONE:
+            return None
 
-    def objective(of: LinearRanker) -> tuple[float, float]:
-        of.save(path)
-        _, text = quiet(["verify", "--json", "--max-iterations", "0", str(path), str(folder / f"{data}.svm")])
-        found = json.loads(text)["certificates"][0]
-        return float(found["objective"]), float(found["rounding"])
+        def put_back(of: LinearRanker) -> LinearRanker:
+            return with_ranker(whole, at, of) if whole.header.members else of
 
-    if bounds.primal < 1e-300:
-        return None
-    forged = forge(ranker, bounds, rng, objective)
+        def objective(of: LinearRanker) -> tuple[float, float]:
+            put_back(of).save(path)
+            _, text = quiet(["verify", "--json", "--max-iterations", "0", str(path), str(rows)])
+            found = json.loads(text)["certificates"][at]
+            return float(found["objective"]), float(found["rounding"])
+
+        ranker = replace(ranker, header=replace(ranker.header, data=replace(ranker.header.data, file=str(rows))))
+        bounds = ranker.header.certificate
+        assert bounds is not None
+        if bounds.primal < 1e-300:
+            return None
+        changed = forge(ranker, bounds, rng, objective)
+        forged = None if changed is None else put_back(changed)
     if forged is None:
         return None
     forged.save(path)
-    return verified(number, forge.__name__, path, folder / f"{data}.svm")
+    return verified(number, kind, path, rows)
 
 
 if __name__ == "__main__":

@@ -172,6 +172,14 @@ def test_every_option_of_train_has_a_place_in_its_help(run):
             assert shown.count(f"{param.opts[-1]} ") + shown.count(f"{param.opts[-1]}\n") >= 1, param.opts
 
 
+def test_numbers_of_options_are_finite():
+    """click's own types of numbers take nan, and what compares with it is never so."""
+    for name in program.list_commands(click.Context(program)):
+        command = program.get_command(click.Context(program), name)
+        for param in command.params:
+            assert not isinstance(param.type, type(click.FLOAT)), (name, param.opts)
+
+
 def test_version(run):
     assert run("--version").stdout == f"apsvm, version {apsvm.__version__}\n"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import re
 import shutil
@@ -83,6 +84,8 @@ def test_a_scheduler_that_dies_leaves_the_checkpoint(data, tmp_path, monkeypatch
             if shown.count(1) == 2 and progress.number == 3:  # of the second C
                 scheduler.send_signal(signal.SIGKILL)
                 scheduler.wait()
+                # With tracebacks, which the last line says in words.
+                assert not logging.getLogger("distributed.utils").isEnabledFor(logging.ERROR)
             show(self, progress)
 
         monkeypatch.setattr(Display, "show", show_and_kill)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from datetime import date
+from datetime import date, time
 
 import numpy as np
 import pytest
@@ -154,9 +154,19 @@ def test_frames_that_do_not_fit(payments, fraud):
         * (n // 2),
         "column 'note': expected numbers": [[1]] * n,
         "column 'note': expected numbers, words or dates": [{1}, 2] * (n // 2),
+        "column 'note': expected numbers or words, found the type time64": [time(at % 24) for at in range(n)],
+        "column 'note': a word has half of a surrogate pair": pd.Series(["\udc80", "b"] * (n // 2), dtype=object),
     }
     for message, column in unfit.items():
         with pytest.raises(ValueError, match=message):
             APSVMClassifier().fit(payments.assign(note=column), fraud)
     # What training did not know gives nothing.
     assert np.isfinite(fitted.decision_function(payments.assign(country="XX", age=np.nan))).all()
+
+
+def test_numbers_beyond_64_bits_and_durations_of_any_unit(payments, fraud):
+    took = pd.to_timedelta(np.arange(len(payments)), unit="h")
+    frame = payments.assign(took=took, count=[10**30 + at * 10**28 for at in range(len(payments))])
+    fitted = APSVMClassifier().fit(frame, fraud)
+    other = frame.assign(took=took.astype("timedelta64[s]"))
+    np.testing.assert_array_equal(fitted.decision_function(other), fitted.decision_function(frame))

@@ -9,8 +9,8 @@ import pytest
 
 from apsvm import ComponentRanker, LinearRanker, ModelError, load_any_model, load_model
 from apsvm.data.features import learn_map
-from apsvm.models.averages import average_of, members_of
-from apsvm.models.header import Bounds, Features, Header, Member
+from apsvm.models.averages import average_of, has_constant_of_members, members_of
+from apsvm.models.header import Bounds, Calibration, Features, Header, LabelKind, Labels, Member, Threshold
 
 DIVISORS = (2.0, 3.0, 0.1)
 
@@ -32,6 +32,9 @@ def members(X, rng) -> list[LinearRanker]:
             state="converged",
             iterations=at,
             settings={"epsilon": 0.001, "bound": "hinge"},
+            details={"steps": 3},
+            threshold=Threshold(rule="f1", value=0.5),
+            calibration=Calibration(method="platt", scores=(), probabilities=(), slope=1.0, offset=0.0),
             features=Features(map=learned.name, scale=("standard", "standard", "none")[at], bias=1.0),
             certificate=Bounds(primal=2.0, dual=1.0 + at, gap=1.0, tolerance=1.0),
         )
@@ -44,7 +47,16 @@ def test_the_score_is_the_sum_of_scores_divided(members, X):
     by_hand = sum(one.score(X) / divisor for one, divisor in zip(members, DIVISORS, strict=True))
     np.testing.assert_allclose(average.score(X), by_hand, rtol=1e-12, atol=1e-12)
     assert average.header.features == Features(map="linear+piecewise:4+rules:9:depth=2")
-    assert (average.header.loss, average.header.C, average.header.certificate) == ("ap", None, None)
+    # What is of the first member alone is not said of the whole.
+    assert average.header == Header(
+        family="structured-svm", loss="ap", state="converged", features=average.header.features,
+        members=average.header.members,
+    )  # fmt: skip
+    assert has_constant_of_members(average)
+    for off in (1e-12, -1e-12, 1.0):
+        assert not has_constant_of_members(average.at_level(average.level + off))
+    with pytest.raises(ValueError, match="shorter"):
+        average_of(members, DIVISORS[:2])
 
 
 def test_the_file_keeps_the_members(members, X, tmp_path):
@@ -55,6 +67,7 @@ def test_the_file_keeps_the_members(members, X, tmp_path):
     for member, one in zip(members_of(back), members, strict=True):
         assert member.header == one.header
         assert member.intercept == one.intercept
+        assert (member.feature_map is None) == (one.feature_map is None)
         np.testing.assert_allclose(member.coef, one.coef, rtol=1e-15)
         np.testing.assert_allclose(member.score(X), one.score(X), rtol=1e-12, atol=1e-12)
     (alone,) = members_of(members[1])
@@ -78,6 +91,7 @@ def test_files_that_say_what_cannot_be(members, tmp_path):
             header, members=header.members[1::-1] + header.members[2:]
         ),
         "'colour' is not known": replace(header, members=(replace(first, header={"colour": 1}), *header.members[1:])),
+        "no 'certificate' of an average": replace(header, certificate=members[0].header.certificate),
     }
     for message, one in wrong.items():
         average.with_header(one).save(tmp_path / "m")
@@ -93,3 +107,24 @@ def test_files_that_say_what_cannot_be(members, tmp_path):
     components.save(tmp_path / "m")
     with pytest.raises(ModelError, match=r"has 'members', and a ranker of several components .* is no average"):
         load_any_model(tmp_path / "m")
+
+
+def test_members_that_rank_something_else(members, tmp_path):
+    """Whose certificates are true, and say nothing of the average."""
+    header = members[1].header
+    for other in (
+        replace(header, labels=Labels(kind=LabelKind.ONE_LABEL, positive=-1.0)),
+        replace(header, latent=True),
+        replace(header, features=replace(header.features, scale="l2")),
+        replace(header, features=replace(header.features, zero_based=True)),
+    ):
+        average_of([members[0], replace(members[1], header=other), members[2]], DIVISORS).save(tmp_path / "m")
+        with pytest.raises(ModelError, match="expected members of the average's own features, labels and rows"):
+            load_model(tmp_path / "m")
+
+
+def test_members_of_grades_may_differ_in_what_is_relevant(members, tmp_path):
+    kinds = Labels(kind=LabelKind.GRADES), Labels(kind=LabelKind.THRESHOLD, relevant_from=2.0)
+    of_each = [replace(one, header=replace(one.header, labels=kinds[at > 0])) for at, one in enumerate(members)]
+    average_of(of_each, DIVISORS).save(tmp_path / "m")
+    assert [one.header.labels for one in members_of(load_model(tmp_path / "m"))] == [kinds[0], kinds[1], kinds[1]]

@@ -331,6 +331,39 @@ def test_what_cannot_be_written():
             Header(loss="ap", calibration=wrong)
 
 
+DATE = Column(name="d", kind=ColumnKind.DATE, order="ymd", newest=9.0, parts=(DatePart.AGE,))
+
+
+@pytest.mark.parametrize(
+    ("column", "words"),
+    [
+        (DATE, None),
+        (Column(name="n", style="comma"), None),
+        (replace(DATE, order="yd"), "expected an order of year, month and day, and parts, of columns of dates alone"),
+        (replace(DATE, parts=()), "expected an order of year, month and day, and parts, of columns of dates alone"),
+        (replace(DATE, kind=ColumnKind.NUMBER), "expected an order of year, month and day, and parts, of columns of"),
+        (replace(DATE, order=""), "expected of a column of dates how they are written, and the newest of training"),
+        (replace(DATE, newest=float("inf")), "expected of a column of dates how they are written, and the newest of"),
+        (replace(DATE, style="comma"), "expected one of point, comma and nothing as the style of a column of numbers"),
+        (Column(name="n", style="dot"), "expected one of point, comma and nothing as the style of a column of numbers"),
+    ],
+)
+def test_columns_that_there_cannot_be(column, words):
+    """Beside one that there can be: each of them is looked at."""
+    columns = Columns(features=(Column(name="first"), column))
+    features = Features(names=columns.feature_names(), columns=columns)
+    if words is None:
+        assert Header(loss="ap", features=features).features.columns == columns
+        return
+    with pytest.raises(HeaderError, match=f"^{words}"):
+        Header(loss="ap", features=features)
+
+
+def test_an_isotonic_calibration_of_one_corner():
+    one = Calibration(method="isotonic", scores=(1.0,), probabilities=(0.5,))
+    assert Header(loss="ap", calibration=one).calibration == one
+
+
 def test_a_linear_ranker_keeps_a_header_with_control_characters(tmp_path):
     import numpy as np
 

@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from apsvm._support.files import check_writable, write_whole
+from apsvm._support import files
+from apsvm._support.files import check_writable, open_alone, write_whole
 from apsvm.data.folder import open_folder, write_folder
 from apsvm.data.svmlight import read_svmlight
 
@@ -119,3 +120,38 @@ def test_a_pipe_that_only_the_system_has_a_name_for_is_written_to():
     finally:
         os.close(reader)
         os.close(writer)
+
+
+def open_and_close(path: Path) -> None:
+    open_alone(path).close()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs named pipes")
+@pytest.mark.parametrize("write", [lambda path: write_whole(path, b"new"), open_and_close], ids=["whole", "growing"])
+@pytest.mark.parametrize("before", ["nothing", "a file", "a link", "a pipe"])
+def test_a_link_that_takes_the_place_of_what_was_looked_at(before, write, tmp_path, monkeypatch):
+    """It leads to no other file of the user's."""
+    path, victim = tmp_path / "out", tmp_path / "victim"
+    victim.write_bytes(b"theirs")
+    if before == "a file":
+        path.write_bytes(b"old")
+    elif before == "a link":
+        path.symlink_to(tmp_path / "elsewhere")
+    elif before == "a pipe":
+        os.mkfifo(path)
+    look = files._mode_of_output
+
+    def look_and_swap(name: Path) -> int | None:
+        mode = look(name)
+        path.unlink(missing_ok=True)
+        path.symlink_to(victim)
+        return mode
+
+    monkeypatch.setattr(files, "_mode_of_output", look_and_swap)
+    if before == "a pipe":
+        with pytest.raises(PermissionError, match="a file took its place"):
+            write(path)
+    else:
+        write(path)
+        assert not path.is_symlink()
+    assert victim.read_bytes() == b"theirs"

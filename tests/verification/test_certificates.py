@@ -16,6 +16,7 @@ from apsvm.cli import run
 from apsvm.cli.commands.verify import definition_of_package
 from apsvm.losses import LOSSES
 from apsvm.losses.base import RankingLoss
+from apsvm.models.averages import average_of
 from apsvm.models.linear import LinearRanker
 from apsvm.verification.plain import UnknownLossError, definition_of
 
@@ -274,6 +275,20 @@ def test_what_is_decided_of_the_smallest_C(unit, C, tmp_path, capsys):
     assert result["outcome"].startswith("holds")
 
 
+def test_an_optimum_that_is_what_rounding_leaves(tmp_path, capsys):
+    """Separable rows near 1e7: the objective is 1e-13 of that at w = 0, and so is what rounding may have done to it."""
+    rows = [[11.351, 9.485, 10.406, 10.657], [10.889, 9.055, 9.425, 11.7], [11.125, 12.043, 9.417, 10.933],
+            [9.752, 10.644, 10.281, 10.23], [9.648, 8.794, 7.712, 11.902], [8.315, 11.634, 10.585, 9.193],
+            [9.884, 10.972, 10.666, 9.413]]  # fmt: skip
+    source = made(tmp_path / "few", 1e6 * np.array(rows), np.arange(7) > 4)
+    code, [result] = verdict(
+        trained(tmp_path, tmp_path, "--loss zero-one --scale none -C 13.8676 few"), source, capsys,
+        "--max-iterations", "200",
+    )  # fmt: skip
+    assert result["objective"] < 1e-11 * result["at_nothing"]
+    assert (code, result["outcome"]) == (0, "holds")
+
+
 @over("name", ["p@0", "ndcg@0", "set-p@0", "f(1e308)", "f(nan)", "rbp(1)", f"p@{'9' * 5000}", f"f({'9' * 5000})"])
 def test_losses_that_there_are_not(name, ranker, data, tmp_path, capsys):
     replace(ranker, header=replace(ranker.header, loss=name)).save(tmp_path / "none")
@@ -399,6 +414,44 @@ def test_a_chosen_model(data, tmp_path, capsys):
     model = str(tmp_path / "model")
     assert run(["cv", "-q", "--bound", "hinge", "-C", "1,10", "--folds", "2", f"{data}/two.svm", "-o", model]) == 0
     assert verdict(model, f"{data}/two.svm", capsys)[0] == 0
+
+
+def test_averages(data, tmp_path, capsys):
+    """Of each member a verdict; what of the whole is not of the members is found."""
+    source = f"{data}/two.svm"
+    members = [
+        load_model(trained(data, tmp_path, f"{options} --bound hinge -C 30 two.svm"))
+        for options in ("--features piecewise:3", "--features rules:9:depth=2")
+    ]
+    average = average_of(members, (0.7, 3.0))
+    average.save(tmp_path / "average")
+    assert [one["member"] for one in verdict(f"{tmp_path}/average", source, capsys)[1]] == [1, 2]
+    # The constant of these moves no ranking, and may be a threshold.
+    for changed, code in (
+        (average, 0),
+        (average.at_level(5.0), 0),
+        (replace(average, coef=1.001 * average.coef), 4),
+        (average_of(members[::-1], (0.7, 3.0)), 0),
+        (average.with_header(replace(average.header, members=(
+            replace(average.header.members[0], divisor=0.8), average.header.members[1]
+        ))), 4),
+    ):  # fmt: skip
+        changed.save(tmp_path / "changed")
+        assert verdict(f"{tmp_path}/changed", source, capsys)[0] == code
+
+
+def test_the_constant_of_an_average_of_classifiers(data, tmp_path, capsys):
+    source = f"{data}/two.svm"
+    members = [
+        load_model(trained(data, tmp_path, f"{options} --loss zero-one -C 30 -B 1 two.svm"))
+        for options in ("--features linear", "--features piecewise:3")
+    ]
+    average = average_of(members, (0.7, 3.0))
+    for level, code in ((average.level, 0), (average.level + 1e-6, 4)):
+        average.at_level(level).save(tmp_path / "average")
+        assert verdict(f"{tmp_path}/average", source, capsys)[0] == code
+    assert run(["verify", f"{tmp_path}/average", source]) == 4
+    assert "the average's constant is not that of its members" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("components", [1, 2])

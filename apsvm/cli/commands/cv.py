@@ -24,7 +24,7 @@ from apsvm.cli.options.checkpoint import checkpoint_options, identity, work_kept
 from apsvm.cli.options.completion import MetricName
 from apsvm.cli.options.config import config_option
 from apsvm.cli.options.decision import decided_refit, decision_options, say_decision
-from apsvm.cli.options.parameters import Several
+from apsvm.cli.options.parameters import Number, Several
 from apsvm.cli.options.trainers import (
     ChosenLoss,
     LossName,
@@ -539,7 +539,7 @@ _COMMON = {
 @click.option("-o", "--output", metavar="MODEL", help="Train the chosen setting on all rows and write this model.")
 @click.option("--json", metavar="FILE", help="Write all results, each fold's included; - for stdout.")
 @click.option(
-    "--budget", metavar="SECONDS", type=click.FloatRange(0.0, min_open=True),
+    "--budget", metavar="SECONDS", type=Number(0.0, open_low=True),
     help="Seconds for all of it, by the clock: when most of them are over, the best so far is trained.",
 )  # fmt: skip
 @click.option(

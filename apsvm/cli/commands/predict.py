@@ -16,6 +16,7 @@ from apsvm._support.types import Matrix
 from apsvm.cli.cluster.commands import predict_on_cluster, scheduler_option
 from apsvm.cli.help import HelpfulCommand
 from apsvm.cli.items import TOP, best_items
+from apsvm.cli.options.parameters import Number
 from apsvm.cli.output.decisions import CLASSIFY, PROBABILITY, answers
 from apsvm.cli.reading import how_to_read, read_any_model, rows_for, score_rows
 from apsvm.cli.shared import BAD_DATA, Failure, reading, refuse_if_given, refuse_same_file, say, writing
@@ -448,7 +449,7 @@ _COMMON = {
     help="Their format: VOC's text (of several classes a file each, in the folder OUT), or COCO's JSON.",
 )  # fmt: skip
 @click.option(
-    "--nms", type=click.FloatRange(0.0, 1.0), metavar="IOU",
+    "--nms", type=Number(0.0, 1.0), metavar="IOU",
     help="Leave out a box whose IoU with a better one of its image and class is above.  [default: none]",
 )  # fmt: skip
 @scheduler_option

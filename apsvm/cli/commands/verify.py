@@ -170,6 +170,14 @@ def _as_json(ranker: Model, dataset: Dataset, verdicts: list[Verdict]) -> JsonDi
     }
 
 
+def _labels_of_member(ranker: Model, member: int) -> str:
+    """What the labels meant to a member of an average, counted from 1: one may be of two classes, another of grades."""
+    from apsvm.models.averages import headers_of
+    from apsvm.report.words import meaning
+
+    return meaning(headers_of(ranker.header)[member - 1].labels)
+
+
 def _put_verdict(ranker: Model, dataset: Dataset, verdict: Verdict, *, first: bool) -> None:
     from apsvm.report.words import meaning
 
@@ -185,6 +193,7 @@ def _put_verdict(ranker: Model, dataset: Dataset, verdict: Verdict, *, first: bo
     if verdict.member is not None:
         put("")
         _put("member", f"{verdict.member} of {len(ranker.header.members)}, on {verdict.features}")
+        _put("labels", _labels_of_member(ranker, verdict.member))
     apart = abs(verdict.objective - claimed.primal)
     whose = "" if verdict.plainly_defined else ", by the package's own definition: its two arrays are believed"
     _put("loss", f"{verdict.loss}, C = {verdict.C:.6g}, bound {claimed.bound}{whose}")

@@ -12,6 +12,7 @@ import click
 
 from apsvm._support.types import JsonDict, JsonObject
 from apsvm._support.work import UNSTORED, Strand, WorkError
+from apsvm.cli.options.parameters import Number
 from apsvm.cli.options.training import Signals
 from apsvm.cli.output.run_folder import as_json
 from apsvm.cli.shared import BAD_DATA, Failure, reading, say, writing
@@ -35,7 +36,7 @@ def checkpoint_options(command: CommandT) -> CommandT:
         "Write what has been done to this file, at most every 30 seconds and when stopped by a signal. The same "
         "command goes on from it, to the same result, and removes it at its end."
     )
-    command = click.option("--checkpoint-seconds", type=float, default=30.0, hidden=True)(command)
+    command = click.option("--checkpoint-seconds", type=Number(0.0), default=30.0, hidden=True)(command)
     return click.option("--checkpoint", metavar="FILE", help=help)(command)
 
 

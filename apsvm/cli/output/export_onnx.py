@@ -120,9 +120,12 @@ def _outputs(
     first = rankers[0]
     columns = _mapped(graph, first.feature_map, name)
     if first.unit_rows:
+        # Of a row of zeros any length will do; by its largest value first, as squares may be infinite, or vanish.
+        least = np.finfo(np.float64).tiny
+        largest = graph("ReduceMax", graph("Abs", columns), axes=[1], keepdims=1)
+        columns = graph("Div", columns, graph("Max", largest, least))
         squares = graph("ReduceSumSquare", columns, axes=[1], keepdims=1)
-        # Of a row of zeros any length will do.
-        columns = graph("Div", columns, graph("Max", graph("Sqrt", squares), np.finfo(np.float64).tiny))
+        columns = graph("Div", columns, graph("Max", graph("Sqrt", squares), least))
     each = [_SCORES[ranker.kind](graph, ranker, columns) for ranker in rankers]
     if not several:
         score = graph("Identity", each[0], output="score")

@@ -224,6 +224,10 @@ def _parsing(name: str, kind: Kind) -> Iterator[None]:
         raise DataError(f"{name}: not {kind.what} that is read here ({type(error).__name__}: {error})") from None
 
 
+#: How many of a unit of durations are a second.
+_A_SECOND = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
+
+
 class _Words:
     """A column on its way: its words, as they appear."""
 
@@ -235,7 +239,7 @@ class _Words:
     def cells(self, array: Any) -> NDArray[np.float64]:
         """The cells (n,) of an Arrow array."""
         import pyarrow
-        from pyarrow import types
+        from pyarrow import compute, types
 
         kind = array.type
         if types.is_dictionary(kind):
@@ -243,10 +247,14 @@ class _Words:
             kind = array.type
         if types.is_null(kind):
             return _all_missing(len(array))
+        if types.is_duration(kind):  # in seconds, whatever the unit
+            array = compute.divide(array.cast(pyarrow.int64()).cast(pyarrow.float64()), _A_SECOND[kind.unit])
+            kind = array.type
         is_number = types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
         if is_number and not self._is_text:
             return self._numbers_of(array)
-        if not (is_number or types.is_boolean(kind) or types.is_temporal(kind) or _is_string(kind)):
+        is_date = types.is_date(kind) or types.is_timestamp(kind)
+        if not (is_number or types.is_boolean(kind) or is_date or _is_string(kind)):
             raise DataError(f"{self._source}: column {self.name!r}: expected numbers or words, found the type {kind}")
         array = array.cast(pyarrow.string()).dictionary_encode()
         cells = self._of_texts(array.dictionary.to_pylist())
