@@ -288,8 +288,9 @@ class SettingsSearch:
                 return peak
             return simplest(own, self.grids[peak.grid], peak, self.metric)
 
-        name = metric or self.metric
-        return max(0.0, by_folds.mean(name) - worth_of_choice([*candidates, *self.raced], name, choose))
+        name, count = metric or self.metric, len(by_folds.folds)
+        raced = [replace(one, folds=one.folds[:count]) for one in self.raced]
+        return max(0.0, by_folds.mean(name) - worth_of_choice([*candidates, *raced], name, choose))
 
     def average(
         self,
@@ -403,8 +404,8 @@ class SettingsSearch:
             about = {"average": list[Json](chosen.maps)}
         else:
             grid = self.grids[chosen.grid]
-            varied = [axis for axis in grid.axes if axis is grid.along or len(axis.values) > 1]
-            about = {axis.name: as_json(chosen.choice[axis.name]) for axis in varied}
+            varied = [axis.name for axis in grid.axes if axis is grid.along or len(axis.values) > 1]
+            about = {name: as_json(chosen.choice[name]) for name in varied if name in chosen.choice}
         mean = chosen.mean(self.metric)
         return {
             **self.description(),
