@@ -77,6 +77,7 @@ def test_every_fold_against_a_training_of_its_own(hard, run, tmp_path):
     assert model.header.selection == {
         "folds": 3, "folds_of": "rows, stratified", "seed": 4, "metric": "AP", "rule": "highest mean", "settings": 4,
         "C": chosen["C"], "mean": chosen["metrics"]["AP"]["mean"], "deviation": chosen["metrics"]["AP"]["deviation"],
+        "estimate": found["estimate"]["AP"],
     }  # fmt: skip
     assert run("predict", path, tmp_path / "m").stdout.count("\n") == 300
 
