@@ -241,5 +241,5 @@ def test_the_table_of_the_readme_is_what_was_measured():
     rows = {row[0].partition(" ")[0]: row[1:] for row in table if row[0].partition(" ")[0] in measured}
     assert set(rows) == set(measured)
     for name, shown in rows.items():
-        found = [np.mean([precision for precision, _ in measured[name][columns[column]]]) for column in head[1:]]
+        found = [np.mean([split[0] for split in measured[name][columns[column]]]) for column in head[1:]]
         assert shown == [f"{value:.3f}".removeprefix("0") for value in found], name

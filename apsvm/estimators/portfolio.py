@@ -118,7 +118,7 @@ class _Portfolio(ByQuery):
             candidates = search.candidates()
             chosen = search.choose(candidates)
             average = search.average(candidates, chosen, jobs)
-            refit = search.refit(average or chosen, len(candidates), jobs)
+            refit = search.refit(average or chosen, candidates, jobs)
         assert refit is not None  # it is never stopped
         self.cv_results_ = [*_screened(whole), *_compared(search, candidates, average)]
         (model,) = refit.model.rankers()
@@ -142,9 +142,9 @@ class _Portfolio(ByQuery):
 
     def _recall(self, header: Header) -> None:
         super()._recall(header)
-        mean = (header.selection or {}).get("mean")
-        if isinstance(mean, float):
-            self.best_score_ = mean
+        estimate = (header.selection or {}).get("estimate")
+        if isinstance(estimate, float):
+            self.best_score_ = estimate
 
     def _relevance(self, target: Target, y: Column) -> Column:
         """The labels as the trainers get them."""
@@ -203,10 +203,10 @@ def _compared(
 class APSVMClassifierCV(_Portfolio, TwoClasses):
     """Two classes, told apart so that ``metric`` is best, by whatever of a portfolio ranks best in cross-validation.
 
-    Losses (ap, the metric's own, auc, wmw, 0-1), both bounds, features as they are, as broken lines and, where the data
-    is small, as smooth curves, products of pairs and an RBF kernel, each with some values of C: all are screened in
-    three folds, the best three are compared in ``cv``, and the winner is trained on all rows: the best of them, or the
-    average of the best on several feature maps, where that ranks the rows held out better.
+    Losses (ap, the metric's own, auc, wmw, 0-1), both bounds, features as they are, as broken lines, as rules and,
+    where the data is small, as products of pairs and an RBF kernel, each with some values of C: all are screened in
+    three folds, the best three are compared in ``cv``, and the winner is trained on all rows: the best of them, or
+    the average of the best on several feature maps, where these are near to it.
 
     Parameters
     ----------
@@ -233,7 +233,8 @@ class APSVMClassifierCV(_Portfolio, TwoClasses):
     pos_label_
         The positive one.
     best_score_
-        The winner's mean over the folds: it was chosen for it, and is a little too high.
+        What ``metric`` is on other rows, estimated: the winner's mean over the folds, without what the choice of the
+        best of many adds to it.
     cv_results_
         A dictionary for each entry screened and each setting compared, the winner's among them.
     coef_, intercept_, feature_map_

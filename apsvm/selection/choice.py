@@ -1,11 +1,13 @@
 """Which setting is chosen: the one of the highest mean over the folds, or, by the rule of one standard error (Breiman
-et al. 1984), the simplest along its line whose mean is not more than one standard error below."""
+et al. 1984), the simplest along its line whose mean is not more than one standard error below; and what the choice is
+worth, as the best of many is best by chance, too.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 
 from apsvm._support.types import JsonDict, JsonObject
 from apsvm.selection.grids import Axis, Grid
@@ -110,6 +112,25 @@ class Measurements:
 def best(candidates: Sequence[Candidate], metric: str) -> Candidate:
     """Of the highest mean, the first if there are several."""
     return max(candidates, key=lambda candidate: candidate.mean(metric))
+
+
+def worth_of_choice(
+    candidates: Sequence[Candidate], metric: str, choose: Callable[[Sequence[Candidate]], Candidate]
+) -> float:
+    """The metric of what is chosen, on rows that the choice has not seen: the mean over the folds of what each gives to
+    the candidate that is chosen by the others.
+
+    Candidates may lack the last of the folds: a fold is looked at by those that were finished in it, and these are
+    compared by the folds that all of them have.
+    """
+    values = []
+    for fold in range(max(len(one.folds) for one in candidates)):
+        finished = [one for one in candidates if len(one.folds) > fold]
+        common = min(len(one.folds) for one in finished)
+        others = [replace(one, folds=[*one.folds[:fold], *one.folds[fold + 1 : common]]) for one in finished]
+        chosen = choose(others)
+        values.append(finished[others.index(chosen)].values(metric)[fold])
+    return math.fsum(values) / len(values)
 
 
 def simplest(candidates: Sequence[Candidate], grid: Grid, of: Candidate, metric: str) -> Candidate:

@@ -77,7 +77,7 @@ def nested(
                 break
             chosen = run.choose(candidates)
             average = run.average(candidates, chosen, jobs, within)
-            refit = run.refit(average or chosen, len(candidates), jobs, within)
+            refit = run.refit(average or chosen, candidates, jobs, within)
         if refit is None or followers.should_stop():
             break
         (ranker,) = refit.model.rankers()

@@ -324,8 +324,8 @@ class PortfolioSearch:
         if positives >= FEW_POSITIVES:
             return None
         return (
-            f"{positives} positives are few: which entry is best is mostly chance, and its figure too good by what the "
-            "choice of the best of many adds (--nested measures that)"
+            f"{positives} positives are few: which entry is best is mostly chance, and what it is worth on other rows "
+            "a rough estimate (--nested has a better one)"
         )
 
     def screen(
@@ -482,6 +482,7 @@ class PortfolioSearch:
         search = race.search_of(entries)
         others = race.ranked(min(SCREENING_FOLDS, self._folds), self.metric)
         search.also = [Member(race.search, candidate) for entry, candidate in others if entry not in entries]
+        search.raced = race.search.candidates(min(SCREENING_FOLDS, self._folds))
         return search
 
 

@@ -18,9 +18,9 @@ from apsvm._support.work import UNSTORED, Strand
 from apsvm.data.labels import LabelOptions, Target, judge
 from apsvm.data.rows import Rows
 from apsvm.models.header import Json
-from apsvm.selection.average import Average, Member, better_average, refitted
+from apsvm.selection.average import Average, Member, average_with, refitted
 from apsvm.selection.bags import bags_as_rows, of_bags
-from apsvm.selection.choice import Candidate, Measurements, at_the_edge, best, beyond, simplest
+from apsvm.selection.choice import Candidate, Measurements, at_the_edge, best, beyond, simplest, worth_of_choice
 from apsvm.selection.completion import outcomes
 from apsvm.selection.cross_validation import CrossValidation
 from apsvm.selection.folds import Fold, make_folds
@@ -86,6 +86,7 @@ class SettingsSearch:
     ----------
     failures : why paths ended, by the number of their grid, where that is tolerated
     also : what may be averaged with the best, beside the search's own candidates; None: nothing may
+    raced : settings that were compared on the same folds before, in all or the first of them: the search is of the best
 
     Raises
     ------
@@ -124,6 +125,7 @@ class SettingsSearch:
         self._tried: set[tuple[int, int]] = set()
         self.failures: dict[int, str] = {}
         self.also: Sequence[Member] | None = None
+        self.raced: Sequence[Candidate] = ()
 
     def only(self, grids: Sequence[int]) -> SettingsSearch:
         """The search among these grids alone, with what was measured of them so far."""
@@ -275,6 +277,21 @@ class SettingsSearch:
             return peak
         return simplest(candidates, self.grids[peak.grid], peak, self.metric)
 
+    def gained_by_choice(self, candidates: Sequence[Candidate], metric: str | None = None) -> float:
+        """By how much the mean over the folds of the best of these candidates is above what it is worth on other rows,
+        by this metric, or the one that chooses: what the choice of the best adds to it."""
+        by_folds = self.choose(candidates)
+
+        def choose(others: Sequence[Candidate]) -> Candidate:
+            peak, own = best(others, self.metric), others[: len(candidates)]
+            if self.rule == "highest mean" or peak not in own or len(peak.folds) < 2:
+                return peak
+            return simplest(own, self.grids[peak.grid], peak, self.metric)
+
+        name, count = metric or self.metric, len(by_folds.folds)
+        raced = [replace(one, folds=one.folds[:count]) for one in self.raced]
+        return max(0.0, by_folds.mean(name) - worth_of_choice([*candidates, *raced], name, choose))
+
     def average(
         self,
         candidates: Sequence[Candidate],
@@ -282,20 +299,20 @@ class SettingsSearch:
         jobs: int = 0,
         followers: Followers = Followers(),
     ) -> Average | None:
-        """The average of ``chosen``, of these candidates, and the best on other feature maps, where that ranks rows
-        held out better; None in a search that is not for the best of all rankers. What was raced in some of the folds
-        is trained in the others first (parameters and errors: see ``run``)."""
+        """The average of ``chosen``, of these candidates, and the best on other feature maps that are near to it; None
+        where there are none, and in a search that is not for the best of all rankers. What was raced in some of the
+        folds is trained in the others first (parameters and errors: see ``run``)."""
         if self.also is None:
             return None
         best, own = Member(self, chosen), [Member(self, one) for one in candidates if one is not chosen]
-        average = better_average(best, [*own, *self.also], self.metric)
+        average = average_with(best, [*own, *self.also], self.metric)
         if average is None or len(average.folds) == len(self.folds):
             return average
         for search in {id(member.search): member.search for member in average.members}.values():
             search._finish([member.candidate for member in average.members if member.search is search], jobs, followers)
         members = [Member(one.search, one.search._finished(one.candidate)) for one in average.members]
         others = [one for one in members if one.candidate is not chosen]
-        return better_average(best, others, self.metric)
+        return average_with(best, others, self.metric)
 
     def _finish(self, chosen: Sequence[Candidate], jobs: int, followers: Followers) -> None:
         """Trains and measures settings in the folds that they lack."""
@@ -334,17 +351,35 @@ class SettingsSearch:
         return "rows, stratified" if self.whole.bags is None and self.whole.pool is None else "bags, stratified"
 
     def refit(
-        self, chosen: Candidate, n_candidates: int, jobs: int = 0, followers: Followers = Followers()
+        self,
+        chosen: Candidate,
+        candidates: Sequence[Candidate],
+        jobs: int = 0,
+        followers: Followers = Followers(),
     ) -> Refit | None:
-        """``chosen``, of this many candidates, trained on all rows by ``jobs`` threads (0: one a core); None if it was
-        stopped before there was anything.
+        """``chosen``, of these candidates or an average of them, trained on all rows by ``jobs`` threads (0: one a
+        core); None if it was stopped before there was anything.
 
         Raises
         ------
         ValueError, FloatingPointError : as ``Trainer.train``
         """
-        if isinstance(chosen, Average):
-            return self._refit_average(chosen, n_candidates, jobs, followers)
+        count, gained = len(candidates), self.gained_by_choice(candidates)
+        if not isinstance(chosen, Average):
+            return self._trained(chosen, self._selection(chosen, count, gained), jobs, followers)
+        refits: list[Refit] = []
+        for member in chosen.members:
+            selection = member.search._selection(member.candidate, count, gained)
+            refit = member.search._trained(member.candidate, selection, jobs, followers)
+            if refit is None or refit.outcome.interrupted:
+                return refits[0] if refits else refit
+            refits.append(refit)
+        return refitted(chosen, refits, self._selection(chosen, count, gained))
+
+    def _trained(
+        self, chosen: Candidate, selection: Mapping[str, Json], jobs: int, followers: Followers
+    ) -> Refit | None:
+        """A setting trained on all rows; ``selection``: what the header says of the choice."""
         trainer = self.grids[chosen.grid].chosen(chosen.choice).trainer.with_settings(threads=1)
         with one_blas_thread():
             fit = replace(self.fits[chosen.grid], trainer=trainer).prepared()
@@ -354,34 +389,31 @@ class SettingsSearch:
         if outcome is None:
             return None
         model = fit.model(outcome)
-        header = replace(model.header, selection=self._selection(chosen, n_candidates))
+        header = replace(model.header, selection=selection)
         if self.grids[chosen.grid].labels is not None:
             # Trained on two classes, compared with others by what the labels mean to all of them.
             header = replace(header, labels=self.target.labels)
         how = f"{len(self.folds)} folds of {self._folds_of.removesuffix(', stratified')}"
         return Refit(fit, outcome, model.with_header(header), partial(self.out_of_fold, chosen), how)
 
-    def _refit_average(self, average: Average, n_candidates: int, jobs: int, followers: Followers) -> Refit | None:
-        refits: list[Refit] = []
-        for member in average.members:
-            refit = member.search.refit(member.candidate, n_candidates, jobs, followers)
-            if refit is None or refit.outcome.interrupted:
-                return refits[0] if refits else refit
-            refits.append(refit)
-        selection = {**self._selection(average, n_candidates), "average": list[Json](average.maps)}
-        return refitted(average, refits, selection)
-
-    def _selection(self, chosen: Candidate, n_candidates: int) -> dict[str, Json]:
-        """What the model's header says of the choice: the settings of which there were several values, and C."""
-        grid = self.grids[chosen.grid]
-        varied = [axis.name for axis in grid.axes if axis.name in chosen.choice]
-        varied = [name for name in varied if grid.axis(name) is grid.along or len(grid.axis(name).values) > 1]
+    def _selection(self, chosen: Candidate, count: int, gained: float) -> dict[str, Json]:
+        """What the model's header says of the choice: the settings of which there were several values, and C; or the
+        maps of the rankers that are averaged. ``gained``: what the choice of so many settings adds to the mean."""
+        about: dict[str, Json]
+        if isinstance(chosen, Average):
+            about = {"average": list[Json](chosen.maps)}
+        else:
+            grid = self.grids[chosen.grid]
+            varied = [axis.name for axis in grid.axes if axis is grid.along or len(axis.values) > 1]
+            about = {name: as_json(chosen.choice[name]) for name in varied if name in chosen.choice}
+        mean = chosen.mean(self.metric)
         return {
             **self.description(),
-            "settings": n_candidates,
-            **{name: as_json(chosen.choice[name]) for name in varied},
-            "mean": chosen.mean(self.metric),
+            "settings": count,
+            **about,
+            "mean": mean,
             "deviation": chosen.deviation(self.metric),
+            "estimate": mean - gained,
         }
 
 

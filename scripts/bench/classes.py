@@ -111,7 +111,7 @@ def cross_validation(way: str) -> Case:
         run.run(1)
         candidates = run.candidates()
         best = run.choose(candidates)
-        run.refit(best, len(candidates), jobs=1)
+        run.refit(best, candidates, jobs=1)
         return best.mean("AP")
 
     folds = [(fold.training, fold.test) for fold in search().folds]

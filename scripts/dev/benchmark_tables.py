@@ -36,7 +36,7 @@ def markdown(rows: Sequence[Sequence[str]]) -> str:
 
 
 def of_defaults(measured: Mapping[str, Mapping[str, Sequence[Sequence[float]]]]) -> str:
-    """A row a data set, of what scripts/study/defaults.py measured: by method AP and seconds on each split."""
+    """A row a data set, of what scripts/study/defaults.py measured: by method AP first on each split."""
     columns = {
         "logistic regression": "LR tuned",
         "LinearSVC": "LinearSVC tuned",
@@ -47,7 +47,7 @@ def of_defaults(measured: Mapping[str, Mapping[str, Sequence[Sequence[float]]]])
     }
     rows = [["test AP", *columns]]
     for name, methods in measured.items():
-        values = [float(np.mean([precision for precision, _ in methods[key]])) for key in columns.values()]
+        values = [float(np.mean([split[0] for split in methods[key]])) for key in columns.values()]
         shown = [f"{value:.3f}".removeprefix("0") for value in values]
         best = max(values)
         cells = [f"**{text}**" if value == best else text for value, text in zip(values, shown, strict=True)]

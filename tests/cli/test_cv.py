@@ -60,7 +60,7 @@ def test_every_fold_against_a_training_of_its_own(hard, run, tmp_path):
 
     chosen = next(setting for setting in found["settings"] if setting["chosen"])
     table = done.stdout.splitlines()
-    assert len(table) == 5
+    assert len(table) == 6
     row = next(line for line in table if line.endswith("chosen"))
     assert found["at_edge"] == ["C"] * (chosen["C"] in (0.1, 100.0))
     assert ("C at the edge of the grid, chosen" in row) == (chosen["C"] in (0.1, 100.0))
@@ -77,6 +77,7 @@ def test_every_fold_against_a_training_of_its_own(hard, run, tmp_path):
     assert model.header.selection == {
         "folds": 3, "folds_of": "rows, stratified", "seed": 4, "metric": "AP", "rule": "highest mean", "settings": 4,
         "C": chosen["C"], "mean": chosen["metrics"]["AP"]["mean"], "deviation": chosen["metrics"]["AP"]["deviation"],
+        "estimate": found["estimate"]["AP"],
     }  # fmt: skip
     assert run("predict", path, tmp_path / "m").stdout.count("\n") == 300
 
@@ -191,7 +192,7 @@ def test_a_choice_at_the_edge_widens_its_grid(rng, here, write_rows, tmp_path):
 
     named = here("cv", path, *options, "-C", "0.001x:1000x:log10")
     assert "as well" not in named.stderr
-    assert named.stdout.splitlines()[-1].endswith("C at the edge of the grid, chosen")
+    assert named.stdout.splitlines()[-2].endswith("C at the edge of the grid, chosen")
 
 
 @pytest.mark.slow

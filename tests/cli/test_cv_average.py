@@ -10,6 +10,7 @@ import pytest
 
 from apsvm import load_model
 from apsvm.models.averages import members_of
+from apsvm.selection import average as averaging
 from apsvm.selection import portfolio as module
 from apsvm.selection import references as beside
 from apsvm.selection.portfolio import Entry
@@ -29,6 +30,7 @@ def few(monkeypatch):
     ]
     monkeypatch.setattr(module, "portfolio", lambda *_: entries)
     monkeypatch.setattr(module, "NEAR", -1.0)  # the best alone goes on
+    monkeypatch.setattr(averaging, "NEAR", 1.0)
     monkeypatch.setattr(beside, "LOGISTIC_C", (1.0,))
     monkeypatch.setattr(beside, "MOST_DENSE_VALUES", 0)
 
@@ -62,6 +64,9 @@ def test_the_average_is_chosen_and_each_member_proved(data, here, tmp_path):
     assert set(ranker.header.features.map.split("+")) == {"piecewise:4", "products"}
     assert set(ranker.header.selection["average"]) == MAPS
     assert ranker.header.selection["mean"] == average["mean"]
+    estimate = written["estimate"]["AP"]
+    assert ranker.header.selection["estimate"] == estimate <= average["mean"]
+    assert rows[-1] == f"on other rows, without what the choice of the best adds: AP {estimate:.4f}"
     assert ranker.header.threshold.held_out == "4 folds of rows"
     assert all(one.header.certificate.reached for one in members_of(ranker))
     told = " ".join(here("info", model).stdout.split())
@@ -111,10 +116,13 @@ def test_nested_measures_the_average(data, here):
 
 
 @pytest.mark.slow
-def test_none_is_made_where_one_alone_is_better(here, rng, tmp_path, write_rows):
+def test_none_is_made_where_one_alone_is_better(here, rng, tmp_path, write_rows, monkeypatch):
     X = rng.normal(size=(300, 3))
     score = np.cos(3.0 * X[:, 2]) + 0.1 * rng.normal(size=300)
     path = write_rows(tmp_path / "wave.svm", X, np.where(score > 0.8, 1.0, -1.0))
-    done = here("cv", path, "--folds", 3, "-j", 1, "-o", tmp_path / "m")
-    assert "average" not in done.stdout
-    assert load_model(tmp_path / "m").header.members == ()
+    for near, behind in ((1.0, averaging.BEHIND), (0.03, 1.0)):
+        monkeypatch.setattr(averaging, "NEAR", near)
+        monkeypatch.setattr(averaging, "BEHIND", behind)
+        done = here("cv", path, "--folds", 3, "-j", 1, "-o", tmp_path / "m")
+        assert "average" not in done.stdout
+        assert load_model(tmp_path / "m").header.members == ()

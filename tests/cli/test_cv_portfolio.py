@@ -61,7 +61,7 @@ def test_what_it_says(data, here):
 @pytest.mark.slow
 def test_the_table(data, here, monkeypatch):
     monkeypatch.setattr(module, "NEAR", 0.05)
-    heading, *rows, last = here("cv", data, "--folds", 3, "-j", 1, "-q").stdout.splitlines()
+    heading, *rows, last, _ = here("cv", data, "--folds", 3, "-j", 1, "-q").stdout.splitlines()
     assert heading.split() == ["bound", "C", "mean", "C", "AP", "seconds"]
     assert {row.split()[0] for row in rows} == {"hinge", "tight"}
     assert sum(row.endswith("chosen") for row in rows) == 1
@@ -75,7 +75,7 @@ def test_the_table(data, here, monkeypatch):
 def test_losses_and_features_stand_apart_where_they_differ(data, here, monkeypatch):
     monkeypatch.setattr(module, "NEAR", 1.0)
     monkeypatch.setattr(module, "CLEAR", 1e6)
-    heading, *rows = here("cv", data, "--folds", 3, "-j", 1, "-q").stdout.splitlines()
+    heading, *rows, _ = here("cv", data, "--folds", 3, "-j", 1, "-q").stdout.splitlines()
     assert heading.split()[:4] == ["loss", "features", "bound", "C"]
     assert {tuple(row.split()[:3]) for row in rows[:-1]} == {
         ("auc", "linear", "hinge"), ("ap", "piecewise", "hinge"), ("ap", "piecewise", "tight")

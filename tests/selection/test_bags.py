@@ -105,7 +105,7 @@ def test_pools_and_a_trainer_of_bags_on_the_same_folds(rng: np.random.Generator)
     np.testing.assert_allclose(candidates[0].values("AP"), expected, rtol=1e-12)
     assert search.description()["folds_of"] == "bags, stratified"
     chosen = search.choose(candidates[1:])
-    refit = search.refit(chosen, 3)
+    refit = search.refit(chosen, candidates)
     assert refit is not None
     assert refit.model.header.features.pool == grids[chosen.grid].features.pool  # type: ignore[union-attr]
 

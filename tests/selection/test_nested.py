@@ -114,7 +114,7 @@ def test_queries_stay_whole(rng, dataset, grid):
     for result, (training, test) in zip(results, make_folds(target, groups, 3, 0), strict=True):
         assert not set(groups[training]) & set(groups[test])
         run = search(dataset(X[training], rows.relevance[training], groups[training]))
-        model = run.refit(run.choose(run.candidates()), 2, 1).model
+        model = run.refit(run.choose(run.candidates()), run.candidates(), 1).model
         values = evaluate(list(METRICS.values()), model.score(X[test]), target.of(test).judgements, groups[test]).values
         assert result.values == pytest.approx(values)
 

@@ -139,7 +139,7 @@ def test_components_win_where_positives_are_of_two_kinds(rng, dataset, monkeypat
     assert str(whole.screened.entries[0][0]) == "ap, tight, 2 components, linear"
     search = whole.final()
     search.run(1)
-    model = search.refit(search.choose(search.candidates()), 1, 1).model
+    model = search.refit(search.choose(search.candidates()), search.candidates(), 1).model
     assert isinstance(model, ComponentRanker)
 
 
@@ -281,7 +281,7 @@ def test_screening_and_final_judge_alike(grades, tried, monkeypatch):
     assert np.array_equal(whole.final().target.grades, grades.relevance)
     final.run(1)
     chosen = final.choose([one for one in final.candidates() if one.loss == "ap"])
-    assert final.refit(chosen, 1, 1).model.header.labels == final.target.labels
+    assert final.refit(chosen, [chosen], 1).model.header.labels == final.target.labels
 
 
 def test_fewer_folds_than_the_screening_has(two_classes, tried):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -16,7 +17,7 @@ from apsvm.data.rows import Rows
 from apsvm.metrics.evaluate import evaluate, parse_metrics
 from apsvm.metrics.thresholds import ThresholdRule, choose_threshold
 from apsvm.selection import cross_validation
-from apsvm.selection.choice import Candidate, simplest
+from apsvm.selection.choice import Candidate, best, simplest, worth_of_choice
 from apsvm.selection.cross_validation import CrossValidation, SelectionError
 from apsvm.selection.grids import Grid
 from apsvm.selection.race import Measured
@@ -245,13 +246,32 @@ def test_one_standard_error_where_none_is_simpler(grid):
     assert simplest(candidates, made, candidates[4], "AP") is candidates[4]
 
 
+def test_the_best_of_many_is_worth_what_folds_give_to_the_choice_of_the_others(rng):
+    def of(*values):
+        return Candidate(0, "ap", {}, [Measured({}, {"AP": value}, 0.0, "", as_asked=True) for value in values])
+
+    def worth(candidates):
+        return worth_of_choice(candidates, "AP", partial(best, metric="AP"))
+
+    # By hand: the second is chosen by the last two folds, the first by the others.
+    three = [of(0.9, 0.6, 0.4), of(0.5, 0.7, 0.7), of(0.1, 0.2, 0.9)]
+    assert worth(three) == pytest.approx((0.5 + 0.6 + 0.4) / 3)
+    assert worth(three[:1]) == pytest.approx(three[0].mean("AP"))
+    # One that was given up after two folds is compared in these, by the one that all have beside it.
+    assert worth([*three, of(0.2, 0.9)]) == pytest.approx((0.2 + 0.6 + 0.4) / 3)
+    # Of twenty that are alike the best has more than the others by chance.
+    alike = [[of(*one) for one in rng.normal(0.7, 0.05, (20, 5)).tolist()] for _ in range(100)]
+    assert np.mean([best(one, "AP").mean("AP") for one in alike]) > 0.73
+    assert np.mean([worth(one) for one in alike]) == pytest.approx(0.7, abs=0.01)
+
+
 def test_the_chosen_setting_is_trained_on_all_rows(noisy, grid):
     search, _ = searched(
         noisy, [grid("wmw", {"regularisation": (1e-3, 1.0)})], features=FeatureOptions("standard", 1.0)
     )
     candidates = search.candidates()
     chosen = search.choose(candidates)
-    refit = search.refit(chosen, len(candidates))
+    refit = search.refit(chosen, candidates)
     assert refit is not None
     header = refit.model.header
     assert header.selection == {
@@ -260,6 +280,7 @@ def test_the_chosen_setting_is_trained_on_all_rows(noisy, grid):
         "regularisation": chosen.choice["regularisation"],
         "mean": chosen.mean("AP"),
         "deviation": chosen.deviation("AP"),
+        "estimate": chosen.mean("AP") - search.gained_by_choice(candidates),
     }
     assert header.settings["regularisation"] == chosen.choice["regularisation"]
     assert (header.features.scale, header.features.bias, header.data.rows) == ("standard", 1.0, 150)

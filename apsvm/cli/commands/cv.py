@@ -330,7 +330,7 @@ class Results:
     average: Average | None = None
 
     def table(self) -> Iterator[str]:
-        """A line for each setting under a heading, in columns."""
+        """A line for each setting under a heading, in columns, and what the choice of one is worth."""
         rows = [self._heading(), *map(self._row, self.candidates)]
         if self.average is not None:
             number = len(self.average.members)
@@ -343,6 +343,17 @@ class Results:
         for row in rows:
             cells = [cell.rjust(width) for cell, width in zip(row[:-1], widths[:-1], strict=True)]
             yield "  ".join([*cells, row[-1]]).rstrip()
+        if len(self.candidates) > 1:
+            worth = ", ".join(f"{metric} {value:.4f}" for metric, value in self.estimates.items())
+            yield f"on other rows, without what the choice of the best adds: {worth}"
+
+    @property
+    def estimates(self) -> dict[str, float]:
+        """By metric, what the chosen ranker is worth on other rows."""
+        best = self.average or self.chosen
+        return {
+            metric: best.mean(metric) - self.search.gained_by_choice(self.candidates, metric) for metric in self.metrics
+        }
 
     def _heading(self) -> list[str]:
         of_loss = ["loss"] if self._several_losses else []
@@ -421,6 +432,7 @@ class Results:
             **({} if first.features.pool is None else {"pool": _in_words(first, "pool")}),
             "along": {grid.trainer.loss_name: grid.along.name for grid in search.grids if grid.along is not None},
             "at_edge": search.edges(self.candidates, self.chosen),
+            "estimate": self.estimates,
             "settings": [self._setting(one) for one in self.candidates],
             **({} if self.average is None else {"average": self._average(self.average)}),
             **({"for_comparison": [self._beside(one) for one in self.beside]} if self.beside else {}),
@@ -561,9 +573,9 @@ def cv(data: str, read: ReadOptions, **options: object) -> int:
 
     Where no --loss, no --features and no setting is named, a portfolio is searched for the metric: losses, both bounds,
     features as they are, as broken lines and, where data is small, in other maps, each with three values of C; where
-    rows are in bags, --latent and two ways to --pool. All are screened in three folds; the best three go on. Where the
-    average of the best on several feature maps is better than the best alone, it is what -o writes. Logistic regression
-    and boosted trees stand beside them in the table.
+    rows are in bags, --latent and two ways to --pool. All are screened in three folds; the best three go on. What
+    -o writes is the average of the best on several feature maps, where these are near to the best alone. Logistic
+    regression and boosted trees stand beside them in the table.
 
     \f
     Folds are of whole queries where rows have qid:, else of rows, each with its share of the positives. The values of C
@@ -615,7 +627,7 @@ def _carry_out(request: CvRequest, elsewhere: Folds | None) -> int:
             return stopped
         as_asked = all(candidate.as_asked for candidate in candidates)
         if run.output is not None:
-            as_asked &= run.refit(search, average or chosen, len(candidates))
+            as_asked &= run.refit(search, average or chosen, candidates)
         if options["nested"] and not signals:
             run.nest(search)
         if signals and not signals.are_late:
@@ -761,7 +773,7 @@ class _Run:
             return whole.final()
 
     def average(self, search: SettingsSearch, candidates: Sequence[Candidate], chosen: Candidate) -> Average | None:
-        """The average of the best rankers, where it is better; none where the time is over."""
+        """The average of the best rankers, where there is one; none where the time is over."""
         if self.signals or self._is_over():
             return None
         with bad_data(search.dataset.source), Bar("averaging"):
@@ -818,14 +830,14 @@ class _Run:
         """Prints a line on stdout; on stderr where something else goes to stdout."""
         return say if "-" in (self.request.options["json"], self.output) else put
 
-    def refit(self, search: SettingsSearch, chosen: Candidate, n_candidates: int) -> bool:
+    def refit(self, search: SettingsSearch, chosen: Candidate, candidates: Sequence[Candidate]) -> bool:
         """Trains ``chosen`` on all rows and writes the model; whether training ended as requested."""
         from apsvm.cli.output.training_metric import training_metric
         from apsvm.trainers.summary import summary
 
         assert self.output is not None
         with bad_data(search.dataset.source), Bar("training the chosen model on all rows"):
-            refit = search.refit(chosen, n_candidates, self.request.options["jobs"], self._followers)
+            refit = search.refit(chosen, candidates, self.request.options["jobs"], self._followers)
             if refit is not None:
                 refit = decided_refit(
                     refit, self.request.options, self.request.options["jobs"], self._followers.should_stop
@@ -840,7 +852,7 @@ class _Run:
         if self.request.options["quiet"]:
             say_if_stopped_early(self.output, refit.outcome, refit.model)
         else:
-            say(f"chosen of {n_candidates} settings, by the {search.rule} of {search.metric}; trained on all rows:")
+            say(f"chosen of {len(candidates)} settings, by the {search.rule} of {search.metric}; trained on all rows:")
             for line in (*summary(refit.outcome), *training_metric(refit.fit, refit.model)):
                 say(line)
             say_decision(refit.model)
