@@ -40,6 +40,10 @@ _COMMANDS = {
         "apsvm.cli.commands.evaluate:evaluate",
         "Evaluate rankings of the rows of DATA, or TREC runs: average precision, ROC …",
     ),
+    "compare": Listed(
+        "apsvm.cli.commands.compare:compare",
+        "Tell what the model NEW moves in the first rows of DATA, as OLD ranks them.",
+    ),
     "eval-detections": Listed(
         "apsvm.cli.commands.eval_detections:eval_detections",
         "Evaluate detections: boxes with a class and a score against the objects of …",
