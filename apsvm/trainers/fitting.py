@@ -22,6 +22,7 @@ from apsvm._support.machine import installed, thread_count
 from apsvm._support.types import Matrix
 from apsvm.data.bags import HOW_SAID, Bags
 from apsvm.data.dataset import DataError
+from apsvm.data.drift import spread_of
 from apsvm.data.features import LINEAR, learn_map
 from apsvm.data.features.mapped import MappedMatrix, dense_pays
 from apsvm.data.features.scaling import NO_SCALING, Scaling, learn_scaling
@@ -31,7 +32,7 @@ from apsvm.data.row_operator import RowOperator
 from apsvm.data.rows import Rows
 from apsvm.models.base import Model, Ranker, WeightedRanker
 from apsvm.models.components import ComponentRanker
-from apsvm.models.header import Data, Features, Header, SkippedClass
+from apsvm.models.header import Data, Features, Header, SkippedClass, Spread
 from apsvm.models.items import ItemFactors, ItemRanker
 from apsvm.models.linear import LinearRanker
 from apsvm.models.net import Net, NetRanker
@@ -299,6 +300,14 @@ class Fit:
 
     def model(self, outcome: Outcome) -> Model:
         """The model of an outcome, its weights for rows as they are in the file."""
+        model, spread = self._model(outcome), spread_of(self.dataset, self.selection)
+        if spread is None:
+            return model
+        if model.has_classes:
+            model = model.with_header(_with_spread(model.header, spread))
+        return model.with_headers([_with_spread(header, spread) for header in model.headers])
+
+    def _model(self, outcome: Outcome) -> Model:
         if outcome.classes:
             return self._set(outcome)
         if isinstance(outcome.w, ItemFactors):
@@ -404,6 +413,10 @@ def bags_settled(dataset: Dataset, trainer: AnyTrainer, pool: Sequence[str] | No
 def _of(values: OfRowsT, selection: NDArray[np.int64] | None) -> OfRowsT:
     """The selected values; None of None."""
     return values if values is None or selection is None else values[selection]
+
+
+def _with_spread(header: Header, spread: Spread) -> Header:
+    return replace(header, data=replace(header.data, spread=spread))
 
 
 def _has_components(outcome: Outcome) -> bool:
