@@ -40,9 +40,9 @@ _DECIMALS = 4
 
 def spread_of(dataset: Dataset, selection: NDArray[np.int64] | None = None) -> Spread | None:
     """The shares of the rows ``selection`` (m,), by default all; None where none are kept."""
-    table = dataset.table
-    is_wide = dataset.X.shape[1] > MOST_FEATURES or dataset.pool is not None
-    if is_wide or len(dataset) == 0 or (sp.issparse(dataset.X) and table is None):
+    X, table = dataset.X, dataset.table
+    is_kept = isinstance(X, np.ndarray) or (sp.issparse(X) and table is not None)  # on a cluster it is neither
+    if not is_kept or X.shape[1] > MOST_FEATURES or dataset.pool is not None or len(dataset) == 0:
         return None
     sample, n = _sample(dataset, selection)
     columns = None if table is None else table.columns
