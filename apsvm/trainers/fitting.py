@@ -381,10 +381,7 @@ class Fit:
                 counts=outcome.counts if instances is None else {**outcome.counts, "instances": instances},
             ),
             classes_skipped=tuple(SkippedClass(label=label, reason=reason) for label, reason in outcome.skipped),
-            versions={
-                "python": platform.python_version(),
-                **{name: installed(name) for name in ("apsvm", "numpy", "scipy", "cvxpy")},
-            },
+            versions={"python": platform.python_version(), **_versions()},
         )
 
 
@@ -413,6 +410,15 @@ def bags_settled(dataset: Dataset, trainer: AnyTrainer, pool: Sequence[str] | No
 def _of(values: OfRowsT, selection: NDArray[np.int64] | None) -> OfRowsT:
     """The selected values; None of None."""
     return values if values is None or selection is None else values[selection]
+
+
+def _versions() -> dict[str, str]:
+    """Of the packages that take part, of cvxpy where it is installed."""
+    found = {name: installed(name) for name in ("apsvm", "numpy", "scipy")}
+    try:
+        return {**found, "cvxpy": installed("cvxpy")}
+    except ModuleNotFoundError:
+        return found
 
 
 def _with_spread(header: Header, spread: Spread) -> Header:
