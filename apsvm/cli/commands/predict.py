@@ -340,7 +340,8 @@ of the component that gave the score, and component=h stands before them.
 With --classify a line is the row's label, with --probability the probability that it is positive, with both the two.
 
 With --top and --explain a line says in words what raised the score, above what the column's median gives where
-MODEL was trained on a table: payment-7 <tab> 3.2 <tab> amount=812.5 (+1.9) <tab> country=XX (+0.4).
+MODEL was trained on a table: payment-7 <tab> 3.2 <tab> amount=812.5 (+1.9) <tab> country=XX (+0.4). The features of a
+word or a date are one column there, and what several columns give together is shared among them.
 
 Of a model of bags a line is a bag's, in the order of their first rows: the score of its best row (train --latent),
 or of what was made of its rows (train --pool).
