@@ -116,6 +116,8 @@ def test_values_of_python(table, run):
     moment = datetime(2023, 12, 31, 23, 30, tzinfo=timezone(timedelta(hours=1)))
     values = {"paid": 1234.5, "age": float("nan"), "city": 7, "day": moment, "new": True, "kind": "b", "more": 0}
     assert scorer.score(as_text) == pytest.approx(scorer.score(values), abs=1e-13)
+    at_five = {**values, "day": datetime(2023, 12, 31, 5, 7, 9)}
+    assert scorer.score(at_five) == scorer.score({**values, "day": "31.12.2023 05:07:09"})
     assert scorer.score({**values, "day": date(2023, 12, 31)}) == scorer.score({**as_text, "day": "31.12.2023"})
     wrong = [("age", "old", "expected a number, found 'old'"), ("paid", "inf", "expected a number, found 'inf'"),
              ("day", "2023-13-01", "expected a date, dmy"), ("age", 1e999, "expected a number")]  # fmt: skip

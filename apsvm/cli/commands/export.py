@@ -26,9 +26,10 @@ class's ranker.
 LIBLINEAR's and SVM-light's models call a row positive above 0: where MODEL has a threshold (train --threshold), their
 constant is less by it, and so are their scores.
 
-ONNX takes X, rows of float64 with MODEL's features, and gives score, label (1 above the threshold; of several classes
-the number, from 0, of the one that predict --classify names) and probability, as far as MODEL has them. It needs
-apsvm[onnx].
+ONNX takes X, rows of float64 with MODEL's features, or where MODEL is of a table its columns: numbers as float64 (NaN
+for a missing one), words as strings ("") and dates as int64 seconds from 1970 (NumPy's NaT). It gives score, label (1
+above the threshold; of several classes the number, from 0, of the one that predict --classify names) and probability,
+as far as MODEL has them. It needs apsvm[onnx].
 
 Python is a file for any Python from 3.10 on, without a package: score(row), label(row) and probability(row) take a dict
 of a table's cells, words, dates and missing ones (None) among them, or of the features by number.

@@ -13,7 +13,7 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, date, datetime
+from datetime import date, datetime, timezone
 from typing import Any
 
 from apsvm.data.tables.dates import days_of
@@ -174,10 +174,10 @@ def _days(column: Any, cell: Any) -> float:
     """Days from the beginning of 1970."""
     days = None
     if isinstance(cell, datetime):
-        moment = cell.astimezone(UTC).replace(tzinfo=None) if cell.tzinfo else cell
-        days = (moment - datetime(1970, 1, 1)).total_seconds() / 86400.0
+        moment = cell.astimezone(timezone.utc).replace(tzinfo=None) if cell.tzinfo else cell  # noqa: UP017  # 3.10 has no UTC
+        days = days_of(moment.isoformat(), "ymd")
     elif isinstance(cell, date):
-        days = float((cell - date(1970, 1, 1)).days)
+        days = days_of(cell.isoformat(), "ymd")
     elif isinstance(cell, str):
         days = days_of(cell, column["order"])
     if days is None:
@@ -194,7 +194,7 @@ def _of_date(part: str, days: float | None, newest: float) -> list[float]:
     if days is None:
         return [0.0, 0.0]
     turned = 2.0 * math.pi * ((days / (_YEAR if part == "year" else 1.0)) % 1.0)
-    return [math.sin(turned), math.cos(turned)]
+    return [round(math.sin(turned), 9), round(math.cos(turned), 9)]
 
 
 # What the feature map makes of them: the columns that are not 0, and their values.
