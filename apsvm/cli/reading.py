@@ -278,6 +278,8 @@ def _say_what_left(model: Model, data: Dataset) -> None:
     from apsvm.data.drift import columns_that_left
 
     spread = model.header.data.spread
+    if click.get_current_context().params.get("quiet"):
+        return
     left = [] if spread is None else list(columns_that_left(spread, data, model.features()))
     for line in left[:_MOST_NAMED]:
         say(f"{data.source}: {printable(line)}")

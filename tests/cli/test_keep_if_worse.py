@@ -39,7 +39,12 @@ def test_the_better_of_two_stays(command, run, models):
     assert "no model written: AP on held.csv is " in done.stderr
     run(*command, "-q", "--keep-if-worse", "worse", "held.csv", cwd=models)
     assert (models / "new").read_bytes() != (models / "better").read_bytes()
-    run(*command, "-q", "--drop", "b", "--keep-if-worse", "worse", "held.csv", cwd=models)  # as good
+    (models / "c.toml").write_text('keep_if_worse = ["worse", "held.csv"]\n')
+    run(*command, "-q", "--drop", "b", "--config", "c.toml", cwd=models)  # as good
+    (models / "c.toml").write_text('keep_if_worse = ["worse"]\n')
+    assert (
+        "'keep_if_worse' must be a list of 2 strings" in run(*command, "--config", "c.toml", code=2, cwd=models).stderr
+    )
 
 
 @pytest.mark.parametrize(

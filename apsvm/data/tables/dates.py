@@ -88,4 +88,6 @@ def _values(days: NDArray[np.float64], part: DatePart, newest: float) -> Iterato
     else:
         turns = np.where(there, days, 0.0) / (YEAR if part is DatePart.YEAR else 1.0)
         angles = 2.0 * np.pi * np.mod(turns, 1.0)
-        yield from (there * np.round(turned(angles), DECIMALS) for turned in (np.sin, np.cos))
+        for turned in (np.sin(angles), np.cos(angles)):
+            rounded: NDArray[np.float64] = there * np.round(turned, DECIMALS)
+            yield rounded
