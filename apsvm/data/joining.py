@@ -40,7 +40,8 @@ def in_columns_of(part: Dataset, columns: Columns | None, source: str) -> Datase
         if of_name.get(column.name) != column:
             raise DataError(
                 f"{part.source}: column {column.name!r} does not hold what it holds in {source} (numbers, the same "
-                "words, or dates that end on the same one): one machine learns the features of such parts, from all rows (apsvm convert)"
+                "words, or dates that end on the same one): one machine learns the features of such parts, from all "
+                "rows (apsvm convert)"
             )
     if own.label_words != columns.label_words:
         raise DataError(
