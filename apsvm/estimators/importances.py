@@ -15,7 +15,7 @@ from apsvm.models.base import Ranker
 from apsvm.models.columns import Columns
 
 #: Rows looked at, evenly drawn.
-MOST_ROWS = 4_000
+MOST_ROWS = 1_000
 
 
 def importances(model: Ranker, X: Matrix, columns: Columns | None) -> NDArray[np.float64] | None:
