@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import runpy
 import shutil
+import sys
 from importlib.util import find_spec
+from types import ModuleType
 
 import pytest
 from pages import ROOT
@@ -12,7 +14,12 @@ from pages import ROOT
 EXAMPLES = ROOT / "examples"
 SCRIPTS = sorted(EXAMPLES.glob("*.py"))
 #: What a script needs beside apsvm.
-NEEDED = {"fraud_pandas": ["pandas"], "certificate": ["pandas"], "torch_loss": ["pandas", "torch"]}
+NEEDED = {
+    "fraud_pandas": ["pandas"],
+    "serve_fastapi": ["pandas"],
+    "certificate": ["pandas"],
+    "torch_loss": ["pandas", "torch"],
+}
 
 
 @pytest.fixture
@@ -22,6 +29,20 @@ def folder(tmp_path, monkeypatch):
             shutil.copy(file, tmp_path)
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+class Service:
+    """What is used of FastAPI, without a server: a route is the function itself."""
+
+    def post(self, path):
+        return lambda function: function
+
+
+@pytest.fixture(autouse=True)
+def service(monkeypatch):
+    module = ModuleType("fastapi")
+    module.FastAPI = Service
+    monkeypatch.setitem(sys.modules, "fastapi", module)
 
 
 @pytest.mark.slow

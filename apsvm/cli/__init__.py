@@ -1,9 +1,5 @@
 """The command line: one file a command, imported when it is called. Heavy imports wait inside the commands, so that
-``--help`` is instant.
-
-Exit codes: 0 done (train: converged), 1 internal error, 2 usage, 3 stopped early with the model written (verify:
-undecided), 4 a certificate that does not hold, 65 bad data, 66 no such input, 69 an optional package is missing, 74
-cannot write, 130 after SIGINT, 143 after SIGTERM or SIGHUP, 141 when the reader of standard output went away.
+``--help`` is instant. What its exit codes mean stands in docs/training.md.
 """
 
 from __future__ import annotations
@@ -39,6 +35,10 @@ _COMMANDS = {
     "eval": Listed(
         "apsvm.cli.commands.evaluate:evaluate",
         "Evaluate rankings of the rows of DATA, or TREC runs: average precision, ROC …",
+    ),
+    "compare": Listed(
+        "apsvm.cli.commands.compare:compare",
+        "Tell what the model NEW moves in the first rows of DATA, as OLD ranks them.",
     ),
     "eval-detections": Listed(
         "apsvm.cli.commands.eval_detections:eval_detections",

@@ -92,8 +92,9 @@ def score_data(
     read: ReadOptions,
     *,
     ignore_unknown: bool,
+    unlabelled: bool = False,
 ) -> Scored:
-    """DATA read and scored by every model and file; failures end the command."""
+    """DATA read and scored by every model and file; failures end the command. ``unlabelled``: it needs no labels."""
     from apsvm.data.tables.reading import NO_FEATURES
 
     rankers = {
@@ -102,7 +103,7 @@ def score_data(
         else model
         for path, model in models.items()
     }
-    dataset, columns = _scored_by_models(data, rankers, read, ignore_unknown=ignore_unknown)
+    dataset, columns = _scored_by_models(data, rankers, read, ignore_unknown=ignore_unknown, unlabelled=unlabelled)
     classes = {path: ranker.classes for path, ranker in rankers.items() if ranker.has_classes}
     tables = {path: _read_scores(path) for path in scores}
     if dataset is None:
@@ -135,7 +136,7 @@ def _of_what_is_scored(dataset: Dataset, tables: Mapping[str, NDArray[np.float64
 
 
 def _scored_by_models(
-    data: str, rankers: Mapping[str, Model], read: ReadOptions, *, ignore_unknown: bool
+    data: str, rankers: Mapping[str, Model], read: ReadOptions, *, ignore_unknown: bool, unlabelled: bool
 ) -> tuple[Dataset | None, dict[str, NDArray[np.float64]]]:
     """The rows, read once for all models of the same features, and the models' scores by path; None without models."""
     from apsvm.models.bags import ranked
@@ -159,7 +160,7 @@ def _scored_by_models(
                     BAD_DATA,
                     f"{path}: it has other features than {next(iter(rankers))}, and standard input is read once",
                 )
-            datasets[features] = rows_for(ranker, data, read, ignore_unknown=ignore_unknown)
+            datasets[features] = rows_for(ranker, data, read, ignore_unknown=ignore_unknown, unlabelled=unlabelled)
         with reading(data):
             of_this_model, columns[path] = ranked(ranker, datasets[features], by_rows=read.ignores_bags)
         result = result or of_this_model

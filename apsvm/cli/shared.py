@@ -13,8 +13,12 @@ import click
 from apsvm._support.files import standard_output
 from apsvm._support.shown import printable_lines
 
+#: The exit codes beside 0 and click's 2; docs/training.md says what each means.
 INTERNAL = 1
 STOPPED_EARLY = 3
+DOES_NOT_HOLD = 4
+SAYS_NOTHING = 5
+WORSE = 6
 BAD_DATA = 65
 NO_INPUT = 66
 MISSING = 69

@@ -39,8 +39,9 @@ def in_columns_of(part: Dataset, columns: Columns | None, source: str) -> Datase
     for column in columns.features:
         if of_name.get(column.name) != column:
             raise DataError(
-                f"{part.source}: column {column.name!r} does not hold what it holds in {source} (numbers, or the same "
-                "words): one machine learns the features of such parts, from all rows (apsvm convert)"
+                f"{part.source}: column {column.name!r} does not hold what it holds in {source} (numbers, the same "
+                "words, or dates that end on the same one): one machine learns the features of such parts, from all "
+                "rows (apsvm convert)"
             )
     if own.label_words != columns.label_words:
         raise DataError(

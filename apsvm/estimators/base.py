@@ -40,6 +40,7 @@ from apsvm.data.labels import Target
 from apsvm.estimators.bags import Columns, checked_pool, each_alone, of_bags
 from apsvm.estimators.following import FOR_STALLED, WeakRankerWarning, evidence_of, logger, tell, training
 from apsvm.estimators.frames import encoded, has_types_of_numbers, is_frame, learned, numbers_of, of_numbers
+from apsvm.estimators.importances import importances
 from apsvm.estimators.measure import trained_measure
 from apsvm.estimators.parameters import in_python, in_words_of_python, parameters_of, settings_of
 from apsvm.estimators.rows import Counted, count_rows
@@ -104,10 +105,10 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
     """score(x) = coef·φ(x) + intercept, or the highest of several such."""
 
     def __new__(cls, *args: object, **kwargs: object) -> Self:
-        if "class_weight" in kwargs:
+        if "class_weight" in kwargs and "class_weight" not in cls._get_param_names():
             raise TypeError(
                 f"{cls.__name__} has no class_weight: a metric of rankings is the same where all positives weigh more; "
-                "loss 'zero-one' takes any sample_weight in fit, the balanced ones too"
+                "APSVMClassifier has one for its constant and for loss 'zero-one'"
             )
         made: Self = super().__new__(cls)
         return made
@@ -124,6 +125,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
     scale: str = AUTO
 
     coef_: NDArray[np.float64]
+    feature_importances_: NDArray[np.float64]
     intercept_: float | NDArray[np.float64]
     feature_map_: FeatureMap | None
     n_features_in_: int
@@ -208,6 +210,14 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         values: JsonDict = self.get_params(deep=False)
         return values
 
+    def _moves_line(self) -> bool:
+        """Whether the constant is another one than that of the training."""
+        return False
+
+    def _weighted(self, plan: AnyTrainer, target: Target, sample_weight: Column) -> Column:
+        """The weights of rows, with those of their classes."""
+        return sample_weight
+
     def _refuse(self, plan: AnyTrainer, counted: Counted) -> None:
         """Raises ValueError for rows and parameters that do not go together."""
 
@@ -278,6 +288,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         plan = self._plan()
         X, target = self._read(X, y, plan)
         self._require_memory(X)
+        sample_weight = self._weighted(plan, target, sample_weight)
         ids: NDArray[np.int64] | None = None
         if plan.capabilities.bags:
             ids = self._columns(X, y, qid, sample_weight, bags).kept(plan.loss_name, self._pool()).bag_of_row
@@ -298,6 +309,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
             *_, outcome = outcomes(fit, Watch(progress=tell, remark=logger.info), start, data)
             model = self._decided(raw, outcome, self._model_of(fit, data, outcome, counted))
         self._keep(model)
+        self._set_importances(model, X)
         if not outcome.as_asked:
             self._warn(outcome)
         for caution in outcome.cautions:
@@ -318,7 +330,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         """The model of an outcome, with its constant, and what the estimator has to say."""
         (model,) = fit.model(outcome).rankers()
         assert isinstance(outcome.w, np.ndarray)
-        if fit.bias is None:
+        if fit.bias is None or self._moves_line():
             scores = data.scores(outcome.w) if outcome.w.ndim == 1 else scores_of_weights(data.rows, outcome.w)
             model = model.at_level(model.level + self._free_constant(data, scores))
         return model.with_header(self._header_of(model.header, counted))
@@ -409,6 +421,14 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         if not isinstance(self.features, str):
             raise TypeError(f"features is the name of a feature map, found {self.features!r}")
         return str(parsed(self.features))
+
+    def _set_importances(self, model: Ranker, X: Matrix) -> None:
+        """Sets ``feature_importances_`` by the training rows; a map that mixes all features has none."""
+        if hasattr(self, "feature_importances_"):
+            del self.feature_importances_
+        found = importances(model, X, self._table)
+        if found is not None:
+            self.feature_importances_ = found
 
     def _keep(self, model: Ranker) -> None:
         """The fitted attributes, of a fit or of a model."""

@@ -8,7 +8,7 @@ classes; for them there is the ranker, which is neither classifier nor regressor
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import MethodType
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -76,6 +76,7 @@ class TwoClasses(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
     #: Parameters where the estimator has them.
     pos_label: object = None
     fit_intercept: bool = True
+    class_weight: str | Mapping[object, float] | None = None
     threshold: str | None = None
     calibrate: str | None = None
 
@@ -186,7 +187,39 @@ class TwoClasses(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
             raise ValueError("expected rows of both classes, found one class only")
 
     def _free_constant(self, data: TrainingSet, scores: NDArray[np.float64]) -> float:
-        return break_even_intercept(scores, data.target.relevant) if self.fit_intercept else 0.0
+        relevant = data.target.relevant
+        if self.class_weight is not None:
+            return least_errors_intercept(scores, relevant, self._class_weights(relevant))
+        return break_even_intercept(scores, relevant) if self.fit_intercept else 0.0
+
+    def _moves_line(self) -> bool:
+        return self.class_weight is not None and self._plan().capabilities.queries
+
+    def _class_weights(self, relevant: NDArray[np.bool_]) -> tuple[float, float]:
+        """The weights of a negative and of a positive row (n,). Raises ValueError for a parameter that is none."""
+        of_class, n, n_positive = self.class_weight, relevant.size, int(relevant.sum())
+        if isinstance(of_class, Mapping):
+            negative, positive = self._negative_first.tolist()
+            if not set(of_class) <= {negative, positive} or not all(weight >= 0.0 for weight in of_class.values()):
+                raise ValueError(f"class_weight has weights of {negative!r} and {positive!r}, found {dict(of_class)!r}")
+            return float(of_class.get(negative, 1.0)), float(of_class.get(positive, 1.0))
+        if of_class != "balanced":
+            raise ValueError(f"class_weight is 'balanced', a weight for each value of y, or None, found {of_class!r}")
+        return n / (2.0 * max(1, n - n_positive)), n / (2.0 * max(1, n_positive))
+
+    def _weighted(self, plan: AnyTrainer, target: Target, sample_weight: Column) -> Column:
+        if self.class_weight is None:
+            return sample_weight
+        negative, positive = self._class_weights(target.relevant)
+        if self._moves_line():
+            if self._rule().asks or not self.fit_intercept:
+                raise ValueError(
+                    f"class_weight moves the constant of loss={plan.loss_name!r}, as no order depends on it: it goes "
+                    "with fit_intercept=True, and without threshold= and calibrate="
+                )
+            return sample_weight
+        of_rows = np.where(target.relevant, positive, negative)
+        return of_rows if sample_weight is None else of_rows * np.asarray(sample_weight)
 
     def _weights(self) -> tuple[NDArray[np.float64], float]:
         coef, constant = super()._weights()
@@ -205,6 +238,8 @@ class TwoClasses(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
 
     def _break_even(self, threshold: Threshold | None) -> Threshold | None:
         """What the constant makes of the threshold of a training."""
+        if self._moves_line():
+            return Threshold(value=0.0, rule="class weights")
         if threshold is not None and threshold.rule == "loss":
             return threshold
         return Threshold(value=0.0, rule="break-even") if self.fit_intercept else None
@@ -289,3 +324,22 @@ def break_even_intercept(scores: NDArray[np.float64], relevant: NDArray[np.bool_
     last_above = scores.size - int(relevant.sum())
     lower, upper = np.partition(scores, [last_above - 1, last_above])[last_above - 1 : last_above + 1]
     return -float(lower + (upper - lower) / 2.0)
+
+
+def least_errors_intercept(
+    scores: NDArray[np.float64], relevant: NDArray[np.bool_], weights: tuple[float, float]
+) -> float:
+    """The constant by which those of the ``scores`` (n,) that are on the wrong side of 0 weigh least; ``weights``: of a
+    row that is not ``relevant`` (n,), and of one that is. Halfway between two scores, of equal ones the highest line.
+
+    >>> least_errors_intercept(np.array([1.0, 5.0, 3.0]), np.array([True, True, False]), (1.0, 3.0))
+    1.0
+    """
+    negative, positive = weights
+    order = np.argsort(-scores, kind="stable")
+    ordered, width = scores[order], max(1.0, float(np.ptp(scores)))
+    gained = np.concatenate(([0.0], np.cumsum(np.where(relevant[order], positive, -negative))))
+    sides = np.concatenate(([ordered[0] + width], ordered, [ordered[-1] - width]))
+    gained[1:-1][ordered[:-1] == ordered[1:]] = -np.inf
+    at = int(np.argmax(gained))
+    return -float(sides[at] + (sides[at + 1] - sides[at]) / 2.0)

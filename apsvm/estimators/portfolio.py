@@ -124,6 +124,7 @@ class _Portfolio(ByQuery):
         (model,) = refit.model.rankers()
         header = self._header_of(model.header, self._counted(X, qid, None, by_query=True))
         self._keep(model.at_level(self._constant(model, X, target)).with_header(header))
+        self._set_importances(model, X)
         if not refit.outcome.as_asked:
             self._warn(refit.outcome)
         for caution in refit.outcome.cautions:

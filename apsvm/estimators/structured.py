@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Literal
 
@@ -42,6 +43,7 @@ class _Structured(WeightedBags, TakesLoss):
         loss: str | object = "ap",
         *,
         pos_label: object = None,
+        class_weight: str | Mapping[object, float] | None = None,
         C: float | str = "auto",
         epsilon: float = 1e-3,
         oracle: str = "auto",
@@ -69,6 +71,7 @@ class _Structured(WeightedBags, TakesLoss):
         self.loss = loss
         # Of classifiers: the ranker's own signature has none.
         self.pos_label, self.threshold, self.calibrate = pos_label, threshold, calibrate
+        self.class_weight = class_weight
         self.C = C
         self.epsilon = epsilon
         self.oracle = oracle
@@ -151,6 +154,10 @@ class APSVMClassifier(_Structured, TwoClasses):
         and a convex ``discount(n)``.
     pos_label
         The value of y that is positive; None: the second in sorted order.
+    class_weight
+        "balanced", or a weight for each value of y. An order is as good however much a class weighs: what it moves is
+        the constant, to where the rows of training that ``predict`` calls wrongly weigh least; of loss "zero-one" it
+        multiplies ``sample_weight``.
     C
         Weight of the risk, a number between 0 and about 1, against ½‖w‖². What fits depends on the features'
         scale: "auto" is derived from it (``trainers.structured_svm.default_c``), "10x" is ten times that.
@@ -243,16 +250,19 @@ class APSVMClassifier(_Structured, TwoClasses):
         For bound "tight", the hinge's optimum to 30·epsilon·C; else None.
     n_queries_, n_queries_skipped_
         Queries that were trained on, and those without anything to rank.
+    feature_importances_
+        (n_features_in_,) float64, adding up to 1: the deviation, over the training rows, of what each column of X
+        gives to the scores; what several give together is shared among them. Not of "nystroem", pooled bags, and
+        models read from a file, of which ``explain`` tells for given rows.
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
 
     Rows and weights: rows of one ``qid`` are one ranking, and the risk is the mean over the rankings; without it all
     rows are one. ``sample_weight`` with qid is the query's weight in the mean, the same for all its rows. Without, a
-    row of weight k counts as the row k times, and weights are whole numbers; loss "zero-one" takes any for its rows,
-    those of ``sklearn.utils.class_weight.compute_sample_weight("balanced", y)`` among them. No other loss takes
-    fractions, and there is no ``class_weight``: a metric of rankings does not change where all positives weigh more,
-    and if single positives had weights, the loss would depend on which of them stands where. The most violated ranking
-    might then have them in another order than that of their scores, on which every exact algorithm rests.
+    row of weight k counts as the row k times, and weights are whole numbers; loss "zero-one" takes any for its rows.
+    No other loss takes fractions of rows: if single positives had weights, the loss would depend on which of them
+    stands where. The most violated ranking might then have them in another order than that of their scores, on which
+    every exact algorithm rests.
 
     Examples
     --------

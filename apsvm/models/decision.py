@@ -26,7 +26,8 @@ class Threshold:
         In the scale of the model's scores, its constant included.
     rule : str
         "f1", "fpr=0.01" … (``apsvm.metrics.thresholds``); "loss" where the loss itself is about scores above 0;
-        "break-even" where as many training rows are above as are positive; "probability" where one half is.
+        "break-even" where as many training rows are above as are positive; "class weights" where those called
+        wrongly weigh least; "probability" where one half is.
     held_out : str, optional
         What it was chosen on, in words ("5 folds of rows"); None: the training rows.
     precision, recall, false_positive_rate : float, optional

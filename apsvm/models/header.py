@@ -194,6 +194,32 @@ class Epochs:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Spread:
+    """How the features of the training rows are spread (``apsvm.data.drift``): the share of rows at or below values.
+
+    Attributes
+    ----------
+    count : int
+        Of how many rows the shares are, or, where there are any, of how many queries or bags.
+    features : tuple[int, ...]
+        (k,) from 0.
+    values, shares : tuple[float, ...]
+        (k,) each: the share of the rows whose feature is at most the value.
+    """
+
+    count: int
+    features: tuple[int, ...] = ()
+    values: tuple[float, ...] = ()
+    shares: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not len(self.features) == len(self.values) == len(self.shares):
+            raise HeaderError("expected as many features as values and shares in 'data.spread'")
+        if min(self.features, default=0) < 0 or any(not 0.0 <= share <= 1.0 for share in self.shares) or self.count < 1:
+            raise HeaderError("expected features from 0, shares between 0 and 1, and a count above 0 in 'data.spread'")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Data:
     """The training rows.
 
@@ -209,6 +235,8 @@ class Data:
         Queries trained on, and those without anything to rank.
     counts : Mapping[str, int]
         What else the family counted, by name (pairs, users, likes).
+    spread : Spread, optional
+        How its features are spread, of a table or of dense rows of few columns.
     """
 
     file: str = ""
@@ -218,6 +246,7 @@ class Data:
     queries: int | None = None
     queries_skipped: int | None = None
     counts: Mapping[str, int] = field(default_factory=dict)
+    spread: Spread | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -66,7 +66,7 @@ def judged_rankers(run: Run) -> tuple[list[JudgedRanker], list[str]]:
     for finished in run.finished:
         for title, ranker in finished.rankers():
             try:
-                judged.append(judge(title, ranker, run.dataset))
+                judged.append(judge(title, ranker, run.dataset, run.top))
             except (DataError, ValueError) as error:
                 failures.append(f"{title or 'The model'} cannot be judged on these rows: {error}")
     return judged, failures
@@ -131,6 +131,9 @@ def _metric_tiles(run: Run, judged: Sequence[JudgedRanker]) -> Iterator[tuple[st
         for name in dict.fromkeys([judged[0].trained_metric, "AP"]):
             if name in results[0].values:
                 yield name, f"{results[0].values[name]:.4f}", where
+        found = judged[0].found()
+        if found is not None:
+            yield f"found in the first {run.top:,}", found, f"of {results[0].n_positives:,} positive rows"
         return
     for name in dict.fromkeys([judged[0].trained_metric, "AP"]):
         values = [result.values[name] for result in results if name in result.values]
@@ -150,7 +153,8 @@ def _in_order(run: Run, judged: Sequence[JudgedRanker]) -> list[tuple[JudgedRank
 
 def _metrics_of_several(run: Run, judged: Sequence[JudgedRanker]) -> Iterator[Markup]:
     """A table of all rankers, and the curves of all."""
-    names = list(dict.fromkeys(["AP", "AUC", "P@10", "nDCG", judged[0].trained_metric]))
+    at_top = [] if run.top is None else [f"P@{run.top}"]
+    names = list(dict.fromkeys(["AP", "AUC", "P@10", *at_top, "nDCG", judged[0].trained_metric]))
     evaluations = _in_order(run, judged)
     rows = [_row_of(part, result, names) for part, result in evaluations]
     if run.of_classes:

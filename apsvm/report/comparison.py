@@ -15,7 +15,7 @@ from apsvm.report.pictures.base import PictureError
 from apsvm.report.pictures.convergence import Convergence
 from apsvm.report.pictures.precision_recall import Curve, PrecisionRecall
 from apsvm.report.pictures.top_of_list import TopOfList
-from apsvm.report.run import METRICS, JudgedRanker, Run
+from apsvm.report.run import JudgedRanker, Run, metrics_to
 from apsvm.report.training import facts_of_run
 from apsvm.report.words import few, in_seconds
 
@@ -91,11 +91,15 @@ def _metrics(columns: Sequence[Column]) -> Markup:
         return section("Metrics", element("p", "None: no run has rows to be judged on (--data)."))
     trained = [ranker.trained_metric for column in columns for ranker in column.rankers]
     rows: list[list[object]] = []
-    for name in dict.fromkeys([*trained, *METRICS]):
+    top = columns[0].run.top
+    for name in dict.fromkeys([*trained, *metrics_to(top)]):
         values = [column.value(name) for column in columns]
         present = [value for value in values if value is not None]
         if present:
             rows.append([name, *(_cell(value, max(present), len(present) > 1) for value in values)])
+    found = [column.rankers[0].found() if len(column.rankers) == 1 else None for column in columns]
+    if any(found):
+        rows.append([f"found in the first {top:,}", *(one or "–" for one in found)])
     rows.append(["rows", *(f"{column.rankers[0].scores.size:,}" for column in columns)])
     content: list[object] = [table(["metric", *(column.name for column in columns)], rows)]
     if any(len(column.rankers) > 1 for column in columns):

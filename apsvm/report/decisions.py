@@ -8,6 +8,7 @@ _RULES = {
     "loss": "which is where the loss that it was trained on puts the line",
     "probability": "from which on it is more likely than not",
     "break-even": "by which as many training rows are positive as truly are",
+    "class weights": "by which the training rows called wrongly weigh least",
 }
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.data.dataset import Dataset
-from apsvm.data.features.additive import together
+from apsvm.data.features.additive import ALL, FEW
 from apsvm.models.base import Model
+from apsvm.models.columns import ColumnKind, Columns
 
 #: What a number is written with in a reason.
 _DIGITS = 4
@@ -23,7 +24,7 @@ class Reasons:
     Attributes
     ----------
     base : the score of a usual row, which has the columns' medians in training, or 0 where no median is known
-    features : features, alone or together, in words, and what they gave above that, the most first
+    features : columns of a table, or features, in words, and what they gave above that, the most first
     rest : what the others gave; None where there are none
     """
 
@@ -49,8 +50,8 @@ class Reasons:
 
 
 def reasons_of(ranker: Model, rows: Dataset, most: int) -> Iterator[Reasons]:
-    """For each row, with the features that gave the ``most`` in either direction. Of several components those of the
-    leading one.
+    """For each row, with the columns of its table, or else its features, that gave the ``most`` in either direction. Of
+    what several give together each has an equal share. Of several components it is about the leading one.
 
     Raises
     ------
@@ -59,23 +60,66 @@ def reasons_of(ranker: Model, rows: Dataset, most: int) -> Iterator[Reasons]:
     import scipy.sparse as sp
 
     names = ranker.features()
+    columns = ranker.header.features.columns
     usual = None if ranker.unit_rows else _usual(ranker)
+    first_of = _first_features(columns, ranker)
     for at, component in enumerate(ranker.leading(rows.X).tolist()):
         x = rows.X[[at]]
         both = x if usual is None else np.vstack([x.toarray() if sp.issparse(x) else x, usual])
         contributions = ranker.contributions(both, component)
-        parts, base, gave = contributions.parts.features, contributions.base, contributions[:]
+        base, gave = contributions.base, contributions[:]
         if usual is not None:
             base += float(gave[1].sum())
             gave = gave[:1] - gave[1]
+        shared = _shared(gave[0], contributions.parts.features, first_of)
         values = np.asarray(x.toarray() if sp.issparse(x) else x)[0]
-        order = np.argsort(-np.abs(gave[0]), kind="stable")
-        order = order[gave[0][order] != 0.0]
-        features = [
-            (together([_feature(names[i], float(values[i])) for i in parts[j]], len(names)), float(gave[0][j]))
-            for j in order[:most].tolist()
-        ]
-        yield Reasons(base, features, float(gave[0][order[most:]].sum()) if order.size > most else None)
+        order = np.argsort(-np.abs(shared), kind="stable")
+        order = order[shared[order] != 0.0]
+        features = [(_words(j, first_of, values, names, columns), float(shared[j])) for j in order[:most].tolist()]
+        yield Reasons(base, features, float(shared[order[most:]].sum()) if order.size > most else None)
+
+
+def _first_features(columns: Columns | None, ranker: Model) -> NDArray[np.int64]:
+    """(k + 1,) the first feature of each column, and last the number of features; without a table, of pooled bags too,
+    each feature is a column."""
+    features = ranker.header.features
+    if columns is None or features.pool is not None:
+        return np.arange(ranker.width + 1)
+    return np.cumsum([0, *(column.width for column in columns.features)])
+
+
+def _shared(
+    gave: NDArray[np.float64], parts: Sequence[tuple[int, ...]], first_of: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """(k + 1,) what the columns gave of what the parts (p,) did; last what all of more than a few gave together."""
+    n, n_features = first_of.size - 1, int(first_of[-1])
+    column = np.searchsorted(first_of, np.arange(n_features), side="right") - 1
+    result = np.zeros(n + 1)
+    for number in np.flatnonzero(gave).tolist():
+        several = sorted({int(column[j]) for j in parts[number]})
+        if len(parts[number]) == n_features > FEW:
+            several = [n]
+        result[several] += gave[number] / max(1, len(several))
+    return result
+
+
+def _words(
+    at: int, first_of: NDArray[np.int64], values: NDArray[np.float64], names: Sequence[str], columns: Columns | None
+) -> str:
+    """What a column, or a feature, has in a row."""
+    if at == first_of.size - 1:
+        return ALL
+    first, end = int(first_of[at]), int(first_of[at + 1])
+    column = None if columns is None or first_of[-1] != columns.width else columns.features[at]
+    if column is None or column.kind is ColumnKind.NUMBER:
+        is_missing = end - first > 1 and values[end - 1] == 1.0
+        return names[end - 1] if is_missing else _feature(names[first], float(values[first]))
+    if column.missing and values[end - 1] == 1.0:
+        return names[end - 1]
+    if column.kind is ColumnKind.DATE:
+        return f"{column.name} {values[first]:.{_DIGITS}g} days before the newest"
+    has = np.flatnonzero(values[first:end] == 1.0)
+    return names[first + int(has[0])] if has.size else f"{column.name} of an unknown word"
 
 
 def _feature(name: str, value: float) -> str:

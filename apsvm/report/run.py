@@ -64,6 +64,7 @@ class Run:
     dataset : n rows to judge them on, if there are any
     lines : (n,) int64, where the rows stand in the file, from 1; None if they are no lines of text
     notes : what the reader should know of all this
+    top : of how many of the first rows it is said how many are positive, where the user named it
     """
 
     folder: str
@@ -72,6 +73,7 @@ class Run:
     dataset: Dataset | None
     lines: NDArray[np.int64] | None
     notes: Sequence[str]
+    top: int | None = None
 
     @property
     def command(self) -> Record:
@@ -116,6 +118,7 @@ class JudgedRanker:
     dataset : n rows
     scores : (n,) float64
     target : what the rows' labels mean to the ranker
+    top : see ``Run``
     """
 
     title: str
@@ -123,6 +126,7 @@ class JudgedRanker:
     dataset: Dataset
     scores: NDArray[np.float64]
     target: Target
+    top: int | None = None
 
     @property
     def relevant(self) -> NDArray[np.bool_]:
@@ -147,7 +151,7 @@ class JudgedRanker:
     @cached_property
     def evaluation(self) -> Evaluation | MetricError:
         """The figures of ``apsvm eval``, but of metrics that have no value on these rows; or why there are none."""
-        names = [self.trained_metric, *METRICS, *(() if self.grades is None else GRADED_METRICS)]
+        names = [self.trained_metric, *metrics_to(self.top), *(() if self.grades is None else GRADED_METRICS)]
         target = self.target
         try:
             return evaluate(
@@ -162,6 +166,13 @@ class JudgedRanker:
         except MetricError as error:
             return error
 
+    def found(self) -> str | None:
+        """How many positives the first ``top`` rows of one ranking have, a mean over the orders of equal scores."""
+        if self.top is None or self.groups is not None or not isinstance(self.evaluation, Evaluation):
+            return None
+        precision = self.evaluation.values.get(f"P@{self.top}")
+        return None if precision is None else f"{precision * self.top:.6g}"
+
     @cached_property
     def curve(self) -> JudgedCurve | None:
         """Of precision and recall; None where no ranking has both kinds of rows."""
@@ -172,10 +183,15 @@ class JudgedRanker:
             return None
 
 
-def judge(title: str, ranker: Ranker, dataset: Dataset) -> JudgedRanker:
+def metrics_to(top: int | None) -> list[str]:
+    """What is reported of every ranker, with the precision of the first ``top`` rows."""
+    return list(dict.fromkeys([*METRICS, *([] if top is None else [f"P@{top}"])]))
+
+
+def judge(title: str, ranker: Ranker, dataset: Dataset, top: int | None = None) -> JudgedRanker:
     """The ranker on the rows, judged as it was trained. Raises DataError where the labels do not fit."""
     judged, scores = ranked(ranker, dataset)
-    return JudgedRanker(title, ranker, judged, scores, recall(judged, ranker.header.labels))
+    return JudgedRanker(title, ranker, judged, scores, recall(judged, ranker.header.labels), top)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from apsvm._support.machine import installed, thread_count
 from apsvm._support.types import Matrix
 from apsvm.data.bags import HOW_SAID, Bags
 from apsvm.data.dataset import DataError
+from apsvm.data.drift import spread_of
 from apsvm.data.features import LINEAR, learn_map
 from apsvm.data.features.mapped import MappedMatrix, dense_pays
 from apsvm.data.features.scaling import NO_SCALING, Scaling, learn_scaling
@@ -31,7 +32,7 @@ from apsvm.data.row_operator import RowOperator
 from apsvm.data.rows import Rows
 from apsvm.models.base import Model, Ranker, WeightedRanker
 from apsvm.models.components import ComponentRanker
-from apsvm.models.header import Data, Features, Header, SkippedClass
+from apsvm.models.header import Data, Features, Header, SkippedClass, Spread
 from apsvm.models.items import ItemFactors, ItemRanker
 from apsvm.models.linear import LinearRanker
 from apsvm.models.net import Net, NetRanker
@@ -299,6 +300,14 @@ class Fit:
 
     def model(self, outcome: Outcome) -> Model:
         """The model of an outcome, its weights for rows as they are in the file."""
+        model, spread = self._model(outcome), spread_of(self.dataset, self.selection)
+        if spread is None:
+            return model
+        if model.has_classes:
+            model = model.with_header(_with_spread(model.header, spread))
+        return model.with_headers([_with_spread(header, spread) for header in model.headers])
+
+    def _model(self, outcome: Outcome) -> Model:
         if outcome.classes:
             return self._set(outcome)
         if isinstance(outcome.w, ItemFactors):
@@ -372,10 +381,7 @@ class Fit:
                 counts=outcome.counts if instances is None else {**outcome.counts, "instances": instances},
             ),
             classes_skipped=tuple(SkippedClass(label=label, reason=reason) for label, reason in outcome.skipped),
-            versions={
-                "python": platform.python_version(),
-                **{name: installed(name) for name in ("apsvm", "numpy", "scipy", "cvxpy")},
-            },
+            versions={"python": platform.python_version(), **_versions()},
         )
 
 
@@ -404,6 +410,19 @@ def bags_settled(dataset: Dataset, trainer: AnyTrainer, pool: Sequence[str] | No
 def _of(values: OfRowsT, selection: NDArray[np.int64] | None) -> OfRowsT:
     """The selected values; None of None."""
     return values if values is None or selection is None else values[selection]
+
+
+def _versions() -> dict[str, str]:
+    """Of the packages that take part, of cvxpy where it is installed."""
+    found = {name: installed(name) for name in ("apsvm", "numpy", "scipy")}
+    try:
+        return {**found, "cvxpy": installed("cvxpy")}
+    except ModuleNotFoundError:
+        return found
+
+
+def _with_spread(header: Header, spread: Spread) -> Header:
+    return replace(header, data=replace(header.data, spread=spread))
 
 
 def _has_components(outcome: Outcome) -> bool:

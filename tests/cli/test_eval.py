@@ -66,6 +66,14 @@ def test_the_text_says_what_the_json_says(digits, trained, run):
 
 
 @pytest.mark.slow
+def test_what_is_found_in_the_first_rows_that_the_user_names(digits, trained, run, scores):
+    found = int(digits.positive[np.argsort(-scores)[:30]].sum())
+    for words in (("-k", 30), ("-m", "P@30", "-m", "AP")):
+        said = run("eval", digits.path, "--model", trained(digits), *words).stdout
+        assert f"found in 30  {found} of {digits.positive.sum()}\n" in said
+    assert "found" not in run("eval", digits.path, "--model", trained(digits)).stdout
+
+
 def test_the_average_precisions(digits, run, scores, scores_file):
     options = ("--ap", "voc2010", "--ap", "ap", "--ap", "voc2007")
     values = evaluation(run, digits.path, "--scores", scores_file, *digits.options, *options)["metrics"]

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from pages import ROOT
 
 from apsvm import load_model
+from apsvm.cli import shared
 
 GOOD = "1 1:1 2:1\n-1 1:2\n1 1:1.5\n-1 1:1.2 2:3\n"
 
@@ -368,3 +371,10 @@ def test_as_a_module():
     done = subprocess.run([sys.executable, "-m", "apsvm", "nothing"], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "No such command 'nothing'" in done.stderr
+
+
+def test_the_page_says_what_every_code_means():
+    text = (ROOT / "docs" / "training.md").read_text(encoding="utf-8").partition("| exit code | |")[2]
+    rows = re.findall(r"^\| ([\d, ]+) \|", text, re.MULTILINE)
+    codes = {int(code) for row in rows for code in row.split(",")}
+    assert codes == {0, 2, *(value for name, value in vars(shared).items() if name.isupper() and type(value) is int)}

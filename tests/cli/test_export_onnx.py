@@ -111,6 +111,28 @@ def test_what_a_table_s_columns_become(run, exported, tmp_path, rng):
     assert json.loads(told["classes"]) == ["0", "1"]
 
 
+@pytest.mark.parametrize("options", [("--features", "rules:20:depth=3"), ("--missing", "indicator")], ids=" ".join)
+def test_a_table_s_own_columns(options, run, exported, tmp_path, rng):
+    """Words and dates, missing cells among them, are encoded in the graph; a column may be called as an output is."""
+    days = np.datetime64("2022-01-01", "s") + rng.integers(0, 700 * 86400, 200).astype("timedelta64[s]")
+    days[::9] = "NaT"
+    amounts = np.where(rng.random(200) < 0.1, np.nan, rng.lognormal(2.0, size=200).round(2))
+    cities = rng.choice(["Rome", "Oslo", "Bonn", ""], 200)
+    label = (np.nan_to_num(amounts) > 8) & (cities != "Oslo")
+    rows = [
+        f"{'' if np.isnan(a) else a},{city},{'' if np.isnat(day) else day},{int(y)}"
+        for a, city, day, y in zip(amounts, cities, days, label, strict=True)
+    ]
+    (tmp_path / "t.csv").write_text("\n".join(["score,city,X,y", *rows]) + "\n")
+    run("train", "-q", "t.csv", "m", "--bound", "hinge", "-C", 1, "--max-categories", 2, *options, cwd=tmp_path)
+    session = exported(tmp_path / "m")
+    feeds = {"score of the row": amounts, "city": cities.astype(object), "X": days.astype(np.int64)}
+    assert [one.name for one in session.get_inputs()] == list(feeds)
+    (scores,) = session.run(["score"], {name: values[:, None] for name, values in feeds.items()})
+    told = run("predict", "t.csv", "m", cwd=tmp_path).stdout.split()
+    np.testing.assert_allclose(scores, np.array(told, dtype=float), rtol=1e-11, atol=1e-11)
+
+
 def test_what_has_no_graph(run, cancer, trained, tmp_path):
     pytest.importorskip("onnx")
     model = trained(cancer, "--bound", "hinge", "--features", "spline:4")

@@ -62,6 +62,17 @@ def test_the_metrics_are_evals(digits_run, here):
     assert f"AP {values['AP']:.4f}" in page.text  # the curve's legend
 
 
+def test_what_is_found_in_the_first_rows(digits_run, digits, here, tmp_path):
+    _, folder, page = digits_run
+    here("report", folder, "--top", 30, "-o", tmp_path / "page.html")
+    scores = load_model(folder / "ranker.model").score(digits.X)
+    found = int(digits.positive[np.argsort(-scores)[:30]].sum())
+    told = read(tmp_path / "page.html")
+    assert f"found in the first 30 {found} of {digits.positive.sum()} positive rows" in " ".join(told.all_text.split())
+    assert dict(told.table("metric", "value"))["P@30"] == f"{found / 30:.6f}"
+    assert "found in the first" not in page.all_text
+
+
 def test_the_certificate_in_words(digits_run):
     _, folder, page = digits_run
     header = load_model(folder / "ranker.model").header
@@ -160,10 +171,12 @@ def test_runs_side_by_side(digits_run, digits, here, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     here("train", digits.path, "--run-dir", "auc", *digits.options, "-C", 1, "--loss", "auc")
     values = json.loads(here("eval", digits.path, "--model", "auc/ranker.model", "--json").stdout)["metrics"]
-    done = here("report", folder, "auc", "--data", digits.path)
+    done = here("report", folder, "auc", "--data", digits.path, "--top", 9)
     assert "report written to comparison.html" in done.stderr
     both = read(tmp_path / "comparison.html")
     rows = {row[0]: row[1:] for row in both.table("metric", "run", "auc")}
+    found = rows.pop("found in the first 9")
+    assert [f"{int(one) / 9:.6f}" for one in found] == rows.pop("P@9")
     of_one = dict(page.table("metric", "value"))
     assert {name: one for name, (one, _) in rows.items() if name != "rows"} == of_one
     assert {name: f"{values[name]:.6f}" for name in of_one} == {name: rows[name][1] for name in of_one}

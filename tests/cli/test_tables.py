@@ -13,6 +13,7 @@ import pytest
 import scipy.sparse as sp
 from html_reader import Reader
 
+from apsvm import load_model
 from apsvm.data import open_folder, read_data
 from apsvm.data.read_options import TableOptions
 
@@ -227,6 +228,42 @@ def test_the_best_rows_and_why(model, scores, run, tmp_path):
         run("predict", table, model, *options, code=2)
 
 
+def test_reasons_are_the_columns_of_a_table(run, tmp_path, rng):
+    """What several columns give together has an equal share for each; a date, a word and a missing cell are named."""
+    lines = []
+    for day in range(1, 29):
+        for word in ("a", "b", ""):
+            number = round(rng.normal(), 3)
+            label = int(number + (word == "b") > 1)
+            lines.append(f"{'' if rng.random() < 0.2 else number},{word},2024-02-{day:02},{label}")
+    (tmp_path / "rows.csv").write_text("\n".join(["number,word,day,y", *lines]))
+    options = ("--features", "rules:20:depth=3", "--missing", "indicator", "--bound", "hinge", "-C", 1)
+    run("train", "-q", "rows.csv", "m", *options, cwd=tmp_path)
+    done = run("predict", "rows.csv", "m", "--top", 84, "--explain", cwd=tmp_path)
+    told = [line.split("\t") for line in done.stdout.splitlines()]
+    seen = set()
+    for row, score, *reasons in told:
+        gave = {reason.rpartition(" (")[0]: float(reason.rpartition(" (")[2][:-1]) for reason in reasons}
+        assert sum(gave.values()) == pytest.approx(float(score), abs=2e-3)
+        number, word, day, _ = lines[int(row) - 1].split(",")
+        shown = {"base", f"number={float(number):.4g}" if number else "number is missing"}
+        shown |= {f"day {28 - int(day[-2:])} days before the newest", f"word={word}" if word else "word is missing"}
+        assert set(gave) <= shown
+        seen |= {name.split("=")[0] for name in gave}
+    assert {"base", "number", "number is missing", "word", "word is missing"} <= seen
+    rows = [f"{a},{b},{int(a * b + a > 1)}" for a, b in rng.normal(size=(80, 2)).round(3)]
+    (tmp_path / "pairs.csv").write_text("\n".join(["a,b,y", *rows]))
+    run("train", "-q", "pairs.csv", "m", "--features", "products", "--bound", "hinge", "-C", 1, cwd=tmp_path)
+    model, first = load_model(tmp_path / "m"), rows[0].split(",")
+    usual = [column.fill for column in model.header.features.columns.features]
+    (row, at_usual) = model.contributions(np.array([[float(first[0]), float(first[1])], usual]))[:]
+    of_a, of_b, of_both = row - at_usual
+    (tmp_path / "one.csv").write_text("\n".join(["a,b,y", rows[0]]))
+    told = run("predict", "one.csv", "m", "--top", 1, "--explain", cwd=tmp_path).stdout
+    assert f"a={float(first[0]):.4g} ({of_a + of_both / 2:+.4g})" in told
+    assert f"b={float(first[1]):.4g} ({of_b + of_both / 2:+.4g})" in told
+
+
 def test_the_best_rows_as_a_page(model, scores, run, tmp_path):
     """As the lines have them, with what adds up to their scores, and the positives found so far if labels are there."""
     rows = PENGUINS.read_text().splitlines()
@@ -381,3 +418,21 @@ def test_an_empty_file_is_no_svmlight_text_either(run, tmp_path):
     path.touch()
     done = run("train", path, tmp_path / "m", "--label-column", "y", code=65)
     assert done.stderr == f"apsvm: error: {path}: expected at least one row, found none\n"
+
+
+def test_columns_that_are_not_as_in_training(run, tmp_path, rng):
+    def write(name, n, moved):
+        lines = [f"{a + moved},{b},{int(a + b > 0)}\n" for a, b in rng.normal(size=(n, 2))]
+        (tmp_path / name).write_text("a,b,y\n" + "".join(lines))
+
+    write("rows.csv", 500, 0.0)
+    write("fresh.csv", 500, 0.0)
+    write("moved.csv", 500, 1.0)
+    run("train", "-q", "rows.csv", "m", "-C", 1, "--bound", "hinge", cwd=tmp_path)
+    for command in (("predict", "{}", "m", "/dev/null"), ("eval", "{}", "--model", "m")):
+        said = [
+            run(*(word.format(name) for word in command), cwd=tmp_path).stderr for name in ("fresh.csv", "moved.csv")
+        ]
+        assert "not as in training" not in said[0]
+        assert "moved.csv: column 'a' is not as in training: above " in said[1]
+        assert "column 'b'" not in said[1]

@@ -34,6 +34,7 @@ from apsvm.models.header import (
     Labels,
     Member,
     SkippedClass,
+    Spread,
     Threshold,
     Validation,
 )
@@ -93,7 +94,15 @@ def headers_of(kind: type) -> st.SearchStrategy[typing.Any]:
         return st.builds(kind, **{**fields, **dates}) | st.builds(kind, **{**fields, **others, "parts": st.just(())})
     if kind is Calibration:
         return st.builds(kind, **{**fields, **_PLATT}) | st.builds(kind, **{**fields, **_ISOTONIC})
+    if kind is Spread:
+        entries = st.lists(st.tuples(st.integers(0, 2**40), finite, st.floats(0.0, 1.0)), max_size=3)
+        return st.builds(_spread, st.integers(1), entries)
     return st.builds(kind, **fields)
+
+
+def _spread(count: int, entries: list[tuple[int, float, float]]) -> Spread:
+    features, values, shares = tuple(zip(*entries, strict=True)) or ((), (), ())
+    return Spread(count=count, features=features, values=values, shares=shares)
 
 
 _PLATT = {

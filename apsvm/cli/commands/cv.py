@@ -24,6 +24,7 @@ from apsvm.cli.options.checkpoint import checkpoint_options, identity, work_kept
 from apsvm.cli.options.completion import MetricName
 from apsvm.cli.options.config import config_option
 from apsvm.cli.options.decision import decided_refit, decision_options, say_decision
+from apsvm.cli.options.guard import KEEP_IF_WORSE, Guard
 from apsvm.cli.options.parameters import Number, Several
 from apsvm.cli.options.trainers import (
     ChosenLoss,
@@ -62,6 +63,7 @@ from apsvm.cli.output.written_models import say_if_stopped_early
 from apsvm.cli.shared import (
     BAD_DATA,
     STOPPED_EARLY,
+    WORSE,
     Failure,
     all_given,
     bad_data,
@@ -102,6 +104,7 @@ class CvRequest:
     metrics : what settings are judged by, by name; the first one chooses
     grids : what to try of each loss
     tries_all : nothing to try was named, so the portfolio is tried
+    guard : of the model to write
     began : when, by ``time.monotonic``
     """
 
@@ -111,6 +114,7 @@ class CvRequest:
     metrics: Mapping[str, Metric]
     grids: Sequence[Grid]
     tries_all: bool = False
+    guard: Guard | None = None
     began: float = field(default_factory=time.monotonic)
 
     @classmethod
@@ -136,6 +140,7 @@ class CvRequest:
             metrics,
             [_grid(loss, options, named, pool) for loss in losses for pool in _ways_with_bags(options)],
             tries_all=named.isdisjoint(tried) and len(options["pool"]) < 2,
+            guard=Guard.of_options(options, read),
         )
         request._check()
         return request
@@ -167,7 +172,7 @@ class CvRequest:
         if options["checkpoint"] == "-":
             raise click.UsageError("--checkpoint is read again: name a file")
         if self.output is None:
-            refuse_if_given(("threshold", "calibrate"), "is for the model that -o writes")
+            refuse_if_given(("threshold", "calibrate", "keep_if_worse"), "is for the model that -o writes")
         outputs = [path for path in (self.output, options["json"], options["checkpoint"]) if path is not None]
         for path in outputs:
             check_output(path, data=self.data, **inputs)
@@ -562,6 +567,7 @@ _COMMON = {
     "--seed", type=click.IntRange(0), default=0, show_default=True,
     help="Seed of the folds, and of what is random in training.",
 )  # fmt: skip
+@KEEP_IF_WORSE
 @scheduler_option
 @checkpoint_options
 @pool_option(multiple=True)
@@ -626,13 +632,18 @@ def _carry_out(request: CvRequest, elsewhere: Folds | None) -> int:
             say("interrupted: the table is of what was finished" + (", no model written" if run.output else ""))
             return stopped
         as_asked = all(candidate.as_asked for candidate in candidates)
+        is_worse = False
         if run.output is not None:
-            as_asked &= run.refit(search, average or chosen, candidates)
+            refit = run.refit(search, average or chosen, candidates)
+            is_worse = refit is None
+            as_asked &= bool(refit)
         if options["nested"] and not signals:
             run.nest(search)
         if signals and not signals.are_late:
             return exit_code(signals)
         signals.are_late = True
+    if is_worse:
+        return WORSE
     return 0 if as_asked else STOPPED_EARLY
 
 
@@ -830,8 +841,9 @@ class _Run:
         """Prints a line on stdout; on stderr where something else goes to stdout."""
         return say if "-" in (self.request.options["json"], self.output) else put
 
-    def refit(self, search: SettingsSearch, chosen: Candidate, candidates: Sequence[Candidate]) -> bool:
-        """Trains ``chosen`` on all rows and writes the model; whether training ended as requested."""
+    def refit(self, search: SettingsSearch, chosen: Candidate, candidates: Sequence[Candidate]) -> bool | None:
+        """Trains ``chosen`` on all rows and writes the model; whether training ended as requested. None where the model
+        is worse than the one to beat, and is not written."""
         from apsvm.cli.output.training_metric import training_metric
         from apsvm.trainers.summary import summary
 
@@ -844,6 +856,9 @@ class _Run:
                 )
         if refit is None:
             raise Failure(exit_code(self.signals) or BAD_DATA, "stopped, no model written")
+        guard = self.request.guard
+        if guard is not None and guard.refuses(refit.model, search.metric):
+            return None
         with writing(self.output):
             refit.model.save(self.output)
         self.signals.are_late = not (refit.outcome.interrupted or self.request.options["nested"])

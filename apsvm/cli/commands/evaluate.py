@@ -298,7 +298,13 @@ class _EvaluateOptions:
             return
         if self.per_query or first.each == "class":
             put_each(entries)
-        put_summary(entries, self.confidence, swaps)
+        put_summary(entries, self.confidence, swaps, self._cutoffs_named(metrics))
+
+    def _cutoffs_named(self, metrics: Iterable[str]) -> list[int]:
+        """The k of P@k that the user named."""
+        if self.metrics:
+            return [int(name[2:]) for name in metrics if name.startswith("P@")]
+        return list(self.cutoffs) if given_by_user("cutoffs") else []
 
     def evaluate_items(self, ranker: ItemRanker, metrics: Iterable[str]) -> None:
         """Prints the figures of a model of items; failures end the command."""

@@ -18,6 +18,7 @@ from apsvm.cli.help import HelpfulCommand
 from apsvm.cli.items import TOP, best_items
 from apsvm.cli.options.parameters import Number
 from apsvm.cli.output.decisions import CLASSIFY, PROBABILITY, answers
+from apsvm.cli.ranked import best_first, names_of_queries, names_of_rows
 from apsvm.cli.reading import how_to_read, read_any_model, rows_for, score_rows
 from apsvm.cli.shared import BAD_DATA, Failure, reading, refuse_if_given, refuse_same_file, say, writing
 from apsvm.data.read_options import ReadOptions
@@ -248,38 +249,6 @@ def list_page(ranker: Model, rows: Dataset, scores: NDArray[np.float64], model: 
     return first.page(f"The first {min(options.top, scores.size):,} rows{of_each} of {source}", about)
 
 
-def best_first(rows: Dataset, scores: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """(n,) the rows, those of the query that appears first in front, the best of each query first, those of equal score
-    as they stand; and (n,) their ranks in their queries, from 1."""
-    import numpy as np
-
-    if rows.groups is None:
-        return np.argsort(-scores, kind="stable"), np.arange(1, scores.size + 1)
-    _, first, query = np.unique(rows.groups, return_index=True, return_inverse=True)
-    order = np.lexsort((-scores, first[query]))
-    begins = np.flatnonzero(np.diff(query[order], prepend=-1))
-    rank = np.arange(1, order.size + 1) - np.repeat(begins, np.diff(np.append(begins, order.size)))
-    return order, rank
-
-
-def names_of_queries(rows: Dataset) -> list[str] | None:
-    """(n,) what the rows' queries are called in their table, or else their qid; None where there are none."""
-    if rows.groups is None:
-        return None
-    names = [printable(name) for name in rows.table.queries] if rows.table is not None else []
-    return [names[query] if names else str(query) for query in rows.groups.tolist()]
-
-
-def names_of_rows(rows: Dataset) -> list[str]:
-    """What rows are called in their table, or else their numbers in the file, from 1; bags by their own numbers there,
-    as bag:INT."""
-    if rows.table is not None and rows.table.keys is not None:
-        return [printable(key) for key in rows.table.keys.tolist()]
-    if rows.stands_for is not None:
-        return [f"bag:{bag}" for bag in rows.stands_for.tolist()]
-    return [str(row) for row in range(1, rows.X.shape[0] + 1)]
-
-
 def documents_of(rows: Dataset, path: str) -> list[str]:
     """What a run calls its documents: as ``names_of_rows``, or by the docid of the comments where all rows of a file of
     svmlight text, which is read once more, have one. Says which, unless a column was named for it."""
@@ -372,7 +341,8 @@ of the component that gave the score, and component=h stands before them.
 With --classify a line is the row's label, with --probability the probability that it is positive, with both the two.
 
 With --top and --explain a line says in words what raised the score, above what the column's median gives where
-MODEL was trained on a table: payment-7 <tab> 3.2 <tab> amount=812.5 (+1.9) <tab> country=XX (+0.4).
+MODEL was trained on a table: payment-7 <tab> 3.2 <tab> amount=812.5 (+1.9) <tab> country=XX (+0.4). The features of a
+word or a date are one column there, and what several columns give together is shared among them.
 
 Of a model of bags a line is a bag's, in the order of their first rows: the score of its best row (train --latent),
 or of what was made of its rows (train --pool).

@@ -48,6 +48,9 @@ COMPARISON = "comparison.html"
     "-o", "--output", metavar="FILE",
     help=f"The page to write; - for stdout.  [default: RUN_DIR/{PAGE}, of several runs {COMPARISON}]",
 )  # fmt: skip
+@click.option(
+    "--top", metavar="K", type=click.IntRange(1), help="Also say how many positives are found in the first K rows."
+)  # fmt: skip
 @click.option("--ignore-unknown", is_flag=True, help="Ignore features the model does not know instead of refusing.")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
 @how_to_read
@@ -55,6 +58,7 @@ def report(
     run_folders: tuple[str, ...],
     data: str | None,
     output: str | None,
+    top: int | None,
     ignore_unknown: bool,
     quiet: bool,
     read: ReadOptions,
@@ -84,7 +88,7 @@ def report(
     with Bar("report", 2 * len(logs) + 1) as bar:
         for folder, name in zip(run_folders, names, strict=True):
             bar.reach(2 * len(runs), f"reading {name}")
-            run = _run(folder, name)
+            run = replace(_run(folder, name), top=top)
             _refuse_to_overwrite(output, folder, run)
             bar.step(f"reading the rows of {name}")
             runs.append(_with_rows(run, data, read, ignore_unknown=ignore_unknown))

@@ -19,6 +19,7 @@ from apsvm.cli.cluster.commands import scheduler_option
 from apsvm.cli.options.checkpoint import checkpoint_options, identity, work_kept
 from apsvm.cli.options.config import config_option
 from apsvm.cli.options.decision import Decisions, check_decision_options, decision_options, say_decision
+from apsvm.cli.options.guard import KEEP_IF_WORSE, Guard
 from apsvm.cli.options.trainers import (
     ChosenLoss,
     LossName,
@@ -138,6 +139,7 @@ _COMMON = {
     help=f"Write the model and the log into this folder, new or without a run, as {MODEL} and {LOG}: apsvm report "
     "makes a page of them.",
 )  # fmt: skip
+@KEEP_IF_WORSE
 @checkpoint_options
 @pool_option(multiple=False)
 @decision_options("f1, on what --bound auto holds out, or else on the training rows")
@@ -178,6 +180,7 @@ class _Run:
     labels: LabelOptions
     features: FeatureOptions
     options: JsonObject
+    guard: Guard | None = None
 
     @classmethod
     def of_options(cls, data: str, model: str | None, read: ReadOptions, options: JsonDict) -> _Run:
@@ -200,7 +203,11 @@ class _Run:
             label_options(options, trainer),
             feature_options(options, trainer, options["pool"]),
         )
-        run = cls(data, _model_names(model, trainer.names), read, trainer, labels, features, options)
+        names = _model_names(model, trainer.names)
+        guard = Guard.of_options(options, read)
+        if guard is not None and len(names) > 1:
+            raise click.UsageError("--keep-if-worse is for one model: give one value of -C")
+        run = cls(data, names, read, trainer, labels, features, options, guard)
         run._check()
         return run
 
@@ -278,7 +285,8 @@ class _Run:
                 TrainedModel(outcome, model, partial(_say_what_became, fit, outcome, model))
                 for outcome, model in self._trained(fit, rows, log, signals, strand)
             )
-            return write_models(self.models, trained, log, signals, read_seconds=read_seconds, quiet=options["quiet"])
+            how = {"read_seconds": read_seconds, "quiet": options["quiet"], "guard": self.guard}
+            return write_models(self.models, trained, log, signals, **how)
 
     def _fit(self, dataset: Dataset, validation: tuple[Dataset, Target] | None) -> Fit:
         from apsvm.data.query_weights import read_query_weights

@@ -11,7 +11,7 @@ from apsvm._support.shown import printable
 from apsvm._support.types import JsonDict
 from apsvm.cli.options.parameters import Number
 from apsvm.cli.reading import how_to_read, read_any_model, rows_for
-from apsvm.cli.shared import BAD_DATA, STOPPED_EARLY, Failure, put, reading
+from apsvm.cli.shared import BAD_DATA, DOES_NOT_HOLD, SAYS_NOTHING, STOPPED_EARLY, Failure, put, reading
 from apsvm.data.read_options import ReadOptions
 
 if TYPE_CHECKING:
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from apsvm.verification.certificates import Verdict
     from apsvm.verification.plain import RankingDefinition
 
-#: Of a certificate that does not hold, and of one that holds and says nothing.
-DOES_NOT_HOLD, SAYS_NOTHING = 4, 5
 #: Width of the names at the left.
 LEFT = 13
 

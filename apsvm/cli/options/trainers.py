@@ -366,6 +366,10 @@ def with_named_trainer(loss: ChosenLoss, named: Collection[str]) -> ChosenLoss:
     extra = trainer.capabilities.extra
     if extra is not None and not _is_installed(extra):
         raise Failure(MISSING, f"{trainer.title} needs the package {extra}: pip install 'apsvm[{extra}]'")
+    if click.get_current_context().params.get("qp") == "cvxpy" and not _is_installed("cvxpy"):
+        from apsvm.solvers.qp.cvxpy_clarabel import NEEDS
+
+        raise Failure(MISSING, f"--qp cvxpy: {NEEDS}")
     return ChosenLoss(loss.name, trainer)
 
 

@@ -96,8 +96,11 @@ def put_table(rows: Sequence[Sequence[str]], *, left: int) -> None:
         put("  ".join(cells).rstrip())
 
 
-def put_summary(entries: Sequence[EvaluatedSystem], confidence: float | None, swaps: int | None) -> None:
-    """The metrics, a column a system; how the systems differ, if that was tested with ``swaps``; what was counted."""
+def put_summary(
+    entries: Sequence[EvaluatedSystem], confidence: float | None, swaps: int | None, cutoffs: Sequence[int] = ()
+) -> None:
+    """The metrics, a column a system, and the positives found in as many of the first rows as the user named; how the
+    systems differ, if that was tested with ``swaps``; what was counted."""
     names = list(entries[0].system.evaluation.values)
     left = max(_LEFT, *(len(name) for name in names))
     columns = [[_figure(entry, name) for name in names] for entry in entries]
@@ -108,6 +111,11 @@ def put_summary(entries: Sequence[EvaluatedSystem], confidence: float | None, sw
     for at, name in enumerate(names):
         cells = "  ".join(f"{column[at]:<{width}}" for column, width in zip(columns, widths, strict=True))
         put(f"{name:<{left}} {cells.rstrip()}")
+    for k in cutoffs:
+        each = [found_in_first(entry, k) for entry in entries]
+        if all(each):
+            cells = "  ".join(f"{one or '':<{width}}" for one, width in zip(each, widths, strict=True))
+            put(f"{f'found in {k}':<{left}} {cells.rstrip()}")
     for entry in entries:
         if entry.classified is not None:
             whose = f"{entry.name}: " if len(entries) > 1 else ""
@@ -127,6 +135,15 @@ def put_summary(entries: Sequence[EvaluatedSystem], confidence: float | None, sw
     if entries[0].undefined:
         put(f"{'undefined':<{left}} {', '.join(entries[0].undefined)}: not on these rows")
     _put_counts(entries, left)
+
+
+def found_in_first(entry: EvaluatedSystem, k: int) -> str | None:
+    """How many positives are among the first k rows, of all, a mean over the orders of equal scores; None of several
+    rankings."""
+    precision = entry.system.evaluation.values.get(f"P@{k}")
+    if precision is None or not entry.system.is_one_ranking:
+        return None
+    return f"{precision * k:.6g} of {entry.system.evaluation.n_positives}"
 
 
 def _thresholds_in_words(thresholds: Sequence[Threshold | None]) -> str:

@@ -2,6 +2,9 @@
 
     X (N, width) float64 → score (N,) or (N, classes) float64, label (N,) int64, probability as score
 
+Of a model of a table the inputs are its columns, (N, 1) each, by their names: numbers as float64, NaN where missing;
+words as strings, "" where missing; dates as int64 seconds from 1970, where missing the least of all.
+
 ``label`` is there where the model has a threshold (1 where the score is above) or several classes (the one whose score
 is the highest above its threshold, by its number from 0), ``probability`` where it has one. All sums are those of the
 runtime, in float64: they agree with ``apsvm predict`` except for rounding.
@@ -19,6 +22,8 @@ from apsvm.cli.output.export_json import table_of
 from apsvm.cli.shared import BAD_DATA, MISSING, Failure
 from apsvm.data.features.joined import Joined
 from apsvm.data.features.linear import Linear
+from apsvm.data.tables.dates import DECIMALS, YEAR
+from apsvm.models.columns import Column, ColumnKind, DatePart
 from apsvm.models.components import ComponentRanker
 from apsvm.models.linear import LinearRanker
 from apsvm.models.net import NetRanker
@@ -36,6 +41,10 @@ if TYPE_CHECKING:
 
 #: The version of ONNX's operators, of January 2022, and of its files: what most runtimes of today read.
 OPSET, IR = 17, 8
+#: The domain of the operator that numbers words, and its version.
+_WORDS, OPSET_OF_WORDS = "ai.onnx.ml", 2
+#: A missing date, as NumPy's NaT is.
+_NO_DATE = np.iinfo(np.int64).min
 
 
 def onnx_bytes(model: Model, name: str) -> bytes:
@@ -50,18 +59,31 @@ def onnx_bytes(model: Model, name: str) -> bytes:
     rankers = model.rankers()
     if rankers[0].kind not in _SCORES:
         raise Failure(BAD_DATA, f"{name}: it is {model.what}, which has no graph here")
+    features = model.header.features
+    columns = features.columns if features.pool is None else None
     graph = _Graph()
-    outputs = _outputs(graph, rankers, several=model.has_classes, name=name)
     info, double = onnx.helper.make_tensor_value_info, onnx.TensorProto.DOUBLE
+    inputs = [info(graph.rows, double, ["N", model.width])]
+    if columns is not None:
+        types = {ColumnKind.NUMBER: double, ColumnKind.CATEGORY: onnx.TensorProto.STRING}
+        inputs = [
+            info(_input(column), types.get(column.kind, onnx.TensorProto.INT64), ["N", 1])
+            for column in columns.features
+        ]
+        graph.rows = graph("Concat", *(_ENCODED[column.kind](graph, column) for column in columns.features), axis=1)
+    outputs = _outputs(graph, rankers, several=model.has_classes, name=name)
     whole = onnx.helper.make_graph(
         graph.nodes,
         "apsvm",
-        [info("X", double, ["N", model.width])],
+        inputs,
         [info(output, onnx.TensorProto.INT64 if output == "label" else double, shape) for output, shape in outputs],
         graph.constants,
     )
     result = onnx.helper.make_model(
-        whole, producer_name="apsvm", ir_version=IR, opset_imports=[onnx.helper.make_opsetid("", OPSET)]
+        whole,
+        producer_name="apsvm",
+        ir_version=IR,
+        opset_imports=[onnx.helper.make_opsetid("", OPSET), onnx.helper.make_opsetid(_WORDS, OPSET_OF_WORDS)],
     )
     onnx.helper.set_model_props(result, _properties(model))
     onnx.checker.check_model(result)
@@ -87,9 +109,10 @@ def _properties(model: Model) -> dict[str, str]:
 
 
 class _Graph:
-    """Nodes and constants as they are made; values are known by their names."""
+    """Nodes and constants as they are made; values are known by their names, ``rows`` is the features' (N, width)."""
 
     def __init__(self) -> None:
+        self.rows = "X"
         self.nodes: list[onnx.NodeProto] = []
         self.constants: list[onnx.TensorProto] = []
 
@@ -98,7 +121,9 @@ class _Graph:
         import onnx
 
         names = [one if isinstance(one, str) else self.constant(one) for one in inputs]
-        output = output or f"v{len(self.nodes)}"
+        if operator == "LabelEncoder":
+            attributes["domain"] = _WORDS
+        output = output or f"/v{len(self.nodes)}"
         self.nodes.append(onnx.helper.make_node(operator, names, [output], **attributes))
         return output
 
@@ -108,7 +133,7 @@ class _Graph:
 
         array = np.asarray(value)
         array = array.astype(np.int64 if array.dtype.kind in "iu" else np.float64)
-        name = f"c{len(self.constants)}"
+        name = f"/c{len(self.constants)}"
         self.constants.append(onnx.numpy_helper.from_array(np.ascontiguousarray(array).reshape(array.shape), name))
         return name
 
@@ -205,10 +230,86 @@ def _probability(graph: _Graph, calibration: Calibration, score: str) -> str:
     return graph("Min", risen, float(values[-1]))  # a sum may round to more
 
 
+def _input(column: Column) -> str:
+    """What the input of a column is called: as the column, unless an output is."""
+    return f"{column.name} of the row" if column.name in ("score", "label", "probability") else column.name
+
+
+def _of_numbers(graph: _Graph, column: Column) -> str:
+    cells = _input(column)
+    is_missing = graph("IsNaN", cells)
+    values = cells if column.fill is None else graph("Where", is_missing, column.fill, cells)
+    return graph("Concat", values, _as_double(graph, is_missing), axis=1) if column.missing else values
+
+
+def _of_words(graph: _Graph, column: Column) -> str:
+    n = len(column.categories)
+    other, missing = n, n + 1
+    number = graph(
+        "LabelEncoder",
+        _input(column),
+        keys_strings=[*column.categories, ""],
+        values_int64s=[*range(n), missing],
+        default_int64=other,
+    )
+    wanted = [*range(n), *([other] if column.other else []), *([missing] if column.missing else [])]
+    return _as_double(graph, graph("Equal", number, np.array([wanted], dtype=np.int64)))
+
+
+def _of_dates(graph: _Graph, column: Column) -> str:
+    is_missing = graph("Equal", _input(column), np.array(_NO_DATE))
+    seconds = _as_double(graph, _input(column))
+    day, of_day = _divided(graph, seconds, 86400.0)
+    hour, of_hour = _divided(graph, of_day, 3600.0)
+    minute, second = _divided(graph, of_hour, 60.0)
+    # Added up as ``days_of`` does, to the last bit.
+    hours = graph("Add", graph("Add", hour, graph("Div", minute, 60.0)), graph("Div", second, 3600.0))
+    days = graph("Add", day, graph("Div", hours, 24.0))
+    parts = [values for part in column.parts for values in _of_date(graph, part, days, column.newest)]
+    fills = [
+        column.fill if at == 0 and column.fill is not None else np.nan if at == 0 else 0.0 for at in range(len(parts))
+    ]
+    filled = [graph("Where", is_missing, fill, values) for fill, values in zip(fills, parts, strict=True)]
+    return graph("Concat", *filled, *([_as_double(graph, is_missing)] if column.missing else []), axis=1)
+
+
+def _divided(graph: _Graph, seconds: str, unit: float) -> tuple[str, str]:
+    """How many whole units, and the rest."""
+    whole = graph("Floor", graph("Div", seconds, unit))
+    return whole, graph("Sub", seconds, graph("Mul", whole, unit))
+
+
+def _of_date(graph: _Graph, part: DatePart, days: str, newest: float) -> list[str]:
+    """(N, 1) each, the features of ``tables.dates``, in their order."""
+    if part is DatePart.AGE:
+        return [graph("Sub", newest, days)]
+    if part is DatePart.WEEKDAY:
+        _, weekday = _divided(graph, graph("Add", graph("Floor", days), 3.0), 7.0)
+        return [_as_double(graph, graph("Equal", weekday, float(number))) for number in range(7)]
+    turns = graph("Div", days, YEAR if part is DatePart.YEAR else 1.0)
+    turned = graph("Mul", graph("Sub", turns, graph("Floor", turns)), 2.0 * np.pi)
+    each = [graph("Mul", graph(operator, turned), 10.0**DECIMALS) for operator in ("Sin", "Cos")]
+    return [graph("Div", graph("Round", one), 10.0**DECIMALS) for one in each]
+
+
+def _as_double(graph: _Graph, values: str) -> str:
+    import onnx
+
+    return graph("Cast", values, to=onnx.TensorProto.DOUBLE)
+
+
+#: The features (N, k) of the input (N, 1), by the kind of column.
+_ENCODED: dict[ColumnKind, Callable[[_Graph, Column], str]] = {
+    ColumnKind.NUMBER: _of_numbers,
+    ColumnKind.CATEGORY: _of_words,
+    ColumnKind.DATE: _of_dates,
+}
+
+
 def _mapped(graph: _Graph, feature_map: FeatureMap | None, name: str) -> str:
     """(N, columns) of X, what the feature map makes of it."""
     if feature_map is None or isinstance(feature_map, Linear):
-        return "X"
+        return graph.rows
     if isinstance(feature_map, Joined):
         return graph("Concat", *(_mapped(graph, one, name) for one in feature_map.maps), axis=1)
     kind = feature_map.name.partition(":")[0]
@@ -221,12 +322,12 @@ def _mapped(graph: _Graph, feature_map: FeatureMap | None, name: str) -> str:
 def _piecewise(graph: _Graph, arrays: dict[str, AnyArray]) -> str:
     knots, starts = arrays["knots"], arrays["starts"]
     if not knots.size:
-        return "X"
+        return graph.rows
     of_knot = np.repeat(np.arange(starts.size - 1), np.diff(starts))
-    hinges = graph("Sub", graph("Gather", "X", of_knot, axis=1), knots)
+    hinges = graph("Sub", graph("Gather", graph.rows, of_knot, axis=1), knots)
     hinges = graph("Max", hinges, np.where(knots < 0, -np.inf, 0.0))
     hinges = graph("Min", hinges, np.where(knots < 0, 0.0, np.inf))
-    return graph("Concat", "X", hinges, axis=1)
+    return graph("Concat", graph.rows, hinges, axis=1)
 
 
 def _rules(graph: _Graph, arrays: dict[str, AnyArray]) -> str:
@@ -238,7 +339,7 @@ def _rules(graph: _Graph, arrays: dict[str, AnyArray]) -> str:
     low, high, of_bound = bounds(arrays["features"], arrays["thresholds"], arrays["kept"])
     if not len(low):
         return beside
-    values = graph("Gather", "X", np.maximum(of_bound, 0).ravel(), axis=1)
+    values = graph("Gather", graph.rows, np.maximum(of_bound, 0).ravel(), axis=1)
     values = graph("Reshape", values, np.array([0, *low.shape]))
     outside = graph("Or", graph("LessOrEqual", values, low), graph("Greater", values, high))
     # A leaf's column is 1 where no bound is broken.
@@ -247,7 +348,7 @@ def _rules(graph: _Graph, arrays: dict[str, AnyArray]) -> str:
 
 
 def _standardised(graph: _Graph, arrays: dict[str, AnyArray]) -> str:
-    return graph("Div", graph("Sub", "X", arrays["centre"]), arrays["deviation"])
+    return graph("Div", graph("Sub", graph.rows, arrays["centre"]), arrays["deviation"])
 
 
 def _products(graph: _Graph, arrays: dict[str, AnyArray]) -> str:

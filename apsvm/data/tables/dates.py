@@ -19,7 +19,11 @@ _TIME = r"(?:[T ]\s*(\d{1,2}):(\d{2})(?::(\d{2}(?:[.,]\d+)?))?\s*(Z|[+-]\d{2}:?\
 _YEAR_FIRST = re.compile(r"(\d{4})([-/.])(\d{1,2})\2(\d{1,2})" + _TIME)
 _YEAR_LAST = re.compile(r"(\d{1,2})([-/.])(\d{1,2})\2(\d{4})" + _TIME)
 _EPOCH = date(1970, 1, 1).toordinal()
-_YEAR = 365.2425
+#: Days of a year, in the mean.
+YEAR = 365.2425
+#: Decimals of sines and cosines: those of 1 and of 11 o'clock are equal, whatever library computes them, and no rule
+#: tells them apart.
+DECIMALS = 9
 #: Of fewer days the time of the year says what the age says.
 _DAYS_WITH_SEASONS = 300.0
 
@@ -82,5 +86,8 @@ def _values(days: NDArray[np.float64], part: DatePart, newest: float) -> Iterato
         weekday = np.mod(np.floor(np.where(there, days, 0.0)) + 3.0, 7.0)  # 1970 began with a Thursday
         yield from ((there & (weekday == number)).astype(np.float64) for number in range(7))
     else:
-        turns = np.where(there, days, 0.0) / (_YEAR if part is DatePart.YEAR else 1.0)
-        yield from (there * turned(2.0 * np.pi * np.mod(turns, 1.0)) for turned in (np.sin, np.cos))
+        turns = np.where(there, days, 0.0) / (YEAR if part is DatePart.YEAR else 1.0)
+        angles = 2.0 * np.pi * np.mod(turns, 1.0)
+        for turned in (np.sin(angles), np.cos(angles)):
+            rounded: NDArray[np.float64] = there * np.round(turned, DECIMALS)
+            yield rounded

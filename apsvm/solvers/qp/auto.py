@@ -1,4 +1,5 @@
-"""The default: the active-set method, and cvxpy for a problem whose certificate it does not reach, with a record."""
+"""The default: the active-set method, and cvxpy for a problem whose certificate it does not reach, with a record;
+where that is not installed, what the active-set method has reached."""
 
 from __future__ import annotations
 
@@ -25,6 +26,9 @@ class Auto(Backend):
         first = self._first.solve(problem, start, tolerance)
         if first.gap <= tolerance or first.gap <= problem.rounding(first.alpha):
             return first
-        second = self._second.solve(problem, first.alpha, tolerance)
         why = f"active-set left a gap of {first.gap:.3e} where {tolerance:.3e} was requested"
+        try:
+            second = self._second.solve(problem, first.alpha, tolerance)
+        except ImportError as error:
+            return first._replace(fell_back=f"{why}; {error}")
         return (second if second.gap < first.gap else first)._replace(fell_back=why)

@@ -20,6 +20,7 @@ from apsvm.solvers.qp.base import Backend, Problem, QPSolution
 
 #: Clarabel gives no answer at all where it cannot reach what was requested: ask for less until it does.
 PRECISIONS = (1e-12, 1e-9)
+NEEDS = "the QP solver cvxpy needs the packages cvxpy and clarabel: pip install cvxpy clarabel"
 #: Neither cvxpy nor ``warnings.catch_warnings`` is for several threads at once.
 _ALONE = threading.Lock()
 
@@ -57,7 +58,10 @@ def _units(problem: Problem) -> list[NDArray[np.float64]]:
 def _interior_point(problem: Problem, unit: NDArray[np.float64], precision: float) -> NDArray[np.float64] | None:
     """Clarabel's α, feasible only to its own ``precision``, or None where it gave up, or float64 does for these
     units."""
-    import cvxpy as cp
+    try:
+        import cvxpy as cp
+    except ImportError as error:
+        raise ImportError(NEEDS) from error
 
     linear = problem.offsets * unit
     curvature = problem.gram * np.outer(unit, unit)

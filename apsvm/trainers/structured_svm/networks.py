@@ -111,7 +111,7 @@ def _outcome(data: TrainingSet, trained: TrainedLayers, settings: StructuredSett
         "risk of the log loss's network": trained.started_from,
         _HELD_OUT: trained.held_out,
     }
-    fallbacks = [f"{trained.qp_fallbacks} working-set QPs fell back to cvxpy"] if trained.qp_fallbacks else []
+    fallbacks = [f"{trained.qp_fallbacks} working-set QPs needed cvxpy"] if trained.qp_fallbacks else []
     return Outcome(
         w=trained.net,
         state=trained.state,

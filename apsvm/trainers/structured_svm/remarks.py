@@ -61,4 +61,4 @@ def how_C_was_found(trained: Trained, setting: float | Multiple) -> list[str]:
 def fallbacks_of(trained: Trained) -> list[str]:
     """A sentence, where a QP needed cvxpy."""
     count = sum(stage.qp_fallbacks for stage in trained.stages)
-    return [f"{count} working-set QPs fell back to cvxpy"] if count else []
+    return [f"{count} working-set QPs needed cvxpy"] if count else []

@@ -1,0 +1,145 @@
+"""``apsvm compare``: what a new model moves in the first rows, and whether it ranks better by more than chance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import click
+
+from apsvm.cli.ranked import best_first, names_of_queries, names_of_rows
+from apsvm.cli.reading import how_to_read, read_any_model
+from apsvm.cli.scored import score_data
+from apsvm.cli.shared import BAD_DATA, Failure, put, say
+from apsvm.data.read_options import ReadOptions
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from apsvm.cli.scored import Scored
+    from apsvm.data.dataset import Dataset
+    from apsvm.data.labels import Target
+    from apsvm.models.base import Model
+
+#: Of the interval of the difference, and the draws that it is of.
+CONFIDENCE, DRAWS = 0.95, 1000
+#: Up to this p a difference is more than chance.
+CHANCE = 0.05
+
+
+@click.command()
+@click.argument("old", metavar="OLD")
+@click.argument("new", metavar="NEW")
+@click.argument("data", metavar="DATA")
+@click.option(
+    "--top", type=click.IntRange(1), default=100, show_default=True,
+    help="How many rows are looked at; where rows have queries, of each.",
+)  # fmt: skip
+@how_to_read
+def compare(old: str, new: str, data: str, top: int, read: ReadOptions) -> None:
+    """Tell what the model NEW moves in the first rows of DATA, as OLD ranks them.
+
+    A line for each row that comes in or goes out, those that move the furthest first, with its places under OLD and
+    NEW. Where DATA has labels, the positives found in the first rows, and the metrics of both, as apsvm eval --compare
+    has them: the difference has a bootstrap interval of 95 % and the p of a paired randomisation test, over the queries
+    or, of one ranking, over its rows. The models need not have the same columns.
+    """
+    if data == "-":
+        raise click.UsageError("DATA may be read once for each model: name a file")
+    if old == new:
+        raise click.UsageError("OLD and NEW are the same file")
+    models = {old: read_any_model(old), new: read_any_model(new)}
+    for path, model in models.items():
+        if model.has_classes or model.lists_items:
+            raise Failure(BAD_DATA, f"{path}: it is {model.what}: compare is for models of one ranking")
+    scored, target = _scored(data, models, read)
+    _put_moves(scored, None if target is None else target.relevant, top)
+    if target is None:
+        say(f"{data}: it has no labels of both kinds: only places are compared")
+        return
+    _put_metrics(scored, models[new], top)
+
+
+def _scored(data: str, models: Mapping[str, Model], read: ReadOptions) -> tuple[Scored, Target | None]:
+    """The rows and the scores of both models, and what the labels mean, where they are known."""
+    from apsvm.data.dataset import DataError
+    from apsvm.data.labels import LabelOptions, recall
+
+    with suppress(Failure):
+        scored = score_data(data, models, (), LabelOptions(), read, ignore_unknown=False)
+        *_, new = models.values()
+        try:
+            return scored, recall(scored.dataset, new.header.labels)
+        except DataError:  # all rows are alike
+            return scored, None
+    return score_data(data, models, (), LabelOptions(), read, ignore_unknown=False, unlabelled=True), None
+
+
+def _put_moves(scored: Scored, relevant: NDArray[np.bool_] | None, top: int) -> None:
+    """A line for each row that comes in or goes out, how those in both have moved, and the positives found."""
+    import numpy as np
+
+    from apsvm.cli.output.evaluation import put_table
+
+    rows = scored.dataset
+    old, new = (_places(rows, scores) for scores in scored.scores.values())
+    names, queries, moved = names_of_rows(rows), names_of_queries(rows), np.abs(new - old)
+    was, remains = old <= top, new <= top
+    heading = ["", *([] if queries is None else ["query"]), "row", "old", "new"]
+    lines = [heading if relevant is None else [*heading, "label"]]
+    for word, changed in (("in", remains & ~was), ("out", was & ~remains)):
+        found = np.flatnonzero(changed)
+        for row in found[np.argsort(-moved[found], kind="stable")].tolist():
+            query = [] if queries is None else [queries[row]]
+            label = [] if relevant is None else ["positive" if relevant[row] else "negative"]
+            lines.append([word, *query, names[row], str(old[row]), str(new[row]), *label])
+    if len(lines) > 1:
+        put_table(lines, left=len(heading) - 2)
+    of_each = "" if queries is None else " of each query"
+    first, changes = f"the first {top:,}{of_each}", int((remains & ~was).sum())
+    put(f"{first}: {changes:,} of {int(was.sum()):,} rows are others; {_moves_in_words(moved[was & remains])}")
+    if relevant is not None:
+        before, after = (int(relevant[first_rows].sum()) for first_rows in (was, remains))
+        put(f"found in {first}: {before:,} of {int(relevant.sum()):,} positive rows by OLD, {after:,} by NEW")
+
+
+def _places(rows: Dataset, scores: NDArray[np.float64]) -> NDArray[np.int64]:
+    """(n,) from 1 in each query."""
+    order, rank = best_first(rows, scores)
+    places = rank.copy()
+    places[order] = rank
+    return places
+
+
+def _moves_in_words(moved: NDArray[np.int64]) -> str:
+    """How far the rows in both have moved."""
+    if moved.size == 0:
+        return "none is in both"
+    kept = int((moved == 0).sum())
+    mean, longest = moved.mean(), moved.max()
+    return f"of those in both {kept:,} keep their place, {mean:.1f} is the mean move, {longest:,} the longest"
+
+
+def _put_metrics(scored: Scored, new: Model, top: int) -> None:
+    """The metrics of both, and whether they differ by more than chance."""
+    from apsvm.cli.output.evaluation import put_summary
+    from apsvm.cli.systems import add_differences, of_data, swaps_of
+    from apsvm.metrics import trained_metric
+    from apsvm.metrics.evaluate import parse_metrics
+
+    metrics = parse_metrics(list(dict.fromkeys([trained_metric(new.header.metric).name, "AP", f"P@{top}"])))
+    old_entry, new_entry = of_data(metrics, scored, "block", all_queries=False, leave_out_undefined=True)
+    entries, swaps = [old_entry, new_entry], swaps_of(old_entry)
+    add_differences(entries, metrics, swaps=swaps, seed=0, confidence=CONFIDENCE, draws=DRAWS)
+    put("")
+    put_summary(entries, CONFIDENCE, swaps)
+    assert new_entry.against_first is not None
+    for name, difference in new_entry.against_first.items():
+        if difference.effect == 0.0:
+            put(f"{name}: NEW is as good as OLD")
+            continue
+        better = "better" if difference.effect > 0.0 else "worse"
+        chance = "no more than chance" if difference.p > CHANCE else "more than chance"
+        put(f"{name}: NEW is {abs(difference.effect):.4f} {better}, {chance} (p = {difference.p:.3g})")

@@ -1,0 +1,83 @@
+"""``--keep-if-worse OLD ROWS``: a model that is worse than another on rows held out is not written."""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import click
+
+from apsvm._support.types import JsonObject
+from apsvm.cli.reading import read_any_model
+from apsvm.cli.shared import BAD_DATA, Failure, reading, say
+from apsvm.data.parts import parts_of
+from apsvm.data.read_options import ReadOptions
+
+if TYPE_CHECKING:
+    from apsvm.models.base import Model
+
+KEEP_IF_WORSE = click.option(
+    "--keep-if-worse", nargs=2, metavar="OLD ROWS",
+    help="Write the new model only if its metric on ROWS, labelled rows that neither model was trained on, is no worse "
+    "than that of the model OLD there; else end with exit code 6. OLD may be the file to write.",
+)  # fmt: skip
+
+_NEW = "the new model"
+
+
+@dataclass(frozen=True)
+class Guard:
+    """The model to beat, its file, the rows to judge by, how to read them, and whether only refusals are said."""
+
+    old: Model
+    path: str
+    rows: str
+    read: ReadOptions
+    quiet: bool
+
+    @classmethod
+    def of_options(cls, options: JsonObject, read: ReadOptions) -> Guard | None:
+        """None where none is named; what cannot be read ends the command before the work."""
+        if options["keep_if_worse"] is None:
+            return None
+        path, rows = options["keep_if_worse"]
+        if "-" in (path, rows):
+            raise click.UsageError("--keep-if-worse names two files: OLD and ROWS")
+        if options["scheduler"] is not None:
+            raise click.UsageError("--keep-if-worse does not go with --scheduler")
+        with reading(rows):
+            for part in parts_of(rows):
+                os.stat(part)
+        return cls(read_any_model(path), path, rows, read.of_a_second_file(), options["quiet"])
+
+    def refuses(self, new: Model, metric: str) -> bool:
+        """Whether the new model is worse, which is said; failures end the command.
+
+        metric : as ``apsvm eval`` names it
+        """
+        from apsvm.cli.scored import score_data
+        from apsvm.cli.systems import of_data
+        from apsvm.data.labels import LabelOptions
+        from apsvm.metrics.evaluate import parse_metrics
+
+        models = {self.path: self.old, _NEW: new}
+        for name, model in models.items():
+            if model.lists_items:
+                raise Failure(BAD_DATA, f"{name}: it is {model.what}: --keep-if-worse is for models of rows")
+        scored = score_data(self.rows, models, (), LabelOptions(), self.read, ignore_unknown=True)
+        for name, model in models.items():
+            if model.header.data.sha256 == scored.dataset.fingerprint:
+                raise Failure(BAD_DATA, f"{self.rows}: {name} was trained on these rows, which flatter it")
+        metrics = parse_metrics([metric])
+        judged = of_data(metrics, scored, "block", all_queries=False, leave_out_undefined=False)
+        old, mine = (next(iter(entry.system.evaluation.values.values())) for entry in judged)
+        if math.isnan(old) or math.isnan(mine):
+            raise Failure(BAD_DATA, f"{self.rows}: {metric} is not defined on these rows")
+        figures = f"{metric} on {self.rows} is {mine:.6f}, that of {self.path} {old:.6f}"
+        if mine < old:
+            say(f"no model written: {figures}")
+        elif not self.quiet:
+            say(figures)
+        return mine < old
