@@ -68,6 +68,7 @@ def test_what_the_pages_say_of_other_figures():
     page = (DOCS / "bags.md").read_text(encoding="utf-8")
     assert f"in {100 * bags['methods']['apsvm train --latent']['right']:.0f} of 100 pages" in page.replace("\n", " ")
     assert f"{bags['pages']} pages" in page
-    each = [FIGURES["tags"]["methods"][name]["AP"] for name in ("apsvm train", "logistic regression, tuned")]
+    tags = FIGURES["tags"]["methods"]
+    each = [tags[name]["AP"] for name in ("apsvm train --one-vs-rest", "logistic regression, tuned")]
     ahead = sum(each[0][tag] > each[1][tag] for tag in each[0])
     assert f"on {ahead} of {len(each[0])} tags" in (DOCS / "cases" / "tags.md").read_text(encoding="utf-8")

@@ -21,6 +21,7 @@ BUILD = ROOT / "build" / "docs"
 def moved(text: str) -> str:
     """The text of a page of the repository's top folder or of docs/, its links as they are within the site."""
     text = text.replace("](../examples/README.md)", "](examples.md)").replace("](examples/README.md)", "](examples.md)")
+    text = re.sub(r"\]\((?:\.\./)?examples/(\w+)\.py\)", r"](gallery.md#\1)", text)
     text = re.sub(r"\]\((?:\.\./|docs/)?(\w[\w/-]*\.(?:md|svg|png)(?:#[\w-]+)?)\)", r"](\1)", text)
     for name in ("CONTRIBUTING", "CHANGELOG", "SECURITY"):
         text = text.replace(f"]({name}.md)", f"]({name.lower()}.md)")
