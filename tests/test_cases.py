@@ -44,6 +44,13 @@ def test_pictures_are_what_was_measured(scripts):
         ElementTree.fromstring(drawn)
 
 
+def test_the_picture_of_the_readme_is_what_was_measured():
+    drawer = script_module("dev/draw_top_of_list.py")
+    drawn = drawer.drawn(json.loads(drawer.FIGURES.read_text(encoding="utf-8")))
+    assert drawer.PICTURE.read_text(encoding="utf-8") == drawn
+    ElementTree.fromstring(drawn)
+
+
 @pytest.mark.slow
 def test_suggestions_measured_again(scripts):
     _, study = scripts
