@@ -44,6 +44,13 @@ def test_pictures_are_what_was_measured(scripts):
         ElementTree.fromstring(drawn)
 
 
+def test_the_picture_of_the_readme_is_what_was_measured():
+    drawer = script_module("dev/draw_top_of_list.py")
+    drawn = drawer.drawn(json.loads(drawer.FIGURES.read_text(encoding="utf-8")))
+    assert drawer.PICTURE.read_text(encoding="utf-8") == drawn
+    ElementTree.fromstring(drawn)
+
+
 @pytest.mark.slow
 def test_suggestions_measured_again(scripts):
     _, study = scripts
@@ -68,6 +75,7 @@ def test_what_the_pages_say_of_other_figures():
     page = (DOCS / "bags.md").read_text(encoding="utf-8")
     assert f"in {100 * bags['methods']['apsvm train --latent']['right']:.0f} of 100 pages" in page.replace("\n", " ")
     assert f"{bags['pages']} pages" in page
-    each = [FIGURES["tags"]["methods"][name]["AP"] for name in ("apsvm train", "logistic regression, tuned")]
+    tags = FIGURES["tags"]["methods"]
+    each = [tags[name]["AP"] for name in ("apsvm train --one-vs-rest", "logistic regression, tuned")]
     ahead = sum(each[0][tag] > each[1][tag] for tag in each[0])
     assert f"on {ahead} of {len(each[0])} tags" in (DOCS / "cases" / "tags.md").read_text(encoding="utf-8")

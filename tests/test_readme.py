@@ -13,8 +13,6 @@ import numpy as np
 import pytest
 import sklearn
 from instances import loss_names
-from sklearn.datasets import dump_svmlight_file, load_digits
-from sklearn.model_selection import train_test_split
 
 from apsvm import most_violated_ranking
 from apsvm.cli import program, run
@@ -30,7 +28,8 @@ PAGES = {
     page: page.read_text(encoding="utf-8") for page in [*ROOT.glob("*.md"), *sorted((ROOT / "docs").rglob("*.md"))]
 }
 README = PAGES[ROOT / "README.md"]
-FOLLOWED = [ROOT / "docs" / "start.md", *(ROOT / "docs" / "cases").glob("*.md")]  # by tests/test_pages.py
+DOCS = ROOT / "docs"
+FOLLOWED = [DOCS / "start.md", DOCS / "compare.md", *(DOCS / "cases").glob("*.md")]  # by tests/test_pages.py
 TEXT = README + "".join(text for page, text in PAGES.items() if page.name != "README.md" and page not in FOLLOWED)
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", TEXT, flags=re.MULTILINE | re.DOTALL)
 PYTHON = [code for language, code in BLOCKS if language == "python"]
@@ -185,26 +184,6 @@ def test_the_loss_of_grades_is_what_it_says(files, rng):
         assert total == pytest.approx(1.0 - utility / best, abs=1e-12)
 
 
-@pytest.mark.slow
-def test_the_first_training_says_what_is_shown(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    X, digits = load_digits(return_X_y=True)  # as scripts/demo_digits.py
-    y = digits == 8
-    X, _, y, _ = train_test_split(X / 16.0, y, test_size=1 / 3, stratify=y, random_state=0)
-    dump_svmlight_file(X, np.where(y, 1, -1), "train.svm", zero_based=False)
-    command = next(command for command in COMMANDS if command.startswith("apsvm train"))
-    assert run(shlex.split(command)[1:]) == 0
-    said = capsys.readouterr().err.splitlines()
-    shown = [line for line in TEXT.splitlines() if line.startswith("apsvm: ")]
-    assert len(shown) == 3
-    assert set(map(roughly, shown)) <= set(map(roughly, said))
-
-
-def roughly(line: str) -> str:
-    """Without the other bound's best, which other versions of the libraries find at a neighbouring C."""
-    return line.partition("; tight at its best")[0]
-
-
 @pytest.mark.usefixtures("added")
 @pytest.mark.parametrize("command", [command for command in COMMANDS if command.startswith("apsvm ")])
 def test_commands_exist(command):
@@ -221,7 +200,7 @@ def test_the_rest_of_the_commands_are_scripts():
 
 
 def test_the_readme_is_short():
-    assert len(README.splitlines()) <= 150
+    assert len(README.splitlines()) <= 110
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -21,6 +21,7 @@ BUILD = ROOT / "build" / "docs"
 def moved(text: str) -> str:
     """The text of a page of the repository's top folder or of docs/, its links as they are within the site."""
     text = text.replace("](../examples/README.md)", "](examples.md)").replace("](examples/README.md)", "](examples.md)")
+    text = re.sub(r"\]\((?:\.\./)?examples/(\w+)\.py\)", r"](gallery.md#\1)", text)
     text = re.sub(r"\]\((?:\.\./|docs/)?(\w[\w/-]*\.(?:md|svg|png)(?:#[\w-]+)?)\)", r"](\1)", text)
     for name in ("CONTRIBUTING", "CHANGELOG", "SECURITY"):
         text = text.replace(f"]({name}.md)", f"]({name.lower()}.md)")
@@ -62,7 +63,7 @@ def assemble() -> None:
         (BUILD / f"{page}.md").write_text(moved(text), encoding="utf-8")
     examples = (ROOT / "examples" / "README.md").read_text(encoding="utf-8")
     (BUILD / "examples.md").write_text(re.sub(r"\]\((\w+)\.py\)", r"](gallery.md#\1)", examples), encoding="utf-8")
-    for name in ("start", "compare", "benchmarks"):  # two columns of code, and wide tables, need the room
+    for name in ("index", "start", "compare", "benchmarks"):  # two columns of code, and wide tables, need the room
         page = BUILD / f"{name}.md"
         page.write_text("---\nhide: [toc]\n---\n\n" + page.read_text(encoding="utf-8"), encoding="utf-8")
     (BUILD / "gallery.md").write_text(moved(gallery_page()), encoding="utf-8")

@@ -22,7 +22,8 @@ from benchmark_tables import benchmark_tables
 from sklearn.datasets import load_digits
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-WIDTH = 640
+#: Of rows of images, and of charts, whose words a telephone should show large enough to be read.
+WIDTH, CHART = 640, 480
 STYLE = (
     "text{fill:#57606a}.strong{fill:#24292f;font-weight:600}.ours{fill:#1a7f5a}.other{fill:#8c959f}.axis{stroke:#d0d7de}"
     ".line{fill:none;stroke-width:2}.l0{stroke:#8c959f}.l1{stroke:#c4622d}.l2{stroke:#1a7f5a}.l3{stroke:#0969da}"
@@ -54,12 +55,12 @@ def is_ours(name: str) -> bool:
 
 def bars(title: str, values: Mapping[str, float], low: float = 0.0) -> str:
     """A bar a method, ours in green; they begin at ``low``, which the picture says."""
-    left, right, step = 300, 60, 26
+    left, right, step = 260, 50, 26
     largest = max(values.values())
     body = [text(0, 16, title, "strong")]
     for at, (name, value) in enumerate(values.items()):
         y = 34 + at * step
-        length = (WIDTH - left - right) * (value - low) / (largest - low)
+        length = (CHART - left - right) * (value - low) / (largest - low)
         body.append(text(left - 10, y + 13, name, anchor="end"))
         body.append(
             f'<rect class="{"ours" if is_ours(name) else "other"}" x="{left}" y="{y}" width="{length:.1f}" height="18" '
@@ -69,7 +70,7 @@ def bars(title: str, values: Mapping[str, float], low: float = 0.0) -> str:
     bottom = 34 + len(values) * step
     if low:
         body.append(text(left, bottom + 14, f"bars begin at {dotted(low)}"))
-    return svg(title, bottom + (22 if low else 6), body)
+    return svg(title, bottom + (22 if low else 6), body, CHART)
 
 
 def dotted(value: float, digits: int = 3) -> str:
@@ -78,7 +79,7 @@ def dotted(value: float, digits: int = 3) -> str:
 
 def hits(title: str, places: Mapping[str, Sequence[int]], upto: int) -> str:
     """How many positives the first k rows have, k from 1, a line a method."""
-    left, top, width, height = 40, 34, WIDTH - 60, 260
+    left, top, width, height = 40, 34, CHART - 60, 260
     most = max(sum(place <= upto for place in of) for of in places.values())
     scale_x, scale_y = width / upto, height / most
     body = [text(0, 16, title, "strong")]
@@ -96,7 +97,7 @@ def hits(title: str, places: Mapping[str, Sequence[int]], upto: int) -> str:
         )
         body.append(f'<polyline class="line l{at}" points="{points}"/>')
         body.append(text(left + width * 0.52, top + height - 24 - 18 * (len(places) - 1 - at), f"— {name}", f"t{at}"))
-    return svg(title, top + height + 44, body)
+    return svg(title, top + height + 44, body, CHART)
 
 
 def digit(number: int, x: float, y: float, size: float, images: Any, kind: str = "") -> list[str]:
@@ -150,12 +151,12 @@ def bags_drawn(title: str, example: Figures) -> str:
 def dumbbells(title: str, first: Mapping[str, float], second: Mapping[str, float], names: tuple[str, str]) -> str:
     """Two values a tag, in the order of their difference."""
     left, step = 110, 20
-    width = WIDTH - left - 20
+    width = CHART - left - 20
     order = sorted(first, key=lambda tag: second[tag] - first[tag], reverse=True)
     body = [
         text(0, 16, title, "strong"),
-        text(left, 34, f"● {names[0]}", "t0"),
-        text(left + 230, 34, f"● {names[1]}", "t2"),
+        text(left - 10, 34, f"● {names[0]}", "t0"),
+        text(left + 190, 34, f"● {names[1]}", "t2"),
     ]
     for at, tag in enumerate(order):
         y = 54 + at * step
@@ -169,7 +170,7 @@ def dumbbells(title: str, first: Mapping[str, float], second: Mapping[str, float
         ]
     bottom = 54 + len(order) * step
     body += [text(left + width * value, bottom + 8, dotted(value, 1), anchor="middle") for value in (0.0, 0.5, 1.0)]
-    return svg(title, bottom + 16, body)
+    return svg(title, bottom + 16, body, CHART)
 
 
 def table(first: str, columns: Mapping[str, Callable[[Figures], str]], methods: Figures) -> str:
@@ -238,7 +239,7 @@ def pictures_of(figures: Figures) -> dict[str, str]:
         result["case-images"] = tops("Places 31 to 50 of the list of eights (framed: not an 8)", kept, 31, 50, 8)
     if "tags" in figures:
         methods = figures["tags"]["methods"]
-        names = ("logistic regression, tuned", "apsvm train")
+        names = ("logistic regression, tuned", "apsvm train --one-vs-rest")
         title = "Average precision of each tag"
         result["case-tags"] = dumbbells(title, *(methods[name]["AP"] for name in names), names)
     if "bags" in figures:

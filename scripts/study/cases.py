@@ -3,8 +3,8 @@
     python scripts/study/cases.py [CASE …] [--json docs/figures/cases.json]
 
 Cases: fraud, search, images, tags, recommendation, bags, networks. What is measured goes into the file, case by case;
-scripts/dev/draw_cases.py makes the pages' tables and pictures of it. LightGBM (search) and PyTorch (networks) are
-needed for their rows. One thread, fixed seeds; rivals have their C chosen by AP in folds of the training rows.
+scripts/dev/draw_cases.py makes the pages' tables and pictures of it. LightGBM (fraud, search) and PyTorch (networks)
+are needed for their rows. One thread, fixed seeds; rivals have their C chosen by AP in folds of the training rows.
 """
 
 from __future__ import annotations
@@ -12,8 +12,10 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import tempfile
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import chdir
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -45,8 +47,10 @@ from apsvm import (
     Dataset,
     RankNCG,
     WeakRankerWarning,
+    load_any_model,
     read_svmlight,
 )
+from apsvm.cli import run
 from apsvm.data.liked import hide, liked_items
 from apsvm.metrics.evaluate import evaluate
 from apsvm.trainers.base import Watch
@@ -75,7 +79,7 @@ def spots(name: str) -> tuple[pd.DataFrame, NDArray[np.int64]]:
     return table, table.pop("calcification").to_numpy()
 
 
-RARE: Mapping[str, Callable[[], Any]] = {
+RARE: dict[str, Callable[[], Any]] = {
     "logistic regression, tuned": lambda: make_pipeline(StandardScaler(), tuned(LogisticRegression(max_iter=2000))),
     "LinearSVC, tuned": lambda: make_pipeline(StandardScaler(), tuned(LinearSVC(max_iter=5000), POWERS / 100)),
     "apsvm train": APSVMClassifier,
@@ -83,6 +87,10 @@ RARE: Mapping[str, Callable[[], Any]] = {
     "apsvm cv": lambda: APSVMClassifierCV(random_state=0),
     "boosted trees": lambda: HistGradientBoostingClassifier(random_state=0),
 }
+if find_spec("lightgbm") is not None:
+    from lightgbm import LGBMClassifier
+
+    RARE["LightGBM"] = lambda: LGBMClassifier(n_jobs=1, random_state=0, verbose=-1)
 
 
 def fraud() -> Figures:
@@ -198,19 +206,28 @@ def tags() -> Figures:
     makers: dict[str, Callable[[], Any]] = {
         "logistic regression, tuned": lambda: tuned(LogisticRegression(max_iter=2000), 10.0 ** np.arange(-1, 4)),
         "LinearSVC, tuned": lambda: tuned(LinearSVC(max_iter=5000), 10.0 ** np.arange(-3, 2)),
-        "apsvm train": APSVMClassifier,
         "random forest, 200 trees": lambda: RandomForestClassifier(200, random_state=0),
     }
+    scores = {
+        name: np.column_stack([scores_of(make().fit(train.X, train.have(at)), test.X) for at in range(len(names))])
+        for name, make in makers.items()
+    }
+    scores["apsvm train --one-vs-rest"] = of_command(["--one-vs-rest", "tags_train.svm.gz"], test.X)
     methods: Figures = {}
-    for name, make in makers.items():
-        each = {}
-        for at, tag in enumerate(names):
-            scores = scores_of(make().fit(train.X, train.have(at)), test.X)
-            each[tag] = precision_of(test.have(at), scores)
+    for name, of in scores.items():
+        each = {tag: precision_of(test.have(at), of[:, at]) for at, tag in enumerate(names)}
         methods[name] = {"mAP": float(np.mean(list(each.values()))), "AP": each}
         show_value(name, methods[name]["mAP"])
     share = {tag: float(test.have(at).mean()) for at, tag in enumerate(names)}
     return {"rows": [train.X.shape[0], test.X.shape[0]], "words": train.X.shape[1], "share": share, "methods": methods}
+
+
+def of_command(arguments: Sequence[str], X: Any) -> NDArray[np.float64]:
+    """(n, k) float64, the scores of what ``apsvm train`` makes of a file of examples/."""
+    with tempfile.TemporaryDirectory() as folder, chdir(EXAMPLES):
+        model = str(Path(folder) / "model")
+        assert run(["train", "--quiet", *arguments, model]) == 0
+        return load_any_model(model).score(X)
 
 
 # recommendation ------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.preprocessing import scale
 from trainings import train_appx, train_svm, training_set
 
-from apsvm import most_violated_ranking
+from apsvm import APSVMRanker, most_violated_ranking
 from apsvm.data.rows import Rows
 from apsvm.losses import LOSSES, make_loss
 from apsvm.oracles import make_oracle
@@ -126,6 +126,29 @@ def test_zero_one_is_the_binary_svm():
     y = np.where(relevant, 1, -1)
     objective = 0.5 * w @ w + C / n * np.maximum(0, 1 - y * (X @ w)).sum()
     assert trained.solution.certificate.primal == pytest.approx(objective, abs=2e-5 * C)
+
+
+def test_auc_is_svm_rank(rng):
+    """What docs/compare.md says of SVM-rank's two losses, by liblinear on a difference of rows for each pair."""
+    from sklearn.svm import LinearSVC
+
+    qid = np.repeat(np.arange(8), 7)
+    X = rng.normal(size=(qid.size, 3))
+    y = (X[:, 0] - X[:, 1] + rng.normal(size=qid.size) > 0).astype(int)
+    pairs = [(i, j) for i in np.flatnonzero(y) for j in np.flatnonzero((y == 0) & (qid == qid[i]))]
+    D = np.array([X[i] - X[j] for i, j in pairs])
+    sizes = np.bincount([qid[i] for i, _ in pairs], minlength=8)
+    assert sizes.all()
+    assert np.unique(sizes).size > 2
+    for weight, C, queries in (
+        (1.0 / sizes[[qid[i] for i, _ in pairs]], 1.0, None),  # -l 2
+        (np.ones(len(pairs)), sizes.mean(), sizes[qid]),  # -l 1
+    ):
+        judge = LinearSVC(loss="hinge", fit_intercept=False, C=5.0 / 8, tol=1e-10, max_iter=1_000_000)
+        judge.fit(np.vstack([D, -D]), np.repeat([1, -1], len(pairs)), sample_weight=np.tile(weight, 2) / 2)
+        ranker = APSVMRanker("auc", bound="hinge", scale="none", C=5.0 * C / 4, epsilon=1e-9)
+        ranker.fit(X, y, qid=qid, sample_weight=queries)
+        np.testing.assert_allclose(2.0 * ranker.coef_, judge.coef_[0], rtol=1e-4)
 
 
 def test_costs_weigh_the_rows():
