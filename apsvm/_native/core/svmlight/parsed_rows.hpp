@@ -20,7 +20,7 @@ struct Options {
     bool ignore_unknown;
     bool sort_features;
     bool multilabel;            // a row has any number of labels
-    double fill_if;             // full rows lack entries where these take at most so many times the bytes of CSR; 0: never
+    double fill_if;             // the most bytes of full rows that lack entries, over those of CSR; 0: none lack any
     std::int64_t narrow_limit;  // the largest number int32 indices may have to hold; smaller only in tests
 
     std::int64_t base() const { return zero_based ? 0 : 1; }
@@ -78,8 +78,8 @@ struct Rows {
     // The entries of a full row.
     std::int64_t width() const { return row_ends.bytes() == 0 ? 0 : row_ends.as<std::int64_t>()[0]; }
 
-    // Whether full rows, with n more of this many entries in so many columns, still take hardly more bytes than CSR; of a
-    // few the next rows will tell.
+    // Whether full rows of this number of columns, n more of them with `entries`, take hardly more bytes than CSR. Of few
+    // the next rows will tell.
     template <class Value>
     bool may_fill(const Options &options, std::size_t n, std::int64_t entries, std::int64_t columns) const {
         constexpr double few = 1 << 16;
