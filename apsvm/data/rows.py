@@ -329,7 +329,7 @@ class Rows:
         return out
 
     def combine(self, c: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Xᵀc: (dimension,) float64, for c (m,) float64. Only rows with a non-zero weight are touched."""
+        """Xᵀc: (dimension,) float64, for c (m,) float64. Rows of weight 0 are passed over where they are many."""
         combined: NDArray[np.float64] = self.combine_all(c.reshape(-1, 1))[0]
         return combined
 

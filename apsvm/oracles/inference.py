@@ -8,14 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from apsvm._support.machine import memory
 from apsvm.losses import make_loss
 from apsvm.losses.base import LossError, is_over_rankings
 from apsvm.oracles import make_oracle, ranking
 from apsvm.oracles.base import BoundOracle, NativeQuery
 
-#: Ready queries are kept while they have no more rows than this together (some 20 bytes a row), and as many as this.
-MOST_ROWS_KEPT = 1 << 22
+#: Ready queries are kept while they take no more than this share of the machine's memory together, and as many as this.
+SHARE_KEPT = 1 / 32
 MOST_QUERIES_KEPT = 8
+#: What the oracles keep of a row.
+_BYTES_A_ROW = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +138,8 @@ class _ReadyQueries:
         if not isinstance(loss, str) or ":" in loss:
             return
         self._queries[(loss, oracle, query.n_pos, query.n_neg)] = query
-        kept = list(self._queries.items())
-        while len(kept) > MOST_QUERIES_KEPT or sum(one.n_pos + one.n_neg for _, one in kept) > MOST_ROWS_KEPT:
+        kept, most = list(self._queries.items()), SHARE_KEPT * memory() / _BYTES_A_ROW
+        while len(kept) > MOST_QUERIES_KEPT or sum(one.n_pos + one.n_neg for _, one in kept) > most:
             key, _ = kept.pop(0)
             self._queries.pop(key, None)
 

@@ -13,9 +13,11 @@ namespace apsvm {
 namespace {
 
 constexpr std::size_t kRowsOfDots = 4, kRowsOfSum = 8;
-constexpr std::size_t kBytesAhead = 4096;
+constexpr std::size_t kBytesAhead = 4096, kLine = 64;
 // Rows with fewer values are too short to be taken one after another.
 constexpr std::size_t kLongForDots = 16, kLongForSum = 48;
+// Rows from this many values on have their sums in registers, up to kLongForSum: 16 registers hold no more.
+constexpr std::size_t kInRegisters = 8;
 
 typedef double Four __attribute__((vector_size(4 * sizeof(double))));
 typedef float NarrowFour __attribute__((vector_size(4 * sizeof(float))));
@@ -34,15 +36,12 @@ APSVM_INLINE Four load(const float *from) {
                 static_cast<double>(lanes[3])};
 }
 
-// How far behind a group of rows the one stands that should be on its way from the memory meanwhile, in values; 0 for the
-// last groups, and where rows are picked from here and there. The processor's own guesses reach half as far as they might.
+// How many rows behind a group of rows those stand that should be on their way from the memory meanwhile: the processor's
+// own guesses reach half as far as they might, and not at all where rows are picked from here and there.
 template <std::size_t kRows, class Value>
-APSVM_INLINE std::size_t values_ahead(std::size_t d, const std::size_t *rows, std::size_t i, std::size_t n) {
+APSVM_INLINE std::size_t rows_ahead(std::size_t d) {
     const std::size_t bytes = std::max<std::size_t>(1, kRows * d * sizeof(Value));  // rows may have no features
-    const std::size_t ahead = kRows * std::max<std::size_t>(1, kBytesAhead / bytes);
-    if (i + ahead >= n) return 0;
-    const std::size_t distance = rows[i + ahead] - rows[i];
-    return distance <= 2 * ahead ? distance * d : 0;
+    return kRows * std::max<std::size_t>(1, kBytesAhead / bytes);
 }
 
 // Whether rows come from the memory nearly as they lie there: one after another they come at twice the speed of several
@@ -52,20 +51,21 @@ bool is_stream(const std::size_t *rows, std::size_t n, bool from_memory) {
 }
 
 template <std::size_t kRows, class Value>
-APSVM_INLINE void dots_of(const Value *X, std::size_t d, const std::size_t *rows, const double *w, double *out,
-                          std::size_t stride, std::size_t ahead) {
-    const Value *x[kRows];
+APSVM_INLINE void dots_of(const Value *X, std::size_t d, const std::size_t *rows, const std::size_t *later,
+                          const double *w, double *out, std::size_t stride) {
+    const Value *x[kRows], *next[kRows];
     Four even[kRows], odd[kRows];
     double rest[kRows];
     for (std::size_t r = 0; r < kRows; ++r) {
         x[r] = X + rows[r] * d;
+        next[r] = X + later[r] * d;
         even[r] = odd[r] = Four{};
         rest[r] = 0.0;
     }
     std::size_t at = 0;
     for (; at + 8 <= d; at += 8) {
         const Four first = load(w + at), second = load(w + at + 4);
-        for (std::size_t r = 0; r < kRows; ++r) __builtin_prefetch(x[r] + at + ahead);
+        for (std::size_t r = 0; r < kRows; ++r) __builtin_prefetch(next[r] + at);
         for (std::size_t r = 0; r < kRows; ++r) even[r] += load(x[r] + at) * first;
         for (std::size_t r = 0; r < kRows; ++r) odd[r] += load(x[r] + at + 4) * second;
     }
@@ -87,29 +87,30 @@ APSVM_INLINE void all_dots(const Value *X, std::size_t d, const std::size_t *row
                            std::size_t n, const double *w, double *out, std::size_t stride, bool from_memory) {
     std::size_t i = 0;
     if (d >= kLongForDots && is_stream(rows, n, from_memory)) {
-        for (; i < n; ++i)
-            dots_of<1>(X, d, rows + i, w, out + i * stride, stride, values_ahead<1, Value>(d, rows, i, n));
+        const std::size_t ahead = rows_ahead<1, Value>(d);
+        for (; i < n; ++i) dots_of<1>(X, d, rows + i, rows + std::min(i + ahead, n - 1), w, out + i * stride, stride);
         return;
     }
+    const std::size_t ahead = rows_ahead<kRowsOfDots, Value>(d);
     for (; i + kRowsOfDots <= n; i += kRowsOfDots)
-        dots_of<kRowsOfDots>(X, d, rows + i, w, out + i * stride, stride,
-                             values_ahead<kRowsOfDots, Value>(d, rows, i, n));
-    for (; i < n; ++i) dots_of<1>(X, d, rows + i, w, out + i * stride, stride, 0);
+        dots_of<kRowsOfDots>(X, d, rows + i, rows + std::min(i + ahead, n - kRowsOfDots), w, out + i * stride, stride);
+    for (; i < n; ++i) dots_of<1>(X, d, rows + i, rows + i, w, out + i * stride, stride);
 }
 
 template <std::size_t kRows, class Value>
-APSVM_INLINE void add_of(const Value *X, std::size_t d, const std::size_t *rows, const double *factors, double *total,
-                         std::size_t ahead) {
-    const Value *x[kRows];
+APSVM_INLINE void add_of(const Value *X, std::size_t d, const std::size_t *rows, const std::size_t *later,
+                         const double *factors, double *total) {
+    const Value *x[kRows], *next[kRows];
     Four factor[kRows];
     for (std::size_t r = 0; r < kRows; ++r) {
         x[r] = X + rows[r] * d;
+        next[r] = X + later[r] * d;
         factor[r] = Four{factors[r], factors[r], factors[r], factors[r]};
     }
     std::size_t at = 0;
     for (; at + 8 <= d; at += 8) {
         Four first = load(total + at), second = load(total + at + 4);
-        for (std::size_t r = 0; r < kRows; ++r) __builtin_prefetch(x[r] + at + ahead);
+        for (std::size_t r = 0; r < kRows; ++r) __builtin_prefetch(next[r] + at);
         for (std::size_t r = 0; r < kRows; ++r) first += load(x[r] + at) * factor[r];
         for (std::size_t r = 0; r < kRows; ++r) second += load(x[r] + at + 4) * factor[r];
         std::memcpy(total + at, &first, sizeof first);
@@ -128,17 +129,48 @@ APSVM_INLINE void add_of(const Value *X, std::size_t d, const std::size_t *rows,
     }
 }
 
+// The same of rows that kFours registers hold, one after another; the sums stay there. Where d is no multiple of 4 the
+// last register has some columns of the one before it, too, with the same sums.
+template <std::size_t kFours, class Value>
+APSVM_INLINE void add_in_registers(const Value *X, std::size_t d, const std::size_t *rows, const double *factors,
+                                   std::size_t n, double *total) {
+    const std::size_t last = d - 4, ahead = rows_ahead<1, Value>(d);
+    Four sums[kFours];
+    for (std::size_t k = 0; k < kFours; ++k) sums[k] = load(total + std::min(4 * k, last));
+    for (std::size_t i = 0; i < n; ++i) {
+        const Value *const x = X + rows[i] * d;
+        const Four factor{factors[i], factors[i], factors[i], factors[i]};
+        const Value *const next = X + rows[std::min(i + ahead, n - 1)] * d;
+        for (std::size_t at = 0; at < d; at += kLine / sizeof(Value)) __builtin_prefetch(next + at);
+        for (std::size_t k = 0; k + 1 < kFours; ++k) sums[k] += load(x + 4 * k) * factor;
+        sums[kFours - 1] += load(x + last) * factor;
+    }
+    for (std::size_t k = 0; k < kFours; ++k) std::memcpy(total + std::min(4 * k, last), &sums[k], sizeof sums[k]);
+}
+
+// With as many registers as the rows take, kMost at most.
+template <std::size_t kMost, class Value>
+APSVM_INLINE void add_short(const Value *X, std::size_t d, const std::size_t *rows, const double *factors,
+                            std::size_t n, double *total) {
+    if constexpr (kMost > 1)
+        if (d <= 4 * (kMost - 1)) return add_short<kMost - 1>(X, d, rows, factors, n, total);
+    add_in_registers<kMost>(X, d, rows, factors, n, total);
+}
+
 template <class Value>
 APSVM_INLINE void add_all(const Value *X, std::size_t d, const std::size_t *rows,
                           const double *factors, std::size_t n, double *total, bool from_memory) {
+    if (d >= kInRegisters && d < kLongForSum) return add_short<kLongForSum / 4>(X, d, rows, factors, n, total);
     std::size_t i = 0;
     if (d >= kLongForSum && is_stream(rows, n, from_memory)) {
-        for (; i < n; ++i) add_of<1>(X, d, rows + i, factors + i, total, values_ahead<1, Value>(d, rows, i, n));
+        const std::size_t ahead = rows_ahead<1, Value>(d);
+        for (; i < n; ++i) add_of<1>(X, d, rows + i, rows + std::min(i + ahead, n - 1), factors + i, total);
         return;
     }
+    const std::size_t ahead = rows_ahead<kRowsOfSum, Value>(d);
     for (; i + kRowsOfSum <= n; i += kRowsOfSum)
-        add_of<kRowsOfSum>(X, d, rows + i, factors + i, total, values_ahead<kRowsOfSum, Value>(d, rows, i, n));
-    for (; i < n; ++i) add_of<1>(X, d, rows + i, factors + i, total, 0);
+        add_of<kRowsOfSum>(X, d, rows + i, rows + std::min(i + ahead, n - kRowsOfSum), factors + i, total);
+    for (; i < n; ++i) add_of<1>(X, d, rows + i, rows + i, factors + i, total);
 }
 
 }  // namespace

@@ -41,6 +41,15 @@ bool exceeds_caches(const SelectedRows &rows, double work_of_row) {
     return static_cast<double>(rows.size()) * work_of_row > static_cast<double>(kValuesInCaches);
 }
 
+// Whether rows of factor 0 are worth a list of the others. Dense rows that come from the memory come faster one after
+// another than with gaps, and a list costs half as much as adding rows from the cache: the shares are where both took as
+// long, at 8 to 100 columns.
+template <class Matrix>
+bool skipping_pays(std::size_t nonzero, std::size_t n, bool from_memory) {
+    if constexpr (!Matrix::dense) return nonzero < n;
+    return 4 * nonzero < (from_memory ? 2 : 3) * n;
+}
+
 // Pieces of about this many multiply-adds.
 Pieces pieces_of(const Selection &rows, double work_of_row, std::size_t work_of_piece = kWorkOfPiece) {
     const double size = static_cast<double>(work_of_piece) / std::max(work_of_row, 1.0);
@@ -169,7 +178,7 @@ void Combination<Matrix>::add(std::size_t block, Pieces::Cursor &cursor, std::si
         for (std::size_t i = begin; i < end; i += step) {
             const std::size_t n = std::min(step, end - i);
             list_.read(i, i + n, numbers);
-            if (k_ == 1 && count_nonzero(C_ + i, n) == n) {
+            if (k_ == 1 && !skipping_pays<Matrix>(count_nonzero(C_ + i, n), n, is_large_)) {
                 add_rows(X_, numbers, C_ + i, n, total, is_large_);
                 continue;
             }

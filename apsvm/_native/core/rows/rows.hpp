@@ -104,8 +104,8 @@ private:
     std::vector<double> totals_;  // (blocks, k, X.n_columns)
 };
 
-// out (k, X.n_columns): its row h = Σ_i C[i, h] · row rows[i] of X, for C (rows, k); rows of X whose entries in C are
-// all 0 are not touched. One pass over X.
+// out (k, X.n_columns): its row h = Σ_i C[i, h] · row rows[i] of X, for C (rows, k). One pass over X. Rows whose
+// entries in C are all 0 are not touched where these are many; the others are added 0 times, to the same bits.
 template <class Matrix>
 void combine_rows(const Matrix &X, const Selection &rows, const double *C, std::size_t k, double *out,
                   std::size_t threads);

@@ -81,16 +81,32 @@ template <class Name>
 [[gnu::always_inline]] inline void find_strips(const double *scores, std::size_t n, const double *splitters,
                                                const double *from, const double *per_width, std::size_t in_a_strip,
                                                Name *names) {
+    constexpr std::size_t block = 256;  // in short loops, as compilers make vectors of these
+    constexpr std::int64_t groups = 8, of_group = StripBins::kStrips / groups;
     const double last = static_cast<double>(in_a_strip) - 1.0;
-    for (std::size_t i = 0; i < n; ++i) {
-        std::uint32_t strip = 0;
-        for (std::uint32_t step = StripBins::kStrips / 2; step > 0; step /= 2)
-            strip += splitters[strip + step] <= scores[i] ? step : 0;
-        double place = (scores[i] - from[strip]) * per_width[strip];
-        place = place > 0.0 ? place : 0.0;
-        place = place < last ? place : last;
-        names[i] =
-            static_cast<Name>(strip * in_a_strip + static_cast<std::uint32_t>(static_cast<std::int32_t>(place)));
+    const auto bins = static_cast<std::int32_t>(in_a_strip);
+    std::int64_t strips[block];  // as wide as a score
+    double places[block];
+    for (std::size_t at = 0; at < n; at += block) {
+        const std::size_t size = std::min(block, n - at);
+        const double *const here = scores + at;
+        // The splitters between the groups of strips all stay in registers, those of a group are halved.
+        for (std::size_t i = 0; i < size; ++i) {
+            std::int64_t group = 0;
+            for (std::int64_t g = 1; g < groups; ++g) group += splitters[g * of_group] <= here[i] ? 1 : 0;
+            strips[i] = group * of_group;
+        }
+        for (std::int64_t step = of_group / 2; step > 0; step /= 2)
+            for (std::size_t i = 0; i < size; ++i)
+                strips[i] += splitters[strips[i] + step] <= here[i] ? step : 0;
+        for (std::size_t i = 0; i < size; ++i) places[i] = (here[i] - from[strips[i]]) * per_width[strips[i]];
+        for (std::size_t i = 0; i < size; ++i) {
+            double place = places[i];
+            place = place > 0.0 ? place : 0.0;
+            place = place < last ? place : last;
+            names[at + i] = static_cast<Name>(static_cast<std::int32_t>(strips[i]) * bins +
+                                              static_cast<std::int32_t>(place));
+        }
     }
 }
 

@@ -7,6 +7,7 @@
 #include <limits>
 #include <utility>
 
+#include "sorting/bins.hpp"
 #include "sorting/sampling.hpp"
 #include "support/threads.hpp"
 
@@ -16,6 +17,11 @@ namespace {
 
 constexpr std::size_t kFewToSort = 8;
 constexpr std::size_t kBits = 11;  // of a digit of the radix sorts
+constexpr std::size_t kFewPlaces = 1u << (kBits - 1);  // scores that one digit tells apart
+constexpr std::size_t kPlaces = 1u << (2 * kBits);
+constexpr double kLeastPlaces = 0.25;  // for each score, where they are densest, or insertion takes too many moves
+constexpr std::size_t kManyInAPlace = 32;
+constexpr std::size_t kSampleOfStrips = 1024;
 
 // Stable counting sort of from[0, n) into to[0, n) by the digit at `shift` of key_of(item), ascending; `counts` says
 // how often each of the `digits` values occurs.
@@ -85,61 +91,92 @@ APSVM_CLONES void place_run(const double *scores, std::size_t n, double high, do
     }
 }
 
-// By their places on a scale over the range of the scores, or where they are many of a sample of them, where these tell
-// nearly all scores apart; what lies beyond the scale is sorted by comparison. One digit will do for a few scores.
-bool sorted_by_place(const double *scores, const std::int32_t *index, std::size_t n, Scored *items,
-                     std::vector<std::uint64_t> &keys) {
-    constexpr std::size_t few = 1u << (kBits - 1), sample = 64;
-    const bool short_of_two_digits = n <= few;
-    double low = scores[0], high = low;
-    if (short_of_two_digits) {
-        const Range range = range_of(scores, n);
-        low = range.low;
-        high = range.high;
-    } else {
-        for (std::size_t i = 1; i < sample; ++i) {
-            const double score = scores[sampled_place(i, sample, n)];
-            low = std::min(low, score);
-            high = std::max(high, score);
-        }
-        const double margin = 0.5 * (high - low);
-        low -= margin;
-        high += margin;
+// Puts the scores into the order of the places in the upper half of their keys, whose lower half is their number; those of
+// a place that many share are sorted by comparison, and all by insertion, if that takes a few moves.
+bool sorted_by_keys(const double *scores, const std::int32_t *index, std::size_t n, Scored *items,
+                    std::uint64_t *keys) {
+    std::uint64_t *const spare = keys + n;
+    const auto key = [](std::uint64_t item) { return item; };
+    std::uint32_t counts[2][1u << kBits] = {};
+    for (std::size_t i = 0; i < n; ++i) {
+        ++counts[0][(keys[i] >> 32) & ((1u << kBits) - 1)];
+        ++counts[1][keys[i] >> (32 + kBits)];
     }
-    const std::size_t places = short_of_two_digits ? std::bit_ceil(2 * n) : std::size_t{1} << (2 * kBits);
+    sort_by_digit(keys, spare, n, 32, counts[0], 1u << kBits, key);
+    sort_by_digit(spare, keys, n, 32 + kBits, counts[1], 1u << kBits, key);
+    for (std::size_t k = 0; k < n; ++k) {
+        const auto i = static_cast<std::uint32_t>(keys[k]);
+        items[k] = {scores[i], index ? index[i] : static_cast<std::int32_t>(i)};
+    }
+    const auto share = [&](std::size_t i, std::size_t j) { return keys[i] >> 32 == keys[j] >> 32; };
+    for (std::size_t i = 0; i + kManyInAPlace < n; i += kManyInAPlace) {
+        if (!share(i, i + kManyInAPlace)) continue;
+        std::size_t begin = i, end = i + kManyInAPlace;
+        while (begin > 0 && share(begin - 1, i)) --begin;
+        while (end < n && share(i, end)) ++end;
+        if (!std::is_sorted(items + begin, items + end)) std::sort(items + begin, items + end);
+        i = end - kManyInAPlace;
+    }
+    return sorted_by_insertion(items, n);
+}
+
+// By their places on a scale over the range of the scores. One digit will do for a few scores.
+bool few_sorted_by_place(const double *scores, const std::int32_t *index, std::size_t n, Scored *items,
+                         std::vector<std::uint64_t> &keys) {
+    const auto [low, high] = range_of(scores, n);
+    const std::size_t places = std::bit_ceil(2 * n);
     const double last = static_cast<double>(places - 1), per_step = last / (high - low);
     if (!std::isnormal(per_step) || !std::isfinite(high - low)) return false;
     if (keys.size() < 2 * n) keys.resize(2 * n);
-    std::uint64_t *first = keys.data(), *second = first + n;
+    std::uint64_t *const first = keys.data(), *const second = first + n;
     place_scores(scores, n, high, per_step, last, first);
-    const auto key = [](std::uint64_t item) { return item; };
-    if (short_of_two_digits) {
-        std::uint32_t counts[1u << kBits];
-        std::fill_n(counts, places, 0u);
-        for (std::size_t i = 0; i < n; ++i) ++counts[first[i] >> 32];
-        sort_by_digit(first, second, n, 32, counts, places, key);
-        std::swap(first, second);
-    } else {
-        std::uint32_t counts[2][1u << kBits] = {};
-        for (std::size_t i = 0; i < n; ++i) {
-            ++counts[0][(first[i] >> 32) & ((1u << kBits) - 1)];
-            ++counts[1][first[i] >> (32 + kBits)];
-        }
-        sort_by_digit(first, second, n, 32, counts[0], 1u << kBits, key);
-        sort_by_digit(second, first, n, 32 + kBits, counts[1], 1u << kBits, key);
-    }
+    std::uint32_t counts[1u << kBits];
+    std::fill_n(counts, places, 0u);
+    for (std::size_t i = 0; i < n; ++i) ++counts[first[i] >> 32];
+    sort_by_digit(first, second, n, 32, counts, places, [](std::uint64_t item) { return item; });
     for (std::size_t k = 0; k < n; ++k) {
-        const auto i = static_cast<std::uint32_t>(first[k]);
+        const auto i = static_cast<std::uint32_t>(second[k]);
         items[k] = {scores[i], index ? index[i] : static_cast<std::int32_t>(i)};
     }
-    if (!short_of_two_digits) {
-        std::size_t head = 0, tail = n;
-        while (head < n && first[head] >> 32 == 0) ++head;
-        while (tail > head && first[tail - 1] >> 32 == places - 1) --tail;
-        std::sort(items, items + head);
-        std::sort(items + tail, items + n);
-    }
     return sorted_by_insertion(items, n);
+}
+
+// By their places on a scale over the range of a sample of them, where it tells nearly all scores apart.
+bool sorted_by_place(const double *scores, const std::int32_t *index, std::size_t n, Scored *items,
+                     std::vector<std::uint64_t> &keys) {
+    constexpr std::size_t size = 64, run = 16;
+    double sample[size];
+    for (std::size_t i = 0; i < size; ++i) sample[i] = scores[sampled_place(i, size, n)];
+    std::sort(sample, sample + size);
+    const double margin = 0.5 * (sample[size - 1] - sample[0]);
+    const double low = sample[0] - margin, high = sample[size - 1] + margin;
+    const double last = static_cast<double>(kPlaces - 1), per_step = last / (high - low);
+    if (!std::isnormal(per_step) || !std::isfinite(high - low)) return false;
+    for (std::size_t i = 0; i + run < size; ++i) {
+        // About a quarter of the scores are between these.
+        const double places = (sample[i + run] - sample[i]) * per_step;
+        if (sample[i + run] != sample[i] && places < kLeastPlaces * static_cast<double>(n) * run / size) return false;
+    }
+    if (keys.size() < 2 * n) keys.resize(2 * n);
+    place_scores(scores, n, high, per_step, last, keys.data());
+    return sorted_by_keys(scores, index, n, items, keys.data());
+}
+
+// By the bins of strips that hold about equally many scores: a scale for clusters and heavy tails.
+bool sorted_by_strips(const double *scores, const std::int32_t *index, std::size_t n, Scored *items,
+                      SortWorkspace &workspace) {
+    auto &[spare, keys, sample, names] = workspace;
+    sample.resize(kSampleOfStrips);
+    for (std::size_t i = 0; i < sample.size(); ++i) sample[i] = scores[sampled_place(i, sample.size(), n)];
+    std::sort(sample.begin(), sample.end());
+    if (!std::isfinite(sample.back() - sample.front())) return false;
+    const StripBins bins(sample, std::min(std::bit_ceil(n), kPlaces) / StripBins::kStrips);
+    if (names.size() < n) names.resize(n);
+    if (keys.size() < 2 * n) keys.resize(2 * n);
+    bins.find(scores, n, names.data());
+    const std::uint64_t last = bins.count() - 1;
+    for (std::size_t i = 0; i < n; ++i) keys[i] = (last - static_cast<std::uint32_t>(names[i])) << 32 | i;
+    return sorted_by_keys(scores, index, n, items, keys.data());
 }
 
 // A radix sort on the 33 leading bits of the scores: relative precision, whatever their spread.
@@ -192,7 +229,9 @@ std::size_t collect_top(const double *scores, std::size_t n, std::size_t m, doub
 void sort_scores(const double *scores, const std::int32_t *index, std::size_t n, std::vector<Scored> &items,
                  SortWorkspace &workspace) {
     if (items.size() < n) items.resize(n);
-    if (n >= kFewToSort && sorted_by_place(scores, index, n, items.data(), workspace.keys)) return;
+    if (n >= kFewToSort && n <= kFewPlaces && few_sorted_by_place(scores, index, n, items.data(), workspace.keys)) return;
+    if (n > kFewPlaces && sorted_by_place(scores, index, n, items.data(), workspace.keys)) return;
+    if (n >= 4 * kSampleOfStrips && sorted_by_strips(scores, index, n, items.data(), workspace)) return;
     for (std::size_t i = 0; i < n; ++i) items[i] = {scores[i], index ? index[i] : static_cast<std::int32_t>(i)};
     if (n >= kFewToSort && sorted_by_leading_bits(items, n, workspace.spare)) return;
     std::sort(items.begin(), items.begin() + static_cast<std::ptrdiff_t>(n));

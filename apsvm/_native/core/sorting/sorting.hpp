@@ -21,6 +21,7 @@ struct SortWorkspace {
     std::vector<Scored> spare;
     std::vector<std::uint64_t> keys;  // two arrays of n
     std::vector<double> sample;
+    std::vector<std::int32_t> names;  // of bins
 };
 
 struct RunWorkspace {
