@@ -178,7 +178,7 @@ def portfolio(
     own = loss_of_metric(metric)
     losses = list(dict.fromkeys(name for name in ("ap", "ndcg" if graded else None, own) if name is not None))
     if bags_of(dataset) is not None:
-        return _with_labels(_of_bags(losses, standard), target, labels)
+        return _with_labels(_of_bags(losses, standard, features), target, labels)
     entries = []
     for loss in losses:
         made = make_loss(loss)
@@ -225,8 +225,9 @@ def _with_labels(entries: list[Entry], target: Target, labels: LabelOptions) -> 
     return [replace(entry, labels=relevant) if takes[entry.loss] is Takes.TWO_CLASSES else entry for entry in entries]
 
 
-def _of_bags(losses: Sequence[str], options: FeatureOptions) -> list[Entry]:
-    """Bags by their best row, and bags made rows, by these losses and the 0-1 loss; bags made rows by auc as well."""
+def _of_bags(losses: Sequence[str], options: FeatureOptions, unscaled: FeatureOptions) -> list[Entry]:
+    """Bags by their best row, and bags made rows, by these losses and the 0-1 loss; bags made rows by auc and wmw as
+    well, and by rules on them. ``options``: of all but rules, whose columns are of one scale."""
     entries = []
     for loss in dict.fromkeys((*losses, "zero-one", "auc")):
         made = make_loss(loss)
@@ -236,6 +237,9 @@ def _of_bags(losses: Sequence[str], options: FeatureOptions) -> list[Entry]:
         else:
             entries.append(Entry(loss, {"bound": bounds[0], "latent": True}, options))
         entries += [Entry(loss, {"bound": bound}, replace(options, pool=pool)) for pool in POOLED for bound in bounds]
+    rules = Entry("auc", {"bound": "hinge"}, replace(unscaled, features=RULES[-1]), multiples=MULTIPLES_OF_RULES)
+    for entry in (Entry("wmw", {}, options), rules):
+        entries += [replace(entry, features=replace(entry.features, pool=pool)) for pool in POOLED]
     return entries
 
 
