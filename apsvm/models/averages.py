@@ -93,8 +93,7 @@ def members_of(ranker: LinearRanker) -> list[LinearRanker]:
 def has_constant_of_members(ranker: LinearRanker) -> bool:
     """Whether the constant of an average is the sum of its members', each divided: it may have been moved to a
     threshold, which no ranking notices."""
-    parts = [member.intercept / member.divisor for member in ranker.header.members]
-    return math.isclose(ranker.intercept, math.fsum(parts), rel_tol=0.0, abs_tol=1e-15 * math.fsum(map(abs, parts)))
+    return ranker.intercept == math.fsum(member.intercept / member.divisor for member in ranker.header.members)
 
 
 def headers_of(header: Header) -> list[Header]:
