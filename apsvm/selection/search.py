@@ -398,7 +398,7 @@ class SettingsSearch:
 
     def _selection(self, chosen: Candidate, count: int, gained: float) -> dict[str, Json]:
         """What the model's header says of the choice: the settings of which there were several values, and C; or the
-        maps of the rankers that are averaged. ``gained``: what the choice of the best of them adds to the mean."""
+        maps of the rankers that are averaged. ``gained``: what the choice among ``count`` adds to the mean."""
         about: dict[str, Json]
         if isinstance(chosen, Average):
             about = {"average": list[Json](chosen.maps)}
