@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from apsvm._native import _kernels
 from apsvm._support import sparse as sp
 from apsvm._support.types import Matrix
 from apsvm.data.features.mapped import MappedMatrix
@@ -82,8 +83,8 @@ def _moments(
         n = X.shape[0] if selection is None else selection.size
         for begin, end in _blocks(X, n, starts):
             which = slice(begin, end) if selection is None else selection[begin:end]
-            rows = X[which]
-            block = rows.astype(np.float64)
+            rows = _rows(X, which)
+            block = rows.astype(np.float64, copy=False)
             if factors is not None:
                 block = _times(block, factors[which])
             at = np.zeros(1, dtype=np.int64)
@@ -93,8 +94,8 @@ def _moments(
             if not isinstance(block, np.ndarray) and starts is None:
                 rounded = ROUNDED.get(rows.dtype, CONSTANT)
                 values = block.data if origin is None else block.data - origin[block.indices]
-                squares += np.bincount(block.indices, values**2, minlength=d)
-                total += np.bincount(block.indices, values, minlength=d)
+                squares += _column_sums(block, values**2)
+                total += _column_sums(block, values)
                 if origin is not None:
                     empty = end - begin - np.bincount(block.indices, minlength=d)
                     squares += empty * origin**2
@@ -108,7 +109,7 @@ def _moments(
             else:
                 rounded = ROUNDED.get(rows.dtype, CONSTANT)
                 if origin is not None:
-                    block -= origin
+                    block = block - origin
                 squares += np.einsum("ij,ij->j", block, block)
                 sums = block.sum(axis=0)[None] if starts is None else np.add.reduceat(block, at, axis=0)
                 total += sums.sum(axis=0)
@@ -118,6 +119,25 @@ def _moments(
         variance = np.maximum((squares - explained) / n, 0.0)
         mean = total / n if origin is None else origin + total / n
         return Moments(mean, variance), squares / n, rounded
+
+
+def _rows(X: Matrix, which: slice | RowNumbers) -> Matrix:
+    """The rows ``which`` of X; a slice of CSR without the copy that scipy makes."""
+    if not isinstance(which, slice) or isinstance(X, np.ndarray | MappedMatrix):
+        return X[which]
+    ends = X.indptr[which.start : which.stop + 1]
+    values = slice(int(ends[0]), int(ends[-1]))
+    parts = X.data[values], X.indices[values], ends - ends[0]
+    return sp.csr_array(parts, shape=(which.stop - which.start, X.shape[1]))
+
+
+def _column_sums(block: Matrix, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(d,): of each column of a CSR matrix, with these values in the places of its own."""
+    sums = np.empty((1, block.shape[1]))
+    of_values = _kernels.CsrMatrix(block.indptr, block.indices, values, *block.shape)
+    _kernels.combine_csr(of_values, None, np.ones((block.shape[0], 1)), sums, 1)
+    of_columns: NDArray[np.float64] = sums[0]
+    return of_columns
 
 
 def largest_magnitudes(X: Matrix, selection: RowNumbers | None = None) -> NDArray[np.float64]:

@@ -67,6 +67,9 @@ class RowOperator(ScoredRows, Protocol):
     def for_many_passes(self) -> RowOperator:
         """The same rows, stored as passes over them go fastest."""
 
+    def copied(self) -> RowOperator:
+        """The same rows, as a copy of their own in order, for many passes over a part."""
+
     def with_bias(self, bias: float) -> RowOperator:
         """The same rows with a constant feature of this value, unless they have one."""
 

@@ -226,6 +226,23 @@ class Rows:
             self._for_many_passes = rows
         return rows
 
+    def copied(self) -> Rows:
+        """The selected rows alone, copied into order; standardised ones of a dense array in float32, once they are
+        scaled, so that a mean that is large beside its deviation costs no digits. A scattered selection costs 3 to 7
+        times as much a row in each pass. Rows that each pass maps stay as they are."""
+        X, scaling, numbers = self._X, self._scaling, self._numbers()
+        if isinstance(X, MappedMatrix):
+            return self
+        matrix = X[numbers]
+        rows = self._like(matrix, None)
+        if isinstance(matrix, np.ndarray) and scaling.centre is not None and scaling.divisors is not None:
+            with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is found where it is scored
+                rows._X = ((matrix - scaling.centre) / scaling.divisors).astype(np.float32)
+            rows._scaling = NO_SCALING
+        if self._factors is not None:
+            rows._factors = self._factors[numbers]
+        return rows
+
     def with_bias(self, bias: float) -> Rows:
         """The same rows with a constant feature of this value, unless they have one."""
         return self._varied("_bias", bias) if self._bias is None else self

@@ -117,9 +117,9 @@ class TwoClasses(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
 
     def _read(self, X: Matrix, y: Column, plan: AnyTrainer) -> tuple[Matrix, Target]:
         X, y = validated(self, X, y)
-        check_classification_targets(y)
-        kind = type_of_target(y, input_name="y", raise_unknown=True)
+        kind = type_of_target(y, input_name="y")
         if kind != "binary":
+            check_classification_targets(y)
             raise ValueError(
                 f"Only binary classification is supported. The type of the target is {kind}. For one class against "
                 "the others give y == label, for each of them sklearn.multiclass.OneVsRestClassifier; for grades there "

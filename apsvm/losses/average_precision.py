@@ -25,3 +25,7 @@ class AveragePrecisionLoss(RankingLoss):
 
     def discount(self, n: int) -> NDArray[np.float64]:
         return 1.0 / np.arange(1, n + 1)
+
+    def of_ranking(self, negatives_above: NDArray[np.int64], n_neg: int) -> float:
+        places = np.arange(1, negatives_above.size + 1) + negatives_above
+        return float((negatives_above / places).mean())

@@ -174,7 +174,7 @@ class CrossValidation(Race):
         # The part is that of the first grid with these features: labels may mean another thing to this one.
         fit = replace(
             self.fits[task.grid],
-            trainer=task.variant.trainer.with_settings(threads=1),
+            trainer=task.variant.trainer.compared().with_settings(threads=1),
             selection=part.fit.selection,
             features=part.fit.features,
             feature_map=part.fit.feature_map,

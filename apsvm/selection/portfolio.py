@@ -433,7 +433,8 @@ class PortfolioSearch:
         top = ranked[0][1].mean(self.metric) if ranked else 0.0
         share = (count * min(max(top, 0.0), 1.0) + 1.0) / (count + 2.0)
         limit = top - HOPELESS * math.sqrt(share * (1.0 - share) / count)
-        return [one for place, one in enumerate(ranked) if place < FINALISTS or one[1].mean(self.metric) >= limit]
+        least = self._most_finalists
+        return [one for place, one in enumerate(ranked) if place < least or one[1].mean(self.metric) >= limit]
 
     def _near(
         self, ranked: Sequence[tuple[Entry, Candidate]], least: int, most: int, errors: float, near: float = 0.0
@@ -456,9 +457,12 @@ class PortfolioSearch:
         return [entry for entry, _ in self._finalists()]
 
     def _finalists(self) -> list[tuple[Entry, Candidate]]:
-        # All together they train on no more rows than FINALISTS of MANY_ROWS.
-        most = min(max(1, FINALISTS * MANY_ROWS // len(self._dataset)), FINALISTS)
-        return self._near(self.screened.entries, 1, most, 1.0, NEAR)
+        return self._near(self.screened.entries, 1, self._most_finalists, 1.0, NEAR)
+
+    @property
+    def _most_finalists(self) -> int:
+        """All together they train on no more rows than ``FINALISTS`` of ``MANY_ROWS``."""
+        return min(max(1, FINALISTS * MANY_ROWS // len(self._dataset)), FINALISTS)
 
     def best_so_far(self) -> SettingsSearch:
         """The search over all rows for the best setting so far alone, the simplest where there is none: for a screening

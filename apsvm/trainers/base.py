@@ -329,6 +329,10 @@ class Trainer(ABC, Generic[SettingsT]):
         rows."""
         return self.with_settings(**{one.name: getattr(outcome.settings, one.name) for one in fields(outcome.settings)})
 
+    def compared(self) -> Self:
+        """The plan as it is trained on folds, for a comparison: as far as it changes a ranking."""
+        return self
+
     # What a plan says of itself.
 
     @property

@@ -208,3 +208,18 @@ def test_passes_beyond_the_caches_come_to_the_same_bits(dtype, rng):
     assert np.array_equal(many.scores(w), np.concatenate([rows.scores(w) for rows in few]))
     assert np.allclose(many.combine(c), X[order].astype(np.float64).T @ c)
     assert np.array_equal(many.combine(c), many.with_threads(2).combine(c))
+
+
+@pytest.mark.parametrize("scale", ["none", "maxabs", "standard", "l2"])
+def test_copied_rows_are_the_same(scale, rng):
+    """Means of 1e9 deviations would leave no digit in float32 before they are subtracted."""
+    X = rng.normal(size=(50, 4)) + np.array([1e9, 0.0, -1e3, 1.0])
+    which = rng.permutation(50)[:20]
+    w, c = rng.normal(size=5), rng.normal(size=20)
+    for matrix in (X, sp.csr_matrix(X)):
+        scaling = learn_scaling(scale, matrix)
+        rows = Rows(matrix, bias=2.0, selection=np.arange(50), scaling=scaling).select(which)
+        copied = rows.copied()
+        np.testing.assert_allclose(copied.scores(w), rows.scores(w), rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(copied.combine(c), rows.combine(c), rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(copied.select([3, 1]).scores(w), rows.scores(w)[[3, 1]], rtol=1e-5, atol=1e-5)

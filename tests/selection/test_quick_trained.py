@@ -65,7 +65,7 @@ def test_each_candidate_against_a_training_of_its_own(rng):
             losses, factor = [], one.choice["C"].factor
             for training, test in affordable_folds(data, 0).folds:
                 part = data.select(training)
-                w = train_svm(part, C=factor * default_C(part, AP), epsilon=quick.EPSILON).w
+                w = train_svm(part, C=factor * default_C(part, AP), epsilon=quick.EPSILON["hinge"]).w
                 scores = X[test] @ w - 1e-12 * relevant[test]  # of equals (all, at w = 0) the negatives first
                 losses.append(1.0 - average_precision_score(relevant[test], scores))
             # The path begins as a training alone does; what starts from there ends elsewhere within ε.

@@ -70,7 +70,7 @@ def newcomer(monkeypatch):
 def by_hand(search, dataset, one, fold, labels=LabelOptions()):  # noqa: B008
     """The outcome of a candidate on a copy of a fold's training rows."""
     grid = search.grids[one.grid]
-    trainer = grid.chosen(one.choice).trainer
+    trainer = grid.chosen(one.choice).trainer.compared()
     target = decide(dataset, trainer.capabilities.labels, labels).of(fold.training)
     groups = None if dataset.groups is None else dataset.groups[fold.training]
     data = TrainingSet(Rows(dataset.X[fold.training].copy()), target, groups)

