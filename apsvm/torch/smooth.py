@@ -13,16 +13,22 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from apsvm.torch.base import ListLoss, Values
+from apsvm.torch.inference import Answer, spoilt_by_target
 from apsvm.torch.lists import Block, Reduction
+from apsvm.torch.native import NO_PLACES, soft_rank_native
 from apsvm.torch.soft_rank import Kernel, check_kernel, logistic_counts, soft_counts
 
 
 class _SoftRankLoss(ListLoss):
     """A loss of the soft ranks of the positives."""
+
+    is_smooth = True
 
     def __init__(
         self, tau: float, kernel: Kernel, *, reduction: Reduction = "mean", ignore_index: int | None = None
@@ -31,6 +37,14 @@ class _SoftRankLoss(ListLoss):
         check_kernel(tau, kernel)
         self.tau = float(tau)
         self.kernel = kernel
+
+    def knows_slopes(self, kind: str) -> bool:
+        return self.kernel == "laplace" and kind == "cpu"
+
+    def _answer(self, block: Block, places: NDArray[np.float64], tau_rank: float) -> Answer:
+        scores = block.scores if block.scores.dtype == torch.float64 else block.scores.float()
+        answer = soft_rank_native(scores, block.positive, block.valid, self.tau, places, tau_rank)
+        return spoilt_by_target(block, answer)
 
     def ranks_of_positives(self, block: Block) -> tuple[Tensor, Tensor, Tensor]:
         """(ranks, ranks among the positives, which of them are of positives), (b, m) each; at least 1/2."""
@@ -84,6 +98,9 @@ class SmoothAPLoss(_SoftRankLoss):
     ) -> None:
         super().__init__(tau, kernel, reduction=reduction, ignore_index=ignore_index)
 
+    def answer_of(self, block: Block) -> Answer:
+        return self._answer(block, NO_PLACES, 1.0)
+
     def values_of(self, block: Block) -> Values:
         ranks, among_positives, positive = self.ranks_of_positives(block)
         precision = torch.where(positive, among_positives / ranks, 0.0).sum(1) / block.n_pos.clamp(min=1)
@@ -134,6 +151,9 @@ class RecallAtKLoss(_SoftRankLoss):
         if not 0.0 < tau_rank < float("inf"):
             raise ValueError(f"tau_rank must be a positive number, found {tau_rank!r}")
         self.tau_rank = float(tau_rank)
+
+    def answer_of(self, block: Block) -> Answer:
+        return self._answer(block, np.array(self.ks, dtype=np.float64), self.tau_rank)
 
     def values_of(self, block: Block) -> Values:
         ranks, _, positive = self.ranks_of_positives(block)

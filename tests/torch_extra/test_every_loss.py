@@ -449,14 +449,15 @@ def test_training_a_linear_layer(name):
 
 
 @each_loss
-def test_smoothed_labels_are_refused(make):
+def test_labels_other_than_0_and_1_are_refused(make):
     """All above 0, they would all be positives."""
     scores, target = batch(b=5, n=5)
     loss, smoothed = make(), torch.where(target, 0.95, 0.05)
     if loss.takes_fractions:
         assert loss(scores, smoothed).isfinite()
         return
-    with pytest.raises(ValueError, match=r"whole numbers.* found 0\.\d+: for labels that were smoothed"):
-        loss(scores, smoothed)
+    for odd in (smoothed, 3 * target.long()):
+        with pytest.raises(ValueError, match=r"0 and 1 \(or -1 and 1\), found (0\.\d+|3): of labels that were smoothed"):
+            loss(scores, odd)
     assert loss(scores, torch.where(target, 0.5, 0.0), target.new_tensor(False).expand(5, 5)) == 0.0
     torch.testing.assert_close(loss(scores, 2.0 * target - 1.0), loss(scores, target))
