@@ -193,14 +193,11 @@ def _by_slopes(
     slopes = answer.row_weights
     if loss.reduction == "mean" and len(slopes) > 1:
         slopes = slopes / answer.counts.sum().clamp(min=1)
-    if scores.ndim == 2:
-        slopes = slopes.t() if dim in (0, -2) else slopes
-    else:
-        slopes = slopes.view(-1)
+    slopes = (slopes.t() if dim in (0, -2) else slopes) if scores.ndim == 2 else slopes.view(-1)
     wide = scores if scores.dtype == slopes.dtype else scores.to(slopes.dtype)
     if loss.is_smooth:
         again = _Attached.apply(wide, total, slopes, lambda scores: _by_values(loss, lists_with(scores))[0])
-        return again, counts  # type: ignore[no-any-return]
+        return again, counts
     with_graph = torch.dot(wide.flatten(), slopes.flatten())  # its way back is not through Python
     with_graph.detach().copy_(total)
     return with_graph, counts

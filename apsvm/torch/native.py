@@ -76,6 +76,7 @@ def soft_rank_native(
     positive: Tensor,
     valid: Tensor | None,
     tau: float,
+    relative: bool,
     places: NDArray[np.float64] = NO_PLACES,
     tau_rank: float = 1.0,
 ) -> Answer:
@@ -86,6 +87,7 @@ def soft_rank_native(
     ----------
     scores : (b, n) float32 or float64, on the CPU
     positive, valid : (b, n) bool; ``valid`` None: all rows count
+    tau : the kernel's width in units of the scores, or if ``relative`` in standard deviations of each list's
     """
     s, starts = scores.detach().contiguous(), _starts(*scores.shape)
     flags, counted = _flags(positive), _flags(valid)
@@ -97,6 +99,7 @@ def soft_rank_native(
         flags,
         counted,
         tau,
+        relative,
         places,
         tau_rank,
         values,

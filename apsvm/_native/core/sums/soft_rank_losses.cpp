@@ -105,10 +105,19 @@ void of_list(const SoftRankLoss &loss, std::size_t list, const Score *scores, co
         return;
     }
     if (n_pos == 0 || n_neg == 0) return;
+    const auto count = static_cast<double>(n);
+    double tau = loss.tau, mean = 0.0, variance = 0.0;
+    if (loss.relative) {
+        for (std::size_t i = 0; i < n; ++i) mean += work.scores[i];
+        mean /= count;
+        for (std::size_t i = 0; i < n; ++i) variance += (work.scores[i] - mean) * (work.scores[i] - mean);
+        variance /= count;
+        if (variance > 0.0) tau *= std::sqrt(variance);
+    }
     sort_scores(work.scores.data(), work.where.data(), n, work.items, work.sorting);
     for (std::size_t i = 0; i < n; ++i) {
         work.positive[i] = rows.positive[begin + work.items[i].index];
-        if (i + 1 < n) work.decay[i] = std::exp((work.items[i + 1].score - work.items[i].score) / loss.tau);
+        if (i + 1 < n) work.decay[i] = std::exp((work.items[i + 1].score - work.items[i].score) / tau);
     }
     const auto one = [&](std::size_t i) { return Workspace::Two{1.0, work.positive[i] ? 1.0 : 0.0}; };
     decaying(n, work.decay, work.above, one, [&](std::size_t i, const Workspace::Two &below) {
@@ -116,13 +125,18 @@ void of_list(const SoftRankLoss &loss, std::size_t list, const Score *scores, co
     });
     values[list] = by_ranks(loss, n, static_cast<double>(n_pos), work);
     const auto flow = [&](std::size_t i) { return work.flow[i]; };
+    double along = 0.0;  // how the loss rises with the scores' distance from their mean
     decaying(n, work.decay, work.back, flow, [&](std::size_t i, const Workspace::Two &below) {
         double slope = work.back[i].all + below.all;
         if (work.positive[i])
             slope += work.back[i].positives + below.positives - work.flow[i].all * work.around[i].all -
                      work.flow[i].positives * work.around[i].positives;
-        slopes[begin + work.items[i].index] = static_cast<Score>(0.5 * slope / loss.tau);
+        work.scores[i] = 0.5 * slope / tau;
+        along += work.scores[i] * (work.items[i].score - mean);
     });
+    const double back = variance > 0.0 ? along / (count * variance) : 0.0;
+    for (std::size_t i = 0; i < n; ++i)
+        slopes[begin + work.items[i].index] = static_cast<Score>(work.scores[i] - back * (work.items[i].score - mean));
 }
 
 }  // namespace

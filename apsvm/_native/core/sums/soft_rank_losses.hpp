@@ -9,10 +9,12 @@
 
 namespace apsvm {
 
-// tau: the width of the kernel, in units of the scores. Without places the loss is 1 − average precision; with K places
+// tau: the width of the kernel, in units of the scores, or if it is `relative` in standard deviations of a list's, of which
+// the slopes take account. Without places the loss is 1 − average precision; with K places
 // 1 − recall among the first K, the mean over them, each place told from the next with the width tau_rank.
 struct SoftRankLoss {
     double tau;
+    bool relative;
     std::span<const double> places;
     double tau_rank;
 };
