@@ -12,7 +12,12 @@ from pages import ROOT
 EXAMPLES = ROOT / "examples"
 SCRIPTS = sorted(EXAMPLES.glob("*.py"))
 #: What a script needs beside apsvm.
-NEEDED = {"fraud_pandas": ["pandas"], "certificate": ["pandas"], "torch_loss": ["pandas", "torch"]}
+NEEDED = {
+    "fraud_pandas": ["pandas"],
+    "certificate": ["pandas"],
+    "torch_loss": ["pandas", "torch"],
+    "retrieval_net": ["torch"],
+}
 
 
 @pytest.fixture

@@ -348,6 +348,8 @@ def main() -> None:
             f"\n{title}: {len(images.classes)} images, {int(images.classes.max()) + 1} classes, {options.seeds} seeds"
         )
         print("| loss | " + " | ".join(COLUMNS) + " |\n|---|" + "---|" * len(COLUMNS))
+        pixels = [judge(nn.Identity(), halves(images, seed)[1]) for seed in range(options.seeds)]
+        print("| pixels | {:.3f} | {:.3f} | | | |".format(*np.mean(pixels, axis=0)))
         for name in names:
             rows = np.array([[results[title, name, seed][c] for c in COLUMNS] for seed in range(options.seeds)])
             error = rows.std(0, ddof=1) / np.sqrt(len(rows)) if len(rows) > 1 else rows[0] * 0

@@ -299,6 +299,23 @@ def test_precision_is_that_of_the_scores(make):
     assert narrow.item() == pytest.approx(wide.item(), abs=1e-5)
 
 
+DEVICES = {"cuda": torch.cuda.is_available, "mps": torch.backends.mps.is_available}
+
+
+@over("name", sorted(MAKERS.keys() - {"direct from below"}))  # which is for the CPU
+@pytest.mark.parametrize("device", DEVICES)
+def test_on_a_device(name, device):
+    if not DEVICES[device]():
+        pytest.skip(f"no {device} device here")
+    scores, target = batch()
+    loss = MAKERS[name]()
+    value = loss(scores.to(device), target.to(device))
+    assert value.device.type == device
+    torch.testing.assert_close(value.cpu(), loss(scores, target), rtol=1e-5, atol=1e-6)
+    gradient = gradient_of(loss, scores.to(device), target.to(device)).cpu()
+    torch.testing.assert_close(gradient, gradient_of(loss, scores, target), rtol=1e-4, atol=1e-6)
+
+
 @each_loss
 def test_under_autocast(make):
     layer = torch.nn.Linear(5, 1)
