@@ -41,6 +41,5 @@ with torch.no_grad():
         found = normalize(embed(X[~seen]), dim=1)
         nearest = (found @ found.T).fill_diagonal_(-1).topk(10).indices
         right = (digit[~seen][nearest] == digit[~seen][:, None]).float()
-        print(
-            f"{name}: of the ten nearest {right.mean():.3f} are of the same digit, of the nearest {right[:, 0].mean():.3f}"
-        )
+        ten, first = right.mean(), right[:, 0].mean()
+        print(f"{name}: of the same digit are {ten:.3f} of the ten nearest, {first:.3f} of the nearest")

@@ -161,9 +161,10 @@ class _ItemSteps:
 
 
 def popularity(lists: sp.csr_array) -> Callable[[sp.csr_array], NDArray[np.floating]]:
-    """Scores of items by how many of ``lists`` (users, items) have them; −inf where known, as ``ItemFactors.score``."""
+    """Scores of items by how many of ``lists`` (users, items) have them; −inf where a user has one, as
+    ``ItemFactors.score``."""
     counts = np.bincount(lists.indices, minlength=lists.shape[1]).astype(np.float64)
-    return lambda known: np.where(known.toarray() > 0, -np.inf, counts)
+    return lambda shown: np.where(shown.toarray() > 0, -np.inf, counts)
 
 
 @dataclass(frozen=True, slots=True)
