@@ -336,7 +336,7 @@ def criterion_of(loss: NetLoss) -> Criterion:
         case "module":
             module = loss.loss
         case "smooth-ap":
-            module = SmoothAPLoss()
+            module = SmoothAPLoss(tau=1.0)  # of logits; the width that was measured (``scripts/study/nets.py``)
         case "blackbox-ap":
             module = BlackboxAPLoss()
         case _:
