@@ -355,6 +355,11 @@ def lists(h: Hostile) -> None:
         h(discount), h(np.zeros(starts.size - 1)), h(np.zeros(starts.size - 1)), h(np.zeros(n, dtype)),
         h(h.threads()),
     )  # fmt: skip
+    _kernels.soft_rank_losses(
+        h(scores), h(starts), h(positive), h(valid), h(0.1), h(h.chance.random() < 0.5),
+        h(np.array(h.chance.choice(([], [1.0, 4.0])))), h(1.0), h(np.zeros(starts.size - 1)), h(np.zeros(n, dtype)),
+        h(h.threads()),
+    )  # fmt: skip
 
 
 def decays(h: Hostile) -> None:

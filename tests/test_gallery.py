@@ -19,6 +19,7 @@ NEEDED = {
     "serve_fastapi": ["pandas"],
     "certificate": ["pandas"],
     "torch_loss": ["pandas", "torch"],
+    "retrieval_net": ["torch"],
 }
 
 

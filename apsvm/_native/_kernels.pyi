@@ -316,6 +316,23 @@ def solve_lists(
 def count_classes(
     starts: NDArray[int64], positive: NDArray[uint8], valid: NDArray[uint8]
 ) -> tuple[NDArray[int64], NDArray[int64]]: ...
+
+# Smooth-AP, or with ``places`` recall among the first K, of the same lists by the Laplace kernel, whose width is
+# ``relative`` to each list's standard deviation or in units of the scores. Writes (l,) values and (n,) slopes.
+def soft_rank_losses(
+    scores: _Values,
+    starts: NDArray[int64],
+    positive: NDArray[uint8],
+    valid: NDArray[uint8],
+    tau: float,
+    relative: bool,
+    places: NDArray[float64],
+    tau_rank: float,
+    values: NDArray[float64],
+    slopes: _Values,
+    threads: int,
+    /,
+) -> None: ...
 def decaying_sums(
     decay: NDArray[float64],
     values: NDArray[float64],

@@ -12,7 +12,8 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import FunctionCtx
 
-from apsvm.torch.lists import Block, Reduction, check_reduction, lists_of, require_classes
+from apsvm.torch.inference import Answer
+from apsvm.torch.lists import Block, Lists, Reduction, check_reduction, lists_of, require_classes
 
 #: Calls without a list that counts, after which a training is warned.
 CALLS_WATCHED = 20
@@ -49,6 +50,9 @@ class ListLoss(nn.Module):
     #: What a list needs to count, and how to come by such lists.
     needs: ClassVar[str] = "rows of both classes, and apsvm.torch.StratifiedBatchSampler makes batches that have them"
 
+    #: Whether slopes that ``answer_of`` knows have derivatives that are not 0.
+    is_smooth: ClassVar[bool] = False
+
     def __init__(self, *, reduction: Reduction = "mean", ignore_index: int | None = None) -> None:
         super().__init__()
         self.reduction = check_reduction(reduction)
@@ -71,8 +75,8 @@ class ListLoss(nn.Module):
         scores : Tensor
             Tensor (n,), one list, or (B, n), one a row; floating point, higher is better.
         target : Tensor
-            Tensor Of the same shape; bool, or whole numbers of which those above 0 are positive. Losses of grades
-            (ndcg) and SpearmanLoss take any numbers.
+            Tensor Of the same shape; bool, or 0 and 1 (or -1 and 1), 1 for the positives. Losses of grades (ndcg) and
+            SpearmanLoss take any numbers.
         mask : Tensor, optional
             Tensor, optional Of the same shape, bool: True for the rows that count; None: all.
         qid : Tensor, optional
@@ -88,7 +92,7 @@ class ListLoss(nn.Module):
         Raises
         ------
         TypeError, ValueError
-            Arguments that do not fit together; a fraction as the target of two classes.
+            Arguments that do not fit together; a target of two classes that is neither 0 nor 1.
         """
         if torch.compiler.is_compiling():
             return _outside_compiled_graphs()(self, scores, target, mask, qid, dim)
@@ -102,6 +106,14 @@ class ListLoss(nn.Module):
     @abstractmethod
     def values_of(self, block: Block) -> Values:
         """The values of a block's lists."""
+
+    def knows_slopes(self, kind: str) -> bool:
+        """Whether ``answer_of`` has values and slopes at once, of scores on a device of this kind."""
+        return False
+
+    def answer_of(self, block: Block) -> Answer:
+        """Values, slopes and which lists count, of a block without a graph."""
+        raise NotImplementedError
 
     def watch(self, counts: Sequence[Tensor]) -> None:
         """Takes note of which lists of a call counted, (b,) bool of each block, and warns of a training without any."""
@@ -139,34 +151,81 @@ def _outside_compiled_graphs() -> Callable[..., Tensor]:
 def _evaluate(
     loss: ListLoss, scores: Tensor, target: Tensor, mask: Tensor | None, qid: Tensor | None, dim: int
 ) -> Tensor:
-    lists = lists_of(scores, target, mask=mask, qid=qid, dim=dim, ignore_index=loss.ignore_index)
-    if not loss.takes_fractions:
-        for block in lists.blocks:
-            require_classes(block.target)
-    kind = scores.device.type
+    def lists_with(scores: Tensor) -> Lists:
+        return lists_of(scores, target, mask=mask, qid=qid, dim=dim, ignore_index=loss.ignore_index)
+
+    kind = scores.device.type if isinstance(scores, Tensor) else "cpu"  # else lists_of says so
     # Scores of half precision are widened here; autocast would narrow what is computed of them.
     with torch.autocast(kind, enabled=False) if torch.is_autocast_enabled(kind) else nullcontext():
-        parts = [loss.values_of(block) for block in lists.blocks]
-        if scores.requires_grad:
-            loss.watch([part.counts for part in parts])
-        return lists.reduce([part.values for part in parts], [part.counts for part in parts], loss.reduction)
+        # One number of lists that stand as the scores do has its slopes where those of the lists are.
+        if qid is None and loss.reduction != "none" and loss.knows_slopes(kind):
+            total, counts = _by_slopes(loss, scores, lists_with, dim)
+        else:
+            total, counts = _by_values(loss, lists_with(scores))
+    if scores.requires_grad:
+        loss.watch(counts)
+    return total
 
 
-def attached(scores: Tensor, values: Tensor, slopes: Tensor) -> Tensor:
-    """``values`` (b,) with ``slopes`` (b, n) for their gradients with respect to ``scores`` (b, n)."""
-    with_graph: Tensor = _Attached.apply(scores, values, slopes)
-    return with_graph
+def _by_values(loss: ListLoss, lists: Lists) -> tuple[Tensor, list[Tensor]]:
+    """The loss with its graph, and which lists of each block count."""
+    if not loss.takes_fractions:
+        for block in lists.blocks:
+            require_classes(block)
+    parts = [loss.values_of(block) for block in lists.blocks]
+    counts = [part.counts for part in parts]
+    return lists.reduce([part.values for part in parts], counts, loss.reduction), counts
+
+
+def _by_slopes(
+    loss: ListLoss, scores: Tensor, lists_with: Callable[[Tensor], Lists], dim: int
+) -> tuple[Tensor, list[Tensor]]:
+    """The same by ``answer_of``: a graph of one node."""
+    lists = lists_with(scores.detach() if isinstance(scores, Tensor) else scores)
+    (block,) = lists.blocks
+    if not loss.takes_fractions:
+        require_classes(block)
+    answer = loss.answer_of(block)
+    counts = [answer.counts]
+    total = lists.reduce([answer.values], counts, loss.reduction)
+    if not (scores.requires_grad and torch.is_grad_enabled()):
+        return total, counts
+    slopes = answer.row_weights
+    if loss.reduction == "mean" and len(slopes) > 1:
+        slopes = slopes / answer.counts.sum().clamp(min=1)
+    slopes = (slopes.t() if dim in (0, -2) else slopes) if scores.ndim == 2 else slopes.view(-1)
+    wide = scores if scores.dtype == slopes.dtype else scores.to(slopes.dtype)
+    if loss.is_smooth:
+        again = _Attached.apply(wide, total, slopes, lambda scores: _by_values(loss, lists_with(scores))[0])
+        return again, counts
+    with_graph = torch.dot(wide.flatten(), slopes.flatten())  # its way back is not through Python
+    with_graph.detach().copy_(total)
+    return with_graph, counts
 
 
 class _Attached(torch.autograd.Function):
-    """Values whose gradient is known. It is constant almost everywhere: the second derivative is 0."""
+    """A number whose slopes are known; where those are to be derived once more, ``again`` makes it with its graph."""
 
     @staticmethod
-    def forward(ctx: FunctionCtx, scores: Tensor, values: Tensor, slopes: Tensor) -> Tensor:
-        ctx.save_for_backward(slopes)
-        return values.clone()
+    def forward(
+        ctx: FunctionCtx, scores: Tensor, value: Tensor, slopes: Tensor, again: Callable[[Tensor], Tensor]
+    ) -> Tensor:
+        ctx.save_for_backward(scores, slopes)
+        ctx.again = again
+        return value.clone()
 
     @staticmethod
-    def backward(ctx: FunctionCtx, *above: Tensor) -> tuple[Tensor, None, None]:
-        (slopes,) = ctx.saved_tensors
-        return above[0].unsqueeze(1).to(slopes.dtype) * slopes, None, None
+    def backward(ctx: FunctionCtx, *above: Tensor) -> tuple[Tensor, None, None, None]:
+        scores, slopes = ctx.saved_tensors
+        if torch.is_grad_enabled():
+            (slopes,) = torch.autograd.grad(ctx.again(scores), scores, create_graph=True)
+        return above[0] * slopes, None, None, None
+
+
+def attached(scores: Tensor, values: Tensor, slopes: Tensor) -> Tensor:
+    """``values`` (b,) with ``slopes`` (b, n) for their gradients with respect to ``scores`` (b, n).
+
+    The gradient is constant almost everywhere: the second derivative is 0."""
+    with_graph = (scores * slopes).sum(1)  # its way back is not through Python
+    with_graph.detach().copy_(values)
+    return with_graph

@@ -24,7 +24,7 @@ from torch import Tensor
 
 from apsvm.losses.graded import takes_grades
 from apsvm.torch.base import ListLoss, Values, attached
-from apsvm.torch.inference import Answer, Form, infer
+from apsvm.torch.inference import Answer, Form, infer, spoilt_by_target
 from apsvm.torch.lists import Block, Reduction
 from apsvm.torch.native import infer_native
 from apsvm.torch.tables import gain_of, tables_of
@@ -68,16 +68,22 @@ class _InferredLoss(ListLoss):
         """The block with the scores that are ranked."""
         return block
 
+    def knows_slopes(self, kind: str) -> bool:
+        return True
+
     def values_of(self, block: Block) -> Values:
         block = self.scaled(block)
-        scores = block.scores
+        answer = self._inferred(block)
+        return Values(attached(block.scores, answer.values, answer.row_weights), answer.counts)
+
+    def answer_of(self, block: Block) -> Answer:
+        return self._inferred(block)
+
+    def _inferred(self, block: Block) -> Answer:
+        """Of the block's lists, with their scores as they are."""
+        scores = block.scores.detach()
         if scores.dtype not in (torch.float32, torch.float64):
             scores = scores.float()
-        answer = self._answer(block, scores.detach())
-        return Values(attached(scores, answer.values, answer.row_weights), answer.counts)
-
-    def _answer(self, block: Block, scores: Tensor) -> Answer:
-        """Of the block's lists with these scores (b, n), float32 or float64."""
         loss = self.tables.loss
         thresholds: list[float] = []
         if takes_grades(loss) and block.target.dtype != torch.bool:
@@ -86,7 +92,7 @@ class _InferredLoss(ListLoss):
             answer = self._graded(block, scores, thresholds)
         else:
             answer = self._binary(scores, block.positive, block.valid)
-        return _spoilt_by_target(block, answer) if block.target.is_floating_point() else answer
+        return spoilt_by_target(block, answer)
 
     def _binary(self, scores: Tensor, positive: Tensor, valid: Tensor | None) -> Answer:
         on_cpu = scores.device.type == "cpu"
@@ -226,6 +232,13 @@ class RankingRampLoss(_InferredLoss):
         scores = block.standardized if self.normalize else block.scores
         return replace(block, scores=scores / self.eps)
 
+    def knows_slopes(self, kind: str) -> bool:
+        return not self.normalize
+
+    def answer_of(self, block: Block) -> Answer:
+        answer = self._inferred(self.scaled(block))
+        return answer if self.eps == 1.0 else answer._replace(row_weights=answer.row_weights / self.eps)
+
     def extra_repr(self) -> str:
         return f"loss={self.loss!r}, eps={self.eps:g}, normalize={self.normalize}, {super().extra_repr()}"
 
@@ -267,15 +280,3 @@ class DirectLoss(RankingRampLoss):
 
     def extra_repr(self) -> str:
         return f"{super().extra_repr()}, update={self.update!r}"
-
-
-def _spoilt_by_target(block: Block, answer: Answer) -> Answer:
-    """The answer, NaN for lists with a target that is not finite: a NaN would pass for a negative."""
-    finite = block.target.isfinite()
-    if finite.all():
-        return answer
-    spoilt = ~finite.all(1)
-    rows = spoilt.unsqueeze(1) if block.valid is None else block.valid & spoilt.unsqueeze(1)
-    return Answer(
-        answer.values.masked_fill(spoilt, torch.nan), answer.row_weights.masked_fill(rows, torch.nan), answer.counts
-    )

@@ -22,7 +22,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import torch
 from torch import Tensor
 
-from apsvm.torch.lists import compute_dtype
+from apsvm.torch.lists import Block, compute_dtype
 from apsvm.torch.tables import ListTables, Tables
 
 Form: TypeAlias = Literal["hinge", "ramp"]
@@ -45,6 +45,17 @@ class Answer(NamedTuple):
     values: Tensor
     row_weights: Tensor
     counts: Tensor
+
+
+def spoilt_by_target(block: Block, answer: Answer) -> Answer:
+    """The answer, NaN for lists with a target that is not finite: a NaN would pass for a negative."""
+    if block.has_classes or not block.target.is_floating_point():
+        return answer
+    spoilt = ~block.target.isfinite().all(1)
+    rows = spoilt.unsqueeze(1) if block.valid is None else block.valid & spoilt.unsqueeze(1)
+    return Answer(
+        answer.values.masked_fill(spoilt, torch.nan), answer.row_weights.masked_fill(rows, torch.nan), answer.counts
+    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -49,6 +49,11 @@ class Block:
         return self.target if self.target.dtype == torch.bool else self.target > 0
 
     @cached_property
+    def has_classes(self) -> bool:
+        """Whether all targets are 0 or 1."""
+        return self.target.dtype == torch.bool or torch.equal(self.target, self.positive.to(self.target.dtype))
+
+    @cached_property
     def negative(self) -> Tensor:
         """(b, n) bool."""
         return ~self.positive if self.valid is None else self.valid & ~self.positive
@@ -185,13 +190,19 @@ def lists_of(
     return Lists((_block(scores, target, valid),), None, shape, dtype)
 
 
-def require_classes(target: Tensor) -> None:
-    """Raises ValueError for targets with a fraction, as smoothed labels have: all above 0, they would be positives."""
-    if target.is_floating_point() and (fractions := target.frac().abs() > 0).any():  # not NaN, which spoils its list
-        value = float(target[fractions][0])
+def require_classes(block: Block) -> None:
+    """Raises ValueError for targets other than 0 and 1, or −1 and 1: smoothed labels and grades would all be positives
+    alike. What is not finite spoils its list."""
+    if block.has_classes:
+        return
+    target = block.target
+    odd = target[(target != 0) & (target != 1) & (target != -1)]
+    if target.is_floating_point():
+        odd = odd[odd.isfinite()]
+    if odd.numel():
         raise ValueError(
-            f"target must be bool, or whole numbers of which those above 0 are positive, found {value:g}: for labels "
-            "that were smoothed say target > 0.5"
+            f"target must be bool, or 0 and 1 (or -1 and 1), found {odd[0].item():g}: of labels that were smoothed, or "
+            "grades, say which are positive, as by target > 0.5; RankingHingeLoss('ndcg') takes grades as they are"
         )
 
 

@@ -12,36 +12,56 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
+from typing import ClassVar
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from apsvm.torch.base import ListLoss, Values
+from apsvm.torch.inference import Answer, spoilt_by_target
 from apsvm.torch.lists import Block, Reduction
+from apsvm.torch.native import NO_PLACES, soft_rank_native
 from apsvm.torch.soft_rank import Kernel, check_kernel, logistic_counts, soft_counts
 
 
 class _SoftRankLoss(ListLoss):
     """A loss of the soft ranks of the positives."""
 
+    is_smooth = True
+    #: The width where none is given, in standard deviations of a list's scores: of those tried, that of the best mAP@R
+    #: on classes never seen, over three sets of images (those of ``scripts/study/retrieval.py``).
+    own_tau: ClassVar[float]
+
     def __init__(
-        self, tau: float, kernel: Kernel, *, reduction: Reduction = "mean", ignore_index: int | None = None
+        self, tau: float | None, kernel: Kernel, *, reduction: Reduction = "mean", ignore_index: int | None = None
     ) -> None:
         super().__init__(reduction=reduction, ignore_index=ignore_index)
-        check_kernel(tau, kernel)
-        self.tau = float(tau)
+        check_kernel(self.own_tau if tau is None else tau, kernel)
+        self.tau = None if tau is None else float(tau)
         self.kernel = kernel
+
+    def knows_slopes(self, kind: str) -> bool:
+        return self.kernel == "laplace" and kind == "cpu"
+
+    def _answer(self, block: Block, places: NDArray[np.float64], tau_rank: float) -> Answer:
+        scores = block.scores if block.scores.dtype == torch.float64 else block.scores.float()
+        width, is_relative = (self.own_tau, True) if self.tau is None else (self.tau, False)
+        answer = soft_rank_native(scores, block.positive, block.valid, width, is_relative, places, tau_rank)
+        return spoilt_by_target(block, answer)
 
     def ranks_of_positives(self, block: Block) -> tuple[Tensor, Tensor, Tensor]:
         """(ranks, ranks among the positives, which of them are of positives), (b, m) each; at least 1/2."""
         valid = torch.ones_like(block.positive) if block.valid is None else block.valid
+        scores, tau = (block.standardized, self.own_tau) if self.tau is None else (block.scores, self.tau)
         if self.kernel == "laplace":
-            counts = soft_counts(block.scores, torch.stack([valid, block.positive]), self.tau, "laplace", block.valid)
+            counts = soft_counts(scores, torch.stack([valid, block.positive]), tau, "laplace", block.valid)
             return 0.5 + counts[0].clamp(min=0), 0.5 + counts[1].clamp(min=0), block.positive
-        scores = block.scores if block.scores.dtype == torch.float64 else block.scores.float()
+        scores = scores if scores.dtype == torch.float64 else scores.float()
         most = int(block.n_pos.amax()) if block.n_pos.numel() else 0
         first = torch.argsort(block.positive, dim=1, descending=True, stable=True)[:, :most]
-        counts = logistic_counts(scores.gather(1, first), scores, torch.stack([valid, block.positive]), self.tau)
+        counts = logistic_counts(scores.gather(1, first), scores, torch.stack([valid, block.positive]), tau)
         return 0.5 + counts[0], 0.5 + counts[1], block.positive.gather(1, first)
 
 
@@ -50,9 +70,9 @@ class SmoothAPLoss(_SoftRankLoss):
 
     Parameters
     ----------
-    tau : float
-        > 0, the width of the kernel in units of the scores: 1 for the scores of a network's last linear layer,
-        .01 for cosine similarities.
+    tau : float, optional
+        > 0, the width of the kernel in units of the scores. None: a tenth of the standard deviation of the list's
+        scores, whatever their scale, and the gradient goes through that deviation.
     kernel : Kernel
         ``"laplace"``, exact in O(n log n); ``"logistic"``, the paper's, in O(Pn) time.
     reduction, ignore_index : Reduction
@@ -74,9 +94,11 @@ class SmoothAPLoss(_SoftRankLoss):
     0.5
     """
 
+    own_tau = 0.1
+
     def __init__(
         self,
-        tau: float = 1.0,
+        tau: float | None = None,
         kernel: Kernel = "laplace",
         *,
         reduction: Reduction = "mean",
@@ -84,13 +106,16 @@ class SmoothAPLoss(_SoftRankLoss):
     ) -> None:
         super().__init__(tau, kernel, reduction=reduction, ignore_index=ignore_index)
 
+    def answer_of(self, block: Block) -> Answer:
+        return self._answer(block, NO_PLACES, 1.0)
+
     def values_of(self, block: Block) -> Values:
         ranks, among_positives, positive = self.ranks_of_positives(block)
         precision = torch.where(positive, among_positives / ranks, 0.0).sum(1) / block.n_pos.clamp(min=1)
         return Values(block.settle(1.0 - precision), block.counts)
 
     def extra_repr(self) -> str:
-        return f"tau={self.tau:g}, kernel={self.kernel!r}, {super().extra_repr()}"
+        return f"tau={self.tau}, kernel={self.kernel!r}, {super().extra_repr()}"
 
 
 class RecallAtKLoss(_SoftRankLoss):
@@ -100,8 +125,9 @@ class RecallAtKLoss(_SoftRankLoss):
     ----------
     ks : Sequence[int]
         Numbers K ≥ 1 of places.
-    tau : float
-        > 0, the width of the kernel in units of the scores.
+    tau : float, optional
+        > 0, the width of the kernel in units of the scores. None: .03 of the standard deviation of the list's scores,
+        as in ``SmoothAPLoss``.
     tau_rank : float
         > 0, how sharply places up to K are told from the rest, in places.
     kernel : Kernel
@@ -117,10 +143,12 @@ class RecallAtKLoss(_SoftRankLoss):
         A width or a K is not positive, there is no K or no such kernel.
     """
 
+    own_tau = 0.03
+
     def __init__(
         self,
         ks: Sequence[int] = (1, 2, 4, 8, 16),
-        tau: float = 1.0,
+        tau: float | None = None,
         tau_rank: float = 1.0,
         kernel: Kernel = "laplace",
         *,
@@ -135,6 +163,9 @@ class RecallAtKLoss(_SoftRankLoss):
             raise ValueError(f"tau_rank must be a positive number, found {tau_rank!r}")
         self.tau_rank = float(tau_rank)
 
+    def answer_of(self, block: Block) -> Answer:
+        return self._answer(block, np.array(self.ks, dtype=np.float64), self.tau_rank)
+
     def values_of(self, block: Block) -> Values:
         ranks, _, positive = self.ranks_of_positives(block)
         recalls = [
@@ -146,6 +177,5 @@ class RecallAtKLoss(_SoftRankLoss):
 
     def extra_repr(self) -> str:
         return (
-            f"ks={self.ks}, tau={self.tau:g}, tau_rank={self.tau_rank:g}, kernel={self.kernel!r}, "
-            f"{super().extra_repr()}"
+            f"ks={self.ks}, tau={self.tau}, tau_rank={self.tau_rank:g}, kernel={self.kernel!r}, {super().extra_repr()}"
         )

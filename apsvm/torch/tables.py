@@ -19,6 +19,8 @@ from apsvm.losses.graded import GAINS, GradedLoss, takes_grades
 KEPT = 1 << 21
 #: Lengths at which it is checked whether D(p) is the same for lists of every length.
 LENGTHS = (1, 2, 3, 7, 50, 1000, 4096)
+#: Where the numbers of a list begin that is the only one.
+_FIRST = np.zeros(1, dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +67,10 @@ class Tables:
         if n_pos.size == 0:
             return ListTables(*(np.empty(0, dtype=kind) for kind in ("i8", "f8", "i8", "f8", "f8")))
         with self._lock:
+            if n_pos.size == 1 and self._one_discount:
+                positives, negatives = max(1, int(n_pos[0])), max(1, int(n_neg[0]))
+                _, discount, drops = self._discounts_of([positives + negatives])
+                return ListTables(_FIRST, self._weights_of(positives, negatives), _FIRST, discount, drops)
             sizes, which = _distinct(n_pos, n_neg)
             weights = [self._weights_of(*size) for size in sizes]
             starts = np.cumsum([0, *(part.size for part in weights)])
@@ -115,9 +121,6 @@ class Tables:
 
 def _distinct(n_pos: NDArray[np.int64], n_neg: NDArray[np.int64]) -> tuple[list[tuple[int, int]], NDArray[np.int64]]:
     """The distinct sizes of lists with both classes, and which of them each list has."""
-    if n_pos.size == 1:
-        size = max(1, int(n_pos[0])), max(1, int(n_neg[0]))
-        return [size], np.zeros(1, dtype=np.int64)
     pairs, which = np.unique(np.maximum(np.stack([n_pos, n_neg]), 1), axis=1, return_inverse=True)
     return [(p, n) for p, n in pairs.T.tolist()], which.reshape(-1)
 

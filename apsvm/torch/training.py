@@ -25,6 +25,7 @@ from apsvm.data.rows import Rows, RowsInMemory
 from apsvm.models.net import Net
 from apsvm.risk import NothingToRankError
 from apsvm.solvers.sgd import Ending, Epoch, EpochsSoFar, Pass, descend
+from apsvm.torch.base import ListLoss
 from apsvm.torch.blackbox import BlackboxAPLoss
 from apsvm.torch.data import StratifiedBatchSampler
 from apsvm.torch.hinge import DirectLoss, RankingHingeLoss, RankingRampLoss
@@ -335,13 +336,14 @@ def criterion_of(loss: NetLoss) -> Criterion:
         case "module":
             module = loss.loss
         case "smooth-ap":
-            module = SmoothAPLoss()
+            module = SmoothAPLoss(tau=1.0)  # of logits; the width that was measured (``scripts/study/nets.py``)
         case "blackbox-ap":
             module = BlackboxAPLoss()
         case _:
             kinds = {"hinge": RankingHingeLoss, "ramp": RankingRampLoss, "direct": DirectLoss}
             module = kinds[loss.kind](loss.loss)
-    return lambda scores, target, qid: module(scores, target, qid=qid)  # type: ignore[operator]
+    takes_grades = isinstance(module, ListLoss) and module.takes_fractions
+    return lambda scores, target, qid: module(scores, target if takes_grades else target > 0, qid=qid)  # type: ignore[operator]
 
 
 def hold_out(data: TrainingSet, share: float, rng: np.random.Generator) -> tuple[TrainingSet, TrainingSet] | None:

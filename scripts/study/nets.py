@@ -1,6 +1,7 @@
 """A study of the losses that networks are trained on: test average precision, from scratch and after cross-entropy.
 
     python scripts/study/nets.py DATA [DATA …] [--splits 5] [--epochs 60] [--hidden 32] [--rows 4000] [--json FILE]
+    python scripts/study/nets.py --rare FOLDER [--splits 5] [--steps 4000] [--hidden 32]
 
 DATA are svmlight files, plain or gzipped, or DATA@LABEL: that label against all others. In each split two thirds of the
 rows, drawn with their share of positives, train (at most ROWS of them), the rest test. All networks have one budget:
@@ -12,6 +13,10 @@ scikit-learn's, each with its defaults.
 Printed: the mean over the splits by set and method, and over the sets each method's mean rank, its mean difference from
 "bce", and how many splits and sets it won against it (a set by the mean of its splits). FILE, lines of JSON, keeps the
 results: what it has is not done again.
+
+--rare: many rows, of which very few are positive: Xtrain.npy, ytrain.npy, Xtest.npy and ytest.npy of FOLDER. All
+networks have the same layers and STEPS batches of 1,024 rows, Adam at .003, and at .001 for the second half of those
+that change their loss or batches. Printed: AP and P@100 of the test rows as mean and standard error over the seeds.
 """
 
 from __future__ import annotations
@@ -21,21 +26,24 @@ import json
 import sys
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from scipy.stats import rankdata, wilcoxon
 from sklearn.metrics import average_precision_score
 from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
+from torch import Tensor
 
 from apsvm import APSVMClassifier, read_svmlight
-from apsvm.torch import RankNetClassifier
+from apsvm.torch import APHingeLoss, RankingRampLoss, RankNetClassifier, SmoothAPLoss, StratifiedBatchSampler
 
 #: Ranking losses, each trained from scratch and after cross-entropy.
 LOSSES = ("ap", "ramp", "direct", "smooth-ap", "blackbox-ap")
@@ -87,6 +95,77 @@ def methods(options: argparse.Namespace) -> dict[str, Method]:
         nets[loss] = net(loss, 0, options)
         nets[f"bce, {loss}"] = net(loss, options.epochs // 2, options)
     return {"linear": linear, **nets, "boosting": boosting}
+
+
+RARE_BATCH = 1024
+
+
+def focal(scores: Tensor, target: Tensor) -> Tensor:
+    """Lin et al. (2017), γ = 2, α = 1/4, their values."""
+    bce = torch.nn.functional.binary_cross_entropy_with_logits(scores, target, reduction="none")
+    return ((1 - torch.exp(-bce)) ** 2 * torch.where(target > 0, 0.25, 0.75) * bce).mean()
+
+
+BCE = torch.nn.BCEWithLogitsLoss()
+#: By name, the losses of the halves of a training, with the positives' share of their batches; None: random batches.
+RARE: dict[str, list[tuple[Callable[[Tensor, Tensor], Tensor], float | None]]] = {
+    "bce": [(BCE, None)],
+    "focal": [(focal, None)],
+    "bce, balanced batches": [(BCE, 0.5)],
+    "bce, then balanced batches": [(BCE, None), (BCE, 0.5)],
+    "bce, then AP hinge": [(BCE, None), (APHingeLoss(), 1 / 32)],
+    "bce, then AP ramp": [(BCE, None), (RankingRampLoss(), 1 / 32)],
+    "bce, then Smooth-AP": [(BCE, None), (SmoothAPLoss(), 1 / 32)],
+    "Smooth-AP": [(SmoothAPLoss(), 1 / 32)],
+}
+
+
+def batches_of(target: Tensor, share: float | None, steps: int, generator: torch.Generator) -> Iterator[Tensor]:
+    while steps > 0:
+        if share is None:
+            epoch: Iterable[Tensor] = torch.randperm(target.numel(), generator=generator).split(RARE_BATCH)
+        else:
+            epoch = map(torch.tensor, StratifiedBatchSampler(target, RARE_BATCH, share=share, generator=generator))
+        for rows in islice(epoch, steps):
+            steps -= 1
+            yield rows
+
+
+def rare(options: argparse.Namespace) -> None:
+    folder = Path(options.rare)
+    X, y, X_test, y_test = (
+        torch.from_numpy(np.load(folder / f"{part}{half}.npy").astype(np.float32))
+        for half in ("train", "test")
+        for part in ("X", "y")
+    )
+    mean, deviation = X.mean(0), X.std(0)
+    X, X_test = (X - mean) / deviation, (X_test - mean) / deviation
+    print(
+        f"{len(y)} rows, {int(y.sum())} positives; test on {len(y_test)}, {int(y_test.sum())}; {options.splits} seeds"
+    )
+    print("| loss | AP | P@100 | s |\n|---|---|---|---|")
+    for name, stages in RARE.items():
+        results, began = [], time.process_time()
+        for seed in range(options.splits):
+            generator = torch.Generator().manual_seed(seed)
+            torch.manual_seed(seed)
+            sizes = [X.shape[1], *options.hidden]
+            layers = [part for a, b in pairwise(sizes) for part in (torch.nn.Linear(a, b), torch.nn.ReLU())]
+            network = torch.nn.Sequential(*layers, torch.nn.Linear(sizes[-1], 1))
+            for stage, (loss, share) in enumerate(stages):
+                optimizer = torch.optim.Adam(network.parameters(), lr=1e-3 if stage else 3e-3)
+                for rows in batches_of(y, share, options.steps // len(stages), generator):
+                    optimizer.zero_grad()
+                    loss(network(X[rows]).squeeze(1), y[rows]).backward()
+                    optimizer.step()
+            with torch.no_grad():
+                scores = network(X_test).squeeze(1)
+            top = y_test[scores.topk(100).indices].mean().item()
+            results.append((average_precision_score(y_test.numpy(), scores.numpy()), top))
+        seconds = (time.process_time() - began) / options.splits
+        error = np.std(results, axis=0, ddof=1) / np.sqrt(options.splits) if options.splits > 1 else np.zeros(2)
+        cells = [f"{value:.4f} ± {e:.4f}" for value, e in zip(np.mean(results, axis=0), error, strict=True)]
+        print(f"| {name} | {cells[0]} | {cells[1]} | {seconds:.0f} |", flush=True)
 
 
 def read(name: str) -> tuple[NDArray[Any], NDArray[np.bool_]]:
@@ -151,7 +230,9 @@ def print_table(results: Results, names: Sequence[str], options: argparse.Namesp
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("data", nargs="+", metavar="DATA")
+    parser.add_argument("data", nargs="*", metavar="DATA")
+    parser.add_argument("--rare", metavar="FOLDER")
+    parser.add_argument("--steps", type=int, default=4000, help="batches of a training with --rare")
     parser.add_argument("--splits", type=int, default=5)
     parser.add_argument("--epochs", type=int, default=60)
     parser.add_argument("--hidden", type=int, nargs="+", default=[32])
@@ -159,6 +240,12 @@ def main() -> None:
     parser.add_argument("--json", metavar="FILE")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
+    torch.set_num_threads(1)
+    if options.rare:
+        rare(options)
+        return
+    if not options.data:
+        parser.error("give DATA, or --rare FOLDER")
     with threadpool_limits(1):
         results = measure(options)
     print_table(results, list(methods(options)), options)

@@ -299,6 +299,23 @@ def test_precision_is_that_of_the_scores(make):
     assert narrow.item() == pytest.approx(wide.item(), abs=1e-5)
 
 
+DEVICES = {"cuda": torch.cuda.is_available, "mps": torch.backends.mps.is_available}
+
+
+@over("name", sorted(MAKERS.keys() - {"direct from below"}))  # which is for the CPU
+@pytest.mark.parametrize("device", DEVICES)
+def test_on_a_device(name, device):
+    if not DEVICES[device]():
+        pytest.skip(f"no {device} device here")
+    scores, target = batch()
+    loss = MAKERS[name]()
+    value = loss(scores.to(device), target.to(device))
+    assert value.device.type == device
+    torch.testing.assert_close(value.cpu(), loss(scores, target), rtol=1e-5, atol=1e-6)
+    gradient = gradient_of(loss, scores.to(device), target.to(device)).cpu()
+    torch.testing.assert_close(gradient, gradient_of(loss, scores, target), rtol=1e-4, atol=1e-6)
+
+
 @each_loss
 def test_under_autocast(make):
     layer = torch.nn.Linear(5, 1)
@@ -449,14 +466,17 @@ def test_training_a_linear_layer(name):
 
 
 @each_loss
-def test_smoothed_labels_are_refused(make):
+def test_labels_other_than_0_and_1_are_refused(make):
     """All above 0, they would all be positives."""
     scores, target = batch(b=5, n=5)
     loss, smoothed = make(), torch.where(target, 0.95, 0.05)
     if loss.takes_fractions:
         assert loss(scores, smoothed).isfinite()
         return
-    with pytest.raises(ValueError, match=r"whole numbers.* found 0\.\d+: for labels that were smoothed"):
-        loss(scores, smoothed)
+    for odd in (smoothed, 3 * target.long()):
+        with pytest.raises(
+            ValueError, match=r"0 and 1 \(or -1 and 1\), found (0\.\d+|3): of labels that were smoothed"
+        ):
+            loss(scores, odd)
     assert loss(scores, torch.where(target, 0.5, 0.0), target.new_tensor(False).expand(5, 5)) == 0.0
     torch.testing.assert_close(loss(scores, 2.0 * target - 1.0), loss(scores, target))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
 from over import over
@@ -49,6 +51,23 @@ def test_smooth_ap_is_its_definition(kernel, tau, n, offset):
     (gradient,) = torch.autograd.grad(value, scores)
     (wanted,) = torch.autograd.grad(expected, scores)
     torch.testing.assert_close(gradient, wanted, rtol=1e-9, atol=1e-10 / tau)
+
+
+@over("kernel", KERNELS)
+@over("shape", [(40,), (3, 40)])
+def test_the_default_width_is_a_tenth_of_the_deviation(kernel, shape):
+    scores, target = one_list(7, 120)
+    scores, target = (5 * scores[: math.prod(shape)]).reshape(shape).requires_grad_(), target[: math.prod(shape)]
+    mask = torch.arange(40).expand(shape) < 35
+    value = SmoothAPLoss(kernel=kernel)(scores, target.reshape(shape), mask)
+    (gradient,) = torch.autograd.grad(value, scores)
+    expected = [
+        smooth_ap(row, is_positive, 0.1 * row.std(correction=0), kernel)
+        for row, is_positive in zip(scores.reshape(-1, 40)[:, :35], target.reshape(-1, 40)[:, :35], strict=True)
+    ]
+    mean = torch.stack(expected).mean()
+    assert value.item() == pytest.approx(mean.item(), abs=1e-12)
+    torch.testing.assert_close(gradient, torch.autograd.grad(mean, scores)[0], rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)

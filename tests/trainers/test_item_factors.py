@@ -13,15 +13,19 @@ from trainings import train_lists
 from warp_twin import Descent, Random, Search, run_items
 
 from apsvm._native import _kernels
+from apsvm.data.labels import of_relevance
 from apsvm.data.liked import hide, liked_items
+from apsvm.data.rows import Rows
 from apsvm.metrics import MetricError
 from apsvm.models.header import Header
 from apsvm.models.items import ItemFactors, ItemRanker
 from apsvm.risk import NothingToRankError
 from apsvm.solvers.sgd import Ending
+from apsvm.trainers.base import TrainingSet, Watch
 from apsvm.trainers.warp import descent as warp
 from apsvm.trainers.warp.item_factors import evaluate_lists
-from apsvm.trainers.warp.settings import ESTIMATORS, LEARNING_RATES
+from apsvm.trainers.warp.settings import ESTIMATORS, LEARNING_RATES, WarpSettings
+from apsvm.trainers.warp.trainer import WarpTrainer
 
 
 def tastes(rng, users=300, items=60, kinds=3):
@@ -119,6 +123,18 @@ def test_the_end_where_nothing_violates():
     for item, other in enumerate([1, 0, 3, 2]):
         rest = np.setdiff1d(np.arange(4), [item, other])
         assert scores[item, other] >= 1 + scores[item, rest].max() - 1e-5
+
+
+@over(("l2", "is_worse"), [(0.0, False), (1.0, True)])
+def test_a_model_no_better_than_popularity_has_a_caution(l2, is_worse, rng):
+    lists, _ = tastes(rng)
+    data = TrainingSet(Rows(lists), of_relevance(np.ones(lists.shape[0])))
+    settings = WarpSettings(rows_as_users=True, factors=4, epochs=5, l2=l2)
+    (outcome,) = WarpTrainer("warp", settings).train(data, Watch())
+    assert bool(outcome.cautions) == is_worse
+    assert all(
+        "no better than popularity: of likes hidden from the rows of the training P@10" in c for c in outcome.cautions
+    )
 
 
 def test_validation_keeps_the_best(rng):

@@ -6,6 +6,7 @@
 #include <nanobind/stl/string.h>
 
 #include "sums/decaying_sums.hpp"
+#include "sums/soft_rank_losses.hpp"
 #include "oracles/lists.hpp"
 #include "arrays.hpp"
 
@@ -97,11 +98,27 @@ void sum_decaying(In<double> decay, In<double> values, Out<double> sums, std::si
     decaying_sums(decay.data(), values.data(), sums.data(), channels, lists, n, reverse, threads);
 }
 
+template <class Score>
+void soft_ranks(In<Score> scores, In<std::int64_t> starts, In<std::uint8_t> positive, In<std::uint8_t> valid, double tau,
+                bool relative, In<double> places, double tau_rank, Out<double> values, Out<Score> slopes, std::size_t threads) {
+    expect_threads(threads);
+    const ListRows rows = rows_of(starts, positive, valid);
+    expect_size(scores.size(), positive.size(), "scores, as there are rows");
+    expect_size(slopes.size(), positive.size(), "slopes, as there are rows");
+    expect_size(values.size(), starts.size() - 1, "values, as there are lists");
+    if (!(tau > 0.0) || !(tau_rank > 0.0)) throw std::invalid_argument("expected widths above 0");
+    const SoftRankLoss loss{tau, relative, span_of(places), tau_rank};
+    nb::gil_scoped_release unlocked;
+    soft_rank_losses<Score>(loss, scores.data(), rows, values.data(), slopes.data(), threads);
+}
+
 }  // namespace
 
 void bind_lists(nb::module_ &m) {
     m.def("solve_lists", &solve<float>);
     m.def("solve_lists", &solve<double>);
     m.def("count_classes", &count);
+    m.def("soft_rank_losses", &soft_ranks<float>);
+    m.def("soft_rank_losses", &soft_ranks<double>);
     m.def("decaying_sums", &sum_decaying);
 }

@@ -160,6 +160,13 @@ class _ItemSteps:
         return self._loop.run(self._lists.indptr, self._lists.indices, self._users[order])
 
 
+def popularity(lists: sp.csr_array) -> Callable[[sp.csr_array], NDArray[np.floating]]:
+    """Scores of items by how many of ``lists`` (users, items) have them; −inf where a user has one, as
+    ``ItemFactors.score``."""
+    counts = np.bincount(lists.indices, minlength=lists.shape[1]).astype(np.float64)
+    return lambda shown: np.where(shown.toarray() > 0, -np.inf, counts)
+
+
 @dataclass(frozen=True, slots=True)
 class ListEvaluation:
     """values : metric → mean over the users that count, those with a hidden item and one that they do not like."""

@@ -73,7 +73,7 @@ class WarpSettings(EpochSettings):
         help="Rows are users, columns of positive value the items they like; labels are not looked at. Learns factors "
         "of the items; apsvm predict then lists the best items for each row.",
     )
-    factors: int = setting(32, range=Range(1, 4096), help="For --rows-as-users: numbers an item.")
+    factors: int = setting(64, range=Range(1, 4096), help="For --rows-as-users: numbers an item.")
 
     @property
     def rate(self) -> float:

@@ -6,6 +6,7 @@ Algorithms: ``apsvm.trainers.warp.descent``, ``item_factors``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
@@ -21,12 +22,15 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from apsvm._support import sparse as sp
     from apsvm.data.rows import Rows
     from apsvm.models.items import ItemFactors
     from apsvm.solvers.sgd import Epoch
 
 #: The share of a user's items that a validation hides and looks for.
 HIDDEN_SHARE = 0.2
+#: Users of the training by whom the factors are compared with popularity where there is no validation: .3 s.
+USERS_JUDGED = 200
 
 
 class WarpTrainer(Trainer[WarpSettings]):
@@ -180,28 +184,46 @@ class WarpTrainer(Trainer[WarpSettings]):
         from apsvm.data.liked import hide, liked_items
         from apsvm.metrics import MetricError
         from apsvm.risk import NothingToRankError
-        from apsvm.trainers.warp.item_factors import evaluate_lists, train_items
+        from apsvm.trainers.warp.item_factors import evaluate_lists, popularity, train_items
+
+        name, rng = self.validation_metric, np.random.default_rng(self.settings.seed)
+        lists = liked_items(_in_memory(data).in_memory().matrix)
+        of_users = (
+            lists[:USERS_JUDGED] if validation is None else liked_items(_in_memory(validation).in_memory().matrix)
+        )
+        shown, hidden, _ = hide(of_users, HIDDEN_SHARE, rng)
+
+        def value_of(score: Callable[[sp.csr_array], NDArray[np.floating]]) -> float:
+            (value,) = evaluate_lists(score, shown, hidden, [name]).values.values()
+            return value
 
         validate: Callable[[ItemFactors], float] | None = None
         if validation is not None:
-            lists, name = liked_items(_in_memory(validation).in_memory().matrix), self.validation_metric
-            shown, hidden, _ = hide(lists, HIDDEN_SHARE, np.random.default_rng(self.settings.seed))
 
             def validate(factors: ItemFactors) -> float:
                 try:
-                    (value,) = evaluate_lists(factors.score, shown, hidden, [name]).values.values()
+                    return value_of(factors.score)
                 except (MetricError, NothingToRankError) as error:
                     raise TrainingError(f"{validation.source}: {error}") from None
-                return value
 
-        lists = liked_items(_in_memory(data).in_memory().matrix)
         trained = train_items(lists, self.settings.factors, self.settings, watch, show=self.show, validate=validate)
+        cautions = []
+        with suppress(MetricError, NothingToRankError):
+            mine, simplest = value_of(trained.factors.score), value_of(popularity(lists))
+            if mine <= simplest:
+                whose = "the rows of the training" if validation is None else str(validation.source)
+                cautions.append(
+                    f"it suggests no better than popularity: of likes hidden from {whose} {name} is {mine:.3g}, and "
+                    f"{simplest:.3g} where all users get the items that most of them like; a lower --l2 or more "
+                    "--epochs may do"
+                )
         notes = _pace(trained.epochs)
         if trained.users_skipped:
             notes.append(f"{trained.users_skipped} users of less than two items, or of all, were left out")
         notes.append(f"{lists.shape[1]} items with {self.settings.factors} factors, from {lists.nnz} likes")
         return Outcome(
             w=trained.factors,
+            cautions=cautions,
             settings=self._resolved,
             epochs=evidence(trained, validation, self.validation_metric),
             details={"threads": self.settings.workers},

@@ -1,0 +1,28 @@
+// Losses of soft ranks by the Laplace kernel, and their slopes, over the lists of a batch (apsvm/torch/soft_rank.py has
+// the formulas): O(n log n) a list.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "oracles/lists.hpp"
+
+namespace apsvm {
+
+// tau: the width of the kernel, in units of the scores, or if it is `relative` in standard deviations of a list's, of which
+// the slopes take account. Without places the loss is 1 − average precision; with K places
+// 1 − recall among the first K, the mean over them, each place told from the next with the width tau_rank.
+struct SoftRankLoss {
+    double tau;
+    bool relative;
+    std::span<const double> places;
+    double tau_rank;
+};
+
+// values: of list l; slopes: of row i. Lists without both classes have the value 0 and no slopes; those with a score that
+// is not finite have NaN for their value and the slopes of the rows that count.
+template <class Score>
+void soft_rank_losses(const SoftRankLoss &loss, const Score *scores, const ListRows &rows, double *values, Score *slopes,
+                      std::size_t threads);
+
+}  // namespace apsvm
