@@ -25,7 +25,7 @@ from apsvm._support.types import JsonDict, JsonObject
 from apsvm.torch.sorters import SORTERS, Sorter, SorterError, make_sorter
 
 #: The names of what the package comes with, and their files.
-SHIPPED = {"attention": "attention.safetensors"}
+SHIPPED = {"neighbours": "neighbours.safetensors"}
 #: What the lists were drawn from.
 DISTRIBUTION = "sodeep-2019"
 
@@ -102,7 +102,7 @@ class Checkpoint:
 
 
 def load_sorter(name: str | os.PathLike[str]) -> Sorter:
-    """A sorter that is ready to be used: the one that the package comes with (``"attention"``), one that needs no
+    """A sorter that is ready to be used: the one that the package comes with (``"neighbours"``), one that needs no
     training (``"handcrafted(10)"``, ``"laplace(50)"``), or one from a file of ``apsvm sorter train``. It is frozen.
 
     Raises
@@ -129,7 +129,7 @@ def load_sorter(name: str | os.PathLike[str]) -> Sorter:
 
 
 def find_checkpoint(name: str | os.PathLike[str]) -> Checkpoint:
-    """As ``read_checkpoint``, but ``"attention"`` is what the package comes with."""
+    """As ``read_checkpoint``, but ``"neighbours"`` is what the package comes with."""
     text = os.fspath(name)
     if text not in SHIPPED:
         return read_checkpoint(text)

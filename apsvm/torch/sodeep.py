@@ -40,7 +40,7 @@ class SorterLoss(ListLoss):
     ----------
     sorter : AnySorter or str
         AnySorter or str A callable (B, L) → (B, L), or a name of ``load_sorter``: ``"laplace(10)"``,
-        ``"handcrafted(10)"``, ``"attention"``, a file of ``apsvm sorter train``. One that takes lists of one
+        ``"handcrafted(10)"``, ``"neighbours"``, a file of ``apsvm sorter train``. One that takes lists of one
         length refuses others with a SorterError (a ValueError). Of a module whose parameters have gradients the
         loss keeps a copy with frozen ones: an optimiser over the loss would teach the sorter to flatter the
         scores.

@@ -29,6 +29,7 @@ import numpy as np
 import torch
 from experiments import machine, table
 from kept import draw, tables_kept
+from scipy.stats import t
 from sklearn.datasets import load_diabetes, load_digits
 from sodeep_tasks import Results, Split, figure_6, halved, table_2, table_3, table_4
 from torch import Tensor
@@ -48,14 +49,14 @@ if TYPE_CHECKING:
 
 LENGTH = 100
 #: Batch and first step length that suit a budget of a minute.
-QUICK_SETTINGS = {"lstm": (32, 1e-3), "lstm-large": (32, 1e-3), "cnn": (32, 1e-3), "attention": (16, 2e-3)}
-FAMILIES = ("cnn", "lstm", "attention")
+QUICK_SETTINGS = {"lstm": (32, 1e-3), "lstm-large": (32, 1e-3), "cnn": (32, 1e-3), "neighbours": (16, 5e-3)}
+FAMILIES = ("cnn", "lstm", "neighbours")
 PARTS_OF_BUDGET = 6
 UNTRAINED = ("handcrafted-raw(10)", "handcrafted(10)", "laplace(10)", "laplace(50)")
 PAPER_L1 = {"handcrafted-raw(10)": ".0350", "cnn": ".0120", "lstm": ".0033"}
 DEPTHS = (2, 4, 6, 8, 10)
 #: What the losses of the tables take, by what they are called there.
-OF_TASKS = {"handcrafted": "handcrafted(10)", "Laplace": "laplace(10)", "attention": "attention"}
+OF_TASKS = {"handcrafted": "handcrafted(10)", "Laplace": "laplace(10)", "neighbours": "neighbours"}
 PARTS = ("table-1", "figure-4", "figure-5", "figure-6", "table-2", "table-3", "table-4")
 PAPER = {
     "table-2": "memorability: squares 48.6, SoDeep LSTM 49.4, CNN 46.6, handcrafted 45.7, L1 46.2",
@@ -129,7 +130,7 @@ def quality_row(name: str, sorter: Sorter, seen: int, seconds: float, options: a
 def table_1(trained: Mapping[str, Trained], options: argparse.Namespace) -> str:
     rows = [quality_row(name, make_sorter(name), 0, 0, options) for name in UNTRAINED]
     rows += [quality_row(name, one.sorter, one.seen, one.seconds, options) for name, one in trained.items()]
-    rows.append(quality_row("attention, as shipped", load_sorter("attention"), 0, 0, options))
+    rows.append(quality_row("neighbours, as shipped", load_sorter("neighbours"), 0, 0, options))
     heading = ["sorter", "parameters", "lists seen", "seconds", "L1", "climb", "ms a list", "the paper's L1"]
     return f"{table(heading, rows)}\n\n{curves(trained)}"
 
@@ -169,13 +170,14 @@ def figure_5(sorters: Mapping[str, Callable[[Tensor], Tensor]]) -> tuple[str, Cu
 
 
 def summary(results: Results, what: str) -> str:
-    """Means, and the difference from the first, paired over the seeds."""
+    """Means, and the difference from the first, paired over the seeds, with half of its 95 % interval (Student's)."""
     first = np.array(next(iter(results.values())))
-    rows = [
-        [name, f"{np.mean(values):.2f}", f"{np.mean(np.array(values) - first):+.2f}",
-         f"{int((np.array(values) > first).sum())}/{len(first)}"]
-        for name, values in results.items()
-    ]  # fmt: skip
+    reach = t.ppf(0.975, len(first) - 1) / len(first) ** 0.5
+    rows = []
+    for name, values in results.items():
+        more = np.array(values) - first
+        cells = [f"{more.mean():+.2f} ± {reach * more.std(ddof=1):.2f}", f"{(more > 0).sum()}/{len(first)}"]
+        rows.append([name, f"{np.mean(values):.2f}", *cells])
     return table([what, "mean", "minus the first", "wins"], rows)
 
 

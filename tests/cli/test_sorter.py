@@ -16,7 +16,7 @@ HAS_TORCH = find_spec("torch") is not None
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("train", "--architecture", "attention", "--samples", "8", "s"),
+        ("train", "--architecture", "neighbours", "--samples", "8", "s"),
         ("eval", "handcrafted(10)"),
         ("info", "s"),
     ],

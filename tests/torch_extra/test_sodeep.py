@@ -226,10 +226,10 @@ def test_what_is_not_finite_stays_nan_in_its_list(kind, bad):
 
 
 @over("kind", LOSSES)
-@over("sorter", ["laplace(5)", "handcrafted(5)", "untrained attention"])
+@over("sorter", ["laplace(5)", "handcrafted(5)", "untrained neighbours"])
 def test_half_precision_and_autocast(kind, sorter):
     if sorter.startswith("untrained"):
-        sorter = make_sorter("attention").freeze()
+        sorter = make_sorter("neighbours").freeze()
     scores, target = random_lists(dtype=torch.float32)
     target = target.float() + 0.01 * torch.arange(12) * kind.startswith("spearman")
     expected = make(kind, sorter)(scores, target)
@@ -307,7 +307,7 @@ def test_modules():
     assert isinstance(loss, SorterLoss)
 
 
-@pytest.mark.parametrize("name", ["lstm", "attention", "cnn(2)"])
+@pytest.mark.parametrize("name", ["lstm", "neighbours", "cnn(2)"])
 def test_an_untrained_sorter_is_refused(name):
     sorter = make_sorter(name, 80)
     with pytest.raises(SorterError, match="must be trained first"):

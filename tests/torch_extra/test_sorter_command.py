@@ -138,7 +138,7 @@ def test_info(here):
     assert facts["takes"] == "lists of 9 scores"
     header = json.loads(here("info", "s", "--json")[0])
     assert header["arguments"] == {"depth": 3}
-    out, _ = here("info", "attention")
+    out, _ = here("info", "neighbours")
     assert "18,273" in out
     assert "10 to 200 scores" in out
 
@@ -162,10 +162,10 @@ def test_info_of_what_is_no_sorter(here):
 @pytest.mark.slow
 def test_eval(here):
     here("train", "-q", "--architecture", "mlp", "--length", 7, "--batch", 4, "--samples", 8, "m")
-    out, _ = here("eval", "m", "attention", "laplace(20)", "--samples", 50, "--length", 7)
+    out, _ = here("eval", "m", "neighbours", "laplace(20)", "--samples", 50, "--length", 7)
     heading, *rows = out.splitlines()
     assert all(kind in heading for kind in KINDS)
-    assert [row.split()[:2] for row in rows] == [["m", "7"], ["attention", "7"], ["laplace(20)", "7"]]
+    assert [row.split()[:2] for row in rows] == [["m", "7"], ["neighbours", "7"], ["laplace(20)", "7"]]
     results = json.loads(here("eval", "handcrafted", "m", "--samples", 50, "--json")[0])
     assert [(one["sorter"], one["length"]) for one in results] == [
         *(("handcrafted", length) for length in (10, 50, 100, 1000)), ("m", 7),

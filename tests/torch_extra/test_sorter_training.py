@@ -19,7 +19,7 @@ from apsvm.torch.sorters.training import STEPS_A_LINE, SorterSettings, SorterTra
 SMALL = {
     "gru-sum": SorterSettings(architecture="gru-sum", length=6, batch=8, halve_every=60),
     "cnn(3)": SorterSettings(architecture="cnn(3)", length=12, batch=8, seed=4),
-    "attention": SorterSettings(architecture="attention", length=4, longest=12, batch=8, learning_rate=3e-3),
+    "neighbours": SorterSettings(architecture="neighbours", length=4, longest=12, batch=8, learning_rate=3e-3),
 }
 
 
@@ -87,7 +87,7 @@ def test_halving():
 
 
 def test_lengths_of_batches():
-    settings = SMALL["attention"]
+    settings = SMALL["neighbours"]
     lengths = [settings.length_of(seeded("lengths", step)) for step in range(300)]
     assert set(lengths) == set(range(4, 13))
     assert lengths.count(4) > lengths.count(12)
@@ -96,7 +96,7 @@ def test_lengths_of_batches():
 
 @pytest.mark.slow
 def test_l1_falls():
-    training = SorterTraining(SorterSettings(architecture="attention", length=10, batch=32, learning_rate=3e-3))
+    training = SorterTraining(SorterSettings(architecture="neighbours", length=10, batch=32, learning_rate=3e-3))
     before = judge_sorter(training.sorter, 10, lists=200).l1
     lines, log = [], Records()
     assert training.run(samples=3200, progress=lines.append, log=log) == "all lists seen"
@@ -107,7 +107,7 @@ def test_l1_falls():
     assert lines[-1].l1 < lines[0].l1
     assert all(line.steps - earlier.steps <= STEPS_A_LINE for earlier, line in pairwise(lines))
     assert [event for event, _ in log.all] == ["start", *["batches"] * len(lines), "end"]
-    assert log.all[0][1]["architecture"] == "attention"
+    assert log.all[0][1]["architecture"] == "neighbours"
     assert log.all[-1][1] == {"state": "all lists seen", "steps": 100, "seen": 3200}
 
 
@@ -124,7 +124,7 @@ def test_why_it_stops():
 
 
 def test_divergence_is_said():
-    training = SorterTraining(SorterSettings(architecture="attention", length=4, batch=2, learning_rate=1e30))
+    training = SorterTraining(SorterSettings(architecture="neighbours", length=4, batch=2, learning_rate=1e30))
     with pytest.raises(FloatingPointError, match="smaller learning rate"):
         training.run(samples=2000)
 
@@ -143,7 +143,7 @@ def test_divergence_is_said():
         ({"seed": -1}, "seed from 0"),
         ({"seed": 2**64}, "seed from 0"),
         ({"longest": 200}, "lists of one length"),
-        ({"architecture": "attention", "longest": 3}, "longest to be at least"),
+        ({"architecture": "neighbours", "longest": 3}, "longest to be at least"),
     ],
 )
 def test_settings_that_are_refused(change, message):

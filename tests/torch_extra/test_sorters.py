@@ -15,14 +15,14 @@ from scipy.stats import rankdata
 from apsvm._support.registry import UnknownNameError
 from apsvm.torch.ranks import exact_ranks, standardized
 from apsvm.torch.score_lists import draw_lists, seeded
-from apsvm.torch.sorters import SORTERS, Sorter, SorterError, make_sorter
+from apsvm.torch.sorters import SORTERS, Sorter, SorterError, make_sorter, neighbours
 
 NAMES = [form for form in SORTERS if "(" not in form] + ["cnn(4)", "handcrafted(3.5)", "laplace(50)"]
 LENGTH = 40
 #: The paper's program, counted: of lists of 100.
 PARAMETERS = {
     "lstm": 3_089_508, "lstm-large": 18_649_188, "gru-constrained": 100_800, "gru-proj": 4_142_948, "gru-sum": 168,
-    "cnn": 1_444_725, "mlp": 4_608_100, "attention": 18_273, "handcrafted": 0, "laplace": 0,
+    "cnn": 1_444_725, "mlp": 4_608_100, "neighbours": 1_574, "handcrafted": 0, "laplace": 0,
 }  # fmt: skip
 
 
@@ -157,7 +157,7 @@ def test_a_frozen_sorter_is_not_trained(made):
     assert not lstm.project.training
 
 
-@pytest.mark.parametrize("name", ["attention", "handcrafted", "laplace"])
+@pytest.mark.parametrize("name", ["neighbours", "handcrafted", "laplace"])
 def test_permuting_a_list_permutes_its_ranks(name, made):
     scores = scores_of(2, 30)
     order = torch.randperm(30, generator=seeded("order"))
@@ -165,11 +165,35 @@ def test_permuting_a_list_permutes_its_ranks(name, made):
     torch.testing.assert_close(made(name)(scores[:, order]), made(name)(scores)[:, order], atol=1e-5, rtol=1e-5)
 
 
-@pytest.mark.parametrize("name", ["attention", "handcrafted", "laplace"])
+@pytest.mark.parametrize("name", ["neighbours", "handcrafted", "laplace"])
 def test_scale_and_offset_do_not_matter(name, made):
     scores = scores_of(2, 30, dtype=torch.float64).float()
     torch.testing.assert_close(made(name)(1e-3 * scores), made(name)(scores), atol=1e-4, rtol=1e-4)
     torch.testing.assert_close(made(name)(scores + 10), made(name)(scores), atol=1e-3, rtol=1e-3)
+
+
+def test_neighbours_of_equal_scores_and_of_two(made):
+    sorter = made("neighbours")
+    scores = scores_of(2, 30).relu().requires_grad_()
+    assert (scores == 0).sum(1).min() > 8  # more than the net sees
+    ranks = sorter(scores)
+    torch.testing.assert_close(sorter(scores.flip(1)).flip(1), ranks)
+    for row, equal in zip(ranks, scores == 0, strict=True):
+        assert torch.allclose(row[equal], row[equal].mean())
+    ranks.square().sum().backward()
+    assert torch.isfinite(scores.grad).all()
+    for length in (2, 1001):
+        with pytest.raises(SorterError, match=f"3 to 1,000 scores, found {length:,}; 'handcrafted-raw"):
+            sorter(scores_of(1, length))
+
+
+def test_neighbours_in_parts(made, monkeypatch):
+    scores = scores_of(4, 12, dtype=torch.float64)
+    sorter = copy.deepcopy(made("neighbours")).double()
+    whole = sorter(scores)
+    monkeypatch.setattr(neighbours, "CHUNK", 1000)
+    torch.testing.assert_close(sorter(scores), whole)
+    assert torch.autograd.gradcheck(sorter, (scores.requires_grad_(),))
 
 
 def test_handcrafted_is_its_formula():
@@ -232,10 +256,10 @@ def test_refusals(name, length, message):
 
 
 def test_unknown_names():
-    with pytest.raises(UnknownNameError, match="did you mean 'attention'"):
-        make_sorter("atention")
+    with pytest.raises(UnknownNameError, match="did you mean 'neighbours'"):
+        make_sorter("neighbors")
     with pytest.raises(UnknownNameError, match="unknown sorter"):
-        make_sorter("attention(3)")
+        make_sorter("neighbours(3)")
 
 
 def test_cnn_takes_37():

@@ -67,8 +67,8 @@ def sorter() -> None:
     """Train nets that approximate ranks, the sorters of SoDeep, for losses of a network's ranking.
 
     \b
-    apsvm sorter train --architecture attention --time-limit 60 mine.safetensors
-    apsvm sorter eval mine.safetensors attention 'handcrafted(10)' 'laplace(10)'
+    apsvm sorter train --architecture neighbours --time-limit 60 mine.safetensors
+    apsvm sorter eval mine.safetensors neighbours 'handcrafted(10)' 'laplace(10)'
     apsvm sorter info mine.safetensors
 
     In Python: apsvm.torch.SpearmanLoss("mine.safetensors"). Needs PyTorch: pip install 'apsvm[torch]'.
@@ -79,12 +79,12 @@ def sorter() -> None:
 @click.argument("output", metavar="OUTPUT")
 @click.option(
     "--architecture", required=True, metavar="NAME",
-    help="attention, lstm, lstm-large, gru-constrained, gru-proj, gru-sum, cnn, cnn(DEPTH) or mlp.",
+    help="neighbours, lstm, lstm-large, gru-constrained, gru-proj, gru-sum, cnn, cnn(DEPTH) or mlp.",
 )  # fmt: skip
 @click.option("--length", type=click.IntRange(1, MOST_SCORES), default=100, show_default=True, help="Scores of a list.")
 @click.option(
     "--longest", type=click.IntRange(1, MOST_SCORES),
-    help="Of attention and gru-constrained, which take any length: lists of --length to this.  [default: --length]",
+    help="Of neighbours and gru-constrained, which take any length: lists of --length to this.  [default: --length]",
 )  # fmt: skip
 @click.option(
     "--samples", type=WholeNumber(1, 1e15),
@@ -260,7 +260,7 @@ def evaluate(
 ) -> None:
     """Judge sorters on made lists: by L1, all in all and for each kind of list, and by the climb.
 
-    SORTER is a file of apsvm sorter train, attention (the one that apsvm comes with), handcrafted(10),
+    SORTER is a file of apsvm sorter train, neighbours (the one that apsvm comes with), handcrafted(10),
     handcrafted-raw(10) (the paper's) or laplace(10).
 
     L1 is the mean error of a rank, where the last one is 1. The climb is Spearman's correlation with random targets
@@ -321,7 +321,7 @@ def _or_null(value: float) -> float | None:
 @click.argument("file", metavar="FILE")
 @click.option("--json", "as_json", is_flag=True, help="All that the file says, as one JSON object.")
 def info(file: str, as_json: bool) -> None:
-    """Print what a sorter's FILE says of it; attention is the one that apsvm comes with."""
+    """Print what a sorter's FILE says of it; neighbours is the one that apsvm comes with."""
     with torch_needed():
         from apsvm.torch.checkpoint import CheckpointError, find_checkpoint
 

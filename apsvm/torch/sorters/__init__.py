@@ -18,7 +18,7 @@ SORTERS: Registry[Sorter] = Registry(
         "cnn": "apsvm.torch.sorters.cnn:CNNSorter",
         "cnn(depth)": "apsvm.torch.sorters.cnn:CNNSorter",
         "mlp": "apsvm.torch.sorters.mlp:MLPSorter",
-        "attention": "apsvm.torch.sorters.attention:AttentionSorter",
+        "neighbours": "apsvm.torch.sorters.neighbours:NeighboursSorter",
         "handcrafted": "apsvm.torch.sorters.handcrafted:HandcraftedSorter",
         "handcrafted(lam)": "apsvm.torch.sorters.handcrafted:HandcraftedSorter",
         "handcrafted-raw": "apsvm.torch.sorters.handcrafted:RawHandcraftedSorter",

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import torch
-from torch import Tensor, nn
+from torch import Generator, Tensor, nn
 
 
 class SorterError(ValueError):
@@ -32,6 +32,8 @@ class Sorter(nn.Module):
     parameter: ClassVar[type[int] | type[float] | None] = None
     #: Whether it is made for lists of one length.
     fixed_length: ClassVar[bool] = True
+    #: Of those that take lists of any length: between which bounds.
+    lengths: ClassVar[range] = range(1, 1 << 62)
     #: Whether there is anything to train.
     trained: ClassVar[bool] = True
 
@@ -89,6 +91,19 @@ class Sorter(nn.Module):
     def ranks(self, scores: Tensor) -> Tensor:
         """(B, L) scores → (B, L) approximate ranks."""
         raise NotImplementedError
+
+    @classmethod
+    def check_length(cls, length: int) -> None:
+        """SorterError unless lists of this length have ranks to be learned."""
+        if length not in cls.lengths:
+            raise SorterError(
+                f"sorter {cls.architecture!r} takes lists of {cls.lengths[0]} to {cls.lengths[-1]:,} scores, found "
+                f"{length:,}; 'handcrafted-raw(10)' takes two, 'laplace(10)' any number above"
+            )
+
+    def error(self, scores: Tensor, ranks: Tensor, generator: Generator) -> Tensor:
+        """What training goes down, of made lists and their exact ranks: L1, of those that learn from it alone."""
+        return (self(scores) - ranks).abs().mean()
 
     def forward(self, scores: Tensor) -> Tensor:
         """Approximate normalised ranks of each row: about 1/L at the largest score, about 1 at the smallest.

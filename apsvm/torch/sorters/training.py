@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 
 import torch
-from torch import Generator, Tensor
+from torch import Generator, Tensor, nn
 
 from apsvm._support.files import read_bytes, write_whole
 from apsvm._support.log import Log, NoLog
@@ -27,6 +27,8 @@ from apsvm.torch.sorters import SORTERS, Sorter, SorterError, make_sorter
 EPOCH = 100_000
 #: A line of progress after this many steps, or seconds if they come first.
 STEPS_A_LINE, SECONDS_A_LINE = 20, 10.0
+#: Gradients of the parameters are shortened to this.
+LONGEST_GRADIENT = 1.0
 
 
 #: What a file's settings are held to before they are read.
@@ -67,8 +69,11 @@ class SorterSettings:
         for name in ("length", "batch", "halve_every"):
             if getattr(self, name) < 1:
                 raise SorterError(f"expected {name} of 1 or more, found {getattr(self, name)!r}")
+        kind = SORTERS[SORTERS.spelled(self.architecture).form]
+        for length in (self.length, self.longest or self.length):
+            kind.check_length(length)
         if self.longest is not None:
-            if SORTERS[SORTERS.spelled(self.architecture).form].fixed_length:
+            if kind.fixed_length:
                 raise SorterError(f"sorter {self.architecture!r} takes lists of one length: no longest")
             if self.longest < self.length:
                 raise SorterError(f"expected longest to be at least the length {self.length}, found {self.longest!r}")
@@ -154,12 +159,15 @@ class SorterTraining:
         for group in self._optimizer.param_groups:
             group["lr"] = self.learning_rate
         self._optimizer.zero_grad()
-        error = (self.sorter(scores.to(self.device)) - ranks).abs().mean()
-        error.backward()
+        scores = scores.to(self.device)
+        with torch.no_grad():
+            l1 = (self.sorter(scores) - ranks).abs().mean()
+        self.sorter.error(scores, ranks, generator).backward()
+        nn.utils.clip_grad_norm_(self.sorter.parameters(), LONGEST_GRADIENT)
         self._optimizer.step()
         self.sorter.mark_trained()
         self.steps += 1
-        return error.detach()
+        return l1
 
     def run(
         self,
