@@ -106,6 +106,8 @@ def test_of_bags_both_ways_are_tried(two_classes):
         "zero-one, hinge, latent, linear",
         *(f"{loss}, linear, pool {pool}" for loss in ("ap, hinge", "ap, tight", "auc, hinge") for pool in pools),
         *(f"zero-one, hinge, linear, pool {pool}" for pool in pools),
+        *(f"wmw, linear, pool {pool}" for pool in pools),
+        *(f"auc, hinge, rules:depth=5, pool {pool}" for pool in pools),
     ])  # fmt: skip
     chosen = sample(bags, judge(bags), 0, Round(values=400, rows=10**6, positives=10))
     _, counts = np.unique(bags.bags[chosen], return_counts=True)
