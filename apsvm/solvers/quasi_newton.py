@@ -33,7 +33,7 @@ MOST_TRIALS = 40
 #: The first step, relative to the length of w.
 FIRST_STEP = 0.1
 #: Iterations in a row that gain too little, or restarts, before the end.
-PATIENCE = 3
+PATIENCE = 5
 #: Of J, what rounding may add to it or take from it.
 ROUNDING = 1e-12
 

@@ -170,13 +170,15 @@ def figure_5(sorters: Mapping[str, Callable[[Tensor], Tensor]]) -> tuple[str, Cu
 
 
 def summary(results: Results, what: str) -> str:
-    """Means, and the difference from the first, paired over the seeds, with half of its 95 % interval (Student's)."""
+    """Means, and the difference from the first, paired over the seeds, with half of its 95 % interval (Student's), which
+    needs two seeds."""
     first = np.array(next(iter(results.values())))
-    reach = t.ppf(0.975, len(first) - 1) / len(first) ** 0.5
+    count = len(first)
     rows = []
     for name, values in results.items():
         more = np.array(values) - first
-        cells = [f"{more.mean():+.2f} ± {reach * more.std(ddof=1):.2f}", f"{(more > 0).sum()}/{len(first)}"]
+        half = t.ppf(0.975, count - 1) * more.std(ddof=1) / count**0.5 if count > 1 else np.nan
+        cells = [f"{more.mean():+.2f} ± {half:.2f}", f"{(more > 0).sum()}/{count}"]
         rows.append([name, f"{np.mean(values):.2f}", *cells])
     return table([what, "mean", "minus the first", "wins"], rows)
 

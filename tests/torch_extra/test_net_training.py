@@ -125,7 +125,7 @@ def test_what_a_name_stands_for(loss):
         "ndcg(linear)": RankingHingeLoss("ndcg(linear)"),
         "ramp(auc)": RankingRampLoss("auc"),
         "direct(ap)": DirectLoss("ap"),
-        "smooth-ap": SmoothAPLoss(),
+        "smooth-ap": SmoothAPLoss(tau=1.0),
         "blackbox-ap": BlackboxAPLoss(),
         "bce": lambda scores, target, qid: torch.nn.functional.binary_cross_entropy_with_logits(scores, target),
     }

@@ -198,7 +198,7 @@ def test_pickle_clone_and_model_files(crossed, tmp_path):
 def test_a_module_for_a_loss(crossed):
     X, y = crossed
     named = RankNetClassifier(loss="smooth-ap", epochs=6, random_state=0).fit(X, y)
-    module = RankNetClassifier(loss=SmoothAPLoss(), epochs=6, random_state=0).fit(X, y)
+    module = RankNetClassifier(loss=SmoothAPLoss(tau=1.0), epochs=6, random_state=0).fit(X, y)
     np.testing.assert_array_equal(module.decision_function(X), named.decision_function(X))
     sharper = clone(module).set_params(loss=SmoothAPLoss(tau=0.1)).fit(X, y)
     assert not np.array_equal(sharper.decision_function(X), named.decision_function(X))

@@ -139,8 +139,8 @@ def test_info(here):
     header = json.loads(here("info", "s", "--json")[0])
     assert header["arguments"] == {"depth": 3}
     out, _ = here("info", "neighbours")
-    assert "18,273" in out
-    assert "10 to 200 scores" in out
+    assert "1,574" in out
+    assert "3 to 200 scores" in out
 
 
 def test_info_of_what_is_no_sorter(here):
