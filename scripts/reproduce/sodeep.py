@@ -170,8 +170,8 @@ def figure_5(sorters: Mapping[str, Callable[[Tensor], Tensor]]) -> tuple[str, Cu
 
 
 def summary(results: Results, what: str) -> str:
-    """Means, and the difference from the first, paired over the seeds, with half of its 95 % interval (Student's); of one
-    seed there is none."""
+    """Means, and the difference from the first, paired over the seeds, with half of its 95 % interval (Student's); of
+    one seed there is none."""
     first = np.array(next(iter(results.values())))
     count = len(first)
     rows = []
