@@ -36,7 +36,7 @@ def is_frame(X: object) -> bool:
 
 def has_types_of_numbers(frame: Any) -> bool:
     """Whether all its columns are of numbers or truth values, by their types."""
-    return all(str(kind).lower().startswith(_NUMBERS) for kind in frame.dtypes)
+    return all(str(kind).lower().removeprefix("sparse[").startswith(_NUMBERS) for kind in frame.dtypes)
 
 
 def of_numbers(frame: Any) -> bool:

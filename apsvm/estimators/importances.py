@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm._support.types import Matrix
+from apsvm.data.moments import column_moments
 from apsvm.models.base import Ranker
 from apsvm.models.columns import Columns
 
@@ -35,6 +36,13 @@ def importances(model: Ranker, X: Matrix, columns: Columns | None) -> NDArray[np
     result = np.zeros(n_columns)
     if X.shape[1] != model.width:  # rows of bags that are pooled
         return None
+    parts = model.linear_parts()
+    if parts and columns is None and model.feature_map is None and not model.unit_rows:
+        # Each column gives for itself: those of words, of which there are many, are not spread out.
+        deviations = np.sqrt(column_moments(rows).variance)
+        for part in parts:
+            result += np.abs(part.coef) * deviations
+        return _adding_up_to_one(result)
     for component in range(model.components):
         try:
             contributions = model.contributions(rows, component)
@@ -48,5 +56,9 @@ def importances(model: Ranker, X: Matrix, columns: Columns | None) -> NDArray[np
             gave[:, part] += values
         for one, deviation in zip(numbers, gave.std(axis=0).tolist(), strict=True):
             result[list(one)] += deviation / max(1, len(one))
+    return _adding_up_to_one(result)
+
+
+def _adding_up_to_one(result: NDArray[np.float64]) -> NDArray[np.float64]:
     total = float(result.sum())
     return result / total if total > 0.0 else result

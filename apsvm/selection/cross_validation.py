@@ -213,10 +213,8 @@ class CrossValidation(Race):
 
     def _line(self, fit: Fit, outcome: Outcome, fold: Fold) -> float:
         """The score above which the model that the training makes calls a row positive, 0 where it has no threshold."""
-        model = fit.model(outcome)
-        threshold = None if model.has_classes else model.header.threshold
-        if threshold is not None:
-            return threshold.value
+        if outcome.threshold is not None and not outcome.classes:
+            return outcome.threshold.value
         if self.groups is not None and np.unique(self.groups).size > 1:
             return 0.0
         assert fit.shared is not None

@@ -281,6 +281,7 @@ def commands(data: Path, model: Path) -> dict[str, list[str]]:
     return {
         "predict": ["predict", str(data), str(model)],
         "info": ["info", str(model)],
+        "verify": ["verify", str(model), str(data)],
         "train": ["train", "-q", str(data), "-"],
         "log": ["train", "-q", str(data), os.devnull, "--log", "-"],
         "help": ["--help"],

@@ -120,7 +120,8 @@ def test_values_of_python(table, run):
     assert scorer.score(at_five) == scorer.score({**values, "day": "31.12.2023 05:07:09"})
     assert scorer.score({**values, "day": date(2023, 12, 31)}) == scorer.score({**as_text, "day": "31.12.2023"})
     wrong = [("age", "old", "expected a number, found 'old'"), ("paid", "inf", "expected a number, found 'inf'"),
-             ("day", "2023-13-01", "expected a date, dmy"), ("age", 1e999, "expected a number")]  # fmt: skip
+             ("day", "2023-13-01", "expected a date, dmy"), ("age", 1e999, "expected a number"),
+             ("age", [1], "expected a number"), ("age", 10**400, "expected a number")]  # fmt: skip
     for column, cell, words in wrong:
         with pytest.raises(ValueError, match=f"column '{column}': {words}"):
             scorer.score({**values, column: cell})
@@ -139,6 +140,17 @@ def test_rows_by_number(cancer, trained, run):
         scorer.score({999: 1.0})
     with pytest.raises(ValueError, match="expected 30 numbers, found 1"):
         scorer.score([1.0])
+    with pytest.raises(ValueError, match="expected finite numbers, found None"):
+        scorer.score({1: None})
+
+
+def test_unit_rows_of_any_size(run, tmp_path):
+    rows = [{1: size * a, 2: size * b} for size in (1.0, 1e180, 1e-200) for a, b in ((1.0, 2.0), (-1.0, 3.0))]
+    lines = [f"{1 - 2 * (row[1] < 0)} 1:{row[1]!r} 2:{row[2]!r}\n" for row in rows]
+    (tmp_path / "rows").write_text("".join(lines))
+    run("train", "-q", "rows", "m", *HINGE, "--scale", "l2", cwd=tmp_path)
+    expected = numbers(run("predict", "rows", "m", cwd=tmp_path).stdout)[:, 0]
+    np.testing.assert_allclose(list(map(exported(run, tmp_path / "m").score, rows)), expected, rtol=1e-12)
 
 
 def test_what_has_no_such_file(run, tmp_path):

@@ -8,6 +8,7 @@ from datetime import date, time
 import numpy as np
 import pytest
 from over import over
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -41,6 +42,14 @@ def payments(rng):
 def fraud(payments, rng):
     score = payments["amount"] / 100.0 + (payments["country"] == "FR") + 0.4 * rng.normal(size=len(payments))
     return (score > 1.2).to_numpy()
+
+
+def test_a_frame_of_sparse_numbers_is_the_matrix(rng):
+    X = sparse.random_array((200, 20), density=0.1, format="csr", rng=rng)
+    y = X.sum(axis=1) > 1.0
+    frame = pd.DataFrame.sparse.from_spmatrix(X, columns=[f"f{j}" for j in range(20)])
+    model = APSVMClassifier(C=1.0, bound="hinge").fit(frame, y)
+    np.testing.assert_array_equal(model.coef_, APSVMClassifier(C=1.0, bound="hinge").fit(X, y).coef_)
 
 
 @over("kind", [APSVMClassifier, APSVMRanker, RankNCG])

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pandas as pd
 import pytest
 from over import over
+from scipy import sparse
 from sklearn.utils.class_weight import compute_sample_weight
 
 from apsvm import APSVMClassifier, APSVMRanker
@@ -81,6 +84,18 @@ def test_importances_are_of_what_counts(features, rows):
         gave = model.explain(X).gave.std(axis=0)
         pairs = np.array([gave[3] + gave[4], gave[3] + gave[5], gave[4] + gave[5]]) / 2.0
         np.testing.assert_allclose(model.feature_importances_, (gave[:3] + pairs) / gave.sum())
+
+
+def test_importances_of_many_sparse_columns_need_no_dense_rows(rows):
+    X, y = rows
+    wide = sparse.hstack([sparse.csr_array(X), sparse.csr_array((X.shape[0], 300_000))], format="csr")
+    tracemalloc.start()
+    model = APSVMClassifier(C=1.0, bound="hinge", scale="none").fit(wide, y)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 1 << 28  # dense rows would take 960 MB
+    narrow = APSVMClassifier(C=1.0, bound="hinge", scale="none").fit(X, y).feature_importances_
+    np.testing.assert_allclose(model.feature_importances_[:3], narrow, rtol=1e-6)
 
 
 def test_importances_of_the_columns_of_a_frame(rows):

@@ -37,6 +37,7 @@ def members(X, rng) -> list[LinearRanker]:
             calibration=Calibration(method="platt", scores=(), probabilities=(), slope=1.0, offset=0.0),
             features=Features(map=learned.name, scale=("standard", "standard", "none")[at], bias=1.0),
             certificate=Bounds(primal=2.0, dual=1.0 + at, gap=1.0, tolerance=1.0),
+            cautions=((), ("few positives",), ("few positives", "not all is learned"))[at],
         )
         rankers.append(LinearRanker(rng.normal(size=learned.n_out), float(at), header, learned if at else None))
     return rankers
@@ -50,7 +51,7 @@ def test_the_score_is_the_sum_of_scores_divided(members, X):
     # What is of the first member alone is not said of the whole.
     assert average.header == Header(
         family="structured-svm", loss="ap", state="converged", features=average.header.features,
-        members=average.header.members,
+        members=average.header.members, cautions=("few positives", "not all is learned"),
     )  # fmt: skip
     assert has_constant_of_members(average)
     for off in (1e-12, -1e-12, 1.0):

@@ -174,8 +174,10 @@ class CvRequest:
         if self.output is None:
             refuse_if_given(("threshold", "calibrate", "keep_if_worse"), "is for the model that -o writes")
         outputs = [path for path in (self.output, options["json"], options["checkpoint"]) if path is not None]
+        guarded = {} if self.guard is None else self.guard.inputs
         for path in outputs:
-            check_output(path, data=self.data, **inputs)
+            replaced = {"old_model": None} if path == self.output else {}
+            check_output(path, data=self.data, **{**inputs, **guarded, **replaced})
         places = ["-" if path == "-" else os.path.realpath(path) for path in outputs]
         if len(set(places)) < len(places):
             raise click.UsageError("the model, --json and --checkpoint cannot go to the same place")

@@ -224,6 +224,7 @@ class _Run:
         if options["validation"] == "-":
             raise click.UsageError("--validation is read once DATA has been: name a file")
         inputs = {**check_inputs(trainer), **{name: options[name] for name in ("validation", "query_weights")}}
+        inputs |= {} if self.guard is None else self.guard.inputs
         if options["checkpoint"] == "-":
             raise click.UsageError("--checkpoint is read again: name a file")
         if options["run_dir"] is None:
@@ -240,7 +241,8 @@ class _Run:
             if output is not None:
                 # A model may replace the one it was started from, unless the training is to start from it once more.
                 started_from = None if output in self.models and checkpoint is None else self.options["warm_start"]
-                check_output(output, data=self.data, warm_start=started_from, **inputs)
+                replaced = {"old_model": None} if output in self.models else {}
+                check_output(output, data=self.data, warm_start=started_from, **{**inputs, **replaced})
         others = [output for output in (log, checkpoint) if output is not None]
         places = ["-" if output == "-" else os.path.realpath(output) for output in (*self.models, *others)]
         if len(set(places)) < len(places):

@@ -15,6 +15,8 @@ from apsvm.cli.shared import BAD_DATA, DOES_NOT_HOLD, SAYS_NOTHING, STOPPED_EARL
 from apsvm.data.read_options import ReadOptions
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from apsvm.data.dataset import Dataset
     from apsvm.models.base import Model
     from apsvm.verification.certificates import Verdict
@@ -75,20 +77,19 @@ def verify(
     dataset = rows_for(ranker, data, read)
     limits = Limits(seconds=time_limit, iterations=max_iterations)
     try:
-        with reading(data):
-            weights = _weights(query_weights)
-            verdicts = []
-            for verdict in verify(
-                ranker,
-                dataset,
-                query_weights=weights,
-                telling=telling,
-                limits=limits,
-                defined_elsewhere=definition_of_package,
-            ):
-                verdicts.append(verdict)
-                if not as_json:
-                    _put_verdict(ranker, dataset, verdict, first=len(verdicts) == 1)
+        found = verify(
+            ranker,
+            dataset,
+            query_weights=_weights(query_weights),
+            telling=telling,
+            limits=limits,
+            defined_elsewhere=definition_of_package,
+        )
+        verdicts = []
+        for verdict in _reading_on(data, found):
+            verdicts.append(verdict)
+            if not as_json:
+                _put_verdict(ranker, dataset, verdict, first=len(verdicts) == 1)
     except NothingToVerifyError as error:
         raise Failure(BAD_DATA, f"{model}: {error}") from None
     except LossError as error:
@@ -100,6 +101,12 @@ def verify(
     outcomes = {str(verdict.outcome) for verdict in verdicts}
     codes = {"does not hold": DOES_NOT_HOLD, "undecided": STOPPED_EARLY, "holds, but says nothing": SAYS_NOTHING}
     return next((code for outcome, code in codes.items() if outcome in outcomes), 0)
+
+
+def _reading_on(data: str, verdicts: Iterable[Verdict]) -> Iterator[Verdict]:
+    """The verdicts, as they come; what goes wrong with what is made of them is not laid to ``data``."""
+    with reading(data):
+        yield from verdicts
 
 
 def definition_of_package(name: str) -> RankingDefinition | None:

@@ -52,6 +52,11 @@ class Guard:
                 os.stat(part)
         return cls(read_any_model(path), path, rows, read.of_a_second_file(), options["quiet"])
 
+    @property
+    def inputs(self) -> dict[str, str | None]:
+        """The files, by what they are, that outputs must not replace; but the model may be written over OLD."""
+        return {"old_model": self.path, "judged_rows": self.rows}
+
     def refuses(self, new: Model, metric: str) -> bool:
         """Whether the new model is worse, which is said; failures end the command.
 

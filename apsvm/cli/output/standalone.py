@@ -63,7 +63,11 @@ def probability(row: Any) -> Any:
 
 def _scores(row: Any) -> list[float]:
     columns = list(_mapped(MODEL["features"], _features(row)))
-    length = math.sqrt(math.fsum(value * value for _, value in columns)) if MODEL["unit_rows"] else 1.0
+    length = 1.0
+    if MODEL["unit_rows"]:  # by its largest value first, as squares may be infinite, or vanish
+        largest = max((abs(value) for _, value in columns), default=1.0)
+        columns = [(k, value / largest) for k, value in columns]
+        length = math.sqrt(math.fsum(value * value for _, value in columns))
     scores = []
     for ranker in MODEL["rankers"]:
         parts = ranker.get("components") or [ranker]
@@ -104,10 +108,9 @@ def _features(row: Any) -> list[float]:
         return x
     width = MODEL["width"]
     if not isinstance(row, Mapping):
-        x = [float(value) for value in row]
-        if len(x) != width:
-            raise ValueError(f"expected {width} numbers, found {len(x)}")
-        return _finite(x)
+        if len(row) != width:
+            raise ValueError(f"expected {width} numbers, found {len(row)}")
+        return [_finite(value) for value in row]
     x = [0.0] * width
     for key, value in row.items():
         at = MODEL["names"].index(key) if key in MODEL["names"] else None
@@ -115,14 +118,22 @@ def _features(row: Any) -> list[float]:
             at = key - MODEL["first_feature"]
         if at is None:
             raise ValueError(f"the model has no feature {key!r}")
-        x[at] = float(value)
-    return _finite(x)
-
-
-def _finite(x: list[float]) -> list[float]:
-    if not all(map(math.isfinite, x)):
-        raise ValueError("expected finite numbers")
+        x[at] = _finite(value)
     return x
+
+
+def _finite(value: Any) -> float:
+    number = _float(value)
+    if number is None or not math.isfinite(number):
+        raise ValueError(f"expected finite numbers, found {value!r}")
+    return number
+
+
+def _float(value: Any) -> float | None:
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
 
 
 def _of_cell(column: Any, cell: Any) -> list[float]:
@@ -158,7 +169,7 @@ def _word(cell: Any) -> str:
 def _number(column: Any, cell: Any) -> float:
     style, number = column.get("style", ""), None
     if not isinstance(cell, str):
-        number = float(cell)
+        number = _float(cell)
     elif cell.lower() in _TRUTH:
         number = _TRUTH[cell.lower()]
     elif style != "comma" and _NUMBER.fullmatch(cell):
