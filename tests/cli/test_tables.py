@@ -280,6 +280,7 @@ def test_the_best_rows_as_a_page(model, scores, run, tmp_path):
     lines = [line.split("\t") for line in run("predict", table, model, *options).stdout.splitlines()]
     done = run("predict", table, model, *options, "--html", page)
     assert done.stdout == ""
+    assert done.stderr.endswith(f"apsvm: page written to {page}\n")
     reader = Reader(page.read_text())
     assert reader.rows[0] == ["place", "row", "score", "label", "found so far", "what put it there"]
     listed = reader.rows[1:]

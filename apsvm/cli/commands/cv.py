@@ -765,7 +765,10 @@ class _Run:
                 screened += 1
                 if options["quiet"]:
                     return
-                text = result if isinstance(result, str) else f"{whole.metric} {result.mean(whole.metric):.4f}"
+                text = result
+                if not isinstance(result, str):
+                    folds = f"{len(result.folds)} fold{'' if len(result.folds) == 1 else 's'}"
+                    text = f"{whole.metric} {result.mean(whole.metric):.4f} ({folds} of {whole.racing_on})"
                 say(f" {screened:>{len(str(total))}}/{total}  {entry}: {text}")
 
             if not options["quiet"]:
