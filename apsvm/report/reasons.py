@@ -117,7 +117,8 @@ def _words(
     if column.missing and values[end - 1] == 1.0:
         return names[end - 1]
     if column.kind is ColumnKind.DATE:
-        return f"{column.name} {values[first]:.{_DIGITS}g} days before the newest"
+        days = float(values[first])
+        return f"{column.name} {abs(days):.{_DIGITS}g} days {'after' if days < 0 else 'before'} the newest"
     has = np.flatnonzero(values[first:end] == 1.0)
     return names[first + int(has[0])] if has.size else f"{column.name} of an unknown word"
 

@@ -319,6 +319,7 @@ class PortfolioSearch:
         self.entries = portfolio(dataset, self.metric, features, self._target, labels)
         self.screened = Screened()
         self.racing: Sequence[Entry] = self.entries
+        self.racing_on = ""
         self._of_all_rows: _RaceOfEntries | None = None
 
     @property
@@ -351,6 +352,8 @@ class PortfolioSearch:
         for number, size in enumerate(ROUNDS, start=1):
             which = sample(self._dataset, self._target, self._seed, size)
             race = self._race_of(left, which, ended)
+            units = "rows" if self._dataset.bags is None else "bags"
+            self.racing_on = f"{len(race.search.dataset):,} {units}"
             done, hopeless = self._raced(race, jobs, followers, ended)
             is_last = which is None or number == len(ROUNDS) or followers.should_stop()
             going_on = done if is_last else self._near(done, SURVIVORS, len(done), ERRORS)

@@ -20,9 +20,9 @@ def summary(outcome: Outcome) -> list[str]:
     if outcome.gradient is not None:
         lines += _gradient(outcome.gradient)
     if outcome.queries_skipped:
-        lines.append(
-            f"{outcome.queries_skipped} queries without anything to rank were left out, {outcome.queries} trained on"
-        )
+        skipped = outcome.queries_skipped
+        what, were = ("query", "was") if skipped == 1 else ("queries", "were")
+        lines.append(f"{skipped} {what} without anything to rank {were} left out, {outcome.queries} trained on")
     return lines
 
 

@@ -47,6 +47,7 @@ def data(rng, tmp_path, write_rows):
 def test_the_average_is_chosen_and_each_member_proved(data, here, tmp_path):
     model, results = tmp_path / "m", tmp_path / "all.json"
     done = here("cv", data, "--folds", 4, "-j", 1, "-o", model, "--json", results)
+    assert "chosen: the average of the best on 2 feature maps, whose AP is not more than 0.01 below" in done.stderr
     rows = done.stdout.splitlines()
     (row,) = [row for row in rows if row.endswith("average of the best on 2 feature maps, chosen")]
     assert [line.endswith("the best alone") for line in rows].count(True) == 1

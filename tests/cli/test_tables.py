@@ -251,6 +251,12 @@ def test_reasons_are_the_columns_of_a_table(run, tmp_path, rng):
         assert set(gave) <= shown
         seen |= {name.split("=")[0] for name in gave}
     assert {"base", "number", "number is missing", "word", "word is missing"} <= seen
+    run("train", "-q", "rows.csv", "linear", "--bound", "hinge", "-C", 1, cwd=tmp_path)
+    (tmp_path / "newer.csv").write_text("number,word,day\n0,a,2024-03-01\n")
+    assert (
+        "\tday 2 days after the newest ("
+        in run("predict", "newer.csv", "linear", "--top", 1, "--explain", cwd=tmp_path).stdout
+    )
     rows = [f"{a},{b},{int(a * b + a > 1)}" for a, b in rng.normal(size=(80, 2)).round(3)]
     (tmp_path / "pairs.csv").write_text("\n".join(["a,b,y", *rows]))
     run("train", "-q", "pairs.csv", "m", "--features", "products", "--bound", "hinge", "-C", 1, cwd=tmp_path)
@@ -274,6 +280,7 @@ def test_the_best_rows_as_a_page(model, scores, run, tmp_path):
     lines = [line.split("\t") for line in run("predict", table, model, *options).stdout.splitlines()]
     done = run("predict", table, model, *options, "--html", page)
     assert done.stdout == ""
+    assert done.stderr.endswith(f"apsvm: page written to {page}\n")
     reader = Reader(page.read_text())
     assert reader.rows[0] == ["place", "row", "score", "label", "found so far", "what put it there"]
     listed = reader.rows[1:]

@@ -285,7 +285,7 @@ def test_queries_are_ranked_apart(digits, run, info, write_rows, tmp_path):
     assert len(set(queries[digits.positive])) == 4 < len(set(queries))
     done = run("train", *HINGE, data, model, *digits.options)
     assert (info(model).data.queries, info(model).data.queries_skipped) == (4, 1)
-    assert "1 queries without anything to rank were left out, 4 trained on" in done.stderr
+    assert "1 query without anything to rank was left out, 4 trained on" in done.stderr
     assert "mean of 4 queries" in done.stderr
 
 

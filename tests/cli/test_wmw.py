@@ -128,7 +128,7 @@ def test_queries_are_ranked_apart(digits, train, info, write_rows, tmp_path):
     said = train(data, model, "--max-iterations", 3, code=3)
     facts = info(model).data
     assert (facts.queries, facts.queries_skipped) == (7, 1)
-    assert "1 queries without anything to rank were left out, 7 trained on" in said
+    assert "1 query without anything to rank was left out, 7 trained on" in said
     pairs = sum(int(np.sum(labels[queries == q][:, None] > labels[queries == q])) for q in range(8))
     assert facts.counts == {"pairs": pairs}
     assert f"{pairs} pairs of 4 classes\n" in said

@@ -147,6 +147,10 @@ def test_labels_that_somebody_changed(ranker, data, tmp_path, capsys):
     assert verdict(str(tmp_path / "model"), f"{tmp_path}/flipped.svm", capsys)[0] == 4
     assert run(["verify", str(tmp_path / "model"), f"{tmp_path}/flipped.svm"]) == 4
     assert "not the file that the model was trained on" in capsys.readouterr().out
+    header = replace(ranker.header, data=replace(ranker.header.data, file="", sha256=""))
+    replace(ranker, header=header).save(tmp_path / "of_arrays")
+    assert run(["verify", str(tmp_path / "of_arrays"), f"{data}/two.svm"]) == 0
+    assert "trained on arrays or a frame, of which it has no SHA-256" in capsys.readouterr().out
 
 
 def test_certificates_that_somebody_changed(ranker, data, tmp_path, capsys):

@@ -767,7 +767,10 @@ class _Run:
                 screened += 1
                 if options["quiet"]:
                     return
-                text = result if isinstance(result, str) else f"{whole.metric} {result.mean(whole.metric):.4f}"
+                text = result
+                if not isinstance(result, str):
+                    folds = f"{len(result.folds)} fold{'' if len(result.folds) == 1 else 's'}"
+                    text = f"{whole.metric} {result.mean(whole.metric):.4f} ({folds} of {whole.racing_on})"
                 say(f" {screened:>{len(str(total))}}/{total}  {entry}: {text}")
 
             if not options["quiet"]:
@@ -843,6 +846,17 @@ class _Run:
         """Prints a line on stdout; on stderr where something else goes to stdout."""
         return say if "-" in (self.request.options["json"], self.output) else put
 
+    @staticmethod
+    def _how_chosen(search: SettingsSearch, chosen: Candidate, candidates: Sequence[Candidate]) -> str:
+        from apsvm.selection.average import BEHIND, Average
+
+        if isinstance(chosen, Average):
+            return (
+                f"chosen: the average of the best on {len(chosen.members)} feature maps, whose {search.metric} is not "
+                f"more than {BEHIND:g} below that of the best alone"
+            )
+        return f"chosen of {len(candidates)} settings, by the {search.rule} of {search.metric}"
+
     def refit(self, search: SettingsSearch, chosen: Candidate, candidates: Sequence[Candidate]) -> bool | None:
         """Trains ``chosen`` on all rows and writes the model; whether training ended as requested. None where the model
         is worse than the one to beat, and is not written."""
@@ -869,7 +883,7 @@ class _Run:
         if self.request.options["quiet"]:
             say_if_stopped_early(self.output, refit.outcome, refit.model)
         else:
-            say(f"chosen of {len(candidates)} settings, by the {search.rule} of {search.metric}; trained on all rows:")
+            say(f"{self._how_chosen(search, chosen, candidates)}; trained on all rows:")
             for line in (*summary(refit.outcome), *training_metric(refit.fit, refit.model)):
                 say(line)
             say_decision(refit.model)

@@ -490,6 +490,8 @@ def predict(
                 lines = [list_page(ranker, rows, scores, model, options).removesuffix("\n")]
     with writing(out):
         write_whole(out, "".join(f"{line}\n" for line in lines).encode())
+    if html is not None and html != "-":
+        say(f"page written to {html}")
 
 
 def _with_labels(

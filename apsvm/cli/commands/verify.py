@@ -188,8 +188,12 @@ def _put_verdict(ranker: Model, dataset: Dataset, verdict: Verdict, *, first: bo
 
     claimed = verdict.claimed
     if first:
-        same = "the file" if _is_the_training_data(ranker, dataset) else "not the file"
-        _put("data", f"{dataset.source}: {same} that the model was trained on, by its SHA-256")
+        if ranker.header.data.sha256:
+            same = "the file" if _is_the_training_data(ranker, dataset) else "not the file"
+            whose = f"{same} that the model was trained on, by its SHA-256"
+        else:
+            whose = "the model was trained on arrays or a frame, of which it has no SHA-256 to compare"
+        _put("data", f"{dataset.source}: {whose}")
         _put("sha256", dataset.fingerprint)
         _put("labels", meaning(ranker.header.labels))
     if verdict.label is not None:

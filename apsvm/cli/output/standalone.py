@@ -192,7 +192,8 @@ def _days(column: Any, cell: Any) -> float:
     elif isinstance(cell, str):
         days = days_of(cell, column["order"])
     if days is None:
-        raise ValueError(f"column {column['column']!r}: expected a date, {column['order']}, found {cell!r}")
+        expected = {"ymd": "2024-03-31", "dmy": "31/03/2024", "mdy": "03/31/2024"}[column["order"]]
+        raise ValueError(f"column {column['column']!r}: expected a date such as {expected}, found {cell!r}")
     return days
 
 

@@ -27,7 +27,9 @@ def training_metric(fit: Fit, model: Model) -> Iterator[str]:
         if model.has_classes:
             yield f"mean training {_figures(of_training_rows(fit.dataset, model))}"
         else:
-            yield figures_of(of_training_rows(fit.dataset, model), model.header.labels)
+            bags = model.header.latent or model.header.features.pool is not None
+            result = of_training_rows(fit.dataset, model)
+            yield figures_of(result, model.header.labels, "bags" if bags else "rows")
     except MetricError as error:
         yield f"training {printable(model.header.metric or 'AP')}: {error}"
 
@@ -68,10 +70,10 @@ def of_training_rows(dataset: Dataset, model: Model) -> Evaluation:
     )
 
 
-def figures_of(result: Evaluation, labels: Labels) -> str:
-    """The line."""
+def figures_of(result: Evaluation, labels: Labels, ranked: str = "rows") -> str:
+    """The line; ``ranked``: what has a score."""
     graded = labels.kind in (LabelKind.GRADES, LabelKind.ORDER)
-    counts = [] if graded else [f"{result.n_positives} of {result.n_rows} rows positive"]
+    counts = [] if graded else [f"{result.n_positives} of {result.n_rows} {ranked} positive"]
     if result.n_groups > 1:
         counts.append(f"mean of {_averaged(result)} queries")
     return f"training {_figures(result)}" + (f" ({', '.join(counts)})" if counts else "")

@@ -93,7 +93,9 @@ def parts_of_model(
     there = set(names)
     lacking = [column.name for column in columns.features if column.name not in there]
     if lacking:
-        hint = "".join(f"; is it {near!r}?" for near in difflib.get_close_matches(lacking[0], list(names), 1))
+        needed = {column.name for column in columns.features}
+        free = [name for name in names if name not in needed]
+        hint = "".join(f"; is it {near!r}?" for near in difflib.get_close_matches(lacking[0], free, 1))
         what = f"column {lacking[0]!r}" if len(lacking) == 1 else f"columns {listed([repr(name) for name in lacking])}"
         raise DataError(f"{source}: the model needs the {what}, and the file has only {listed(names)}{hint}")
     remarks: list[str] = []
