@@ -172,11 +172,12 @@ def figure_5(sorters: Mapping[str, Callable[[Tensor], Tensor]]) -> tuple[str, Cu
 def summary(results: Results, what: str) -> str:
     """Means, and the difference from the first, paired over the seeds, with half of its 95 % interval (Student's)."""
     first = np.array(next(iter(results.values())))
-    reach = t.ppf(0.975, len(first) - 1) / len(first) ** 0.5
+    seeds = len(first)
+    reach = t.ppf(0.975, seeds - 1) / seeds**0.5 if seeds > 1 else np.nan
     rows = []
     for name, values in results.items():
         more = np.array(values) - first
-        cells = [f"{more.mean():+.2f} ± {reach * more.std(ddof=1):.2f}", f"{(more > 0).sum()}/{len(first)}"]
+        cells = [f"{more.mean():+.2f} ± {reach * more.std(ddof=min(1, seeds - 1)):.2f}", f"{(more > 0).sum()}/{seeds}"]
         rows.append([name, f"{np.mean(values):.2f}", *cells])
     return table([what, "mean", "minus the first", "wins"], rows)
 
