@@ -2,7 +2,7 @@
 
     python scripts/dev/train_shipped_sorter.py [--output apsvm/torch/sorters/neighbours.safetensors] [--samples 24000]
 
-Two minutes of one core for the training, and more for the figures. Made lists of 3 to 200 scores; one thread, so that
+Two minutes of one core for the training, ten for the figures. Made lists of 3 to 200 scores; one thread, so that
 the same version of PyTorch gives the same file. --work FOLDER keeps the training and, in sorter.jsonl, L1 and climb
 after each tenth of it; a later run goes on from there.
 """

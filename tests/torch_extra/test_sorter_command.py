@@ -140,6 +140,7 @@ def test_info(here):
     assert header["arguments"] == {"depth": 3}
     out, _ = here("info", "neighbours")
     assert "1,574" in out
+    assert "lists of 3 to 1,000 scores" in out
     assert "3 to 200 scores" in out
 
 
@@ -175,6 +176,7 @@ def test_eval(here):
     same = json.loads(here("eval", "handcrafted", "--samples", 50, "--length", "10,50", "--json")[0])
     assert [one["L1"] for one in same] == [one["L1"] for one in results[:2]]
     assert "takes lists of 7 only" in here("eval", "m", "--length", "7,8", code=2)[1]
+    assert "3 to 1,000 scores, found 2" in here("eval", "neighbours", "--length", "2", code=2)[1]
 
 
 @over(

@@ -84,7 +84,7 @@ def sorter() -> None:
 @click.option("--length", type=click.IntRange(1, MOST_SCORES), default=100, show_default=True, help="Scores of a list.")
 @click.option(
     "--longest", type=click.IntRange(1, MOST_SCORES),
-    help="Of neighbours and gru-constrained, which take any length: lists of --length to this.  [default: --length]",
+    help="Of neighbours and gru-constrained, which take many lengths: lists of --length to this.  [default: --length]",
 )  # fmt: skip
 @click.option(
     "--samples", type=WholeNumber(1, 1e15),
@@ -268,6 +268,7 @@ def evaluate(
     gradient that leads nowhere.
     """
     with torch_needed():
+        from apsvm.torch.sorters import SorterError
         from apsvm.torch.sorters.quality import judge_sorter
 
         place = _device(device)
@@ -275,6 +276,11 @@ def evaluate(
     for name, one in sorters.items():
         if one.length is not None and lengths is not None and lengths != (one.length,):
             raise click.UsageError(f"{name} takes lists of {one.length} only")
+        for length in lengths or ():
+            try:
+                one.check_length(length)
+            except SorterError as error:
+                raise click.UsageError(str(error)) from None
     results: list[tuple[str, SorterQuality]] = []
     for name, one in sorters.items():
         one.to(place)
@@ -341,7 +347,9 @@ def info(file: str, as_json: bool) -> None:
 def _described(sorter: Sorter, header: SorterHeader, parameters: int) -> Iterator[tuple[str, str]]:
     yield "sorter", sorter.name
     yield "parameters", f"{parameters:,}"
-    yield "takes", "lists of any length" if header.length is None else f"lists of {header.length:,} scores"
+    bounds = sorter.lengths
+    any_length = "lists of any length" if bounds[0] == 1 else f"lists of {bounds[0]} to {bounds[-1]:,} scores"
+    yield "takes", any_length if header.length is None else f"lists of {header.length:,} scores"
     yield "trained on", f"{header.seen:,} lists of {_lengths_in_words(header)}, seed {header.seed}"
     yield "L1", _figure(header.l1, ".5f")
     yield "climb", _figure(header.climb, ".4f")
