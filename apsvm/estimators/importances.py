@@ -37,8 +37,8 @@ def importances(model: Ranker, X: Matrix, columns: Columns | None) -> NDArray[np
     if X.shape[1] != model.width:  # rows of bags that are pooled
         return None
     parts = model.linear_parts()
-    if parts and columns is None and model.feature_map is None and not model.unit_rows:
-        # Each column gives for itself: those of words, of which there are many, are not spread out.
+    alone = columns is None and per_feature == 1 and model.feature_map is None and not model.unit_rows
+    if parts and alone:  # columns of words, of which there are many, are not spread out
         deviations = np.sqrt(column_moments(rows).variance)
         for part in parts:
             result += np.abs(part.coef) * deviations
