@@ -73,13 +73,13 @@ def main() -> None:
     for name, metrics, judge, header, seconds in table:
         features, bounds = header["features"]["map"], header["certificate"]
         if bounds is None:  # an average, of which each member has its own: apsvm verify proves them
-            features, bound, C, gap, asked = f"average of {features.count('+') + 1}", "", "", "", ""
+            features, bound, C, gap, tolerance = f"average of {features.count('+') + 1}", "", "", "", ""
         else:
             bound, C = bounds["bound"], f"{header['C']:.4g}"
-            gap, asked = (f"{bounds[key]:.3g}" for key in ("gap", "tolerance"))
+            gap, tolerance = (f"{bounds[key]:.3g}" for key in ("gap", "tolerance"))
         print(f"{name:<9} {header['loss']:<9} {bound:<6} {features:<18}{C:>9}", end="")
         print(f"{metrics['AP']:>10.6f} {metrics['AP(voc2007)']:>12.6f} {metrics['AUC']:>9.6f} {judge:>11.6f}", end="")
-        print(f" {gap:>9} {asked:>9} {seconds:>8.2f}")
+        print(f" {gap:>9} {tolerance:>9} {seconds:>8.2f}")
     print("\nsklearn AP is sklearn.metrics.average_precision_score of the predicted scores: it must equal AP.")
     print(f"seconds are of the whole command, start-up included. Models and scores are in {OUT}/.")
 
