@@ -20,7 +20,7 @@ from apsvm.data.rows import Rows
 from apsvm.models.linear import LinearRanker
 from apsvm.trainers.base import AnyTrainer, Outcome, TrainingSet, Watch
 from apsvm.trainers.constant_feature import constant_by_rule
-from apsvm.trainers.fitting import AUTO, FeatureOptions, Fit, LogOfData, asked_of
+from apsvm.trainers.fitting import AUTO, FeatureOptions, Fit, LogOfData, asked_of, scale_by_rule
 from apsvm.trainers.rank_ncg.trainer import RankNCGTrainer
 from apsvm.trainers.settings import SettingsError
 from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
@@ -109,9 +109,9 @@ class ShardedFit:
         if features.features != LINEAR:
             learned = data.map_features(features.features, target, trainer.settings.seed)
         if features.scale == AUTO:
-            sparse = data.columns is None and data.is_sparse and (learned is None or learned.keeps_sparse)
-            one_scale = learned is not None and learned.of_one_scale
-            features = replace(features, scale="none" if sparse or one_scale else "standard")
+            sparse = data.is_sparse and (learned is None or learned.keeps_sparse)
+            scale = scale_by_rule(learned, sparse=sparse, of_table=data.columns is not None)
+            features = replace(features, scale=scale)
         if features.bias == AUTO:
             data.scale(features.scale, None)
             features = replace(features, bias=constant_by_rule(data.moments().variance))

@@ -60,12 +60,11 @@ def asked_of(trainer: AnyTrainer, features: FeatureOptions) -> FeatureOptions:
     return features
 
 
-def scale_by_rule(X: Matrix | MappedMatrix, feature_map: FeatureMap | None, *, of_table: bool) -> str:
-    """The scaling of AUTO, of columns X as they are mapped: sparse ones mostly count or mark something, and keep their
-    units, unless they are a table's."""
+def scale_by_rule(feature_map: FeatureMap | None, *, sparse: bool, of_table: bool) -> str:
+    """The scaling of AUTO, of columns as they are mapped: ``sparse`` ones mostly count or mark something, and keep
+    their units, unless they are a table's."""
     if feature_map is not None and feature_map.of_one_scale:
         return NO_SCALING.name
-    sparse = X.sparse if isinstance(X, MappedMatrix) else sp.issparse(X) and not dense_pays(X)
     return NO_SCALING.name if sparse and not of_table else "standard"
 
 
@@ -154,7 +153,9 @@ class Fit:
             learned = learn_map(options.features, X, self.selection, targets=targets, seed=seed)
             X = MappedMatrix(X, learned)
         if options.scale == AUTO:
-            options = replace(options, scale=scale_by_rule(X, learned, of_table=self.dataset.table is not None))
+            sparse = X.sparse if isinstance(X, MappedMatrix) else sp.issparse(X) and not dense_pays(X)
+            scale = scale_by_rule(learned, sparse=sparse, of_table=self.dataset.table is not None)
+            options = replace(options, scale=scale)
         scaling = learn_scaling(options.scale, X, self.selection)
         fit = replace(self, features=options, feature_map=learned, scaling=scaling)
         if options.bias != AUTO:
