@@ -80,7 +80,7 @@ def test_the_bound_is_chosen_once_for_all_labels(tagged, run, tmp_path):
     choices = [header.details["choice"] for header in headers]
     assert choices.count(choices[0]) == len(choices) == 4
     assert {header.certificate.bound for header in headers} == {choices[0]["bound"]}
-    assert {(header.settings["bound"], header.settings["C"]) for header in headers} == {("auto", "1x")}
+    assert {(header.settings["bound"], header.settings["C"]) for header in headers} == {("auto", "auto")}
     assert {header.threshold.held_out for header in headers} == {choices[0]["held_out"]}
 
 

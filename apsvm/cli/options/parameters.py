@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import click
 from click.shell_completion import CompletionItem
 
-from apsvm.trainers.settings import Multiple, Range
+from apsvm.trainers.settings import AUTO_MULTIPLE, Multiple, Range
 
 if TYPE_CHECKING:
     ParamType: TypeAlias = click.ParamType[object]
@@ -127,9 +127,12 @@ class NumberList(ParamType):
             return word
         text = word.strip().lower() if isinstance(word, str) else ""
         if self._multiples and text == "auto":
-            return Multiple(1.0)
+            return AUTO_MULTIPLE
         if self._multiples and text.endswith("x"):
-            return Multiple(self._number.convert(text[:-1], param, ctx))
+            try:
+                return Multiple(self._number.convert(text[:-1], param, ctx))
+            except click.UsageError:
+                self.fail(f"expected a number, auto or a multiple such as 10x, found {word!r}", param, ctx)
         return self._number.convert(word, param, ctx)
 
     def _range(
