@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -486,22 +485,12 @@ def predict(
             if html is None:
                 lines = _lines(ranker, data, model, read, options, ignore_unknown=ignore_unknown)
             else:
-                rows, scores = _with_labels(ranker, data, read, ignore_unknown=ignore_unknown)
+                rows, scores = score_rows(ranker, data, read, ignore_unknown=ignore_unknown, unlabelled=True)
                 lines = [list_page(ranker, rows, scores, model, options).removesuffix("\n")]
     with writing(out):
         write_whole(out, "".join(f"{line}\n" for line in lines).encode())
     if html is not None and html != "-":
         say(f"page written to {html}")
-
-
-def _with_labels(
-    ranker: Model, data: str, read: ReadOptions, *, ignore_unknown: bool
-) -> tuple[Dataset, NDArray[np.float64]]:
-    """The rows and their scores; a table's with its labels, if it has the column."""
-    if data != "-":
-        with suppress(Failure):
-            return score_rows(ranker, data, read, ignore_unknown=ignore_unknown)
-    return score_rows(ranker, data, read, ignore_unknown=ignore_unknown, unlabelled=True)
 
 
 def _refuse_together(
