@@ -68,6 +68,7 @@ def test_the_average_is_chosen_and_each_member_proved(data, here, tmp_path):
     estimate = written["estimate"]["AP"]
     assert ranker.header.selection["estimate"] == estimate <= average["mean"]
     assert rows[-1] == f"on other rows, without what the choice of the best adds: AP {estimate:.4f}"
+    assert "training AP 0." in done.stderr  # what it was chosen by, not what a member was trained for
     assert ranker.header.threshold.held_out == "4 folds of rows"
     assert all(one.header.certificate.reached for one in members_of(ranker))
     told = " ".join(here("info", model).stdout.split())

@@ -97,10 +97,10 @@ def _put_moves(scored: Scored, relevant: NDArray[np.bool_] | None, top: int) -> 
         put_table(lines, left=len(heading) - 2)
     of_each = "" if queries is None else " of each query"
     first, changes = f"the first {top:,}{of_each}", int((remains & ~was).sum())
-    put(f"{first}: {changes:,} of {int(was.sum()):,} rows are others; {_moves_in_words(moved[was & remains])}")
+    put(f"{first}: {changes:,} of {int(was.sum()):,} {rows.unit} are others; {_moves_in_words(moved[was & remains])}")
     if relevant is not None:
         before, after = (int(relevant[first_rows].sum()) for first_rows in (was, remains))
-        put(f"found in {first}: {before:,} of {int(relevant.sum()):,} positive rows by OLD, {after:,} by NEW")
+        put(f"found in {first}: {before:,} of {int(relevant.sum()):,} positive {rows.unit} by OLD, {after:,} by NEW")
 
 
 def _places(rows: Dataset, scores: NDArray[np.float64]) -> NDArray[np.int64]:

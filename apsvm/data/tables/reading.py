@@ -244,6 +244,7 @@ def _rows(
             lines=lines,
             remarks=(*remarks, *more),
             queries=() if parts.qid is None else names_of_numbered(cells.column(parts.qid)),
+            bags=() if parts.bag is None else names_of_numbered(cells.column(parts.bag)),
         ),
     )
     where = bags.Places(places.source, lines)
