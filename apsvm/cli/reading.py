@@ -37,7 +37,12 @@ _OPTIONS = (
     ),
     click.option("--sort-features", is_flag=True, help="Accept rows whose feature indices are not ascending."),
     click.option("--multilabel", is_flag=True, help="Accept rows of several labels (1,4) or of none."),
-    click.option("--groups", metavar="FILE", help="The groups of a .npz or .npy matrix: .npy, or an integer a line."),
+    click.option(
+        "--groups",
+        metavar="FILE",
+        help="The queries of svmlight text without qid:, or of a .npz or .npy matrix, as a .npy file or an integer a "
+        "line: one a row, or their sizes, as LightGBM's .query files have them.",
+    ),
     click.option(
         "--labels",
         metavar="FILE",
