@@ -139,7 +139,7 @@ def test_the_default_C_is_shown(cancer, run, info, tmp_path):
     run("train", "-q", cancer.path, tmp_path / "named", "-C", "1x")  # only the bound is chosen
     assert {one["C"] for one in info(tmp_path / "named").details["choice"]["candidates"]} == {"1x"}
     wrong = run("train", cancer.path, tmp_path / "wrong", "-C", "1xx", code=2)
-    assert "expected a number, auto or a multiple such as 10x, found '1xx'" in wrong.stderr
+    assert "expected a finite number above 0, auto or a multiple such as 10x, found '1xx'" in wrong.stderr
 
 
 @pytest.mark.slow

@@ -128,12 +128,15 @@ class NumberList(ParamType):
         text = word.strip().lower() if isinstance(word, str) else ""
         if self._multiples and text == "auto":
             return AUTO_MULTIPLE
-        if self._multiples and text.endswith("x"):
-            try:
-                return Multiple(self._number.convert(text[:-1], param, ctx))
-            except click.UsageError:
-                self.fail(f"expected a number, auto or a multiple such as 10x, found {word!r}", param, ctx)
-        return self._number.convert(word, param, ctx)
+        if not self._multiples:
+            return self._number.convert(word, param, ctx)
+        is_multiple = text.endswith("x")
+        try:
+            value = self._number.convert(text[:-1] if is_multiple else word, param, ctx)
+        except click.UsageError:
+            expected = f"a finite number {self._number.range}, auto or a multiple such as 10x"
+            self.fail(f"expected {expected}, found {word!r}", param, ctx)
+        return Multiple(value) if is_multiple else value
 
     def _range(
         self, text: str, param: click.Parameter | None, ctx: click.Context | None
