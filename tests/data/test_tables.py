@@ -327,6 +327,11 @@ def test_encodings(tmp_path: Path) -> None:
             read(tmp_path, damaged, **options)
 
 
+def test_a_title_above_the_names(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="its columns are Export of May; if the first line has no names, delete"):
+        read(tmp_path, "Export of May\ny,a\n1,2\n", label="y")
+
+
 def test_columns_without_a_name_or_a_value_are_left_out(tmp_path: Path) -> None:
     data = read(tmp_path, ",a,empty,y,\n0,1,,1,\n1,2,NA,0,\n")
     assert columns_of(data).feature_names() == ("a",)

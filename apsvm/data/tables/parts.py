@@ -167,6 +167,8 @@ def check_there(name: str, names: Sequence[str], source: str, option: str) -> No
     if name not in names:
         near = difflib.get_close_matches(name, list(names), 1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
+        if len(names) == 1:
+            hint = "; if the first line has no names, delete what stands above the line that has"
         raise DataError(f"{source}: no column is called {name!r} ({option}): its columns are {listed(names)}{hint}")
 
 
