@@ -179,7 +179,7 @@ def _json_seeds() -> list[bytes]:
 def _read_table(data: bytes, folder: Path) -> None:
     place = folder / "table"
     place.write_bytes(data)
-    options = _options(data, missing=MISSING_RULES, decimal=(None, ".", ","), encoding=("utf-8", "latin-1"))
+    options = _options(data, missing=MISSING_RULES, decimal=(None, ".", ","), encoding=("auto", "utf-8", "latin-1"))
     _use(read_data(place, table=TableOptions(label="y", **options)))
 
 

@@ -36,10 +36,12 @@ def names_of_queries(rows: Dataset) -> list[str] | None:
 
 
 def names_of_rows(rows: Dataset) -> list[str]:
-    """What rows are called in their table, or else their numbers in the file, from 1; bags by their own numbers there,
-    as bag:INT."""
+    """What rows are called in their table, or the bags that they stand for; or else their numbers in the file, from 1,
+    bags' as bag:INT."""
     if rows.table is not None and rows.table.keys is not None:
         return [printable(key) for key in rows.table.keys.tolist()]
+    if rows.stands_for is not None and rows.table is not None and rows.table.bags:
+        return [printable(rows.table.bags[bag]) for bag in rows.stands_for.tolist()]
     if rows.stands_for is not None:
         return [f"bag:{bag}" for bag in rows.stands_for.tolist()]
     return [str(row) for row in range(1, rows.X.shape[0] + 1)]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -37,7 +38,12 @@ _OPTIONS = (
     ),
     click.option("--sort-features", is_flag=True, help="Accept rows whose feature indices are not ascending."),
     click.option("--multilabel", is_flag=True, help="Accept rows of several labels (1,4) or of none."),
-    click.option("--groups", metavar="FILE", help="The groups of a .npz or .npy matrix: .npy, or an integer a line."),
+    click.option(
+        "--groups",
+        metavar="FILE",
+        help="The queries of svmlight text without qid:, or of a .npz or .npy matrix, as a .npy file or an integer a "
+        "line: one a row, or their sizes, as LightGBM's .query files have them.",
+    ),
     click.option(
         "--labels",
         metavar="FILE",
@@ -198,8 +204,24 @@ def read_any_model(path: str) -> Model:
     """``load_any_model``; failures end the command."""
     from apsvm.models.reading import load_any_model
 
-    with reading(path):
+    with reading(path), _in_order(path):
         return load_any_model(path)
+
+
+@contextmanager
+def _in_order(path: str) -> Iterator[None]:
+    """Says how the command is typed where an argument that is no model stands in a model's place."""
+    from apsvm._support.container import ModelError
+
+    try:
+        yield
+    except ModelError as error:
+        context = click.get_current_context()
+        places = [one for one in context.command.params if isinstance(one, click.Argument)]
+        if not str(error).endswith("(no zip archive)") or path not in [context.params[str(one.name)] for one in places]:
+            raise
+        arguments = [str(one.metavar or one.name) for one in places]
+        raise ModelError(f"{error}: expected {context.command_path} {' '.join(arguments)}") from None
 
 
 def one_ranker(model: Model, label: float | str | None, path: str) -> Ranker:

@@ -35,6 +35,7 @@ class EvaluatedSystem:
     ties : the tie rule's name
     counts : what else was counted, by name
     each : what the means are over, where they are means: "query" or "class"
+    unit : what has a score: "rows" or "bags"
     undefined : the metrics that have no value on these rows and were not asked for by name
     thresholds : above which scores rows count as called positive, each class's where there are several; where a metric
         looks at that
@@ -49,6 +50,7 @@ class EvaluatedSystem:
     ties: str
     counts: Mapping[str, int] = field(default_factory=dict)
     each: str = "query"
+    unit: str = "rows"
     undefined: Sequence[str] = ()
     thresholds: Sequence[Threshold | None] = ()
     classified: float | None = None
@@ -87,7 +89,7 @@ def of_data(
         except MetricError as error:
             raise Failure(BAD_DATA, f"{dataset.source}: {error}") from None
         undefined = [name for name in metrics if name not in result.values]
-        entry = EvaluatedSystem(path, System(scores, rows, result), ties, undefined=undefined)
+        entry = EvaluatedSystem(path, System(scores, rows, result), ties, unit=dataset.unit, undefined=undefined)
         entries.append(with_thresholds(entry, metrics, [threshold]))
     return entries
 

@@ -87,8 +87,9 @@ class TableRows:
         (n,) int64, the lines of the rows in the text, from 1, or None where there are none.
     remarks : tuple[str, ...]
         Remarks on how it was read, a sentence each.
-    queries : tuple[str, ...]
-        What the queries are called, by their number in ``Dataset.groups``; () where that number is their name.
+    queries, bags : tuple[str, ...]
+        What they are called, by their number in ``Dataset.groups`` and ``Dataset.bags``; () where that number is their
+        name.
     """
 
     columns: Columns
@@ -96,6 +97,7 @@ class TableRows:
     lines: NDArray[np.int64] | None = None
     remarks: tuple[str, ...] = ()
     queries: tuple[str, ...] = ()
+    bags: tuple[str, ...] = ()
 
     def of(self, rows: NDArray[np.int64]) -> TableRows:
         """That of the rows ``rows`` (m,) int64, in that order."""
@@ -165,6 +167,12 @@ class Dataset:
     def __len__(self) -> int:
         """How many rows there are."""
         return int(self.X.shape[0])
+
+    @property
+    def unit(self) -> str:
+        """What is ranked: "rows", or "bags" where rows are in bags or stand for them."""
+        in_bags = self.bags is not None and not self.ignores_bags
+        return "bags" if in_bags or self.stands_for is not None else "rows"
 
     @property
     def n_values(self) -> int:

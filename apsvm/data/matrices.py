@@ -48,7 +48,7 @@ def read_matrix(
     labels : a .npy file (n,), or text with a number a line. For rows of several labels or none: a .npy file (n, k) of
         0 and 1, −1 and 1, or bool, whose columns are the labels 0 .. k − 1; or, with `multilabel`, text with numbers
         and commas between them, or nothing, a line
-    groups : the same, of integers
+    groups : see ``read_groups``
     unlabelled : accept a matrix without labels; they read as 0
 
     Raises
@@ -72,7 +72,7 @@ def read_matrix(
         return Dataset(
             X=X,
             relevance=relevance,
-            groups=None if groups is None else _vector(os.fspath(groups), X.shape[0], name, np.dtype(np.int64)),
+            groups=None if groups is None else read_groups(groups, X.shape[0], name),
             costs=None,
             zero_based=False,
             source=name,
@@ -215,6 +215,27 @@ def _vector(name: str, n: int, data: str, dtype: np.dtype[np.generic]) -> AnyArr
     if vector.size != n:
         raise DataError(f"{name}: expected {n} numbers, one for each row of {data}, found {vector.size}")
     return vector
+
+
+def read_groups(path: str | os.PathLike[str], n: int, data: str) -> NDArray[np.int64]:
+    """The group of each of the n rows of ``data``, from a file, a .npy file or text with an integer a line: of n
+    integers, one a row; or of the groups' sizes in the order of the rows, as LightGBM and XGBoost have them.
+
+    Raises
+    ------
+    DataError : bad content
+    OSError : the file cannot be read
+    """
+    name = os.fspath(path)
+    numbers: NDArray[np.int64] = _numbers(name, np.dtype(np.int64))
+    if numbers.size == n:
+        return numbers
+    if numbers.size == 0 or not 0 < numbers.min() <= numbers.max() <= n or numbers.sum() != n:
+        raise DataError(
+            f"{name}: expected {n} integers, the group of each row of {data}, or the sizes of the groups, which add up "
+            f"to {n}; found {_outlined(numbers)}"
+        )
+    return np.repeat(np.arange(1, numbers.size + 1), numbers)
 
 
 def read_bags(path: str | os.PathLike[str], n: int, data: str) -> tuple[NDArray[np.int64], bool]:

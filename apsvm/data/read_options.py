@@ -27,7 +27,7 @@ class TableOptions:
     categorical : columns that are categories, whatever their cells look like
     missing : what becomes of missing cells, one of ``apsvm.models.columns.MISSING_RULES``
     max_categories : words of a column that have features of their own, at most
-    encoding : of text
+    encoding : of text; "auto": UTF-8, or of separated values that are not cp1252
     decimal : the decimal mark of its numbers, . or ,; None: derived from the first rows
     positive_label : the label that is positive, where labels are two words
     """
@@ -42,7 +42,7 @@ class TableOptions:
     categorical: tuple[str, ...] = ()
     missing: str = "median"
     max_categories: int = MAX_CATEGORIES
-    encoding: str = "utf-8"
+    encoding: str = "auto"
     decimal: str | None = None
     positive_label: float | str | None = None
 
@@ -132,7 +132,7 @@ class ReadOptions:
             bag_label=self.bag_label if self.bag_label != "same" else recorded.get("bag_label", "same"),
             table=replace(
                 self.table,
-                encoding=self.table.encoding if self.table.encoding != "utf-8" else recorded.get("encoding", "utf-8"),
+                encoding=self.table.encoding if self.table.encoding != "auto" else recorded.get("encoding", "auto"),
                 decimal=self.table.decimal or recorded.get("decimal"),
             ),
         )

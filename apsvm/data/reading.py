@@ -16,7 +16,7 @@ from apsvm._support import sparse as sp
 from apsvm._support.types import JsonDict, Matrix
 from apsvm.data.bags import Places, with_bags
 from apsvm.data.dataset import DataError, Dataset
-from apsvm.data.matrices import read_bags, read_matrix
+from apsvm.data.matrices import read_bags, read_groups, read_matrix
 from apsvm.data.parts import parts_of
 from apsvm.data.read_options import UNSAID, TableOptions
 from apsvm.data.svmlight import read_svmlight
@@ -116,7 +116,7 @@ def read_data(
     DataError, OSError, ValueError, TypeError : as ``read_svmlight``, ``read_table``, ``open_folder``, ``read_matrix``
     """
     kind, content = recognised(source)
-    _check_options(source, kind, table, model, has_labels=labels is not None or groups is not None)
+    _check_options(source, kind, table, model, has_labels=labels is not None, has_groups=groups is not None)
     if kind in (Kind.FOLDER, Kind.MATRIX):
         data = _stored(source, kind, model, labels, groups, multilabel, unlabelled, check)
         if not any_base:
@@ -128,6 +128,7 @@ def read_data(
             ignore_unknown=ignore_unknown, sort_features=sort_features, multilabel=multilabel, bag_label=bag_label,
             dense=dense, threads=threads,
         )  # fmt: skip
+        data = data if groups is None else _in_groups(data, groups)
     else:
         data = _from_table(content, kind, table, model, unlabelled, bag_label, dtype, scratch)
         data = data if model is not None else _with_width(data, n_features, max_features, ignore_unknown)
@@ -184,15 +185,32 @@ def in_bags(data: Dataset, path: str | os.PathLike[str] | None, rule: str) -> Da
     return with_bags(data, ids, places, rule)
 
 
+def _in_groups(data: Dataset, groups: str | os.PathLike[str]) -> Dataset:
+    """Rows of text in the groups of a file. Raises DataError where the text has some."""
+    if data.groups is not None:
+        raise DataError(f"{data.source}: its rows have queries of their own (qid:): leave out --groups (groups=)")
+    return replace(data, groups=read_groups(groups, len(data), data.source))
+
+
 def _check_options(
-    source: str | os.PathLike[str], kind: Kind, options: TableOptions, model: ForModel | None, *, has_labels: bool
+    source: str | os.PathLike[str],
+    kind: Kind,
+    options: TableOptions,
+    model: ForModel | None,
+    *,
+    has_labels: bool,
+    has_groups: bool,
 ) -> None:
     """Raises DataError for files of labels or groups where there is no matrix, and for what is said of a table, or
     wanted of one, where there is none."""
     if has_labels and kind is not Kind.MATRIX:
         raise DataError(
-            f"{os.fspath(source)}: it has labels and groups of its own; --labels and --groups (labels=, groups=) "
-            "are for .npz and .npy matrices"
+            f"{os.fspath(source)}: it has labels of its own; --labels (labels=) is for .npz and .npy matrices"
+        )
+    if has_groups and kind not in (Kind.MATRIX, Kind.SVMLIGHT):
+        raise DataError(
+            f"{os.fspath(source)}: --groups (groups=) is for svmlight text and for .npz and .npy matrices; a table "
+            "has a column (--qid-column)"
         )
     name = "<stdin>" if source == "-" else os.fspath(source)
     if options != UNSAID and not kind.is_table and options.named:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
+from difflib import get_close_matches
 from numbers import Integral
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
@@ -46,7 +47,6 @@ from apsvm.estimators.parameters import in_python, in_words_of_python, parameter
 from apsvm.estimators.rows import Counted, count_rows
 from apsvm.estimators.warm_start import start_at
 from apsvm.models.base import Ranker, WeightedRanker
-from apsvm.models.columns import ColumnKind
 from apsvm.models.columns import Columns as ColumnsOfTable
 from apsvm.models.components import ComponentRanker
 from apsvm.models.header import Header
@@ -59,6 +59,8 @@ from apsvm.trainers.settings import Settings, SettingsError
 
 #: How X is checked, in fit and after.
 FEATURES: JsonDict = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
+#: How Python begins to say that a value of an array is no number.
+_NO_NUMBER = ("could not convert string to float", "float() argument must be")
 
 
 def validated(estimator: LinearEstimator, X: Matrix, *y: Column, reset: bool = True, **options: object) -> Any:
@@ -68,10 +70,18 @@ def validated(estimator: LinearEstimator, X: Matrix, *y: Column, reset: bool = T
     if reset:
         estimator._table = None
         encodes = is_frame(X) and not of_numbers(X)
+    elif estimator._table is None:
+        encodes = is_frame(X) and not has_types_of_numbers(X)
     else:
-        encodes = estimator._table is not None or (is_frame(X) and not has_types_of_numbers(X))
+        encodes = not estimator._table.is_of_numbers or (is_frame(X) and not of_numbers(X))
     if not encodes:
-        return validate_data(estimator, X, *y, reset=reset, **options, **FEATURES)
+        try:
+            return validate_data(estimator, X, *y, reset=reset, **options, **FEATURES)
+        except (TypeError, ValueError) as error:
+            if not str(error).startswith(_NO_NUMBER):
+                raise
+            message = f"{error}: an array has numbers alone, words and dates become features in a data frame"
+            raise type(error)(message) from None
     if is_frame(X):
         validate_data(estimator, X, reset=reset, skip_check_array=True)
     if reset:
@@ -105,11 +115,17 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
     """score(x) = coef·φ(x) + intercept, or the highest of several such."""
 
     def __new__(cls, *args: object, **kwargs: object) -> Self:
-        if "class_weight" in kwargs and "class_weight" not in cls._get_param_names():
-            raise TypeError(
-                f"{cls.__name__} has no class_weight: a metric of rankings is the same where all positives weigh more; "
-                "APSVMClassifier has one for its constant and for loss 'zero-one'"
-            )
+        names = cls._get_param_names()
+        for name in kwargs:
+            if name == "class_weight" not in names:
+                raise TypeError(
+                    f"{cls.__name__} has no class_weight: a metric of rankings is the same where all positives weigh "
+                    "more; APSVMClassifier has one for its constant and for loss 'zero-one'"
+                )
+            if name not in names:
+                nearest = get_close_matches(name, names, n=1)
+                hint = f"nearest is {nearest[0]!r}" if nearest else f"it has {', '.join(names)}"
+                raise TypeError(f"{cls.__name__} has no parameter {name!r}: {hint}")
         made: Self = super().__new__(cls)
         return made
 
@@ -263,19 +279,29 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
 
     def _settings(self) -> Settings:
         """What the parameters ask for, checked. Raises ValueError, TypeError."""
+        for name in ("fit_intercept", "warm_start"):
+            if not isinstance(getattr(self, name, False), bool | np.bool_):
+                raise TypeError(f"{name} must be True or False, found {getattr(self, name)!r}")
         return settings_of(
             self._values(),
             self._trainer.Settings,
             self._renamed,
             seed=self._seed(),
-            threads=effective_n_jobs(self.n_jobs),
+            threads=self._threads(),
         )
+
+    def _threads(self) -> int:
+        """By the parameter ``n_jobs``, checked."""
+        if not isinstance(self.n_jobs, Integral | None):
+            raise TypeError(f"n_jobs is an integer or None, found {self.n_jobs!r}")
+        return int(effective_n_jobs(self.n_jobs))
 
     def _seed(self) -> int:
         """An integer is the seed itself, as ``--seed`` is."""
         if isinstance(self.random_state, Integral):
             return int(self.random_state)
-        return int(check_random_state(self.random_state).randint(2**31 - 1)) if self._draws else 0
+        state = check_random_state(self.random_state)
+        return int(state.randint(2**31 - 1)) if self._draws else 0
 
     def _plan(self) -> AnyTrainer:
         """The trainer, its loss and settings checked. Raises ValueError, TypeError."""
@@ -451,15 +477,15 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
     def _of_model(cls, model: Ranker, parameters: JsonObject) -> Self:
         """``from_model``, with ``parameters`` in the place of those of the header."""
         header = model.header
-        if not cls._trains(header):
-            losses = ", ".join(cls._trainer.losses)
-            raise ValueError(f"a model of loss {header.loss!r} is none of {cls.__name__}'s, whose losses are: {losses}")
+        refusal = cls._refusal(header)
+        if refusal is not None:
+            raise ValueError(refusal)
         names = cls._get_param_names()
         recorded = {name: value for name, value in cls._parameters(model).items() if name in names}
         estimator = cls(**{**recorded, **parameters})
         estimator.n_features_in_ = model.width // header.features.columns_of_feature
         names, table = header.features.names, header.features.columns
-        if table is not None and not all(column.kind is ColumnKind.NUMBER for column in table.features):
+        if table is not None:
             estimator._table, names = table, tuple(column.name for column in table.features)
             estimator.n_features_in_ = len(names)
         if names is not None:
@@ -468,9 +494,17 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         return estimator
 
     @classmethod
-    def _trains(cls, header: Header) -> bool:
-        """Whether a model with this header is one that the class trains."""
-        return cls._trainer.serves(header.loss) if not header.family else header.family == cls._trainer.family
+    def _refusal(cls, header: Header) -> str | None:
+        """Why a model with this header is none that the class trains, if it is not."""
+        if header.members:
+            return (
+                f"the average of {len(header.members)} rankers is none of {cls.__name__}'s: APSVMClassifierCV or "
+                "APSVMRankerCV takes it"
+            )
+        if cls._trainer.serves(header.loss) if not header.family else header.family == cls._trainer.family:
+            return None
+        losses = ", ".join(cls._trainer.losses)
+        return f"a model of loss {header.loss!r} is none of {cls.__name__}'s, whose losses are: {losses}"
 
     @classmethod
     def _parameters_trained(cls, header: Header) -> JsonDict:
@@ -536,7 +570,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         return self._scores_of_pooled(X if pool is None else each_alone(X, pool))
 
     def _scores_of_pooled(self, X: Matrix) -> NDArray[np.float64]:
-        return self.to_model().score(X, threads=effective_n_jobs(self.n_jobs))
+        return self.to_model().score(X, threads=self._threads())
 
     def _warn(self, outcome: Outcome) -> None:
         remedy = FOR_STALLED if outcome.state == State.STALLED else self._remedy

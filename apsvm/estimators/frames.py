@@ -80,7 +80,8 @@ def learned(frame: Any) -> tuple[Matrix, Columns]:
     categorical = tuple(str(name) for name, kind in named if str(kind).lower().startswith(("categor", "enum")))
     with _as_python_says():
         cells = _cells(frame)
-        columns, remarks = learn(cells, Parts(features=tuple(cells.names)), TableOptions(categorical=categorical))
+        options = TableOptions(features=tuple(cells.names), categorical=categorical)
+        columns, remarks = learn(cells, Parts(features=tuple(cells.names)), options)
         X, _ = features_of(cells, columns, for_training=True)
     for remark in remarks:
         logger.info("%s", _in_python(remark))

@@ -97,7 +97,7 @@ def _plain(value: object) -> object:
     if isinstance(value, tuple):
         (value,) = value[:1]
     if isinstance(value, Multiple):
-        return "auto" if value.factor == 1.0 else str(value)
+        return str(value)
     return value
 
 

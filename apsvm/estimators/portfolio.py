@@ -11,7 +11,6 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
-from joblib import effective_n_jobs
 from sklearn.utils import check_scalar, column_or_1d
 
 from apsvm._support.types import Column, JsonDict, Matrix
@@ -23,8 +22,9 @@ from apsvm.estimators.parameters import in_python
 from apsvm.estimators.signatures import ByQuery
 from apsvm.metrics.base import Metric
 from apsvm.metrics.evaluate import evaluate, parse_metrics
+from apsvm.models.averages import headers_of
 from apsvm.models.base import Ranker
-from apsvm.models.header import Header
+from apsvm.models.header import Bounds, Header
 from apsvm.trainers.fitting import AUTO, FeatureOptions
 from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
 
@@ -42,6 +42,7 @@ class _Portfolio(ByQuery):
     _remedy = "scale='standard' may help"
 
     best_score_: float
+    certificate_: dict[str, Bounds]
     cv_results_: list[dict[str, str | float]]
 
     def __init__(
@@ -99,7 +100,7 @@ class _Portfolio(ByQuery):
         judged = self._judged(target, y)
         self._require_both(judged)
         dataset = self._dataset(X, self._relevance(target, y), qid)
-        jobs = effective_n_jobs(self.n_jobs)
+        jobs = self._threads()
         with training(self.verbose):
             self._announce(target)
             whole = PortfolioSearch(
@@ -133,8 +134,10 @@ class _Portfolio(ByQuery):
         return self
 
     @classmethod
-    def _trains(cls, header: Header) -> bool:
-        return header.selection is not None
+    def _refusal(cls, header: Header) -> str | None:
+        if header.selection is not None:
+            return None
+        return f"a model that no cross-validation has chosen is none of {cls.__name__}'s: {cls.__name__[:-2]} takes it"
 
     @classmethod
     def _parameters_trained(cls, header: Header) -> JsonDict:
@@ -146,6 +149,8 @@ class _Portfolio(ByQuery):
         estimate = (header.selection or {}).get("estimate")
         if isinstance(estimate, float):
             self.best_score_ = estimate
+        each = headers_of(header) or [header]
+        self.certificate_ = {one.features.map: one.certificate for one in each if one.certificate is not None}
 
     def _relevance(self, target: Target, y: Column) -> Column:
         """The labels as the trainers get them."""
@@ -236,6 +241,8 @@ class APSVMClassifierCV(_Portfolio, TwoClasses):
     best_score_
         What ``metric`` is on other rows, estimated: the winner's mean over the folds, without what the choice of the
         best of many adds to it.
+    certificate_
+        By feature map, the certificate of each ranker that is averaged, or of the winner: see ``APSVMClassifier``.
     cv_results_
         A dictionary for each entry screened and each setting compared, the winner's among them.
     coef_, intercept_, feature_map_
@@ -306,7 +313,7 @@ class APSVMRankerCV(_Portfolio, RankerOfNumbers):
 
     Attributes
     ----------
-    best_score_, cv_results_, coef_ …
+    best_score_, certificate_, cv_results_, coef_ …
         See ``APSVMClassifierCV``.
     """
 

@@ -142,6 +142,11 @@ class Columns:
         """How many features they become."""
         return sum(column.width for column in self.features)
 
+    @property
+    def is_of_numbers(self) -> bool:
+        """Whether each column is a number and one feature: rows without missing cells need no encoding."""
+        return all(column.kind is ColumnKind.NUMBER and column.width == 1 for column in self.features)
+
     def feature_names(self) -> tuple[str, ...]:
         """(width,) what the features are called."""
         return tuple(name for column in self.features for name in column.features())

@@ -42,13 +42,13 @@ def settings_of(header: Header) -> Iterator[Fact]:
     """What the model of ``header`` was trained with; what is not known, or None, is left out."""
     kind = TRAINERS[header.family].Settings if header.family in TRAINERS else None
     if header.C is not None:
-        yield Fact("C", header.C, is_default=header.settings.get("C") == "1x")
+        yield Fact("C", header.C, is_default=header.settings.get("C") == "auto")
     settings = dict(header.settings)
     multiple = settings.get("C")
     if header.C is not None:
         settings.pop("C", None)
-        if isinstance(multiple, str):
-            yield Fact("C, times the default", multiple.removesuffix("x"), is_default=multiple == "1x")
+        if isinstance(multiple, str) and multiple != "auto":
+            yield Fact("C, times the default", multiple.removesuffix("x"))
     plain = {name: value for name, value in header.details.items() if _is_plain(value)}
     yield from _facts(kind, settings, plain)
     for name, value in plain.items():

@@ -75,7 +75,9 @@ def members(header: Header) -> Iterator[str]:
     """Of an average, a text for each of the rankers that it is of."""
     for member, one in zip(header.members, headers_of(header), strict=True):
         bounds = one.certificate
-        gap = "" if bounds is None else f", gap {bounds.gap:.3g} of {bounds.tolerance:.3g} asked for"
+        unit, gap = one.C or 1.0, ""
+        if bounds is not None:
+            gap = f", gap {bounds.gap / unit:.3g} of the loss, {bounds.tolerance / unit:.3g} asked for"
         bound = "" if bounds is None else f", bound {bounds.bound}"
         C = "" if one.C is None else f", C = {one.C:.6g}"
         yield f"{one.features.map}: {one.loss}{bound}{C}{gap}; scores divided by {member.divisor:.4g}"

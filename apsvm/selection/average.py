@@ -176,7 +176,8 @@ def _outcome(outcomes: Sequence[Outcome], average: Average) -> Outcome:
 def _in_words(member: Member, outcome: Outcome) -> str:
     certificate, C = outcome.certificate, outcome.C
     assert certificate is not None
-    gap = f"gap {certificate.gap:.3g} {'≤' if certificate.reached else '>'} {certificate.tolerance:.3g}"
+    sign, unit = "≤" if certificate.reached else ">", C or 1.0
+    gap = f"gap {certificate.gap / unit:.3g} {sign} {certificate.tolerance / unit:.3g} of the loss"
     loss = f"{member.candidate.loss}, {certificate.bound}"
     return f" {member.features}: {loss}, C = {C:.6g}: {ending(outcome)}, {gap}"
 

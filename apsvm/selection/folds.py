@@ -187,7 +187,7 @@ class AffordableFolds:
 def affordable_folds(data: TrainingSet, seed: int, trainings: int = 1) -> AffordableFolds:
     """The folds for a comparison of this many ``trainings`` at each setting; see the module."""
     rng = np.random.default_rng(seed)
-    target, kind = data.target, "rows" if data.bags is None else "bags"
+    target, kind = data.target, data.unit
     call = 1e-6 * trainings * (NS_VALUE * data.rows.n_values + NS_ROW * len(data.rows))  # milliseconds
     queries = data.queries if data.queries is not None and np.unique(data.queries).size > 1 else None
     of_unit = np.arange(target.relevant.size)

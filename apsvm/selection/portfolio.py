@@ -352,8 +352,7 @@ class PortfolioSearch:
         for number, size in enumerate(ROUNDS, start=1):
             which = sample(self._dataset, self._target, self._seed, size)
             race = self._race_of(left, which, ended)
-            units = "rows" if self._dataset.bags is None else "bags"
-            self.racing_on = f"{len(race.search.dataset):,} {units}"
+            self.racing_on = f"{len(race.search.dataset):,} {self._dataset.unit}"
             done, hopeless = self._raced(race, jobs, followers, ended)
             is_last = which is None or number == len(ROUNDS) or followers.should_stop()
             going_on = done if is_last else self._near(done, SURVIVORS, len(done), ERRORS)

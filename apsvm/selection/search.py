@@ -401,7 +401,7 @@ class SettingsSearch:
         maps of the rankers that are averaged. ``gained``: what the choice among ``count`` adds to the mean."""
         about: dict[str, Json]
         if isinstance(chosen, Average):
-            about = {"average": list[Json](chosen.maps)}
+            about = {"rule": "average of the best on several feature maps", "average": list[Json](chosen.maps)}
         else:
             grid = self.grids[chosen.grid]
             varied = [axis.name for axis in grid.axes if axis is grid.along or len(axis.values) > 1]

@@ -57,6 +57,8 @@ class TrainingSet:
         Weight ≥ 0 of each query in the risk, 1 where not named; None: all one.
     source, fingerprint : str
         What messages call the rows, and the SHA-256 of their file.
+    unit : str
+        What there are n of: "rows", or "bags", also where each was pooled to a row.
     components : int
         H, how many weight vectors the rows are scored by, of which the best counts; with more than one the rows
         have a constant feature, and w is (H·dimension,), block by block.
@@ -73,6 +75,7 @@ class TrainingSet:
     source: str = "the rows"
     fingerprint: str = ""
     bags: NDArray[np.int64] | None = None
+    unit: str = "rows"
     components: int = 1
     relearned: Callable[[NDArray[np.int64]], RowOperator] | None = None
 

@@ -201,6 +201,7 @@ class Fit:
             costs=_of(dataset.costs, selection),
             query_weights=self.query_weights,
             bags=None if bags is None else bags.offsets,
+            unit=dataset.unit,
             source=dataset.source,
             fingerprint=dataset.fingerprint,
             relearned=relearned,
@@ -242,6 +243,7 @@ class Fit:
             target=target.of(first),
             queries=_of(dataset.groups, first),
             bags=None if bags is None else bags.offsets,
+            unit=dataset.unit,
             source=os.path.basename(dataset.source),
             fingerprint=dataset.fingerprint,
         )

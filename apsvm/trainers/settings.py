@@ -31,24 +31,28 @@ class SettingsError(ValueError):
 
 
 class Multiple(NamedTuple):
-    """This many times a default that depends on the data: ``10x``; ``auto`` is ``1x``."""
+    """This many times a default that depends on the data: ``10x``. ``auto`` is the default itself, which may be
+    multiplied where that is better on rows held out; ``1x`` is not."""
 
     factor: float
+    is_auto: bool = False
 
     def __str__(self) -> str:
-        return f"{self.factor:g}x"
+        return "auto" if self.is_auto else f"{self.factor:g}x"
 
     @classmethod
     def parsed(cls, text: str) -> Multiple:
         """``"auto"`` or ``"10x"``. Raises ValueError."""
         word = text.strip().lower()
         if word == "auto":
-            return cls(1.0)
+            return AUTO_MULTIPLE
         factor = float(word.removesuffix("x")) if word.endswith("x") else math.nan
         if not 0.0 < factor < math.inf:
             raise ValueError(f"expected a number, 'auto' or a multiple such as '10x', found {text!r}")
         return cls(factor)
 
+
+AUTO_MULTIPLE = Multiple(1.0, is_auto=True)
 
 #: A value of a setting, of a list of values one.
 SettingValue: TypeAlias = "str | bool | int | float | Multiple"
@@ -56,12 +60,12 @@ SettingValue: TypeAlias = "str | bool | int | float | Multiple"
 
 def saved_value(value: SettingValue | None) -> Saved:
     """For ``value_of_saved``."""
-    return {"multiple": value.factor} if isinstance(value, Multiple) else {"value": value}
+    return {"multiple": list(value)} if isinstance(value, Multiple) else {"value": value}
 
 
 def value_of_saved(saved: Saved) -> Any:
     """The value that was saved."""
-    return Multiple(saved["multiple"]) if "multiple" in saved else saved["value"]
+    return Multiple(*saved["multiple"]) if "multiple" in saved else saved["value"]
 
 
 def amount(value: SettingValue) -> float:

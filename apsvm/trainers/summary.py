@@ -16,7 +16,7 @@ def summary(outcome: Outcome) -> list[str]:
         return list(outcome.notes)
     lines = [ending(outcome), *outcome.notes]
     if outcome.certificate is not None:
-        lines += _bounds(outcome.certificate)
+        lines.append(_bounds(outcome.certificate, outcome.C or 1.0))
     if outcome.gradient is not None:
         lines += _gradient(outcome.gradient)
     if outcome.queries_skipped:
@@ -49,27 +49,16 @@ def _kept(epochs: Epochs) -> str:
     return f"; kept epoch {epochs.best}, {chosen_by.metric} {chosen_by.value:.6f} on {chosen_by.file}"
 
 
-def _bounds(bounds: Bounds) -> Iterator[str]:
-    sign = "≤" if bounds.reached else ">"
+def _bounds(bounds: Bounds, C: float) -> str:
+    """How far from the best, in units of the loss, whatever C is."""
     kind = "exact" if bounds.exact else "approximate: a bound for the difficult rows' problem, not for the whole loss"
+    what = "off the optimum by at most"
     if bounds.layer is not None:
-        yield (
-            f"certificate: the last convex majorant, in the weights of layer {bounds.layer}: primal "
-            f"{bounds.primal:.6g}, dual {bounds.dual:.6g}, gap {bounds.gap:.3g} {sign} {bounds.tolerance:.3g} asked "
-            f"for ({kind})"
-        )
-    elif bounds.hinge_objective is None and not bounds.stationary:
-        yield (
-            f"certificate: primal {bounds.primal:.6g}, dual {bounds.dual:.6g}, gap {bounds.gap:.3g} {sign} "
-            f"{bounds.tolerance:.3g} asked for ({kind})"
-        )
-    else:
-        came_to = bounds.hinge_objective
-        hinge = "" if came_to is None else f"; the convex hinge came to {came_to:.6g}"
-        yield (
-            f"certificate: stationary point of objective {bounds.primal:.6g}, from which the convex majorant can gain "
-            f"{bounds.gap:.3g} {sign} {bounds.tolerance:.3g} asked for{hinge} ({kind})"
-        )
+        what = f"off the last convex majorant's minimum, in the weights of layer {bounds.layer}, by at most"
+    elif bounds.stationary or bounds.hinge_objective is not None:
+        what = "a stationary point, from which the convex majorant can gain at most"
+    sign = "≤" if bounds.reached else ">"
+    return f"certificate: {what} {bounds.gap / C:.3g} of the loss {sign} {bounds.tolerance / C:.3g} asked for ({kind})"
 
 
 def _gradient(gradient: Gradient) -> Iterator[str]:

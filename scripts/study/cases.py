@@ -327,9 +327,7 @@ def one_of_bags(seed: int) -> list[tuple[str, float, float | None, Figures]]:
     for name, pool in {"mean": np.mean, "max": np.max}.items():
         model = tuned(LogisticRegression(max_iter=5000)).fit(pool(X[rows[fit]], axis=1), positive[fit])
         scores = model.decision_function(pool(X[rows[test]], axis=1))
-        result.append(
-            (f"logistic regression on the {name} of a page", precision_of(positive[test], scores), np.nan, {})
-        )
+        result.append((f"logistic regression on the {name} of a page", precision_of(positive[test], scores), None, {}))
     model = APSVMClassifier("ap", latent=True)
     of_bag = np.repeat(fit, DIGITS_A_PAGE)
     model.fit(X[rows[fit].ravel()], positive[of_bag], bags=of_bag)

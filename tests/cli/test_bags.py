@@ -194,6 +194,20 @@ def test_a_column_whose_name_says_that_it_has_the_bags(name, made, here, tmp_pat
     assert "--bag-column of a table" in here("train", tmp_path / "no.csv", tmp_path / "n", "--latent", code=65).stderr
 
 
+@pytest.mark.parametrize("options", [("--pool", "max"), ("--latent",)])
+def test_bags_are_called_what_they_are(options, made, here, tmp_path):
+    rows, model = made[1], tmp_path / "m"
+    table = "".join(f"{label},photo {bag},{','.join(map(repr, x))}\n" for label, bag, x in rows)
+    data = tmp_path / "bags.csv"
+    data.write_text(f"label,bag,a,b,c\n{table}")
+    said = here("train", *options, data, model).stderr
+    assert "folds of bags" in said
+    assert "folds of rows" not in said
+    best, _ = here("predict", data, model, "--top", 1).stdout.split("\t")
+    assert best in {f"photo {bag}" for _, bag, _ in rows}
+    assert "\nbags         40 (20 positive)\n" in here("eval", data, "--model", model).stdout
+
+
 def test_labels_of_bags(here, tmp_path):
     rows = [(0, 1, [1.0]), (1, 1, [2.0]), (0, 2, [0.5]), (0, 3, [0.1]), (1, 4, [3.0])]
     path = write(tmp_path / "rows.svm", rows)

@@ -70,6 +70,12 @@ def test_rows_without_labels(run, models):
     assert "the first 100: " in done.stdout
     assert "AP" not in done.stdout
     assert "only places are compared" in done.stderr
+    # Some rows have labels: as good as none, by the same reading.
+    rows = (models / "rows.csv").read_text().splitlines()
+    (models / "undecided.csv").write_text("\n".join([rows[0], rows[1][:-1], *rows[2:]]))
+    again = run("compare", "old", "new", "undecided.csv", cwd=models)
+    assert again.stdout == done.stdout
+    assert "no labels of both kinds, or not in every row: only places" in again.stderr
 
 
 @pytest.mark.parametrize(

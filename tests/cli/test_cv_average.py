@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from apsvm import load_model
+from apsvm import APSVMClassifier, APSVMClassifierCV, load_model
 from apsvm.models.averages import members_of
 from apsvm.selection import average as averaging
 from apsvm.selection import portfolio as module
@@ -68,10 +68,16 @@ def test_the_average_is_chosen_and_each_member_proved(data, here, tmp_path):
     estimate = written["estimate"]["AP"]
     assert ranker.header.selection["estimate"] == estimate <= average["mean"]
     assert rows[-1] == f"on other rows, without what the choice of the best adds: AP {estimate:.4f}"
+    assert "training AP 0." in done.stderr  # what it was chosen by, not what a member was trained for
     assert ranker.header.threshold.held_out == "4 folds of rows"
     assert all(one.header.certificate.reached for one in members_of(ranker))
     told = " ".join(here("info", model).stdout.split())
     assert "average of 2 rankers, each with a certificate of its own" in told
+    assert "rule: average of the best on several feature maps" in told
+    estimator = APSVMClassifierCV.from_model(ranker)
+    assert estimator.certificate_ == {one.header.features.map: one.header.certificate for one in members_of(ranker)}
+    with pytest.raises(ValueError, match="the average of 2 rankers is none of APSVMClassifier's: APSVMClassifierCV or"):
+        APSVMClassifier.from_model(ranker)
     assert "member 2" in told
 
     proved = here("verify", model, data).stdout

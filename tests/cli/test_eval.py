@@ -197,6 +197,8 @@ def test_bad_scores_on_standard_input(run, tmp_path):
         ("--scores", "s", "--ap", "voc2012"),
         ("--scores", "s", "--ties", "optimistic"),
         ("--scores", "s", "-k", "0"),
+        ("--scores", "s", "--swaps", "9"),
+        ("--scores", "s", "--seed", "9"),
     ],
     ids=" ".join,
 )

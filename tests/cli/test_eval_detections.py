@@ -103,6 +103,11 @@ def test_side_by_side(here, files):
     assert "intervals    bootstrap over the images, 95 % of 50 draws" in alone
 
 
+def test_formats_by_the_names_of_the_files(here, files):
+    paths = (files / "o_voc", files / "d_text")
+    assert read(here, *paths) == read(here, *paths, "--format", "voc,text")
+
+
 def test_the_seed_draws(here, files):
     paths = (files / "o_voc", files / "h_text", "--format", "voc,text", "--bootstrap", "50")
     results = [read(here, *paths, "--seed", seed)["intervals"] for seed in (1, 1, 2)]
@@ -149,7 +154,6 @@ def test_numbered_classes(here, files, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("o_voc", "d_text"), "Missing option '--format'"),
         (("o_voc", "d_text", "--format", "xyz"), "expected one of voc, coco, text, or two of them with a comma"),
         (("o_voc", "d_text", "--format", "voc,text,voc"), "expected one of voc, coco, text"),
         (("o_voc", "--format", "voc"), "Missing argument"),

@@ -191,3 +191,9 @@ def test_norms_at_the_end_of_float64(weights, norm, here, tmp_path):
     assert found == pytest.approx(norm) if norm is not None else found is None
     shown = "norm 1.41421e+308" if norm is not None else "norm beyond float64"
     assert shown in " ".join(here("info", tmp_path / "m").stdout.split())
+
+
+def test_arguments_in_another_order(run, tmp_path):
+    (tmp_path / "rows.csv").write_text("y,a\n1,2\n0,3\n")
+    message = "rows.csv: not an apsvm model (no zip archive): expected apsvm verify MODEL DATA\n"
+    assert run("verify", tmp_path / "rows.csv", tmp_path / "model", code=65).stderr.endswith(message)

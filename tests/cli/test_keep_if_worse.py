@@ -22,6 +22,8 @@ def models(run, tmp_path_factory):
         (folder / name).write_text("a,b,y\n" + "".join(lines))
     for name, dropped in (("worse", "b"), ("better", "a")):
         run("train", "-q", folder / "before.csv", folder / name, "--bound", "hinge", "-C", 1, "--drop", dropped)
+    (folder / "unlike.csv").write_text("b,y\n1,0\n2,1\n")
+    (folder / "alike.csv").write_text("a,b,y\n1,2,0\n2,3,0\n")
     return folder
 
 
@@ -52,6 +54,8 @@ def test_the_better_of_two_stays(command, run, models):
     [
         ((*TRAIN, "--keep-if-worse", "worse", "before.csv"), 65, "worse was trained on these rows"),
         ((*TRAIN, "--keep-if-worse", "worse", "rows.csv"), 65, "the new model was trained on these rows"),
+        ((*TRAIN, "--drop", "c", "--keep-if-worse", "worse", "unlike.csv"), 65, "the model needs the column 'a', and"),
+        ((*TRAIN, "--drop", "c", "--keep-if-worse", "worse", "alike.csv"), 65, "alike.csv: there are no positive rows"),
         ((*TRAIN, "--keep-if-worse", "worse", "no.csv"), 66, "cannot read no.csv"),
         ((*TRAIN, "--keep-if-worse", "no", "held.csv"), 66, "cannot read no:"),
         ((*TRAIN, "--keep-if-worse", "worse", "-"), 2, "two files"),

@@ -40,7 +40,7 @@ def model(made, tmp_path_factory, run):
 def test_train_says_what_became_of_it(made, run, tmp_path):
     log = tmp_path / "log"
     result = run("train", "--loss", "ap", "--layer-wise", "6,4", made[0], tmp_path / "m", "--log", log)
-    assert "the last convex majorant, in the weights of layer 1" in result.stderr
+    assert "the last convex majorant's minimum, in the weights of layer 1" in result.stderr
     assert "kept the network after" in result.stderr
     assert "log loss" in result.stderr
     ranker = load_any_model(tmp_path / "m")

@@ -6,7 +6,7 @@ import click
 import pytest
 
 from apsvm.cli.options.parameters import NumberList
-from apsvm.trainers.settings import Multiple
+from apsvm.trainers.settings import AUTO_MULTIPLE, Multiple
 
 KIND = NumberList(0, open_low=True, multiples=True)
 
@@ -21,7 +21,8 @@ KIND = NumberList(0, open_low=True, multiples=True)
         ("0.3:0.3:log10", [0.3]),
         ("1:5:log1.5", [1.0, 1.5, 2.25, 3.375]),
         ("0.003:3:log10, 7", [0.003, 0.03, 0.3, 3.0, 7.0]),
-        ("auto", [Multiple(1.0)]),
+        ("auto", [AUTO_MULTIPLE]),
+        ("1x", [Multiple(1.0)]),
         ("0.1X:10x:log10,5", [Multiple(0.1), Multiple(1.0), Multiple(10.0), 5.0]),
     ],
 )

@@ -53,9 +53,9 @@ def test_a_path_in_a_configuration_file(cancer, run, tmp_path):
     [
         (("-", "-C", "1,2"), "standard output"),
         (("m", "-C", "1,1"), "same file name"),
-        (("m", "-C", "1,,2"), "expected a number, found ''"),
+        (("m", "-C", "1,,2"), "auto or a multiple such as 10x, found ''"),
         (("m", "-C", "1,-2"), "above 0"),
-        (("m", "-C", ""), "expected a number"),
+        (("m", "-C", ""), "expected a finite number"),
     ],
 )
 def test_refused_paths(options, message, cancer, run, tmp_path):

@@ -129,13 +129,17 @@ def test_the_default_C_is_shown(cancer, run, info, tmp_path):
     done = run("train", *HINGE, cancer.path, tmp_path / "m")
     assert f"apsvm: C = {expected:.6g}, what fits the scale of the features (-C auto)\n" in done.stderr
     assert pytest.approx(expected, rel=1e-6) == info(tmp_path / "m").C
-    assert info(tmp_path / "m").settings["C"] == "1x"
+    assert info(tmp_path / "m").settings["C"] == "auto"
     run("train", "-q", *HINGE, cancer.path, tmp_path / "p.model", "-C", "0.1x:10x:log10,3")
     found = {path.name: info(path) for path in tmp_path.glob("p.*")}
     assert {name: facts.settings["C"] for name, facts in found.items()} == {
         "p.C0.1x.model": "0.1x", "p.C1x.model": "1x", "p.C10x.model": "10x", "p.C3.model": 3.0,
     }  # fmt: skip
     assert pytest.approx(10 * expected, rel=1e-6) == found["p.C10x.model"].C
+    run("train", "-q", cancer.path, tmp_path / "named", "-C", "1x")  # only the bound is chosen
+    assert {one["C"] for one in info(tmp_path / "named").details["choice"]["candidates"]} == {"1x"}
+    wrong = run("train", cancer.path, tmp_path / "wrong", "-C", "1xx", code=2)
+    assert "expected a finite number above 0, auto or a multiple such as 10x, found '1xx'" in wrong.stderr
 
 
 @pytest.mark.slow

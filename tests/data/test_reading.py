@@ -1,7 +1,6 @@
 """Whatever holds a data set: told by content, and the same options mean the same."""
 
 import io
-import itertools
 import os
 import pickle
 from pathlib import Path
@@ -272,6 +271,14 @@ def test_labels_as_text(text: bytes, tmp_path: Path) -> None:
     assert data.groups is not None
     assert data.groups.tolist() == [7, 7, -8, 2**63 - 1]
     assert data.groups.dtype == np.int64
+    # Sizes, as LightGBM has them; of text without qid: as well.
+    (tmp_path / "g").write_text("1\n3\n")
+    (tmp_path / "t").write_text("1 1:1\n0 1:2\n1 1:3\n0 1:4\n")
+    for rows, labels in ((path, tmp_path / "y"), (tmp_path / "t", None)):
+        assert read_data(rows, labels=labels, groups=tmp_path / "g").groups.tolist() == [1, 2, 2, 2]
+    (tmp_path / "t").write_text("1 qid:1 1:1\n0 qid:1 1:2\n")
+    with pytest.raises(DataError, match="its rows have queries of their own"):
+        read_data(tmp_path / "t", groups=tmp_path / "g")
 
 
 @over(
@@ -289,6 +296,8 @@ def test_labels_as_text(text: bytes, tmp_path: Path) -> None:
         ("labels", np.array([None] * 4), "not a .npy file"),
         ("groups", b"1\n1.5\n1\n1\n", "y:2: expected one integer of 64 bits, found '1.5'"),
         ("groups", b"1\n9223372036854775808\n1\n1\n", "y:2: "),
+        ("groups", b"1\n2\n", "y: expected 4 integers, .* or the sizes of the groups, which add up to 4; found"),
+        ("groups", b"5\n-1\n", "y: expected 4 integers, "),
         ("groups", np.ones(4), "vector of integers"),
         ("groups", np.full(4, 2**63, np.uint64), "64 bits"),
     ],
@@ -305,11 +314,12 @@ def test_labels_and_groups_that_are_wrong(what: str, content: Any, message: str,
 
 
 def test_labels_belong_to_matrices(tmp_path: Path, labels: Path) -> None:
-    for kind, what in itertools.product(["text", "csr"], ["labels", "groups"]):
+    of = {"labels": "of its own; --labels", "groups": "is for svmlight text and for .npz"}
+    for kind, what in (("text", "labels"), ("csr", "labels"), ("csr", "groups")):
         folder = tmp_path / f"{kind}{what}"
         folder.mkdir()
         path, _ = made(kind, folder)
-        with pytest.raises(DataError, match="of its own; --labels"):
+        with pytest.raises(DataError, match=of[what]):
             read_data(path, **{what: labels})  # type: ignore[arg-type]
     path, _ = made("npz", tmp_path)
     with pytest.raises(DataError, match="name their file by --labels"):

@@ -249,8 +249,11 @@ def test_svmlight_behind_a_byte_order_mark(tmp_path: Path, compress: Any) -> Non
 
 def test_text_and_stray_words_are_no_categories(tmp_path: Path) -> None:
     text = "name,note,x,y\n" + "".join(f"n{at},t {at % 3},{at / 2},{at % 2}\n" for at in range(200))
+    data = read(tmp_path, text)
+    assert columns_of(data).feature_names() == ("note=t 0", "note=t 1", "note=t 2", "x")
+    assert "columns of text, whose words differ in most rows, are left out: name (200) (--id-column" in remarks(data)
     with pytest.raises(DataError, match=r"'name' has 200 different words in 200 rows .*--drop name, or --id-column"):
-        read(tmp_path, text)
+        read(tmp_path, text, features=("name", "x"))
     stray = text.replace("n7,t 1,3.5", "n7,t 1,n.a.").replace("n9,t 0,4.5", "n9,t 0,n.a.")
     with pytest.raises(DataError, match=r"data.csv:9: column 'x': expected a number, found 'n.a.' \(2 such cells\)"):
         read(tmp_path, stray, id="name")
@@ -313,10 +316,20 @@ def test_encodings(tmp_path: Path) -> None:
     text = "città,y\nForlì,1\nRoma,0\nRoma,1\n"
     data = read(tmp_path, text.encode("latin-1"), encoding="latin-1")
     assert columns_of(data).feature_names() == ("città=Forlì", "città=Roma")
-    with pytest.raises(DataError, match="expected UTF-8, found the byte 0xe0; --encoding"):
-        read(tmp_path, text.encode("latin-1"))
-    with pytest.raises(DataError, match=r"data.csv:2: column 'c': expected UTF-8, found the byte 0xec"):
-        read(tmp_path, text.replace("città", "c").encode("latin-1"))
+    guessed = read(tmp_path, text.encode("cp1252"))
+    assert columns_of(guessed).feature_names() == ("città=Forlì", "città=Roma")
+    assert "it is not UTF-8, and is read as cp1252 (--encoding names another)" in remarks(guessed)
+    with pytest.raises(DataError, match=r"data.csv: expected UTF-8, found the byte 0x81; --encoding"):
+        read(tmp_path, text.replace("Roma", "\x81").encode("latin-1"))
+    # UTF-8 with a byte that is not of it, and where that is requested: its place.
+    for damaged, options in ((text.encode() + b"\xec,1\n", {}), (text.encode("latin-1"), {"encoding": "utf-8"})):
+        with pytest.raises(DataError, match="expected UTF-8, found the byte 0xe"):
+            read(tmp_path, damaged, **options)
+
+
+def test_a_title_above_the_names(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="its columns are Export of May; if the first line has no names, delete"):
+        read(tmp_path, "Export of May\ny,a\n1,2\n", label="y")
 
 
 def test_columns_without_a_name_or_a_value_are_left_out(tmp_path: Path) -> None:

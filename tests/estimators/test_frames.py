@@ -143,6 +143,20 @@ def test_types(payments, fraud):
     ]
 
 
+def test_numbers_with_missing_cells_there_and_back(payments, fraud):
+    """An estimator of the model takes what the fitted one takes: such frames, and arrays of numbers alone."""
+    frame = payments[["amount", "age"]]
+    fitted = APSVMClassifier(C=1.0, bound="hinge").fit(frame, fraud)
+    again = APSVMClassifier.from_model(fitted.to_model())
+    np.testing.assert_array_equal(again.decision_function(frame), fitted.decision_function(frame))
+    whole = frame.dropna()
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        of_array = again.decision_function(whole.to_numpy())
+    np.testing.assert_array_equal(of_array, again.decision_function(whole))
+    with pytest.raises(TypeError, match="not 'Timestamp': an array has numbers alone"):
+        APSVMClassifier().fit(payments[["amount", "when"]].to_numpy(), fraud)
+
+
 def test_frames_that_do_not_fit(payments, fraud):
     fitted = APSVMClassifier().fit(payments, fraud)
     n = len(payments)

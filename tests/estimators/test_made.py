@@ -63,7 +63,7 @@ def test_parameters_are_the_settings(registered):
     assert repr(made(margin=2.0)) == "PerceptronClassifier(margin=2.0)"
     assert "within margin of the others" in made.__doc__
     assert repr(clone(made(passes=3))) == "PerceptronClassifier(passes=3)"
-    with pytest.raises(TypeError, match="unexpected keyword argument 'pases'"):
+    with pytest.raises(TypeError, match="has no parameter 'pases': nearest is 'passes'"):
         made(pases=3)
     with pytest.raises(TypeError, match="positional"):
         made("perceptron", 3)

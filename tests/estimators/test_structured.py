@@ -235,6 +235,7 @@ def test_qid_of_any_type(data):
         ({"oracle": "search", "loss": "ndcg"}, "oracle='search' cannot serve loss='ndcg': choose auto"),
         ({"oracle": "appx", "loss": "f1"}, "cannot serve|serves losses"),
         ({"bound": "tight", "loss": "f1"}, "bound='tight' is for losses over rankings, and f1 is none"),
+        ({"random_state": "x"}, "'x' cannot be used to seed"),
         ({"bound": "loose"}, "bound is one of auto, hinge, tight, found 'loose'"),
         ({"solver": "hope"}, "solver is one of line-search, cutting-plane, found 'hope'"),
         ({"qp": "hope"}, "qp is one of auto, .*, found 'hope'"),
@@ -242,6 +243,13 @@ def test_qid_of_any_type(data):
 )
 def test_parameters_that_do_not_fit(parameters, message, data):
     with pytest.raises(ValueError, match=message):
+        Classifier(**parameters).fit(data.X, data.relevant)
+
+
+@over("parameters", [{"fit_intercept": "no"}, {"warm_start": "no"}, {"n_jobs": "2"}])
+def test_parameters_of_another_type(parameters, data):
+    (name,) = parameters
+    with pytest.raises(TypeError, match=f"{name} .* found '"):
         Classifier(**parameters).fit(data.X, data.relevant)
 
 

@@ -486,7 +486,7 @@ def test_the_model_keeps_the_choice(rng, tmp_path):
     assert choice.bound == "tight"
     model.to_model().save(tmp_path / "m")
     header = load_model(tmp_path / "m").header
-    assert (header.settings["bound"], header.settings["C"], header.certificate.bound) == ("auto", "1x", "tight")
+    assert (header.settings["bound"], header.settings["C"], header.certificate.bound) == ("auto", "auto", "tight")
     assert header.details["choice"] == {
         "bound": "tight",
         "held_out": choice.how,

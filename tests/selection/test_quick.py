@@ -16,7 +16,7 @@ from apsvm.selection import folds, quick
 from apsvm.selection.folds import affordable_folds
 from apsvm.selection.quick import LOSS, choose
 from apsvm.trainers.base import Watch
-from apsvm.trainers.settings import Multiple
+from apsvm.trainers.settings import AUTO_MULTIPLE, Multiple
 from apsvm.trainers.structured_svm.settings import StructuredSettings
 from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
 
@@ -227,7 +227,7 @@ def test_queries_of_several_grades_have_something_to_rank(rng, monkeypatch):
 def test_too_little_to_hold_out_is_the_hinge(relevant, queries, why, monkeypatch):
     recorded = Recorded(monkeypatch)
     choice = choose(plan(), numbered(relevant, queries), Watch())
-    assert (choice.bound, choice.C, choice.candidates, choice.start()) == ("hinge", (Multiple(1.0),), (), None)
+    assert (choice.bound, choice.C, choice.candidates, choice.start()) == ("hinge", (AUTO_MULTIPLE,), (), None)
     assert why in choice.how
     assert str(choice) == f"--bound auto: hinge ({choice.how})"
     assert not recorded.trained
@@ -416,7 +416,7 @@ def test_a_choice_that_runs_out_of_time_is_finished_and_one_that_is_stopped_is_n
 def test_a_choice_that_is_stopped_is_the_hinge(some_rows, monkeypatch):
     recorded = Recorded(monkeypatch)
     choice = choose(plan(), some_rows, Watch(should_stop=lambda: True))
-    assert (choice.bound, choice.C, choice.how) == ("hinge", (Multiple(1.0),), "there was no time to compare")
+    assert (choice.bound, choice.C, choice.how) == ("hinge", (AUTO_MULTIPLE,), "there was no time to compare")
     assert not recorded.trained
 
 

@@ -146,7 +146,9 @@ def test_labels_that_somebody_changed(ranker, data, tmp_path, capsys):
     ranker.save(tmp_path / "model")
     assert verdict(str(tmp_path / "model"), f"{tmp_path}/flipped.svm", capsys)[0] == 4
     assert run(["verify", str(tmp_path / "model"), f"{tmp_path}/flipped.svm"]) == 4
-    assert "not the file that the model was trained on" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "not the file that the model was trained on" in said
+    assert "does not hold of these rows, which are not those of the training: the objective is not what" in said
     header = replace(ranker.header, data=replace(ranker.header.data, file="", sha256=""))
     replace(ranker, header=header).save(tmp_path / "of_arrays")
     assert run(["verify", str(tmp_path / "of_arrays"), f"{data}/two.svm"]) == 0

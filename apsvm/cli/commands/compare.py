@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import click
@@ -57,7 +56,7 @@ def compare(old: str, new: str, data: str, top: int, read: ReadOptions) -> None:
     scored, target = _scored(data, models, read)
     _put_moves(scored, None if target is None else target.relevant, top)
     if target is None:
-        say(f"{data}: it has no labels of both kinds: only places are compared")
+        say(f"{data}: it has no labels of both kinds, or not in every row: only places are compared")
         return
     _put_metrics(scored, models[new], top)
 
@@ -67,14 +66,13 @@ def _scored(data: str, models: Mapping[str, Model], read: ReadOptions) -> tuple[
     from apsvm.data.dataset import DataError
     from apsvm.data.labels import LabelOptions, recall
 
-    with suppress(Failure):
-        scored = score_data(data, models, (), LabelOptions(), read, ignore_unknown=False)
-        *_, new = models.values()
-        try:
-            return scored, recall(scored.dataset, new.header.labels)
-        except DataError:  # all rows are alike
-            return scored, None
-    return score_data(data, models, (), LabelOptions(), read, ignore_unknown=False, unlabelled=True), None
+    scored = score_data(data, models, (), LabelOptions(), read, ignore_unknown=False, unlabelled=True)
+    *_, new = models.values()
+    try:
+        target = recall(scored.dataset, new.header.labels)
+    except DataError:  # all rows are alike
+        return scored, None
+    return scored, target if target.relevant.any() else None
 
 
 def _put_moves(scored: Scored, relevant: NDArray[np.bool_] | None, top: int) -> None:
@@ -99,10 +97,10 @@ def _put_moves(scored: Scored, relevant: NDArray[np.bool_] | None, top: int) -> 
         put_table(lines, left=len(heading) - 2)
     of_each = "" if queries is None else " of each query"
     first, changes = f"the first {top:,}{of_each}", int((remains & ~was).sum())
-    put(f"{first}: {changes:,} of {int(was.sum()):,} rows are others; {_moves_in_words(moved[was & remains])}")
+    put(f"{first}: {changes:,} of {int(was.sum()):,} {rows.unit} are others; {_moves_in_words(moved[was & remains])}")
     if relevant is not None:
         before, after = (int(relevant[first_rows].sum()) for first_rows in (was, remains))
-        put(f"found in {first}: {before:,} of {int(relevant.sum()):,} positive rows by OLD, {after:,} by NEW")
+        put(f"found in {first}: {before:,} of {int(relevant.sum()):,} positive {rows.unit} by OLD, {after:,} by NEW")
 
 
 def _places(rows: Dataset, scores: NDArray[np.float64]) -> NDArray[np.int64]:

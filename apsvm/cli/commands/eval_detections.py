@@ -58,8 +58,9 @@ class _DetectionMetricName(ParamType):
 @click.argument("objects", metavar="OBJECTS")
 @click.argument("detections", metavar="DETECTIONS…", nargs=-1, required=True)
 @click.option(
-    "--format", "formats", type=_Formats(), required=True, metavar="|".join(FORMATS) + "[,…]",
-    help="How OBJECTS and DETECTIONS are written, one name for both or two with a comma, as in voc,text.",
+    "--format", "formats", type=_Formats(), metavar="|".join(FORMATS) + "[,…]",
+    help="How OBJECTS and DETECTIONS are written, one name for both or two with a comma, as in voc,text. [default: "
+    "by the names of the files]",
 )  # fmt: skip
 @click.option(
     "--classes", metavar="FILE",
@@ -122,9 +123,13 @@ def eval_detections(**options: Any) -> None:
     Several DETECTIONS stand side by side. The first lines say by which rules the figures are.
 
     \b
-    apsvm eval-detections Annotations results --format voc -m 'AP(voc2007)'
-    apsvm eval-detections instances.json a.json b.json --format coco --compare --picture pr.svg
+    apsvm eval-detections Annotations results -m 'AP(voc2007)'
+    apsvm eval-detections instances.json a.json b.json --compare --picture pr.svg
     """
+    from apsvm.detection.readers import format_of
+
+    if options["formats"] is None:
+        options["formats"] = tuple(format_of(path) for path in (options["objects"], options["detections"][0]))
     evaluation = _DetectionOptions(**options)
     evaluation.check()
     metrics = evaluation.named_metrics()

@@ -156,6 +156,9 @@ def evaluate(data: str | None, read: ReadOptions, **options: Any) -> None:
         return
     if evaluation.liked is not None or given_by_user("hide"):
         raise click.UsageError("--known and --hide are for a model of items (apsvm train --rows-as-users)")
+    draws = evaluation.confidence is not None or evaluation.compare
+    if not draws and (given_by_user("bootstrap") or given_by_user("seed")):
+        raise click.UsageError("--bootstrap and --seed are for --confidence and --compare")
     evaluation.show(evaluation.entries(models, metrics), metrics)
 
 
@@ -206,6 +209,8 @@ class _EvaluateOptions:
             self._check_for_cluster()
         if self.compare and len(sources) < 2:
             raise click.UsageError("--compare needs at least two of --model, --scores or --run")
+        if self.swaps is not None and not self.compare:
+            raise click.UsageError("--swaps is for --compare")
         if self.metrics and (given_by_user("ap") or given_by_user("cutoffs")):
             raise click.UsageError("--metric says all there is to report: --ap and -k do not go with it")
         if self.positive_label is not None and self.relevant_from is not None:

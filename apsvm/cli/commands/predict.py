@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -253,7 +252,7 @@ def documents_of(rows: Dataset, path: str) -> list[str]:
     """What a run calls its documents: as ``names_of_rows``, or by the docid of the comments where all rows of a file of
     svmlight text, which is read once more, have one. Says which, unless a column was named for it."""
     names = names_of_rows(rows)
-    if rows.table is not None and rows.table.keys is not None:
+    if rows.table is not None and (rows.table.keys is not None or (rows.table.bags and rows.stands_for is not None)):
         return names
     ids, why_not = _docids(rows, path)
     if ids is not None:
@@ -382,7 +381,7 @@ _COMMON = {
 @click.option("--header", is_flag=True, help="Begin with a line of the classes, for a model of several.")
 @click.option(
     "--top", type=click.IntRange(1),
-    help="Only this many rows, the best first: the row's number, or its bag (bag:INT), or its name (--id-column), "
+    help="Only this many rows, the best first: the row's number, its bag (or bag:INT), or its name (--id-column), "
     "a tab, its score, and with --explain what raised it. Where rows have queries (qid:) this many of each, behind its "
     f"qid and a tab. Of a model of items: how many to list for each row. [default: {TOP}]",
 )  # fmt: skip
@@ -486,22 +485,12 @@ def predict(
             if html is None:
                 lines = _lines(ranker, data, model, read, options, ignore_unknown=ignore_unknown)
             else:
-                rows, scores = _with_labels(ranker, data, read, ignore_unknown=ignore_unknown)
+                rows, scores = score_rows(ranker, data, read, ignore_unknown=ignore_unknown, unlabelled=True)
                 lines = [list_page(ranker, rows, scores, model, options).removesuffix("\n")]
     with writing(out):
         write_whole(out, "".join(f"{line}\n" for line in lines).encode())
     if html is not None and html != "-":
         say(f"page written to {html}")
-
-
-def _with_labels(
-    ranker: Model, data: str, read: ReadOptions, *, ignore_unknown: bool
-) -> tuple[Dataset, NDArray[np.float64]]:
-    """The rows and their scores; a table's with its labels, if it has the column."""
-    if data != "-":
-        with suppress(Failure):
-            return score_rows(ranker, data, read, ignore_unknown=ignore_unknown)
-    return score_rows(ranker, data, read, ignore_unknown=ignore_unknown, unlabelled=True)
 
 
 def _refuse_together(

@@ -213,12 +213,14 @@ def _put_verdict(ranker: Model, dataset: Dataset, verdict: Verdict, *, first: bo
     _put("", f"{100.0 * verdict.share:.2g} % of the objective at w = 0, {verdict.at_nothing:.6g}")
     _put("rounding", f"at most {verdict.rounding:.2g} in the model's figures")
     _put("proof", f"{verdict.planes} planes, {verdict.iterations} iterations")
-    _put("certificate", _conclusion(verdict))
+    other_rows = bool(ranker.header.data.sha256) and not _is_the_training_data(ranker, dataset)
+    _put("certificate", _conclusion(verdict, other_rows=other_rows))
 
 
-def _conclusion(verdict: Verdict) -> str:
+def _conclusion(verdict: Verdict, *, other_rows: bool) -> str:
     if verdict.reasons:
-        return f"does not hold: {'; '.join(verdict.reasons)}"
+        of_these = " of these rows, which are not those of the training" if other_rows else ""
+        return f"does not hold{of_these}: {'; '.join(verdict.reasons)}"
     outcome = str(verdict.outcome)
     if outcome == "undecided":
         return "undecided: the limits were reached before its gap was proved or a point below its bound was found"

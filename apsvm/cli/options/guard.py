@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,11 +10,11 @@ import click
 
 from apsvm._support.types import JsonObject
 from apsvm.cli.reading import read_any_model
-from apsvm.cli.shared import BAD_DATA, Failure, reading, say
-from apsvm.data.parts import parts_of
+from apsvm.cli.shared import BAD_DATA, Failure, say
 from apsvm.data.read_options import ReadOptions
 
 if TYPE_CHECKING:
+    from apsvm.cli.scored import Scored
     from apsvm.models.base import Model
 
 KEEP_IF_WORSE = click.option(
@@ -29,28 +28,34 @@ _NEW = "the new model"
 
 @dataclass(frozen=True)
 class Guard:
-    """The model to beat, its file, the rows to judge by, how to read them, and whether only refusals are said."""
+    """The model to beat, its file, the rows to judge by with its scores, how to read them, and whether only refusals
+    are said."""
 
     old: Model
     path: str
     rows: str
+    scored: Scored
     read: ReadOptions
     quiet: bool
 
     @classmethod
     def of_options(cls, options: JsonObject, read: ReadOptions) -> Guard | None:
-        """None where none is named; what cannot be read ends the command before the work."""
+        """None where none is named; what cannot be read or judged by ends the command before the work."""
         if options["keep_if_worse"] is None:
             return None
+        from apsvm.metrics import trained_metric
+        from apsvm.metrics.evaluate import parse_metrics
+
         path, rows = options["keep_if_worse"]
         if "-" in (path, rows):
             raise click.UsageError("--keep-if-worse names two files: OLD and ROWS")
         if options["scheduler"] is not None:
             raise click.UsageError("--keep-if-worse does not go with --scheduler")
-        with reading(rows):
-            for part in parts_of(rows):
-                os.stat(part)
-        return cls(read_any_model(path), path, rows, read.of_a_second_file(), options["quiet"])
+        old, read = _of_rows(read_any_model(path), path), read.of_a_second_file()
+        scored = _scored(rows, path, old, read)
+        if not scored.classes:
+            scored.target(parse_metrics([trained_metric(old.header.metric).name]))
+        return cls(old, path, rows, scored, read, options["quiet"])
 
     @property
     def inputs(self) -> dict[str, str | None]:
@@ -62,19 +67,10 @@ class Guard:
 
         metric : as ``apsvm eval`` names it
         """
-        from apsvm.cli.scored import score_data
         from apsvm.cli.systems import of_data
-        from apsvm.data.labels import LabelOptions
         from apsvm.metrics.evaluate import parse_metrics
 
-        models = {self.path: self.old, _NEW: new}
-        for name, model in models.items():
-            if model.lists_items:
-                raise Failure(BAD_DATA, f"{name}: it is {model.what}: --keep-if-worse is for models of rows")
-        scored = score_data(self.rows, models, (), LabelOptions(), self.read, ignore_unknown=True)
-        for name, model in models.items():
-            if model.header.data.sha256 == scored.dataset.fingerprint:
-                raise Failure(BAD_DATA, f"{self.rows}: {name} was trained on these rows, which flatter it")
+        scored = self.scored.beside(_scored(self.rows, _NEW, _of_rows(new, _NEW), self.read))
         metrics = parse_metrics([metric])
         judged = of_data(metrics, scored, "block", all_queries=False, leave_out_undefined=False)
         old, mine = (next(iter(entry.system.evaluation.values.values())) for entry in judged)
@@ -86,3 +82,20 @@ class Guard:
         elif not self.quiet:
             say(figures)
         return mine < old
+
+
+def _of_rows(model: Model, name: str) -> Model:
+    if model.lists_items:
+        raise Failure(BAD_DATA, f"{name}: it is {model.what}: --keep-if-worse is for models of rows")
+    return model
+
+
+def _scored(rows: str, name: str, model: Model, read: ReadOptions) -> Scored:
+    """The rows as the model scores them, which it was not trained on; failures end the command."""
+    from apsvm.cli.scored import score_data
+    from apsvm.data.labels import LabelOptions
+
+    scored = score_data(rows, {name: model}, (), LabelOptions(), read, ignore_unknown=True)
+    if model.header.data.sha256 == scored.dataset.fingerprint:
+        raise Failure(BAD_DATA, f"{rows}: {name} was trained on these rows, which flatter it")
+    return scored

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import click
 from click.shell_completion import CompletionItem
 
-from apsvm.trainers.settings import Multiple, Range
+from apsvm.trainers.settings import AUTO_MULTIPLE, Multiple, Range
 
 if TYPE_CHECKING:
     ParamType: TypeAlias = click.ParamType[object]
@@ -127,10 +127,16 @@ class NumberList(ParamType):
             return word
         text = word.strip().lower() if isinstance(word, str) else ""
         if self._multiples and text == "auto":
-            return Multiple(1.0)
-        if self._multiples and text.endswith("x"):
-            return Multiple(self._number.convert(text[:-1], param, ctx))
-        return self._number.convert(word, param, ctx)
+            return AUTO_MULTIPLE
+        if not self._multiples:
+            return self._number.convert(word, param, ctx)
+        is_multiple = text.endswith("x")
+        try:
+            value = self._number.convert(text[:-1] if is_multiple else word, param, ctx)
+        except click.UsageError:
+            expected = f"a finite number {self._number.range}, auto or a multiple such as 10x"
+            self.fail(f"expected {expected}, found {word!r}", param, ctx)
+        return Multiple(value) if is_multiple else value
 
     def _range(
         self, text: str, param: click.Parameter | None, ctx: click.Context | None

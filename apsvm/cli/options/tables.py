@@ -29,7 +29,13 @@ _OPTIONS = (
     click.option("--bag-column", metavar="NAME", help="The column of the bags.  [default: the model's]"),
     click.option("--id-column", metavar="NAME", help="What rows are called; no feature.  [default: the model's]"),
     click.option("--drop", metavar="NAME,…", help="Columns that are no features."),
-    click.option("--encoding", metavar="NAME", default="utf-8", show_default=True, help="The encoding of a CSV."),
+    click.option(
+        "--encoding",
+        metavar="NAME",
+        default="auto",
+        show_default=True,
+        help="The encoding of a CSV. auto: UTF-8, or else cp1252, of Windows in Western Europe.",
+    ),
     click.option(
         "--decimal", type=click.Choice([".", ","]), help="Its decimal mark.  [default: derived from the first rows]"
     ),
@@ -84,6 +90,8 @@ def taken(options: JsonDict, positive_label: float | str | None) -> TableOptions
 def _check_encoding(name: str) -> None:
     import codecs
 
+    if name == "auto":
+        return
     try:
         is_of_text = codecs.lookup(name)._is_text_encoding
     except LookupError:

@@ -211,7 +211,7 @@ def _put_counts(entries: Sequence[EvaluatedSystem], left: int) -> None:
         whose = f"{entry.name}: " if len(entries) > 1 else ""
         of = "labels" if entry.each == "class" else "positive"
         if entry is entries[0] or entry.counts:
-            put(f"{'rows':<{left}} {whose if entry.counts else ''}{result.n_rows} ({result.n_positives} {of})")
+            put(f"{entry.unit:<{left}} {whose if entry.counts else ''}{result.n_rows} ({result.n_positives} {of})")
             if result.n_groups:
                 put(f"{_PLURAL[entry.each]:<{left}} {whose if entry.counts else ''}{_averaged(entry)}")
             if "documents_retrieved" in entry.counts:

@@ -27,16 +27,15 @@ def training_metric(fit: Fit, model: Model) -> Iterator[str]:
         if model.has_classes:
             yield f"mean training {_figures(of_training_rows(fit.dataset, model))}"
         else:
-            bags = model.header.latent or model.header.features.pool is not None
             result = of_training_rows(fit.dataset, model)
-            yield figures_of(result, model.header.labels, "bags" if bags else "rows")
+            yield figures_of(result, model.header.labels, fit.dataset.unit)
     except MetricError as error:
         yield f"training {printable(model.header.metric or 'AP')}: {error}"
 
 
 def of_training_rows(dataset: Dataset, model: Model) -> Evaluation:
-    """The model's own metric on the rows it was trained on, and AP where they are of two classes; of a set of rankers
-    the means over the classes.
+    """The metric that the model was chosen by, or its own, on the rows it was trained on, and AP where they are of two
+    classes; of a set of rankers the means over the classes.
 
     Raises
     ------
@@ -50,7 +49,8 @@ def of_training_rows(dataset: Dataset, model: Model) -> Evaluation:
     from apsvm.metrics.evaluate import evaluate
     from apsvm.models.bags import ranked
 
-    metric = trained_metric(model.header.metric)
+    chosen_by = (model.header.selection or {}).get("metric")
+    metric = chosen_by if isinstance(chosen_by, str) else trained_metric(model.header.metric)
     dataset, scores = ranked(model, dataset)
     if model.has_classes:
         labels = np.stack([dataset.have(label) for label in model.classes], axis=1)

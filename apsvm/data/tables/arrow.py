@@ -40,7 +40,7 @@ def cells_of_arrow(
     kind: Kind,
     choose: Callable[[str], Choice],
     *,
-    encoding: str = "utf-8",
+    encoding: str = "auto",
     scratch: Scratch = MEMORY,
 ) -> tuple[Cells, str, str]:
     """The cells of the columns that are chosen, the name of the file for messages, and the sha256 of its bytes.

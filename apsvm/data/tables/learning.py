@@ -134,7 +134,7 @@ def _refuse_missing(cell: Cell, what: str) -> None:
     unit = cell.places.unit + ("s" if rows.size > 1 else "")
     raise DataError(
         f"{cell.places.source}: column {cell.name!r}: every row needs a value, and {unit} {places}{more} "
-        f"{what if rows.size == 1 else what.replace('has', 'have', 1)}"
+        f"{what if rows.size == 1 else what.replace('has', 'have', 1)} (none, NA, null, nil, NaN and ? are empty cells)"
     )
 
 
@@ -160,6 +160,7 @@ class _Learned:
     dates: list[str] = field(default_factory=list)
     written: list[str] = field(default_factory=list)
     empty: list[str] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
 
 
 def learn(cells: Cells, parts: Parts, options: TableOptions) -> tuple[Columns, list[str]]:
@@ -177,7 +178,9 @@ def learn(cells: Cells, parts: Parts, options: TableOptions) -> tuple[Columns, l
     if learned.problems:
         raise DataError(f"{cells.places.source}: {'; '.join(learned.problems)}")
     if not learned.columns:
-        raise DataError(f"{cells.places.source}: no column is left to be a feature: none of them has a value")
+        raise DataError(
+            f"{cells.places.source}: no column is left to be a feature: none of them has a value other than text"
+        )
     names = [name for column in learned.columns for name in column.features()]
     if len(set(names)) < len(names):
         twice = next(name for name, times in Counter(names).items() if times > 1)
@@ -313,7 +316,7 @@ def _ambiguous(
 
 
 def _category(cell: Cell, learned: _Learned) -> Column | None:
-    """A column with words; None with a problem where they make no category."""
+    """A column with words; None where they make no category, which is noted."""
     numbers = cell.word_numbers
     is_word, is_number = numbers >= 0, cell.bits < MISSING
     n_words, n_numbers = int(np.count_nonzero(is_word)), int(np.count_nonzero(is_number))
@@ -321,7 +324,7 @@ def _category(cell: Cell, learned: _Learned) -> Column | None:
     if not_finite:
         raise fail_not_numbers(cell, np.isin(numbers, not_finite))
     if cell.has_words_beyond:
-        learned.problems.append(_text(cell, f"more than {len(cell.words):,}", n_words + n_numbers))
+        _leave_out_text(cell, f"more than {len(cell.words):,}", n_words + n_numbers, learned)
         return None
     most = learned.options.max_categories
     texts, of_cell = cell.texts()
@@ -338,7 +341,7 @@ def _category(cell: Cell, learned: _Learned) -> Column | None:
 
 
 def _may_be_category(cell: Cell, learned: _Learned, texts: list[str], counts: NDArray[np.int64]) -> bool:
-    """Whether a column with words looks like a category; else its problem is noted, or raised where it is numbers with
+    """Whether a column with words looks like a category; else that is noted, or raised where it is numbers with
     a few words among them. ``texts``: the different cells, of which there are this many."""
     numbers = cell.word_numbers
     is_word, most = numbers >= 0, learned.options.max_categories
@@ -357,7 +360,7 @@ def _may_be_category(cell: Cell, learned: _Learned, texts: list[str], counts: ND
     if 2 * sum(int(counts[at]) for at, word in enumerate(cell.words) if hint_of(word)) > n_words:
         raise fail_not_numbers(cell, is_word)
     if len(texts) > _FEWEST_TEXTS and 2 * len(texts) > n_words + n_numbers:
-        learned.problems.append(_text(cell, f"{len(texts):,}", n_words + n_numbers))
+        _leave_out_text(cell, f"{len(texts):,}", n_words + n_numbers, learned)
         return False
     return True
 
@@ -373,8 +376,12 @@ def _unlike_the_others(cell: Cell) -> str:
     return cell.text_at(int(np.flatnonzero(cell.bits < MISSING)[0]))
 
 
-def _text(cell: Cell, n_different: str, n: int) -> str:
-    return (
+def _leave_out_text(cell: Cell, n_different: str, n: int, learned: _Learned) -> None:
+    """Notes a column in which most words differ: a problem where the user named it as a feature."""
+    if learned.options.features is None:
+        learned.texts.append(f"{cell.name} ({n_different})")
+        return
+    learned.problems.append(
         f"column {cell.name!r} has {n_different} different words in {n:,} rows ({shown(cell.words[0])}, …), no "
         f"categories: --drop {quoted(cell.name)}, or --id-column if it names the rows"
     )
@@ -404,6 +411,11 @@ def _remarks(learned: _Learned) -> list[str]:
         remarks.append(f"numbers: {listed(learned.written)}")
     if learned.dates:
         remarks.append(f"dates: {listed(learned.dates)}")
+    if learned.texts:
+        remarks.append(
+            f"columns of text, whose words differ in most rows, are left out: {listed(learned.texts)} (--id-column "
+            "takes one for the rows' names, --categorical for a category)"
+        )
     if learned.empty:
         remarks.append(f"columns without any value are left out: {listed(learned.empty)}")
     return remarks

@@ -84,7 +84,7 @@ def parts_to_train(names: Sequence[str], options: TableOptions, source: str, *, 
 def parts_of_model(
     names: Sequence[str], columns: Columns, options: TableOptions, source: str, *, unlabelled: bool
 ) -> Parts:
-    """The parts of the columns of a file to be read for a model. Labels are looked for only where they are wanted.
+    """The parts of the columns of a file to be read for a model; ``unlabelled``: labels are not missed.
 
     Raises
     ------
@@ -102,17 +102,16 @@ def parts_of_model(
     features = tuple(column.name for column in columns.features)
     weighed = set(features)
     free = [name for name in names if name and name not in weighed]
-    label = None
-    if not unlabelled:
-        label = options.label or (columns.label if columns.label in names else None)
-        label = label or _found(free, LABELS, "label", remarks)
-        if label is None and columns.label is not None:
+    label = options.label or (columns.label if columns.label in names else None)
+    if label is None and not (unlabelled and columns.label is not None):
+        label = _found(free, LABELS, "label", remarks)
+    if label is None and not unlabelled:
+        if columns.label is not None:
             raise DataError(
                 f"{source}: no column is called {columns.label!r}, as that of the labels was in training: "
                 f"--label-column names another; its columns are {listed(names)}"
             )
-        if label is None:
-            raise DataError(f"{source}: {_no_label(names, free)}")
+        raise DataError(f"{source}: {_no_label(names, free)}")
     parts_named = {
         "--label-column": label,
         "--qid-column": options.qid,
@@ -168,6 +167,8 @@ def check_there(name: str, names: Sequence[str], source: str, option: str) -> No
     if name not in names:
         near = difflib.get_close_matches(name, list(names), 1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
+        if len(names) == 1:
+            hint = "; if the first line has no names, delete what stands above the line that has"
         raise DataError(f"{source}: no column is called {name!r} ({option}): its columns are {listed(names)}{hint}")
 
 

@@ -146,7 +146,7 @@ def read_table(
     Parameters
     ----------
     model : what the columns are, and what becomes of them; None: it is learned from these rows
-    unlabelled : labels are not looked for, or not missed
+    unlabelled : labels are not missed: where there are none in every row they are 0
     bag_label, dtype : see ``read_svmlight``
     scratch : where cells and X are made
 
@@ -211,8 +211,12 @@ def _rows(
     if parts.label is not None:
         label_words = None if model is None or columns is None else columns.label_words
         label_words = None if columns is not None and columns.label is None and not columns.label_words else label_words
-        relevance, words, remark = labels_of(cells.column(parts.label), label_words, options.positive_label)
-        remarks += [remark] if remark else []
+        try:
+            relevance, words, remark = labels_of(cells.column(parts.label), label_words, options.positive_label)
+            remarks += [remark] if remark else []
+        except DataError:
+            if not chosen.unlabelled:
+                raise
         columns = columns and replace(columns, label_words=words)
     groups, bag_ids, costs, keys = _without_features(cells, parts)
     learned = columns is None
@@ -240,6 +244,7 @@ def _rows(
             lines=lines,
             remarks=(*remarks, *more),
             queries=() if parts.qid is None else names_of_numbered(cells.column(parts.qid)),
+            bags=() if parts.bag is None else names_of_numbered(cells.column(parts.bag)),
         ),
     )
     where = bags.Places(places.source, lines)
@@ -262,7 +267,7 @@ class _ColumnChoice:
     """Which columns are kept, once their names are known: how the readers parse them."""
 
     def __init__(self, options: TableOptions, model: ForModel | None, unlabelled: bool) -> None:
-        self._options, self.model, self._unlabelled = options, model, unlabelled
+        self._options, self.model, self.unlabelled = options, model, unlabelled
         self.columns: Columns | None = None
         self.parts = Parts()
 
@@ -274,7 +279,7 @@ class _ColumnChoice:
         return choose
 
     def _decide(self, names: Sequence[str], source: str) -> None:
-        options, model, unlabelled = self._options, self.model, self._unlabelled
+        options, model, unlabelled = self._options, self.model, self.unlabelled
         if model is None:
             self.parts = parts_to_train(names, options, source, unlabelled=unlabelled)
             return

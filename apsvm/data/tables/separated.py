@@ -36,6 +36,7 @@ _COMMA = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?")
 _POINT = re.compile(r"[+-]?\d*\.\d+([eE][+-]?\d+)?")
 #: 1.234 is 1234 in German, and 1,234 in others; 234 may be either's.
 _GROUPED, _SMALL = re.compile(r"[+-]?[1-9]\d{0,2}\.\d{3}"), re.compile(r"[+-]?\d{1,3}")
+_WINDOWS = "cp1252"
 _MISSING = {"", "?", "na", "n/a", "nan", "null", "none", "nil"}
 _NAMES = re.compile(rb"[\r\n \xef\xbb\xbf]*[^\r\n]+[\r\n]")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
@@ -156,8 +157,9 @@ def _check_names(names: Sequence[str], source: str) -> None:
         raise DataError(f"{source}: expected text, found NUL bytes among the names of its columns")
 
 
-def decoded(blocks: Iterator[bytes], name: str, encoding: str) -> Iterator[bytes]:
-    """The text in UTF-8, without a byte order mark. Raises DataError."""
+def decoded(blocks: Iterator[bytes], name: str, encoding: str, remarks: list[str] | None = None) -> Iterator[bytes]:
+    """The text in UTF-8, without a byte order mark. Raises DataError. ``remarks``: where "auto" may take another
+    encoding than UTF-8, and says so once that is read."""
     first = b""
     for block in blocks:
         first += block
@@ -166,9 +168,34 @@ def decoded(blocks: Iterator[bytes], name: str, encoding: str) -> Iterator[bytes
     if first.startswith(_UTF16):
         encoding = "utf-16"
     blocks = chain((first.removeprefix(codecs.BOM_UTF8),), blocks)
-    if codecs.lookup(encoding).name == "utf-8":
+    if encoding == "auto" and remarks is not None:
+        return _utf8_or_windows(blocks, name, remarks)
+    if encoding == "auto" or codecs.lookup(encoding).name == "utf-8":
         return blocks
     return _recoded(blocks, name, encoding)
+
+
+def _utf8_or_windows(blocks: Iterable[bytes], name: str, remarks: list[str]) -> Iterator[bytes]:
+    """Text whose first bytes beyond ASCII are not UTF-8 as cp1252, which has ASCII too."""
+    is_utf8: bool | None = None
+    for block in blocks:
+        if is_utf8 is None and not block.isascii():
+            is_utf8 = _begins_as_utf8(block)
+            if not is_utf8:
+                remarks.append("it is not UTF-8, and is read as cp1252 (--encoding names another)")
+        try:
+            yield block if is_utf8 is not False else block.decode(_WINDOWS).encode()
+        except UnicodeDecodeError as error:
+            raise DataError(f"{name}: {not_utf8(block[error.start])}") from None
+
+
+def _begins_as_utf8(block: bytes) -> bool:
+    """Whether the first character beyond ASCII is one of UTF-8, as far as it is there."""
+    try:
+        codecs.utf_8_decode(block, "strict", False)
+    except UnicodeDecodeError as error:
+        return not block[: error.start].isascii()
+    return True
 
 
 def _recoded(blocks: Iterable[bytes], name: str, encoding: str) -> Iterator[bytes]:
@@ -218,12 +245,13 @@ def cells_of_text(
     name: str,
     choose: Choice,
     *,
-    encoding: str = "utf-8",
+    encoding: str = "auto",
     decimal: str | None = None,
     scratch: Scratch = MEMORY,
 ) -> Cells:
     """The cells of the columns that ``choose`` keeps. Raises DataError."""
-    head, rest = read_head(decoded(blocks, name, encoding), name, decimal)
+    recoded: list[str] = []
+    head, rest = read_head(decoded(blocks, name, encoding, recoded), name, decimal)
     letters = choose(head.names)
     kept = [column for column, letter in zip(head.names, letters, strict=True) if letter != SKIPPED]
     parser = _kernels.CsvParser(
@@ -248,12 +276,12 @@ def cells_of_text(
         place = f"{name}:{line}: " + (f"column {head.names[column]!r}: " if 0 <= column < len(head.names) else "")
         raise DataError(f"{place}{message}") from None
     places = Places(name, "line", head.first_line, *parser.apart())
-    remarks = tuple(
+    ambiguous = (
         f"column {column!r}: {number} is read with a decimal point, not as {number.replace('.', '')}"
         for column, letter in zip(head.names, letters, strict=True)
         if letter == CELLS and (number := head.ambiguous.get(column))
     )
-    return Cells(values, kept, _words(parser, values, kept, places), places, remarks, head.decimal)
+    return Cells(values, kept, _words(parser, values, kept, places), places, (*recoded, *ambiguous), head.decimal)
 
 
 def _words(parser: _kernels.CsvParser, values: np.ndarray, kept: Sequence[str], places: Places) -> list[list[str]]:

@@ -12,11 +12,24 @@ text     folder, a file an image:               folder, a file an image:
 
 from __future__ import annotations
 
+import os
+import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from apsvm.detection.base import Detections, Objects
     from apsvm.detection.readers.gathered import ClassNames
+
+
+#: A file of VOC's: annotations of an image, or the detections of a class.
+_VOC = re.compile(r".+\.xml|(?:[^_]*_)?det_[^_]+_.+\.txt")
+
+
+def format_of(path: str) -> str:
+    """In which of `detection.FORMATS` objects or detections are by the look of it."""
+    if not os.path.isdir(path):
+        return "voc" if path.endswith(".txt") else "coco"
+    return "voc" if any(map(_VOC.fullmatch, os.listdir(path))) else "text"
 
 
 def read_class_names(path: str) -> ClassNames:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from apsvm.oracles import ORACLES
 from apsvm.solvers.qp import BACKENDS
-from apsvm.trainers.settings import Multiple, Range, Settings, SettingsError, setting
+from apsvm.trainers.settings import AUTO_MULTIPLE, Multiple, Range, Settings, SettingsError, setting
 
 #: What ``--oracle`` offers: the oracles that serve a ranking loss, and the two-stage approximation.
 ORACLE_CHOICES = ("auto", *(name for name in ORACLES if name not in ("zero-one", "brute-force")), "appx")
@@ -18,7 +18,7 @@ MOST_COMPONENTS = 64
 #: From this share of the bound at w = 0 on, a model is said to be hardly better than none.
 NEARLY_NOTHING = 0.98
 #: The default of ``-C``.
-DEFAULT_C: tuple[float | Multiple, ...] = (Multiple(1.0),)
+DEFAULT_C: tuple[float | Multiple, ...] = (AUTO_MULTIPLE,)
 SOLVERS = ("line-search", "cutting-plane")
 
 
