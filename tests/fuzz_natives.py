@@ -114,19 +114,22 @@ def rules(h: Hostile) -> None:
     n, d, K, depth = h.size(1, 40), h.size(1, 5), h.size(1, 3), h.chance.randint(1, 4)
     codes = h.rng.integers(0, 256, size=(n, d), dtype=np.uint8)
     targets = (h.rng.random((K, n)) < 0.5).astype(float)
-    features, _ = _kernels.boost(
+    features, _, values, _ = _kernels.boost(
         h(codes), h(targets), h(7), h(depth), h(0.1), h(max(1, n // 2)), h(d), h(1), h(True), h(h.chance.randrange(9))
     )
     nodes = 2**depth - 1
     trees = features.size // nodes
     X, beside = (h.rng.normal(size=(n, k)) for k in (d, 2))
-    most = n * (2 + trees)
+    sums = values.reshape(-1, h.chance.choice((1, 2)))
+    sums = np.resize(sums, (trees << depth, sums.shape[1]))
+    most = n * (2 + trees + sums.shape[1])
     _kernels.rows_of_rules(
         h(X),
         h(beside),
         h(features.reshape(trees, nodes)),
         h(h.rng.normal(size=(trees, nodes))),
-        h(np.arange(trees << depth, dtype=np.int32).reshape(trees, -1)),
+        h(np.arange(2, 2 + (trees << depth), dtype=np.int32).reshape(trees, -1)),
+        h(sums),
         h(depth),
         h(np.empty(n + 1, dtype=np.int64)),
         h(np.empty(most, dtype=np.int32)),

@@ -32,13 +32,14 @@ def boost(
     logistic: bool,
     seed: int,
     /,
-) -> tuple[NDArray[int32], NDArray[uint8]]: ...
+) -> tuple[NDArray[int32], NDArray[uint8], NDArray[float64], NDArray[float64]]: ...
 def rows_of_rules(
     X: _Values,
     beside: _Values,
     features: NDArray[int32],
     thresholds: NDArray[float64],
     columns: NDArray[int32],
+    sums: NDArray[float64],
     depth: int,
     indptr: NDArray[int64],
     indices: NDArray[int32],

@@ -77,7 +77,8 @@ def pairs_of(ranker: LinearRanker, of: Iterable[int] | None = None) -> list[int]
     NoShapesError."""
     _, parts = check_curved(ranker)
     if of is None:
-        of = np.argsort(-np.bincount(parts.of_column, np.abs(ranker.coef), len(parts.features)), kind="stable").tolist()
+        sizes = np.bincount(parts.of_column, np.abs(parts.weights(ranker.coef)), len(parts.features))
+        of = np.argsort(-sizes, kind="stable").tolist()
     return [part for part in of if len(parts.features[part]) == 2]
 
 

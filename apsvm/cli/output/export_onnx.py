@@ -344,7 +344,8 @@ def _rules(graph: _Graph, arrays: dict[str, AnyArray]) -> str:
     outside = graph("Or", graph("LessOrEqual", values, low), graph("Greater", values, high))
     # A leaf's column is 1 where no bound is broken.
     broken = graph("ReduceMax", graph("Cast", outside, to=onnx.TensorProto.DOUBLE), axes=[2], keepdims=0)
-    return graph("Concat", beside, graph("Sub", 1.0, broken), axis=1)
+    leaves = graph("Sub", 1.0, broken)
+    return graph("Concat", beside, leaves, graph("MatMul", leaves, arrays["sums"]), axis=1)
 
 
 def _standardised(graph: _Graph, arrays: dict[str, AnyArray]) -> str:

@@ -237,7 +237,8 @@ def _rules(features: Any, x: Sequence[float]) -> Iterator[tuple[int, float]]:
     divisors = features["divisors"]
     for k, value in _piecewise(features, x):
         yield k, value / divisors[k]
-    k = len(divisors)
+    first = k = len(divisors)
+    within = []
     for of_node, thresholds, kept in zip(features["features"], features["thresholds"], features["kept"], strict=True):
         node = 0
         while node < len(of_node):
@@ -245,8 +246,12 @@ def _rules(features: Any, x: Sequence[float]) -> Iterator[tuple[int, float]]:
             node = 2 * node + (1 if is_left else 2)
         leaf = node - len(of_node)
         if kept[leaf]:
-            yield k + sum(kept[:leaf]), 1.0
+            within.append(k + sum(kept[:leaf]))
         k += sum(kept)
+    yield from ((leaf, 1.0) for leaf in within)
+    sums = features["sums"]
+    for s in range(len(sums[0]) if sums else 0):
+        yield k + s, math.fsum(sums[leaf - first][s] for leaf in within)
 
 
 def _spline(features: Any, x: Sequence[float]) -> Iterator[tuple[int, float]]:

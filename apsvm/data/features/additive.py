@@ -52,7 +52,8 @@ class Contributions:
         self._X, self._map, self._unit_rows = X, feature_map, unit_rows
         self.parts = parts
         columns, n_parts = np.arange(coef.size), len(parts.features)
-        self._weights = sp.csr_array((coef, (columns, parts.of_column)), shape=(coef.size, n_parts))
+        weights = parts.weights(coef)
+        self._weights = sp.csr_array((weights, (columns, parts.of_column)), shape=(coef.size, n_parts))
         self.shape = (int(X.shape[0]), n_parts)
         self._at_typical = np.zeros(n_parts)
         if not unit_rows:
@@ -97,5 +98,5 @@ def part_at(
     """f_S of a part at the values x (k, |S|) of its features, relative to its value at their means: (k,) float64."""
     rows = np.tile(feature_map.typical(), (len(x), 1))
     rows[:, parts.features[part]] = x
-    alone = np.where(parts.of_column == part, coef, 0.0)
+    alone = np.where(parts.of_column == part, parts.weights(coef), 0.0)
     return Contributions(rows, feature_map, parts, alone)[:][:, part]

@@ -146,10 +146,16 @@ class Parts:
     ----------
     features : of each part the features, ascending, 0..n_in−1; feature j alone is part j
     of_column : (n_out,) int64, the part that a column belongs to
+    weighs : (n_out, n_out) CSR, of columns that are sums of others, see ``weights``; None where there are none
     """
 
     features: Sequence[tuple[int, ...]]
     of_column: NDArray[np.int64]
+    weighs: Matrix | None = None
+
+    def weights(self, coef: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The weights (n_out,) of the same ranker as by ``coef`` (n_out,), none for what is a sum of other columns."""
+        return coef if self.weighs is None else np.asarray(self.weighs @ coef)
 
 
 class AdditiveMap(FeatureMap):

@@ -73,13 +73,14 @@ class Joined(FeatureMap):
         if not any(each):
             return None
         numbers: dict[tuple[int, ...], int] = {(j,): j for j in range(self.n_in)}
-        of_column = []
+        of_column, weighs = [], []
         for one, parts in zip(self.maps, each, strict=True):
             # What is made of all features at once is one part beside the others.
             parts = parts or Parts([tuple(range(self.n_in))], np.zeros(one.n_out, dtype=np.int64))
             here = np.array([numbers.setdefault(features, len(numbers)) for features in parts.features])
             of_column.append(here[parts.of_column])
-        return Parts(list(numbers), np.concatenate(of_column))
+            weighs.append(sp.eye_array(one.n_out) if parts.weighs is None else parts.weighs)
+        return Parts(list(numbers), np.concatenate(of_column), sp.block_diag(weighs, format="csr"))
 
     def _knowing(self) -> FeatureMap:
         """One that knows the training rows, where any does."""

@@ -147,13 +147,19 @@ def test_columns_have_names_and_features(name, X):
     assert parts.of_column.shape == (learned.n_out,)
     assert list(parts.features[:7]) == [(j,) for j in range(7)]
     assert len(set(parts.features)) == len(parts.features)
+    # Of a column that is a sum of others, these have the weight.
+    alone = np.array([parts.weights(one)[k] == 1.0 for k, one in enumerate(np.eye(learned.n_out))])
+    assert (~alone).sum() == name.startswith("rules")
+    coef = np.cos(np.arange(learned.n_out))
+    columns = dense(learned.apply(X))
+    np.testing.assert_allclose(columns @ parts.weights(coef), columns @ coef, atol=1e-10)
     for j in range(7):
         changed = X.copy()
         changed[:, j] += 1.7
         moved = (dense(learned.apply(changed)) != dense(learned.apply(X))).any(axis=0)
-        assert all(j in parts.features[part] for part in parts.of_column[moved])
+        assert all(j in parts.features[part] for part in parts.of_column[moved & alone])
     for column, part in enumerate(parts.of_column):
-        assert all(f"f{j}" in names[column] for j in parts.features[part])
+        assert not alone[column] or all(f"f{j}" in names[column] for j in parts.features[part])
 
 
 @over("name", [name for name in NAMES if name != "linear"])

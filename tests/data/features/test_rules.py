@@ -27,7 +27,8 @@ def y(X, rng):
 
 
 def plain_leaves(X, targets, trees, depth, rate, least, logistic):
-    """Boosting on all rows and features, by the definition: for each tree the rows (bool) of each leaf."""
+    """Boosting on all rows and features, by the definition: for each tree the rows (bool) of each leaf, and the scores
+    of each target."""
     n = len(X)
     scores = [np.full(n, np.log((y.sum() + 0.5) / (n - y.sum() + 0.5)) if logistic else y.mean()) for y in targets]
     grown = []
@@ -43,9 +44,10 @@ def plain_leaves(X, targets, trees, depth, rate, least, logistic):
             leaves = halves
         for leaf in leaves:
             if leaf.any():
-                scores[k][leaf] += rate * slope[leaf].sum() / curvature[leaf].sum()
+                step = rate * slope[leaf].sum() / curvature[leaf].sum()
+                scores[k][leaf] += np.clip(step, -1.0, 1.0) if logistic else step
         grown.append(leaves)
-    return grown
+    return grown, scores
 
 
 def best_halves(X, slope, node, least):
@@ -75,19 +77,25 @@ def test_leaves_are_those_of_boosting_written_plainly(depth, kind, X, y, monkeyp
     if kind == "grades":
         targets = targets + 2.0 * (X[:, 1] > 0.3)
     learned = learn_map(f"rules:6:depth={depth}", X, targets=targets)
-    expected = plain_leaves(X, targets, 6, depth, rules.RATE, rules.LEAF_ROWS, kind != "grades")
+    expected, scores = plain_leaves(X, targets, 6, depth, rules.RATE, rules.LEAF_ROWS, kind != "grades")
     columns = learned.apply(X).toarray()[:, learned.beside.n_out :]
+    columns, sums = columns[:, : -len(targets)], columns[:, -len(targets) :]
     regions = {rows.tobytes() for leaves in expected for rows in leaves if 0 < rows.sum() < 120}
     assert {column.tobytes() for column in columns.T.astype(bool)} == regions
+    for column, score in zip(sums.T, scores, strict=True):
+        np.testing.assert_allclose(
+            column - column.mean(), rules.OF_SCORE * (score - score.mean()) / score.std(), atol=1e-9
+        )
 
 
 @over("depth", [1, 2, 4, 6])
 def test_a_column_is_1_where_its_conditions_hold(depth, X, y, rng):
     learned = learn_map(f"rules:50:depth={depth}", X, targets=y[None])
-    names = learned.names([f"X[:, {j}]" for j in range(4)])
     rows = np.concatenate([X, 3.0 * rng.normal(size=(100, 4)), learned.thresholds[:4, :1] + np.zeros((4, 4))])
-    columns = learned.apply(rows).toarray()
+    *names, of_score = learned.names([f"X[:, {j}]" for j in range(4)])
+    columns = learned.apply(rows).toarray()[:, :-1]
     first = learned.beside.n_out
+    assert of_score == "score 1 of the boosting"
     assert columns.shape[1] == len(names) > first + depth
     for name, column in zip(names[first:], columns[:, first:].T, strict=True):
         held = np.ones(len(rows), dtype=bool)
@@ -167,6 +175,7 @@ def test_bins(values, rng):
         ({"kept": [[2, 0, 0, 0]]}, "expected 0 or 1"),
         ({"kept": [[0, 1, 0, 0]]}, "no row gets to"),
         ({"divisors": "0"}, "divisors is not above 0"),
+        ({"sums": [[1.0]]}, "sums"),
     ],
 )
 def test_arrays_that_make_no_rules(change, message, X, y):
@@ -175,8 +184,9 @@ def test_arrays_that_make_no_rules(change, message, X, y):
         "features": np.array([[0, -1, -1]]),
         "thresholds": np.zeros((1, 3)),
         "kept": np.array([[1, 0, 1, 0]]),
+        "sums": np.zeros((2, 1)),
     }
-    assert map_of_arrays(learned.name, 4, arrays).n_out == learned.beside.n_out + 2
+    assert map_of_arrays(learned.name, 4, arrays).n_out == learned.beside.n_out + 3
     for key, value in change.items():
         arrays[key] = np.zeros_like(arrays[key]) if value == "0" else np.array(value)
     with pytest.raises(FeatureMapError, match=message):

@@ -11,6 +11,7 @@ namespace apsvm::rules {
 namespace {
 
 constexpr double kLeastCurvature = 1e-12;
+constexpr double kMostStep = 1.0;
 
 // Of the rows of a node in one bin.
 struct Cell {
@@ -35,20 +36,21 @@ class Booster {
 public:
     Booster(std::span<const std::uint8_t> codes, std::size_t n, std::size_t d, std::span<const double> targets,
             const Boosting &how)
-        : codes_(codes.data()), n_(n), d_(d), targets_(targets), how_(how), random_(how.seed), scores_(targets.size()),
-          slopes_(n), curvatures_(n), bins_(d, 1) {
+        : codes_(codes.data()), n_(n), d_(d), targets_(targets), how_(how), random_(how.seed), slopes_(n), leaves_(n), bins_(d, 1) {
         // Cells that no row has would cost more than the others where most features have few values.
         for (std::size_t i = 0; i < codes.size(); ++i)
             bins_[i % d] = std::max(bins_[i % d], std::size_t{codes[i]} + 1);
-        splits_.features.assign(how.trees * nodes_of(how.depth), kNotSplit);
-        splits_.bins.assign(how.trees * nodes_of(how.depth), 0);
+        grown_.features.assign(how.trees * nodes_of(how.depth), kNotSplit);
+        grown_.bins.assign(how.trees * nodes_of(how.depth), 0);
+        grown_.values.assign(how.trees << how.depth, 0.0);
+        grown_.scores.resize(targets.size());
         for (std::size_t k = 0; k < targets.size() / n; ++k) start(k);
     }
 
-    Splits grown() && {
+    Boosted grown() && {
         const std::size_t targets = targets_.size() / n_;
         for (std::size_t t = 0; t < how_.trees; ++t) grow(t, t % targets);
-        return std::move(splits_);
+        return std::move(grown_);
     }
 
 private:
@@ -57,7 +59,7 @@ private:
         const std::span<const double> target = targets_.subspan(k * n_, n_);
         const double n = static_cast<double>(n_), sum = std::accumulate(target.begin(), target.end(), 0.0);
         const double constant = how_.logistic ? std::log((sum + 0.5) / (n - sum + 0.5)) : sum / n;
-        std::fill_n(scores_.begin() + static_cast<std::ptrdiff_t>(k * n_), n_, constant);
+        std::fill_n(grown_.scores.begin() + static_cast<std::ptrdiff_t>(k * n_), n_, constant);
     }
 
     // `count` of 0 … n − 1, ascending.
@@ -70,20 +72,18 @@ private:
 
     void grow(std::size_t tree, std::size_t k) {
         const double *target = targets_.data() + k * n_;
-        double *scores = scores_.data() + k * n_;
+        double *scores = grown_.scores.data() + k * n_;
         draw(n_, how_.rows, rows_);
         draw(d_, how_.columns, columns_);
         starts_.assign(1, 0);
         for (const std::size_t column : columns_) starts_.push_back(starts_.back() + bins_[column]);
         double total = 0.0;
         for (const std::size_t row : rows_) {
-            const double fit = how_.logistic ? 1.0 / (1.0 + std::exp(-scores[row])) : scores[row];
-            slopes_[row] = target[row] - fit;
-            curvatures_[row] = how_.logistic ? fit * (1.0 - fit) : 1.0;
+            slopes_[row] = target[row] - fitted(scores[row]);
             total += slopes_[row];
         }
-        std::int32_t *features = splits_.features.data() + tree * nodes_of(how_.depth);
-        std::uint8_t *bins = splits_.bins.data() + tree * nodes_of(how_.depth);
+        std::int32_t *features = grown_.features.data() + tree * nodes_of(how_.depth);
+        std::uint8_t *bins = grown_.bins.data() + tree * nodes_of(how_.depth);
         std::vector<Node> level(1);
         level[0] = {0, rows_.size(), total, counted(0, rows_.size())};
         std::size_t first = 0;  // of the level's nodes
@@ -106,7 +106,7 @@ private:
             first += level.size();
             level = std::move(next);
         }
-        update(scores, level, features, bins);
+        update(target, scores, features, bins, grown_.values.data() + (tree << how_.depth));
     }
 
     // The cells of the rows drawn from `begin` to `end`.
@@ -176,18 +176,11 @@ private:
         next.push_back(std::move(right));
     }
 
-    // One Newton step in each leaf, for all rows.
-    void update(double *scores, const std::vector<Node> &leaves, const std::int32_t *features,
-                const std::uint8_t *bins) {
-        std::vector<double> steps(leaves.size());
-        for (std::size_t i = 0; i < leaves.size(); ++i) {
-            double slope = 0.0, curvature = 0.0;
-            for (std::size_t r = leaves[i].begin; r < leaves[i].end; ++r) {
-                slope += slopes_[rows_[r]];
-                curvature += curvatures_[rows_[r]];
-            }
-            steps[i] = curvature > kLeastCurvature ? how_.rate * slope / curvature : 0.0;
-        }
+    // One Newton step in each leaf, of all rows: those that were not drawn make it better.
+    void update(const double *target, double *scores, const std::int32_t *features, const std::uint8_t *bins,
+                double *steps) {
+        const std::size_t nodes = nodes_of(how_.depth);
+        std::vector<double> slopes(nodes + 1), curvatures(nodes + 1);
         for (std::size_t row = 0; row < n_; ++row) {
             const std::uint8_t *codes = codes_ + row * d_;
             std::size_t node = 0;
@@ -195,25 +188,37 @@ private:
                 const std::int32_t feature = features[node];
                 node = 2 * node + 1 + (feature != kNotSplit && codes[feature] > bins[node]);
             }
-            scores[row] += steps[node - nodes_of(how_.depth)];
+            leaves_[row] = static_cast<std::uint8_t>(node - nodes);
+            const double fit = fitted(scores[row]);
+            slopes[leaves_[row]] += target[row] - fit;
+            curvatures[leaves_[row]] += how_.logistic ? fit * (1.0 - fit) : 1.0;
         }
+        for (std::size_t i = 0; i <= nodes; ++i)
+            if (curvatures[i] > kLeastCurvature) steps[i] = how_.rate * slopes[i] / curvatures[i];
+        // In a leaf of one class alone the step grows without end.
+        if (how_.logistic)
+            for (double &step : std::span(steps, nodes + 1)) step = std::clamp(step, -kMostStep, kMostStep);
+        for (std::size_t row = 0; row < n_; ++row) scores[row] += steps[leaves_[row]];
     }
+
+    double fitted(double score) const { return how_.logistic ? 1.0 / (1.0 + std::exp(-score)) : score; }
 
     const std::uint8_t *codes_;
     std::size_t n_, d_;
     std::span<const double> targets_;
     Boosting how_;
     Random random_;
-    std::vector<double> scores_, slopes_, curvatures_;
+    std::vector<double> slopes_;
+    std::vector<std::uint8_t> leaves_;  // that rows fall into
     std::vector<std::size_t> bins_;  // of each feature, up to the last that has rows
     std::vector<std::size_t> rows_, columns_, starts_;
-    Splits splits_;
+    Boosted grown_;
 };
 
 }  // namespace
 
-Splits boost(std::span<const std::uint8_t> codes, std::size_t n, std::size_t d, std::span<const double> targets,
-             const Boosting &how) {
+Boosted boost(std::span<const std::uint8_t> codes, std::size_t n, std::size_t d, std::span<const double> targets,
+              const Boosting &how) {
     return Booster(codes, n, d, targets, how).grown();
 }
 

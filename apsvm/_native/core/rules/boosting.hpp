@@ -24,14 +24,16 @@ struct Boosting {
 };
 
 // The splits of all trees, one after the other: a row goes left where its bin of `features[node]` is at most
-// `bins[node]`; where features[node] is kNotSplit, all go left.
-struct Splits {
+// `bins[node]`; where features[node] is kNotSplit, all go left. `values`, 2^D a tree: what a leaf adds to the scores.
+// `scores`, (K, n): those of the rows in the end.
+struct Boosted {
     std::vector<std::int32_t> features;
     std::vector<std::uint8_t> bins;
+    std::vector<double> values, scores;
 };
 
 // codes : (n, d) row by row, the rows' bins; targets : (K, n); tree t is grown on target t mod K. n, d, K > 0.
-Splits boost(std::span<const std::uint8_t> codes, std::size_t n, std::size_t d, std::span<const double> targets,
-             const Boosting &how);
+Boosted boost(std::span<const std::uint8_t> codes, std::size_t n, std::size_t d, std::span<const double> targets,
+              const Boosting &how);
 
 }  // namespace apsvm::rules
