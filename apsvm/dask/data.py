@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm.dask.crew import Crew
+from apsvm.dask.crew import ClusterError, Crew
 from apsvm.dask.long_list import MOST_POSITIVES
 from apsvm.dask.shards.rows import About
 from apsvm.dask.vectors import HandleVectors
@@ -84,6 +84,9 @@ class ShardedData:
         """
         crew.set_up("read")
         about: list[About] = crew.set_up("about")
+        for name, one in zip(crew.names(), about, strict=True):
+            if one.rows < 0 or one.labels.size != one.label_counts.size or one.label_counts.sum() != one.rows:
+                raise ClusterError(f"{name}: its counts of labels are not of its {one.rows:,} rows")
         if not sum(one.rows for one in about):
             raise DataError(f"{source}: there are no rows")
         if len({one.zero_based for one in about}) > 1:
@@ -191,6 +194,10 @@ class ShardedData:
         """The shards are told what each label means."""
         sizes = self.crew.set_up("understand", self.labels, target)
         self.n_pos, self.n_neg = (sum(column) for column in zip(*sizes, strict=True))
+        if np.min(sizes) < 0 or self.n_pos + self.n_neg != self.rows:
+            raise ClusterError(
+                f"the workers count {self.n_pos:,} relevant rows and {self.n_neg:,} others of {self.rows:,}"
+            )
 
     def weigh(self, *, by_query: bool) -> dict[int, float] | None:
         """Takes the costs of rows as one machine takes ``sample_weight``: as weights of queries, which are returned,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,8 +32,7 @@ MOST_LABELS = 100_000
 BLOCK = 1 << 15
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class About:
+class About(NamedTuple):
     """What a shard says of its rows.
 
     Attributes
