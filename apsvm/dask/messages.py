@@ -73,8 +73,10 @@ def packed(counts: NDArray[np.int64]) -> AnyArray | Few:
 
 def added(messages: Sequence[AnyArray | Few]) -> NDArray[np.int64]:
     """The sums of counts that were ``packed``."""
-    first = messages[0]
-    total = np.zeros(first.size, dtype=np.int64)
+    sizes = {counts.size for counts in messages}
+    if len(sizes) > 1:
+        raise ValueError(f"the workers counted into cells of different numbers, {' and '.join(map(str, sorted(sizes)))}")
+    total = np.zeros(messages[0].size, dtype=np.int64)
     for counts in messages:
         if isinstance(counts, Few):
             total[np.cumsum(counts.steps, dtype=np.int64)] += counts.counts

@@ -50,7 +50,7 @@ def _of_highest_f1(model: LinearRanker, data: ShardedData) -> ChosenThreshold | 
     called = hits + higher[::-1]
     best, _ = place_by_rule(called, hits, data.n_pos, data.rows, RULE)
     lowest = float(scores[::-1][best])
-    below = max(data.crew.ask_surely("highest_below", model, lowest))
+    below = float(np.max(data.crew.ask_surely("highest_below", model, lowest)))
     if not below < lowest:
         raise ClusterError(f"of the scores below {lowest}, the workers say that {below} is the highest")
     highest = float(scores[-1])

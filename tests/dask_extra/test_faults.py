@@ -123,13 +123,14 @@ def test_a_cluster_that_is_not_up_is_given_up(rng):
         ("read", lambda said: 0, "worker 0: it does not answer 'read' as apsvm does, by None"),
         ("about", lambda said: said._replace(labels=said.labels.astype(str)), "'about' as apsvm does, by About"),
         ("about", lambda said: said._replace(first=None), "'about'"),
-        ("about", lambda said: said._replace(rows=said.rows + 1), "worker 0: its counts of labels are not of its 201"),
+        ("about", lambda said: said._replace(rows=said.rows + 1), "worker 0: its counts of labels are not of its 291"),
         ("understand", lambda said: [*said], "by tuple.int, int."),
         ("understand", lambda said: (*said, 0), "'understand'"),
         ("understand", lambda said: (float(said[0]), said[1]), "'understand'"),
         ("understand", lambda said: (said[0] - 1, said[1]), "relevant rows and .* others of 300"),
         ("survey", lambda said: said._replace(counts=1), "by Survey"),
         ("combine", lambda said: None, "by NDArray"),
+        ("count_negatives", lambda said: (said[0][1:], said[1]), "cells of different numbers"),
         ("score_positives", lambda said: said.astype(np.float32), "by NDArray.* . None"),
         ("highest_below", lambda said: np.nan, "below .* nan is the highest"),
         ("highest_below", lambda said: 1e300, "below .* 1e.300 is the highest"),
@@ -139,15 +140,15 @@ def test_a_cluster_that_is_not_up_is_given_up(rng):
 def test_a_worker_that_answers_something_else(method, twist, message, rng):
     """Of another version, say, or hostile."""
     X, y = rows(rng, 300)
-    crew = crew_of(X, y, [200])
+    crew = crew_of(X, y, [290])
     ask = crew._ask
 
     def twisted(call, programme):
         answers = ask(call, programme)
-        return [(twist(said), 0.0) for said, _ in answers] if call.method == method else answers
+        return [(twist(answers[0][0]), 0.0), *answers[1:]] if call.method == method else answers
 
     crew._ask = twisted
-    with pytest.raises(ClusterError, match=message):
+    with pytest.raises((ClusterError, ValueError), match=message):
         decided(crew, structured(epsilon=0.1))
 
 
