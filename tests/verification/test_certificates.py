@@ -87,7 +87,7 @@ def test_of_every_loss_trained_by_default(name, data, tmp_path, capsys):
         "--bound hinge --loss zero-one -B 1 --dtype float32 two.svm",
         "--bound hinge -e 1e-7 two.svm",
         "--bound tight -C 1e7 two.svm",
-        "--components 2 -C 10 two.svm",
+        "--components 2 --scale l2 -C 10 two.svm",
         "--components 2 --bound hinge -B 3 --scale standard -C 10 two.svm",
         "--latent --start bag-means -C 10 --bound hinge bags.svm",
         "--latent --start bag-means -C 10 --bound tight --loss auc bags.svm",
