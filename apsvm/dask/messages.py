@@ -75,7 +75,8 @@ def added(messages: Sequence[AnyArray | Few]) -> NDArray[np.int64]:
     """The sums of counts that were ``packed``."""
     sizes = {counts.size for counts in messages}
     if len(sizes) > 1:
-        raise ValueError(f"the workers counted into cells of different numbers, {' and '.join(map(str, sorted(sizes)))}")
+        numbers = " and ".join(map(str, sorted(sizes)))
+        raise ValueError(f"the workers counted into cells of different numbers, {numbers}")
     total = np.zeros(messages[0].size, dtype=np.int64)
     for counts in messages:
         if isinstance(counts, Few):
