@@ -50,12 +50,12 @@ def _of_highest_f1(model: LinearRanker, data: ShardedData) -> ChosenThreshold | 
     called = hits + higher[::-1]
     best, _ = place_by_rule(called, hits, data.n_pos, data.rows, RULE)
     lowest = float(scores[::-1][best])
-    below = float(np.max(data.crew.ask_surely("highest_below", model, lowest)))
-    if not below < lowest:
-        raise ClusterError(f"of the scores below {lowest}, the workers say that {below} is the highest")
-    highest = float(scores[-1])
-    if below == -np.inf:
-        below, highest = None, max(data.crew.ask_surely("highest_below", model, np.inf))
+    next_lower = float(np.max(data.crew.ask_surely("highest_below", model, lowest)))
+    if not next_lower < lowest:
+        raise ClusterError(f"of the scores below {lowest}, the workers say that {next_lower} is the highest")
+    below, highest = (None if next_lower == -np.inf else next_lower), float(scores[-1])
+    if below is None:
+        highest = max(data.crew.ask_surely("highest_below", model, np.inf))
         if highest == lowest:
             return None
     value = halfway(lowest, below, highest)

@@ -109,7 +109,7 @@ def _labels(parts: Sequence[Dataset]) -> tuple[AnyArray, AnyArray]:
     for part in parts:
         sets = part.label_sets
         labels.append(part.relevance if sets is None else sets.classes[sets.indices])
-        counts.append(np.ones(part.X.shape[0], dtype=np.int64) if sets is None else np.diff(sets.indptr))
+        counts.append(np.full(part.X.shape[0], 1) if sets is None else np.diff(sets.indptr))
     return np.concatenate(labels), np.cumsum(np.concatenate(counts))
 
 
@@ -125,8 +125,6 @@ def widened(X: Matrix, width: int, source: str) -> Matrix:
     if X.shape[1] == width:
         return X
     if not sp.issparse(X):
-        if X.shape[0] == 0:
-            return np.empty((0, width), dtype=X.dtype)
         if os.path.isdir(source):
             return np.pad(X, ((0, 0), (0, width - X.shape[1])))
         raise DataError(f"{source}: it has {X.shape[1]} columns, other parts have {width}")
@@ -141,5 +139,5 @@ def stacked(matrices: Sequence[Matrix], width: int) -> Matrix:
     if len(filled) == 1:
         return filled[0]
     if any(sp.issparse(matrix) for matrix in filled):
-        return sp.csr_array(sp.vstack([sp.csr_array(matrix) for matrix in filled], format="csr"))
+        return sp.csr_array(sp.vstack([sp.csr_array(matrix) for matrix in filled]))
     return np.concatenate(filled)

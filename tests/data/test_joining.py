@@ -59,6 +59,7 @@ def test_rows_without_names(joined):
     assert data.table is None
     narrow = joined("1 1:1 2:2\n", "0 1:3\n", "1 1:5 2:6\n")
     assert dense(narrow) == [[1, 2], [3, 0], [5, 6]]
+    assert narrow.costs is None
     assert not sp.issparse(joined("1 1:1\n", "0 1:3\n", "1 1:5\n").X)
     several = joined("1,2 1:1\n 1:3\n", "2 1:5\n", "2 1:5\n", multilabel=True)
     assert [several.label_sets.classes[of].tolist() for of in np.split(several.label_sets.indices, [2, 2, 3])] == [
