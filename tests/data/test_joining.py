@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from over import over
 
 from apsvm.data import DataError, read_data, write_folder
+from apsvm.data.joining import in_columns_of
 from apsvm.data.read_options import TableOptions
 
 
@@ -17,7 +18,7 @@ from apsvm.data.read_options import TableOptions
 def joined(tmp_path):
     """joined(text, text …): a folder made of each, read as one."""
 
-    def read(*texts, qid=None, **options):
+    def read(*texts, qid=None, dense=None, **options):
         for number, text in enumerate(texts):
             if "y\n" in text or "y," in text:
                 (tmp_path / "text.csv").write_text(text)
@@ -27,7 +28,7 @@ def joined(tmp_path):
             else:
                 (tmp_path / "text").write_text(text)
                 data = read_data(tmp_path / "text", **options)
-            write_folder(data, tmp_path / f"part-{number}")
+            write_folder(data, tmp_path / f"part-{number}", dense=dense)
         return read_data(tmp_path / "part-*")
 
     return read
@@ -37,15 +38,18 @@ def dense(data):
     return data.X.toarray().tolist() if sp.issparse(data.X) else data.X.tolist()
 
 
-def test_columns_are_found_by_their_names(joined, tmp_path):
-    first, second = "a,b,y\n1,2,yes\n3,4,no\n", "y,b,a\nno,5,6\nyes,7,8\n"
-    data = joined(first, second)
-    assert dense(data) == [[1, 2], [3, 4], [6, 5], [8, 7]]
-    assert data.X.flags.c_contiguous
+@pytest.mark.parametrize("is_dense", [True, False])
+def test_columns_are_found_by_their_names(is_dense, joined, tmp_path):
+    texts = ["a,b,y\n1,2,yes\n3,4,no\n", "y,b,a\nno,5,6\nyes,0,8\n"]
+    data = joined(*texts, dense=is_dense)
+    assert dense(data) == [[1, 2], [3, 4], [6, 5], [8, 0]]
+    assert data.X.flags.c_contiguous if is_dense else data.X.has_sorted_indices
     assert data.relevance.tolist() == [1, 0, 0, 1]
-    assert data.table.columns == read_data(tmp_path / "part-0").table.columns
-    digests = [hashlib.sha256(text.encode()).hexdigest() for text in (first, second)]
-    assert data.fingerprint == hashlib.sha256("".join(f"{digest}\n" for digest in digests).encode()).hexdigest()
+    first, last = (read_data(tmp_path / f"part-{number}") for number in range(2))
+    assert data.table.columns == first.table.columns
+    assert in_columns_of(last, first.table.columns, first.source).table.columns == first.table.columns
+    digests = "".join(hashlib.sha256(text.encode()).hexdigest() + "\n" for text in texts)
+    assert data.fingerprint == hashlib.sha256(digests.encode()).hexdigest()
 
 
 def test_rows_without_names(joined):
