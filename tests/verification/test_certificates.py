@@ -279,6 +279,26 @@ def test_what_is_decided_of_the_smallest_C(unit, C, tmp_path, capsys):
     assert result["outcome"].startswith("holds")
 
 
+@over("size", [1e9, 1e12])
+@over("bound", ["hinge", "tight"])
+def test_claims_where_margins_are_large(size, bound, tmp_path, capsys):
+    """The objective is a difference of terms as large, and its error is not a share of them."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([size + 1e-9 * size * np.arange(40), rng.normal(size=40)])
+    source = made(tmp_path / "rows", X, X[:, 1] + rng.normal(size=40) > 0.0)
+    ranker = load_model(trained(tmp_path, tmp_path, f"--bound {bound} -C 1 --scale none rows"))
+    ranker = replace(ranker, coef=np.array([1e-3, 0.3]))
+
+    def outcome(objective):
+        model = forged(ranker, tmp_path, primal=objective, dual=0.5 * objective, gap=0.5 * objective)
+        return verdict(model, source, capsys, "--max-iterations", "0")[1][0]
+
+    objective = outcome(1.0)["objective"]
+    assert "the objective is not what the model says" not in outcome(objective)["reasons"]
+    for claim in (0.99, 1.01, 0.6):
+        assert "the objective is not what the model says" in outcome(claim * objective)["reasons"]
+
+
 def test_an_optimum_that_is_what_rounding_leaves(tmp_path, capsys):
     """Separable rows near 1e7: the objective is 1e-13 of that at w = 0, and so is what rounding may have done to it."""
     rows = [[11.351, 9.485, 10.406, 10.657], [10.889, 9.055, 9.425, 11.7], [11.125, 12.043, 9.417, 10.933],
