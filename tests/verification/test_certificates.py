@@ -279,6 +279,19 @@ def test_what_is_decided_of_the_smallest_C(unit, C, tmp_path, capsys):
     assert result["outcome"].startswith("holds")
 
 
+@over("bound", ["hinge", "tight"])
+def test_rows_of_many_columns(bound, tmp_path, capsys):
+    """More than there are directions looked for."""
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(30, 140))
+    source = made(tmp_path / "rows", X, X[:, 0] + rng.normal(size=30) > 0.5)
+    ranker = load_model(trained(tmp_path, tmp_path, f"--bound {bound} -C 1e-2 rows"))
+    assert verdict(forged(ranker, tmp_path), source, capsys)[0] == 0
+    primal = ranker.header.certificate.primal
+    for changes in ({"primal": 0.999 * primal}, {"dual": 1.001 * primal, "gap": 0.0}):
+        assert verdict(forged(ranker, tmp_path, **changes), source, capsys)[0] == 4
+
+
 @over("size", [1e9, 1e12])
 @over("bound", ["hinge", "tight"])
 def test_claims_where_margins_are_large(size, bound, tmp_path, capsys):
@@ -324,10 +337,14 @@ def test_losses_that_there_are_not(name, ranker, data, tmp_path, capsys):
     assert len(max(capsys.readouterr().out.splitlines(), key=len)) < 120
 
 
-def test_a_gap_that_is_too_good(data, tmp_path, capsys):
+@over("C", [0.03, 30])
+def test_a_gap_that_is_too_good(C, data, tmp_path, capsys):
     """All numbers agree with each other, and the objective with the weights."""
-    ranker = load_model(trained(data, tmp_path, "--bound hinge -C 30 -e 0.1 two.svm"))
+    optimum = load_model(trained(data, tmp_path, f"--bound hinge -C {C} -e 1e-8 two.svm")).header.certificate.primal
+    ranker = load_model(trained(data, tmp_path, f"--bound hinge -C {C} -e 0.1 --max-iterations 1 two.svm"))
     bounds = ranker.header.certificate
+    _, [honest] = verdict(forged(ranker, tmp_path), f"{data}/two.svm", capsys)
+    assert honest["objective"] - 1.01 * bounds.gap < honest["objective"] - honest["gap"] <= optimum
     changed = forged(ranker, tmp_path, dual=bounds.primal, gap=0.0)
     code, [result] = verdict(changed, f"{data}/two.svm", capsys)
     assert (code, result["reasons"]) == (4, ["a point was found below the lower bound"])
