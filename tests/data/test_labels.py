@@ -14,6 +14,7 @@ from over import over
 
 from apsvm.data import DataError, read_data, read_svmlight
 from apsvm.data.labels import (
+    MOST_GRADE,
     MOST_LISTED,
     LabelOptions,
     Takes,
@@ -23,6 +24,7 @@ from apsvm.data.labels import (
     of_numbers,
     of_relevance,
     of_two,
+    ordered,
     recall,
     threshold,
 )
@@ -255,6 +257,7 @@ def test_cuts_are_cut_again():
     assert target.grades.tolist() == [1, 2, 2, 3, 3]
     assert target.relevant.tolist() == [False, True, True, True, True]
     assert target.labels == labels
+    assert ordered(np.array([-5.0, 9.0]), cuts=np.array([0.0, 1.0])).labels == labels
 
 
 @over(
@@ -339,15 +342,21 @@ def test_words_are_no_likes(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("kind", "expected"),
+    ("labels", "expected"),
     [
-        ("one and zero", [[0, 1, 0, 1, 1]]),
-        ("grades", [[0, 7, 1, 3, 0, 1]]),
-        ("real", [[0.5, 0, 0.5, 7.0, 0.25]]),
-        ("two grades", [[0, 1, 1, 0]]),
+        ([0, 1, 0, 1, 1], [0, 1, 0, 1, 1]),
+        ([0, 3, 1, 2], [0, 7, 1, 3]),
+        ([0, 1, MOST_GRADE], [0, 1, 2**MOST_GRADE - 1]),
+        ([0, 1, MOST_GRADE + 1], [0, 1, MOST_GRADE + 1]),
+        ([0.5, -1.25, 0.5, 7.0, 0.25], [0.5, 0, 0.5, 7.0, 0.25]),
+        ([0, 2, 2, 0], [0, 1, 1, 0]),
     ],
 )
-def test_what_a_regression_fits(kind, expected):
-    assert decide(rows(KINDS[kind]), Takes.GRADES).regressands().tolist() == expected
+def test_what_a_regression_fits(labels, expected):
+    assert decide(rows(labels), Takes.GRADES).regressands().tolist() == [expected]
+
+
+def test_what_a_regression_of_classes_fits():
     each = decide(rows(KINDS["several"]), Takes.CLASSES).regressands()
+    assert each.dtype == np.float64
     assert each.tolist() == [[float(label in have) for have in sets_of(KINDS["several"])] for label in (1, 2, 4, 5)]

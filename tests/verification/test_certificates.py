@@ -34,6 +34,9 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     grades = np.clip(np.round(X[:, 0] + rng.normal(size=N)), 0, 2)
     dump_svmlight_file(X, y, str(folder / "two.svm"), zero_based=False)
     dump_svmlight_file(X, y, str(folder / "queries.svm"), zero_based=False, query_id=queries)
+    lines = (folder / "two.svm").read_text().splitlines()
+    costed = (line.replace(" ", f" cost:{1 + row % 5} ", 1) for row, line in enumerate(lines))
+    (folder / "costs.svm").write_text("".join(f"{line}\n" for line in costed))
     dump_svmlight_file(X, grades, str(folder / "grades.svm"), zero_based=False, query_id=queries)
     with open(folder / "bags.svm", "w") as stream:
         for row, (x, label) in enumerate(zip(X, np.repeat(y[::4], 4), strict=True)):
@@ -115,6 +118,13 @@ def test_weights_of_queries(data, tmp_path, capsys):
     model = trained(data, tmp_path, f"--bound hinge -C 3 --query-weights {weights} queries.svm")
     assert verdict(model, f"{data}/queries.svm", capsys, "--query-weights", weights)[0] == 0
     assert verdict(model, f"{data}/queries.svm", capsys)[0] == 4
+
+
+def test_costs_of_rows(data, tmp_path, capsys):
+    model = trained(data, tmp_path, "--loss zero-one -C 3 costs.svm")
+    code, [result] = verdict(model, f"{data}/costs.svm", capsys)
+    assert (code, result["objective"]) == (0, pytest.approx(result["claimed"]["primal"], rel=1e-9))
+    assert verdict(model, f"{data}/two.svm", capsys)[0] == 4
 
 
 @pytest.fixture(params=["--bound hinge -C 30 two.svm", "--bound tight -C 300 two.svm"])
