@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from apsvm.dask.crew import ClusterError, Crew
 from apsvm.dask.long_list import MOST_POSITIVES
+from apsvm.dask.messages import require_one_size
 from apsvm.dask.shards.rows import About
 from apsvm.dask.vectors import HandleVectors
 from apsvm.data.dataset import DataError, Dataset, TableRows
@@ -280,6 +281,7 @@ class ShardedData:
 def pooled_moments(sizes: NDArray[np.int64], moments: Sequence[Moments], *, within_queries: bool) -> Moments:
     """Of all rows, from those of the shards, of ``sizes`` (shards,) rows (Chan, Golub, LeVeque 1983); variances within
     queries add up by themselves."""
+    require_one_size("means and variances", [part.size for of in moments for part in of])
     shares = sizes / sizes.sum()
     with np.errstate(over="ignore", invalid="ignore"):
         mean = sum(share * of.mean for share, of in zip(shares, moments, strict=True))

@@ -73,10 +73,7 @@ def packed(counts: NDArray[np.int64]) -> AnyArray | Few:
 
 def added(messages: Sequence[AnyArray | Few]) -> NDArray[np.int64]:
     """The sums of counts that were ``packed``."""
-    sizes = {counts.size for counts in messages}
-    if len(sizes) > 1:
-        numbers = " and ".join(map(str, sorted(sizes)))
-        raise ValueError(f"the workers counted into cells of different numbers, {numbers}")
+    require_one_size("counts", [counts.size for counts in messages])
     total = np.zeros(messages[0].size, dtype=np.int64)
     for counts in messages:
         if isinstance(counts, Few):
@@ -84,6 +81,13 @@ def added(messages: Sequence[AnyArray | Few]) -> NDArray[np.int64]:
         else:
             total += counts
     return total
+
+
+def require_one_size(what: str, sizes: Iterable[int]) -> None:
+    """Raises ValueError where arrays that are to be added differ in length."""
+    found = sorted(set(sizes))
+    if len(found) > 1:
+        raise ValueError(f"{what} of the workers differ in number: {' and '.join(map(str, found))}")
 
 
 def size_of(message: object) -> int:

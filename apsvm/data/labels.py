@@ -251,7 +251,7 @@ def ordered(
         (k − 1,) ascending: labels become the classes 1, 2 … k that they cut.
     """
     if cuts is not None:
-        grades = np.searchsorted(cuts, grades, side="right") + 1.0
+        grades = (np.searchsorted(cuts, grades, side="right") + 1).astype(np.float64)
         relevant_above = 1.0
     if relevant_above is None:
         relevant_above = float(grades.min(initial=np.inf))

@@ -15,6 +15,7 @@ from apsvm.dask.fitting import ShardedFit
 from apsvm.dask.recovery import repeated
 from apsvm.dask.sources import MadePart
 from apsvm.data.labels import LabelOptions
+from apsvm.data.moments import Moments
 from apsvm.trainers.base import Watch
 from apsvm.trainers.fitting import FeatureOptions
 from apsvm.trainers.rank_ncg.settings import RankNCGSettings
@@ -32,12 +33,12 @@ def rows(rng, n=2000):
     return X, (X[:, 0] + rng.normal(size=n) > 2.0).astype(float)
 
 
-def fit_of(crew, trainer):
-    return ShardedFit.of(ShardedData.of(crew, "the rows"), trainer, LabelOptions(), FeatureOptions())
+def fit_of(crew, trainer, scale="none"):
+    return ShardedFit.of(ShardedData.of(crew, "the rows"), trainer, LabelOptions(), FeatureOptions(scale=scale))
 
 
 def decided(crew, trainer):
-    fit = fit_of(crew, trainer)
+    fit = fit_of(crew, trainer, scale="standard")
     (outcome,) = fit.outcomes(Watch())
     return fit.decided(outcome)
 
@@ -130,7 +131,13 @@ def test_a_cluster_that_is_not_up_is_given_up(rng):
         ("understand", lambda said: (said[0] - 1, said[1]), "relevant rows and .* others of 300"),
         ("survey", lambda said: said._replace(counts=1), "by Survey"),
         ("combine", lambda said: None, "by NDArray"),
-        ("count_negatives", lambda said: (said[0][1:], said[1]), "cells of different numbers"),
+        ("combine", lambda said: said[1:], "sums of the workers differ in number: 3 and 4"),
+        (
+            "moments",
+            lambda said: (said[0], Moments(said[1].mean[1:], said[1].variance)),
+            "means and variances of",
+        ),
+        ("count_negatives", lambda said: (said[0][1:], said[1]), "counts of the workers differ in number: 19 and 20"),
         ("score_positives", lambda said: said.astype(np.float32), "by NDArray.* . None"),
         ("highest_below", lambda said: np.nan, "below .* nan is the highest"),
         ("highest_below", lambda said: 1e300, "below .* 1e.300 is the highest"),
