@@ -311,7 +311,7 @@ def test_an_unknown_schema(schema):
 
 @pytest.mark.parametrize("content", [None, [], "x", 5, [{"schema": SCHEMA, "loss": "ap"}]])
 def test_no_object(content):
-    with pytest.raises(HeaderError, match="not a JSON object"):
+    with pytest.raises(HeaderError, match=r"^it is not a JSON object$"):
         Header.from_json(content)
 
 
@@ -430,7 +430,7 @@ def test_labels_as_people_write_them():
 
 
 def test_ways_to_pool():
-    assert parse_pool("max") == ("max",)
+    assert parse_pool("max,min,mean") == ("max", "min", "mean")
     assert parse_pool(" MIN, mean ") == ("min", "mean")
     for text in ("", "min,min", "min,median"):
         message = f"expected some of min, mean, max, with commas between them, found {text!r}"
