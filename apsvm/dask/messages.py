@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields, is_dataclass
+from functools import cache
 from types import GenericAlias, NoneType, UnionType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, get_args, get_origin, get_type_hints
 
@@ -109,6 +110,7 @@ def size_of(message: object) -> int:
 _NAMES = {"AnyArray": NDArray[np.number], "Matrix": Any}
 
 
+@cache
 def answer_type(method: Callable[..., object]) -> GenericAlias:
     """What a method of a shard says that it returns, and the seconds that took."""
     kind = eval(method.__annotations__["return"], method.__globals__, _NAMES)
@@ -133,7 +135,13 @@ def is_of(reply: Any, kind: Any) -> bool:
     if origin is dict:
         return all(is_of(name, arguments[0]) and is_of(value, arguments[1]) for name, value in reply.items())
     if hasattr(kind, "_fields"):
-        arguments = tuple(get_type_hints(kind, localns=_NAMES).values())
+        arguments = _field_types(kind)
     elif origin is list or arguments[1:] == (...,):
         return all(is_of(part, arguments[0]) for part in reply)
     return len(arguments) == 0 or (len(reply) == len(arguments) and all(map(is_of, reply, arguments)))
+
+
+@cache
+def _field_types(kind: type) -> tuple[Any, ...]:
+    """Of a NamedTuple."""
+    return tuple(get_type_hints(kind, localns=_NAMES).values())
