@@ -60,7 +60,7 @@ def _of_highest_f1(model: LinearRanker, data: ShardedData) -> ChosenThreshold | 
             return None
     value = halfway(lowest, below, highest)
     higher, equal = higher_and_equal(data.crew.ask_surely("count_negatives", model, np.array([value])))
-    others, above = int(called[best] - hits[best]), int(higher[0] - equal[0])
-    if above != others:
-        raise ClusterError(f"the workers count {others:,} negatives from {lowest} on, and {above:,} above {value}")
-    return ChosenThreshold(value, int(called[best]), int(hits[best]), data.n_pos, data.rows)
+    rows, above = int(called[best]), int(counts[scores > value].sum() + higher[0] - equal[0])
+    if above != rows:
+        raise ClusterError(f"the workers count {rows:,} rows with scores from {lowest} on, and {above:,} above {value}")
+    return ChosenThreshold(value, rows, int(hits[best]), data.n_pos, data.rows)

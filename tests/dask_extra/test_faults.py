@@ -141,7 +141,7 @@ def test_a_cluster_that_is_not_up_is_given_up(rng):
         ("score_positives", lambda said: said.astype(np.float32), "by NDArray.* . None"),
         ("highest_below", lambda said: np.nan, "below .* nan is the highest"),
         ("highest_below", lambda said: 1e300, "below .* 1e.300 is the highest"),
-        ("highest_below", lambda said: said - 2.0, "the workers count .* negatives from"),
+        ("highest_below", lambda said: said - 2.0, "the workers count .* rows with scores from"),
     ],
 )
 def test_a_worker_that_answers_something_else(method, twist, message, rng):
