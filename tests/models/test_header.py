@@ -324,7 +324,7 @@ def test_what_cannot_be_written():
         with pytest.raises(HeaderError, match=r"expected some of min, mean, max in 'features.pool', found \["):
             Header(loss="ap", features=Features(pool=wrong))
     columns = Columns(features=(Column(name="a"),))
-    with pytest.raises(HeaderError, match=r"expected the names that the columns' features have in 'features.names'"):
+    with pytest.raises(HeaderError, match=r"^expected the names that the columns' features have in 'features.names'$"):
         Header(loss="ap", features=Features(names=("b",), columns=columns))
     with pytest.raises(HeaderError, match=r"expected one of median, .* in 'features.columns.missing', found 'mean'"):
         Header(loss="ap", features=Features(names=("a",), columns=replace(columns, missing="mean")))
