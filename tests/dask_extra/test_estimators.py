@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from apsvm import APSVMClassifier, APSVMRanker, RankNCG
+from apsvm import APSVMClassifier, APSVMRanker, RankNCG, WeakRankerWarning
 from apsvm.dask import DaskAPSVMClassifier, DaskAPSVMRanker, DaskRankNCG
 
 
@@ -54,6 +54,13 @@ def test_one_list(client, data, loss):
     assert (predicted == plain.predict(X)).mean() > 0.999
     if loss != "zero-one":
         assert other.score(cut(X), cut(y)) == pytest.approx(plain.score(X, y), rel=1e-9)
+
+
+def test_cautions_name_parameters(client):
+    """Of rows that are all alike."""
+    y = np.arange(40) % 4 == 0
+    with pytest.warns(WeakRankerWarning, match=r"^DaskAPSVMClassifier: this model ranks nothing: .*another loss"):
+        DaskAPSVMClassifier(client=client, C=1.0).fit(cut(np.zeros((40, 2)), 20), cut(y.astype(int), 20))
 
 
 def test_feature_maps(client, data):
