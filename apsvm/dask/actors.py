@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
 from apsvm._support.types import Part
 from apsvm.dask.crew import Answer, Call, ClusterError, Crew, ShardLostError
-from apsvm.dask.messages import Arguments, Programme, Reply
+from apsvm.dask.messages import Arguments, Programme
 from apsvm.dask.shards import Shard
 from apsvm.dask.sources import ArrayPart, Source
 
@@ -33,7 +33,7 @@ Columns: TypeAlias = tuple[Part, ...]
 class ActorFuture(Protocol):
     """What a call of an actor returns at once."""
 
-    def result(self, timeout: float) -> tuple[Reply, float]: ...
+    def result(self, timeout: float) -> Answer: ...
 
 
 class Actor(Protocol):
@@ -60,7 +60,7 @@ class ShardActor:
         sources = [ArrayPart(*part) if isinstance(part, tuple) else part for part in parts]
         self._shard = Shard(sources, threads, worker=get_worker().address)
 
-    def ask(self, programme: Programme, method: str, arguments: Arguments) -> tuple[Reply, float]:
+    def ask(self, programme: Programme, method: str, arguments: Arguments) -> Answer:
         return self._shard.call(programme, method, *arguments)
 
 
@@ -151,18 +151,18 @@ class ActorCrew(Crew):
         troubles: list[Exception] = []
         for shard, future in zip(shards, questions, strict=True):
             try:
-                answers.append(Answer(*self._wait(shard, future)))
+                answers.append(self._wait(shard, future))
             except Exception as error:
                 troubles.append(error)
         if troubles:
             raise min(troubles, key=lambda one: isinstance(one, ShardLostError))
         return answers
 
-    def _wait(self, shard: int, future: ActorFuture) -> tuple[Reply, float]:
+    def _wait(self, shard: int, future: ActorFuture) -> Answer:
         while True:
             try:
                 with lost_where_unreachable():
-                    answer: tuple[Reply, float] = future.result(timeout=PATIENCE)
+                    answer: Answer = future.result(timeout=PATIENCE)
                     return answer
             except TimeoutError:
                 if not self._alive(shard):

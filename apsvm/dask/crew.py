@@ -10,9 +10,9 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
-from apsvm.dask.messages import Arguments, Programme, Reply, size_of
+from apsvm.dask.messages import Arguments, Programme, Reply, answer_type, is_of, size_of
 from apsvm.dask.shards import Shard
 from apsvm.dask.sources import Source
 
@@ -51,11 +51,8 @@ class Traffic:
         self.working_seconds += other.working_seconds
 
 
-class Answer(NamedTuple):
-    """What a shard says, and the seconds that it worked."""
-
-    result: Reply
-    seconds: float
+#: What a shard says, and the seconds that it worked.
+Answer: TypeAlias = tuple[Reply, float]
 
 
 class Call(NamedTuple):
@@ -118,17 +115,24 @@ class Crew(ABC):
 
         Raises
         ------
-        ShardLostError : a worker has gone; what else a shard raised
+        ShardLostError : a worker has gone; ClusterError : an answer is of another type than the method's; what else a
+        shard raised
         """
         call, began = Call(method, common, each), time.perf_counter()
         answers = self._ask(call, programme)
         seconds = time.perf_counter() - began
+        question = getattr(Shard, method)
+        kind = answer_type(question)
+        for name, answer in zip(self.names(), answers, strict=True):
+            if not is_of(answer, kind):
+                wanted = question.__annotations__["return"]
+                raise ClusterError(f"{name}: it does not answer {method!r} as apsvm does, by {wanted}")
         sent = len(self) * (size_of(common) + size_of(programme)) + (0 if each is None else size_of(each))
-        received = sum(size_of(answer.result) for answer in answers)
-        working = max(answer.seconds for answer in answers)
+        received = sum(size_of(result) for result, _ in answers)
+        working = max(working for _, working in answers)
         self.traffic.add(Traffic(1, sent, received, seconds, working))
         self._recoveries = 0
-        return [answer.result for answer in answers]
+        return [result for result, _ in answers]
 
     def ask_surely(self, method: str, *common: object, each: Sequence[Arguments] | None = None) -> list[Reply]:
         """``ask``, for what needs no score vectors: again, where a shard was lost."""
@@ -195,7 +199,7 @@ class LocalCrew(Crew):
         for at, shard in enumerate(self._shards):
             if shard is None:
                 raise ShardLostError(f"shard {at} is lost")
-            answers.append(Answer(*shard.call(programme, call.method, *call.arguments(at))))
+            answers.append(shard.call(programme, call.method, *call.arguments(at)))
         return answers
 
     def _bring_back(self, set_up: Sequence[Call]) -> int:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm.dask.crew import Crew
+from apsvm.dask.crew import ClusterError, Crew
 from apsvm.dask.long_list import MOST_POSITIVES
+from apsvm.dask.messages import require_one_size
 from apsvm.dask.shards.rows import About
 from apsvm.dask.vectors import HandleVectors
 from apsvm.data.dataset import DataError, Dataset, TableRows
@@ -84,6 +85,9 @@ class ShardedData:
         """
         crew.set_up("read")
         about: list[About] = crew.set_up("about")
+        for name, one in zip(crew.names(), about, strict=True):
+            if one.rows < 0 or one.labels.size != one.label_counts.size or one.label_counts.sum() != one.rows:
+                raise ClusterError(f"{name}: its counts of labels are not of its {one.rows:,} rows")
         if not sum(one.rows for one in about):
             raise DataError(f"{source}: there are no rows")
         if len({one.zero_based for one in about}) > 1:
@@ -191,6 +195,10 @@ class ShardedData:
         """The shards are told what each label means."""
         sizes = self.crew.set_up("understand", self.labels, target)
         self.n_pos, self.n_neg = (sum(column) for column in zip(*sizes, strict=True))
+        if np.min(sizes) < 0 or self.n_pos + self.n_neg != self.rows:
+            raise ClusterError(
+                f"the workers count {self.n_pos:,} relevant rows and {self.n_neg:,} others of {self.rows:,}"
+            )
 
     def weigh(self, *, by_query: bool) -> dict[int, float] | None:
         """Takes the costs of rows as one machine takes ``sample_weight``: as weights of queries, which are returned,
@@ -273,6 +281,7 @@ class ShardedData:
 def pooled_moments(sizes: NDArray[np.int64], moments: Sequence[Moments], *, within_queries: bool) -> Moments:
     """Of all rows, from those of the shards, of ``sizes`` (shards,) rows (Chan, Golub, LeVeque 1983); variances within
     queries add up by themselves."""
+    require_one_size("means and variances", [part.size for of in moments for part in of])
     shares = sizes / sizes.sum()
     with np.errstate(over="ignore", invalid="ignore"):
         mean = sum(share * of.mean for share, of in zip(shares, moments, strict=True))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields, is_dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from functools import cache
+from types import GenericAlias, NoneType, UnionType
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,14 +74,21 @@ def packed(counts: NDArray[np.int64]) -> AnyArray | Few:
 
 def added(messages: Sequence[AnyArray | Few]) -> NDArray[np.int64]:
     """The sums of counts that were ``packed``."""
-    first = messages[0]
-    total = np.zeros(first.size, dtype=np.int64)
+    require_one_size("counts", [counts.size for counts in messages])
+    total = np.zeros(messages[0].size, dtype=np.int64)
     for counts in messages:
         if isinstance(counts, Few):
             total[np.cumsum(counts.steps, dtype=np.int64)] += counts.counts
         else:
             total += counts
     return total
+
+
+def require_one_size(what: str, sizes: Iterable[int]) -> None:
+    """Raises ValueError where arrays that are to be added differ in length."""
+    found = sorted(set(sizes))
+    if len(found) > 1:
+        raise ValueError(f"{what} of the workers differ in number: {' and '.join(map(str, found))}")
 
 
 def size_of(message: object) -> int:
@@ -95,3 +104,44 @@ def size_of(message: object) -> int:
     if isinstance(message, Iterable):
         return FRAME + sum(size_of(part) for part in message)
     return FRAME
+
+
+#: What annotations of replies name and modules import for a type checker alone.
+_NAMES = {"AnyArray": NDArray[np.number], "Matrix": Any}
+
+
+@cache
+def answer_type(method: Callable[..., object]) -> GenericAlias:
+    """What a method of a shard says that it returns, and the seconds that took."""
+    kind = eval(method.__annotations__["return"], method.__globals__, _NAMES)
+    return GenericAlias(tuple, (kind, float))
+
+
+def is_of(reply: Any, kind: Any) -> bool:
+    """Whether the reply, and each part of a tuple, list or dictionary, is of the type that an annotation says."""
+    origin, arguments = get_origin(kind), get_args(kind)
+    if kind is Any:
+        return True
+    if origin is UnionType:
+        return any(is_of(reply, one) for one in arguments)
+    if origin is np.ndarray:
+        # By its letters: C's long and long long are of one size, and types of their own.
+        return isinstance(reply, np.ndarray) and np.issubdtype(reply.dtype.str, get_args(arguments[1])[0])
+    if kind is float or kind is int:
+        return isinstance(reply, int | np.integer) or (kind is float and isinstance(reply, float | np.floating))
+    outer: Any = origin or kind or NoneType
+    if not isinstance(reply, outer):
+        return False
+    if origin is dict:
+        return all(is_of(name, arguments[0]) and is_of(value, arguments[1]) for name, value in reply.items())
+    if hasattr(kind, "_fields"):
+        arguments = _field_types(kind)
+    elif origin is list or arguments[1:] == (...,):
+        return all(is_of(part, arguments[0]) for part in reply)
+    return len(arguments) == 0 or (len(reply) == len(arguments) and all(map(is_of, reply, arguments)))
+
+
+@cache
+def _field_types(kind: type) -> tuple[Any, ...]:
+    """Of a NamedTuple."""
+    return tuple(get_type_hints(kind, localns=_NAMES).values())

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from apsvm.dask.crew import ClusterError
 from apsvm.dask.long_list import MOST_POSITIVES, higher_and_equal
 from apsvm.metrics.thresholds import ChosenThreshold, halfway, place_by_rule
 from apsvm.models.header import LabelKind
@@ -49,11 +50,17 @@ def _of_highest_f1(model: LinearRanker, data: ShardedData) -> ChosenThreshold | 
     called = hits + higher[::-1]
     best, _ = place_by_rule(called, hits, data.n_pos, data.rows, RULE)
     lowest = float(scores[::-1][best])
-    below: float | None = max(data.crew.ask_surely("highest_below", model, lowest))
-    highest = float(scores[-1])
-    if below == -np.inf:
-        below, highest = None, max(data.crew.ask_surely("highest_below", model, np.inf))
+    next_lower = float(np.max(data.crew.ask_surely("highest_below", model, lowest)))
+    if not next_lower < lowest:
+        raise ClusterError(f"of the scores below {lowest}, the workers say that {next_lower} is the highest")
+    below, highest = (None if next_lower == -np.inf else next_lower), float(scores[-1])
+    if below is None:
+        highest = max(data.crew.ask_surely("highest_below", model, np.inf))
         if highest == lowest:
             return None
     value = halfway(lowest, below, highest)
-    return ChosenThreshold(value, int(called[best]), int(hits[best]), data.n_pos, data.rows)
+    higher, equal = higher_and_equal(data.crew.ask_surely("count_negatives", model, np.array([value])))
+    rows, above = int(called[best]), int(counts[scores > value].sum() + higher[0] - equal[0])
+    if above != rows:
+        raise ClusterError(f"the workers count {rows:,} rows with scores from {lowest} on, and {above:,} above {value}")
+    return ChosenThreshold(value, rows, int(hits[best]), data.n_pos, data.rows)

@@ -13,7 +13,7 @@ import numpy as np
 from apsvm._support import sparse as sp
 from apsvm._support.types import Matrix
 from apsvm.data.dataset import DataError, Dataset, one_or_several
-from apsvm.data.tables.parts import require_names
+from apsvm.data.tables.parts import listed, require_names
 from apsvm.models.columns import Columns
 
 if TYPE_CHECKING:
@@ -44,9 +44,10 @@ def in_columns_of(part: Dataset, columns: Columns | None, source: str) -> Datase
                 "rows (apsvm convert)"
             )
     if own.label_words != columns.label_words:
+        found, expected = (listed(words) or "numbers" for words in (own.label_words, columns.label_words))
         raise DataError(
-            f"{part.source}: column {own.label!r}: expected the labels of {source}, {_shown(columns.label_words)}, "
-            f"found {_shown(own.label_words)}: words are the same in every part, in one order (--positive-label)"
+            f"{part.source}: column {own.label!r}: expected the labels of {source}, {expected}, found {found}: words "
+            "are the same in every part, in one order (--positive-label)"
         )
     assert part.table is not None
     place = {name: at for at, name in enumerate(own.feature_names())}
@@ -58,12 +59,8 @@ def in_columns_of(part: Dataset, columns: Columns | None, source: str) -> Datase
     return replace(part, X=X, table=replace(part.table, columns=columns))
 
 
-def _shown(words: Sequence[str]) -> str:
-    return ", ".join(words[:8]) or "numbers"
-
-
 def joined(parts: Sequence[Dataset], source: str) -> Dataset:
-    """The rows of all parts, one behind the other, stored as one machine stores them.
+    """The rows of all parts, one behind the other, stored as one machine stores them; without keys.
 
     Raises
     ------
@@ -84,10 +81,8 @@ def joined(parts: Sequence[Dataset], source: str) -> Dataset:
     in_bags = next((part for part in filled if part.bags is not None), None)
     if in_bags is not None:
         raise DataError(f"{in_bags.source}: rows in bags are read from one file, and {source} is several")
-    tables = [part.table for part in filled if part.table is not None]
-    if any(table.queries for table in tables):
+    if any(part.table is not None and part.table.queries for part in filled):
         raise DataError(f"{source}: queries of words are numbered anew in each part: name them by whole numbers")
-    keys = [table.keys for table in tables if table.keys is not None]
     width = max(part.X.shape[1] for part in filled)
     X = stacked([widened(part.X, width, part.source) for part in filled], width)
     if sp.issparse(X) and X.nnz == X.shape[0] * X.shape[1]:
@@ -104,9 +99,7 @@ def joined(parts: Sequence[Dataset], source: str) -> Dataset:
         fingerprint=hashlib.sha256(digests.encode()).hexdigest(),
         unknown_features=sum(part.unknown_features for part in filled),
         label_sets=label_sets,
-        table=None
-        if first.table is None
-        else replace(first.table, keys=np.concatenate(keys) if len(keys) == len(filled) else None, lines=None),
+        table=None if first.table is None else replace(first.table, keys=None, lines=None),
     )
 
 
@@ -116,7 +109,7 @@ def _labels(parts: Sequence[Dataset]) -> tuple[AnyArray, AnyArray]:
     for part in parts:
         sets = part.label_sets
         labels.append(part.relevance if sets is None else sets.classes[sets.indices])
-        counts.append(np.ones(part.X.shape[0], dtype=np.int64) if sets is None else np.diff(sets.indptr))
+        counts.append(np.full(part.X.shape[0], 1) if sets is None else np.diff(sets.indptr))
     return np.concatenate(labels), np.cumsum(np.concatenate(counts))
 
 
@@ -132,8 +125,6 @@ def widened(X: Matrix, width: int, source: str) -> Matrix:
     if X.shape[1] == width:
         return X
     if not sp.issparse(X):
-        if X.shape[0] == 0:
-            return np.empty((0, width), dtype=X.dtype)
         if os.path.isdir(source):
             return np.pad(X, ((0, 0), (0, width - X.shape[1])))
         raise DataError(f"{source}: it has {X.shape[1]} columns, other parts have {width}")
@@ -148,5 +139,5 @@ def stacked(matrices: Sequence[Matrix], width: int) -> Matrix:
     if len(filled) == 1:
         return filled[0]
     if any(sp.issparse(matrix) for matrix in filled):
-        return sp.csr_array(sp.vstack([sp.csr_array(matrix) for matrix in filled], format="csr"))
+        return sp.csr_array(sp.vstack([sp.csr_array(matrix) for matrix in filled]))
     return np.concatenate(filled)

@@ -316,11 +316,11 @@ def _tasks(
     """Of rows, or of bags, of each of which the first row says all that its rows share."""
     at = slice(None)
     first = _bags(dataset).first if latent else at
-    graded = target.labels.kind is LabelKind.GRADES and target.grades is not None
+    grades = target.grades if target.labels.kind is LabelKind.GRADES else None
     return tasks_of(
         definition,
         target.relevant[first],
-        grades=target.grades[first] if graded and target.grades is not None else None,
+        grades=None if grades is None else grades[first],
         queries=None if dataset.groups is None else dataset.groups[first],
         costs=None if dataset.costs is None else dataset.costs[first],
         query_weights=query_weights,

@@ -411,13 +411,7 @@ def levels(grades: Array, definition: RankingDefinition) -> list[tuple[float, fl
     found, counts = np.unique(np.maximum(grades, 0.0), return_counts=True)
     gains = np.exp2(found) - 1.0 if definition.gain == "exponential" else found
     n_pos = np.cumsum(counts[::-1])[::-1]
-    shares = [
-        step * definition.ideal(int(n)) if step > 0.0 else 0.0
-        for step, n in zip(np.diff(gains, prepend=0.0), n_pos, strict=True)
-    ]
-    total = sum(shares)
-    return [
-        (float(grade), share / total)
-        for grade, share, n in zip(found, shares, n_pos, strict=True)
-        if share > 0.0 and n < grades.size
-    ]
+    shares = np.diff(gains, prepend=0.0) * [definition.ideal(n) for n in n_pos.tolist()]
+    total = shares.sum()
+    some = (shares > 0.0) & (n_pos < grades.size)
+    return list(zip(found[some].tolist(), (shares[some] / total).tolist(), strict=True))

@@ -12,6 +12,10 @@ from command import in_process
 from over import over
 
 from apsvm import load_model
+from apsvm.dask.crew import LocalCrew
+from apsvm.dask.data import ShardedData
+from apsvm.dask.sources import ArrayPart
+from apsvm.data import DataError
 
 TRAINING = ("-C", "10", "--bound", "hinge", "-e", "1e-6")
 
@@ -142,3 +146,16 @@ def test_several_parts_that_are_no_one_table(apsvm, frames, tmp_path):
         code, _, shown = apsvm("train", tmp_path / "mixed" / "part-*", tmp_path / "mixed" / "part-0.csv", *where)
         assert code == 2
         assert "would be overwritten" in shown
+
+
+def test_parts_of_arrays(rng):
+    """A shard may have no rows, or a part without; an array has all columns."""
+    X, y = rng.normal(size=(6, 3)), np.array([1.0, 0.0, 1.0, 0.0, 0.0, 1.0])
+
+    def crew(*shards):
+        return LocalCrew([[ArrayPart(x, y[: len(x)], None, None, 0) for x in shard] for shard in shards])
+
+    data = ShardedData.of(crew([X[:0]], [X[:2], X[:0, :1], X[2:3]], [X[3:]]), "the rows")
+    assert [rows.shape for rows in data.crew.ask("rows_as_read", slice(None))] == [(0, 3), (3, 3), (3, 3)]
+    with pytest.raises(DataError, match=r"it has 2 columns, other parts have 3$"):
+        ShardedData.of(crew([X, X[:, :2]]), "the rows")

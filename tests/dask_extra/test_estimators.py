@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from apsvm import APSVMClassifier, APSVMRanker, RankNCG
+from apsvm import APSVMClassifier, APSVMRanker, RankNCG, WeakRankerWarning
 from apsvm.dask import DaskAPSVMClassifier, DaskAPSVMRanker, DaskRankNCG
 
 
@@ -52,8 +52,18 @@ def test_one_list(client, data, loss):
     np.testing.assert_allclose(client.compute(decision).result(), plain.decision_function(X), rtol=1e-6, atol=1e-8)
     predicted = client.compute(other.predict(chunks)).result()
     assert (predicted == plain.predict(X)).mean() > 0.999
-    if loss != "zero-one":
+    if loss == "zero-one":
+        with pytest.raises(ValueError, match=r"^zero-one is not scored on a cluster: apsvm eval names the metrics$"):
+            other.score(cut(X), cut(y))
+    else:
         assert other.score(cut(X), cut(y)) == pytest.approx(plain.score(X, y), rel=1e-9)
+
+
+def test_cautions_name_parameters(client):
+    """Of rows that are all alike."""
+    y = np.arange(40) % 4 == 0
+    with pytest.warns(WeakRankerWarning, match=r"^DaskAPSVMClassifier: this model ranks nothing: .*another loss"):
+        DaskAPSVMClassifier(client=client, C=1.0).fit(cut(np.zeros((40, 2)), 20), cut(y.astype(int), 20))
 
 
 def test_feature_maps(client, data):

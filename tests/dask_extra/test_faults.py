@@ -15,6 +15,7 @@ from apsvm.dask.fitting import ShardedFit
 from apsvm.dask.recovery import repeated
 from apsvm.dask.sources import MadePart
 from apsvm.data.labels import LabelOptions
+from apsvm.data.moments import Moments
 from apsvm.trainers.base import Watch
 from apsvm.trainers.fitting import FeatureOptions
 from apsvm.trainers.rank_ncg.settings import RankNCGSettings
@@ -32,11 +33,19 @@ def rows(rng, n=2000):
     return X, (X[:, 0] + rng.normal(size=n) > 2.0).astype(float)
 
 
+def fit_of(crew, trainer, scale="none"):
+    return ShardedFit.of(ShardedData.of(crew, "the rows"), trainer, LabelOptions(), FeatureOptions(scale=scale))
+
+
+def decided(crew, trainer):
+    fit = fit_of(crew, trainer, scale="standard")
+    (outcome,) = fit.outcomes(Watch())
+    return fit.decided(outcome)
+
+
 def trained(crew, trainer, on_progress=lambda progress: None):
     remarks = []
-    data = ShardedData.of(crew, "the rows")
-    fit = ShardedFit.of(data, trainer, LabelOptions(), FeatureOptions())
-    (outcome,) = fit.outcomes(Watch(progress=on_progress, remark=remarks.append))
+    (outcome,) = fit_of(crew, trainer).outcomes(Watch(progress=on_progress, remark=remarks.append))
     return outcome, remarks
 
 
@@ -107,6 +116,47 @@ def test_a_cluster_that_is_not_up_is_given_up(rng):
 
     with pytest.raises(ClusterError, match="the cluster is not up"):
         repeated(data.vectors, never)
+
+
+@pytest.mark.parametrize(
+    ("method", "twist", "message"),
+    [
+        ("read", lambda said: 0, "worker 0: it does not answer 'read' as apsvm does, by None"),
+        ("about", lambda said: said._replace(labels=said.labels.astype(str)), "'about' as apsvm does, by About"),
+        ("about", lambda said: said._replace(first=None), "'about'"),
+        ("about", lambda said: said._replace(rows=said.rows + 1), "worker 0: its counts of labels are not of its 291"),
+        ("understand", lambda said: [*said], "by tuple.int, int."),
+        ("understand", lambda said: (*said, 0), "'understand'"),
+        ("understand", lambda said: (float(said[0]), said[1]), "'understand'"),
+        ("understand", lambda said: (said[0] - 1, said[1]), "relevant rows and .* others of 300"),
+        ("survey", lambda said: said._replace(counts=1), "by Survey"),
+        ("combine", lambda said: None, "by NDArray"),
+        ("combine", lambda said: said[1:], "sums of the workers differ in number: 3 and 4"),
+        (
+            "moments",
+            lambda said: (said[0], Moments(said[1].mean[1:], said[1].variance)),
+            "means and variances of",
+        ),
+        ("count_negatives", lambda said: (said[0][1:], said[1]), "counts of the workers differ in number: 19 and 20"),
+        ("score_positives", lambda said: said.astype(np.float32), "by NDArray.* . None"),
+        ("highest_below", lambda said: np.nan, "below .* nan is the highest"),
+        ("highest_below", lambda said: 1e300, "below .* 1e.300 is the highest"),
+        ("highest_below", lambda said: said - 2.0, "the workers count .* rows with scores from"),
+    ],
+)
+def test_a_worker_that_answers_something_else(method, twist, message, rng):
+    """Of another version, say, or hostile."""
+    X, y = rows(rng, 300)
+    crew = crew_of(X, y, [290])
+    ask = crew._ask
+
+    def twisted(call, programme):
+        answers = ask(call, programme)
+        return [(twist(answers[0][0]), 0.0), *answers[1:]] if call.method == method else answers
+
+    crew._ask = twisted
+    with pytest.raises((ClusterError, ValueError), match=message):
+        decided(crew, structured(epsilon=0.1))
 
 
 @pytest.mark.slow

@@ -12,8 +12,22 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from over import over
 
-from apsvm.data import DataError, read_svmlight
-from apsvm.data.labels import MOST_LISTED, LabelOptions, Takes, decide, judge, recall
+from apsvm.data import DataError, read_data, read_svmlight
+from apsvm.data.labels import (
+    MOST_GRADE,
+    MOST_LISTED,
+    LabelOptions,
+    Takes,
+    again,
+    decide,
+    judge,
+    of_numbers,
+    of_relevance,
+    of_two,
+    ordered,
+    recall,
+    threshold,
+)
 from apsvm.models.header import Header, LabelKind, Labels
 
 #: Labels of each kind, row by row; of several labels a row, as text.
@@ -88,6 +102,7 @@ def twin(labels, takes, options):
 
 
 def plain(target):
+    assert target.relevant.dtype == np.bool_
     return target.labels.kind, target.relevant.tolist(), None if target.grades is None else target.grades.tolist()
 
 
@@ -112,7 +127,7 @@ def test_the_twin_tells_kinds_apart():
     assert 50 < found.count(REFUSED) < len(found) / 2
 
 
-def again(labels: Labels) -> Labels:
+def as_saved(labels: Labels) -> Labels:
     """As a model's file gives them back."""
     return Header.from_json(json.loads(json.dumps(Header(loss="ap", labels=labels).to_json()))).labels
 
@@ -131,7 +146,7 @@ def test_the_training_rows_are_recalled_as_they_were(kind):
 
 
 def check_recalled(dataset, target):
-    recalled = recall(dataset, again(target.labels))
+    recalled = recall(dataset, as_saved(target.labels))
     assert plain(recalled) == plain(target)
     assert recalled.labels == target.labels
     assert recalled.lowest_relevant == target.lowest_relevant
@@ -153,7 +168,7 @@ def test_a_row_means_to_a_judge_what_it_meant_in_training(labels, data):
     target = decide(rows(labels), takes, options)
     kept = data.draw(st.lists(st.sampled_from(range(len(labels))), min_size=2, max_size=8))
     assume(len({bool(target.relevant[row]) for row in kept}) == 2)
-    others = recall(rows([labels[row] for row in kept]), again(target.labels))
+    others = recall(rows([labels[row] for row in kept]), as_saved(target.labels))
     np.testing.assert_array_equal(others.relevant, target.relevant[kept])
     if target.grades is not None and others.grades is not None:
         np.testing.assert_array_equal(others.grades, target.grades[kept])
@@ -242,3 +257,106 @@ def test_cuts_are_cut_again():
     assert target.grades.tolist() == [1, 2, 2, 3, 3]
     assert target.relevant.tolist() == [False, True, True, True, True]
     assert target.labels == labels
+    assert ordered(np.array([-5.0, 9.0]), cuts=np.array([0.0, 1.0])).labels == labels
+
+
+@over(
+    "classes, labels",
+    [
+        ([0, 1], Labels(kind=LabelKind.BINARY, positive=1.0, negative=(0.0,))),
+        ([-1.0, 1.0], Labels(kind=LabelKind.BINARY, positive=1.0, negative=(-1.0,))),
+        ([False, True], Labels(kind=LabelKind.BINARY, positive=1.0, negative=(0.0,))),
+        ([1, 2], Labels(kind=LabelKind.ONE_LABEL, positive=2.0, negative=(1.0,))),
+        ([0.5, 1.0], Labels(kind=LabelKind.ONE_LABEL, positive=1.0, negative=(0.5,))),
+        (["ham", "spam"], Labels(kind=LabelKind.BINARY, names=("ham", "spam"))),
+    ],
+)
+def test_values_of_two_classes(classes, labels):
+    classes = np.array(classes)
+    target = of_two(classes[[1, 0, 1]], classes)
+    assert plain(target) == (labels.kind, [True, False, True], None)
+    assert target.labels == labels
+    if labels.positive is not None:
+        assert plain(again(classes[[0, 1]].astype(float), labels))[1] == [False, True]
+
+
+@over("kind", [kind for kind in KINDS if kind != "several"])
+def test_numbers_mean_again_what_they_meant(kind):
+    grades = np.array(KINDS[kind], dtype=np.float64)
+    for takes, relevant_from in product((Takes.TWO_CLASSES, Takes.GRADES, Takes.ORDER), (None, 1.0, 2.0)):
+        target = of_numbers(grades, takes, relevant_from=relevant_from)
+        if takes is not Takes.GRADES or relevant_from is not None:
+            lowest = min(grades) if takes is Takes.ORDER else 0.0
+            expected = grades > lowest if relevant_from is None else grades >= relevant_from
+            assert target.relevant.tolist() == expected.tolist()
+            assert target.labels.relevant_from == relevant_from
+        recalled = again(grades, target.labels)
+        assert plain(recalled) == plain(target)
+        assert recalled.labels == target.labels
+    above = threshold(grades, relevant_above=1.0)
+    assert plain(again(grades, above.labels)) == (LabelKind.THRESHOLD, (grades > 1.0).tolist(), None)
+    assert of_relevance(above.relevant).relevant is above.relevant
+    assert of_relevance(above.relevant).labels == Labels(kind=LabelKind.BINARY, positive=1.0)
+
+
+@over("labels", [
+    Labels(kind=LabelKind.ONE_LABEL, positive=2.0),
+    Labels(kind=LabelKind.THRESHOLD, relevant_above=0.0),
+    Labels(kind=LabelKind.THRESHOLD, relevant_from=1.0),
+    Labels(kind=LabelKind.BINARY, positive=1.0),
+])  # fmt: skip
+def test_rows_that_are_all_relevant_to_a_model(labels):
+    with pytest.raises(DataError):
+        recall(rows([2, 2]), labels)
+
+
+@over(
+    "words, positive, names",
+    [
+        (["ham", "spam"], "spam", ("ham", "spam")),
+        (["ham", "spam"], "ham", ("spam", "ham")),
+        (["eggs", "ham", "spam"], "ham", ("not ham", "ham")),
+        (["no", "yes"], None, ("no", "yes")),
+    ],
+)
+def test_words_of_tables(words, positive, names, tmp_path):
+    (tmp_path / "rows.csv").write_text("a,label\n" + "".join(f"{row},{word}\n" for row, word in enumerate(words)))
+    dataset = read_data(tmp_path / "rows.csv")
+    target = decide(dataset, Takes.TWO_CLASSES, LabelOptions(positive_label=positive))
+    assert target.labels.names == names
+    assert target.relevant.tolist() == [word == names[1] for word in words]
+    assert target.labels.kind is (LabelKind.BINARY if positive is None else LabelKind.ONE_LABEL)
+    check_recalled(dataset, target)
+
+
+def test_words_are_no_likes(tmp_path):
+    (tmp_path / "likes.csv").write_text("user,item,count\nann,tea,1\nbob,tin,2\n")
+    with pytest.raises(DataError) as error:
+        decide(read_data(tmp_path / "likes.csv", unlabelled=True), Takes.NOTHING)
+    assert str(error.value).startswith(f"{tmp_path}/likes.csv: words in user, item, where --rows-as-users")
+    assert str(error.value).endswith(
+        "above 0 where the user likes it. If the rows are pairs of a user and an item, make such a matrix of them "
+        "first: the documentation has a recipe, under Recommendation (docs/cases/recommendation.md). A column that "
+        "says which user a row is: --id-column NAME"
+    )
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        ([0, 1, 0, 1, 1], [0, 1, 0, 1, 1]),
+        ([0, 3, 1, 2], [0, 7, 1, 3]),
+        ([0, 1, MOST_GRADE], [0, 1, 2**MOST_GRADE - 1]),
+        ([0, 1, MOST_GRADE + 1], [0, 1, MOST_GRADE + 1]),
+        ([0.5, -1.25, 0.5, 7.0, 0.25], [0.5, 0, 0.5, 7.0, 0.25]),
+        ([0, 2, 2, 0], [0, 1, 1, 0]),
+    ],
+)
+def test_what_a_regression_fits(labels, expected):
+    assert decide(rows(labels), Takes.GRADES).regressands().tolist() == [expected]
+
+
+def test_what_a_regression_of_classes_fits():
+    each = decide(rows(KINDS["several"]), Takes.CLASSES).regressands()
+    assert each.dtype == np.float64
+    assert each.tolist() == [[float(label in have) for have in sets_of(KINDS["several"])] for label in (1, 2, 4, 5)]

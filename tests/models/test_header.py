@@ -37,6 +37,7 @@ from apsvm.models.header import (
     Spread,
     Threshold,
     Validation,
+    parse_pool,
 )
 from apsvm.models.linear import LinearRanker
 
@@ -310,7 +311,7 @@ def test_an_unknown_schema(schema):
 
 @pytest.mark.parametrize("content", [None, [], "x", 5, [{"schema": SCHEMA, "loss": "ap"}]])
 def test_no_object(content):
-    with pytest.raises(HeaderError, match="not a JSON object"):
+    with pytest.raises(HeaderError, match=r"^it is not a JSON object$"):
         Header.from_json(content)
 
 
@@ -323,16 +324,23 @@ def test_what_cannot_be_written():
         with pytest.raises(HeaderError, match=r"expected some of min, mean, max in 'features.pool', found \["):
             Header(loss="ap", features=Features(pool=wrong))
     columns = Columns(features=(Column(name="a"),))
-    with pytest.raises(HeaderError, match=r"expected the names that the columns' features have in 'features.names'"):
+    with pytest.raises(HeaderError, match=r"^expected the names that the columns' features have in 'features.names'$"):
         Header(loss="ap", features=Features(names=("b",), columns=columns))
     with pytest.raises(HeaderError, match=r"expected one of median, .* in 'features.columns.missing', found 'mean'"):
         Header(loss="ap", features=Features(names=("a",), columns=replace(columns, missing="mean")))
     for wrong, message in (
         (Calibration(method="magic"), "expected one of isotonic, platt in 'calibration.method', found 'magic'"),
         (Calibration(method="platt", slope=1.0), "expected 'calibration.slope' and 'calibration.offset'"),
+        (Calibration(method="platt", offset=1.0), "'calibration.offset', which Platt's method has$"),
         (Calibration(method="platt", slope=1.0, offset=0.0, lower=0.6, upper=0.5), "'calibration.upper' that do not"),
         (Calibration(method="platt", slope=1.0, offset=0.0, upper=1.5), "'calibration.upper' that do not fall, in"),
+        (
+            Calibration(method="platt", slope=1.0, offset=0.0, lower=-0.5),
+            "expected 'calibration.lower' and .*, in .0, 1.$",
+        ),
         (Calibration(method="isotonic", scores=(1.0,)), "expected as many 'calibration.scores' as"),
+        (Calibration(method="isotonic"), "as 'calibration.probabilities', and one at least$"),
+        (Calibration(method="isotonic", scores=(0.0, 1.0), probabilities=(-0.1, 0.5)), "do not fall, in .0, 1.$"),
         (Calibration(method="isotonic", scores=(1.0, 0.0), probabilities=(0.1, 0.2)), "do not fall"),
         (Calibration(method="isotonic", scores=(0.0, 1.0), probabilities=(0.1, 1.5)), "do not fall, in \\[0, 1\\]"),
     ):
@@ -368,9 +376,66 @@ def test_columns_that_there_cannot_be(column, words):
         Header(loss="ap", features=features)
 
 
-def test_an_isotonic_calibration_of_one_corner():
-    one = Calibration(method="isotonic", scores=(1.0,), probabilities=(0.5,))
-    assert Header(loss="ap", calibration=one).calibration == one
+@pytest.mark.parametrize(
+    "calibration",
+    [
+        Calibration(method="isotonic", scores=(1.0,), probabilities=(0.5,)),
+        Calibration(method="isotonic", scores=(2.0, 2.0), probabilities=(0.0, 1.0)),
+        Calibration(method="platt", slope=1.0, offset=0.0, lower=0.0, upper=1.0),
+        Calibration(method="platt", slope=1.0, offset=0.0, lower=0.3, upper=0.3),
+    ],
+)
+def test_calibrations_that_there_may_be(calibration):
+    assert Header(loss="ap", calibration=calibration).calibration == calibration
+
+
+COUNTS = "expected as many features as values and shares in 'data.spread'"
+RANGES = "expected features from 0, shares between 0 and 1, and a count above 0 in 'data.spread'"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({}, None),
+        ({"shares": (0.0, 1.0)}, None),
+        ({"features": (), "values": (), "shares": ()}, None),
+        ({"features": (0, 1, 2)}, COUNTS),
+        ({"values": (1.0,)}, COUNTS),
+        ({"shares": ()}, COUNTS),
+        ({"features": (-1, 1)}, RANGES),
+        ({"shares": (-0.1, 0.5)}, RANGES),
+        ({"shares": (0.5, 1.1)}, RANGES),
+        ({"shares": (0.5, float("nan"))}, RANGES),
+        ({"count": 0}, RANGES),
+    ],
+)
+def test_how_columns_are_spread(changes, message):
+    given = {"count": 1, "features": (0, 1), "values": (2.0, 1.0), "shares": (0.5, 0.25), **changes}
+    if message is None:
+        assert Spread(**given).shares == given["shares"]
+        return
+    with pytest.raises(HeaderError, match=f"^{message}$"):
+        Spread(**given)
+
+
+def test_labels_as_people_write_them():
+    columns = Columns(features=(Column(name="a"),), label_words=("no", "yes"))
+    of_words = Header(loss="ap", features=Features(names=("a",), columns=columns))
+    of_numbers = Header(loss="ap")
+    shown_labels = [of_words.shown_label(label) for label in (0.0, 1.0, 2.0, -1.0, 0.5)]
+    assert shown_labels == ["no", "yes", "2", "-1", "0.5"]
+    assert [of_numbers.shown_label(label) for label in (1.0, 0.5, 1e22)] == ["1", "0.5", "1e+22"]
+    assert [of_words.label_number(label) for label in ("no", "yes", "perhaps")] == [0.0, 1.0, None]
+    assert [of_numbers.label_number(label) for label in (2.0, "yes")] == [2.0, None]
+
+
+def test_ways_to_pool():
+    assert parse_pool("max,min,mean") == ("max", "min", "mean")
+    assert parse_pool(" MIN, mean ") == ("min", "mean")
+    for text in ("", "min,min", "min,median"):
+        message = f"expected some of min, mean, max, with commas between them, found {text!r}"
+        with pytest.raises(ValueError, match=f"^{message}$"):
+            parse_pool(text)
 
 
 def test_a_linear_ranker_keeps_a_header_with_control_characters(tmp_path):

@@ -34,6 +34,9 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     grades = np.clip(np.round(X[:, 0] + rng.normal(size=N)), 0, 2)
     dump_svmlight_file(X, y, str(folder / "two.svm"), zero_based=False)
     dump_svmlight_file(X, y, str(folder / "queries.svm"), zero_based=False, query_id=queries)
+    lines = (folder / "two.svm").read_text().splitlines()
+    costed = (line.replace(" ", f" cost:{1 + row % 5} ", 1) for row, line in enumerate(lines))
+    (folder / "costs.svm").write_text("".join(f"{line}\n" for line in costed))
     dump_svmlight_file(X, grades, str(folder / "grades.svm"), zero_based=False, query_id=queries)
     with open(folder / "bags.svm", "w") as stream:
         for row, (x, label) in enumerate(zip(X, np.repeat(y[::4], 4), strict=True)):
@@ -87,7 +90,7 @@ def test_of_every_loss_trained_by_default(name, data, tmp_path, capsys):
         "--bound hinge --loss zero-one -B 1 --dtype float32 two.svm",
         "--bound hinge -e 1e-7 two.svm",
         "--bound tight -C 1e7 two.svm",
-        "--components 2 -C 10 two.svm",
+        "--components 2 --scale l2 -C 10 two.svm",
         "--components 2 --bound hinge -B 3 --scale standard -C 10 two.svm",
         "--latent --start bag-means -C 10 --bound hinge bags.svm",
         "--latent --start bag-means -C 10 --bound tight --loss auc bags.svm",
@@ -115,6 +118,13 @@ def test_weights_of_queries(data, tmp_path, capsys):
     model = trained(data, tmp_path, f"--bound hinge -C 3 --query-weights {weights} queries.svm")
     assert verdict(model, f"{data}/queries.svm", capsys, "--query-weights", weights)[0] == 0
     assert verdict(model, f"{data}/queries.svm", capsys)[0] == 4
+
+
+def test_costs_of_rows(data, tmp_path, capsys):
+    model = trained(data, tmp_path, "--loss zero-one -C 3 costs.svm")
+    code, [result] = verdict(model, f"{data}/costs.svm", capsys)
+    assert (code, result["objective"]) == (0, pytest.approx(result["claimed"]["primal"], rel=1e-9))
+    assert verdict(model, f"{data}/two.svm", capsys)[0] == 4
 
 
 @pytest.fixture(params=["--bound hinge -C 30 two.svm", "--bound tight -C 300 two.svm"])
@@ -281,6 +291,39 @@ def test_what_is_decided_of_the_smallest_C(unit, C, tmp_path, capsys):
     assert result["outcome"].startswith("holds")
 
 
+@over("bound", ["hinge", "tight"])
+def test_rows_of_many_columns(bound, tmp_path, capsys):
+    """More than there are directions looked for."""
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(30, 140))
+    source = made(tmp_path / "rows", X, X[:, 0] + rng.normal(size=30) > 0.5)
+    ranker = load_model(trained(tmp_path, tmp_path, f"--bound {bound} -C 1e-2 rows"))
+    assert verdict(forged(ranker, tmp_path), source, capsys)[0] == 0
+    primal = ranker.header.certificate.primal
+    for changes in ({"primal": 0.999 * primal}, {"dual": 1.001 * primal, "gap": 0.0}):
+        assert verdict(forged(ranker, tmp_path, **changes), source, capsys)[0] == 4
+
+
+@over("size", [1e9, 1e12])
+@over("bound", ["hinge", "tight"])
+def test_claims_where_margins_are_large(size, bound, tmp_path, capsys):
+    """The objective is a difference of terms as large, and its error is not a share of them."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([size + 1e-9 * size * np.arange(40), rng.normal(size=40)])
+    source = made(tmp_path / "rows", X, X[:, 1] + rng.normal(size=40) > 0.0)
+    ranker = load_model(trained(tmp_path, tmp_path, f"--bound {bound} -C 1 --scale none rows"))
+    ranker = replace(ranker, coef=np.array([1e-3, 0.3]))
+
+    def outcome(objective):
+        model = forged(ranker, tmp_path, primal=objective, dual=0.5 * objective, gap=0.5 * objective)
+        return verdict(model, source, capsys, "--max-iterations", "0")[1][0]
+
+    objective = outcome(1.0)["objective"]
+    assert "the objective is not what the model says" not in outcome(objective)["reasons"]
+    for claim in (0.99, 1.01, 0.6):
+        assert "the objective is not what the model says" in outcome(claim * objective)["reasons"]
+
+
 def test_an_optimum_that_is_what_rounding_leaves(tmp_path, capsys):
     """Separable rows near 1e7: the objective is 1e-13 of that at w = 0, and so is what rounding may have done to it."""
     rows = [[11.351, 9.485, 10.406, 10.657], [10.889, 9.055, 9.425, 11.7], [11.125, 12.043, 9.417, 10.933],
@@ -306,10 +349,14 @@ def test_losses_that_there_are_not(name, ranker, data, tmp_path, capsys):
     assert len(max(capsys.readouterr().out.splitlines(), key=len)) < 120
 
 
-def test_a_gap_that_is_too_good(data, tmp_path, capsys):
+@over("C", [0.03, 30])
+def test_a_gap_that_is_too_good(C, data, tmp_path, capsys):
     """All numbers agree with each other, and the objective with the weights."""
-    ranker = load_model(trained(data, tmp_path, "--bound hinge -C 30 -e 0.1 two.svm"))
+    optimum = load_model(trained(data, tmp_path, f"--bound hinge -C {C} -e 1e-8 two.svm")).header.certificate.primal
+    ranker = load_model(trained(data, tmp_path, f"--bound hinge -C {C} -e 0.1 --max-iterations 1 two.svm"))
     bounds = ranker.header.certificate
+    _, [honest] = verdict(forged(ranker, tmp_path), f"{data}/two.svm", capsys)
+    assert honest["objective"] - 1.01 * bounds.gap < honest["objective"] - honest["gap"] <= optimum
     changed = forged(ranker, tmp_path, dual=bounds.primal, gap=0.0)
     code, [result] = verdict(changed, f"{data}/two.svm", capsys)
     assert (code, result["reasons"]) == (4, ["a point was found below the lower bound"])

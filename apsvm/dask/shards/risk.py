@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from apsvm.dask.messages import require_one_size
 from apsvm.dask.vectors import Handle, HandleVectors
 from apsvm.risk.rankings import Account
 from apsvm.solvers.score_space import ScoreFunction
@@ -57,6 +58,7 @@ class ShardedRisk(ScoreFunction[Handle]):
 
 def in_order(sums: list[NDArray[np.float64]]) -> NDArray[np.float64]:
     """Σ, from the first shard to the last."""
+    require_one_size("sums", [of_shard.size for of_shard in sums])
     total = sums[0].copy()
     for of_shard in sums[1:]:
         total += of_shard

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,8 +32,7 @@ MOST_LABELS = 100_000
 BLOCK = 1 << 15
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class About:
+class About(NamedTuple):
     """What a shard says of its rows.
 
     Attributes
@@ -187,9 +186,8 @@ class ShardRows:
         """
         if not self._parts:
             return
-        self._parts = [in_columns_of(part, columns, first) if part.X.shape[0] else part for part in self._parts]
-        matrices = [widened(part.X, width, part.source) for part in self._parts]
-        self._X = stacked(matrices, width)
+        filled = [in_columns_of(part, columns, first) for part in self._parts if part.X.shape[0]]
+        self._X = stacked([widened(part.X, width, part.source) for part in filled], width)
         self._labels = self._joined([part.relevance for part in self._parts])
         groups = [part.groups for part in self._parts if part.groups is not None and part.groups.size]
         self._groups = self._joined(groups, np.int64) if groups else None
