@@ -103,9 +103,9 @@ CsrLook look_at_csr(std::span<const Index> indptr, std::span<const Index> indice
 
 template <class Matrix>
 Scores<Matrix>::Scores(const Matrix &X, const Selection &rows, const double *W, std::size_t k, double *out,
-                       std::size_t work_of_piece)
+                       std::size_t work_of_piece, bool follows)
     : X_(X), list_(rows.list), W_(W), k_(k), out_(out), work_of_row_(work_a_row(X, rows.n_rows) + 1.0),
-      is_large_(exceeds_caches(rows.list, work_of_row_)),
+      from_memory_(!follows && exceeds_caches(rows.list, work_of_row_)),
       pieces_(pieces_of(rows, work_of_row_ * static_cast<double>(k), work_of_piece)) {}
 
 template <class Matrix>
@@ -123,7 +123,7 @@ void Scores<Matrix>::compute(Pieces::Cursor &cursor, std::size_t last) const {
             const std::size_t n = std::min(step, end - i);
             list_.read(i, i + n, numbers);
             for (std::size_t h = 0; h < k_; ++h)
-                dots(X_, numbers, n, W_ + h * X_.n_columns, out_ + i * k_ + h, k_, h == 0 && is_large_);
+                dots(X_, numbers, n, W_ + h * X_.n_columns, out_ + i * k_ + h, k_, h == 0 && from_memory_);
         }
     });
 }
@@ -141,9 +141,9 @@ void scores_of_rows(const Matrix &X, const Selection &rows, const double *W, std
 
 template <class Matrix>
 Combination<Matrix>::Combination(const Matrix &X, const Selection &rows, const double *C, std::size_t k,
-                                 std::size_t threads)
+                                 std::size_t threads, bool follows)
     : X_(X), list_(rows.list), C_(C), k_(k), work_of_row_(work_a_row(X, rows.n_rows)),
-      is_large_(exceeds_caches(rows.list, work_of_row_)),
+      from_memory_(!follows && exceeds_caches(rows.list, work_of_row_)),
       pieces_(pieces_of(rows, work_of_row_ * static_cast<double>(k))), entries_(pieces_.count() + 1, 0) {
     const std::size_t counting = std::clamp<std::size_t>(list_.size() * k / kWorkPerThread, 1, threads);
     in_threads(counting, threads, [&](std::size_t t) {
@@ -178,8 +178,8 @@ void Combination<Matrix>::add(std::size_t block, Pieces::Cursor &cursor, std::si
         for (std::size_t i = begin; i < end; i += step) {
             const std::size_t n = std::min(step, end - i);
             list_.read(i, i + n, numbers);
-            if (k_ == 1 && !skipping_pays<Matrix>(count_nonzero(C_ + i, n), n, is_large_)) {
-                add_rows(X_, numbers, C_ + i, n, total, is_large_);
+            if (k_ == 1 && !skipping_pays<Matrix>(count_nonzero(C_ + i, n), n, from_memory_)) {
+                add_rows(X_, numbers, C_ + i, n, total, from_memory_);
                 continue;
             }
             for (std::size_t h = 0; h < k_; ++h) {
@@ -190,7 +190,7 @@ void Combination<Matrix>::add(std::size_t block, Pieces::Cursor &cursor, std::si
                     factors[kept] = factor;
                     kept += factor != 0.0;
                 }
-                add_rows(X_, weighted, factors, kept, total + h * X_.n_columns, h == 0 && is_large_);
+                add_rows(X_, weighted, factors, kept, total + h * X_.n_columns, h == 0 && from_memory_);
             }
         }
     });

@@ -45,9 +45,10 @@ void scores_of_rows(const Matrix &X, const Selection &rows, const double *W, std
 template <class Matrix>
 class Scores {
 public:
-    // W (k, X.n_columns), out (rows, k); a piece of about `work_of_piece` multiply-adds.
+    // W (k, X.n_columns), out (rows, k); a piece of about `work_of_piece` multiply-adds. `follows`: another pass has just
+    // brought the rows into the cache.
     Scores(const Matrix &X, const Selection &rows, const double *W, std::size_t k, double *out,
-           std::size_t work_of_piece);
+           std::size_t work_of_piece, bool follows = false);
 
     std::size_t pieces() const { return pieces_.count(); }
 
@@ -66,7 +67,7 @@ private:
     std::size_t k_;
     double *out_;
     double work_of_row_;
-    bool is_large_;  // for the caches
+    bool from_memory_;  // and not from the caches
     Pieces pieces_;
 };
 
@@ -74,8 +75,9 @@ private:
 template <class Matrix>
 class Combination {
 public:
-    // C (rows, k); `threads` count its entries that are not 0.
-    Combination(const Matrix &X, const Selection &rows, const double *C, std::size_t k, std::size_t threads);
+    // C (rows, k); `threads` count its entries that are not 0. `follows`: see Scores.
+    Combination(const Matrix &X, const Selection &rows, const double *C, std::size_t k, std::size_t threads,
+                bool follows = false);
 
     std::size_t pieces() const { return pieces_.count(); }
     std::size_t blocks() const { return blocks_; }
@@ -97,7 +99,7 @@ private:
     const double *C_;
     std::size_t k_;
     double work_of_row_;
-    bool is_large_;  // for the caches
+    bool from_memory_;  // and not from the caches
     Pieces pieces_;
     std::vector<std::size_t> entries_;  // of C up to each piece, those that are not 0: the work to do
     std::size_t blocks_;

@@ -10,19 +10,20 @@ namespace apsvm {
 
 namespace {
 
-// Multiply-adds of a stretch of scores: as many values stay in the innermost cache.
-constexpr std::size_t kWorkInCache = 1u << 12;
+// Multiply-adds of a stretch of scores: as many values stay in the second cache.
+constexpr std::size_t kWorkInCache = 1u << 14;
 
 // A pass of which a part has been done.
 template <class Matrix>
 class Begun {
 public:
-    Begun(const Matrix &X, const Pass &pass, std::size_t threads) : out_(pass.out) {
+    Begun(const Matrix &X, const Pass &pass, std::size_t threads, bool follows) : out_(pass.out) {
         if (pass.combines)
-            done_ = work_.template emplace<Combination<Matrix>>(X, pass.rows, pass.vector, 1, threads).before(0);
+            done_ = work_.template emplace<Combination<Matrix>>(X, pass.rows, pass.vector, 1, threads, follows).before(0);
         else
-            done_ = work_.template emplace<Scores<Matrix>>(X, pass.rows, pass.vector, 1, pass.out, kWorkInCache)
-                        .before(0);
+            done_ =
+                work_.template emplace<Scores<Matrix>>(X, pass.rows, pass.vector, 1, pass.out, kWorkInCache, follows)
+                    .before(0);
     }
 
     std::size_t pieces() const {
@@ -63,17 +64,17 @@ void walk(const Matrix &X, std::span<const Pass> passes, std::size_t threads) {
     std::vector<Begun<Matrix>> begun;
     begun.reserve(passes.size());
     std::size_t stretches = 1;
+    // Each thread has some of the passes, and walks for itself.
+    const std::size_t walkers = std::clamp<std::size_t>(threads, 1, std::max<std::size_t>(passes.size(), 1));
     for (const Pass &pass : passes) {
-        begun.emplace_back(X, pass, threads);
+        begun.emplace_back(X, pass, threads, begun.size() >= walkers);
         stretches = std::max(stretches, begun.back().pieces());
     }
-    // Each thread has some of the passes, and walks for itself.
-    threads = std::clamp<std::size_t>(threads, 1, std::max<std::size_t>(passes.size(), 1));
-    in_threads(threads, threads, [&](std::size_t t) {
+    in_threads(walkers, walkers, [&](std::size_t t) {
         for (std::size_t stretch = 1; stretch <= stretches; ++stretch)
-            for (std::size_t i = t; i < begun.size(); i += threads)
+            for (std::size_t i = t; i < begun.size(); i += walkers)
                 begun[i].advance(begun[i].pieces() * stretch / stretches);
-        for (std::size_t i = t; i < begun.size(); i += threads) begun[i].finish();
+        for (std::size_t i = t; i < begun.size(); i += walkers) begun[i].finish();
     });
 }
 
