@@ -10,6 +10,8 @@ With grades it is a weighted sum of such losses (``apsvm.losses.graded``), the g
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -20,6 +22,12 @@ from apsvm.losses.graded import GAINS, GradedLoss
 def log_discount(n: int) -> NDArray[np.float64]:
     """1/log2(1 + p) for p = 1..n."""
     return 1.0 / np.log2(np.arange(2, n + 2))
+
+
+@lru_cache(maxsize=1 << 12)
+def log_discounts_sum(n: int) -> float:
+    """Of the positions 1..n. Kept: many short lists have few lengths."""
+    return float(log_discount(n).sum())
 
 
 class NDCGLoss(RankingLoss, GradedLoss):
@@ -42,4 +50,4 @@ class NDCGLoss(RankingLoss, GradedLoss):
         return log_discount(n)
 
     def ideal(self, n_pos: int) -> float:
-        return float(log_discount(n_pos).sum())
+        return log_discounts_sum(n_pos)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from apsvm.losses.base import LossError
 from apsvm.losses.graded import GradedLoss
-from apsvm.losses.ndcg import log_discount
+from apsvm.losses.ndcg import log_discount, log_discounts_sum
 
 
 def check_cutoff(form: str, k: int) -> int:
@@ -39,7 +39,7 @@ class NDCGAtKLoss(GradedLoss):
         return log_discount(min(n, self.k))
 
     def ideal(self, n_pos: int) -> float:
-        return float(self.discount(n_pos).sum())
+        return log_discounts_sum(min(n_pos, self.k))
 
     def of_ranking(self, negatives_above: NDArray[np.int64], n_neg: int) -> float:
         n_pos = negatives_above.size
