@@ -340,9 +340,9 @@ class Rows:
         if self._factors is not None:
             out *= self._of_selected(self._factors)[:, None]
         if scaling.centre is not None:
-            out -= np.array([scaling.centre @ of_features for of_features in features])
+            _add_to_columns(out, np.array([-(scaling.centre @ of_features) for of_features in features]))
         if self._bias is not None:
-            out += self._bias * W[:, d]
+            _add_to_columns(out, self._bias * W[:, d])
         return out
 
     def combine(self, c: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -419,3 +419,12 @@ def _with_plain_arrays(matrix: Matrix) -> Matrix:
     plain = type(matrix)(matrix.shape, dtype=matrix.dtype)
     plain.indptr, plain.indices, plain.data = indptr, indices, data
     return plain
+
+
+def _add_to_columns(table: NDArray[np.float64], numbers: NDArray[np.float64]) -> None:
+    """Adds a number to each column; numpy goes through the rows of a narrow table one by one."""
+    if numbers.size >= 8:
+        table += numbers
+        return
+    for column, number in zip(table.T, numbers, strict=True):
+        column += number
