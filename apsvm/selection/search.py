@@ -188,13 +188,13 @@ class SettingsSearch:
         listed = [(number, variant) for number in chosen for variant in self.grids[number].variants()]
         within = range(len(self.folds)) if folds is None else folds
         tasks = [task for task in self._tasks(listed, within) if (task.grid, task.fold) not in self._tried]
-        self._do(tasks, jobs, followers, done=0)
+        self._do_in_steps(tasks, jobs, followers, done=0)
         self._tried |= {(task.grid, task.fold) for task in tasks}
         if followers.should_stop() or not widen:
             return
         more = self._wider(followers)
         if more:
-            self._do(more, jobs, followers, done=len(tasks))
+            self._do_in_steps(more, jobs, followers, done=len(tasks))
 
     def least(self, jobs: int = 0, followers: Followers = Followers()) -> None:
         """Trains and measures one setting in two folds, after the others had to be stopped: the best of those that one
@@ -217,6 +217,30 @@ class SettingsSearch:
         """Each of (grid, variant) in each of these folds, fold by fold."""
         listed = list(variants)
         return [Task(number, variant, fold) for fold in folds for number, variant in listed]
+
+    def _do_in_steps(self, tasks: Sequence[Task], jobs: int, followers: Followers, *, done: int) -> None:
+        """The tasks; of a grid that climbs a value of C at a time, in all folds, each from the one before, up to the
+        first at which the metric falls."""
+
+        def values_of_C(task: Task) -> tuple[SettingValue, ...]:
+            return task.variant.trainer.settings.C if self.grids[task.grid].climbs else ()
+
+        at_once = [task for task in tasks if len(values_of_C(task)) < 2]
+        self._do(at_once, jobs, followers, done=done)
+        done += len(at_once)
+        for grid in dict.fromkeys(task.grid for task in tasks if len(values_of_C(task)) > 1):
+            of_grid = [task for task in tasks if task.grid == grid]
+            before: Candidate | None = None
+            for C in values_of_C(of_grid[0]):
+                step = [replace(task, variant=task.variant.with_settings(C=(C,))) for task in of_grid]
+                if before is not None:
+                    step = [self._continued(task, before) for task in step]
+                self._do(step, jobs, followers, done=done)
+                done += len(step)
+                now = next((one for one in self.candidates() if one.grid == grid and one.choice["C"] == C), None)
+                if now is None or (before is not None and now.mean(self.metric) < before.mean(self.metric)):
+                    break
+                before = now
 
     def _do(self, tasks: Sequence[Task], jobs: int, followers: Followers, *, done: int) -> None:
         total = done + len(tasks)
