@@ -336,6 +336,7 @@ class Completion:
             "held_out": choice.how,
             "candidates": [_figures(one.choice, one.mean(LOSS)) for one in choice.candidates],
             **({} if start is None else {"start": start}),
+            **({} if self.mixture is None else {"components": self.mixture.figures()}),
         }
         outcome = replace(
             outcome,

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.losses.average_precision import AveragePrecisionLoss
+from apsvm.models.header import Json
 from apsvm.selection.choice import Candidate, Measurements
 from apsvm.selection.quick import LOSS, Choice, QuickRace
 from apsvm.selection.race import Task
@@ -51,6 +52,10 @@ class Mixture:
     errors: float
     how: str
     choice: Choice | None = None
+
+    def figures(self) -> dict[str, Json]:
+        """For a model's header."""
+        return {"of_two": self.of_two, "of_one": self.of_one, "standard_errors": self.errors, "held_out": self.how}
 
     def __str__(self) -> str:
         taken = self.choice is not None

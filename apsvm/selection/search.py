@@ -404,12 +404,15 @@ class SettingsSearch:
         self, chosen: Candidate, selection: Mapping[str, Json], jobs: int, followers: Followers
     ) -> Refit | None:
         """A setting trained on all rows; ``selection``: what the header says of the choice."""
-        trainer = self.grids[chosen.grid].chosen(chosen.choice).trainer.with_settings(threads=1)
+        grid, w = self.grids[chosen.grid], chosen.folds[0].w
+        trainer = grid.chosen(chosen.choice).trainer.with_settings(threads=1)
+        start = w if grid.climbs and isinstance(w, np.ndarray) else None
         with one_blas_thread():
             fit = replace(self.fits[chosen.grid], trainer=trainer).prepared()
             # The threads of the rows alone: those of some trainers' settings change the result.
             fit = replace(fit, shared=fit.rows().with_threads(thread_count(jobs)))
-            outcome = next(outcomes(fit, Watch(should_stop=followers.should_stop, strand=followers.strand)), None)
+            watch = Watch(should_stop=followers.should_stop, strand=followers.strand)
+            outcome = next(outcomes(fit, watch, start), None)
         if outcome is None:
             return None
         model = fit.model(outcome)

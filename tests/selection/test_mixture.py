@@ -14,7 +14,7 @@ from apsvm.data.labels import Target
 from apsvm.data.rows import Rows
 from apsvm.models.header import Labels
 from apsvm.selection.completion import trained
-from apsvm.selection.mixture import FEWEST_POSITIVES, _precisions
+from apsvm.selection.mixture import CHANCE, FEWEST_POSITIVES, _precisions
 from apsvm.trainers.base import TrainingSet, Watch
 from apsvm.trainers.structured_svm.settings import StructuredSettings
 from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
@@ -60,6 +60,9 @@ def test_positives_of_one_kind_keep_one_and_it_is_said():
     result = outcome(rare(kinds=1))
     assert result.w.shape == (4,)
     assert any(note.startswith("--components auto: 1: AP ") for note in result.notes)
+    figures = result.details["choice"]["components"]
+    assert figures["of_two"] - figures["of_one"] < 0.02
+    assert figures["standard_errors"] < CHANCE
 
 
 @pytest.mark.parametrize(
