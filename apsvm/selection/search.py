@@ -29,7 +29,7 @@ from apsvm.selection.race import OutOfFold, PathInFold, Task
 from apsvm.selection.thresholds import line_by
 from apsvm.trainers.base import Outcome, Watch
 from apsvm.trainers.fitting import AUTO, FeatureOptions, Fit, bags_settled
-from apsvm.trainers.settings import Multiple, SettingValue
+from apsvm.trainers.settings import Multiple, SettingValue, amount
 
 if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
@@ -194,7 +194,8 @@ class SettingsSearch:
             return
         more = self._wider(followers)
         if more:
-            self._do_in_steps(more, jobs, followers, done=len(tasks))
+            peak = best(self.candidates(), self.metric)
+            self._do_in_steps(more, jobs, followers, done=len(tasks), after=peak)
 
     def least(self, jobs: int = 0, followers: Followers = Followers()) -> None:
         """Trains and measures one setting in two folds, after the others had to be stopped: the best of those that one
@@ -218,9 +219,11 @@ class SettingsSearch:
         listed = list(variants)
         return [Task(number, variant, fold) for fold in folds for number, variant in listed]
 
-    def _do_in_steps(self, tasks: Sequence[Task], jobs: int, followers: Followers, *, done: int) -> None:
+    def _do_in_steps(
+        self, tasks: Sequence[Task], jobs: int, followers: Followers, *, done: int, after: Candidate | None = None
+    ) -> None:
         """The tasks; of a grid that climbs a value of C at a time, in all folds, each from the one before, up to the
-        first at which the metric falls."""
+        first at which the metric falls. ``after``: the candidate beyond which they go, up or down, if any."""
 
         def values_of_C(task: Task) -> tuple[SettingValue, ...]:
             return task.variant.trainer.settings.C if self.grids[task.grid].climbs else ()
@@ -230,17 +233,20 @@ class SettingsSearch:
         done += len(at_once)
         for grid in dict.fromkeys(task.grid for task in tasks if len(values_of_C(task)) > 1):
             of_grid = [task for task in tasks if task.grid == grid]
-            before: Candidate | None = None
-            for C in values_of_C(of_grid[0]):
-                step = [replace(task, variant=task.variant.with_settings(C=(C,))) for task in of_grid]
-                if before is not None:
-                    step = [self._continued(task, before) for task in step]
-                self._do(step, jobs, followers, done=done)
-                done += len(step)
-                now = next((one for one in self.candidates() if one.grid == grid and one.choice["C"] == C), None)
-                if now is None or (before is not None and now.mean(self.metric) < before.mean(self.metric)):
-                    break
-                before = now
+            values, middle = values_of_C(of_grid[0]), 0.0 if after is None else amount(after.choice["C"])
+            below = [C for C in reversed(values) if amount(C) < middle]
+            for side in (below, [C for C in values if amount(C) > middle]):
+                before = after
+                for C in side:
+                    step = [replace(task, variant=task.variant.with_settings(C=(C,))) for task in of_grid]
+                    if before is not None:
+                        step = [self._continued(task, before) for task in step]
+                    self._do(step, jobs, followers, done=done)
+                    done += len(step)
+                    now = next((one for one in self.candidates() if one.grid == grid and one.choice["C"] == C), None)
+                    if now is None or (before is not None and now.mean(self.metric) < before.mean(self.metric)):
+                        break
+                    before = now
 
     def _do(self, tasks: Sequence[Task], jobs: int, followers: Followers, *, done: int) -> None:
         total = done + len(tasks)
