@@ -27,9 +27,10 @@ from apsvm.trainers.settings import Multiple
 from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
 
 COMPONENTS = 2
-#: Of the default C.
+#: Of the default C: .1 took less time and saw less on sick, 1 took more and ranked made tables worse by up to .02.
 MULTIPLE = 0.3
-#: Positives that there must be, and the largest share of the rows that they may be.
+#: Positives that there must be, and the largest share of the rows that they may be: made tables gained at 61 positives,
+#: and at 15 %; of sets of 24 % and more none did.
 FEWEST_POSITIVES, LARGEST_SHARE = 60, 0.2
 #: Standard errors. By chance one data set of twenty is ahead by 1.64 of them.
 PROMISING, CHANCE = 1.0, 1.64
