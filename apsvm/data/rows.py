@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 #: Values of a block of rows that is taken out of the matrix at once.
 VALUES_OF_A_BLOCK = 1 << 20
+#: Fewer columns are added to one by one: two take a sixth of the time so, ten a fifth more.
+FEW_COLUMNS = 8
 
 
 def row_numbers(which: AnyArray, n: int) -> RowNumbers:
@@ -340,9 +342,9 @@ class Rows:
         if self._factors is not None:
             out *= self._of_selected(self._factors)[:, None]
         if scaling.centre is not None:
-            out -= np.array([scaling.centre @ of_features for of_features in features])
+            _add_to_columns(out, np.array([-(scaling.centre @ of_features) for of_features in features]))
         if self._bias is not None:
-            out += self._bias * W[:, d]
+            _add_to_columns(out, self._bias * W[:, d])
         return out
 
     def combine(self, c: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -419,3 +421,12 @@ def _with_plain_arrays(matrix: Matrix) -> Matrix:
     plain = type(matrix)(matrix.shape, dtype=matrix.dtype)
     plain.indptr, plain.indices, plain.data = indptr, indices, data
     return plain
+
+
+def _add_to_columns(table: NDArray[np.float64], numbers: NDArray[np.float64]) -> None:
+    """Adds a number to each column; numpy goes through the rows of a narrow table one by one."""
+    if numbers.size >= FEW_COLUMNS:
+        table += numbers
+        return
+    for column, number in zip(table.T, numbers, strict=True):
+        column += number

@@ -55,7 +55,7 @@ class _Structured(WeightedBags, TakesLoss):
         solver: str = "line-search",
         qp: str = "auto",
         bound: str = "auto",
-        components: int = 1,
+        components: int | None = None,
         features: str = "linear",
         scale: str = AUTO,
         pool: str | None = None,
@@ -94,6 +94,15 @@ class _Structured(WeightedBags, TakesLoss):
         self.random_state = random_state
         self.verbose = verbose
 
+    def _values(self) -> JsonDict:
+        values = super()._values()
+        return values if self.components is not None else {**values, "components": 1}
+
+    def _plan(self) -> AnyTrainer:
+        plan = super()._plan()
+        plan.named |= frozenset() if self.components is None else {"components"}
+        return plan
+
     def _refuse(self, plan: AnyTrainer, counted: Counted) -> None:
         assert isinstance(plan, StructuredSVMTrainer)
         if plan.approximates and counted.query_weights is not None:
@@ -119,6 +128,8 @@ class _Structured(WeightedBags, TakesLoss):
         parameters = super()._parameters(model)
         if header.C is not None:
             parameters["C"] = header.C
+        if parameters.get("components") == 1:
+            parameters["components"] = None  # to both of which a C that is named leaves one
         bias = header.features.bias
         if bias is not None:
             parameters["intercept_scaling"] = bias
@@ -191,7 +202,9 @@ class APSVMClassifier(_Structured, TwoClasses):
         with the best of a few C each where C is "auto" (``selection.quick``).
     components
         The scores are the highest of this many linear ones, for positives of several kinds
-        (``trainers.structured_svm.components``); by the tight bound where ``bound`` is "auto".
+        (``trainers.structured_svm.components``); by the tight bound where ``bound`` is "auto". None: one, or, of loss
+        "ap" with ``bound`` and ``C`` at "auto", two where positives are rare and rows held out are ranked better
+        (``selection.mixture``).
     features
         What is made of the features before they are weighed: "linear", nothing; "piecewise:4", a broken line
         each, of this many knots; "spline:5", a smooth curve each; "rules:200:depth=5", the leaves of
@@ -234,7 +247,7 @@ class APSVMClassifier(_Structured, TwoClasses):
         (1, n_features_in_) float64, or a weight for each column of feature_map_.
     intercept_
         (1,) float64; as ``decision_function``, of the second of classes_. Of several components (components, …)
-        and (components,) float64, of the positive one, whichever it is.
+        and (components,) float64, of the positive one, whichever it is: give components=1 where (1, …) is needed.
     feature_map_
         The map that was learned, None for "linear".
     n_iter_
@@ -337,7 +350,7 @@ class APSVMRanker(_Structured, RankerOfNumbers):
         solver: str = "line-search",
         qp: str = "auto",
         bound: str = "auto",
-        components: int = 1,
+        components: int | None = None,
         features: str = "linear",
         scale: str = AUTO,
         pool: str | None = None,

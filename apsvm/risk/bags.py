@@ -84,12 +84,24 @@ class BagRisk(Risk):
         rows = self.maxima.rows(scores)
         of_bags = np.empty(rows.size)
         tangent = Risk.tangent(self, scores[rows], of_bags)
+        self._spread(of_bags, rows, slopes)
+        return tangent
+
+    def less(self, by_score: Risk, scores: NDArray[np.float64], slopes: NDArray[np.float64]) -> float:
+        """Of the maxima, which are looked for once."""
+        rows = self.maxima.rows(scores)
+        of_bags = np.empty(rows.size)
+        value = Risk.less(self, by_score, scores[rows], of_bags)
+        self._spread(of_bags, rows, slopes)
+        return value
+
+    def _spread(self, of_bags: NDArray[np.float64], rows: NDArray[np.int64], slopes: NDArray[np.float64]) -> None:
+        """The weights of bags as those of the ``rows`` that they stand at."""
         slopes.fill(0.0)
         if self.maxima.repeats:
             np.add.at(slopes, rows, of_bags)
         else:
             slopes[rows] = of_bags
-        return tangent
 
     def by_score(self) -> Risk:
         order = RankingByScore(self.layout, threads=self.rows.threads)

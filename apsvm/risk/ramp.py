@@ -41,8 +41,7 @@ class Ramp(ScoreFunction[NDArray[np.float64]]):
         return self.hinge.scores(w, out)
 
     def tangent(self, scores: NDArray[np.float64], slopes: NDArray[np.float64]) -> Tangent:
-        h = self.hinge.tangent(scores, slopes).value
-        return Tangent(h - self.by_score.subtract(scores, slopes))
+        return Tangent(self.hinge.less(self.by_score, scores, slopes))
 
     def combine(self, slopes: NDArray[np.float64]) -> NDArray[np.float64]:
         return self.hinge.combine(slopes)

@@ -186,7 +186,7 @@ class Risk(ScoreFunction[NDArray[np.float64]]):
         """The same queries, with the ranking by score in the place of the most violated one: the hinge of Δ = 0.
 
         Its value is max_R w·Ψ(R) − w·Ψ(R*) ≥ 0, by which the structured hinge exceeds the tighter bound."""
-        return _RiskByScore(
+        return Risk(
             rows=self.rows,
             loss=NoLoss(),
             oracle=self.oracle,
@@ -199,26 +199,16 @@ class Risk(ScoreFunction[NDArray[np.float64]]):
             _most_violated=RankingByScore(self.layout, threads=self.rows.threads),
         )
 
-    def subtract(self, scores: NDArray[np.float64], slopes: NDArray[np.float64]) -> float:
-        """The risk at ``scores``, whose row weights are subtracted from ``slopes``."""
-        c = self.vectors.empty()
-        value = self.tangent(scores, c).value
-        self.vectors.subtract(slopes, c, slopes)
-        return value
+    def less(self, by_score: Risk, scores: NDArray[np.float64], slopes: NDArray[np.float64]) -> float:
+        """By how much this risk exceeds ``by_score`` at ``scores``; ``slopes`` becomes the difference of their row
+        weights."""
+        assert isinstance(by_score._most_violated, RankingByScore)
+        value = self._by_queries(self._most_violated, scores, slopes).value
+        return value - by_score._by_queries(by_score._most_violated.subtract, scores, slopes).value
 
     def account(self) -> Account:
         """What was done since the last call."""
         return self._account.taken()
-
-
-@dataclass(slots=True)
-class _RiskByScore(Risk):
-    """Of rows: ``subtract`` takes no vector of its own."""
-
-    _most_violated: RankingByScore = field(repr=False)
-
-    def subtract(self, scores: NDArray[np.float64], slopes: NDArray[np.float64]) -> float:
-        return self._by_queries(self._most_violated.subtract, scores, slopes).value
 
 
 def make_risk(

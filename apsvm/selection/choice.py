@@ -187,7 +187,7 @@ def beyond(
         return values
     for axis in grid.axes:
         on_it = line(candidates, peak, axis)
-        if axis.named or not axis.numeric or len(on_it) < len(axis.values):
+        if axis.named or not axis.numeric or (len(on_it) < len(axis.values) and not grid.climbs):
             continue
         if len(on_it) == 1:
             values[axis.name] = axis.beside()

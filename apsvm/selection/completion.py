@@ -31,6 +31,7 @@ from apsvm.losses import make_loss
 from apsvm.losses.base import Loss
 from apsvm.models.items import ItemFactors
 from apsvm.risk import loss_by_order
+from apsvm.selection.mixture import COMPONENTS, Mixture, two_or_one
 from apsvm.selection.quick import HOPELESS, LOSS, Choice, choose, classes_compared
 from apsvm.selection.thresholds import held_out_scores, is_graded, threshold_by
 from apsvm.solvers.state import State
@@ -83,6 +84,8 @@ def trained(
     validation: TrainingSet | None = None,
 ) -> Iterator[Outcome]:
     """What ``trainer`` comes to on ``data``, whatever it leaves open; parameters and errors: see ``Trainer.train``."""
+    if start is not None and start.ndim == 2 and isinstance(trainer, StructuredSVMTrainer):
+        trainer = trainer.with_settings(components=len(start))  # the model's that it goes on from, where left open
     if not isinstance(trainer, OneVsRestTrainer):
         yield from Completion.of(trainer, data, watch, start).train(data, watch, start, validation)
         return
@@ -121,12 +124,14 @@ class Completion:
     choice : of its bound; of a loss of the top, that of the loss that it starts from; None: nothing was to be chosen
     seconds : that the choice took
     label : the class that is trained, of several
+    mixture : two components beside one, where they were tried; where they are taken, plan and choice are of them
     """
 
     trainer: AnyTrainer
     choice: Choice | None = None
     seconds: float = 0.0
     label: float | None = None
+    mixture: Mixture | None = None
 
     @classmethod
     def of(
@@ -146,7 +151,10 @@ class Completion:
             return cls(trainer)
         began = time.perf_counter()
         choice = choose(begins, begins.rows_of(data), watch, labels)
-        return cls(trainer, choice, time.perf_counter() - began)
+        mixture = two_or_one(trainer, data, choice, watch) if start is None and labels == (None,) else None
+        if mixture is not None and mixture.choice is not None:
+            trainer, choice = trainer.with_settings(components=COMPONENTS), mixture.choice
+        return cls(trainer, choice, time.perf_counter() - began, mixture=mixture)
 
     @classmethod
     def of_classes(
@@ -214,7 +222,9 @@ class Completion:
             return
         besides = choice.start(self.label)
         plan = trainer.with_settings(bound=choice.bound, C=choice.C)
-        if start is None or trainer.settings.components > 1:  # components go down from every start that there is
+        if self.mixture is not None and choice is self.mixture.choice:
+            start = besides  # where clusters of the positives have led
+        elif start is None or trainer.settings.components > 1:  # components go down from every start that there is
             plan = plan.beginning_at(besides)
         for outcome in plan.train(data, watch, start=start):
             yield self._unless_it_is_nothing(trainer, data, watch, outcome, besides)
@@ -326,6 +336,7 @@ class Completion:
             "held_out": choice.how,
             "candidates": [_figures(one.choice, one.mean(LOSS)) for one in choice.candidates],
             **({} if start is None else {"start": start}),
+            **({} if self.mixture is None else {"components": self.mixture.figures()}),
         }
         outcome = replace(
             outcome,
@@ -335,8 +346,8 @@ class Completion:
             details={**outcome.details, "choice": about},
         )
         if self.label is None:
-            notes, seconds = [self.in_words(), *outcome.notes], {"choosing": self.seconds, **outcome.seconds}
-            outcome = replace(outcome, notes=notes, seconds=seconds)
+            notes = [self.in_words(), *([] if self.mixture is None else [str(self.mixture)]), *outcome.notes]
+            outcome = replace(outcome, notes=notes, seconds={"choosing": self.seconds, **outcome.seconds})
         return self._with_threshold(outcome, data)
 
     def _with_threshold(self, outcome: Outcome, data: TrainingSet) -> Outcome:
@@ -378,7 +389,7 @@ def _start_of(trainer: StructuredSVMTrainer) -> StructuredSVMTrainer:
     settings = replace(trainer.settings, bound="auto", oracle="auto", C=DEFAULT_C, log_ranks=False)
     if trainer.settings.components > 1:
         settings = replace(settings, bound="tight")
-    return StructuredSVMTrainer(make_loss(trainer.loss.starts_from), settings)
+    return StructuredSVMTrainer(make_loss(trainer.loss.starts_from), settings, frozenset({"components"}))
 
 
 def _followed(first: Outcome, then: Outcome) -> Outcome:

@@ -11,6 +11,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from apsvm._support.types import JsonDict, JsonObject
 from apsvm.data.labels import LabelOptions
@@ -114,6 +115,10 @@ class Variant:
     choice: JsonObject
     path: str | None = None
 
+    def with_settings(self, **changes: Any) -> Variant:
+        """The same with other settings of its plan."""
+        return replace(self, trainer=self.trainer.with_settings(**changes))
+
     def choice_of(self, outcome: Outcome) -> JsonDict:
         """The values of all axes that an outcome was trained with."""
         if self.path is None:
@@ -134,6 +139,8 @@ class Grid:
     trainer : the plan of ``settings``
     features, labels : what is done to the features, and what is said of the labels, where that is another thing than
         for the other grids
+    climbs : values of C are compared one after the other, and none beyond where rows held out are ranked worse; its
+        other axes have one value each
     """
 
     plan: Callable[[Settings], AnyTrainer]
@@ -142,6 +149,7 @@ class Grid:
     trainer: AnyTrainer
     features: FeatureOptions | None = None
     labels: LabelOptions | None = None
+    climbs: bool = False
 
     @classmethod
     def of(

@@ -141,13 +141,14 @@ class Entry:
                 suggested[name] = tuple(map(Multiple, self.multiples or MULTIPLES[bound]))
             elif len(about.grid) > MOST_VALUES:
                 suggested[name] = about.grid[1::2]
-        return Grid.of(
+        grid = Grid.of(
             lambda settings: trainer(self.loss, settings),
             trainer.Settings(**{**common, **fixed}),
             suggested=suggested,
             features=self.features,
             labels=self.labels,
         )
+        return replace(grid, climbs="components" in self.settings)
 
 
 def loss_of_metric(metric: str) -> str | None:

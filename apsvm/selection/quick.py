@@ -19,6 +19,7 @@ import math
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -200,6 +201,18 @@ class QuickRace(Race):
         self.data = self._sets[0]
         self.is_one_split = len(folds[0].folds) == 1
 
+    def of(self, trainer: StructuredSVMTrainer) -> QuickRace:
+        """The same folds for another plan, of the same loss, of one list: for more components than one, too."""
+        other = copy(self)
+        other.trainer, other.data = trainer, trainer.rows_of(self.data)
+        other._sets = [other.data]
+        other._parts = [part.of(trainer, other.data) for part in self._parts]
+        return other
+
+    def test(self, fold: int) -> TrainingSet:
+        """The rows that a fold is judged by."""
+        return self._parts[fold].test
+
     def first_fold_of(self, label: float | None) -> int:
         """The number of the first fold of a class."""
         return self._first[self.labels.index(label)]
@@ -268,6 +281,15 @@ class _FoldRows:
             self.data = replace(self.data, rows=self.data.rows.for_many_passes().with_threads(1))
         self.training, self.test = (self._copied(which) for which in (fold.training, fold.test))
         self._risk: Risk | None = None
+
+    def of(self, trainer: StructuredSVMTrainer, like: TrainingSet) -> _FoldRows:
+        """The same rows for another plan, with the constant feature that the rows ``like`` have."""
+        other = copy(self)
+        other._trainer, other._risk = trainer, None
+        other.data, other.training, other.test = (
+            trainer.rows_of(rows, like) for rows in (self.data, self.training, self.test)
+        )
+        return other
 
     def _copied(self, which: NDArray[np.int64]) -> TrainingSet:
         part = self.data.select(which)

@@ -29,7 +29,7 @@ from apsvm.selection.race import OutOfFold, PathInFold, Task
 from apsvm.selection.thresholds import line_by
 from apsvm.trainers.base import Outcome, Watch
 from apsvm.trainers.fitting import AUTO, FeatureOptions, Fit, bags_settled
-from apsvm.trainers.settings import Multiple, SettingValue
+from apsvm.trainers.settings import Multiple, SettingValue, amount
 
 if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
@@ -188,13 +188,14 @@ class SettingsSearch:
         listed = [(number, variant) for number in chosen for variant in self.grids[number].variants()]
         within = range(len(self.folds)) if folds is None else folds
         tasks = [task for task in self._tasks(listed, within) if (task.grid, task.fold) not in self._tried]
-        self._do(tasks, jobs, followers, done=0)
+        self._do_in_steps(tasks, jobs, followers, done=0)
         self._tried |= {(task.grid, task.fold) for task in tasks}
         if followers.should_stop() or not widen:
             return
         more = self._wider(followers)
         if more:
-            self._do(more, jobs, followers, done=len(tasks))
+            peak = best(self.candidates(), self.metric)
+            self._do_in_steps(more, jobs, followers, done=len(tasks), after=peak)
 
     def least(self, jobs: int = 0, followers: Followers = Followers()) -> None:
         """Trains and measures one setting in two folds, after the others had to be stopped: the best of those that one
@@ -217,6 +218,35 @@ class SettingsSearch:
         """Each of (grid, variant) in each of these folds, fold by fold."""
         listed = list(variants)
         return [Task(number, variant, fold) for fold in folds for number, variant in listed]
+
+    def _do_in_steps(
+        self, tasks: Sequence[Task], jobs: int, followers: Followers, *, done: int, after: Candidate | None = None
+    ) -> None:
+        """The tasks; of a grid that climbs a value of C at a time, in all folds, each from the one before, up to the
+        first at which the metric falls. ``after``: the candidate beyond which they go, up or down, if any."""
+
+        def values_of_C(task: Task) -> tuple[SettingValue, ...]:
+            return task.variant.trainer.settings.C if self.grids[task.grid].climbs else ()
+
+        at_once = [task for task in tasks if len(values_of_C(task)) < 2]
+        self._do(at_once, jobs, followers, done=done)
+        done += len(at_once)
+        for grid in dict.fromkeys(task.grid for task in tasks if len(values_of_C(task)) > 1):
+            of_grid = [task for task in tasks if task.grid == grid]
+            values, middle = values_of_C(of_grid[0]), 0.0 if after is None else amount(after.choice["C"])
+            below = [C for C in reversed(values) if amount(C) < middle]
+            for side in (below, [C for C in values if amount(C) > middle]):
+                before = after
+                for C in side:
+                    step = [replace(task, variant=task.variant.with_settings(C=(C,))) for task in of_grid]
+                    if before is not None:
+                        step = [self._continued(task, before) for task in step]
+                    self._do(step, jobs, followers, done=done)
+                    done += len(step)
+                    now = next((one for one in self.candidates() if one.grid == grid and one.choice["C"] == C), None)
+                    if now is None or (before is not None and now.mean(self.metric) < before.mean(self.metric)):
+                        break
+                    before = now
 
     def _do(self, tasks: Sequence[Task], jobs: int, followers: Followers, *, done: int) -> None:
         total = done + len(tasks)
@@ -380,12 +410,15 @@ class SettingsSearch:
         self, chosen: Candidate, selection: Mapping[str, Json], jobs: int, followers: Followers
     ) -> Refit | None:
         """A setting trained on all rows; ``selection``: what the header says of the choice."""
-        trainer = self.grids[chosen.grid].chosen(chosen.choice).trainer.with_settings(threads=1)
+        grid, w = self.grids[chosen.grid], chosen.folds[0].w
+        trainer = grid.chosen(chosen.choice).trainer.with_settings(threads=1)
+        start = w if grid.climbs and isinstance(w, np.ndarray) else None
         with one_blas_thread():
             fit = replace(self.fits[chosen.grid], trainer=trainer).prepared()
             # The threads of the rows alone: those of some trainers' settings change the result.
             fit = replace(fit, shared=fit.rows().with_threads(thread_count(jobs)))
-            outcome = next(outcomes(fit, Watch(should_stop=followers.should_stop, strand=followers.strand)), None)
+            watch = Watch(should_stop=followers.should_stop, strand=followers.strand)
+            outcome = next(outcomes(fit, watch, start), None)
         if outcome is None:
             return None
         model = fit.model(outcome)

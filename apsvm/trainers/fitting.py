@@ -267,7 +267,8 @@ class Fit:
         if ranker.unit_rows != (self.features.scale == "l2"):
             raise ModelError("of the model and this training, one divides rows by their length (l2)")
         components = getattr(self.trainer.settings, "components", 1)
-        if ranker.components not in (1, components):
+        is_open = getattr(self.trainer, "leaves_components_open", False)
+        if ranker.components not in (1, components) and not is_open:
             raise ModelError(f"it has {ranker.components} components, this training has {components}")
         start = np.zeros((len(parts), width + 1))
         for w, part in zip(start, parts, strict=True):

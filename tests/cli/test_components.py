@@ -130,8 +130,10 @@ def test_a_path_of_C_and_starts_from_models(two_kinds, here, tmp_path):
     here("train", "-q", path, tmp_path / "again", "--components", 2, "-C", 10, "--warm-start", tmp_path / "linear")
     done = here("train", "-q", path, tmp_path / "x", "--components", 3, "--warm-start", at_10, code=65)
     assert "it has 2 components, this training has 3" in done.stderr
-    done = here("train", "-q", path, tmp_path / "x", "--warm-start", at_10, code=65)
+    done = here("train", "-q", path, tmp_path / "x", "--components", 1, "--warm-start", at_10, code=65)
     assert "it has 2 components, this training has 1" in done.stderr
+    here("train", "-q", path, tmp_path / "x", "--warm-start", at_10)
+    assert load_any_model(tmp_path / "x").components == 2
 
 
 @pytest.mark.parametrize("options", [("--components", 0), ("--components", 65), ("--components", "two")])

@@ -14,8 +14,10 @@ from over import over
 from trainings import training_set
 
 from apsvm import APSVMClassifier, load_model
+from apsvm.data.component_rows import scores_of_weights
 from apsvm.data.dataset import Dataset
 from apsvm.data.labels import LabelOptions
+from apsvm.data.rows import Rows
 from apsvm.losses import make_loss
 from apsvm.losses.base import ONLY_THE_TOP, LossError, RankingLoss, early_share
 from apsvm.losses.graded import GAINS, GradedLoss
@@ -481,7 +483,7 @@ ONE_THREAD = StructuredSettings(threads=1)
 @pytest.mark.slow
 def test_the_model_keeps_the_choice(rng, tmp_path):
     X, relevant = hopeless(rng)
-    model = APSVMClassifier(scale="none", n_jobs=1).fit(X, relevant)
+    model = APSVMClassifier(components=1, scale="none", n_jobs=1).fit(X, relevant)
     choice = choose(StructuredSVMTrainer("ap", ONE_THREAD), training_set(X, relevant), Watch())
     assert choice.bound == "tight"
     model.to_model().save(tmp_path / "m")
@@ -534,13 +536,16 @@ def payments(rng, n):
 
 
 @pytest.mark.slow
-def test_the_threshold_is_where_the_model_s_own_scores_lie():
+@pytest.mark.parametrize(("named", "components"), [(frozenset({"components"}), 1), (frozenset(), 2)])
+def test_the_threshold_is_where_the_model_s_own_scores_lie(named, components):
     """Rankers of a part of rare, partly hopeless positives have scores of another shape than one of all rows."""
     rng = np.random.default_rng(2)
     data, (new, _) = training_set(*payments(rng, 8000)), payments(rng, 30_000)
-    (outcome,) = trained(StructuredSVMTrainer("ap", ONE_THREAD), data, Watch())
+    (outcome,) = trained(StructuredSVMTrainer("ap", ONE_THREAD, named), data, Watch())
+    assert outcome.settings.components == components
     assert outcome.threshold.held_out == "5 folds of rows"
-    assert (new @ outcome.w > outcome.threshold.value).mean() == pytest.approx(outcome.threshold.called, rel=0.3)
+    called = (scores_of_weights(Rows(new), outcome.w) > outcome.threshold.value).mean()
+    assert called == pytest.approx(outcome.threshold.called, rel=0.3)
 
 
 def classes(rng, counts=(60, 40, 30)):

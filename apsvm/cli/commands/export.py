@@ -70,7 +70,9 @@ def export(model: str, out: str, layout: str, positive_label: float | str | None
         )
     if stored.components > 1:
         raise Failure(
-            BAD_DATA, f"{model}: its rankers have several components, which {layout} knows nothing of: --format json"
+            BAD_DATA,
+            f"{model}: its rankers have several components, which {layout} knows nothing of: --format json, or train "
+            "with --components 1",
         )
     _warn_of_rows(stored)
     # With two classes LIBLINEAR has one column of weights.

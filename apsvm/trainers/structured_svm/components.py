@@ -24,10 +24,10 @@ from apsvm.trainers.constant_feature import mean_deviation
 from apsvm.trainers.structured_svm.starts_of_components import around
 
 
-def with_components(data: TrainingSet, components: int) -> TrainingSet:
-    """The rows for this many components, with a constant feature: the one that they have, or else one of the size of
-    the others, the geometric mean of their deviations."""
-    size = mean_deviation(data.rows.moments().variance)
+def with_components(data: TrainingSet, components: int, like: TrainingSet | None = None) -> TrainingSet:
+    """The rows for this many components, with a constant feature: the one that they have, or else that of the rows
+    ``like``, or one of the size of the others, the geometric mean of their deviations."""
+    size = mean_deviation(data.rows.moments().variance) if like is None else constant_feature(like)
     relearned = data.relearned
     return replace(
         data,
@@ -40,7 +40,7 @@ def with_components(data: TrainingSet, components: int) -> TrainingSet:
 def weights_and_constants(data: TrainingSet, w: NDArray[np.float64]) -> NDArray[np.float64]:
     """(H, features + 1) float64: each component's weights and its constant b_h, of w (H·dimension,)."""
     blocks = w.reshape(data.components, -1).copy()
-    blocks[:, -1] *= _constant_feature(data)
+    blocks[:, -1] *= constant_feature(data)
     return blocks
 
 
@@ -49,14 +49,14 @@ def start_from(data: TrainingSet, start: NDArray[np.float64], seed: int) -> NDAr
     one, (dimension,), with or without the constant feature."""
     if start.ndim == 2:
         blocks = start.copy()
-        blocks[:, -1] /= _constant_feature(data)
+        blocks[:, -1] /= constant_feature(data)
         return blocks.ravel()
     w = np.zeros(data.rows.dimension)
     w[: start.size] = start
     return around(data, w, seed)
 
 
-def _constant_feature(data: TrainingSet) -> float:
+def constant_feature(data: TrainingSet) -> float:
     """The value B of the rows' last feature."""
     last = np.zeros(data.rows.dimension)
     last[-1] = 1.0

@@ -46,7 +46,7 @@ class StartsOfComponents:
     function : what is minimised
     given : (H·dimension,) float64, a point in the place of clusters of the positives
     besides : (H·dimension,) float64, another point to begin at, for the first C
-    is_rough : later values of C begin at the C before alone
+    is_rough : begins at one clustering, and later values of C at the C before alone
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class StartsOfComponents:
         if before is not None and self._is_rough:
             return {"from the C before": before}
         if self._points is None:
-            self._points = starts(self._data, CLUSTERINGS, self._seed)
+            self._points = starts(self._data, 1 if self._is_rough else CLUSTERINGS, self._seed)
         points = [at_its_best_length(self._function, point, C) for point in self._points]
         points.sort(key=lambda point: value(self._function, point, C))
         other = self._besides if before is None else before

@@ -223,6 +223,13 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
         return "tight" if settings.components > 1 and settings.C != DEFAULT_C else None
 
     @property
+    def leaves_components_open(self) -> bool:
+        """Whether two components may be trained in the place of one linear ranker (``apsvm.selection.mixture``)."""
+        settings = self.settings
+        is_free = "components" not in self.named and settings.components == 1 and settings.C == DEFAULT_C
+        return is_free and self.bound is None and not settings.latent
+
+    @property
     def may_rank_worse(self) -> bool:
         """Whether another loss' model may rank the rows better than this loss' hinge, and may take its place."""
         is_free = self.settings.bound == "auto" and self.settings.C == DEFAULT_C and self.settings.components == 1
@@ -236,13 +243,14 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
         other._besides, other._started_by, other._descent = besides, started_by, descent
         return other
 
-    def rows_of(self, data: TrainingSet) -> TrainingSet:
-        """The rows as this plan sees them: for several components with a constant feature."""
+    def rows_of(self, data: TrainingSet, like: TrainingSet | None = None) -> TrainingSet:
+        """The rows as this plan sees them: for several components with a constant feature, that of the rows ``like``
+        which this plan sees, where there are some."""
         if self.settings.components == 1 or data.components > 1:
             return data
         from apsvm.trainers.structured_svm.components import with_components
 
-        return with_components(data, self.settings.components)
+        return with_components(data, self.settings.components, like)
 
     def train(
         self,
