@@ -27,10 +27,11 @@ first = scores.nlargest(100).index
 print(f"apsvm: AP {average_precision_score(truth, scores):.3f}, {truth[first].sum()} of the first 100 are positive")
 
 # %% [markdown]
-# The score is a sum over the columns: what each adds, beyond what the column's median would, is the reason.
+# The score is a sum over the columns: what each adds is the reason.
 
 # %%
-gains = (new.loc[first] - spots.median()) * ranker.coef_.ravel()
+_, names, gave = ranker.explain(new.loc[first])
+gains = pd.DataFrame(gave, first, names)
 for image in first[:3]:
     reasons = gains.loc[image].nlargest(2)
     print(image, ", ".join(f"{name} = {new.loc[image, name]:g} ({gain:+.0f})" for name, gain in reasons.items()))

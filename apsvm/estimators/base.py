@@ -97,8 +97,9 @@ class Explanation(NamedTuple):
 
     Attributes
     ----------
-    base : float
-        The score of a row with the features' means in training, where the map knows them, else of a row of zeros.
+    base : ndarray
+        (n,) float64, the score of a row with the features' means in training, where the map knows them, else of a row
+        of zeros; of several components by the one that is highest for the row.
     names : list[str]
         (p,) the features, and those that give something together with ``" & "`` between them.
     gave : ndarray
@@ -106,7 +107,7 @@ class Explanation(NamedTuple):
         most for these rows.
     """
 
-    base: float
+    base: NDArray[np.float64]
     names: list[str]
     gave: NDArray[np.float64]
 
@@ -170,7 +171,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         Returns
         -------
         Explanation
-            ``base + gave.sum(axis=1)`` are the scores, of several components those of the first.
+            ``base + gave.sum(axis=1)`` are the scores: of several components, of the highest one.
 
         Raises
         ------
@@ -179,8 +180,14 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         """
         check_is_fitted(self)
         model = self.to_model()
-        contributions = model.contributions(validated(self, X, reset=False))
-        return Explanation(contributions.base, contributions.names(model.features()), contributions[:])
+        X = validated(self, X, reset=False)
+        leading = model.leading(X)
+        each = [model.contributions(X, component) for component in range(model.components)]
+        gave = each[0][:]
+        for component, contributions in enumerate(each[1:], start=1):
+            rows = np.flatnonzero(leading == component)
+            gave[rows] = contributions[rows]
+        return Explanation(np.array([one.base for one in each])[leading], each[0].names(model.features()), gave)
 
     def to_model(self) -> WeightedRanker:
         """The model, to be saved (``.save(path)``) and used by ``apsvm predict`` and ``apsvm eval``."""

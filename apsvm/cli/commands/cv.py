@@ -1,7 +1,7 @@
 """``apsvm cv``: compares settings by k-fold cross-validation and trains the best one on all rows.
 
-From the options to the searches (``CvRequest``), their running, and the results: a line as each path ends, the table,
-the JSON.
+From the options to the searches (``CvRequest``), and their running. What is said of the results stands in
+``cli.output.compared``.
 """
 
 from __future__ import annotations
@@ -30,7 +30,6 @@ from apsvm.cli.options.trainers import (
     ChosenLoss,
     LossName,
     TrainersCommand,
-    option_name,
     options_of_trainers,
     refuse_number_of_folds,
     refuse_options_of_others,
@@ -58,6 +57,7 @@ from apsvm.cli.options.training import (
     training_options,
 )
 from apsvm.cli.output.bar import Bar
+from apsvm.cli.output.compared import Results, progress_line, spelled
 from apsvm.cli.output.grades import say_of_grades
 from apsvm.cli.output.written_models import say_if_stopped_early
 from apsvm.cli.shared import (
@@ -75,8 +75,8 @@ from apsvm.cli.shared import (
     writing,
 )
 from apsvm.data.read_options import ReadOptions
-from apsvm.selection.grids import Axis, Grid, shown
-from apsvm.trainers.settings import Multiple, declared
+from apsvm.selection.grids import Grid, shown
+from apsvm.trainers.settings import declared
 
 if TYPE_CHECKING:
     from apsvm.dask.folds import Folds
@@ -89,7 +89,6 @@ if TYPE_CHECKING:
     from apsvm.selection.portfolio import Entry, PortfolioSearch
     from apsvm.selection.race import PathInFold
     from apsvm.selection.search import Followers, SettingsSearch
-    from apsvm.trainers.fitting import Fit
     from apsvm.trainers.settings import SettingValue
 
 
@@ -286,199 +285,6 @@ def _grid(loss: ChosenLoss, options: JsonObject, named: Collection[str], pool: t
     return grid if pool is None else replace(grid, features=feature_options(options, grid.trainer, pool))
 
 
-def spelled(grid: Grid, name: str) -> str:
-    """A setting as the command line has it, without its dashes: ``lambda``."""
-    return option_name(*declared(type(grid.settings))[name]).replace("_", "-")
-
-
-def progress_line(path: PathInFold, grids: Sequence[Grid], metric: str) -> str:
-    """A path in a fold, and its best setting."""
-    grid, settings = grids[path.task.grid], path.settings
-    best = max(settings, key=lambda setting: setting.values[metric])
-    value, along = f"{metric} {best.values[metric]:.4f}", grid.along
-    seconds = f"in {math.fsum(setting.seconds for setting in settings):.2f} s"
-    of_loss = [grid.trainer.loss_name] if len(grids) > 1 else []
-    if grid.features is not None:
-        of_loss.append(grid.features.features)
-        of_loss += [] if grid.features.pool is None else [",".join(grid.features.pool)]
-    of_loss += [shown(axis.values[0]) for axis in grid.axes if grid.features is not None and axis.name == "bound"]
-    others = [shown(best.choice[axis.name]) for axis in _told_apart(grid) if axis is not along]
-    start = f"fold {path.task.fold + 1}  " + " ".join([*of_loss, *others, ""])
-    if along is None:
-        return f"{start}{seconds}; {value}"
-    name, chosen = spelled(grid, along.name), shown(best.choice[along.name])
-    if along.path:
-        return f"{start}{len(settings)} values of {name} {seconds}; best {value} at {name} = {chosen}"
-    return f"{start}{name} = {chosen} {seconds}; {value}"
-
-
-def _told_apart(grid: Grid) -> list[Axis]:
-    """The axes of several values."""
-    return [axis for axis in grid.axes if len(axis.values) > 1]
-
-
-def _in_words(fit: Fit, option: str) -> str:
-    """What is done to the features, or to the rows of a bag."""
-    value = getattr(fit.features, option)
-    if value is None and fit.trainer.capabilities.bags:
-        return "latent"
-    return value if isinstance(value, str) else ",".join(value or ())
-
-
-@dataclass(frozen=True)
-class Results:
-    """The settings that were finished in every fold, and the one chosen."""
-
-    search: SettingsSearch
-    candidates: Sequence[Candidate]
-    chosen: Candidate
-    metrics: Mapping[str, Metric]
-    beside: Sequence[Candidate] = ()
-    average: Average | None = None
-
-    def table(self) -> Iterator[str]:
-        """A line for each setting under a heading, in columns, and what the choice of one is worth."""
-        rows = [self._heading(), *map(self._row, self.candidates)]
-        if self.average is not None:
-            number = len(self.average.members)
-            rows.append(self._row_beside(self.average, f"average of the best on {number} feature maps, chosen"))
-        several = self._several_losses
-        rows += [
-            self._row_beside(one, "for comparison" if several else f"for comparison: {one.loss}") for one in self.beside
-        ]
-        widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
-        for row in rows:
-            cells = [cell.rjust(width) for cell, width in zip(row[:-1], widths[:-1], strict=True)]
-            yield "  ".join([*cells, row[-1]]).rstrip()
-        if len(self.candidates) > 1:
-            worth = ", ".join(f"{metric} {value:.4f}" for metric, value in self.estimates.items())
-            yield f"on other rows, without what the choice of the best adds: {worth}"
-
-    @property
-    def estimates(self) -> dict[str, float]:
-        """By metric, what the chosen ranker is worth on other rows."""
-        best = self.average or self.chosen
-        return {
-            metric: best.mean(metric) - self.search.gained_by_choice(self.candidates, metric) for metric in self.metrics
-        }
-
-    def _heading(self) -> list[str]:
-        of_loss = ["loss"] if self._several_losses else []
-        mean_C = ["mean C"] if self._has_multiples else []
-        return [*of_loss, *self._of_features, *self._columns, *mean_C, *self.metrics, "seconds", ""]
-
-    def _row(self, one: Candidate) -> list[str]:
-        grid = self.search.grids[one.grid]
-        choice = {spelled(grid, name): shown(value) for name, value in one.choice.items()}
-        cells = [one.loss] if self._several_losses else []
-        fit = self.search.fits[one.grid]
-        cells += [_in_words(fit, name) for name in self._of_features]
-        cells += [choice.get(column, "") for column in self._columns]
-        if self._has_multiples:
-            cells.append(f"{one.mean_C:.4g}" if one.C else "")
-        cells += [f"{one.mean(metric):.4f} ± {one.deviation(metric):.4f}" for metric in self.metrics]
-        return [*cells, f"{math.fsum(one.seconds):.2f}", ", ".join(self._marks(one))]
-
-    def _row_beside(self, one: Candidate, name: str) -> list[str]:
-        """Of a model that is no setting of a grid."""
-        columns = [*self._of_features, *self._columns, *(["mean C"] if self._has_multiples else [])]
-        cells = [one.loss] if self._several_losses else []
-        cells += [f"{one.choice['C']:g}" if name == "C" and "C" in one.choice else "" for name in columns]
-        cells += [f"{one.mean(metric):.4f} ± {one.deviation(metric):.4f}" for metric in self.metrics]
-        return [*cells, f"{math.fsum(one.seconds):.2f}", name]
-
-    def _marks(self, one: Candidate) -> Iterator[str]:
-        if one is self.chosen:
-            edges = self.search.edges(self.candidates, one)
-            names = ", ".join(spelled(self.search.grids[one.grid], name) for name in edges)
-            if edges:
-                yield f"{names} at the edge of the grid"
-            yield "chosen" if self.average is None else "the best alone"
-        if not one.as_asked:
-            yield "stopped early"
-
-    @property
-    def _of_features(self) -> list[str]:
-        """What is done to the features, where that is not the same in all grids."""
-        options = [fit.features for fit in self.search.fits]
-        return [name for name in ("features", "scale", "pool") if len({getattr(one, name) for one in options}) > 1]
-
-    @property
-    def _several_losses(self) -> bool:
-        return len({grid.trainer.loss_name for grid in self.search.grids}) > 1
-
-    @property
-    def _has_multiples(self) -> bool:
-        return any(isinstance(value, Multiple) for one in self.candidates for value in one.choice.values())
-
-    @property
-    def _columns(self) -> list[str]:
-        """The settings of which there are several values, and last those that the rows follow first."""
-        grids = self.search.grids
-        last = dict.fromkeys(spelled(grid, grid.along.name) for grid in grids if grid.along is not None)
-        tried: dict[str, set[str]] = {}
-        for grid in grids:
-            for axis in grid.axes:
-                tried.setdefault(spelled(grid, axis.name), set()).update(map(shown, axis.values))
-        first = [name for name, values in tried.items() if len(values) > 1]
-        return [*(name for name in first if name not in last), *last]
-
-    def to_json(self) -> JsonDict:
-        """All of it, for programs; settings by the names that a model's header has for them."""
-        search, dataset, first = self.search, self.search.dataset, self.search.fits[0]
-        return {
-            "data": {
-                "file": os.path.basename(dataset.source),
-                "sha256": dataset.fingerprint,
-                "rows": len(dataset),
-                "test_rows": [int(fold.test.size) for fold in search.folds],
-            },
-            **search.description(),
-            "features": search.fits[0].features.features,
-            "scale": search.fits[0].features.scale,
-            **({} if first.features.pool is None else {"pool": _in_words(first, "pool")}),
-            "along": {grid.trainer.loss_name: grid.along.name for grid in search.grids if grid.along is not None},
-            "at_edge": search.edges(self.candidates, self.chosen),
-            "estimate": self.estimates,
-            "settings": [self._setting(one) for one in self.candidates],
-            **({} if self.average is None else {"average": self._average(self.average)}),
-            **({"for_comparison": [self._beside(one) for one in self.beside]} if self.beside else {}),
-        }
-
-    def _average(self, one: Average) -> JsonDict:
-        metrics = {metric: {"mean": one.mean(metric), "folds": one.values(metric)} for metric in self.metrics}
-        return {"features": one.maps, "metrics": metrics}
-
-    def _beside(self, one: Candidate) -> JsonDict:
-        return {
-            "model": one.loss,
-            **one.choice,
-            "metrics": {
-                metric: {"mean": one.mean(metric), "deviation": one.deviation(metric), "folds": one.values(metric)}
-                for metric in self.metrics
-            },
-            "seconds": one.seconds,
-        }
-
-    def _setting(self, one: Candidate) -> JsonDict:
-        from apsvm.selection.search import as_json
-
-        fit = self.search.fits[one.grid]
-        return {
-            "loss": one.loss,
-            **{name: _in_words(fit, name) for name in self._of_features},
-            **{name: as_json(value) for name, value in one.choice.items()},
-            **({"C_of_folds": one.C} if one.C else {}),
-            "metrics": {
-                metric: {"mean": one.mean(metric), "deviation": one.deviation(metric), "folds": one.values(metric)}
-                for metric in self.metrics
-            },
-            "seconds": one.seconds,
-            "states": one.states,
-            "chosen": one is self.chosen and self.average is None,
-        }
-
-
 #: Of ``--budget``: the rest is for the training on all rows, and its threshold.
 SHARE_OF_COMPARING = 0.6
 
@@ -508,7 +314,7 @@ _COMMON = {
     "What is compared (lists, with commas between the values; by default a portfolio)": {
         "loss": "NAME,…  Losses: ap, ndcg, ndcg@k, mrr, auc, p@k, f1, zero-one, wmw, warp, … [default: ap]",
         "C": "VALUE,…  Weights of the loss: numbers, or multiples of the default such as .1x,1x,10x.",
-        "features": "NAME,…  linear, piecewise, spline, products, nystroem. [default: linear]",
+        "features": "NAME,…  linear, piecewise, spline, rules, products, nystroem. [default: linear]",
         "scale": "NAME,…  auto, none, maxabs, standard, l2. [default: auto]",
         "components": "H,…  Highest of H linear scores, for positives of several kinds.",
     },
@@ -805,7 +611,6 @@ class _Run:
 
     def compare(self, search: SettingsSearch) -> None:
         """All paths in all folds; ``--verbose`` prints a line as each ends."""
-        from apsvm.selection.grids import shown
 
         def widened(number: int, name: str, values: Sequence[SettingValue]) -> None:
             listed = ", ".join(map(shown, values))
