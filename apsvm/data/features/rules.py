@@ -159,8 +159,8 @@ class Rules(FeatureMap):
         of_target = (np.arange(grown.size) % len(targets))[grown]
         np.add.at(adds, (first, np.repeat(of_target, nodes + 1)), values.reshape(-1, nodes + 1)[grown].ravel())
         deviation = scores.reshape(len(targets), n).std(axis=1)
-        told = deviation > 0.0
-        sums = np.ascontiguousarray(adds[kept.ravel() == 1][:, told] * (OF_SCORE / deviation[told]))
+        varied = deviation > 0.0
+        sums = np.ascontiguousarray(adds[kept.ravel() == 1][:, varied] * (OF_SCORE / deviation[varied]))
         return cls(size, beside, _divisors(beside, X, selection), features, thresholds, kept, sums)
 
     def apply(self, X: Matrix) -> Matrix:
