@@ -36,7 +36,7 @@ def made(seed: int = 0, bags: int = 120, positive: int = 40, size: int = 12, d: 
     X[np.arange(positive), witness, 0] += shift
     relevant = np.arange(bags) < positive
     offsets = np.arange(bags + 1) * size
-    data = TrainingSet(Rows(X.reshape(-1, d)), Target(Labels(), relevant), bags=offsets)
+    data = TrainingSet(Rows(X.reshape(-1, d)), Target(Labels(), relevant), bags=offsets, unit="bags")
     return data, witness + np.arange(positive) * size
 
 
