@@ -73,7 +73,10 @@ _OPTIONS = (
 #: Of commands that do not read for a model.
 _MORE = (
     click.option(
-        "--zero-based/--one-based", default=False, show_default=True, help="Whether feature indices count from 0 or 1."
+        "--zero-based/--one-based",
+        default=None,
+        show_default="one-based, zero-based where an index is 0",
+        help="Whether feature indices count from 0 or 1.",
     ),
     click.option(
         "--max-features", type=click.IntRange(1, 2**62), help="Refuse a file with a feature beyond this many."
@@ -106,15 +109,13 @@ def _reading_command(
                 "groups",
                 "labels",
                 "bag_label",
+                "zero_based",
                 "max_features",
             )
             if name in options
         }
         named["ignores_bags"], named["bags"] = bags_named(options.pop("bags", None))
         named["check"] = not options.pop("no_check", False)
-        zero_based = options.pop("zero_based", None)
-        if zero_based is not None and given_by_user("zero_based"):
-            named["zero_based"] = zero_based
         table = taken(options, options.get("positive_label"))
         return command(**options, read=ReadOptions(**named, threads=options.get("threads") or 0, table=table))
 
