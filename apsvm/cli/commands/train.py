@@ -45,7 +45,7 @@ from apsvm.cli.options.training import (
     training_options,
 )
 from apsvm.cli.output.bar import Bar
-from apsvm.cli.output.grades import say_of_grades
+from apsvm.cli.output.grades import LOSS_OF_GRADES, are_untold_grades, say_of_grades
 from apsvm.cli.output.progress import Display
 from apsvm.cli.output.run_folder import LOG, MODEL, check_folder, make_folder, model_and_log, run_record
 from apsvm.cli.output.training_log import open_log
@@ -88,7 +88,7 @@ _COMMON = {
         "drop": "NAME,…  Columns that are not features.",
     },
     "What is trained": {
-        "loss": "NAME  ap, ndcg, ndcg@k, mrr, auc, p@k, f1, zero-one, wmw, warp, … [default: ap]",
+        "loss": "NAME  ap, ndcg, ndcg@k, mrr, auc, p@k, f1, zero-one, wmw, warp, … [default: ap; of grades ndcg]",
         "C": "VALUE  Weight of the loss: a number, or a multiple of the default such as 10x. [default: auto]",
         "features": "NAME  linear, piecewise, spline, rules, products or nystroem. [default: linear]",
         "scale": "NAME  auto, none, maxabs, standard or l2. [default: auto]",
@@ -114,7 +114,7 @@ _COMMON = {
 @click.argument("data", metavar="DATA")
 @click.argument("model", metavar="[MODEL]", required=False)
 @click.option(
-    "--loss", type=LossName(), default="ap", show_default=True,
+    "--loss", type=LossName(), default="ap", show_default="ap; of queries with grades ndcg",
     help="What is optimised; package.module:Name is a loss of your own, two arrays in Python.",
 )  # fmt: skip
 @click.option(
@@ -163,7 +163,7 @@ def train(data: str, model: str | None, read: ReadOptions, **options: object) ->
 
         return train_on_cluster(run)
     dataset, read_seconds = run.read()
-    return run.train(dataset, read_seconds)
+    return run.by_labels_of(dataset).train(dataset, read_seconds)
 
 
 @dataclass(frozen=True)
@@ -259,6 +259,18 @@ class _Run:
             multilabel=takes is Takes.CLASSES,
         )
         return dataset, time.perf_counter() - began
+
+    def by_labels_of(self, dataset: Dataset) -> _Run:
+        """The run with the loss that suits grades, where these are some and the user names no loss."""
+        options, named = self.options, all_given()
+        if "loss" in named or options["one_vs_rest"] or self.trainer.loss_name != "ap":
+            return self
+        if not are_untold_grades(dataset, self.labels):
+            return self
+        if not options["quiet"]:
+            say(f"{dataset.source}: queries with grades: --loss {LOSS_OF_GRADES}")
+        loss = with_named_trainer(ChosenLoss.of(LOSS_OF_GRADES), named)
+        return replace(self, trainer=_plan(options, loss, named), options={**options, "loss": loss})
 
     def train(self, dataset: Dataset, read_seconds: float) -> int:
         """Trains, and writes each model as it is ready; the exit code."""
