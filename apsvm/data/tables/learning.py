@@ -76,7 +76,7 @@ def _in_order(
         return tuple(sorted(texts)), ""
     if isinstance(positive_label, str) and positive_label in texts:
         return (next(text for text in texts if text != positive_label), positive_label), ""
-    positive = [text for text in texts if text.lower() in _POSITIVE]
+    positive = [text for text in texts if text.lower() in _POSITIVE] or [t for t in texts if t.lower() != "none"]
     if len(positive) == 1:
         why = "by its name"
     else:
@@ -134,7 +134,7 @@ def _refuse_missing(cell: Cell, what: str) -> None:
     unit = cell.places.unit + ("s" if rows.size > 1 else "")
     raise DataError(
         f"{cell.places.source}: column {cell.name!r}: every row needs a value, and {unit} {places}{more} "
-        f"{what if rows.size == 1 else what.replace('has', 'have', 1)} (none, NA, null, nil, NaN and ? are empty cells)"
+        f"{what if rows.size == 1 else what.replace('has', 'have', 1)} (NA, null, nil, NaN and ? are empty cells)"
     )
 
 
