@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -182,8 +183,23 @@ def read_rows(
             dense=dense,
             scratch=Scratch(scratch),
         )
+    if dataset.table is not None and not os.path.isdir(path):
+        refuse_options_of_others(dataset.source, read)
     say_remarks(dataset)
     return replace(dataset, ignores_bags=True) if read.ignores_bags else dataset
+
+
+def refuse_options_of_others(table: str, read: ReadOptions) -> None:
+    """Ends the command for options that say nothing of a table."""
+    base = "--zero-based" if read.zero_based else "--one-based"
+    for option, is_given, kind in (
+        ("--sort-features", read.sort_features, "svmlight text"),
+        ("--multilabel", read.multilabel, "svmlight text"),
+        (base, read.zero_based is not None, "svmlight text"),
+        ("--no-check", not read.check, "folders of apsvm convert"),
+    ):
+        if is_given:
+            raise click.UsageError(f"{option} is for {kind}, and {table} is a table")
 
 
 def say_remarks(dataset: Dataset) -> None:

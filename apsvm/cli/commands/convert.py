@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from apsvm.cli.output.bar import Bar
-from apsvm.cli.reading import features_wanted, how_to_read_anew, read_any_model, read_rows, say_remarks
+from apsvm.cli.reading import features_wanted, how_to_read_anew, read_any_model, read_rows, refuse_options_of_others, say_remarks
 from apsvm.cli.shared import reading, refuse_if_given, refuse_same_file, say, writing
 from apsvm.data.parts import parts_of
 from apsvm.data.read_options import UNSAID, ReadOptions
@@ -125,6 +125,7 @@ def _rows_of_tables(
             f"several files are read as one where all are svmlight text, or all are tables, and {read_alone} is none"
         )
     refuse_if_given(("labels", "groups"), "is for a matrix")
+    refuse_options_of_others(tables[0][0], read)
     with reading(" and ".join(sources)):
         rule = "own" if read.ignores_bags else read.bag_label
         dataset = read_tables(
