@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING
 import click
 
 from apsvm.cli.output.bar import Bar
-from apsvm.cli.reading import features_wanted, how_to_read_anew, read_any_model, read_rows, refuse_options_of_others, say_remarks
+from apsvm.cli.reading import (
+    features_wanted,
+    how_to_read_anew,
+    read_any_model,
+    read_rows,
+    refuse_options_of_others,
+    say_remarks,
+)
 from apsvm.cli.shared import reading, refuse_if_given, refuse_same_file, say, writing
 from apsvm.data.parts import parts_of
 from apsvm.data.read_options import UNSAID, ReadOptions

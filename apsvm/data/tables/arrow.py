@@ -253,7 +253,7 @@ class _Words:
         is_number = types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
         if is_number and self._letter != TEXT:
             return self._numbers_of(array)
-        is_date = types.is_date(kind) or types.is_timestamp(kind)
+        is_date = types.is_date(kind) or types.is_timestamp(kind) or types.is_time(kind)
         if not (is_number or types.is_boolean(kind) or is_date or _is_string(kind)):
             raise DataError(f"{self._source}: column {self.name!r}: expected numbers or words, found the type {kind}")
         array = array.cast(pyarrow.string()).dictionary_encode()
