@@ -636,6 +636,8 @@ def _carry_out(request: CvRequest, elsewhere: Folds | None) -> int:
     """The whole command, once it is known what to do and where; the exit code."""
 
     dataset = request.read()
+    if request.guard is not None:
+        request.guard.check(dataset)
     request = request.by_labels_of(dataset)
     options = request.options
     search = None if request.tries_all else request.search(dataset)

@@ -275,6 +275,8 @@ class _Run:
     def train(self, dataset: Dataset, read_seconds: float) -> int:
         """Trains, and writes each model as it is ready; the exit code."""
         options, began = self.options, time.perf_counter()
+        if self.guard is not None:
+            self.guard.check(dataset)
         validation = self._validation(dataset)
         with bad_data(dataset.source), reading(dataset.source):
             fit = self._fit(dataset, validation)
