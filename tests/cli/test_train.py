@@ -372,4 +372,4 @@ def test_letters_of_other_programs(command, letter, hint, digits, run):
 def test_grades_in_queries_are_led_to_the_loss_for_them(run, tmp_path):
     path = tmp_path / "grades.svm"
     path.write_text("0 qid:1 1:1\n1 qid:1 1:2\n2 qid:1 1:3\n")
-    assert "--loss ndcg (loss='ndcg') trains on them" in run("train", path, code=65).stderr
+    assert "--loss ndcg (loss='ndcg') trains on them" in run("train", "--loss", "ap", path, code=65).stderr

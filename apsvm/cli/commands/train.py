@@ -163,7 +163,7 @@ def train(data: str, model: str | None, read: ReadOptions, **options: object) ->
 
         return train_on_cluster(run)
     dataset, read_seconds = run.read()
-    return run.by_labels_of(dataset).train(dataset, read_seconds)
+    return run.as_rows_ask(dataset).train(dataset, read_seconds)
 
 
 @dataclass(frozen=True)
@@ -260,17 +260,27 @@ class _Run:
         )
         return dataset, time.perf_counter() - began
 
-    def by_labels_of(self, dataset: Dataset) -> _Run:
-        """The run with the loss that suits grades, where these are some and the user names no loss."""
-        options, named = self.options, all_given()
-        if "loss" in named or options["one_vs_rest"] or self.trainer.loss_name != "ap":
+    def as_rows_ask(self, dataset: Dataset) -> _Run:
+        """The run with what the user left to the rows: the loss, where labels are grades, and what becomes of bags."""
+        named, options, loss = all_given(), dict(self.options), self.options["loss"]
+        left: dict[str, str] = {}
+        is_ap = "loss" not in named and not options["one_vs_rest"] and self.trainer.loss_name == "ap"
+        if is_ap and are_untold_grades(dataset, self.labels):
+            options["loss"] = loss = ChosenLoss.of(LOSS_OF_GRADES)
+            left["loss"] = f"queries with grades: --loss {loss}"
+        in_bags = dataset.bags is not None and not dataset.ignores_bags and self.features.pool is None
+        if in_bags and "latent" not in named and "latent" in declared(type(self.trainer.settings)):
+            options["latent"] = True
+            left["latent"] = (
+                "rows in bags: --latent, the best row of a bag decides (--pool min,mean,max makes a row of each bag; "
+                "apsvm cv compares the two)"
+            )
+        if not left:
             return self
-        if not are_untold_grades(dataset, self.labels):
-            return self
-        if not options["quiet"]:
-            say(f"{dataset.source}: queries with grades: --loss {LOSS_OF_GRADES}")
-        loss = with_named_trainer(ChosenLoss.of(LOSS_OF_GRADES), named)
-        return replace(self, trainer=_plan(options, loss, named), options={**options, "loss": loss})
+        for line in () if options["quiet"] else left.values():
+            say(f"{dataset.source}: {line}")
+        named = named | left.keys()
+        return replace(self, trainer=_plan(options, with_named_trainer(loss, named), named), options=options)
 
     def train(self, dataset: Dataset, read_seconds: float) -> int:
         """Trains, and writes each model as it is ready; the exit code."""
