@@ -152,6 +152,7 @@ def read_rows(
 
     from apsvm._support.machine import thread_count
     from apsvm.data.mapped_files import end_with_words
+    from apsvm.data.matrices import read_groups
     from apsvm.data.reading import read_data
     from apsvm.data.tables.cells import Scratch
 
@@ -185,6 +186,12 @@ def read_rows(
         )
     if dataset.table is not None and not os.path.isdir(path):
         refuse_options_of_others(dataset.source, read)
+    sizes = f"{path}.query"
+    if dataset.groups is None and dataset.table is None and os.path.isfile(sizes):  # as LightGBM keeps and finds them
+        with reading(sizes):
+            dataset = replace(dataset, groups=read_groups(sizes, len(dataset), dataset.source))
+        if not click.get_current_context().params.get("quiet"):
+            say(f"{dataset.source}: its queries are those of {printable(sizes)}")
     say_remarks(dataset)
     return replace(dataset, ignores_bags=True) if read.ignores_bags else dataset
 

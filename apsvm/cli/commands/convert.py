@@ -106,9 +106,10 @@ def _rows(sources: list[str], read: ReadOptions, out: str, model: ForModel | Non
         with reading(source):
             kinds.append(None if source == "-" else recognised(source)[0])
     text = set(kinds) == {Kind.SVMLIGHT}
+    groups = read.groups is not None or (len(sources) == 1 and os.path.isfile(f"{sources[0]}.query"))
     if len(sources) > 1 and not text:
         yield _rows_of_tables(sources, kinds, read, model, scratch)
-    elif text and read.groups is None and read.labels is None and read.table == UNSAID and model is None:
+    elif text and not groups and read.labels is None and read.table == UNSAID and model is None:
         with _rows_of_text(sources, read, out, bar) as dataset:
             yield dataset
     else:
