@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -73,7 +74,10 @@ _OPTIONS = (
 #: Of commands that do not read for a model.
 _MORE = (
     click.option(
-        "--zero-based/--one-based", default=False, show_default=True, help="Whether feature indices count from 0 or 1."
+        "--zero-based/--one-based",
+        default=None,
+        show_default="one-based, zero-based where an index is 0",
+        help="Whether feature indices count from 0 or 1.",
     ),
     click.option(
         "--max-features", type=click.IntRange(1, 2**62), help="Refuse a file with a feature beyond this many."
@@ -106,15 +110,13 @@ def _reading_command(
                 "groups",
                 "labels",
                 "bag_label",
+                "zero_based",
                 "max_features",
             )
             if name in options
         }
         named["ignores_bags"], named["bags"] = bags_named(options.pop("bags", None))
         named["check"] = not options.pop("no_check", False)
-        zero_based = options.pop("zero_based", None)
-        if zero_based is not None and given_by_user("zero_based"):
-            named["zero_based"] = zero_based
         table = taken(options, options.get("positive_label"))
         return command(**options, read=ReadOptions(**named, threads=options.get("threads") or 0, table=table))
 
@@ -150,6 +152,7 @@ def read_rows(
 
     from apsvm._support.machine import thread_count
     from apsvm.data.mapped_files import end_with_words
+    from apsvm.data.matrices import read_groups
     from apsvm.data.reading import read_data
     from apsvm.data.tables.cells import Scratch
 
@@ -181,8 +184,29 @@ def read_rows(
             dense=dense,
             scratch=Scratch(scratch),
         )
+    if dataset.table is not None and not os.path.isdir(path):
+        refuse_options_of_others(dataset.source, read)
+    sizes = f"{path}.query"
+    if dataset.groups is None and dataset.table is None and os.path.isfile(sizes):  # as LightGBM keeps and finds them
+        with reading(sizes):
+            dataset = replace(dataset, groups=read_groups(sizes, len(dataset), dataset.source))
+        if not click.get_current_context().params.get("quiet"):
+            say(f"{dataset.source}: its queries are those of {printable(sizes)}")
     say_remarks(dataset)
     return replace(dataset, ignores_bags=True) if read.ignores_bags else dataset
+
+
+def refuse_options_of_others(table: str, read: ReadOptions) -> None:
+    """Ends the command for options that say nothing of a table."""
+    base = "--zero-based" if read.zero_based else "--one-based"
+    for option, is_given, kind in (
+        ("--sort-features", read.sort_features, "svmlight text"),
+        ("--multilabel", read.multilabel, "svmlight text"),
+        (base, read.zero_based is not None, "svmlight text"),
+        ("--no-check", not read.check, "folders of apsvm convert"),
+    ):
+        if is_given:
+            raise click.UsageError(f"{option} is for {kind}, and {table} is a table")
 
 
 def say_remarks(dataset: Dataset) -> None:

@@ -91,7 +91,7 @@ class ShardedData:
         if not sum(one.rows for one in about):
             raise DataError(f"{source}: there are no rows")
         if len({one.zero_based for one in about}) > 1:
-            raise DataError(f"{source}: some parts count features from 0 and some from 1")
+            raise DataError(f"{source}: some parts count features from 0 and some from 1 (--zero-based)")
         answers = {one.has_qid for one in about if one.has_qid is not None}
         if len(answers) > 1:
             raise DataError(f"{source}: some parts have qid and some have none")

@@ -74,7 +74,7 @@ def joined(parts: Sequence[Dataset], source: str) -> Dataset:
     filled = [in_columns_of(part, columns, first.source) for part in filled]
     for what, values in (
         ("some have qid and some have none", {part.groups is None for part in filled}),
-        ("some count features from 0 and some from 1", {part.zero_based for part in filled}),
+        ("some count features from 0 and some from 1 (--zero-based)", {part.zero_based for part in filled}),
     ):
         if len(values) > 1:
             raise DataError(f"{source}: of the parts, {what}")

@@ -225,6 +225,15 @@ def of_relevance(relevant: NDArray[np.bool_]) -> Target:
     return Target(Labels(kind=LabelKind.BINARY, positive=1.0), relevant)
 
 
+def are_grades(dataset: Dataset) -> bool:
+    """Whether the labels are grades by themselves: of rows in queries, more than two numbers, and none below 0."""
+    if dataset.groups is None or dataset.label_sets is not None:
+        return False
+    labels = dataset.classes()
+    words = dataset.table is not None and dataset.table.columns.label_words
+    return labels.size > 2 and labels[0] >= 0.0 and not words
+
+
 def graded(grades: NDArray[np.float64]) -> Target:
     """Labels (n,) as grades. Where they are +1 against −1, or +1 against 0, there are two classes."""
     relevant = grades > 0.0

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from apsvm.data.tables.reading import ForModel
 
 
+#: Of the parser's message on an index 0 where features count from 1.
+_COUNTS_FROM_0 = "(zero_based=True)"
+
 Reader = TypeVar("Reader", bound=Callable[..., Dataset])
 
 
@@ -99,7 +102,8 @@ def read_data(
 
     Parameters
     ----------
-    any_base : whether a folder or matrix, which knows where its features count from, may differ from `zero_based`
+    any_base : whether features may count from elsewhere than `zero_based` says: those of a folder or matrix, which
+        knows; and those of text from 0 where a row has an index 0, if it can be read again
     dtype : float32 rounds what is stored as float64; what is stored as float32 stays so
     n_features : every value stored beyond them counts as unknown; in a dense matrix those are whole columns.
         A dense matrix of fewer columns becomes a csr_array, whose values are still the mapped ones.
@@ -123,11 +127,17 @@ def read_data(
             _require_base(data, kind, zero_based)
         return _rounded(in_bags(_with_width(data, n_features, max_features, ignore_unknown), bags, bag_label), dtype)
     if kind is Kind.SVMLIGHT:
-        data = read_svmlight(
-            content, zero_based=zero_based, dtype=dtype, max_features=max_features, n_features=n_features,
+        text = functools.partial(
+            read_svmlight, content, dtype=dtype, max_features=max_features, n_features=n_features,
             ignore_unknown=ignore_unknown, sort_features=sort_features, multilabel=multilabel, bag_label=bag_label,
             dense=dense, threads=threads,
         )  # fmt: skip
+        try:
+            data = text(zero_based=zero_based)
+        except DataError as error:
+            if not any_base or content is not source or _COUNTS_FROM_0 not in str(error):
+                raise
+            data = text(zero_based=True)
         data = data if groups is None else _in_groups(data, groups)
     else:
         data = _from_table(content, kind, table, model, unlabelled, bag_label, dtype, scratch)

@@ -319,7 +319,7 @@ class APSVMRankerCV(_Portfolio, RankerOfNumbers):
 
     def __init__(
         self,
-        metric: str = "nDCG",
+        metric: str = "nDCG(exp)@10",
         *,
         relevant_from: float | None = None,
         cv: int = 5,

@@ -13,8 +13,9 @@ from enum import StrEnum
 #: What becomes of missing cells (``--missing``).
 MISSING_RULES = ("median", "zero", "indicator", "refuse")
 
-#: The orders of year, month and day in which dates are written.
-ORDERS = ("ymd", "dmy", "mdy")
+#: The orders of year, month and day in which dates are written, and times of day alone; and one of each.
+EXAMPLES = {"ymd": "2024-03-31", "dmy": "31/03/2024", "mdy": "03/31/2024", "time": "17:05"}
+ORDERS = tuple(EXAMPLES)
 
 #: How numbers are written that are words in a file: with a point before the decimals, or a comma.
 NUMBER_STYLES = ("point", "comma")
@@ -73,7 +74,7 @@ class Column:
     other : of a category, whether another word has a feature, one for all of them
     missing : whether a missing cell has a feature, behind the column's others
     style : of numbers, how those are written that are words, one of ``NUMBER_STYLES``; "" where there were none
-    order : of dates, that of year, month and day: "ymd", "dmy" or "mdy"
+    order : of dates, how they are written, one of ``ORDERS``
     newest : of dates, the newest of training, in days from the beginning of 1970
     parts : of dates, what features say of them
     """

@@ -116,6 +116,10 @@ def _words(
         return names[end - 1] if is_missing else _feature(names[first], float(values[first]))
     if column.missing and values[end - 1] == 1.0:
         return names[end - 1]
+    if column.order == "time":
+        sine, cosine = values[first : first + 2]
+        minutes = round(float(np.arctan2(sine, cosine)) / (2.0 * np.pi) * 1440.0) % 1440
+        return f"{column.name} {minutes // 60:02d}:{minutes % 60:02d}"
     if column.kind is ColumnKind.DATE:
         days = float(values[first])
         return f"{column.name} {abs(days):.{_DIGITS}g} days {'after' if days < 0 else 'before'} the newest"

@@ -18,7 +18,7 @@ class FeatureOptions:
     Attributes
     ----------
     scale : a scaling's name (``apsvm.data.features.scaling``), of the mapped columns, or AUTO: dense rows and tables to
-        a deviation of 1, sparse rows as they are
+        a deviation of 1, sparse rows as they are (``fitting.Fit.prepared``)
     bias : the value of a constant feature, None for none, or AUTO: one that suits the features (``constant_feature``)
         where the trainer wants one
     features : a feature map's name (``apsvm.data.features``)

@@ -27,6 +27,7 @@ from apsvm.data.features import LINEAR, learn_map
 from apsvm.data.features.mapped import MappedMatrix, dense_pays
 from apsvm.data.features.scaling import NO_SCALING, Scaling, learn_scaling
 from apsvm.data.labels import LabelOptions, Target, decide, two_classes
+from apsvm.data.moments import column_moments
 from apsvm.data.pooling import pooled
 from apsvm.data.row_operator import RowOperator
 from apsvm.data.rows import Rows
@@ -47,6 +48,9 @@ if TYPE_CHECKING:
     from apsvm.data.features.base import FeatureMap
 
 
+#: The largest deviation over the median up to which columns seem to have one unit: it is below 3 of pictures and of two
+#: sets of bags, and 100,000 of sounds described by measurements of all kinds.
+ONE_UNIT = 10.0
 #: Values of rows, or None.
 OfRowsT = TypeVar("OfRowsT", NDArray[np.int64] | None, NDArray[np.float64] | None)
 
@@ -66,6 +70,18 @@ def scale_by_rule(feature_map: FeatureMap | None, *, sparse: bool, of_table: boo
     if feature_map is not None and feature_map.of_one_scale:
         return NO_SCALING.name
     return NO_SCALING.name if sparse and not of_table else "standard"
+
+
+def _of_one_unit(X: Matrix, selection: NDArray[np.int64] | None) -> bool:
+    """Whether the columns of X seem to have one unit, as pixels do.
+
+    AUTO then leaves the rows of bags as they are: standardised, columns that hardly vary would count as much as any
+    other in the choice of the row that decides. With it, test AP was higher by .02 to .09 on four kinds of bags of
+    digits and on tiger, by .01 on pendigits, and lower by .01 on musk1 and mammography and .03 on german_scale; birds,
+    whose columns have several units, lost up to .10 by none."""
+    deviations = np.sqrt(column_moments(X, selection).variance)
+    deviations = deviations[np.isfinite(deviations) & (deviations > 0.0)]
+    return deviations.size > 0 and bool(deviations.max() <= ONE_UNIT * np.median(deviations))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -155,6 +171,8 @@ class Fit:
         if options.scale == AUTO:
             sparse = X.sparse if isinstance(X, MappedMatrix) else sp.issparse(X) and not dense_pays(X)
             scale = scale_by_rule(learned, sparse=sparse, of_table=self.dataset.table is not None)
+            if scale != NO_SCALING.name and self.trainer.capabilities.bags and _of_one_unit(X, self.selection):
+                scale = NO_SCALING.name
             options = replace(options, scale=scale)
         scaling = learn_scaling(options.scale, X, self.selection)
         fit = replace(self, features=options, feature_map=learned, scaling=scaling)

@@ -35,8 +35,8 @@ def made(tmp_path_factory):
     return path, rows, np.array(means), np.array([100 - bag for bag in bags]) % 2 == 1
 
 
-def test_bags_are_refused_until_somebody_says_what_becomes_of_them(made, here, tmp_path):
-    for command in (("train", made[0], tmp_path / "m"), ("cv", made[0], "--loss", "ap")):
+def test_what_takes_no_bags_is_to_be_told_what_becomes_of_them(made, here, tmp_path):
+    for command in (("train", "--loss", "wmw", made[0], tmp_path / "m"), ("cv", made[0], "--loss", "ap")):
         error = here(*command, code=65).stderr
         for choice in ("its rows are in bags", "--latent", "--pool mean or --pool min,mean,max", "--bags ignore"):
             assert choice in error
@@ -183,9 +183,10 @@ def test_a_column_whose_name_says_that_it_has_the_bags(name, made, here, tmp_pat
     path, rows, _, _ = made
     table = "".join(f"{label},{bag},{','.join(map(repr, x))}\n" for label, bag, x in rows)
     (tmp_path / "bags.csv").write_text(f"label,{name},a,b,c\n{table}")
-    error = here("train", tmp_path / "bags.csv", tmp_path / "m", code=65).stderr
-    assert f"column {name!r} has the bags (--bag-column names another)" in error
-    assert "its rows are in bags, say what becomes of them" in error
+    said = here("train", *HINGE, tmp_path / "bags.csv", tmp_path / "m", "-C", 1).stderr
+    assert f"column {name!r} has the bags (--bag-column names another)" in said
+    assert "rows in bags: --latent, the best row of a bag decides (--pool min,mean,max" in said
+    assert load_model(tmp_path / "m").header.latent
     for data, model in ((tmp_path / "bags.csv", "m"), (path, "text")):
         here("train", "-q", *HINGE, data, tmp_path / model, "--pool", "mean", "-C", 1)
     assert load_model(tmp_path / "m").header.features.names == ("a", "b", "c")

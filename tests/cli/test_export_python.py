@@ -6,7 +6,7 @@ import ast
 import csv
 import gzip
 import sys
-from datetime import date, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, timedelta, timezone
 from types import SimpleNamespace
 
 import numpy as np
@@ -40,9 +40,10 @@ def table(tmp_path_factory):
         city = rng.choice(["Rome", "Oslo", "Bonn", "7", ""])
         y = paid * (city == "Oslo") + rng.lognormal(2) > 12
         cells = [f"${paid:,.2f}", "" if rng.random() < 0.2 else age, city, f"{day:%d.%m.%Y %H:%M}", rng.random() < 0.3]
+        cells.append(f"{day:%I:%M %p}")
         lines.append([*map(str, cells), rng.choice(["a", "b", "c"]), "yes" if y else "no"])
     with open(folder / "rows.csv", "w", newline="") as file:
-        csv.writer(file).writerows([["paid", "age", "city", "day", "new", "kind", "y"], *lines])
+        csv.writer(file).writerows([["paid", "age", "city", "day", "new", "at", "kind", "y"], *lines])
     return folder
 
 
@@ -113,14 +114,17 @@ def test_values_of_python(table, run):
     run("train", "-q", data, model, *HINGE, "--label-column", "y")
     scorer = exported(run, model)
     as_text = {"paid": "$1,234.50", "age": "NA", "city": "7", "day": "31.12.2023 22:30", "new": "TRUE", "kind": " b"}
+    as_text["at"] = "10:30 p.m."
     moment = datetime(2023, 12, 31, 23, 30, tzinfo=timezone(timedelta(hours=1)))
     values = {"paid": 1234.5, "age": float("nan"), "city": 7, "day": moment, "new": True, "kind": "b", "more": 0}
+    values["at"] = moment.astimezone(UTC).time()
     assert scorer.score(as_text) == pytest.approx(scorer.score(values), abs=1e-13)
     at_five = {**values, "day": datetime(2023, 12, 31, 5, 7, 9)}
     assert scorer.score(at_five) == scorer.score({**values, "day": "31.12.2023 05:07:09"})
     assert scorer.score({**values, "day": date(2023, 12, 31)}) == scorer.score({**as_text, "day": "31.12.2023"})
     wrong = [("age", "old", "expected a number, found 'old'"), ("paid", "inf", "expected a number, found 'inf'"),
-             ("day", "2023-13-01", "expected a date such as 31/03"), ("age", 1e999, "expected a number"),
+             ("day", "2023-13-01", "expected a date such as 31/03"), ("at", "24:00", "expected a date such as 17"),
+             ("age", 1e999, "expected a number"),
              ("age", [1], "expected a number"), ("age", 10**400, "expected a number")]  # fmt: skip
     for column, cell, words in wrong:
         with pytest.raises(ValueError, match=f"column '{column}': {words}"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import groupby
+
 import numpy as np
 import pytest
 from sklearn.datasets import dump_svmlight_file
@@ -58,10 +60,34 @@ def test_grades_are_more_than_positive_and_negative(graded, run, tmp_path):
 
 
 def test_other_losses_want_to_know_what_is_relevant(graded, run, tmp_path):
-    done = run("train", graded, tmp_path / "m", code=65)
+    done = run("train", "--loss", "ap", graded, tmp_path / "m", code=65)
     assert "--relevant-from" in done.stderr
     assert run("train", graded, tmp_path / "m", "--relevant-from", 4, code=65).stderr.count("no positive rows") == 1
     assert "no negative rows" in run("train", graded, tmp_path / "m", "--relevant-from", -1, code=65).stderr
+
+
+def test_ndcg_is_the_default_of_queries_with_grades(graded, run, tmp_path):
+    named, default = tmp_path / "named", tmp_path / "default"
+    run("train", *HINGE, "--loss", "ndcg", graded, named)
+    assert "queries with grades: --loss ndcg" in run("train", *HINGE, graded, default).stderr
+    assert np.array_equal(load_model(named).coef, load_model(default).coef)
+    assert "-m 'nDCG(exp)@10' --loss ndcg" in run("cv", *HINGE, "-C", 1, "--folds", 2, graded).stderr
+
+
+def test_sizes_of_queries_beside_the_data(graded, run, tmp_path):
+    """As LightGBM keeps them: DATA.query."""
+    lines = graded.read_text().splitlines()
+    qid = [line.split()[1] for line in lines]
+    data = tmp_path / "rank.train"
+    data.write_text("".join(line.replace(f" {query}", "") + "\n" for line, query in zip(lines, qid, strict=True)))
+    sizes = [len(list(rows)) for _, rows in groupby(qid)]
+    (tmp_path / "rank.train.query").write_text("\n".join(map(str, sizes)))
+    said = run("train", *HINGE, data, tmp_path / "beside").stderr
+    assert f"its queries are those of {data}.query" in said
+    run("convert", data, tmp_path / "folder")
+    for source, model in ((graded, "within"), (tmp_path / "folder", "converted")):
+        run("train", *HINGE, source, tmp_path / model)
+        assert np.array_equal(load_model(tmp_path / "beside").coef, load_model(tmp_path / model).coef)
 
 
 def test_query_weights(graded, run, tmp_path):

@@ -140,12 +140,13 @@ def test_positive_label_is_needed_for_other_labels(digits, run, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_zero_based(cancer, trained, run, write_rows, tmp_path):
+@pytest.mark.parametrize("option", [[], ["--zero-based"]])
+def test_zero_based(option, cancer, trained, run, write_rows, tmp_path):
     data, model = write_rows(tmp_path / "zero.svm", cancer.X, cancer.labels, zero_based=True), tmp_path / "m"
-    done = run("train", *HINGE, data, model, code=65)
+    done = run("train", *HINGE, data, model, "--one-based", code=65)
     assert f"{data}:1:" in done.stderr
     assert "--zero-based" in done.stderr
-    run("train", *HINGE, "-q", data, model, "--zero-based")
+    run("train", *HINGE, "-q", data, model, *option)
     assert np.array_equal(load_model(model).coef, load_model(trained(cancer)).coef)
     assert load_model(model).zero_based
     # The model knows how its files count.
@@ -371,4 +372,4 @@ def test_letters_of_other_programs(command, letter, hint, digits, run):
 def test_grades_in_queries_are_led_to_the_loss_for_them(run, tmp_path):
     path = tmp_path / "grades.svm"
     path.write_text("0 qid:1 1:1\n1 qid:1 1:2\n2 qid:1 1:3\n")
-    assert "--loss ndcg (loss='ndcg') trains on them" in run("train", path, code=65).stderr
+    assert "--loss ndcg (loss='ndcg') trains on them" in run("train", "--loss", "ap", path, code=65).stderr

@@ -21,7 +21,7 @@ DAYS = [
     datetime(2024, 3, 3, 12, 45, 30),
 ]
 WRITTEN = ["%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%SZ", "%Y/%m/%d %H:%M:%S", "%d.%m.%Y %H:%M:%S", "%d/%m/%Y %H:%M:%S",
-           "%m/%d/%Y %H:%M:%S", "%m-%d-%Y %H:%M:%S+00:00"]  # fmt: skip
+           "%m/%d/%Y %I:%M:%S %p", "%m-%d-%Y %H:%M:%S+00:00"]  # fmt: skip
 
 
 def text_of(days, form):
@@ -46,6 +46,20 @@ def test_what_dates_become(form, tmp_path):
     assert names[0] == "when: days before the newest"
     assert names[3:5] == ("when: weekday=Monday", "when: weekday=Tuesday")
     assert "dates: when (age, year, weekday, hour)" in remarks(data)
+
+
+@over("form", ["%H:%M:%S", "%I:%M:%S %p", "%I:%M:%Sa.m."])
+def test_times_alone_are_hours(form, tmp_path):
+    days = [datetime(2024, 1, 1, hour, 15, 30) for hour in (0, 5, 11)]
+    data = read(tmp_path, text_of(days, form) + ",0\n")
+    hours = 2 * np.pi * np.array([(at - datetime(2024, 1, 1)) / timedelta(days=1) for at in days])
+    expected = [*zip(np.sin(hours), np.cos(hours), strict=True), (0.0, 0.0)]
+    assert np.array(rows(data)) == pytest.approx(np.array(expected), abs=1e-9)
+    assert columns_of(data).feature_names() == ("when: sine of the day", "when: cosine of the day")
+    again = read(tmp_path, "when,y\n12:00 PM,1\n", columns_of(data))
+    assert rows(again) == [[0.0, -1.0]]
+    with pytest.raises(DataError, match="expected a date such as 17:05, found '13:00 PM'"):
+        read(tmp_path, "when,y\n13:00 PM,1\n", columns_of(data))
 
 
 def test_other_rows_have_the_age_of_training(tmp_path):
@@ -93,7 +107,7 @@ def test_sparse_rows_have_the_same(tmp_path):
         ("13/04/2024,1\n04/13/2024,0\n", "are not all of one form"),
         ("03/04/2024,1\n13/04/2024,0\n04/13/2024,0\n", r"are not all of one form \('04/13/2024'\)"),
         ("2024-01-05,1\n2024-01-06,0\n20240107,0\n", r"are not all of one form \('20240107'\)"),
-        ("10:30,1\n11:45,0\n", "has dates"),
+        ("10:30,1\n25:45,0\n", "has dates"),
         ("03/04/24,1\n,0\n", "has dates"),
     ],
 )

@@ -58,3 +58,14 @@ def test_numbers_of_any_kind_may_be_said_to_be_categories(tmp_path):
 def test_categories_that_are_no_features(options, message, tmp_path):
     with pytest.raises(DataError, match=message):
         read(tmp_path, SIMPLE, **options)
+
+
+def test_none_is_a_label_and_else_a_missing_cell(tmp_path):
+    text = "object,y\nNone,none\ncar,ship\nnone,none\n" + "".join("car,ship\n" for _ in range(4))
+    data = read(tmp_path, text)
+    assert data.relevance.tolist() == [0, 1, 0, 1, 1, 1, 1]
+    assert columns_of(data).label_words == ("none", "ship")
+    assert "2 cells are missing (object 2)" in remarks(data)
+    for label in ("NA", ""):
+        with pytest.raises(DataError, match="line 2 has no label"):
+            read(tmp_path, f"object,y\ncar,{label}\ncar,ship\n")

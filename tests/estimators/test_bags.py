@@ -182,6 +182,15 @@ def test_latent(found, pos_label, tmp_path):
     assert again.score(X, np.where(bags < 20, 1, 0) if pos_label == 1 else y, bags=bags) == pytest.approx(expected)
 
 
+@over(("units", "scale"), [([1, 9, 1, 1], "none"), ([1, 90, 1, 1], "standard")])
+def test_latent_standardises_columns_of_several_units(found, units, scale):
+    X, y, bags, _ = found
+    latent = APSVMClassifier(latent=True, C="1x", bound="hinge").fit(X * units, y, bags=bags)
+    assert latent.to_model().header.features.scale == scale
+    pooled = APSVMClassifier(pool="max", C="1x", bound="hinge").fit(X * units, y, bags=bags)
+    assert pooled.to_model().header.features.scale == "standard"
+
+
 def test_latent_rankers_and_searches(found):
     X, y, bags, _ = found
     with sklearn.config_context(enable_metadata_routing=True):

@@ -42,8 +42,12 @@ void run_unlocked(Work work) {
 std::vector<Column> columns_of(std::string_view columns) {
     std::vector<Column> result;
     for (const char c : columns) {
-        if (c != 'c' && c != 't' && c != 's') throw std::invalid_argument("expected columns of c, t and s");
-        result.push_back(c == 'c' ? Column::cells : c == 't' ? Column::text : Column::skip);
+        if (std::string_view("clts").find(c) == std::string_view::npos)
+            throw std::invalid_argument("expected columns of c, l, t and s");
+        result.push_back(c == 'c'   ? Column::cells
+                         : c == 'l' ? Column::labels
+                         : c == 't' ? Column::text
+                                    : Column::skip);
     }
     if (result.empty()) throw std::invalid_argument("expected at least one column");
     return result;
@@ -115,7 +119,8 @@ void bind_table(nb::module_ &m) {
             nb::kw_only(), nb::arg("columns"), nb::arg("separator") = ',', nb::arg("decimal") = '.',
             nb::arg("first_line") = 1, nb::arg("most_words") = std::size_t{1} << 20,
             nb::arg("longest_row") = std::size_t{1} << 26,
-            "columns: a letter each, c of cells, t of text whose cells are words as they stand, s of those to skip.")
+            "columns: a letter each, c of cells, l of labels, of which none is a word, t of text whose cells are words as "
+            "they stand, s of those to skip.")
         .def("feed", &CsvParser::feed, nb::arg("block"), "Parses the next bytes; raises CsvError(line, column, message).")
         .def("finish", &CsvParser::finish, "Parses what is left; raises CsvError.")
         .def("take", &CsvParser::take,

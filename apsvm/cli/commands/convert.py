@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING
 import click
 
 from apsvm.cli.output.bar import Bar
-from apsvm.cli.reading import features_wanted, how_to_read_anew, read_any_model, read_rows, say_remarks
+from apsvm.cli.reading import (
+    features_wanted,
+    how_to_read_anew,
+    read_any_model,
+    read_rows,
+    refuse_options_of_others,
+    say_remarks,
+)
 from apsvm.cli.shared import reading, refuse_if_given, refuse_same_file, say, writing
 from apsvm.data.parts import parts_of
 from apsvm.data.read_options import UNSAID, ReadOptions
@@ -99,9 +106,10 @@ def _rows(sources: list[str], read: ReadOptions, out: str, model: ForModel | Non
         with reading(source):
             kinds.append(None if source == "-" else recognised(source)[0])
     text = set(kinds) == {Kind.SVMLIGHT}
+    groups = read.groups is not None or (len(sources) == 1 and os.path.isfile(f"{sources[0]}.query"))
     if len(sources) > 1 and not text:
         yield _rows_of_tables(sources, kinds, read, model, scratch)
-    elif text and read.groups is None and read.labels is None and read.table == UNSAID and model is None:
+    elif text and not groups and read.labels is None and read.table == UNSAID and model is None:
         with _rows_of_text(sources, read, out, bar) as dataset:
             yield dataset
     else:
@@ -125,6 +133,7 @@ def _rows_of_tables(
             f"several files are read as one where all are svmlight text, or all are tables, and {read_alone} is none"
         )
     refuse_if_given(("labels", "groups"), "is for a matrix")
+    refuse_options_of_others(tables[0][0], read)
     with reading(" and ".join(sources)):
         rule = "own" if read.ignores_bags else read.bag_label
         dataset = read_tables(

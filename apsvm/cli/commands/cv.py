@@ -58,7 +58,7 @@ from apsvm.cli.options.training import (
 )
 from apsvm.cli.output.bar import Bar
 from apsvm.cli.output.compared import Results, progress_line, spelled
-from apsvm.cli.output.grades import say_of_grades
+from apsvm.cli.output.grades import LOSS_OF_GRADES, METRIC_OF_GRADES, are_untold_grades, say_of_grades
 from apsvm.cli.output.written_models import say_if_stopped_early
 from apsvm.cli.shared import (
     BAD_DATA,
@@ -199,6 +199,26 @@ class CvRequest:
         with reading(dataset.source):
             return bags_settled(dataset, self.grids[0].trainer, ways[0])
 
+    def by_labels_of(self, dataset: Dataset) -> CvRequest:
+        """The request with the loss and the metric that suit grades, where these are some and the user names none."""
+        from apsvm.metrics.evaluate import parse_metrics
+
+        named = all_given() | ({"loss"} if self.tries_all else set())
+        labels = label_options(self.options, self.grids[0].trainer)
+        if named >= {"loss", "metric"} or not are_untold_grades(dataset, labels):
+            return self
+        options, metrics, grids, defaults = dict(self.options), self.metrics, self.grids, []
+        if "metric" not in named:
+            options["metric"], metrics = (METRIC_OF_GRADES,), parse_metrics([METRIC_OF_GRADES])
+            defaults.append(f"-m '{METRIC_OF_GRADES}'")
+        if "loss" not in named:
+            loss = with_named_trainer(ChosenLoss.of(LOSS_OF_GRADES), named)
+            grids = [_grid(loss, options, named, pool) for pool in _ways_with_bags(options)]
+            defaults.append(f"--loss {loss}")
+        if not options["quiet"]:
+            say(f"{dataset.source}: queries with grades: {' '.join(defaults)}")
+        return replace(self, options=options, metrics=metrics, grids=grids)
+
     def search(self, dataset: Dataset) -> SettingsSearch:
         """What is to be done on these rows; ends the command if they do not fit."""
         with bad_data(dataset.source):
@@ -320,7 +340,7 @@ _COMMON = {
     },
     "How": {
         "folds": "K  Folds. [default: 5]",
-        "metric": "NAME  Metric that chooses: AP, nDCG@10, AUC, P@100, F1, … [default: AP]",
+        "metric": "NAME  Metric that chooses: AP, nDCG@10, AUC, P@100, F1, … [default: AP; of grades nDCG(exp)@10]",
         "one_standard_error": "Choose the simplest setting within a standard error of the best.",
         "nested": "Also estimate what the choice is worth, in outer folds.",
         "budget": "SECONDS  Take about this long, and train the best so far.",
@@ -347,10 +367,14 @@ _COMMON = {
     help="How many folds; of the portfolio on large data three by default.",
 )
 @click.option(
-    "-m", "--metric", metavar="NAME", type=MetricName(), multiple=True, default=("AP",), show_default=True,
+    "-m", "--metric", metavar="NAME", type=MetricName(), multiple=True, default=("AP",),
+    show_default=f"AP; of queries with grades {METRIC_OF_GRADES}",
     help="What settings are judged by, as apsvm eval names it; may be given more than once: the first one chooses.",
 )  # fmt: skip
-@click.option("--loss", type=Several(LossName()), default="ap", show_default=True, help="Losses to try.")
+@click.option(
+    "--loss", type=Several(LossName()), default="ap", show_default="ap; of queries with grades ndcg",
+    help="Losses to try.",
+)  # fmt: skip
 @click.option(
     "--one-standard-error", is_flag=True,
     help="Choose not the best setting but the simplest, of the smallest C or the largest lambda, whose mean is within "
@@ -417,7 +441,11 @@ def cv(data: str, read: ReadOptions, **options: object) -> int:
 def _carry_out(request: CvRequest, elsewhere: Folds | None) -> int:
     """The whole command, once it is known what to do and where; the exit code."""
 
-    options, dataset = request.options, request.read()
+    dataset = request.read()
+    if request.guard is not None:
+        request.guard.check(dataset)
+    request = request.by_labels_of(dataset)
+    options = request.options
     search = None if request.tries_all else request.search(dataset)
     with (
         signals_caught() as signals,

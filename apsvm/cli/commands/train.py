@@ -45,7 +45,7 @@ from apsvm.cli.options.training import (
     training_options,
 )
 from apsvm.cli.output.bar import Bar
-from apsvm.cli.output.grades import say_of_grades
+from apsvm.cli.output.grades import LOSS_OF_GRADES, are_untold_grades, say_of_grades
 from apsvm.cli.output.progress import Display
 from apsvm.cli.output.run_folder import LOG, MODEL, check_folder, make_folder, model_and_log, run_record
 from apsvm.cli.output.training_log import open_log
@@ -88,7 +88,7 @@ _COMMON = {
         "drop": "NAME,…  Columns that are not features.",
     },
     "What is trained": {
-        "loss": "NAME  ap, ndcg, ndcg@k, mrr, auc, p@k, f1, zero-one, wmw, warp, … [default: ap]",
+        "loss": "NAME  ap, ndcg, ndcg@k, mrr, auc, p@k, f1, zero-one, wmw, warp, … [default: ap; of grades ndcg]",
         "C": "VALUE  Weight of the loss: a number, or a multiple of the default such as 10x. [default: auto]",
         "features": "NAME  linear, piecewise, spline, rules, products or nystroem. [default: linear]",
         "scale": "NAME  auto, none, maxabs, standard or l2. [default: auto]",
@@ -114,7 +114,7 @@ _COMMON = {
 @click.argument("data", metavar="DATA")
 @click.argument("model", metavar="[MODEL]", required=False)
 @click.option(
-    "--loss", type=LossName(), default="ap", show_default=True,
+    "--loss", type=LossName(), default="ap", show_default="ap; of queries with grades ndcg",
     help="What is optimised; package.module:Name is a loss of your own, two arrays in Python.",
 )  # fmt: skip
 @click.option(
@@ -163,7 +163,7 @@ def train(data: str, model: str | None, read: ReadOptions, **options: object) ->
 
         return train_on_cluster(run)
     dataset, read_seconds = run.read()
-    return run.train(dataset, read_seconds)
+    return run.as_rows_ask(dataset).train(dataset, read_seconds)
 
 
 @dataclass(frozen=True)
@@ -260,9 +260,33 @@ class _Run:
         )
         return dataset, time.perf_counter() - began
 
+    def as_rows_ask(self, dataset: Dataset) -> _Run:
+        """The run with what the user left to the rows: the loss, where labels are grades, and what becomes of bags."""
+        named, options, loss = all_given(), dict(self.options), self.options["loss"]
+        left: dict[str, str] = {}
+        is_ap = "loss" not in named and not options["one_vs_rest"] and self.trainer.loss_name == "ap"
+        if is_ap and are_untold_grades(dataset, self.labels):
+            options["loss"] = loss = ChosenLoss.of(LOSS_OF_GRADES)
+            left["loss"] = f"queries with grades: --loss {loss}"
+        in_bags = dataset.bags is not None and not dataset.ignores_bags and self.features.pool is None
+        if in_bags and "latent" not in named and "latent" in declared(type(self.trainer.settings)):
+            options["latent"] = True
+            left["latent"] = (
+                "rows in bags: --latent, the best row of a bag decides (--pool min,mean,max makes a row of each bag; "
+                "apsvm cv compares the two)"
+            )
+        if not left:
+            return self
+        for line in () if options["quiet"] else left.values():
+            say(f"{dataset.source}: {line}")
+        named = named | left.keys()
+        return replace(self, trainer=_plan(options, with_named_trainer(loss, named), named), options=options)
+
     def train(self, dataset: Dataset, read_seconds: float) -> int:
         """Trains, and writes each model as it is ready; the exit code."""
         options, began = self.options, time.perf_counter()
+        if self.guard is not None:
+            self.guard.check(dataset)
         validation = self._validation(dataset)
         with bad_data(dataset.source), reading(dataset.source):
             fit = self._fit(dataset, validation)

@@ -15,6 +15,7 @@ from apsvm.data.read_options import ReadOptions
 
 if TYPE_CHECKING:
     from apsvm.cli.scored import Scored
+    from apsvm.data.dataset import Dataset
     from apsvm.models.base import Model
 
 KEEP_IF_WORSE = click.option(
@@ -53,6 +54,7 @@ class Guard:
             raise click.UsageError("--keep-if-worse does not go with --scheduler")
         old, read = _of_rows(read_any_model(path), path), read.of_a_second_file()
         scored = _scored(rows, path, old, read)
+        _refuse_training_rows(scored, path, old.header.data.sha256)
         if not scored.classes:
             scored.target(parse_metrics([trained_metric(old.header.metric).name]))
         return cls(old, path, rows, scored, read, options["quiet"])
@@ -61,6 +63,10 @@ class Guard:
     def inputs(self) -> dict[str, str | None]:
         """The files, by what they are, that outputs must not replace; but the model may be written over OLD."""
         return {"old_model": self.path, "judged_rows": self.rows}
+
+    def check(self, dataset: Dataset) -> None:
+        """Ends the command where the new model is to be trained on the rows to judge by."""
+        _refuse_training_rows(self.scored, _NEW, dataset.fingerprint)
 
     def refuses(self, new: Model, metric: str) -> bool:
         """Whether the new model is worse, which is said; failures end the command.
@@ -91,11 +97,13 @@ def _of_rows(model: Model, name: str) -> Model:
 
 
 def _scored(rows: str, name: str, model: Model, read: ReadOptions) -> Scored:
-    """The rows as the model scores them, which it was not trained on; failures end the command."""
+    """The rows as the model scores them; failures end the command."""
     from apsvm.cli.scored import score_data
     from apsvm.data.labels import LabelOptions
 
-    scored = score_data(rows, {name: model}, (), LabelOptions(), read, ignore_unknown=True)
-    if model.header.data.sha256 == scored.dataset.fingerprint:
-        raise Failure(BAD_DATA, f"{rows}: {name} was trained on these rows, which flatter it")
-    return scored
+    return score_data(rows, {name: model}, (), LabelOptions(), read, ignore_unknown=True)
+
+
+def _refuse_training_rows(judged: Scored, name: str, trained_on: str) -> None:
+    if trained_on == judged.dataset.fingerprint:
+        raise Failure(BAD_DATA, f"{judged.dataset.source}: {name} is trained on these rows, which flatter it")

@@ -212,6 +212,11 @@ class ChosenLoss:
     name: str
     trainer: type[AnyTrainer]
 
+    @classmethod
+    def of(cls, name: str) -> ChosenLoss:
+        """The loss with the trainer that it has by default. Raises UnknownNameError."""
+        return cls(name, trainer_of(name))
+
     def __str__(self) -> str:
         return self.name
 
@@ -224,7 +229,7 @@ class LossName(ParamType):
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> ChosenLoss:
         loss = str(value) if ":" in str(value) else str(value).strip().lower()
         try:
-            return ChosenLoss(loss, trainer_of(loss))
+            return ChosenLoss.of(loss)
         except UnknownNameError as error:
             self.fail(str(error), param, ctx)
 

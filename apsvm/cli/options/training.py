@@ -75,7 +75,7 @@ _OPTIONS = (
         show_default=True,
         help="Scale the features, the model takes rows as they are: each to a largest magnitude of 1, or to mean 0 and "
         "deviation 1 (sparse data stays sparse), or each row to length 1. auto: standard for dense rows and tables, "
-        "none for sparse rows, and for rules, which are of one scale.",
+        "none for sparse rows, for rules, and with --latent for columns that seem to have one unit.",
     ),
     click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors and cautions."),
     click.option("-v", "--verbose", is_flag=True, help="A line for every iteration, and the data at the start."),

@@ -75,6 +75,7 @@ def _written_here() -> str:
         [
             f"_YEAR_FIRST = re.compile({dates._YEAR_FIRST.pattern!r})",
             f"_YEAR_LAST = re.compile({dates._YEAR_LAST.pattern!r})",
+            f"_TIME_ALONE = re.compile({dates._TIME_ALONE.pattern!r})",
             f"_EPOCH = {dates._EPOCH}",
             f"DECIMAL = {written_numbers.DECIMAL!r}",
             f"_PATTERNS = {{style: re.compile(pattern) for style, pattern in {patterns!r}.items()}}",

@@ -9,11 +9,21 @@ from apsvm.cli.shared import say
 
 if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
+    from apsvm.data.labels import LabelOptions
     from apsvm.models.base import Model
     from apsvm.trainers.fitting import Fit
 
+#: What is trained and judged by, by default, where labels are grades of rows in queries.
+LOSS_OF_GRADES, METRIC_OF_GRADES = "ndcg", "nDCG(exp)@10"
 #: Up to here the gain 2^grade − 1 is a usual one; from there it is no float64.
 USUAL_GRADE, HIGHEST_GRADE = 10.0, 1024.0
+
+
+def are_untold_grades(dataset: Dataset, labels: LabelOptions) -> bool:
+    """Whether the labels are grades of rows in queries, and the user does not say how to take them."""
+    from apsvm.data.labels import LabelOptions, are_grades
+
+    return labels == LabelOptions() and are_grades(dataset)
 
 
 def say_of_grades(fit: Fit) -> None:

@@ -13,7 +13,7 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import date, datetime, timezone
+from datetime import date, datetime, time, timezone
 from typing import Any
 
 from apsvm.data.tables.dates import days_of
@@ -187,12 +187,14 @@ def _days(column: Any, cell: Any) -> float:
     if isinstance(cell, datetime):
         moment = cell.astimezone(timezone.utc).replace(tzinfo=None) if cell.tzinfo else cell  # noqa: UP017  # 3.10 has no UTC
         days = days_of(moment.isoformat(), "ymd")
+    elif isinstance(cell, time):
+        days = days_of(cell.isoformat(), "time")
     elif isinstance(cell, date):
         days = days_of(cell.isoformat(), "ymd")
     elif isinstance(cell, str):
         days = days_of(cell, column["order"])
     if days is None:
-        expected = {"ymd": "2024-03-31", "dmy": "31/03/2024", "mdy": "03/31/2024"}[column["order"]]
+        expected = {"ymd": "2024-03-31", "dmy": "31/03/2024", "mdy": "03/31/2024", "time": "17:05"}[column["order"]]
         raise ValueError(f"column {column['column']!r}: expected a date such as {expected}, found {cell!r}")
     return days
 

@@ -89,7 +89,7 @@ def _gathered(
     """The cells of the columns that are not skipped, by the ``letters`` of all."""
     name = places.source
     kept = [(at, column) for at, (column, letter) in enumerate(zip(names, letters, strict=True)) if letter != SKIPPED]
-    columns = [_Words(name, column, letters[at] == TEXT) for at, column in kept]
+    columns = [_Words(name, column, letters[at]) for at, column in kept]
     if n == 0:
         raise NoRowsError(f"{name}: expected at least one row, found none")
     values = scratch.empty((n, len(kept)))
@@ -231,8 +231,8 @@ _A_SECOND = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 class _Words:
     """A column on its way: its words, as they appear."""
 
-    def __init__(self, source: str, name: str, is_text: bool) -> None:
-        self.name, self._source, self._is_text = name, source, is_text
+    def __init__(self, source: str, name: str, letter: str) -> None:
+        self.name, self._source, self._letter = name, source, letter
         self.words: list[str] = []
         self._numbers: dict[str, int] = {}
 
@@ -251,9 +251,9 @@ class _Words:
             array = compute.divide(array.cast(pyarrow.int64()).cast(pyarrow.float64()), _A_SECOND[kind.unit])
             kind = array.type
         is_number = types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
-        if is_number and not self._is_text:
+        if is_number and self._letter != TEXT:
             return self._numbers_of(array)
-        is_date = types.is_date(kind) or types.is_timestamp(kind)
+        is_date = types.is_date(kind) or types.is_timestamp(kind) or types.is_time(kind)
         if not (is_number or types.is_boolean(kind) or is_date or _is_string(kind)):
             raise DataError(f"{self._source}: column {self.name!r}: expected numbers or words, found the type {kind}")
         array = array.cast(pyarrow.string()).dictionary_encode()
@@ -280,7 +280,7 @@ class _Words:
         """The cell of each text, read as that of a CSV is."""
         if not texts:
             return np.empty(0)
-        parser = _kernels.CsvParser(columns=TEXT if self._is_text else "c", separator="\x1f")
+        parser = _kernels.CsvParser(columns=self._letter, separator="\x1f")
         for text in texts:
             doubled = text.replace('"', '""').replace("\0", "\ufffd")
             parser.feed(f'"{doubled}"\n'.encode())

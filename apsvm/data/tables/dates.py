@@ -1,5 +1,7 @@
 """Dates as features: how long before the newest of training, where in the year and the week, and at what hour.
 
+Of times alone the hour is all there is.
+
 What turns is a sine and a cosine, so that December is beside January and 23 beside 0 o'clock. Day and month of
 03/04/2024 can be told only by the other dates of the column; where they leave both readings open the column is refused.
 """
@@ -15,9 +17,10 @@ from numpy.typing import NDArray
 
 from apsvm.models.columns import DatePart
 
-_TIME = r"(?:[T ]\s*(\d{1,2}):(\d{2})(?::(\d{2}(?:[.,]\d+)?))?\s*(Z|[+-]\d{2}:?\d{2})?)?"
-_YEAR_FIRST = re.compile(r"(\d{4})([-/.])(\d{1,2})\2(\d{1,2})" + _TIME)
-_YEAR_LAST = re.compile(r"(\d{1,2})([-/.])(\d{1,2})\2(\d{4})" + _TIME)
+_TIME = r"(\d{1,2}):(\d{2})(?::(\d{2}(?:[.,]\d+)?))?(?:\s*([AaPp])\.?[Mm]\.?)?\s*(Z|[+-]\d{2}:?\d{2})?"
+_YEAR_FIRST = re.compile(rf"(\d{{4}})([-/.])(\d{{1,2}})\2(\d{{1,2}})(?:[T ]\s*{_TIME})?")
+_YEAR_LAST = re.compile(rf"(\d{{1,2}})([-/.])(\d{{1,2}})\2(\d{{4}})(?:[T ]\s*{_TIME})?")
+_TIME_ALONE = re.compile(_TIME)
 _EPOCH = date(1970, 1, 1).toordinal()
 #: Days of a year, in the mean.
 YEAR = 365.2425
@@ -29,27 +32,35 @@ _DAYS_WITH_SEASONS = 300.0
 
 
 def days_of(word: str, order: str) -> float | None:
-    """The days from the beginning of 1970 to a date, with its time of day, in UTC where it names its zone; None where
-    the word is no date of this order; where points stand, the day is first."""
-    found = (_YEAR_FIRST if order == "ymd" else _YEAR_LAST).fullmatch(word.strip())
+    """The days from the beginning of 1970 to a date, with its time of day, in UTC where it names its zone, or of a time
+    alone those from midnight; None where the word is none of this order; where points stand, the day is first."""
+    pattern = {"ymd": _YEAR_FIRST, "time": _TIME_ALONE}.get(order, _YEAR_LAST)
+    found = pattern.fullmatch(word.strip())
     if found is None or (order == "mdy" and found[2] == "."):
         return None
-    first, _, second, third, hour, minute, second_of_time, zone = found.groups()
-    year, month, day = {
-        "ymd": (first, second, third),
-        "dmy": (third, second, first),
-        "mdy": (third, first, second),
-    }[order]
-    try:
-        days = float(date(int(year), int(month), int(day)).toordinal() - _EPOCH)
-    except ValueError:
-        return None
+    *of_day, hour, minute, second_of_time, half, zone = found.groups()
+    days = 0.0
+    if of_day:
+        first, _, second, third = of_day
+        year, month, day = {
+            "ymd": (first, second, third),
+            "dmy": (third, second, first),
+            "mdy": (third, first, second),
+        }[order]
+        try:
+            days = float(date(int(year), int(month), int(day)).toordinal() - _EPOCH)
+        except ValueError:
+            return None
     if hour is None:
         return days
-    seconds = float((second_of_time or "0").replace(",", "."))
-    if int(hour) > 23 or int(minute) > 59 or seconds >= 61.0:
+    hours, seconds = int(hour), float((second_of_time or "0").replace(",", "."))
+    if half is not None:
+        if not 1 <= hours <= 12:
+            return None
+        hours = hours % 12 + (12 if half in "Pp" else 0)
+    if hours > 23 or int(minute) > 59 or seconds >= 61.0:
         return None
-    days += (int(hour) + int(minute) / 60.0 + seconds / 3600.0) / 24.0
+    days += (hours + int(minute) / 60.0 + seconds / 3600.0) / 24.0
     if zone not in (None, "Z"):
         away = int(zone[1:3]) + int(zone[-2:]) / 60.0
         days -= (away if zone[0] == "+" else -away) / 24.0
@@ -61,8 +72,10 @@ def day_of(days: float) -> date:
     return date.fromordinal(_EPOCH + int(np.floor(days)))
 
 
-def parts_of(days: NDArray[np.float64]) -> tuple[DatePart, ...]:
-    """What is worth a feature of the dates of training (n,), in days."""
+def parts_of(days: NDArray[np.float64], order: str) -> tuple[DatePart, ...]:
+    """What is worth a feature of the dates of training (n,), in days, or of times."""
+    if order == "time":
+        return (DatePart.HOUR,)
     parts = [DatePart.AGE]
     if np.ptp(days) >= _DAYS_WITH_SEASONS:
         parts.append(DatePart.YEAR)

@@ -19,7 +19,7 @@ from apsvm.data.tables.cells import MEMORY, MISSING, TRUTH, Cell, Cells, Scratch
 from apsvm.data.tables.dates import days_of, features_of_dates
 from apsvm.data.tables.learning import counted
 from apsvm.data.tables.written_numbers import DECIMAL, number_of
-from apsvm.models.columns import Column, ColumnKind, Columns
+from apsvm.models.columns import EXAMPLES, Column, ColumnKind, Columns
 
 if TYPE_CHECKING:
     from apsvm._support.types import AnyArray
@@ -293,8 +293,9 @@ def _dates(part: _Part, values: NDArray[np.float64], begin: int, cells: Cells, c
     wrong = np.flatnonzero(np.isnan(days) & ~is_missing)
     if wrong.size:
         row = int(wrong[0])
-        expected = {"ymd": "2024-03-31", "dmy": "31/03/2024", "mdy": "03/31/2024"}[column.order]
-        raise cell.fail(begin + row, f"expected a date such as {expected}, found {shown(cell.text_at(row))}")
+        raise cell.fail(
+            begin + row, f"expected a date such as {EXAMPLES[column.order]}, found {shown(cell.text_at(row))}"
+        )
     features = features_of_dates(days, column.parts, column.newest)
     if is_missing.any():
         features[is_missing, 0] = _fill(column, cell, begin, counts)

@@ -22,7 +22,7 @@ from apsvm.data.tables.cells import MISSING, Cell, Cells, fail_not_numbers, hint
 from apsvm.data.tables.dates import day_of, days_of, parts_of
 from apsvm.data.tables.parts import Parts, listed
 from apsvm.data.tables.written_numbers import number_of, of_one_unit
-from apsvm.models.columns import NUMBER_STYLES, ORDERS, Column, ColumnKind, Columns
+from apsvm.models.columns import NUMBER_STYLES, ORDERS, Column, ColumnKind, Columns, DatePart
 
 #: Of two words the positive one, in any case.
 _POSITIVE = ("yes", "y", "t", "positive", "pos", "1", "fraud")
@@ -76,7 +76,7 @@ def _in_order(
         return tuple(sorted(texts)), ""
     if isinstance(positive_label, str) and positive_label in texts:
         return (next(text for text in texts if text != positive_label), positive_label), ""
-    positive = [text for text in texts if text.lower() in _POSITIVE]
+    positive = [text for text in texts if text.lower() in _POSITIVE] or [t for t in texts if t.lower() != "none"]
     if len(positive) == 1:
         why = "by its name"
     else:
@@ -134,7 +134,7 @@ def _refuse_missing(cell: Cell, what: str) -> None:
     unit = cell.places.unit + ("s" if rows.size > 1 else "")
     raise DataError(
         f"{cell.places.source}: column {cell.name!r}: every row needs a value, and {unit} {places}{more} "
-        f"{what if rows.size == 1 else what.replace('has', 'have', 1)} (none, NA, null, nil, NaN and ? are empty cells)"
+        f"{what if rows.size == 1 else what.replace('has', 'have', 1)} (NA, null, nil, NaN and ? are empty cells)"
     )
 
 
@@ -280,9 +280,10 @@ def _dates(cell: Cell, learned: _Learned) -> Column | None:
         raise _ambiguous(cell, readings, day_of, " has dates of which {} may be {}: write them year first")
     ((order, of_word),) = readings.items()
     rule, days = learned.options.missing, of_word[cell.word_numbers[cell.word_numbers >= 0]]
-    newest, parts = float(days.max()), parts_of(days)
+    newest, parts = float(days.max()), parts_of(days, order)
     learned.dates.append(f"{cell.name} ({', '.join(map(str, parts))})")
-    fill = None if rule == "refuse" else 0.0 if rule == "zero" else float(np.median(newest - days))
+    has_age = rule != "zero" and DatePart.AGE in parts
+    fill = None if rule == "refuse" else float(np.median(newest - days)) if has_age else 0.0
     return Column(name=cell.name, kind=ColumnKind.DATE, fill=fill, order=order, newest=newest, parts=parts)
 
 

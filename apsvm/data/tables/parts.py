@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 
 from apsvm.data.dataset import DataError
 from apsvm.data.read_options import TableOptions
-from apsvm.data.tables.separated import CELLS, SKIPPED, TEXT
+from apsvm.data.tables.separated import CELLS, LABELS, SKIPPED, TEXT
 from apsvm.models.columns import Columns
 
 #: Names of columns, in any case, that are taken for the labels, the queries, or the bags, unless options name them.
-LABELS = ("label", "labels", "target", "y", "class", "outcome", "relevance")
+NAMES_OF_LABELS = ("label", "labels", "target", "y", "class", "outcome", "relevance")
 QUERIES = ("qid", "query_id")
 BAGS = ("bag", "bag_id")
 
@@ -36,11 +36,9 @@ class Parts:
 
     def letters(self, names: Sequence[str]) -> list[str]:
         """How each column of a file is to be parsed."""
-        text = {self.qid, self.bag, self.id}
-        cells = {self.label, self.cost, *self.features}
-        return [
-            SKIPPED if not name else TEXT if name in text else CELLS if name in cells else SKIPPED for name in names
-        ]
+        letters: dict[str | None, str] = dict.fromkeys((*self.features, self.cost), CELLS)
+        letters |= {self.label: LABELS} | dict.fromkeys((self.qid, self.bag, self.id), TEXT)
+        return [letters.get(name, SKIPPED) if name else SKIPPED for name in names]
 
 
 def parts_to_train(names: Sequence[str], options: TableOptions, source: str, *, unlabelled: bool) -> Parts:
@@ -58,7 +56,7 @@ def parts_to_train(names: Sequence[str], options: TableOptions, source: str, *, 
         raise DataError(f"{source}: column {twice!r} is given two parts")
     remarks: list[str] = []
     free = [name for name in names if name and name not in columns_named and name not in options.drop]
-    label = options.label or _found(free, LABELS, "label", remarks)
+    label = options.label or _found(free, NAMES_OF_LABELS, "label", remarks)
     if label is None and not unlabelled:
         raise DataError(f"{source}: {_no_label(names, free)}")
     qid = options.qid or _found(free, QUERIES, "qid", remarks)
@@ -104,7 +102,7 @@ def parts_of_model(
     free = [name for name in names if name and name not in weighed]
     label = options.label or (columns.label if columns.label in names else None)
     if label is None and not (unlabelled and columns.label is not None):
-        label = _found(free, LABELS, "label", remarks)
+        label = _found(free, NAMES_OF_LABELS, "label", remarks)
     if label is None and not unlabelled:
         if columns.label is not None:
             raise DataError(
@@ -146,7 +144,7 @@ def _found(names: Sequence[str], used: Sequence[str], part: str, remarks: list[s
 
 
 def _no_label(names: Sequence[str], free: Sequence[str]) -> str:
-    fitting = [name for name in free if name.lower() in LABELS]
+    fitting = [name for name in free if name.lower() in NAMES_OF_LABELS]
     what = f"several columns may be the labels: {', '.join(fitting)}" if fitting else "which column has the labels?"
     # Names that are numbers may be meant; beside words they are more likely a row.
     is_row = not fitting and any(map(_is_number, names))

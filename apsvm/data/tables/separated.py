@@ -44,8 +44,8 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 #: Held while csv.field_size_limit is another.
 _LIMIT = Lock()
 
-#: The letters of the native parser: columns of cells, of text, and those that are skipped.
-CELLS, TEXT, SKIPPED = "c", "t", "s"
+#: The letters of the native parser: columns of cells, of labels, of text, and those that are skipped.
+CELLS, LABELS, TEXT, SKIPPED = "c", "l", "t", "s"
 #: Says of the names of a table's columns which of these letters each has.
 Choice = Callable[[Sequence[str]], Sequence[str]]
 
@@ -279,7 +279,7 @@ def cells_of_text(
     ambiguous = (
         f"column {column!r}: {number} is read with a decimal point, not as {number.replace('.', '')}"
         for column, letter in zip(head.names, letters, strict=True)
-        if letter == CELLS and (number := head.ambiguous.get(column))
+        if letter in (CELLS, LABELS) and (number := head.ambiguous.get(column))
     )
     return Cells(values, kept, _words(parser, values, kept, places), places, (*recoded, *ambiguous), head.decimal)
 

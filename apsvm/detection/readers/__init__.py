@@ -28,7 +28,7 @@ _VOC = re.compile(r".+\.xml|(?:[^_]*_)?det_[^_]+_.+\.txt")
 def format_of(path: str) -> str:
     """In which of `detection.FORMATS` objects or detections are by the look of it."""
     if not os.path.isdir(path):
-        return "voc" if path.endswith(".txt") else "coco"
+        return "voc" if path.endswith((".txt", ".csv")) else "coco"
     return "voc" if any(map(_VOC.fullmatch, os.listdir(path))) else "text"
 
 

@@ -19,13 +19,16 @@ constexpr std::string_view missing_words[] = {"?",     "na",   "n/a",  "nan",   
                                               "<na>",  "#n/a", "#na",  "#n/a n/a", "-nan",   "1.#qnan",
                                               "-1.#qnan", "1.#ind", "-1.#ind", "nil"};
 
-bool is_missing(const char *begin, const char *end) {
+// A label may be none: that of a picture without the object.
+bool is_missing(const char *begin, const char *end, Column column) {
     const auto n = static_cast<std::size_t>(end - begin);
     if (n == 0) return true;
     if (n > 8) return false;
     char lower[8];
     std::transform(begin, end, lower, [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; });
-    return std::ranges::find(missing_words, std::string_view(lower, n)) != std::end(missing_words);
+    const std::string_view word(lower, n);
+    if (column == Column::labels && word == "none") return false;
+    return std::ranges::find(missing_words, word) != std::end(missing_words);
 }
 
 }  // namespace
@@ -118,7 +121,7 @@ void CsvParser::line_end(const char *&p) {
 CsvParser::End CsvParser::field(const char *&p, const char *end, std::size_t at) {
     const bool surplus = at >= options_.columns.size();  // counted for the message
     const Column column = surplus ? Column::skip : options_.columns[at];
-    if (column == Column::cells) [[likely]] {
+    if (column == Column::cells || column == Column::labels) [[likely]] {
         std::uint64_t cell;
         const char *behind = p;
         if (number(behind, cell)) [[likely]] {
@@ -232,7 +235,7 @@ std::uint64_t CsvParser::cell_of(const char *begin, const char *end, std::size_t
         is_number = svmlight::parse_number(point.data(), point.data() + point.size(), number) == Number::fine;
     }
     if (is_number) return number_cell(number);
-    return is_missing(begin, end) ? missing_cell : word(text, at);
+    return is_missing(begin, end, options_.columns[at]) ? missing_cell : word(text, at);
 }
 
 std::uint64_t CsvParser::word(std::string_view text, std::size_t at) {

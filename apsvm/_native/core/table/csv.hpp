@@ -17,9 +17,10 @@
 namespace apsvm::table {
 
 enum class Column : std::uint8_t {
-    cells,  // numbers, words and missing cells
-    text,   // every cell a word as it stands, also numbers; an empty one is missing
-    skip,   // not kept
+    cells,   // numbers, words and missing cells
+    labels,  // the same, but none is a word
+    text,    // every cell a word as it stands, also numbers; an empty one is missing
+    skip,    // not kept
 };
 
 struct CsvError {
