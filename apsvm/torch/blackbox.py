@@ -41,9 +41,9 @@ class BlackboxAPLoss(ListLoss):
 
     Notes
     -----
-    1 − 1/P Σ_{i ∈ pos} rank⁺_i / rank_i, from 0 to 1, with exact ranks of positives at s − α/2 and negatives at s +
-    α/2. In place of its derivative stands (r(s + λ dL/dr) − r(s))/λ, r = ranks/n (Rolínek, Musil, Paulus, Vlastelica,
-    Michaelis and Martius 2020). O(n log n).
+    ``1 − 1/P Σ_{i ∈ pos} rank⁺_i / rank_i``, from 0 to 1, with exact ranks of positives at s − α/2 and negatives at
+    s + α/2. In place of its derivative stands ``(r(s + λ dL/dr) − r(s))/λ``, r = ranks/n (Rolínek, Musil, Paulus,
+    Vlastelica, Michaelis and Martius 2020). O(n log n).
     """
 
     def __init__(

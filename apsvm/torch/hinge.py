@@ -148,9 +148,9 @@ class RankingHingeLoss(_InferredLoss):
 
     Notes
     -----
-    max_R [Δ(R*, R) + F(R)] − F(R*), F(R) = 1/(PN) Σ_{i ∈ pos, j ∈ neg} R_ij (s_i − s_j), from 0 without an upper limit
-    (Yue, Finley, Radlinski and Joachims 2007; Mohapatra, Rolinek, Jawahar, Kolmogorov and Kumar 2018). The gradient is
-    exact, of grades the sum over their levels. Values and gradients are computed in float64. O(n log n).
+    ``max_R [Δ(R*, R) + F(R)] − F(R*)``, where ``F(R) = 1/(PN) Σ_{i ∈ pos, j ∈ neg} R_ij (s_i − s_j)``: 0
+    or more (Yue, Finley, Radlinski and Joachims 2007; Mohapatra, Rolinek, Jawahar, Kolmogorov and Kumar 2018). Of
+    grades it is the sum over their levels. Computed in float64, in O(n log n).
 
     Examples
     --------
@@ -233,8 +233,8 @@ class RankingRampLoss(_InferredLoss):
 
     Notes
     -----
-    max_R [Δ(R*, R) + F(R)] − max_R F(R) at scores s/ε, with F as in ``RankingHingeLoss``: from 0 to 1. With ε it is
-    (1/ε) {max_R [F + εΔ] − max_R F}, direct loss minimisation (Song, Schwing, Zemel and Urtasun 2016). O(n log n).
+    ``max_R [Δ(R*, R) + F(R)] − max_R F(R)`` at scores s/ε, with F as in ``RankingHingeLoss``: from 0 to 1. With ε it is
+    ``(1/ε) {max_R [F + εΔ] − max_R F}``, direct loss minimisation (Song, Schwing, Zemel and Urtasun 2016). O(n log n).
     """
 
     form: Form = "ramp"

@@ -87,8 +87,8 @@ class SmoothAPLoss(_SoftRankLoss):
 
     Notes
     -----
-    1 − 1/P Σ_{i ∈ pos} rank⁺_i / rank_i, from 0 to 1, with soft ranks of the list and of its positives alone (Brown,
-    Xie, Kalogeiton and Zisserman 2020); their kernel is the logistic one, and their ``tau`` .01 for cosines.
+    ``1 − 1/P Σ_{i ∈ pos} rank⁺_i / rank_i``, from 0 to 1, with soft ranks of the list and of its positives alone
+    (Brown, Xie, Kalogeiton and Zisserman 2020); their kernel is the logistic one, and their ``tau`` .01 for cosines.
 
     Where rows of a batch are compared with each other, hand over the matrix of their similarities (B, B), as target
     that two labels are the same, and as mask that a row is not itself: ``~torch.eye(B, dtype=torch.bool)``.
@@ -151,7 +151,7 @@ class RecallAtKLoss(_SoftRankLoss):
 
     Notes
     -----
-    1 − mean_K 1/min(K, P) Σ_{i ∈ pos} σ((K + ½ − rank_i)/tau_rank), from 0 to 1, with soft ranks (Patel, Tolias and
+    ``1 − mean_K 1/min(K, P) Σ_{i ∈ pos} σ((K + ½ − rank_i)/tau_rank)``, from 0 to 1, with soft ranks (Patel, Tolias and
     Matas 2022). The paper has K in place of K + ½, with which the K-th place counts one half.
     """
 

@@ -93,8 +93,8 @@ class SpearmanLoss(SorterLoss):
 
     Notes
     -----
-    6 L²/(L² − 1) · mean_i (f(s)_i − rk(y)_i)² with normalised ranks (equation 4): 0 where the orders are the same, 2
-    where they are opposite, as far as the sorter f is exact.
+    ``6 L²/(L² − 1) · mean_i (f(s)_i − rk(y)_i)²`` with normalised ranks (equation 4): 0 where the orders are the same,
+    2 where they are opposite, as far as the sorter f is exact.
     """
 
     needs = "two rows of different targets"
@@ -235,8 +235,8 @@ class RankTripletLoss(_MatrixLoss):
 
     Notes
     -----
-    mean_{i positive} max(0, margin + f(s)_i − min_{j negative} f(s)_j), equations (9) and (10), the mean in place of
-    their sum; from 0 to 1 + ``margin``. Without a target the diagonal of a square matrix is positive.
+    ``mean_{i positive} max(0, margin + f(s)_i − min_{j negative} f(s)_j)``, equations (9) and (10), the mean in place
+    of their sum; from 0 to 1 + ``margin``. Without a target the diagonal of a square matrix is positive.
     """
 
     def __init__(
@@ -287,8 +287,8 @@ class RankRecallLoss(_MatrixLoss):
 
     Notes
     -----
-    mean_{i positive} f(s)_i, or 1 − mean_{i positive} σ((k + ½ − L f(s)_i)/tau), a smooth form of equation (8); from 0
-    to 1.
+    ``mean_{i positive} f(s)_i``, or ``1 − mean_{i positive} σ((k + ½ − L f(s)_i)/tau)``, a smooth form of equation (8);
+    from 0 to 1.
     """
 
     def __init__(

@@ -212,8 +212,8 @@ class WarpTrainer(Trainer[WarpSettings]):
         with suppress(MetricError, NothingToRankError):
             mine, simplest = of_users(trained.factors.score), of_users(popularity(lists))
             ahead = mine - simplest
-            # By two standard errors: factors that a penalty has shrunk to nothing rank by popularity and some noise, and
-            # half of the time that is a little better.
+            # By two standard errors: factors that a penalty has shrunk to nothing rank by popularity and some noise,
+            # and half of the time that is a little better.
             if not ahead.mean() > 2 * ahead.std() / np.sqrt(len(ahead)):
                 whose = "the rows of the training" if validation is None else str(validation.source)
                 cautions.append(
