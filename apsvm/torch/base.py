@@ -32,9 +32,9 @@ class ListLoss(nn.Module):
     Parameters
     ----------
     reduction : Reduction
-        Reduction ``"mean"`` over the lists that count, their ``"sum"``, or ``"none"``: a value a list.
+        ``"mean"`` over the lists that count, their ``"sum"``, or ``"none"``: a value a list.
     ignore_index : int, optional
-        Int, optional Rows of this target do not count; None: there is no such target.
+        Rows of this target do not count; None: there is no such target.
 
     Raises
     ------
@@ -73,16 +73,16 @@ class ListLoss(nn.Module):
         Parameters
         ----------
         scores : Tensor
-            Tensor (n,), one list, or (B, n), one a row; floating point, higher is better.
+            (n,), one list, or (B, n), one a row; floating point, higher is better.
         target : Tensor
-            Tensor Of the same shape; bool, or 0 and 1 (or -1 and 1), 1 for the positives. Losses of grades (ndcg) and
+            Of the same shape; bool, or 0 and 1 (or -1 and 1), 1 for the positives. Losses of grades (ndcg) and
             SpearmanLoss take any numbers.
         mask : Tensor, optional
-            Tensor, optional Of the same shape, bool: True for the rows that count; None: all.
+            Of the same shape, bool: True for the rows that count; None: all.
         qid : Tensor, optional
-            Tensor, optional (n,) integers in any order: rows of one value are a list.
+            (n,) integers in any order: rows of one value are a list.
         dim : int
-            Int The dimension along which a list lies, of scores (B, n); 0 for (rows, classes).
+            The dimension along which a list lies, of scores (B, n); 0 for (rows, classes).
 
         Returns
         -------

@@ -24,18 +24,26 @@ class BlackboxAPLoss(ListLoss):
     Parameters
     ----------
     lam : float
-        > 0, λ, how far the interpolation reaches.
+        Above 0: λ, how far the interpolation reaches.
     margin : float
         ≥ 0, α, in standard deviations of the scores if these are normalised.
     normalize : bool
         Scores are measured from their list's mean in its standard deviations.
-    reduction, ignore_index : Reduction
+    reduction : Reduction
+        See ``ListLoss``.
+    ignore_index : int, optional
         See ``ListLoss``.
 
     Raises
     ------
     ValueError
         ``lam`` is not a positive number, or ``margin`` a negative one.
+
+    Notes
+    -----
+    ``1 − 1/P Σ_{i ∈ pos} rank⁺_i / rank_i``, from 0 to 1, with exact ranks of positives at s − α/2 and negatives at
+    s + α/2. In place of its derivative stands ``(r(s + λ dL/dr) − r(s))/λ``, r = ranks/n (Rolínek, Musil, Paulus,
+    Vlastelica, Michaelis and Martius 2020). O(n log n).
     """
 
     def __init__(

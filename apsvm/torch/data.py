@@ -23,10 +23,10 @@ class StratifiedBatchSampler(Sampler[list[int]]):
     batch_size : int
         Rows of a batch.
     n_pos : int, optional
-        Positives of a batch; or.
+        Positives of a batch.
     share : float, optional
-        The positives' share of it, 0..1, rounded, at least one and not all; None for both: the share that they
-        have.
+        In place of ``n_pos`` the positives' share of a batch, 0..1, rounded, at least one and not all. Without either
+        the share that they have.
     generator : torch.Generator, optional
         Of the shuffling; None: torch's own.
 

@@ -134,7 +134,9 @@ class RankingHingeLoss(_InferredLoss):
         ``"rbp(0.8)"``; or one of your own, an object with ``weights(n_pos)`` and ``discount(n)``.
     engine : Engine
         ``"native"``, on the CPU; ``"levels"`` or ``"dense"``, on any device; ``"auto"``.
-    reduction, ignore_index : Reduction
+    reduction : Reduction
+        See ``ListLoss``.
+    ignore_index : int, optional
         See ``ListLoss``.
 
     Raises
@@ -143,6 +145,12 @@ class RankingHingeLoss(_InferredLoss):
         (a ValueError) no such loss.
     LossError
         (a ValueError) a loss that has not the two arrays, or breaks their contract.
+
+    Notes
+    -----
+    ``max_R [Δ(R*, R) + F(R)] − F(R*)``, where ``F(R) = 1/(PN) Σ_{i ∈ pos, j ∈ neg} R_ij (s_i − s_j)``: 0
+    or more (Yue, Finley, Radlinski and Joachims 2007; Mohapatra, Rolinek, Jawahar, Kolmogorov and Kumar 2018). Of
+    grades it is the sum over their levels. Computed in float64, in O(n log n).
 
     Examples
     --------
@@ -166,7 +174,7 @@ class RankingHingeLoss(_InferredLoss):
 
 
 class APHingeLoss(RankingHingeLoss):
-    """The hinge of average precision, ``RankingHingeLoss("ap")``."""
+    """The hinge of average precision, ``RankingHingeLoss("ap")``; its parameters and its value are described there."""
 
     def __init__(
         self, *, engine: Engine = "auto", reduction: Reduction = "mean", ignore_index: int | None = None
@@ -175,7 +183,19 @@ class APHingeLoss(RankingHingeLoss):
 
 
 class NDCGHingeLoss(RankingHingeLoss):
-    """The hinge of NDCG. ``gain`` of grades: ``"exponential"``, 2^grade − 1, or ``"linear"``."""
+    """The hinge of NDCG, ``RankingHingeLoss("ndcg")``.
+
+    Parameters
+    ----------
+    gain : str
+        What a grade is worth: ``"exponential"``, 2^grade − 1, or ``"linear"``, the grade.
+    engine : Engine
+        See ``RankingHingeLoss``.
+    reduction : Reduction
+        See ``ListLoss``.
+    ignore_index : int, optional
+        See ``ListLoss``.
+    """
 
     def __init__(
         self,
@@ -196,16 +216,25 @@ class RankingRampLoss(_InferredLoss):
     loss : str or object
         See ``RankingHingeLoss``.
     eps : float
-        > 0, ε; with ``normalize`` in standard deviations of a list's scores.
+        Above 0: ε; with ``normalize`` in standard deviations of a list's scores.
     normalize : bool
         Scores are measured from their list's mean in its standard deviations, through which the gradient goes.
-    engine, reduction, ignore_index : Engine
+    engine : Engine
         See ``RankingHingeLoss``.
+    reduction : Reduction
+        See ``ListLoss``.
+    ignore_index : int, optional
+        See ``ListLoss``.
 
     Raises
     ------
     ValueError
         ``eps`` is not a positive number; LossError, UnknownNameError: see ``RankingHingeLoss``.
+
+    Notes
+    -----
+    ``max_R [Δ(R*, R) + F(R)] − max_R F(R)`` at scores s/ε, with F as in ``RankingHingeLoss``: from 0 to 1. With ε it is
+    ``(1/ε) {max_R [F + εΔ] − max_R F}``, direct loss minimisation (Song, Schwing, Zemel and Urtasun 2016). O(n log n).
     """
 
     form: Form = "ramp"
@@ -251,8 +280,18 @@ class DirectLoss(RankingRampLoss):
     update : Update
         ``"positive"``, away from worse rankings, down an upper bound; ``"negative"``, towards better ones, down
         a lower bound, on the CPU only and O(swapped pairs).
-    loss, eps, normalize, engine, reduction, ignore_index : str or object
+    loss : str or object
+        See ``RankingHingeLoss``.
+    eps : float
         See ``RankingRampLoss``.
+    normalize : bool
+        See ``RankingRampLoss``.
+    engine : Engine
+        See ``RankingHingeLoss``.
+    reduction : Reduction
+        See ``ListLoss``.
+    ignore_index : int, optional
+        See ``ListLoss``.
     """
 
     def __init__(

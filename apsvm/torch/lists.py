@@ -184,8 +184,9 @@ def lists_of(
         shape = (scores.shape[0],)
         if scores.shape[0] > 1 and scores.shape[1] == 1:
             warnings.warn(
-                f"scores are {shape[0]} lists of one row each, and none counts: for one list, say scores.squeeze(1)",
-                stacklevel=5,
+                f"scores are {shape[0]} lists of one row each, and none counts: for one list, say squeeze(1) of scores "
+                "and target",
+                stacklevel=8,  # the caller of the loss
             )
     return Lists((_block(scores, target, valid),), None, shape, dtype)
 
@@ -276,8 +277,14 @@ def _check(scores: Tensor, target: Tensor, mask: Tensor | None, qid: Tensor | No
         if not isinstance(tensor, Tensor):
             raise TypeError(f"{name} must be a tensor, found {type(tensor).__name__}")
         if tensor.shape != scores.shape:
+            hint = ""
+            if name == "target" and tensor.shape == scores.shape[:1]:
+                K = scores.shape[1]
+                hint = "; for one list, say scores.squeeze(1)"
+                if K > 1:
+                    hint = f"; of {K} classes' numbers make torch.nn.functional.one_hot(target, {K}), and say dim=0"
             raise ValueError(
-                f"{name} must have the shape of scores, {tuple(scores.shape)}, found {tuple(tensor.shape)}"
+                f"{name} must have the shape of scores, {tuple(scores.shape)}, found {tuple(tensor.shape)}{hint}"
             )
         if tensor.device != scores.device:
             raise ValueError(f"{name} is on {tensor.device}, scores are on {scores.device}")

@@ -233,11 +233,8 @@ class RankNetRanker(_NetEstimator, RankerOfNumbers):
 
     Parameters
     ----------
-    hidden, epochs, bce_epochs, patience, validation, batch_size, learning_rate, l2, device, time_limit, random_state,
-    verbose : int
-        See ``RankNetClassifier``.
     loss : str or object
-        Likewise.
+        As in ``RankNetClassifier``, which describes the other parameters too.
     relevant_from : float, optional
         The lowest grade that is relevant; there are then only relevant rows and others.
 

@@ -71,11 +71,13 @@ class SmoothAPLoss(_SoftRankLoss):
     Parameters
     ----------
     tau : float, optional
-        > 0, the width of the kernel in units of the scores. None: a tenth of the standard deviation of the list's
+        Above 0: the width of the kernel in units of the scores. None: a tenth of the standard deviation of the list's
         scores, whatever their scale, and the gradient goes through that deviation.
     kernel : Kernel
         ``"laplace"``, exact in O(n log n); ``"logistic"``, the paper's, in O(Pn) time.
-    reduction, ignore_index : Reduction
+    reduction : Reduction
+        See ``ListLoss``.
+    ignore_index : int, optional
         See ``ListLoss``.
 
     Raises
@@ -85,6 +87,9 @@ class SmoothAPLoss(_SoftRankLoss):
 
     Notes
     -----
+    ``1 − 1/P Σ_{i ∈ pos} rank⁺_i / rank_i``, from 0 to 1, with soft ranks of the list and of its positives alone
+    (Brown, Xie, Kalogeiton and Zisserman 2020); their kernel is the logistic one, and their ``tau`` .01 for cosines.
+
     Where rows of a batch are compared with each other, hand over the matrix of their similarities (B, B), as target
     that two labels are the same, and as mask that a row is not itself: ``~torch.eye(B, dtype=torch.bool)``.
 
@@ -126,13 +131,15 @@ class RecallAtKLoss(_SoftRankLoss):
     ks : Sequence[int]
         Numbers K ≥ 1 of places.
     tau : float, optional
-        > 0, the width of the kernel in units of the scores. None: .03 of the standard deviation of the list's scores,
-        as in ``SmoothAPLoss``.
+        Above 0: the width of the kernel in units of the scores. None: .03 of the standard deviation of the list's
+        scores, as in ``SmoothAPLoss``.
     tau_rank : float
-        > 0, how sharply places up to K are told from the rest, in places.
+        Above 0: how sharply places up to K are told from the rest, in places.
     kernel : Kernel
         See ``SmoothAPLoss``.
-    reduction, ignore_index : Reduction
+    reduction : Reduction
+        See ``ListLoss``.
+    ignore_index : int, optional
         See ``ListLoss``.
 
     Raises
@@ -141,6 +148,11 @@ class RecallAtKLoss(_SoftRankLoss):
         A K is no whole number.
     ValueError
         A width or a K is not positive, there is no K or no such kernel.
+
+    Notes
+    -----
+    ``1 − mean_K 1/min(K, P) Σ_{i ∈ pos} σ((K + ½ − rank_i)/tau_rank)``, from 0 to 1, with soft ranks (Patel, Tolias and
+    Matas 2022). The paper has K in place of K + ½, with which the K-th place counts one half.
     """
 
     own_tau = 0.03

@@ -34,28 +34,15 @@ DEFAULT = "laplace(10)"
 
 
 class SorterLoss(ListLoss):
-    """A loss of the ranks that a sorter gives; what the losses below share.
+    """A loss of the ranks that a sorter gives; what the losses below share. ``sorter``: see ``SpearmanLoss``.
 
     Parameters
     ----------
-    sorter : AnySorter or str
-        AnySorter or str A callable (B, L) → (B, L), or a name of ``load_sorter``: ``"laplace(10)"``,
-        ``"handcrafted(10)"``, ``"neighbours"``, a file of ``apsvm sorter train``. One that takes lists of one
-        length refuses others with a SorterError (a ValueError). Of a module whose parameters have gradients the
-        loss keeps a copy with frozen ones: an optimiser over the loss would teach the sorter to flatter the
-        scores.
-    reduction, ignore_index : Reduction
-        Reduction See ``ListLoss``.
+    reduction : Reduction
+        See ``ListLoss``.
+    ignore_index : int, optional
+        See ``ListLoss``.
 
-    Raises
-    ------
-    ValueError
-        No such reduction, or no such sorter; SorterError of one of ``make_sorter`` that was not trained.
-
-    Warns
-    -----
-    UserWarning
-        The sorter's file says that its gradient leads nowhere.
     """
 
     def __init__(
@@ -81,11 +68,33 @@ class SpearmanLoss(SorterLoss):
 
     Parameters
     ----------
-    sorter, reduction, ignore_index : AnySorter or str
-        AnySorter or str See ``SorterLoss``.
+    sorter : AnySorter or str
+        A callable (B, L) → (B, L), or a name of ``load_sorter``: ``"laplace(10)"``, ``"handcrafted(10)"``,
+        ``"neighbours"``, a file of ``apsvm sorter train``. One that takes lists of one length refuses others with a
+        SorterError (a ValueError). Of a module whose parameters have gradients the loss keeps a copy with frozen ones:
+        an optimiser over the loss would teach the sorter to flatter the scores.
+    reduction : Reduction
+        See ``ListLoss``.
+    ignore_index : int, optional
+        See ``ListLoss``.
     l1 : float
-        Float Weight of mean |score − target| beside it, which the paper's authors switch on for the first
+        Weight of mean |score − target| beside it, which the paper's authors switch on for the first
         epochs (their 1 is about 6 here).
+
+    Raises
+    ------
+    ValueError
+        No such reduction, or no such sorter; SorterError of one of ``make_sorter`` that was not trained.
+
+    Warns
+    -----
+    UserWarning
+        The sorter's file says that its gradient leads nowhere.
+
+    Notes
+    -----
+    ``6 L²/(L² − 1) · mean_i (f(s)_i − rk(y)_i)²`` with normalised ranks (equation 4): 0 where the orders are the same,
+    2 where they are opposite, as far as the sorter f is exact.
     """
 
     needs = "two rows of different targets"
@@ -123,10 +132,14 @@ class SoDeepMAPLoss(SorterLoss):
 
     Parameters
     ----------
-    sorter, reduction, ignore_index : AnySorter or str
-        AnySorter or str See ``SorterLoss``.
+    sorter : AnySorter or str
+        See ``SpearmanLoss``.
+    reduction : Reduction
+        See ``ListLoss``.
+    ignore_index : int, optional
+        See ``ListLoss``.
     form : MAPForm
-        MAPForm ``"seed"``, equation (7), is Σ f over the positives, which with exact ranks is (P(P+1)/2 + PN (1
+        ``"seed"``, equation (7), is Σ f over the positives, which with exact ranks is (P(P+1)/2 + PN (1
         − AUC))/L: the ROC area, not average precision; ``"ap"`` is 1 − mean r⁺/r, 0 to 1, where r⁺ are ranks
         among the positives: those of the same list with the negatives moved below.
 
@@ -207,14 +220,23 @@ class RankTripletLoss(_MatrixLoss):
 
     Parameters
     ----------
-    sorter, reduction, ignore_index : AnySorter or str
-        AnySorter or str See ``SorterLoss``.
+    sorter : AnySorter or str
+        See ``SpearmanLoss``.
+    reduction : Reduction
+        See ``ListLoss``.
+    ignore_index : int, optional
+        See ``ListLoss``.
     margin : float, optional
-        Float, optional In normalised ranks; None: 1/L, one place, with which exact ranks of positives that are
+        In normalised ranks; None: 1/L, one place, with which exact ranks of positives that are
         all first have no loss.
     both : bool
-        Bool Of a matrix, rows and columns are lists (text to image and image to text); False: only those along
+        Of a matrix, rows and columns are lists (text to image and image to text); False: only those along
         ``dim``.
+
+    Notes
+    -----
+    ``mean_{i positive} max(0, margin + f(s)_i − min_{j negative} f(s)_j)``, equations (9) and (10), the mean in place
+    of their sum; from 0 to 1 + ``margin``. Without a target the diagonal of a square matrix is positive.
     """
 
     def __init__(
@@ -245,19 +267,28 @@ class RankRecallLoss(_MatrixLoss):
 
     Parameters
     ----------
-    sorter, reduction, ignore_index : AnySorter or str
-        AnySorter or str See ``SorterLoss``.
+    sorter : AnySorter or str
+        See ``SpearmanLoss``.
+    reduction : Reduction
+        See ``ListLoss``.
+    ignore_index : int, optional
+        See ``ListLoss``.
     k : int, optional
-        Int, optional Positives of rank k or better are recalled; None: their ranks themselves are the loss.
+        Positives of rank k or better are recalled; None: their ranks themselves are the loss.
     tau : float
-        Float > 0, the width of the step at k, in places.
+        Above 0: the width of the step at k, in places.
     both : bool
-        Bool As ``RankTripletLoss``.
+        As ``RankTripletLoss``.
 
     Raises
     ------
     ValueError
         ``k`` is below 1, or ``tau`` is not a positive number.
+
+    Notes
+    -----
+    ``mean_{i positive} f(s)_i``, or ``1 − mean_{i positive} σ((k + ½ − L f(s)_i)/tau)``, a smooth form of equation (8);
+    from 0 to 1.
     """
 
     def __init__(

@@ -41,7 +41,7 @@ class SoftRank(nn.Module):
     Parameters
     ----------
     tau : float
-        > 0, the width of the kernel in units of the scores.
+        Above 0: the width of the kernel in units of the scores.
     kernel : Kernel
         ``"laplace"``, O(n log n), or ``"logistic"``, O(n²).
 
@@ -78,7 +78,7 @@ def soft_ranks(scores: Tensor, tau: float = 1.0, kernel: Kernel = "laplace", mas
     scores : Tensor
         (…, n) floating point.
     tau : float
-        > 0, in units of the scores.
+        Above 0: in units of the scores.
     kernel : Kernel
         ``"laplace"`` or ``"logistic"``.
     mask : Tensor, optional

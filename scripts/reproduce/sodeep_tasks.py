@@ -160,11 +160,11 @@ def table_2(X: np.ndarray, y: np.ndarray, sorters: Mapping[str, str], seeds: int
 # ---- Table 4: mean average precision over labels -----------------------------------------------------------------
 
 
-def soft_margin(loss: SoDeepMAPLoss | None, model: nn.Module, x: Tensor, y: Tensor, step: int) -> Tensor:
-    """Cross-entropy, and the loss over the rows of each label beside it."""
+def soft_margin(loss: SoDeepMAPLoss | None, first: int, model: nn.Module, x: Tensor, y: Tensor, step: int) -> Tensor:
+    """Cross-entropy, and from the step ``first`` on the loss over the rows of each label beside it."""
     scores = model(x)
     value = cross_entropy(scores, y)
-    if loss is None:
+    if loss is None or step < first:
         return value
     beside = loss(scores, y, dim=0)
     # Equation 7 is a sum over the positives, which is as large as there are many.
@@ -172,16 +172,20 @@ def soft_margin(loss: SoDeepMAPLoss | None, model: nn.Module, x: Tensor, y: Tens
 
 
 def table_4(splits: Sequence[Split], sorters: Mapping[str, str], steps: int) -> Results:
-    """Test mAP of a net (64) with an output a label, trained by cross-entropy alone and with each loss beside it."""
-    losses: dict[str, SoDeepMAPLoss | None] = {"soft margin": None}
+    """Test mAP of a net (64) with an output a label, trained by cross-entropy alone and with each loss beside it, from
+    the first step on or in the second half."""
+    losses: dict[str, tuple[SoDeepMAPLoss | None, int]] = {"soft margin": (None, 0)}
     for name, sorter in sorters.items():
-        losses[f"soft margin + SoDeep {name}, AP"] = SoDeepMAPLoss(sorter)
-        losses[f"soft margin + SoDeep {name}, eq. 7"] = SoDeepMAPLoss(sorter, form="seed")
+        ap, seed_form = SoDeepMAPLoss(sorter), SoDeepMAPLoss(sorter, form="seed")
+        losses[f"soft margin + SoDeep {name}, AP"] = ap, 0
+        losses[f"soft margin, then + SoDeep {name}, AP"] = ap, steps // 2
+        losses[f"soft margin + SoDeep {name}, eq. 7"] = seed_form, 0
+        losses[f"soft margin, then + SoDeep {name}, eq. 7"] = seed_form, steps // 2
     results: dict[str, list[float]] = {name: [] for name in losses}
     for seed, data in enumerate(splits):
-        for name, loss in losses.items():
+        for name, (loss, first) in losses.items():
             model = net(data.X.shape[1], data.Y.shape[1], (64,), seed)
-            fit(model, data, partial(soft_margin, loss), batch=100, steps=steps, seed=seed)
+            fit(model, data, partial(soft_margin, loss, first), batch=100, steps=steps, seed=seed)
             with torch.no_grad():
                 results[name].append(100 * average_precision_score(data.Y_test, model(data.X_test)))
     return results

@@ -136,5 +136,5 @@ def test_features_from_0_and_from_1(tmp_path):
     for number, zero_based in enumerate((True, False)):
         (tmp_path / "text").write_text("1 1:1\n0 2:1\n")
         write_folder(read_data(tmp_path / "text", zero_based=zero_based), tmp_path / f"part-{number}")
-    with pytest.raises(DataError, match=r"of the parts, some count features from 0 and some from 1$"):
+    with pytest.raises(DataError, match=r"of the parts, some count features from 0 and some from 1 \(--zero-based\)$"):
         read_data(tmp_path / "part-*")

@@ -6,6 +6,7 @@ import pytest
 import torch
 from over import over
 
+from apsvm.torch import APHingeLoss
 from apsvm.torch.lists import PADDING, lists_of
 
 
@@ -134,6 +135,8 @@ def test_nan_in_the_target():
         ),
         ({"scores": torch.tensor([1, 2])}, TypeError, "dense and floating point, found torch.int64"),
         ({"target": torch.zeros(3)}, ValueError, r"shape of scores, \(2,\), found \(3,\)"),
+        ({"scores": torch.zeros(2, 3)}, ValueError, r"found \(2,\); of 3 classes' numbers make .*one_hot.*dim=0"),
+        ({"scores": torch.zeros(2, 1)}, ValueError, r"found \(2,\); for one list, say scores.squeeze\(1\)"),
         ({"target": torch.zeros(2, dtype=torch.complex64)}, TypeError, "real numbers"),
         ({"target": torch.zeros(2, device="meta")}, ValueError, "target is on meta, scores are on cpu"),
         ({"mask": torch.ones(2)}, TypeError, "mask must be bool"),
@@ -154,6 +157,7 @@ def test_what_does_not_fit_is_refused(arguments, error, says):
 
 
 def test_a_column_of_scores_is_pointed_out():
-    with pytest.warns(UserWarning, match=r"scores are 5 lists of one row each, and none counts.*squeeze\(1\)"):
-        lists_of(torch.zeros(5, 1), torch.ones(5, 1))
+    with pytest.warns(UserWarning, match=r"5 lists of one row each, and none counts.*squeeze\(1\)") as warned:
+        APHingeLoss()(torch.zeros(5, 1), torch.ones(5, 1))
+    assert warned[0].filename == __file__
     assert lists_of(torch.zeros(5, 1), torch.ones(5, 1), dim=0).shape == (1,)

@@ -169,11 +169,13 @@ def popularity(lists: sp.csr_array) -> Callable[[sp.csr_array], NDArray[np.float
 
 @dataclass(frozen=True, slots=True)
 class ListEvaluation:
-    """values : metric → mean over the users that count, those with a hidden item and one that they do not like."""
+    """values : metric → mean over the users that count, those with a hidden item and one that they do not like.
+    of_users : metric → (users,) its value of each of them."""
 
     values: dict[str, float]
     users: int
     users_skipped: int
+    of_users: dict[str, NDArray[np.float64]]
 
 
 def evaluate_lists(
@@ -194,7 +196,7 @@ def evaluate_lists(
     MetricError : a metric's name
     NothingToRankError : no user counts
     """
-    totals: dict[str, float] = {}
+    of_users: dict[str, list[float]] = {}
     used = 0
     n, items = shown.shape
     block = max(1, 4_000_000 // max(1, items))
@@ -207,7 +209,8 @@ def evaluate_lists(
             if hits.any() and not hits.all():
                 used += 1
                 for name, value in evaluate(list(metrics), mine[open_to_rank], hits).values.items():
-                    totals[name] = totals.get(name, 0.0) + value
+                    of_users.setdefault(name, []).append(value)
     if used == 0:
         raise NothingToRankError("no user has a hidden item to find among others")
-    return ListEvaluation({name: total / used for name, total in totals.items()}, used, n - used)
+    means = {name: sum(values) / used for name, values in of_users.items()}
+    return ListEvaluation(means, used, n - used, {name: np.array(values) for name, values in of_users.items()})
