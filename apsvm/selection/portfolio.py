@@ -121,6 +121,13 @@ class Entry:
         words = [self.loss, *self._settings_in_words(), features, *([] if scale in ("none", AUTO) else [scale])]
         return ", ".join(words if pool is None else [*words, f"pool {'/'.join(pool)}"])
 
+    @property
+    def kind(self) -> tuple[object, ...]:
+        """What it shares with entries that rank much as it does: trees of another depth, or another loss, are no other
+        kind."""
+        name, _, _ = self.features.features.partition(":")
+        return name, self.features.pool, "components" in self.settings, "latent" in self.settings
+
     def _settings_in_words(self) -> Iterator[str]:
         for name, value in self.settings.items():
             yield name if value is True else str(value) if name == "bound" else f"{value} {name}"
@@ -460,7 +467,10 @@ class PortfolioSearch:
         return [entry for entry, _ in self._finalists()]
 
     def _finalists(self) -> list[tuple[Entry, Candidate]]:
-        return self._near(self.screened.entries, 1, self._most_finalists, 1.0, NEAR)
+        best_of_kind: dict[object, tuple[Entry, Candidate]] = {}
+        for entry, candidate in self.screened.entries:
+            best_of_kind.setdefault(entry.kind, (entry, candidate))
+        return self._near(list(best_of_kind.values()), 1, self._most_finalists, 1.0, NEAR)
 
     @property
     def _most_finalists(self) -> int:

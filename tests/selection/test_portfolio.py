@@ -267,7 +267,7 @@ def test_screening_and_final_judge_alike(grades, tried, monkeypatch):
 
     monkeypatch.setattr(module, "SettingsSearch", Seen)
     monkeypatch.setattr(module, "ROUNDS", (Round(300, 10**6, 500),))
-    tried(entry("ap", labels=RELEVANT_FROM_1), entry("ndcg"))
+    tried(entry("ap", labels=RELEVANT_FROM_1), entry("ndcg", features="piecewise"))
     whole = PortfolioSearch(grades, AP, folds=4)
     whole.screen(1)
     final = whole.final()
@@ -294,13 +294,13 @@ def test_fewer_folds_than_the_screening_has(two_classes, tried):
 
 
 def test_who_goes_on(two_classes):
-    """The best three, and of these none that is further behind than .01, or one standard error of the difference."""
+    """The best three kinds, and of these none that is further behind than .01, or one standard error of the difference."""
 
     def candidate(*values):
         return Candidate(0, "ap", {}, [Measured({}, {"AP": value}, 0.0, "", as_asked=True) for value in values])
 
     whole = PortfolioSearch(two_classes, AP)
-    names = [entry("ap", features=f"piecewise:{k}") for k in range(2, 7)]
+    names = [entry("ap", features=name) for name in ("linear", "piecewise:2", "spline:3", "products", "nystroem:9")]
 
     def finalists(*means):
         whole.screened.entries = [(name, candidate(mean)) for name, mean in zip(names, means, strict=False)]
@@ -314,6 +314,8 @@ def test_who_goes_on(two_classes):
     assert whole.finalists() == [names[3], names[0]]
     whole.screened.entries = [(names[3], candidate(0.9, 0.8)), (names[0], candidate(0.86, 0.76))]
     assert whole.finalists() == [names[3]]
+    whole.screened.entries = [(entry("auc", features="products"), candidate(0.9)), (names[3], candidate(0.9))]
+    assert len(whole.finalists()) == 1
 
 
 def test_many_rows_are_screened_in_rounds(rng, dataset, tried, monkeypatch):

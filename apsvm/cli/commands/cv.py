@@ -411,7 +411,7 @@ def cv(data: str, read: ReadOptions, **options: object) -> int:
 
     Where no --loss, no --features and no setting is named, a portfolio is searched for the metric: losses, both bounds,
     features as they are, as broken lines and, where data is small, in other maps, each with three values of C; where
-    rows are in bags, --latent and two ways to --pool. All are screened in three folds; the best three go on. What
+    rows are in bags, --latent and two ways to --pool. All are screened in three folds; the best three kinds go on. What
     -o writes is the average of the best on several feature maps, where these are near to the best alone. Logistic
     regression and boosted trees stand beside them in the table.
 
