@@ -469,7 +469,9 @@ class PortfolioSearch:
     def _finalists(self) -> list[tuple[Entry, Candidate]]:
         best_of_kind: dict[object, tuple[Entry, Candidate]] = {}
         for entry, candidate in self.screened.entries:
-            best_of_kind.setdefault(entry.kind, (entry, candidate))
+            most_folds = len(self.screened.entries[0][1].folds)
+            if entry in self.racing and len(candidate.folds) == most_folds:  # in the last round to its end
+                best_of_kind.setdefault(entry.kind, (entry, candidate))
         return self._near(list(best_of_kind.values()), 1, self._most_finalists, 1.0, NEAR)
 
     @property

@@ -294,13 +294,15 @@ def test_fewer_folds_than_the_screening_has(two_classes, tried):
 
 
 def test_who_goes_on(two_classes):
-    """The best three kinds, and of these none that is further behind than .01, or one standard error of the difference."""
+    """The best three kinds, and none that is behind by more than .01, or one standard error of the difference."""
 
     def candidate(*values):
         return Candidate(0, "ap", {}, [Measured({}, {"AP": value}, 0.0, "", as_asked=True) for value in values])
 
     whole = PortfolioSearch(two_classes, AP)
     names = [entry("ap", features=name) for name in ("linear", "piecewise:2", "spline:3", "products", "nystroem:9")]
+    same = entry("auc", features="products")
+    whole.racing = [*names, same]
 
     def finalists(*means):
         whole.screened.entries = [(name, candidate(mean)) for name, mean in zip(names, means, strict=False)]
@@ -314,8 +316,11 @@ def test_who_goes_on(two_classes):
     assert whole.finalists() == [names[3], names[0]]
     whole.screened.entries = [(names[3], candidate(0.9, 0.8)), (names[0], candidate(0.86, 0.76))]
     assert whole.finalists() == [names[3]]
-    whole.screened.entries = [(entry("auc", features="products"), candidate(0.9)), (names[3], candidate(0.9))]
-    assert len(whole.finalists()) == 1
+    whole.screened.entries = [(same, candidate(0.9)), (names[3], candidate(0.9)), (names[2], candidate(0.9, 0.9))]
+    assert whole.finalists() == [same]
+    whole.screened.entries = [(same, candidate(0.9)), (names[0], candidate(0.9))]
+    whole.racing = [same]
+    assert whole.finalists() == [same]
 
 
 def test_many_rows_are_screened_in_rounds(rng, dataset, tried, monkeypatch):
@@ -440,8 +445,9 @@ def test_large_data_has_fewer_folds(two_classes, monkeypatch):
 
 def _final_folds(rows, **more):
     whole = PortfolioSearch(rows, AP, **more)
+    whole.racing = [entry("ap")]
     whole.screened.entries = [
-        (entry("ap"), Candidate(0, "ap", {"C": Multiple(1.0)}, [Measured({}, {"AP": 0.5}, 0.0, "", as_asked=True)]))
+        (whole.racing[0], Candidate(0, "ap", {"C": Multiple(1.0)}, [Measured({}, {"AP": 0.5}, 0.0, "", as_asked=True)]))
     ]
     return whole.final().folds
 
