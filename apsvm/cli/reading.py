@@ -185,9 +185,9 @@ def read_rows(
             scratch=Scratch(scratch),
         )
     if dataset.table is not None and not os.path.isdir(path):
-        refuse_options_of_others(dataset.source, read)
-    sizes = f"{path}.query"
-    if dataset.groups is None and dataset.table is None and os.path.isfile(sizes):  # as LightGBM keeps and finds them
+        refuse_options_of_text(dataset.source, read)
+    sizes = queries_beside(path)
+    if dataset.groups is None and dataset.table is None and sizes is not None:
         with reading(sizes):
             dataset = replace(dataset, groups=read_groups(sizes, len(dataset), dataset.source))
         if not click.get_current_context().params.get("quiet"):
@@ -196,7 +196,13 @@ def read_rows(
     return replace(dataset, ignores_bags=True) if read.ignores_bags else dataset
 
 
-def refuse_options_of_others(table: str, read: ReadOptions) -> None:
+def queries_beside(path: str) -> str | None:
+    """The file of the sizes of its queries that stands beside a file, where LightGBM keeps and finds it."""
+    sizes = f"{path}.query"
+    return sizes if os.path.isfile(sizes) else None
+
+
+def refuse_options_of_text(table: str, read: ReadOptions) -> None:
     """Ends the command for options that say nothing of a table."""
     base = "--zero-based" if read.zero_based else "--one-based"
     for option, is_given, kind in (

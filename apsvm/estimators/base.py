@@ -183,8 +183,8 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         X = validated(self, X, reset=False)
         leading = model.leading(X)
         each = [model.contributions(X, component) for component in range(model.components)]
-        gave = each[0][:]
-        for component, contributions in enumerate(each[1:], start=1):
+        gave = np.empty(each[0].shape)
+        for component, contributions in enumerate(each):
             rows = np.flatnonzero(leading == component)
             gave[rows] = contributions[rows]
         return Explanation(np.array([one.base for one in each])[leading], each[0].names(model.features()), gave)

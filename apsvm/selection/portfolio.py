@@ -2,9 +2,9 @@
 
 First every entry of the portfolio is *screened*: a few values of C, in one fold; those that are not hopeless in two
 more; where rows are many, of a small sample of them, and the better entries again of a larger one (successive halving:
-Jamieson and Talwalkar, AISTATS 2016). The best few that are near the top go on to the *final*, over all rows in as many
-folds as were requested, with wider grids where the best stands at the edge. Entries of a round share folds and feature
-maps, and the final goes on from a round that had all rows.
+Jamieson and Talwalkar, AISTATS 2016). The best few kinds that are near the top go on to the *final*, over all rows in
+as many folds as were requested, with wider grids where the best stands at the edge. Entries of a round share folds and
+feature maps, and the final goes on from a round that had all rows.
 
 An entry costs what its trainer costs, so the portfolio is chosen for what was seen to win somewhere: ap on the features
 as they are and on broken lines (``piecewise``), by both bounds; two to four components of it; the metric's own loss;
@@ -49,8 +49,8 @@ if TYPE_CHECKING:
 
 #: Folds of the screening.
 SCREENING_FOLDS = 3
-#: This many entries go on to the final, if they are no further behind the best, or by no more than the standard error
-#: of the difference; a difference of ``CLEAR`` standard errors counts, however small.
+#: This many entries, one of a kind, go on to the final, if they are no further behind the best, or by no more than the
+#: standard error of the difference; a difference of ``CLEAR`` standard errors counts, however small.
 FINALISTS, NEAR, CLEAR = 3, 0.01, 4.0
 
 
@@ -467,10 +467,12 @@ class PortfolioSearch:
         return [entry for entry, _ in self._finalists()]
 
     def _finalists(self) -> list[tuple[Entry, Candidate]]:
+        screened = self.screened.entries
         best_of_kind: dict[object, tuple[Entry, Candidate]] = {}
-        for entry, candidate in self.screened.entries:
-            most_folds = len(self.screened.entries[0][1].folds)
-            if entry in self.racing and len(candidate.folds) == most_folds:  # in the last round to its end
+        for entry, candidate in screened:
+            if entry in self.racing and len(candidate.folds) == len(
+                screened[0][1].folds
+            ):  # in the last round, to its end
                 best_of_kind.setdefault(entry.kind, (entry, candidate))
         return self._near(list(best_of_kind.values()), 1, self._most_finalists, 1.0, NEAR)
 

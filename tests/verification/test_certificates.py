@@ -469,13 +469,15 @@ def test_a_chosen_model(data, tmp_path, capsys):
     assert verdict(model, f"{data}/two.svm", capsys)[0] == 0
 
 
+def members_of(data, tmp_path, *options):
+    return [load_model(trained(data, tmp_path, f"{one} -C 30 two.svm")) for one in options]
+
+
 def test_averages(data, tmp_path, capsys):
     """Of each member a verdict; what of the whole is not of the members is found."""
     source = f"{data}/two.svm"
-    members = [
-        load_model(trained(data, tmp_path, f"{options} --bound hinge -C 30 two.svm"))
-        for options in ("--features piecewise:3", "--features rules:9:depth=2")
-    ]
+    maps = "--features piecewise:3", "--features rules:9:depth=2"
+    members = members_of(data, tmp_path, *(f"{one} --bound hinge" for one in maps))
     average = average_of(members, (0.7, 3.0))
     average.save(tmp_path / "average")
     assert [one["member"] for one in verdict(f"{tmp_path}/average", source, capsys)[1]] == [1, 2]
@@ -495,10 +497,8 @@ def test_averages(data, tmp_path, capsys):
 
 def test_the_constant_of_an_average_of_classifiers(data, tmp_path, capsys):
     source = f"{data}/two.svm"
-    members = [
-        load_model(trained(data, tmp_path, f"{options} --loss zero-one -C 30 -B 1 two.svm"))
-        for options in ("--features linear", "--features piecewise:3")
-    ]
+    maps = "--features linear", "--features piecewise:3"
+    members = members_of(data, tmp_path, *(f"{one} --loss zero-one -B 1" for one in maps))
     average = average_of(members, (0.7, 3.0))
     for level, code in ((average.level, 0), (average.level + 1e-6, 4)):
         average.at_level(level).save(tmp_path / "average")

@@ -15,9 +15,10 @@ from apsvm.cli.output.bar import Bar
 from apsvm.cli.reading import (
     features_wanted,
     how_to_read_anew,
+    queries_beside,
     read_any_model,
     read_rows,
-    refuse_options_of_others,
+    refuse_options_of_text,
     say_remarks,
 )
 from apsvm.cli.shared import reading, refuse_if_given, refuse_same_file, say, writing
@@ -106,7 +107,7 @@ def _rows(sources: list[str], read: ReadOptions, out: str, model: ForModel | Non
         with reading(source):
             kinds.append(None if source == "-" else recognised(source)[0])
     text = set(kinds) == {Kind.SVMLIGHT}
-    groups = read.groups is not None or (len(sources) == 1 and os.path.isfile(f"{sources[0]}.query"))
+    groups = read.groups is not None or (len(sources) == 1 and queries_beside(sources[0]) is not None)
     if len(sources) > 1 and not text:
         yield _rows_of_tables(sources, kinds, read, model, scratch)
     elif text and not groups and read.labels is None and read.table == UNSAID and model is None:
@@ -133,7 +134,7 @@ def _rows_of_tables(
             f"several files are read as one where all are svmlight text, or all are tables, and {read_alone} is none"
         )
     refuse_if_given(("labels", "groups"), "is for a matrix")
-    refuse_options_of_others(tables[0][0], read)
+    refuse_options_of_text(tables[0][0], read)
     with reading(" and ".join(sources)):
         rule = "own" if read.ignores_bags else read.bag_label
         dataset = read_tables(

@@ -16,6 +16,7 @@ from apsvm.cli.shared import BAD_DATA, Failure
 from apsvm.data.features.joined import Joined
 from apsvm.data.features.linear import Linear
 from apsvm.data.tables import dates, written_numbers
+from apsvm.models.columns import EXAMPLES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 _FROM_HERE = (
     "from apsvm.data.tables.dates import days_of\n",
     "from apsvm.data.tables.written_numbers import number_of\n",
+    "from apsvm.models.columns import EXAMPLES\n",
 )
 _NO_MODEL = 'json.loads("{}")'
 
@@ -77,6 +79,7 @@ def _written_here() -> str:
             f"_YEAR_LAST = re.compile({dates._YEAR_LAST.pattern!r})",
             f"_TIME_ALONE = re.compile({dates._TIME_ALONE.pattern!r})",
             f"_EPOCH = {dates._EPOCH}",
+            f"EXAMPLES = {EXAMPLES!r}",
             f"DECIMAL = {written_numbers.DECIMAL!r}",
             f"_PATTERNS = {{style: re.compile(pattern) for style, pattern in {patterns!r}.items()}}",
             "",

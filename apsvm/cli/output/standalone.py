@@ -18,6 +18,7 @@ from typing import Any
 
 from apsvm.data.tables.dates import days_of
 from apsvm.data.tables.written_numbers import number_of
+from apsvm.models.columns import EXAMPLES
 
 MODEL: dict[str, Any] = json.loads("{}")
 
@@ -194,7 +195,7 @@ def _days(column: Any, cell: Any) -> float:
     elif isinstance(cell, str):
         days = days_of(cell, column["order"])
     if days is None:
-        expected = {"ymd": "2024-03-31", "dmy": "31/03/2024", "mdy": "03/31/2024", "time": "17:05"}[column["order"]]
+        expected = EXAMPLES[column["order"]]
         raise ValueError(f"column {column['column']!r}: expected a date such as {expected}, found {cell!r}")
     return days
 
