@@ -150,11 +150,11 @@ def test_short_texts() -> None:
             refused = error.args
             refusals.add(refused[2])
         apart = [(row, line) for row, (line, _) in enumerate(rows) if line != (rows[row - 1][0] if row else 0) + 1]
-        for step in (1, size + 1):
-            parser, cells, found = _kernels.CsvParser(columns="ct"), list[list[int]](), ()
+        for step, separator in ((1, "\t"), (size + 1, ",")):
+            parser, cells, found = _kernels.CsvParser(columns="ct", separator=separator), list[list[int]](), ()
             try:
                 for at in range(0, size, step):
-                    parser.feed(text[at : at + step].encode())
+                    parser.feed(text[at : at + step].replace(",", separator).encode())
                     cells += parser.take().view(np.int64).tolist()
                 parser.finish()
             except _kernels.CsvError as error:
@@ -165,9 +165,9 @@ def test_short_texts() -> None:
                 continue
             cells += parser.take().view(np.int64).tolist()
             words = parser.words(0), parser.words(1)
-            assert [[content(*of_cell) for of_cell in zip(row, words, strict=True)] for row in cells] == [
-                fields for _, fields in rows
-            ], repr(text)
+            assert [
+                [content(*of_cell).replace(separator, ",") for of_cell in zip(row, words, strict=True)] for row in cells
+            ] == [fields for _, fields in rows], repr(text)
             assert list(zip(*(part.tolist() for part in parser.apart()), strict=True)) == apart, repr(text)
     assert len(refusals) >= 5
 
