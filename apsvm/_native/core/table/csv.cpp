@@ -208,8 +208,7 @@ bool CsvParser::number(const char *&p, std::uint64_t &cell) const {
     if ((*at != options_.separator && *at != '\n' && *at != '\r') || n_digits == 0 || n_digits > 19 ||
         mantissa > (std::uint64_t{1} << 53))
         return false;
-    double number = static_cast<double>(mantissa);
-    if (n_decimals > 0) number /= svmlight::powers_of_ten[n_decimals];
+    const double number = static_cast<double>(mantissa) / svmlight::powers_of_ten[n_decimals];
     cell = number_cell(negative ? -number : number);
     p = at;
     return true;
