@@ -89,6 +89,21 @@ def test_each_kind_of_scores(loss, n_pos, rng):
     assert ranks > min(n_pos, 5)
 
 
+def test_a_guess_that_few_are_violated_is_proved(rng):
+    """The second call looks only at the negatives above a threshold that it guesses, and at one position behind them.
+    Scores are so close that the position decides: of each number of violations around the guess it finds all."""
+    n_neg, loss = 5200, LOSSES["ap"]()
+    j = np.arange(1.0, n_neg + 1.0)
+    scores_neg = rng.permutation(-0.001 * j)
+    # The j-th negative is violated by a positive with a score below this.
+    limits = n_neg / 2.0 * (1.0 / j - 1.0 / (j + 1.0)) - 0.001 * j
+    for violated in range(20, 120):
+        oracle = make_oracle("bucket", loss).bind(loss, 1, n_neg)
+        for at in (20, violated):
+            found, (_, c_neg) = call(oracle, limits[at - 1 : at + 1].mean(keepdims=True), scores_neg)
+            assert found.violating == (c_neg > 0).sum() == at
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("loss", "queries"), LOSS_KINDS.items(), ids=[loss.__name__ for loss in LOSS_KINDS])
 def test_hostile_scores(loss, queries, rng):
