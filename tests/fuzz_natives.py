@@ -199,8 +199,6 @@ def qp(h: Hostile) -> None:
         solver.solve(*arguments, h(np.zeros(n)), h(1e-6))
         _kernels.feasible(h(h.rng.normal(size=n)), *arguments[2:4])
         steps.step(*arguments, h(h.rng.normal(size=n)), h(1.0), h(-1.0), h(1.0), h(1.0), h(1e-6))
-        solver.restore(*(h(part) for part in solver.state()))
-        steps.restore(*(h(part) for part in steps.state()))
 
 
 def ranking(h: Hostile) -> None:

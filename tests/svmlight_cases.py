@@ -328,15 +328,21 @@ BAD = [
 NO_ROWS = [b"", b"\n", b" \t\n\n", b"# only\n", b"\r\n", b"\xef\xbb\xbf", b"# only"]
 
 
-def outcome(text: bytes, block: int, case: Good | Bad, threads: int = 1, **more: Any) -> Any:
-    """What the push parser makes of the text in blocks of this size: arrays, or the place and message."""
+def outcome(text: bytes, block: int, case: Good | Bad, threads: int = 1, *, taken: bool = False, **more: Any) -> Any:
+    """What the push parser makes of the text in blocks of this size: arrays, or the place and message.
+
+    If ``taken``, of the rows of each block: a list.
+    """
     options = dict(case.options) | more
     options["float32"] = options.pop("dtype", np.float64) == np.float32
     parser = _kernels.SvmlightParser(**options, threads=threads, least_chunk=1)
     try:
+        parts = []
         for start in range(0, len(text), block):
             parser.feed(text[start : start + block])
-        return parser.finish()
+            if taken:
+                parts.append(parser.take())
+        return [*parts, parser.finish()] if taken else parser.finish()
     except _kernels.SvmlightError as error:
         return error.args
 

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -141,6 +142,44 @@ def test_threads(case: Good | Bad) -> None:
         for threads in (2, 3, 7):
             for block in (len(text) + 1, 24):
                 assert_same_outcome(outcome(text, block, case, threads, narrow_limit=narrow_limit), one)
+
+
+def joined(parts: list[Any]) -> list[Any]:
+    """What ``take()`` gave, as ``finish()`` gives it for the whole."""
+    indptr, indices, values, relevance, qids, costs, n_columns, unknown, labels, label_ends, bags, lines = zip(
+        *parts, strict=True
+    )
+
+    def ends(of_parts: list[Any]) -> Any:
+        before = itertools.accumulate((int(part[-1]) if part.size else 0 for part in of_parts), initial=0)
+        return np.concatenate([part + more for part, more in zip(of_parts, before, strict=False)])
+
+    def of_rows(of_parts: list[Any]) -> Any:
+        there = [part for part in of_parts if part is not None]
+        if not there:
+            return None
+        ones = [np.ones(rows.size, there[0].dtype) for rows in relevance]
+        return np.concatenate([one if part is None else part for part, one in zip(of_parts, ones, strict=True)])
+
+    return [
+        np.r_[0, ends([part[1:] for part in indptr])], *map(np.concatenate, (indices, values, relevance)),
+        of_rows(qids), of_rows(costs), max(n_columns), sum(unknown),
+        np.concatenate(labels), ends(label_ends), of_rows(bags),
+        np.concatenate(lines),
+    ]  # fmt: skip
+
+
+@each_case
+def test_rows_taken_block_by_block_are_the_whole(case: Good | Bad) -> None:
+    whole = outcome(case.text, max(len(case.text), 1), case)
+    for block, threads in ((7, 1), (24, 3)):
+        parts = outcome(case.text, block, case, threads, taken=True)
+        if isinstance(case, Bad):
+            assert parts == whole
+            continue
+        assert parts[-1][3].size <= 1  # of the last line
+        for part, of_whole in zip(joined(parts), whole, strict=True):
+            np.testing.assert_array_equal(part, of_whole)
 
 
 def test_the_first_error_of_all_chunks() -> None:

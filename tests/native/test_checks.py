@@ -296,12 +296,6 @@ class TestQp:
         arguments = np.eye(2), zeros(2), np.ones(2, dtype=bool), 1.0, np.arange(2)
         with pytest.raises(ValueError, match="expected 2 offsets from the point"):
             _kernels.LevelSteps().step(*arguments, zeros(3), 1.0, 0.0, 1.0, 1.0, 1e-6)
-        with pytest.raises(ValueError, match="expected 2 numbers, as there are names"):
-            _kernels.LevelSteps().restore(np.arange(2), 1.0, zeros(3), zeros(3))
-
-    def test_a_factor_has_the_size_of_its_support(self):
-        with pytest.raises(ValueError, match="expected 3 numbers of the factor"):
-            _kernels.ActiveSet().restore(np.arange(2), 1.0, zeros(2))
 
 
 class TestPairSums:

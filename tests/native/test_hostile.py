@@ -162,8 +162,6 @@ class TestPlanes:
     def test_names_ascend(self, names):
         with pytest.raises(ValueError, match="names that ascend from 0"):
             _kernels.ActiveSet().solve(*self.ARGUMENTS, 1.0, ints(*names), zeros(2), 1e-6)
-        with pytest.raises(ValueError, match="names of different planes"):
-            _kernels.ActiveSet().restore(ints(3, 3), 1.0, np.ones(3))
 
     def test_a_step_needs_names(self):
         with pytest.raises(ValueError, match="expected 2 names"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -26,9 +28,9 @@ LOSS_KINDS = {
 }
 
 
-def hostile_scores(rng: np.random.Generator, n: int) -> np.ndarray:
+def kinds_of_scores(rng: np.random.Generator, n: int) -> list[Callable[[], np.ndarray]]:
     """Heavy ties, heavy tails, clusters, offsets, sorted and periodic orders, denormals; some of them together."""
-    kinds = [
+    return [
         lambda: rng.normal(size=n),
         lambda: rng.integers(0, rng.integers(1, 12), size=n) / 4.0,
         lambda: np.full(n, rng.normal()),
@@ -47,6 +49,10 @@ def hostile_scores(rng: np.random.Generator, n: int) -> np.ndarray:
         lambda: rng.normal(size=n) * 1e-300,
         lambda: rng.choice([0.0, -0.0, 1.0], size=n),
     ]
+
+
+def hostile_scores(rng: np.random.Generator, n: int) -> np.ndarray:
+    kinds = kinds_of_scores(rng, n)
     return kinds[rng.integers(len(kinds))]()
 
 
@@ -62,6 +68,40 @@ def assert_same(found, judge, scores_pos, scores_neg):
     assert violation.value == pytest.approx(judge[0].value, rel=1e-10, abs=1e-11 * size)
     assert violation.violating == (c_neg > 0).sum()
     assert c_pos.sum() + c_neg.sum() == pytest.approx(0.0, abs=1e-11)
+
+
+@pytest.mark.parametrize("n_pos", [1, 40, 400])
+@pytest.mark.parametrize("loss", [LOSSES["ap"], NotDeclaredUnimodal], ids=["ap", "ap-linear"])
+def test_each_kind_of_scores(loss, n_pos, rng):
+    """The second call starts from what the first found, the third from what the second did."""
+    made, n_neg, few, ranks = loss(), 5200, 0, 0
+    for kind in kinds_of_scores(rng, n_neg):
+        scores_neg = kind()
+        bucket, qs = (make_oracle(name, made).bind(made, n_pos, n_neg) for name in ("bucket", "qs"))
+        for share, shift in ((0.5, 0.0), (0.98, 0.0), (0.9, 0.02)):
+            scores_pos = rng.choice(np.sort(scores_neg)[int(share * n_neg) :], size=n_pos) + shift
+            found = call(bucket, scores_pos, scores_neg)
+            assert_same(found, call(qs, scores_pos, scores_neg), scores_pos, scores_neg)
+            few += found[0].violating <= 0.2 * n_neg
+            ranks = max(ranks, np.unique(found[1][1]).size)
+    assert 8 <= few <= 40
+    assert ranks > 0.9 * n_pos
+    assert ranks > min(n_pos, 5)
+
+
+def test_a_guess_that_few_are_violated_is_proved(rng):
+    """The second call looks only at the negatives above a threshold that it guesses, and at one position behind them.
+    Scores are so close that the position decides: of each number of violations around the guess it finds all."""
+    n_neg, loss = 5200, LOSSES["ap"]()
+    j = np.arange(1.0, n_neg + 1.0)
+    scores_neg = rng.permutation(-0.001 * j)
+    # The j-th negative is violated by a positive with a score below this.
+    limits = n_neg / 2.0 * (1.0 / j - 1.0 / (j + 1.0)) - 0.001 * j
+    for violated in range(20, 120):
+        oracle = make_oracle("bucket", loss).bind(loss, 1, n_neg)
+        for at in (20, violated):
+            found, (_, c_neg) = call(oracle, limits[at - 1 : at + 1].mean(keepdims=True), scores_neg)
+            assert found.violating == (c_neg > 0).sum() == at
 
 
 @pytest.mark.slow

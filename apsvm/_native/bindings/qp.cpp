@@ -1,8 +1,6 @@
 // The active-set method, and steps to a level by it.
 #include "module.hpp"
 
-#include <algorithm>
-
 #include "solvers/level.hpp"
 #include "solvers/qp.hpp"
 #include "arrays.hpp"
@@ -39,25 +37,6 @@ WorkingSetProblem checked(const Matrix &gram, const In<double> &offsets, const I
     return {gram.data(), static_cast<std::size_t>(gram.stride(0)), span_of(offsets), span_of(soft), C, span_of(names)};
 }
 
-// (names, sigma, factor), the factor as its upper triangle row by row, and more.
-template <class... More>
-nb::tuple saved(const Support &support, More &&...more) {
-    return nb::make_tuple(to_numpy(std::vector<std::int64_t>(support.names)), support.sigma,
-                          to_numpy(support.factor.packed()), std::forward<More>(more)...);
-}
-
-void restore(Support &support, const In<std::int64_t> &names, double sigma, const In<double> &factor) {
-    const std::size_t m = names.size();
-    expect_size(factor.size(), m * (m + 1) / 2, "numbers of the factor");
-    std::vector<std::int64_t> sorted(names.data(), names.data() + m);
-    std::sort(sorted.begin(), sorted.end());
-    if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end())
-        throw std::invalid_argument("expected names of different planes");
-    support.names.assign(names.data(), names.data() + m);
-    support.sigma = sigma;
-    support.factor.unpack(m, span_of(factor));
-}
-
 class ActiveSet {
 public:
     // (alpha, gap), alpha feasible.
@@ -73,15 +52,6 @@ public:
             solution = solve_to_gap(problem, span_of(start), tolerance, kept_);
         }
         return nb::make_tuple(to_numpy(std::move(solution.alpha)), solution.gap);
-    }
-
-    nb::tuple state() {
-        const Turn turn(mutex_);
-        return saved(kept_);
-    }
-    void restore(const In<std::int64_t> &names, double sigma, const In<double> &factor) {
-        const Turn turn(mutex_);
-        ::restore(kept_, names, sigma, factor);
     }
 
 private:
@@ -109,19 +79,6 @@ public:
         return nb::make_tuple(to_numpy(std::move(result.alpha)), result.theta, result.next_ratio);
     }
 
-    // As of the active set, and the support's α.
-    nb::tuple state() {
-        const Turn turn(mutex_);
-        return saved(last_.support, to_numpy(std::vector<double>(last_.alpha)));
-    }
-    void restore(const In<std::int64_t> &names, double sigma, const In<double> &factor, const In<double> &alpha) {
-        expect_size(alpha.size(), names.size(), "numbers, as there are names");
-        expect_finite(span_of(alpha), "numbers");
-        const Turn turn(mutex_);
-        ::restore(last_.support, names, sigma, factor);
-        last_.alpha.assign(alpha.data(), alpha.data() + alpha.size());
-    }
-
 private:
     LastStep last_;
     std::mutex mutex_;
@@ -144,15 +101,11 @@ void bind_qp(nb::module_ &m) {
     nb::class_<ActiveSet>(m, "ActiveSet")
         .def(nb::init<>())
         .def("solve", &ActiveSet::solve, nb::arg("gram"), nb::arg("offsets"), nb::arg("soft"), nb::arg("C"),
-             nb::arg("names"), nb::arg("start"), nb::arg("tolerance"))
-        .def("state", &ActiveSet::state)
-        .def("restore", &ActiveSet::restore, nb::arg("names"), nb::arg("sigma"), nb::arg("factor"));
+             nb::arg("names"), nb::arg("start"), nb::arg("tolerance"));
 
     nb::class_<LevelSteps>(m, "LevelSteps")
         .def(nb::init<>())
         .def("step", &LevelSteps::step, nb::arg("gram"), nb::arg("offsets"), nb::arg("soft"), nb::arg("C"),
              nb::arg("names"), nb::arg("offsets_from_point"), nb::arg("distance_squared"), nb::arg("lowest"),
-             nb::arg("highest"), nb::arg("ratio"), nb::arg("tolerance"))
-        .def("state", &LevelSteps::state)
-        .def("restore", &LevelSteps::restore, nb::arg("names"), nb::arg("sigma"), nb::arg("factor"), nb::arg("alpha"));
+             nb::arg("highest"), nb::arg("ratio"), nb::arg("tolerance"));
 }

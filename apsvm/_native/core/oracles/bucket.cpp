@@ -19,7 +19,7 @@ constexpr std::size_t kSortable = 100'000;
 constexpr std::size_t kPerPositive = 64;  // at least this many negatives, for fine bins to pay
 constexpr std::size_t kManyPositives = 12'000;  // for which fine bins would be too many
 constexpr double kFewViolate = 0.2;       // of the negatives
-constexpr std::size_t kSample = 4096;
+constexpr std::size_t kSample = 4096;  // less than kFew
 constexpr std::size_t kPerThread = 1u << 17;  // below this many scores a thread costs more than it saves
 
 bool all_equal(const double *scores, std::size_t n) {
@@ -84,19 +84,17 @@ bool Bucket::few_violated() const {
 }
 
 void Bucket::sample(const double *scores, std::size_t n) {
-    const std::size_t size = std::min(kSample, n);
-    sample_.resize(size);
-    for (std::size_t i = 0; i < size; ++i) sample_[i] = scores[sampled_place(i, size, n)];
+    sample_.resize(kSample);
+    for (std::size_t i = 0; i < kSample; ++i) sample_[i] = scores[sampled_place(i, kSample, n)];
 }
 
 // The first half of `spare` holds the survivors' scores, and then those of them that are in open bins.
 bool Bucket::rank_survivors(const Problem &problem, const Sink &sink, const double *scores, double *spare) {
-    const auto n = static_cast<double>(n_neg_);
-    const double share = static_cast<double>(violating_) / n;
+    const double share = static_cast<double>(violating_) / static_cast<double>(n_neg_);
     // Three standard deviations of the sample's count, and a tenth for what the scores have moved.
-    const auto size = static_cast<double>(sample_.size());
-    const double guess = 1.1 * share * size + 3.0 * std::sqrt(1.1 * share * size) + 3.0;
-    const double threshold = sample_quantile(sample_, sample_.size() - static_cast<std::size_t>(guess));
+    const double expected = 1.1 * share * static_cast<double>(kSample);
+    const auto guess = static_cast<std::size_t>(expected + 3.0 * std::sqrt(expected) + 3.0);
+    const double threshold = sample_quantile(sample_, kSample - guess);
     const std::size_t n_survivors = count_from(scores, n_neg_, threshold);
     if (n_survivors >= n_neg_ / 4) return false;
     // One more: the loop writes each before it knows whether it survives. They stand behind the room for the names of
@@ -111,11 +109,9 @@ bool Bucket::rank_survivors(const Problem &problem, const Sink &sink, const doub
         spare[kept] = scores[i];
         kept += scores[i] >= threshold;
     }
-    if (kept < n_neg_) {
-        ++evaluated_;
-        const auto next = static_cast<std::int64_t>(kept) + 1;
-        if (problem.best_rank(next, threshold, 1, problem.n_pos + 1) != problem.n_pos + 1) return false;
-    }
+    ++evaluated_;
+    const auto next = static_cast<std::int64_t>(kept) + 1;
+    if (problem.best_rank(next, threshold, 1, problem.n_pos + 1) != problem.n_pos + 1) return false;
     std::fill(sink.ranks, sink.ranks + n_neg_, problem.n_pos + 1);
     sink.counts[problem.n_pos + 1] += static_cast<std::int64_t>(n_neg_ - kept);
     if (kept < kFew)

@@ -100,9 +100,8 @@ void Workspace::share_ties_of_positives(std::size_t n_pos) {
         double sum = weights_pos[order[begin].index];
         for (end = begin + 1; end < n_pos && order[end].score == order[begin].score; ++end)
             sum += weights_pos[order[end].index];
-        if (end - begin > 1)
-            for (std::size_t k = begin; k < end; ++k)
-                weights_pos[order[k].index] = sum / static_cast<double>(end - begin);
+        for (std::size_t k = begin; k < end; ++k)
+            weights_pos[order[k].index] = sum / static_cast<double>(end - begin);
     }
 }
 

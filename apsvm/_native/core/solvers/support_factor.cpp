@@ -66,25 +66,6 @@ void SupportFactor::remove(std::size_t at, std::span<std::vector<double> *const>
     for (std::vector<double> *const rider : riders) rider->pop_back();
 }
 
-std::vector<double> SupportFactor::packed() const {
-    std::vector<double> result;
-    result.reserve(size_ * (size_ + 1) / 2);
-    for (std::size_t i = 0; i < size_; ++i) result.insert(result.end(), row(i) + i, row(i) + size_);
-    return result;
-}
-
-void SupportFactor::unpack(std::size_t size, std::span<const double> packed) {
-    clear();
-    reserve(size);
-    size_ = size;
-    auto from = packed.begin();
-    for (std::size_t i = 0; i < size; ++i) {
-        const auto n = static_cast<std::ptrdiff_t>(size - i);
-        std::copy(from, from + n, row(i) + i);
-        from += n;
-    }
-}
-
 void SupportFactor::reserve(std::size_t size) {
     if (size <= stride_) return;
     const std::size_t stride = std::max(size, 2 * stride_);

@@ -23,10 +23,6 @@ public:
     // Row and column `at` of M go, and `riders`, each U⁻ᵀx for some x (size,), become so for x without its entry `at`.
     void remove(std::size_t at, std::span<std::vector<double> *const> riders);
 
-    // The upper triangle, row by row.
-    std::vector<double> packed() const;
-    void unpack(std::size_t size, std::span<const double> packed);
-
 private:
     double *row(std::size_t i) { return values_.data() + i * stride_; }
     const double *row(std::size_t i) const { return values_.data() + i * stride_; }

@@ -37,7 +37,7 @@ bool append_rows(Rows &rows, Rows &chunk, const Options &options) {
             chunk.store_indices<Value>();
         }
     }
-    if (!rows.full && n > 0) rows.indices.append<char>(chunk.indices);
+    if (!rows.full) rows.indices.append<char>(chunk.indices);
     rows.values.append<Value>(chunk.values);
     rows.row_ends.reserve_more<std::int64_t>(n);
     const auto *const ends = chunk.row_ends.as<std::int64_t>();
@@ -76,8 +76,7 @@ void parse_chunks(const char *begin, const char *end, const Options &options, st
     const std::size_t most = std::min(threads, size / std::max<std::size_t>(least, 1));
     std::vector<const char *> cuts{begin};
     for (std::size_t i = 1; i < most; ++i) {
-        const char *const near = begin + size * i / most;
-        const char *const cut = std::find(std::max(near, cuts.back()), end, '\n') + 1;
+        const char *const cut = std::find(begin + size * i / most, end, '\n') + 1;
         if (cut < end && cut > cuts.back()) cuts.push_back(cut);
     }
     const std::size_t n_chunks = cuts.size();

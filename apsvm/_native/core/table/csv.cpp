@@ -118,6 +118,16 @@ void CsvParser::line_end(const char *&p) {
     ++line_;
 }
 
+// Moves behind the separator or the line end at p.
+CsvParser::End CsvParser::field_end(const char *&p) {
+    if (*p != options_.separator) {
+        line_end(p);
+        return End::line;
+    }
+    ++p;
+    return End::separator;
+}
+
 CsvParser::End CsvParser::field(const char *&p, const char *end, std::size_t at) {
     const bool surplus = at >= options_.columns.size();  // counted for the message
     const Column column = surplus ? Column::skip : options_.columns[at];
@@ -127,29 +137,19 @@ CsvParser::End CsvParser::field(const char *&p, const char *end, std::size_t at)
         if (number(behind, cell)) [[likely]] {
             p = behind;
             cells_.push(cell);
-            if (*p == options_.separator) {
-                ++p;
-                return End::separator;
-            }
-            line_end(p);
-            return End::line;
+            return field_end(p);
         }
     }
-    while (*p == ' ' && options_.separator != ' ') ++p;
+    while (*p == ' ') ++p;
     if (*p == '"') return quoted_field(p, end, at);
     const char *const begin = p;
     while (!stops(*p)) ++p;
     if (*p == '\0')
         throw CsvError{line_, static_cast<std::int64_t>(at), "found a NUL byte: expected text"};
-    const char *field_end = p;
-    while (field_end != begin && field_end[-1] == ' ') --field_end;
-    if (column != Column::skip) cells_.push(cell_of(begin, field_end, at));
-    if (*p == options_.separator) {
-        ++p;
-        return End::separator;
-    }
-    line_end(p);
-    return End::line;
+    const char *text_end = p;
+    while (text_end != begin && text_end[-1] == ' ') --text_end;
+    if (column != Column::skip) cells_.push(cell_of(begin, text_end, at));
+    return field_end(p);
 }
 
 CsvParser::End CsvParser::quoted_field(const char *&p, const char *end, std::size_t at) {
@@ -187,12 +187,7 @@ CsvParser::End CsvParser::quoted_field(const char *&p, const char *end, std::siz
         while (content_end != begin && content_end[-1] == ' ') --content_end;
         cells_.push(cell_of(begin, content_end, at));
     }
-    if (*p == options_.separator) {
-        ++p;
-        return End::separator;
-    }
-    line_end(p);
-    return End::line;
+    return field_end(p);
 }
 
 // A plain decimal from p to the end of its field, as in svmlight/numbers.hpp; p moves behind it.
@@ -213,8 +208,7 @@ bool CsvParser::number(const char *&p, std::uint64_t &cell) const {
     if ((*at != options_.separator && *at != '\n' && *at != '\r') || n_digits == 0 || n_digits > 19 ||
         mantissa > (std::uint64_t{1} << 53))
         return false;
-    double number = static_cast<double>(mantissa);
-    if (n_decimals > 0) number /= svmlight::powers_of_ten[n_decimals];
+    const double number = static_cast<double>(mantissa) / svmlight::powers_of_ten[n_decimals];
     cell = number_cell(negative ? -number : number);
     p = at;
     return true;

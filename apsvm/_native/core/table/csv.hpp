@@ -60,6 +60,7 @@ private:
     void parse(const char *end);
     bool row(const char *&p, const char *end);
     End field(const char *&p, const char *end, std::size_t at);
+    End field_end(const char *&p);
     End quoted_field(const char *&p, const char *end, std::size_t at);
     bool number(const char *&p, std::uint64_t &cell) const;
     std::uint64_t cell_of(const char *begin, const char *end, std::size_t at);
