@@ -37,7 +37,6 @@ from apsvm.verification.plain import UnknownLossError as UnknownLossError
 from apsvm.verification.risk import PlainRisk, Plane, Task, Units, tasks_of
 from apsvm.verification.rows import (
     PlainRows,
-    constant_of_scaling,
     rows_as_trained,
     weights_as_trained,
     with_common_constant,
@@ -430,6 +429,6 @@ def _constant(definition: Definition, rows: PlainRows, ranker: Ranker) -> Iterat
     if rows.bias is not None or definition.level_free:
         return
     (linear,) = ranker.linear_parts()
-    expected, size = constant_of_scaling(rows, linear)
+    expected, size = rows.constant(linear.coef)
     if not abs(linear.intercept - expected) <= float64_error(rows.columns) * size:
         yield "its constant is none that the training gives"

@@ -25,10 +25,10 @@ N = 80
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Rows of two classes, with queries, with grades, in bags."""
+    """Rows of two classes, with queries, with grades, in bags; a column is constant."""
     folder = tmp_path_factory.mktemp("data")
     rng = np.random.default_rng(3)
-    X = rng.normal(size=(N, 4)) * [1.0, 2.0, 0.5, 1.0]
+    X = np.column_stack([rng.normal(size=(N, 4)) * [1.0, 2.0, 0.5, 1.0], np.full(N, 3.0)])
     y = np.where(X[:, 0] + 0.5 * X[:, 2] + rng.normal(size=N) > 0.8, 1, -1)
     queries = np.repeat(np.arange(8), N // 8)
     grades = np.clip(np.round(X[:, 0] + rng.normal(size=N)), 0, 2)
