@@ -381,6 +381,26 @@ def test_bags_are_never_an_optimum(data, tmp_path, capsys):
     assert run(["verify", forged(ranker, tmp_path, bound="none"), f"{data}/bags.svm"]) == 65
 
 
+def test_bags_stand_at_the_rows_where_they_stood(tmp_path, capsys):
+    """Where others of their rows are best the function is lower, and a claim about a stationary point is none of it."""
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(60, 3))
+    y = np.where(X[:, 0] * X[:, 1] + 0.5 * rng.normal(size=60) > 0.5, 1, -1)
+    with open(tmp_path / "bags.svm", "w") as stream:
+        for row, (x, label) in enumerate(zip(X, np.repeat(y[::4], 4), strict=True)):
+            stream.write(f"{label} bag:{row // 4} " + " ".join(f"{j}:{v:.6f}" for j, v in enumerate(x, 1)) + "\n")
+    model = trained(tmp_path, tmp_path, "--latent --start bag-means -C 30 --bound tight bags.svm")
+    assert verdict(model, f"{tmp_path}/bags.svm", capsys)[0] == 0
+
+
+def test_queries_of_one_class_each(ranker, data, tmp_path, capsys):
+    X, y = load_svmlight_file(str(data / "two.svm"))
+    dump_svmlight_file(X, y, str(tmp_path / "apart.svm"), zero_based=False, query_id=(y > 0).astype(int))
+    ranker.save(tmp_path / "model")
+    assert run(["verify", f"{tmp_path}/model", f"{tmp_path}/apart.svm"]) == 65
+    assert "no query of the data has both a positive and a negative row" in capsys.readouterr().err
+
+
 def test_an_objective_that_is_not_finite(ranker, data, tmp_path, capsys):
     replace(ranker, coef=ranker.coef * 1e200).save(tmp_path / "far")
     code, [result] = verdict(str(tmp_path / "far"), f"{data}/two.svm", capsys, "--max-iterations", "3")
