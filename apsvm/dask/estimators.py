@@ -84,8 +84,8 @@ class _OnCluster(LinearEstimator):
         by_query = plan.capabilities.queries
         if sample_weight is not None and by_query and not plan.capabilities.query_weights:
             raise ValueError(f"{type(self).__name__} takes no sample_weight")
-        rows, columns = columns_of_parts(X, y=y, qid=qid, sample_weight=sample_weight)
-        labels, classes_found = self._labels(client, columns["y"] or [], plan)
+        rows, parts_of_y, columns = columns_of_parts(X, y, qid=qid, sample_weight=sample_weight)
+        labels, classes_found = self._labels(client, parts_of_y, plan)
         copies = by_query and qid is None
         parts = computed(client, rows, labels, columns["qid"], columns["sample_weight"], copies=copies)
         self._take_names(ArrayPart(*parts[0]).names)
@@ -143,8 +143,8 @@ class _OnCluster(LinearEstimator):
         """
         check_is_fitted(self)
         client = client_of(self.client)
-        rows, columns = columns_of_parts(X, y=y, qid=qid, sample_weight=sample_weight)
-        labels, classes_found = self._labels_again(columns["y"] or [])
+        rows, parts_of_y, columns = columns_of_parts(X, y, qid=qid, sample_weight=sample_weight)
+        labels, classes_found = self._labels_again(parts_of_y)
         self._check_names(X)
         crew = ActorCrew(
             client,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from inspect import signature
+
 import dask
 import dask.array as da
 import numpy as np
@@ -57,6 +59,25 @@ def test_one_list(client, data, loss):
             other.score(cut(X), cut(y))
     else:
         assert other.score(cut(X), cut(y)) == pytest.approx(plain.score(X, y), rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "plain"),
+    [(DaskAPSVMClassifier, APSVMClassifier), (DaskAPSVMRanker, APSVMRanker), (DaskRankNCG, RankNCG)],
+)
+def test_parameters_are_those_of_the_plain_estimator(estimator, plain):
+    parameters, of_plain = signature(estimator).parameters, signature(plain).parameters
+    assert {name: one.default for name, one in parameters.items() if name != "client"} == {
+        name: of_plain[name].default for name in parameters if name != "client"
+    }
+    values = {name: object() for name in parameters}
+    assert estimator(**values).get_params(deep=False) == values
+
+
+def test_nothing_relevant(client, data):
+    X, _, grades, _ = data
+    with pytest.raises(ValueError, match="relevant rows and others, found 0 of 2400 relevant"):
+        DaskAPSVMRanker("ap", client=client, relevant_from=9.0).fit(cut(X), cut(grades))
 
 
 def test_cautions_name_parameters(client):
@@ -150,6 +171,7 @@ def test_one_part_and_a_model_that_reads_back(client, data, tmp_path):
         (lambda X, y, q: (cut(X), cut(np.where(y > 2, 2, y))), "expected y of two classes, found 3 values"),
         (lambda X, y, q: (cut(X), cut(y[:-1])), "X has 2400 rows"),
         (lambda X, y, q: (X, y), "X is a dask array"),
+        (lambda X, y, q: (cut(X), None), "y is a dask array"),
         (lambda X, y, q: (cut(np.where(X > 3, np.nan, X)), cut(y > 1)), "feature value is not finite"),
         (lambda X, y, q: (cut(X), cut(np.zeros(2400))), "found one class only"),
     ],
