@@ -85,7 +85,7 @@ class _OnCluster(LinearEstimator):
         if sample_weight is not None and by_query and not plan.capabilities.query_weights:
             raise ValueError(f"{type(self).__name__} takes no sample_weight")
         rows, parts_of_y, columns = columns_of_parts(X, y, qid=qid, sample_weight=sample_weight)
-        labels, classes_found = self._labels(client, parts_of_y, plan)
+        labels, classes_found = self._labels(client, parts_of_y)
         copies = by_query and qid is None
         parts = computed(client, rows, labels, columns["qid"], columns["sample_weight"], copies=copies)
         self._take_names(ArrayPart(*parts[0]).names)
@@ -94,7 +94,7 @@ class _OnCluster(LinearEstimator):
             with training(self.verbose), in_words_of_python(self._trainer.Settings, plan.loss_name):
                 data = ShardedData.of(crew, "X")
                 self.n_features_in_ = data.width
-                weights = None if sample_weight is None or copies else data.weigh(by_query=by_query)
+                weights = None if sample_weight is None else data.weigh(by_query=by_query)
                 target = self._meaning(data, plan) if classes_found is None else classes_found
                 fit = ShardedFit.of(
                     data,
@@ -167,7 +167,7 @@ class _OnCluster(LinearEstimator):
             if metric is None or metric == "accuracy":
                 raise ValueError(f"{self._header.loss} is not scored on a cluster: apsvm eval names the metrics")
             metrics = parse_metrics([metric])
-            weights = None if qid is None or sample_weight is None else data.weigh(by_query=True)
+            weights = None if sample_weight is None else data.weigh(by_query=True)
             return value_of(evaluate_on_shards(data, self.to_model(), target, metrics), weights)
         finally:
             crew.close()
@@ -186,7 +186,7 @@ class _OnCluster(LinearEstimator):
 
     # What a kind of estimator says.
 
-    def _labels(self, client: Client, parts: list[Part], plan: AnyTrainer) -> tuple[list[Part], Target | None]:
+    def _labels(self, client: Client, parts: list[Part]) -> tuple[list[Part], Target | None]:
         """The parts of y as numbers, and what they mean where that is known already: a row each of 0 and 1."""
         return parts, None
 
@@ -290,7 +290,7 @@ class DaskAPSVMClassifier(_OnCluster, APSVMClassifier):  # type: ignore[misc]  #
         classes = self.classes_
         return mapped(X, classes_of_part, self.to_model(), self._sign, classes, dtype=classes.dtype)
 
-    def _labels(self, client: Client, parts: list[Part], plan: AnyTrainer) -> tuple[list[Part], Target | None]:
+    def _labels(self, client: Client, parts: list[Part]) -> tuple[list[Part], Target | None]:
         classes = distinct(client, parts)
         if classes.size != 2:
             what = "one class only" if classes.size == 1 else f"{classes.size} values"

@@ -9,15 +9,16 @@ import pytest
 
 from apsvm.data.features.scaling import NO_SCALING
 from apsvm.verification.bound import Claim, Convex, Limits, exact_scores, prove
+from apsvm.verification.exact import UNIT, float64_error
 from apsvm.verification.plain import definition_of
 from apsvm.verification.risk import PlainRisk, Plane, Units, tasks_of
 from apsvm.verification.rows import PlainRows
 
 
-def problem_of(X, relevant, loss, C):
+def problem_of(X, relevant, loss, C, costs=None):
     """½‖w‖² + C·hinge, and its value at w = 0."""
     rows, definition = PlainRows(X, NO_SCALING, None), definition_of(loss)
-    risk = PlainRisk(definition, tasks_of(definition, relevant), Units(len(X)))
+    risk = PlainRisk(definition, tasks_of(definition, relevant, costs=costs), Units(len(X)))
     through_0 = Plane(0.0, 0.0, np.zeros(len(X)))
     w = np.zeros(X.shape[1])
     problem = Convex(
@@ -58,14 +59,19 @@ def test_the_optimum_lies_between(loss, scale, C, optimum, most):
     assert optimum * (1.0 - 1e-9) <= result.lowest < 1.001 * optimum
 
 
+@pytest.mark.parametrize("cost", [1.0, 4.0])
 @pytest.mark.parametrize(("C", "optimum"), [(0.5, 0.375), (4.0, 0.5), (1024.0, 0.5)])
-def test_a_bound_that_is_proved_is_none_too_high(C, optimum):
+def test_a_bound_that_is_proved_is_none_too_high(C, optimum, cost):
     """max(0, 1 − w) of one positive and one negative row at ±1: w = min(1, C)."""
-    problem, value = problem_of(np.array([[1.0], [-1.0]]), np.array([True, False]), "zero-one", C)
+    X, relevant = np.array([[1.0], [-1.0]]), np.array([True, False])
+    problem, value = problem_of(X, relevant, "zero-one", C / cost, np.full(2, cost))
     result = prove(problem, np.zeros(1), value, Claim(optimum, 1e-9, -np.inf), 0.0, Limits(iterations=30))
     assert Fraction(result.lower) <= Fraction(optimum)
     assert result.lower == pytest.approx(optimum, rel=1e-12)
-    assert 0.0 < result.slack < 1e-14 * max(C, 1.0)
+    # Of the loss, and of scores of size 1.
+    assert result.slack == pytest.approx(float64_error(2) * 2.0 * min(C, 1.0), rel=1e-6)
+    if C < 1.0:  # of one plane: 17.5 units for its loss, 4 for α, 3 for the square
+        assert (optimum - result.lower) / UNIT == pytest.approx(24.5, abs=0.4)
 
 
 def test_what_a_claim_is():
