@@ -134,6 +134,10 @@ class _OnCluster(LinearEstimator):
         self._check_names(X)
         return mapped(X, scores_of_part, self.to_model(), self._of_decision())
 
+    def predict(self, X: Collection) -> Collection:
+        """The scores of the rows, as ``decision_function``."""
+        return self.decision_function(X)
+
     def score(self, X: Collection, y: Collection, qid: Collection = None, sample_weight: Collection = None) -> float:
         """The metric trained for, exact, of the rows where they are; arguments as in ``fit``.
 
@@ -371,10 +375,6 @@ class DaskAPSVMRanker(_OnCluster, APSVMRanker):  # type: ignore[misc]
         self.time_limit = time_limit
         self.verbose = verbose
 
-    def predict(self, X: Collection) -> Collection:
-        """The scores of the rows, as ``decision_function``."""
-        return self.decision_function(X)
-
 
 class DaskRankNCG(_OnCluster, RankNCG):
     """``RankNCG`` on a dask cluster: rows ordered by their classes, of one list or of queries.
@@ -426,10 +426,6 @@ class DaskRankNCG(_OnCluster, RankNCG):
         self.max_iter = max_iter
         self.time_limit = time_limit
         self.verbose = verbose
-
-    def predict(self, X: Collection) -> Collection:
-        """The scores of the rows, as ``decision_function``."""
-        return self.decision_function(X)
 
     def _meaning(self, data: ShardedData, plan: AnyTrainer) -> Target:
         self.classes_ = data.labels

@@ -55,11 +55,15 @@ def test_one_list(client, data, loss):
     np.testing.assert_allclose(client.compute(decision).result(), plain.decision_function(X), rtol=1e-6, atol=1e-8)
     predicted = client.compute(other.predict(chunks)).result()
     assert (predicted == plain.predict(X)).mean() > 0.999
-    if loss == "zero-one":
-        with pytest.raises(ValueError, match=r"^zero-one is not scored on a cluster: apsvm eval names the metrics$"):
-            other.score(cut(X), cut(y))
-    else:
+    if loss != "zero-one":
         assert other.score(cut(X), cut(y)) == pytest.approx(plain.score(X, y), rel=1e-9)
+
+
+def test_what_is_not_scored_on_a_cluster(client, data):
+    X, y, _, _ = data
+    model = DaskAPSVMClassifier("zero-one", client=client, C=1.0).fit(cut(X), cut(y))
+    with pytest.raises(ValueError, match=r"^zero-one is not scored on a cluster: apsvm eval names the metrics$"):
+        model.score(cut(X), cut(y))
 
 
 @pytest.mark.parametrize(
@@ -150,7 +154,7 @@ def test_delayed_parts(client, data):
     labels = [dask.delayed(grades[begin : begin + 800]) for begin in (0, 800, 1600)]
     other = DaskAPSVMRanker("ap", client=client, C=10.0).fit(rows, labels)
     assert_same_fit(plain, other)
-    parts = client.gather(client.compute(other.decision_function(rows)))
+    parts = client.gather(client.compute(other.predict(rows)))
     np.testing.assert_allclose(np.concatenate(parts), plain.decision_function(X), rtol=1e-6, atol=1e-8)
 
 
@@ -163,7 +167,9 @@ def test_one_part_and_a_model_that_reads_back(client, data, tmp_path):
     model = load_model(tmp_path / "m")
     assert model.header.data.rows == len(X)
     assert model.header.estimator == "DaskAPSVMClassifier"
-    np.testing.assert_allclose(model.score(X), APSVMClassifier.from_model(model).decision_function(X))
+    plain = APSVMClassifier.from_model(model)
+    np.testing.assert_allclose(model.score(X), plain.decision_function(X))
+    assert (client.compute(other.predict(cut(X))).result() == plain.predict(X)).all()
 
 
 @pytest.mark.parametrize(
@@ -222,6 +228,7 @@ def test_columns_of_another_order_are_refused_as_scikit_learn_does(client, data)
     rows, labels = frames(data, "abcde", "abcde")
     model = DaskAPSVMRanker("ap", client=client, C=1.0, bound="hinge").fit(rows, labels)
     assert model.feature_names_in_.tolist() == list("abcde")
+    assert model.feature_names_in_.dtype == object
     order = "must be in the same order as they were in fit"
     reversed_rows, _ = frames(data, "edcba", "edcba")
     with pytest.raises(ValueError, match=order):
