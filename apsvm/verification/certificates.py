@@ -157,24 +157,26 @@ def verify(
     DataError
         The labels do not fit the model.
     """
+
+    def verdict(ranker: Ranker, target: Target, rows: PlainRows, label: float | None = None) -> Verdict:
+        return _verify_one(ranker, dataset, target, rows, query_weights, telling, limits, label, defined_elsewhere)
+
     if model.has_classes:
         rows = None
         for label, ranker in zip(model.classes.tolist(), model.rankers(), strict=True):
             target = two_classes(dataset, LabelOptions(positive_label=label))
             rows = rows or rows_as_trained(dataset.X, ranker)
-            yield _verify_one(ranker, dataset, target, rows, query_weights, telling, limits, label, defined_elsewhere)
+            yield verdict(ranker, target, rows, label)
         return
     if isinstance(model, LinearRanker) and model.header.members:
         moved = not has_constant_of_members(model)
         for number, ranker in enumerate(members_of(model), start=1):
             target, rows = recall(dataset, ranker.header.labels), rows_as_trained(dataset.X, ranker)
-            verdict = _verify_one(
-                ranker, dataset, target, rows, query_weights, telling, limits, None, defined_elsewhere
-            )
-            if moved and not _definition(verdict.loss, defined_elsewhere)[0].level_free:
-                reasons = (*verdict.reasons, "the average's constant is not that of its members")
-                verdict = replace(verdict, outcome=Outcome.FAILS, reasons=reasons)
-            yield replace(verdict, member=number)
+            result = verdict(ranker, target, rows)
+            if moved and not _definition(result.loss, defined_elsewhere)[0].level_free:
+                reasons = (*result.reasons, "the average's constant is not that of its members")
+                result = replace(result, outcome=Outcome.FAILS, reasons=reasons)
+            yield replace(result, member=number)
         return
     rankers = [ranker for ranker in model.rankers() if ranker.linear_parts()]
     if not rankers:
@@ -183,7 +185,7 @@ def verify(
         raise NothingToVerifyError(_without_certificate(model.header.family))
     target = recall(dataset, model.header.labels)
     rows = rows_as_trained(dataset.X, rankers[0])
-    yield _verify_one(rankers[0], dataset, target, rows, query_weights, telling, limits, None, defined_elsewhere)
+    yield verdict(rankers[0], target, rows)
 
 
 def _without_certificate(family: str) -> str:

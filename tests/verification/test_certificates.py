@@ -120,6 +120,21 @@ def test_weights_of_queries(data, tmp_path, capsys):
     assert verdict(model, f"{data}/queries.svm", capsys)[0] == 4
 
 
+def test_weights_of_nothing(data, tmp_path, capsys):
+    model = trained(data, tmp_path, "--bound hinge -C 3 queries.svm")
+    (tmp_path / "weights").write_text("".join(f"{query} 0\n" for query in range(8)) + "99 1\n")
+    assert run(["verify", model, f"{data}/queries.svm", "--query-weights", f"{tmp_path}/weights"]) == 65
+    assert "no query of the data has both" in capsys.readouterr().err
+
+
+def test_grades(data, tmp_path, capsys):
+    model = trained(data, tmp_path, "--bound hinge --loss ndcg -C 3 grades.svm")
+    assert verdict(model, f"{data}/grades.svm", capsys)[0] == 0
+    changed = (data / "grades.svm").read_text().replace("2", "1", 1)
+    (tmp_path / "changed.svm").write_text(changed)
+    assert verdict(model, f"{tmp_path}/changed.svm", capsys)[0] == 4
+
+
 def test_costs_of_rows(data, tmp_path, capsys):
     model = trained(data, tmp_path, "--loss zero-one -C 3 costs.svm")
     code, [result] = verdict(model, f"{data}/costs.svm", capsys)
@@ -474,6 +489,7 @@ def test_a_plain_definition_is_told_from_another(ranker, data, tmp_path, capsys)
     ranker.save(tmp_path / "model")
     code, [result] = verdict(f"{tmp_path}/model", f"{data}/two.svm", capsys)
     assert (code, result["loss_defined_by"]) == (0, "apsvm.verification")
+    assert result["stationary"] == (ranker.header.certificate.bound == "tight")
 
 
 def test_a_loss_that_is_only_a_name(ranker, data, tmp_path, capsys):
