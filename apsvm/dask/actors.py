@@ -62,8 +62,8 @@ def named_worker() -> Iterator[None]:
         is_of_file = isinstance(error, OSError) and error.filename is not None
         if is_of_file or isinstance(error, FloatingPointError) or type(error).__module__.startswith("apsvm."):
             raise
-        what = "not enough memory" if isinstance(error, MemoryError) else f"{type(error).__name__}: {error}"
-        raise WorkerError(f"{get_worker().address}: {what}") from error
+        words = "not enough memory" if isinstance(error, MemoryError) else f"{type(error).__name__}: {error}"
+        raise WorkerError(f"{get_worker().address}: {' '.join(words.split())}") from error
 
 
 class ShardActor:

@@ -249,7 +249,7 @@ def test_a_part_that_cannot_be_read_names_file_line_and_worker(apsvm, parts, tmp
     [
         (MemoryError(), "not enough memory"),
         (OSError("no more handles"), "OSError: no more handles"),
-        (ValueError("shapes (2,) and (3,)"), "ValueError: shapes (2,) and (3,)"),
+        (ValueError("shapes (2,)\n and (3,)"), "ValueError: shapes (2,) and (3,)"),
     ],
 )
 def test_a_fault_on_a_worker_names_it(apsvm, parts, tmp_path, monkeypatch, place, arguments, fault, message):
