@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
 from apsvm._support.types import Part
-from apsvm.dask.crew import Answer, Call, ClusterError, Crew, ShardLostError
+from apsvm.dask.crew import Answer, Call, ClusterError, Crew, ShardLostError, WorkerError
 from apsvm.dask.messages import Arguments, Programme
 from apsvm.dask.shards import Shard
 from apsvm.dask.sources import ArrayPart, Source
@@ -50,6 +50,22 @@ MOST_WAITING = 120.0
 CONNECTING = 10.0
 
 
+@contextmanager
+def named_worker() -> Iterator[None]:
+    """On a worker: what is raised besides errors of this package, of a file and of numbers that overflow becomes
+    ``WorkerError``."""
+    from distributed import get_worker
+
+    try:
+        yield
+    except Exception as error:
+        is_of_file = isinstance(error, OSError) and error.filename is not None
+        if is_of_file or isinstance(error, FloatingPointError) or type(error).__module__.startswith("apsvm."):
+            raise
+        words = "not enough memory" if isinstance(error, MemoryError) else f"{type(error).__name__}: {error}"
+        raise WorkerError(f"{get_worker().address}: {' '.join(words.split())}") from error
+
+
 class ShardActor:
     """A ``Shard`` as dask makes it: ``parts`` are sources, or the columns of an ``ArrayPart``, which dask has put here
     by then."""
@@ -60,6 +76,7 @@ class ShardActor:
         sources = [ArrayPart(*part) if isinstance(part, tuple) else part for part in parts]
         self._shard = Shard(sources, threads, worker=get_worker().address)
 
+    @named_worker()
     def ask(self, programme: Programme, method: str, arguments: Arguments) -> Answer:
         return self._shard.call(programme, method, *arguments)
 
@@ -213,8 +230,8 @@ def lost_where_unreachable() -> Iterator[None]:
     except TimeoutError:
         raise
     except OSError as error:
-        if error.errno is not None and error.filename is not None:
-            raise  # of a file
+        if error.filename is not None:
+            raise
         raise ShardLostError(str(error)) from None
     except RuntimeError as error:
         if "Actor" not in str(error):
@@ -267,6 +284,7 @@ def cluster_of(scheduler: str) -> Iterator[Client]:
         with _without_logs(), client:
             if not client.nthreads():
                 raise ClusterError(f"the scheduler at {scheduler} has no workers")
+            _check_versions(client)
             yield client
         return
     if not (count.isascii() and count.isdecimal() and 1 <= int(count) <= 1024):
@@ -307,6 +325,16 @@ def _check_encryption(address: str) -> None:
         raise ClusterError(f"{address} wants a certificate, and dask's configuration names none (distributed.comm.tls)")
     if connection.get("require_encryption") and not is_encrypted:
         raise ClusterError(f"{address} is not encrypted, which dask's configuration wants (require-encryption)")
+
+
+def _check_versions(client: Client) -> None:
+    """Raises ClusterError where the scheduler or a worker has no apsvm, or another version than there is here."""
+    servers = client.get_versions(packages=["apsvm"])
+    here = servers["client"]["packages"]["apsvm"]
+    for address, server in {client.scheduler.address: servers["scheduler"], **servers["workers"]}.items():
+        found = server["packages"]["apsvm"]
+        if found != here:
+            raise ClusterError(f"{address}: expected apsvm {here} there, as here, found {found or 'none'}")
 
 
 def _ignore_interrupts() -> None:

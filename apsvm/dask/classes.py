@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from apsvm._support.log import Log
-from apsvm.dask.actors import lost_where_unreachable
+from apsvm.dask.actors import lost_where_unreachable, named_worker
 from apsvm.dask.crew import ClusterError, ShardLostError
 from apsvm.dask.data import Extent
 from apsvm.dask.messages import Reply
-from apsvm.dask.sources import Source
+from apsvm.dask.sources import Source, on_worker
 from apsvm.data.dataset import DataError, Dataset
 from apsvm.data.joining import joined
 from apsvm.data.labels import LabelOptions
@@ -127,15 +127,10 @@ def _forget() -> None:
 def _read(part: Source, threads: int) -> Dataset:
     from distributed import get_worker
 
-    where = f" (on {get_worker().address})"
-    try:
+    with on_worker(get_worker().address, part.name):
         data = part.read(threads)
-    except DataError as error:
-        raise DataError(f"{error}{where}") from None
-    except OSError as error:
-        raise OSError(error.errno, f"{error.strerror or error}{where}", part.name) from None
-    if data.bags is not None:
-        raise DataError(f"{part.name}: rows in bags are not trained on a cluster; --bags ignore{where}")
+        if data.bags is not None:
+            raise DataError(f"{part.name}: rows in bags are not trained on a cluster; --bags ignore")
     return data
 
 
@@ -167,6 +162,7 @@ class _OneBlasThread:
 one_blas_thread = _OneBlasThread()
 
 
+@named_worker()
 def _about(plan: ClassesPlan) -> AboutRows:
     with one_blas_thread():
         held = _held(plan)
@@ -189,6 +185,7 @@ class _Records:
         self.records.append((event, fields))
 
 
+@named_worker()
 def _chosen(plan: ClassesPlan) -> Completion:
     """What is chosen once, for the classes of all workers."""
     with one_blas_thread():
@@ -198,6 +195,7 @@ def _chosen(plan: ClassesPlan) -> Completion:
         return Completion.of_classes(trainer, held.data, Watch())
 
 
+@named_worker()
 def _train(plan: ClassesPlan, label: float, completion: Completion) -> tuple[ClassTraining, list[tuple[str, JsonDict]]]:
     """One class; what goes wrong with it alone is its ``reason``."""
     one, log = ClassTraining(label), _Records()
@@ -216,6 +214,7 @@ def _train(plan: ClassesPlan, label: float, completion: Completion) -> tuple[Cla
     return one, log.records
 
 
+@named_worker()
 def _finish(
     plan: ClassesPlan, outcome: Outcome, measure: Callable[[Fit, Model], Iterator[str]]
 ) -> tuple[Outcome, Model, list[str]]:

@@ -53,8 +53,10 @@ def parts_of(name: str, values: Collection) -> list[Part]:
     )
 
 
-def columns_of_parts(X: Collection, **columns: Collection) -> tuple[list[Part], dict[str, list[Part] | None]]:
-    """The parts of X and of each column, which go together; those that are None stay so.
+def columns_of_parts(
+    X: Collection, y: Collection, **columns: Collection
+) -> tuple[list[Part], list[Part], dict[str, list[Part] | None]]:
+    """The parts of X, of y and of each column, which go together; columns that are None stay so.
 
     Raises
     ------
@@ -63,18 +65,17 @@ def columns_of_parts(X: Collection, **columns: Collection) -> tuple[list[Part], 
     import dask.array as da
 
     rows = parts_of("X", X)
-    result: dict[str, list[Part] | None] = {}
-    for name, column in columns.items():
-        if column is None:
-            result[name] = None
-            continue
+
+    def beside(name: str, column: Collection) -> list[Part]:
         if isinstance(column, da.Array) and isinstance(X, da.Array) and _can_be_cut_alike(X, column):
             column = column.rechunk({0: X.chunks[0]})
         parts = parts_of(name, column)
         if len(parts) != len(rows):
             raise ValueError(f"X has {len(rows)} parts and {name} {len(parts)}: cut both alike")
-        result[name] = parts
-    return rows, result
+        return parts
+
+    others = {name: None if column is None else beside(name, column) for name, column in columns.items()}
+    return rows, beside("y", y), others
 
 
 def _can_be_cut_alike(X: Collection, column: Collection) -> bool:

@@ -25,6 +25,10 @@ class ClusterError(OSError):
     """There is no such cluster, it has no workers, or they are lost again and again."""
 
 
+class WorkerError(RuntimeError):
+    """A fault on a worker that is not of the rows; says on which worker."""
+
+
 @dataclass(slots=True)
 class Traffic:
     """What rounds took.

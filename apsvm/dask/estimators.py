@@ -84,8 +84,8 @@ class _OnCluster(LinearEstimator):
         by_query = plan.capabilities.queries
         if sample_weight is not None and by_query and not plan.capabilities.query_weights:
             raise ValueError(f"{type(self).__name__} takes no sample_weight")
-        rows, columns = columns_of_parts(X, y=y, qid=qid, sample_weight=sample_weight)
-        labels, classes_found = self._labels(client, columns["y"] or [], plan)
+        rows, parts_of_y, columns = columns_of_parts(X, y, qid=qid, sample_weight=sample_weight)
+        labels, classes_found = self._labels(client, parts_of_y)
         copies = by_query and qid is None
         parts = computed(client, rows, labels, columns["qid"], columns["sample_weight"], copies=copies)
         self._take_names(ArrayPart(*parts[0]).names)
@@ -94,7 +94,7 @@ class _OnCluster(LinearEstimator):
             with training(self.verbose), in_words_of_python(self._trainer.Settings, plan.loss_name):
                 data = ShardedData.of(crew, "X")
                 self.n_features_in_ = data.width
-                weights = None if sample_weight is None or copies else data.weigh(by_query=by_query)
+                weights = None if sample_weight is None else data.weigh(by_query=by_query)
                 target = self._meaning(data, plan) if classes_found is None else classes_found
                 fit = ShardedFit.of(
                     data,
@@ -134,6 +134,10 @@ class _OnCluster(LinearEstimator):
         self._check_names(X)
         return mapped(X, scores_of_part, self.to_model(), self._of_decision())
 
+    def predict(self, X: Collection) -> Collection:
+        """The scores of the rows, as ``decision_function``."""
+        return self.decision_function(X)
+
     def score(self, X: Collection, y: Collection, qid: Collection = None, sample_weight: Collection = None) -> float:
         """The metric trained for, exact, of the rows where they are; arguments as in ``fit``.
 
@@ -143,8 +147,8 @@ class _OnCluster(LinearEstimator):
         """
         check_is_fitted(self)
         client = client_of(self.client)
-        rows, columns = columns_of_parts(X, y=y, qid=qid, sample_weight=sample_weight)
-        labels, classes_found = self._labels_again(columns["y"] or [])
+        rows, parts_of_y, columns = columns_of_parts(X, y, qid=qid, sample_weight=sample_weight)
+        labels, classes_found = self._labels_again(parts_of_y)
         self._check_names(X)
         crew = ActorCrew(
             client,
@@ -167,7 +171,7 @@ class _OnCluster(LinearEstimator):
             if metric is None or metric == "accuracy":
                 raise ValueError(f"{self._header.loss} is not scored on a cluster: apsvm eval names the metrics")
             metrics = parse_metrics([metric])
-            weights = None if qid is None or sample_weight is None else data.weigh(by_query=True)
+            weights = None if sample_weight is None else data.weigh(by_query=True)
             return value_of(evaluate_on_shards(data, self.to_model(), target, metrics), weights)
         finally:
             crew.close()
@@ -186,7 +190,7 @@ class _OnCluster(LinearEstimator):
 
     # What a kind of estimator says.
 
-    def _labels(self, client: Client, parts: list[Part], plan: AnyTrainer) -> tuple[list[Part], Target | None]:
+    def _labels(self, client: Client, parts: list[Part]) -> tuple[list[Part], Target | None]:
         """The parts of y as numbers, and what they mean where that is known already: a row each of 0 and 1."""
         return parts, None
 
@@ -290,7 +294,7 @@ class DaskAPSVMClassifier(_OnCluster, APSVMClassifier):  # type: ignore[misc]  #
         classes = self.classes_
         return mapped(X, classes_of_part, self.to_model(), self._sign, classes, dtype=classes.dtype)
 
-    def _labels(self, client: Client, parts: list[Part], plan: AnyTrainer) -> tuple[list[Part], Target | None]:
+    def _labels(self, client: Client, parts: list[Part]) -> tuple[list[Part], Target | None]:
         classes = distinct(client, parts)
         if classes.size != 2:
             what = "one class only" if classes.size == 1 else f"{classes.size} values"
@@ -371,10 +375,6 @@ class DaskAPSVMRanker(_OnCluster, APSVMRanker):  # type: ignore[misc]
         self.time_limit = time_limit
         self.verbose = verbose
 
-    def predict(self, X: Collection) -> Collection:
-        """The scores of the rows, as ``decision_function``."""
-        return self.decision_function(X)
-
 
 class DaskRankNCG(_OnCluster, RankNCG):
     """``RankNCG`` on a dask cluster: rows ordered by their classes, of one list or of queries.
@@ -426,10 +426,6 @@ class DaskRankNCG(_OnCluster, RankNCG):
         self.max_iter = max_iter
         self.time_limit = time_limit
         self.verbose = verbose
-
-    def predict(self, X: Collection) -> Collection:
-        """The scores of the rows, as ``decision_function``."""
-        return self.decision_function(X)
 
     def _meaning(self, data: ShardedData, plan: AnyTrainer) -> Target:
         self.classes_ = data.labels

@@ -13,6 +13,7 @@ from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING
 
 from apsvm._support.work import Strand
+from apsvm.dask.actors import named_worker
 from apsvm.dask.classes import PATIENCE, one_blas_thread, result_of
 from apsvm.selection.cross_validation import CrossValidation
 from apsvm.selection.race import Measured, PathInFold, Task
@@ -94,6 +95,7 @@ _PATH = "a path in a fold"
 _PREPARING = threading.Lock()
 
 
+@named_worker()
 def _trained(cross: CrossValidation, task: Task) -> tuple[list[Measured], str]:
     """One task's settings, and its failure; the first of this process in a fold learns what can be learned of the
     features there."""

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from apsvm._support.files import write_whole
-from apsvm.dask.sources import Source
-from apsvm.data.dataset import DataError
+from apsvm.dask.actors import named_worker
+from apsvm.dask.sources import Source, on_worker
 from apsvm.data.joining import in_columns_of
 from apsvm.models.columns import Columns
 
@@ -48,17 +48,17 @@ class _Scored(NamedTuple):
     columns: Columns | None
 
 
+@named_worker()
 def _score_part(source: Source, model: Ranker, output: str, first: _Scored | None = None) -> _Scored:
     from distributed import get_worker
 
-    where = f" (on {get_worker().address})"
-    try:
+    address = get_worker().address
+    with on_worker(address, source.name):
         data = source.read(1)
         if first is not None and len(data):
             data = in_columns_of(data, first.columns, first.name)
-    except DataError as error:
-        raise DataError(f"{error}{where}") from None
     scores = model.score(data.X, threads=1)
-    write_whole(output, "".join(f"{score!r}\n" for score in scores.tolist()).encode())
+    with on_worker(address, output):
+        write_whole(output, "".join(f"{score!r}\n" for score in scores.tolist()).encode())
     table = data.table
     return _Scored(source.name, scores.size, *(((), None) if table is None else (table.remarks, table.columns)))

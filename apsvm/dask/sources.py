@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -26,6 +28,18 @@ class Source(Protocol):
 
     def read(self, threads: int) -> Dataset:
         """Its rows. Raises DataError, OSError."""
+
+
+@contextmanager
+def on_worker(address: str, file: str) -> Iterator[None]:
+    """Errors of rows, and of this file, name the worker as well, if it has an address."""
+    where = f" (on {address})" if address else ""
+    try:
+        yield
+    except DataError as error:
+        raise DataError(f"{error}{where}") from None
+    except OSError as error:
+        raise OSError(error.errno, f"{error.strerror or error}{where}", file) from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -356,8 +356,8 @@ def _solve(curvature: Array, slope: Array, planes: Array, offsets: Array) -> tup
         settings,
     )
     solution = solver.solve()
-    z = shrunk * np.nan_to_num(np.asarray(solution.x)[:k], nan=0.0, posinf=0.0, neginf=0.0)
-    share = np.maximum(np.nan_to_num(np.asarray(solution.z), nan=0.0, posinf=0.0, neginf=0.0), 0.0)
+    z, share = (np.where(np.isfinite(one), one, 0.0) for one in (np.asarray(solution.x)[:k], np.asarray(solution.z)))
+    z, share = shrunk * z, np.maximum(share, 0.0)
     sum_of_shares = float(share.sum())
     return z, share / sum_of_shares if sum_of_shares > 0.0 else np.full(t, 1.0 / t)
 

@@ -37,7 +37,6 @@ from apsvm.verification.plain import UnknownLossError as UnknownLossError
 from apsvm.verification.risk import PlainRisk, Plane, Task, Units, tasks_of
 from apsvm.verification.rows import (
     PlainRows,
-    constant_of_scaling,
     rows_as_trained,
     weights_as_trained,
     with_common_constant,
@@ -158,24 +157,26 @@ def verify(
     DataError
         The labels do not fit the model.
     """
+
+    def verdict(ranker: Ranker, target: Target, rows: PlainRows, label: float | None = None) -> Verdict:
+        return _verify_one(ranker, dataset, target, rows, query_weights, telling, limits, label, defined_elsewhere)
+
     if model.has_classes:
         rows = None
         for label, ranker in zip(model.classes.tolist(), model.rankers(), strict=True):
             target = two_classes(dataset, LabelOptions(positive_label=label))
             rows = rows or rows_as_trained(dataset.X, ranker)
-            yield _verify_one(ranker, dataset, target, rows, query_weights, telling, limits, label, defined_elsewhere)
+            yield verdict(ranker, target, rows, label)
         return
     if isinstance(model, LinearRanker) and model.header.members:
         moved = not has_constant_of_members(model)
         for number, ranker in enumerate(members_of(model), start=1):
             target, rows = recall(dataset, ranker.header.labels), rows_as_trained(dataset.X, ranker)
-            verdict = _verify_one(
-                ranker, dataset, target, rows, query_weights, telling, limits, None, defined_elsewhere
-            )
-            if moved and not _definition(verdict.loss, defined_elsewhere)[0].level_free:
-                reasons = (*verdict.reasons, "the average's constant is not that of its members")
-                verdict = replace(verdict, outcome=Outcome.FAILS, reasons=reasons)
-            yield replace(verdict, member=number)
+            result = verdict(ranker, target, rows)
+            if moved and not _definition(result.loss, defined_elsewhere)[0].level_free:
+                reasons = (*result.reasons, "the average's constant is not that of its members")
+                result = replace(result, outcome=Outcome.FAILS, reasons=reasons)
+            yield replace(result, member=number)
         return
     rankers = [ranker for ranker in model.rankers() if ranker.linear_parts()]
     if not rankers:
@@ -184,7 +185,7 @@ def verify(
         raise NothingToVerifyError(_without_certificate(model.header.family))
     target = recall(dataset, model.header.labels)
     rows = rows_as_trained(dataset.X, rankers[0])
-    yield _verify_one(rankers[0], dataset, target, rows, query_weights, telling, limits, None, defined_elsewhere)
+    yield verdict(rankers[0], target, rows)
 
 
 def _without_certificate(family: str) -> str:
@@ -430,6 +431,6 @@ def _constant(definition: Definition, rows: PlainRows, ranker: Ranker) -> Iterat
     if rows.bias is not None or definition.level_free:
         return
     (linear,) = ranker.linear_parts()
-    expected, size = constant_of_scaling(rows, linear)
+    expected, size = rows.constant(linear.coef)
     if not abs(linear.intercept - expected) <= float64_error(rows.columns) * size:
         yield "its constant is none that the training gives"

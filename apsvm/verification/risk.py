@@ -19,7 +19,6 @@ from apsvm.verification.plain import (
     Definition,
     Hinge,
     RankingDefinition,
-    ZeroOneDefinition,
     levels,
     ranking_by_score,
 )
@@ -155,7 +154,7 @@ def tasks_of(
     relevant : (n,) bool
     grades : (n,) float64, where they are graded; losses to which grades mean nothing do not look at them
     queries : (n,) int64; None: one query
-    costs : (n,) float64, for losses over rows
+    costs : (n,) float64, which losses over rows look at
     query_weights : weight of each query in the mean, 1 where not named
     """
     everything = np.arange(relevant.size)
@@ -175,7 +174,7 @@ def tasks_of(
             levelled = levels(grades[rows], definition)
             tasks = [_task(share, rows, np.maximum(grades[rows], 0.0) >= level) for level, share in levelled]
         else:
-            tasks = [_task(1.0, rows, relevant[rows], costs if isinstance(definition, ZeroOneDefinition) else None)]
+            tasks = [_task(1.0, rows, relevant[rows], costs)]
             tasks = [task for task in tasks if task.positives.size and task.negatives.size]
         if tasks and weight > 0.0:
             parts.append((weight, tasks))

@@ -17,7 +17,6 @@ from apsvm.data.features.mapped import MappedMatrix
 from apsvm.data.features.scaling import NO_SCALING, Scaling, learn_scaling
 from apsvm.data.moments import column_moments, row_norms
 from apsvm.models.base import Ranker
-from apsvm.models.linear import LinearRanker
 from apsvm.verification.exact import dot, float64_error, products, total
 from apsvm.verification.plain import Array
 
@@ -132,6 +131,10 @@ class PlainRows:
             result += np.outer(by_component[place].sum(axis=0), np.abs(centre))
         return self._as_weights(result, by_component.sum(axis=0))
 
+    def constant(self, coef: Array) -> tuple[float, float]:
+        """What centring adds to scores by weights (d,) of rows as they are, and the magnitude of its terms."""
+        return -float(self._centre @ coef), float(np.abs(self._centre) @ np.abs(coef))
+
     def directions(self) -> Array | None:
         """(H·dimension, k) float64: orthogonal directions in which scores have mean square 1, all in which they differ;
         None where rows are too wide."""
@@ -224,10 +227,9 @@ def rows_as_trained(X: Matrix, ranker: Ranker) -> PlainRows:
     if ranker.feature_map is not None:
         matrix = MappedMatrix(X, ranker.feature_map)
     scaling = NO_SCALING if features.scale == "none" else learn_scaling(features.scale, matrix)
-    rows = PlainRows(matrix, scaling, features.bias)
-    if ranker.components == 1:
-        return rows
-    bias = _size_of_features(matrix, scaling) if features.bias is None else features.bias
+    bias = features.bias or None
+    if ranker.components > 1 and bias is None:
+        bias = _size_of_features(matrix, scaling)
     return PlainRows(matrix, scaling, bias, ranker.components)
 
 
@@ -238,7 +240,7 @@ def weights_as_trained(rows: PlainRows, ranker: Ranker) -> Array:
     for part in ranker.linear_parts():
         w, moved = rows.scaling.scaled_weights(part.coef)
         constant = part.intercept + moved
-        blocks.append(w if rows.bias is None else np.append(w, constant / rows.bias if rows.bias else 0.0))
+        blocks.append(w if rows.bias is None else np.append(w, constant / rows.bias))
     return np.concatenate(blocks)
 
 
@@ -247,14 +249,6 @@ def with_common_constant(rows: PlainRows, w: Array, mean: float) -> Array:
     blocks = w.reshape(rows.components, -1).copy()
     blocks[:, -1] += mean - blocks[:, -1].mean()
     return blocks.ravel()
-
-
-def constant_of_scaling(rows: PlainRows, ranker: LinearRanker) -> tuple[float, float]:
-    """The constant of a model whose training had no constant feature, and the magnitude of what it is summed of."""
-    centre = rows.scaling.centre
-    if centre is None:
-        return 0.0, 0.0
-    return -float(centre @ ranker.coef), float(np.abs(centre) @ np.abs(ranker.coef))
 
 
 def _size_of_features(matrix: Matrix | MappedMatrix, scaling: Scaling) -> float:

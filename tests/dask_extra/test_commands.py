@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from command import in_process
+from distributed import Client
 from sklearn.datasets import dump_svmlight_file
 
 from apsvm import load_model
@@ -232,6 +233,62 @@ def test_a_part_that_cannot_be_read_names_file_line_and_worker(apsvm, parts, tmp
     assert f"{tmp_path / 'p-1.svm'}:2:" in said
     assert "(on inproc://" in said
     assert not (tmp_path / "m").exists()
+
+
+@pytest.mark.parametrize(
+    ("place", "arguments"),
+    [
+        ("apsvm.dask.sources.FilePart.read", "train {parts} out --scheduler @"),
+        ("apsvm.dask.sources.FilePart.read", "train {parts} out --one-vs-rest --scheduler @"),
+        ("apsvm.dask.sources.FilePart.read", "predict {parts} m out --scheduler @"),
+        ("apsvm.selection.cross_validation.CrossValidation.ready", "cv {parts} --folds 2 -C 1 --scheduler @"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        (MemoryError(), "not enough memory"),
+        (OSError("no more handles"), "OSError: no more handles"),
+        (ValueError("shapes (2,)\n and (3,)"), "ValueError: shapes (2,) and (3,)"),
+    ],
+)
+def test_a_fault_on_a_worker_names_it(apsvm, parts, tmp_path, monkeypatch, place, arguments, fault, message):
+    assert apsvm("train", parts.path, "m", "-C", "1", "-q")[0] == 0
+
+    def broken(*given, **options):
+        raise fault
+
+    monkeypatch.setattr(place, broken)
+    code, _, said = apsvm(*arguments.replace("{parts}", parts.pattern).split())
+    assert code == (66 if isinstance(fault, OSError) and "sources" in place else 1), said
+    [line] = [line for line in said.splitlines() if "error" in line]
+    assert message.removeprefix("OSError: ") in line
+    assert "inproc://" in line
+    assert not os.path.isfile(tmp_path / "out")
+
+
+def test_scores_that_a_worker_cannot_write(apsvm, parts, tmp_path):
+    assert apsvm("train", parts.path, "m", "-C", "1", "-q")[0] == 0
+    (tmp_path / "out" / "part-1.svm.scores").mkdir(parents=True)
+    code, _, said = apsvm("predict", parts.pattern, "m", "out", "--scheduler", "@")
+    assert code == 74
+    assert f"cannot write {tmp_path}/out/part-1.svm.scores: Is a directory (on inproc://" in said
+
+
+@pytest.mark.parametrize(("version", "found"), [(None, "none"), ("0.0.1", "0.0.1")])
+def test_another_apsvm_on_a_worker(apsvm, parts, monkeypatch, version, found):
+    versions = Client.get_versions
+
+    def changed(client, **options):
+        servers = versions(client, **options)
+        servers["workers"]["tcp://there:1"] = {"packages": {"apsvm": version}}
+        return servers
+
+    monkeypatch.setattr(Client, "get_versions", changed)
+    code, _, said = apsvm("train", parts.pattern, "m", "--scheduler", "@")
+    assert code == 66
+    assert "tcp://there:1: expected apsvm" in said
+    assert said.strip().endswith(f"there, as here, found {found}")
 
 
 @pytest.mark.parametrize(

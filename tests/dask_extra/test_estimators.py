@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from inspect import signature
+
 import dask
 import dask.array as da
 import numpy as np
@@ -38,6 +40,7 @@ def assert_same_fit(plain, other):
     np.testing.assert_allclose(other.intercept_, plain.intercept_, rtol=1e-6, atol=1e-9)
     assert pytest.approx(plain.C_, rel=1e-12) == other.C_
     assert other.n_features_in_ == plain.n_features_in_
+    assert other.to_model().header.labels == plain.to_model().header.labels
 
 
 @pytest.mark.slow
@@ -52,11 +55,34 @@ def test_one_list(client, data, loss):
     np.testing.assert_allclose(client.compute(decision).result(), plain.decision_function(X), rtol=1e-6, atol=1e-8)
     predicted = client.compute(other.predict(chunks)).result()
     assert (predicted == plain.predict(X)).mean() > 0.999
-    if loss == "zero-one":
-        with pytest.raises(ValueError, match=r"^zero-one is not scored on a cluster: apsvm eval names the metrics$"):
-            other.score(cut(X), cut(y))
-    else:
+    if loss != "zero-one":
         assert other.score(cut(X), cut(y)) == pytest.approx(plain.score(X, y), rel=1e-9)
+
+
+def test_what_is_not_scored_on_a_cluster(client, data):
+    X, y, _, _ = data
+    model = DaskAPSVMClassifier("zero-one", client=client, C=1.0).fit(cut(X), cut(y))
+    with pytest.raises(ValueError, match=r"^zero-one is not scored on a cluster: apsvm eval names the metrics$"):
+        model.score(cut(X), cut(y))
+
+
+@pytest.mark.parametrize(
+    ("estimator", "plain"),
+    [(DaskAPSVMClassifier, APSVMClassifier), (DaskAPSVMRanker, APSVMRanker), (DaskRankNCG, RankNCG)],
+)
+def test_parameters_are_those_of_the_plain_estimator(estimator, plain):
+    parameters, of_plain = signature(estimator).parameters, signature(plain).parameters
+    assert {name: one.default for name, one in parameters.items() if name != "client"} == {
+        name: of_plain[name].default for name in parameters if name != "client"
+    }
+    values = {name: object() for name in parameters}
+    assert estimator(**values).get_params(deep=False) == values
+
+
+def test_nothing_relevant(client, data):
+    X, _, grades, _ = data
+    with pytest.raises(ValueError, match="relevant rows and others, found 0 of 2400 relevant"):
+        DaskAPSVMRanker("ap", client=client, relevant_from=9.0).fit(cut(X), cut(grades))
 
 
 def test_cautions_name_parameters(client):
@@ -128,7 +154,7 @@ def test_delayed_parts(client, data):
     labels = [dask.delayed(grades[begin : begin + 800]) for begin in (0, 800, 1600)]
     other = DaskAPSVMRanker("ap", client=client, C=10.0).fit(rows, labels)
     assert_same_fit(plain, other)
-    parts = client.gather(client.compute(other.decision_function(rows)))
+    parts = client.gather(client.compute(other.predict(rows)))
     np.testing.assert_allclose(np.concatenate(parts), plain.decision_function(X), rtol=1e-6, atol=1e-8)
 
 
@@ -141,7 +167,9 @@ def test_one_part_and_a_model_that_reads_back(client, data, tmp_path):
     model = load_model(tmp_path / "m")
     assert model.header.data.rows == len(X)
     assert model.header.estimator == "DaskAPSVMClassifier"
-    np.testing.assert_allclose(model.score(X), APSVMClassifier.from_model(model).decision_function(X))
+    plain = APSVMClassifier.from_model(model)
+    np.testing.assert_allclose(model.score(X), plain.decision_function(X))
+    assert (client.compute(other.predict(cut(X))).result() == plain.predict(X)).all()
 
 
 @pytest.mark.parametrize(
@@ -150,6 +178,7 @@ def test_one_part_and_a_model_that_reads_back(client, data, tmp_path):
         (lambda X, y, q: (cut(X), cut(np.where(y > 2, 2, y))), "expected y of two classes, found 3 values"),
         (lambda X, y, q: (cut(X), cut(y[:-1])), "X has 2400 rows"),
         (lambda X, y, q: (X, y), "X is a dask array"),
+        (lambda X, y, q: (cut(X), None), "y is a dask array"),
         (lambda X, y, q: (cut(np.where(X > 3, np.nan, X)), cut(y > 1)), "feature value is not finite"),
         (lambda X, y, q: (cut(X), cut(np.zeros(2400))), "found one class only"),
     ],
@@ -199,6 +228,7 @@ def test_columns_of_another_order_are_refused_as_scikit_learn_does(client, data)
     rows, labels = frames(data, "abcde", "abcde")
     model = DaskAPSVMRanker("ap", client=client, C=1.0, bound="hinge").fit(rows, labels)
     assert model.feature_names_in_.tolist() == list("abcde")
+    assert model.feature_names_in_.dtype == object
     order = "must be in the same order as they were in fit"
     reversed_rows, _ = frames(data, "edcba", "edcba")
     with pytest.raises(ValueError, match=order):
@@ -254,7 +284,7 @@ def test_sample_weight_is_that_of_one_machine(client, data):
         (DaskAPSVMRanker("ap"), (cut(grades), None, cut(of_queries + 0.25)), "part 0: .*fraction"),
         (DaskAPSVMRanker("ap"), (cut(grades), None, cut(of_queries - 9.0)), "part 0: a sample_weight is at least 0"),
         (DaskAPSVMRanker("ap"), (cut(grades), cut(qid), cut(rng.uniform(size=len(X)))), "must be the same for all its"),
-        (DaskAPSVMClassifier("zero-one"), (cut(y), None, cut(np.zeros(len(X)))), "all sample weights are zero"),
+        (DaskAPSVMClassifier("zero-one"), (cut(y), None, cut(np.zeros(len(X)))), "^X: all sample weights are zero$"),
         (DaskRankNCG(), (cut(grades), None, cut(of_queries)), "takes no sample_weight"),
     ):
         with pytest.raises(ValueError, match=message):
@@ -266,6 +296,8 @@ def test_the_bound_that_auto_comes_to_is_logged(client, data, caplog):
     for bound, count in (("auto", 1), ("hinge", 0)):
         caplog.clear()
         DaskAPSVMRanker("ap", client=client, C=1.0, bound=bound).fit(cut(X), cut(grades))
-        assert caplog.text.count("bound='auto': hinge") == count
+        assert caplog.text.count("DaskAPSVMRanker: bound='auto': hinge") == count
+    DaskAPSVMRanker("ap", client=client, C=1.0, bound="hinge", verbose=1).fit(cut(X), cut(grades))
+    assert "iteration 1: " in caplog.text
     with pytest.raises(ValueError, match="bound='tight' is not trained on a cluster"):
         DaskAPSVMRanker("ap", client=client, bound="tight").fit(cut(X), cut(grades))

@@ -229,8 +229,14 @@ def test_archives_are_no_matrices(tmp_path: Path, member: str, content: str, mes
         if member == "docMetadata/LabelInfo.xml":  # as Excel writes it where labels say how secret a document is
             archive.writestr("[Content_Types].xml", "<Types/>")
     for options in ({}, {"label": "y"}):
-        with pytest.raises(DataError, match=message):
+        with pytest.raises(DataError, match=f"data.csv: {message}"):
             read(tmp_path, packed.getvalue(), **options)
+
+
+def test_the_names_behind_a_byte_order_mark_and_blank_lines(tmp_path: Path) -> None:
+    data = read(tmp_path, "\ufeff\r\n X,y\n1,1\n2,0\n", label="y")
+    assert data.table is not None
+    assert data.table.columns.feature_names() == ("X",)
 
 
 @pytest.mark.parametrize("compress", [bytes, gzip.compress, bz2.compress])

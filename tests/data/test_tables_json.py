@@ -21,7 +21,7 @@ cells = {
     "word": st.none() | st.sampled_from(["x", "y", "a,b", "\u2603", '"']),
     "truth": st.none() | st.booleans(),
     "day": st.none() | st.sampled_from(["2020-01-01T00:00:00", "2020-01-02"]),
-    "mixed": st.none() | st.sampled_from([1, 2.5, "u", True]),
+    "mixed": st.none() | st.sampled_from([1, 2.5, "U", True]),
 }
 
 

@@ -25,10 +25,10 @@ N = 80
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Rows of two classes, with queries, with grades, in bags."""
+    """Rows of two classes, with queries, with grades, in bags; a column is constant."""
     folder = tmp_path_factory.mktemp("data")
     rng = np.random.default_rng(3)
-    X = rng.normal(size=(N, 4)) * [1.0, 2.0, 0.5, 1.0]
+    X = np.column_stack([rng.normal(size=(N, 4)) * [1.0, 2.0, 0.5, 1.0], np.full(N, 3.0)])
     y = np.where(X[:, 0] + 0.5 * X[:, 2] + rng.normal(size=N) > 0.8, 1, -1)
     queries = np.repeat(np.arange(8), N // 8)
     grades = np.clip(np.round(X[:, 0] + rng.normal(size=N)), 0, 2)
@@ -118,6 +118,21 @@ def test_weights_of_queries(data, tmp_path, capsys):
     model = trained(data, tmp_path, f"--bound hinge -C 3 --query-weights {weights} queries.svm")
     assert verdict(model, f"{data}/queries.svm", capsys, "--query-weights", weights)[0] == 0
     assert verdict(model, f"{data}/queries.svm", capsys)[0] == 4
+
+
+def test_weights_of_nothing(data, tmp_path, capsys):
+    model = trained(data, tmp_path, "--bound hinge -C 3 queries.svm")
+    (tmp_path / "weights").write_text("".join(f"{query} 0\n" for query in range(8)) + "99 1\n")
+    assert run(["verify", model, f"{data}/queries.svm", "--query-weights", f"{tmp_path}/weights"]) == 65
+    assert "no query of the data has both" in capsys.readouterr().err
+
+
+def test_grades(data, tmp_path, capsys):
+    model = trained(data, tmp_path, "--bound hinge --loss ndcg -C 3 grades.svm")
+    assert verdict(model, f"{data}/grades.svm", capsys)[0] == 0
+    changed = (data / "grades.svm").read_text().replace("2", "1", 1)
+    (tmp_path / "changed.svm").write_text(changed)
+    assert verdict(model, f"{tmp_path}/changed.svm", capsys)[0] == 4
 
 
 def test_costs_of_rows(data, tmp_path, capsys):
@@ -381,6 +396,26 @@ def test_bags_are_never_an_optimum(data, tmp_path, capsys):
     assert run(["verify", forged(ranker, tmp_path, bound="none"), f"{data}/bags.svm"]) == 65
 
 
+def test_bags_stand_at_the_rows_where_they_stood(tmp_path, capsys):
+    """Where others of their rows are best the function is lower, and a claim about a stationary point is none of it."""
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(60, 3))
+    y = np.where(X[:, 0] * X[:, 1] + 0.5 * rng.normal(size=60) > 0.5, 1, -1)
+    with open(tmp_path / "bags.svm", "w") as stream:
+        for row, (x, label) in enumerate(zip(X, np.repeat(y[::4], 4), strict=True)):
+            stream.write(f"{label} bag:{row // 4} " + " ".join(f"{j}:{v:.6f}" for j, v in enumerate(x, 1)) + "\n")
+    model = trained(tmp_path, tmp_path, "--latent --start bag-means -C 30 --bound tight bags.svm")
+    assert verdict(model, f"{tmp_path}/bags.svm", capsys)[0] == 0
+
+
+def test_queries_of_one_class_each(ranker, data, tmp_path, capsys):
+    X, y = load_svmlight_file(str(data / "two.svm"))
+    dump_svmlight_file(X, y, str(tmp_path / "apart.svm"), zero_based=False, query_id=(y > 0).astype(int))
+    ranker.save(tmp_path / "model")
+    assert run(["verify", f"{tmp_path}/model", f"{tmp_path}/apart.svm"]) == 65
+    assert "no query of the data has both a positive and a negative row" in capsys.readouterr().err
+
+
 def test_an_objective_that_is_not_finite(ranker, data, tmp_path, capsys):
     replace(ranker, coef=ranker.coef * 1e200).save(tmp_path / "far")
     code, [result] = verdict(str(tmp_path / "far"), f"{data}/two.svm", capsys, "--max-iterations", "3")
@@ -454,6 +489,7 @@ def test_a_plain_definition_is_told_from_another(ranker, data, tmp_path, capsys)
     ranker.save(tmp_path / "model")
     code, [result] = verdict(f"{tmp_path}/model", f"{data}/two.svm", capsys)
     assert (code, result["loss_defined_by"]) == (0, "apsvm.verification")
+    assert result["stationary"] == (ranker.header.certificate.bound == "tight")
 
 
 def test_a_loss_that_is_only_a_name(ranker, data, tmp_path, capsys):

@@ -13,7 +13,7 @@ import click
 from apsvm._support.shown import printable
 from apsvm.cli.output.run_folder import make_folder
 from apsvm.cli.reading import features_wanted, one_ranker, read_any_model
-from apsvm.cli.shared import BAD_DATA, MISSING, NO_INPUT, Failure, bad_data, say
+from apsvm.cli.shared import BAD_DATA, CANNOT_WRITE, INTERNAL, MISSING, NO_INPUT, Failure, bad_data, say
 from apsvm.data.parts import parts_of
 from apsvm.data.read_options import ReadOptions
 
@@ -86,7 +86,12 @@ def predict_on_cluster(
     sources = [_part_for(part, ranker, read, ignore_unknown=ignore_unknown, unlabelled=True) for part in parts]
     with cluster(scheduler) as client, bad_data(data):
         outputs = [os.path.abspath(os.path.join(out, name)) for name in names]
-        rows, remarks = score_parts(client, sources, ranker, outputs)
+        try:
+            rows, remarks = score_parts(client, sources, ranker, outputs)
+        except OSError as error:
+            if error.filename not in outputs:
+                raise
+            raise Failure(CANNOT_WRITE, f"cannot write {error.filename}: {error.strerror}") from None
     say_once(data, remarks)
     say(f"{rows} rows of {len(parts)} parts scored into {out}")
 
@@ -162,7 +167,7 @@ def need_dask() -> None:
 def cluster(scheduler: str) -> Iterator[Client]:
     """A client of it; failures end the command."""
     from apsvm.dask.actors import cluster_of, lost_with_scheduler
-    from apsvm.dask.crew import ClusterError
+    from apsvm.dask.crew import ClusterError, WorkerError
 
     with ExitStack() as stack:
         try:
@@ -178,6 +183,8 @@ def cluster(scheduler: str) -> Iterator[Client]:
             raise
         except ClusterError as error:
             raise Failure(NO_INPUT, str(error)) from None
+        except WorkerError as error:
+            raise Failure(INTERNAL, str(error)) from None
         except OSError as error:
             what = f"the cluster at {scheduler}" if error.filename is None else f"cannot read {error.filename}"
             raise Failure(NO_INPUT, f"{what}: {error.strerror or error}") from None

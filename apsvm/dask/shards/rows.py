@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm._support import sparse as sp
+from apsvm.dask.sources import Source, on_worker
 from apsvm.data.dataset import DataError, Dataset
 from apsvm.data.features.mapped import MappedMatrix
 from apsvm.data.features.scaling import NO_SCALING, Scaling
@@ -23,7 +24,6 @@ from apsvm.models.columns import Columns
 if TYPE_CHECKING:
     from apsvm._support.types import AnyArray, Matrix
     from apsvm.dask.messages import Programme, Reply
-    from apsvm.dask.sources import Source
     from apsvm.data.features.base import FeatureMap
 
 #: Labels that a shard tells apart at most: a target that is a measurement has one a row.
@@ -99,17 +99,12 @@ class ShardRows:
         self._parts = [self._part(source) for source in self._sources]
 
     def _part(self, source: Source) -> Dataset:
-        where = f" (on {self._worker})" if self._worker else ""
-        try:
+        with on_worker(self._worker, source.name):
             part = source.read(self._threads)
-        except DataError as error:
-            raise DataError(f"{error}{where}") from None
-        except OSError as error:
-            raise OSError(error.errno, f"{error.strerror or error}{where}", source.name) from None
-        if part.label_sets is not None:
-            raise DataError(f"{source.name}: rows of several labels are not trained on a cluster{where}")
-        if part.bags is not None:
-            raise DataError(f"{source.name}: rows in bags are not trained on a cluster; --bags ignore{where}")
+            if part.label_sets is not None:
+                raise DataError(f"{source.name}: rows of several labels are not trained on a cluster")
+            if part.bags is not None:
+                raise DataError(f"{source.name}: rows in bags are not trained on a cluster; --bags ignore")
         return part
 
     # What the rows are.
