@@ -80,7 +80,10 @@ def validated(estimator: LinearEstimator, X: Matrix, *y: Column, reset: bool = T
         except (TypeError, ValueError) as error:
             if not str(error).startswith(_NO_NUMBER):
                 raise
-            message = f"{error}: an array has numbers alone, words and dates become features in a data frame"
+            what = "an array has numbers alone, words and dates become features in a data frame"
+            if any(np.asarray(values).dtype.kind in "OSU" for values in y):
+                what = "y has to be numbers; of grades in words 0 for the lowest, as by y.map({'bad': 0, 'good': 1})"
+            message = f"{error}: {what}"
             raise type(error)(message) from None
     if is_frame(X):
         validate_data(estimator, X, reset=reset, skip_check_array=True)

@@ -108,7 +108,7 @@ def test_classes_by_name(run, tmp_path):
     assert "none of them is Emperor" in done.stderr
     assert "none of them" in run("export", path, "--format", "svmlight", "--positive-label", "Emu", code=65).stderr
     done = run("train", PENGUINS, path, "--label-column", "species", code=65)
-    assert "found Adelie, Chinstrap, Gentoo; --positive-label" in done.stderr
+    assert "the labels are the words Adelie, Chinstrap, Gentoo: --positive-label" in done.stderr
     done = run("train", PENGUINS, path, "--label-column", "species", "--positive-label", "Emu", code=65)
     assert "no row has the label 'Emu': the labels are Adelie, Chinstrap, Gentoo" in done.stderr
 
