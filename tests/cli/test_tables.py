@@ -102,6 +102,13 @@ def test_classes_by_name(run, tmp_path):
     run("train", PENGUINS, path, "--label-column", "species", "--one-vs-rest", "-C", "1", "--scale", "standard")
     assert run("predict", PENGUINS, path, "--header").stdout.startswith("Adelie\tChinstrap\tGentoo\n")
     assert "Gentoo" in run("info", path).stdout
+    by_model = json.loads(run("eval", PENGUINS, "--model", path, "--json").stdout)
+    assert list(by_model["per_class"]) == ["Adelie", "Chinstrap", "Gentoo"]
+    (tmp_path / "scores").write_text(run("predict", PENGUINS, path, "--header").stdout)
+    by_scores = ("eval", PENGUINS, "--label-column", "species", "--json", "--scores", tmp_path / "scores")
+    assert json.loads(run(*by_scores).stdout)["per_class"] == by_model["per_class"]
+    lines = run("eval", PENGUINS, "--model", path).stdout.splitlines()
+    assert [line.split()[0] for line in lines[1:4]] == ["Adelie", "Chinstrap", "Gentoo"]
     chosen = run("eval", PENGUINS, "--model", path, "--positive-label", "Gentoo", "--json").stdout
     assert json.loads(chosen)["rows"] == 344
     done = run("eval", PENGUINS, "--model", path, "--positive-label", "Emperor", code=65)

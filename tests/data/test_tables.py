@@ -175,6 +175,19 @@ def test_a_column_of_labels_has_an_usual_name(tmp_path: Path) -> None:
     assert rows(read(tmp_path, "default,a,y\n0,1,0\n1,2,1\n")) == [[0, 1], [1, 2]]
 
 
+def test_numbers_that_name_the_rows_are_no_feature(tmp_path: Path) -> None:
+    def text(name: str, ids: Any) -> str:
+        return f"{name},a,y\n" + "".join(f"{one},{at % 3},{at % 2}\n" for at, one in enumerate(ids))
+
+    for name in ("id", "customer_ID", "customerId", "Unnamed: 0"):
+        data = read(tmp_path, text(name, range(70, 50, -1)))
+        assert columns_of(data).feature_names() == ("a",)
+        assert f"columns that name the rows are left out: {name} (--id-column" in remarks(data)
+    for name, ids in (("paid", range(20)), ("id", [1, 1, *range(2, 20)]), ("id", [0.5, *range(1, 20)])):
+        assert columns_of(read(tmp_path, text(name, ids))).feature_names() == (name, "a")
+    assert columns_of(read(tmp_path, text("id", range(20)), features=("id",))).feature_names() == ("id",)
+
+
 HOSTILE = [
     ("", "expected at least one row, found none"),
     ("\n\n", "expected at least one row, found none"),
