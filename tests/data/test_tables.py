@@ -172,6 +172,7 @@ def test_labels(
 
 def test_a_column_of_labels_has_an_usual_name(tmp_path: Path) -> None:
     assert rows(read(tmp_path, "Is_Fraud,a\n0,1\n1,2\n")) == [[1], [2]]
+    assert rows(read(tmp_path, "Is Fraud?,a\n0,1\n1,2\n")) == [[1], [2]]
     assert rows(read(tmp_path, "default,a,y\n0,1,0\n1,2,1\n")) == [[0, 1], [1, 2]]
 
 
@@ -179,7 +180,7 @@ def test_numbers_that_name_the_rows_are_no_feature(tmp_path: Path) -> None:
     def text(name: str, ids: Any) -> str:
         return f"{name},a,y\n" + "".join(f"{one},{at % 3},{at % 2}\n" for at, one in enumerate(ids))
 
-    for name in ("id", "customer_ID", "customerId", "Unnamed: 0"):
+    for name in ("id", "customer_ID", "customerId", "Kunden-Nr", "Unnamed: 0"):
         data = read(tmp_path, text(name, range(70, 50, -1)))
         assert columns_of(data).feature_names() == ("a",)
         assert f"columns that name the rows are left out: {name} (--id-column" in remarks(data)

@@ -142,8 +142,8 @@ _DATE = re.compile(
     r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}(?!\d).*|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}(?!\d).*|\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?"
 )
 
-#: What a column is called that names rows, in part in any case: id, customer_id, customerId, rownames.
-_NAMES_ROWS = re.compile(r"(?i:(.*[\W_])?id|rownames|rowid|index|unnamed: 0)|.*[a-z]I[dD]")
+#: What a column is called that names rows: id, customer_id, customerId, Order No, rownames.
+_NAMES_ROWS = re.compile(r"(?i:(.*[\W_])?(id|no|nr|number|key)|rownames|rowid|index|unnamed: 0)|.*[a-z]I[dD]")
 #: From this many different words on a column in which most cells are different is text, and no category.
 _FEWEST_TEXTS = 10
 _MOST_NAMED = 6
