@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from apsvm.detection.base import Detections, Objects
@@ -77,5 +77,9 @@ def read_detections(path: str, format: str, objects: Objects, classes: ClassName
 
     if format == "coco":
         return coco.read_detections(path, objects)
-    readers: Any = {"voc": voc_detections, "text": text, "csv": csv_tables}
-    return cast("Detections", readers[format].read_detections(path, classes))
+    readers = {
+        "voc": voc_detections.read_detections,
+        "text": text.read_detections,
+        "csv": csv_tables.read_detections,
+    }
+    return readers[format](path, classes)
