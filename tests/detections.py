@@ -60,6 +60,10 @@ class Scenes:
         if format == "coco":
             path.write_text(json.dumps(self.coco_objects()))
             return path
+        if format == "csv":
+            lines = [[image, name, *map(repr, box), kind % 2] for image, name, box, kind in self.objects]
+            lines += [[image, "", "", "", "", "", 0] for image in self.images]  # those without objects too
+            return _write_csv(path, "Image,class,xmin,ymin,xmax,ymax,difficult", lines)
         path.mkdir()
         for image, (width, height) in self.images.items():
             rows = [row for row in self.objects if row[0] == image]
@@ -74,6 +78,9 @@ class Scenes:
         if format == "coco":
             path.write_text(json.dumps(self.coco_results()))
             return path
+        if format == "csv":
+            lines = [[repr(score), *as_xywh(box), image, name] for image, name, score, box in self.detections]
+            return _write_csv(path, "confidence;x;y;w;h;filename;label", lines)
         path.mkdir()
         names = self.images if format == "text" else self.classes
         for name in names:
@@ -111,6 +118,12 @@ class Scenes:
             }
             for image, name, score, box in self.detections
         ]
+
+
+def _write_csv(path: Path, names: str, lines: Iterable[list]) -> Path:
+    separator = ";" if ";" in names else ","
+    path.write_text("".join(f"{line}\n" for line in [names, *(separator.join(map(str, line)) for line in lines)]))
+    return path
 
 
 def as_xywh(box: tuple[float, ...]) -> list[float]:

@@ -321,7 +321,8 @@ def pairs(h: Hostile) -> None:
     fourier = h.chance.choice((None, (0.1, 8, 3.0, 0.5), (h(0.1), h(8), h(3.0), h(0.5))))
     sums = _kernels.PairSums(
         h(h.chance.choice(("logistic", "erfc"))), h(h.chance.choice(("direct", "auto", "chebyshev", "fourier"))),
-        fourier, h(starts), h(classes), h(ints(queries)), *(h(part) for part in (*below, *above)), h(h.threads()),
+        fourier, h(starts), h(classes), h(ints(queries)), *(h(part) for part in (*below, *above)),
+        h(h.chance.choice((None, np.ones(max(0, int(starts[-1])))))), h(h.threads()),
     )  # fmt: skip
     n = int(starts[-1])
     sums(h(h.scores(n)), h(np.zeros(n)), h(1.0), h(True))

@@ -357,6 +357,12 @@ def _coco_seeds() -> list[bytes]:
     return [packed({name: json.dumps(content).encode() for name, content in files.items()} | {"classes": b"dog\n"})]
 
 
+def _csv_boxes_seeds() -> list[bytes]:
+    objects = b"image,class,xmin,ymin,xmax,ymax,difficult\na,dog,1,2,3,4,0\nb,,,,,,\n"
+    detections = b'image;label;score;x;y;w;h\n"a";dog;0.5;1;2;3;4\n'
+    return [packed({"objects": objects, "detections": detections, "classes": b"dog\n"})]
+
+
 def _detections(form: str) -> Callable[[bytes, Path], None]:
     def read(data: bytes, folder: Path) -> None:
         _written(data, folder)
@@ -379,6 +385,7 @@ TARGETS = {
     "checkpoint": Target(_checkpoint_seeds, _read_checkpoint, (CheckpointError,), resealed),
     "folder": Target(_folder_seeds, _read_folder, OF_DATA, restated),
     "detections-text": Target(_text_seeds, _detections("text"), OF_DATA, one_file_mutated),
+    "detections-csv": Target(_csv_boxes_seeds, _detections("csv"), OF_DATA, one_file_mutated),
     "detections-voc": Target(_voc_seeds, _detections("voc"), OF_DATA, one_file_mutated),
     "detections-coco": Target(_coco_seeds, _detections("coco"), OF_DATA, one_file_mutated),
 }

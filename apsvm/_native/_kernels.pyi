@@ -266,10 +266,13 @@ class PairSums:
         above_starts: NDArray[int64],
         above_first: NDArray[int64],
         above_last: NDArray[int64],
+        weights: NDArray[float64] | None,
         threads: int,
     ) -> None: ...
     @property
     def pairs(self) -> int: ...
+    @property
+    def weight(self) -> float: ...
     @property
     def queries_without_pairs(self) -> int: ...
     def __call__(

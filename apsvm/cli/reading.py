@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -153,6 +153,7 @@ def read_rows(
     from apsvm._support.machine import thread_count
     from apsvm.data.mapped_files import end_with_words
     from apsvm.data.matrices import read_groups
+    from apsvm.data.parts import parts_of
     from apsvm.data.reading import read_data
     from apsvm.data.tables.cells import Scratch
 
@@ -186,20 +187,29 @@ def read_rows(
         )
     if dataset.table is not None and not os.path.isdir(path):
         refuse_options_of_text(dataset.source, read)
-    sizes = queries_beside(path)
-    if dataset.groups is None and dataset.table is None and sizes is not None:
-        with reading(sizes):
+    sizes = queries_beside(parts_of(path)) if dataset.groups is None and dataset.table is None else []
+    if sizes:
+        names = " and ".join(sizes)
+        with reading(names):
             dataset = replace(dataset, groups=read_groups(sizes, len(dataset), dataset.source))
         if not click.get_current_context().params.get("quiet"):
-            say(f"{dataset.source}: its queries are those of {printable(sizes)}")
+            say(f"{dataset.source}: its queries are those of {printable(names)}")
     say_remarks(dataset)
     return replace(dataset, ignores_bags=True) if read.ignores_bags else dataset
 
 
-def queries_beside(path: str) -> str | None:
-    """The file of the sizes of its queries that stands beside a file, where LightGBM keeps and finds it."""
-    sizes = f"{path}.query"
-    return sizes if os.path.isfile(sizes) else None
+def queries_beside(paths: Sequence[str]) -> list[str]:
+    """The files of the sizes of their queries that stand beside all of these files, where LightGBM keeps and finds
+    them; none where one has no such file."""
+    sizes = [f"{path}.query" for path in paths]
+    return sizes if all(map(os.path.isfile, sizes)) else []
+
+
+def say_queries_unused(paths: Sequence[str], why: str) -> None:
+    """Says that files of queries beside these files are not used."""
+    unused = [sizes for path in paths for sizes in queries_beside([path])]
+    if unused:
+        say(f"warning: {unused[0]}: it is not used: {why} queries stand in the rows, as qid:")
 
 
 def refuse_options_of_text(table: str, read: ReadOptions) -> None:

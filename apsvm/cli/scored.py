@@ -118,7 +118,9 @@ def score_data(
     }
     dataset, columns = _scored_by_models(data, rankers, read, ignore_unknown=ignore_unknown, unlabelled=unlabelled)
     classes = {path: ranker.classes for path, ranker in rankers.items() if ranker.has_classes}
-    tables = {path: _read_scores(path) for path in scores}
+    tables, words = {}, {}
+    for path in scores:
+        tables[path], words[path] = _read_scores(path)
     if dataset is None:
         several = any(table.shape[1] > 1 for table in tables.values())
         dataset = read_rows(data, read, zero_based=True, multilabel=several, any_base=True, model=NO_FEATURES)
@@ -127,7 +129,8 @@ def score_data(
     for path, table in tables.items():
         with reading(data):
             positive = None if options.positive_label is None else dataset.label_value(options.positive_label)
-        columns[path], labels = _columns_of(table, path, dataset, positive)
+            named = [dataset.label_value(word) for word in words[path]]
+        columns[path], labels = _columns_of(table, path, dataset, positive, named)
         if labels is not None:
             classes[path] = labels
     if classes and len(classes) < len(columns):
@@ -183,14 +186,15 @@ def _scored_by_models(
     return result, columns
 
 
-def _read_scores(path: str) -> NDArray[np.float64]:
-    """Finite numbers, as many in each line: (lines, columns) float64."""
+def _read_scores(path: str) -> tuple[NDArray[np.float64], list[str]]:
+    """Finite numbers, as many in each line: (lines, columns) float64; and the words of a first line of classes."""
     import numpy as np
 
     with reading(path):
         content = read_bytes(path)
     name = "<stdin>" if path == "-" else path
     rows: list[list[float]] = []
+    classes: list[str] = []
     lines = content.removeprefix(codecs.BOM_UTF8).split(b"\n")
     if lines[-1] == b"":
         lines.pop()
@@ -200,18 +204,28 @@ def _read_scores(path: str) -> NDArray[np.float64]:
             row = [plain_float(word.decode()) for word in words]
         except ValueError:
             row = [math.nan]
+            if number == 1 and b"\t" in line:
+                classes = line.decode("utf-8", "backslashreplace").split("\t")
+                continue
         if not all(map(math.isfinite, row)) or (rows and len(row) != len(rows[0])):
             text = line[:40].decode("utf-8", "backslashreplace").strip()
             expected = "one finite number" if not rows or len(rows[0]) == 1 else f"{len(rows[0])} finite numbers"
             raise Failure(BAD_DATA, f"{name}:{number}: expected {expected}, found {text!r}")
         rows.append(row)
-    return np.array(rows, dtype=np.float64).reshape(len(rows), -1 if rows else 1)
+    return np.array(rows, dtype=np.float64).reshape(len(rows), -1 if rows else 1), classes
 
 
 def _columns_of(
-    table: NDArray[np.float64], path: str, dataset: Dataset, positive_label: float | None
+    table: NDArray[np.float64],
+    path: str,
+    dataset: Dataset,
+    positive_label: float | None,
+    named: Sequence[float],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
-    """The scores in a table as ``apsvm predict`` writes it: (n,) and None, or (n, k) and the classes of its columns."""
+    """The scores in a table as ``apsvm predict`` writes it: (n,) and None, or (n, k) and the classes of its columns;
+    ``named``: those whose words stood in the first line, if any."""
+    import numpy as np
+
     from apsvm.data.dataset import shown_label
 
     name = "<stdin>" if path == "-" else path
@@ -219,9 +233,9 @@ def _columns_of(
     n, k = table.shape
     if n != n_rows and not (k > 1 and n == n_rows + 1):
         raise Failure(BAD_DATA, f"{name}: expected {n_rows} scores, one for each row of {dataset.source}, found {n}")
-    if k == 1:
+    if k == 1 and not named:
         return table[:, 0], None
-    classes = dataset.classes()
+    classes = np.array(named) if named else dataset.classes()
     if n > n_rows:
         classes, table = table[0], table[1:]
         if len(set(classes.tolist())) < k:

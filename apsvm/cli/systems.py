@@ -39,6 +39,7 @@ class EvaluatedSystem:
     undefined : the metrics that have no value on these rows and were not asked for by name
     thresholds : above which scores rows count as called positive, each class's where there are several; where a metric
         looks at that
+    words : what queries or classes are called, by their numbers; empty: by these
     classified : of several classes, where accuracy was requested and each row has one label: the share of the rows
         whose own label has the highest score above its threshold, as ``predict --classify`` says
     intervals : by metric, of the bootstrap
@@ -53,6 +54,7 @@ class EvaluatedSystem:
     unit: str = "rows"
     undefined: Sequence[str] = ()
     thresholds: Sequence[Threshold | None] = ()
+    words: Sequence[str] = ()
     classified: float | None = None
     intervals: Mapping[str, tuple[float, float]] | None = None
     against_first: Mapping[str, Difference] | None = None
@@ -89,7 +91,10 @@ def of_data(
         except MetricError as error:
             raise Failure(BAD_DATA, f"{dataset.source}: {error}") from None
         undefined = [name for name in metrics if name not in result.values]
-        entry = EvaluatedSystem(path, System(scores, rows, result), ties, unit=dataset.unit, undefined=undefined)
+        words = () if dataset.table is None else dataset.table.queries
+        entry = EvaluatedSystem(
+            path, System(scores, rows, result), ties, unit=dataset.unit, undefined=undefined, words=words
+        )
         entries.append(with_thresholds(entry, metrics, [threshold]))
     return entries
 
@@ -122,7 +127,8 @@ def _of_classes(metrics: dict[str, Metric], scored: Scored, path: str, ties: str
         raise Failure(BAD_DATA, f"{dataset.source}: {error}") from None
     unranked = int(np.setdiff1d(dataset.classes(), classes).size)
     counts = {"classes_unranked": unranked}
-    entry = EvaluatedSystem(path, System(scores, Judgements(labels), result), ties, counts, "class")
+    words = () if dataset.table is None else dataset.table.columns.label_words
+    entry = EvaluatedSystem(path, System(scores, Judgements(labels), result), ties, counts, "class", words=words)
     if "Accuracy" in metrics and dataset.label_sets is None:
         answers = np.argmax(scores - [line_of(threshold) for threshold in thresholds], axis=1)
         entry.classified = float(labels[np.arange(answers.size), answers].mean())

@@ -171,6 +171,8 @@ def _loss_on(
 ) -> SummedPairs | ListPairs:
     settings = trainer.settings
     mean = settings.normalize == "pairs"
+    if any(data.crew.ask_surely("total_cost")):
+        raise SettingsError(f"cost: of rows is not {ON_A_CLUSTER} by --loss wmw: leave it out (--drop)")
     if data.has_qid:
         sizes = data.crew.set_up(
             "take_pairs_of_queries", classes.names, graph, settings.objective, settings.summation, settings.accuracy

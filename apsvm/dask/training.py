@@ -25,7 +25,7 @@ from apsvm.solvers.cutting_plane import WarmStart
 from apsvm.solvers.state import State
 from apsvm.trainers.base import Outcome, TrainingSet, Watch
 from apsvm.trainers.ranking_check import ranks_nothing
-from apsvm.trainers.settings import Multiple, SettingsError, resolved, times
+from apsvm.trainers.settings import Multiple, SettingsError, resolved
 from apsvm.trainers.structured_svm.default_c import THE_RULE, C_by_rule
 from apsvm.trainers.structured_svm.objective import POOR
 from apsvm.trainers.structured_svm.remarks import caution_of
@@ -191,7 +191,7 @@ def train_on_shards(
 
     path = along_path(values, watch, f"on shards, {loss.name}", solve)
     for setting, C, name, trained in zip(settings.C, values, trainer.names, path, strict=True):
-        trained = replace(trained, C=C, origin_of_C=f"{times(setting)}{THE_RULE}")
+        trained = replace(trained, C=C, origin_of_C=THE_RULE)
         yield _outcome(trainer.with_settings(C=(setting,)), data, target, name, trained)
         if trained.state is State.INTERRUPTED:
             return

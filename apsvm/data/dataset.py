@@ -233,12 +233,12 @@ class Dataset:
                 "one that is positive, --one-vs-rest trains a ranker for each"
             )
         if relevant_from is not None:
-            return self.both_classes(self.relevance >= relevant_from)
+            return self.both_classes(self.ordered_labels() >= relevant_from)
         labels = self.classes()
         if positive_label is None:
             if not (np.isin(labels, (-1, 1)).all() or np.isin(labels, (0, 1)).all()):
-                words = self.table is not None and self.table.columns.label_words
-                may_be_grades = (labels.size > 2 or self.groups is not None) and labels[0] >= 0.0 and not words
+                self.ordered_labels()
+                may_be_grades = (labels.size > 2 or self.groups is not None) and labels[0] >= 0.0
                 hint = "; if they are grades, --loss ndcg (loss='ndcg') trains on them" if may_be_grades else ""
                 raise DataError(
                     f"{self.source}: expected the labels +1 and -1, or +1 and 0, found {self._listed(labels)}; "
@@ -253,6 +253,16 @@ class Dataset:
                 f"{self._listed(labels)}"
             )
         return self.both_classes(self.have(positive_label))
+
+    def ordered_labels(self) -> NDArray[np.float64]:
+        """(n,) labels whose order counts. Raises DataError where they are more than two words."""
+        if self.table is not None and len(self.table.columns.label_words) > 2:
+            raise DataError(
+                f"{self.source}: the labels are the words {self._listed(self.classes())}: --positive-label "
+                "(positive_label=) chooses the one that is positive, --one-vs-rest trains a ranker for each; grades "
+                "are to be written as numbers, 0 for the lowest"
+            )
+        return self.relevance
 
     def _listed(self, labels: NDArray[np.float64]) -> str:
         text = ", ".join(self.shown_label(label) for label in labels[:_MOST_LABELS_SHOWN])

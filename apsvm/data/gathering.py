@@ -39,7 +39,7 @@ def gathered(blocks: Iterable[Dataset], beside: Path, name: str) -> Iterator[Dat
     DataError : no rows; queries or bags in some blocks only; and whatever ``blocks`` raises
     OSError : a file cannot be written
     """
-    folder = Path(temporary_beside(beside / name))
+    folder = Path(temporary_beside(beside / "rows"))  # a name may have slashes
     folder.mkdir()
     files = _Files(folder)
     try:

@@ -146,9 +146,9 @@ def decide(dataset: Dataset, takes: Takes, options: LabelOptions = LabelOptions(
         nothing = np.zeros(dataset.relevance.size, dtype=np.bool_)
         return Target(Labels(kind=LabelKind.CLASSES, several=several), nothing, classes=EachLabel(dataset))
     if takes is Takes.ORDER and dataset.label_sets is None:
-        return ordered(dataset.relevance, relevant_from=options.relevant_from)
+        return ordered(dataset.ordered_labels(), relevant_from=options.relevant_from)
     if takes is Takes.GRADES and options == LabelOptions() and dataset.label_sets is None:
-        target = graded(dataset.relevance)
+        target = graded(dataset.ordered_labels())
         if target.grades is not None and target.relevant.any():
             return target
     return two_classes(dataset, options)
@@ -189,13 +189,13 @@ def judge(
     """
     several = dataset.label_sets is not None
     if options.relevant_from is not None and not several:
-        return ordered(dataset.relevance, relevant_from=options.relevant_from)
+        return ordered(dataset.ordered_labels(), relevant_from=options.relevant_from)
     if options == LabelOptions() and labels is not None and labels.kind not in _NOT_OF_ONE_RANKING:
         return recall(dataset, labels)
     if options == LabelOptions() and graded_metrics and not several:
         levels = distinct(dataset.relevance)
         if levels.size > 2:  # nothing but the count of positives depends on it
-            return ordered(dataset.relevance, relevant_from=float(levels[1]))
+            return ordered(dataset.ordered_labels(), relevant_from=float(levels[1]))
     return two_classes(dataset, options)
 
 

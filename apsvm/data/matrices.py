@@ -9,7 +9,7 @@ from __future__ import annotations
 import codecs
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -217,17 +217,19 @@ def _vector(name: str, n: int, data: str, dtype: np.dtype[np.generic]) -> AnyArr
     return vector
 
 
-def read_groups(path: str | os.PathLike[str], n: int, data: str) -> NDArray[np.int64]:
-    """The group of each of the n rows of ``data``, from a file, a .npy file or text with an integer a line: of n
-    integers, one a row; or of the groups' sizes in the order of the rows, as LightGBM and XGBoost have them.
+def read_groups(path: str | os.PathLike[str] | Sequence[str], n: int, data: str) -> NDArray[np.int64]:
+    """The group of each of the n rows of ``data``, from a file, or several, one behind the other, .npy files or text
+    with an integer a line: of n integers, one a row; or of the groups' sizes in the order of the rows, as LightGBM and
+    XGBoost have them.
 
     Raises
     ------
     DataError : bad content
     OSError : the file cannot be read
     """
-    name = os.fspath(path)
-    numbers: NDArray[np.int64] = _numbers(name, np.dtype(np.int64))
+    names = [os.fspath(path)] if isinstance(path, str | os.PathLike) else list(path)
+    name = " and ".join(names)
+    numbers: NDArray[np.int64] = np.concatenate([_numbers(one, np.dtype(np.int64)) for one in names])
     if numbers.size == n:
         return numbers
     if numbers.size == 0 or not 0 < numbers.min() <= numbers.max() <= n or numbers.sum() != n:

@@ -13,4 +13,4 @@ CONVENTIONS = ("inclusive", "continuous")
 #: Detections of equal score: in the order given, or as one step of the ranking.
 TIE_RULES = ("stable", "block")
 #: How files are written (``readers``).
-FORMATS = ("voc", "coco", "text")
+FORMATS = ("voc", "coco", "text", "csv")

@@ -80,7 +80,10 @@ def validated(estimator: LinearEstimator, X: Matrix, *y: Column, reset: bool = T
         except (TypeError, ValueError) as error:
             if not str(error).startswith(_NO_NUMBER):
                 raise
-            message = f"{error}: an array has numbers alone, words and dates become features in a data frame"
+            what = "an array has numbers alone, words and dates become features in a data frame"
+            if any(np.asarray(values).dtype.kind in "OSU" for values in y):
+                what = "y has to be numbers; of grades in words 0 for the lowest, as by y.map({'bad': 0, 'good': 1})"
+            message = f"{error}: {what}"
             raise type(error)(message) from None
     if is_frame(X):
         validate_data(estimator, X, reset=reset, skip_check_array=True)
@@ -327,7 +330,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
             ids = self._columns(X, y, qid, sample_weight, bags).kept(plan.loss_name, self._pool()).bag_of_row
         else:
             X, target, qid, sample_weight = self._columns(X, y, qid, sample_weight, bags).pooled(self._pool(), target)
-        counted = self._counted(X, qid, sample_weight, by_query=plan.capabilities.queries)
+        counted = self._counted(X, qid, sample_weight, plan)
         self._refuse(plan, counted)
         fit = self._training(X, target, counted, plan, ids)
         self._require_both(fit.target.of(fit.selection))
@@ -372,10 +375,14 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         self, X: Matrix, target: Target, counted: Counted, plan: AnyTrainer, bags: NDArray[np.int64] | None
     ) -> Fit:
         every_row_once = np.array_equal(counted.members, np.arange(X.shape[0]))
+        groups = members_groups = counted.groups
+        if members_groups is not None and not every_row_once:  # of all rows, of which the members are selected
+            groups = np.zeros(X.shape[0], dtype=np.int64)
+            groups[counted.members] = members_groups
         dataset = Dataset(
             X=X,
             relevance=target.relevant.astype(np.float64) if target.grades is None else target.grades,
-            groups=counted.groups,
+            groups=groups,
             costs=counted.costs,
             zero_based=False,
             source="",
@@ -557,19 +564,21 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         scores = self._scores_of_pooled(X)
         if best_of is not None:
             scores = best_of.best(scores)
-        counted = self._counted(scores[:, None], qid, sample_weight, by_query=by_query)
+        counted = self._counted(scores[:, None], qid, sample_weight, plan)
         return trained_measure(self._header.metric, loss, scores, target, counted)
 
     def _judge(self) -> AnyTrainer | None:
         """The plan whose loss ``score`` is about; None where the header's metric has to do."""
         return self._plan()
 
-    def _counted(self, X: Matrix, qid: Column, sample_weight: Column, *, by_query: bool) -> Counted:
+    def _counted(self, X: Matrix, qid: Column, sample_weight: Column, plan: AnyTrainer | None) -> Counted:
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
             if not sample_weight.any():
                 raise ValueError("all sample weights are zero")
-        return count_rows(X.shape[0], qid, sample_weight, by_query=by_query)
+        by_query = plan is None or plan.capabilities.queries
+        by_pair = plan is not None and plan.capabilities.queries and plan.capabilities.costs
+        return count_rows(X.shape[0], qid, sample_weight, by_query=by_query, by_pair=by_pair)
 
     def _scores(self, X: Matrix) -> NDArray[np.float64]:
         """Of rows as ``fit`` takes them, each as a bag of its own where bags are pooled."""

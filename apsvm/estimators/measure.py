@@ -42,6 +42,11 @@ def trained_measure(
     """
     if loss is not None and not loss.by_query:
         return float(np.average((scores > 0.0) == target.relevant, weights=counted.costs))
+    if counted.costs is not None:
+        raise ValueError(
+            "score counts whole rows: sample_weight of fractions is for fit alone (set_score_request(sample_weight="
+            "False) keeps it from the score of a search)"
+        )
     scores, target = scores[counted.members], target.of(counted.members)
     if metric is None:
         return _one_minus_loss(loss, scores, target, counted)

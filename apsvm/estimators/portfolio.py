@@ -77,7 +77,7 @@ class _Portfolio(ByQuery):
         return parse_metrics([check_scalar(self.metric, "metric", str)])
 
     def _dataset(self, X: Matrix, relevance: Column, qid: Column) -> Dataset:
-        counted = self._counted(X, qid, None, by_query=True)
+        counted = self._counted(X, qid, None, None)
         return Dataset(
             X=X,
             relevance=np.asarray(relevance, dtype=np.float64),
@@ -123,7 +123,7 @@ class _Portfolio(ByQuery):
         assert refit is not None  # it is never stopped
         self.cv_results_ = [*_screened(whole), *_compared(search, candidates, average)]
         (model,) = refit.model.rankers()
-        header = self._header_of(model.header, self._counted(X, qid, None, by_query=True))
+        header = self._header_of(model.header, self._counted(X, qid, None, None))
         self._keep(model.at_level(self._constant(model, X, target)).with_header(header))
         self._set_importances(model, X)
         if not refit.outcome.as_asked:
@@ -170,7 +170,7 @@ class _Portfolio(ByQuery):
             list(metrics.values()),
             self._scores(X),
             judged.judgements,
-            self._counted(X, qid, None, by_query=True).groups,
+            self._counted(X, qid, None, None).groups,
             relevant_from=judged.lowest_relevant,
         )
         (value,) = result.values.values()

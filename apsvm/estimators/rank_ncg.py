@@ -15,7 +15,7 @@ from apsvm._support.types import Column, JsonDict, Matrix, Seed
 from apsvm.data.labels import Target
 from apsvm.estimators.kinds import RankerOfNumbers
 from apsvm.estimators.parameters import in_words_of_python
-from apsvm.estimators.signatures import ByQuery
+from apsvm.estimators.signatures import Weighted
 from apsvm.metrics.wilcoxon import WilcoxonMannWhitney
 from apsvm.models.base import Ranker
 from apsvm.models.header import Header, Json
@@ -27,11 +27,12 @@ from apsvm.trainers.rank_ncg.trainer import RankNCGTrainer as Trainer
 EDGES = "edges"
 
 
-class RankNCG(ByQuery, RankerOfNumbers):
+class RankNCG(Weighted, RankerOfNumbers):
     """Rows ordered by their classes, query by query, so that few pairs are swapped: RankNCG (Raykar, Duraiswami,
     Krishnapuram 2008), in time linear in the rows.
 
-    y holds numbers; rows of one number are a class, and the higher class is the more relevant. ``score`` is the
+    y holds numbers; rows of one number are a class, and the higher class is the more relevant. ``sample_weight`` is of
+    rows, with qid too: a pair counts as the product of the two, which need not be whole numbers. ``score`` is the
     Wilcoxon-Mann-Whitney statistic: of the pairs that the graph orders, the share in that order, ties half.
 
     Parameters

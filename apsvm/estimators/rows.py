@@ -26,7 +26,7 @@ class Counted:
     query_weights : dict[int, float], optional
         Of every group; None: all one.
     costs : ndarray, optional
-        (m,) float64 of mean 1, for a loss over rows; None: all one.
+        (m,) float64 of mean 1, for a loss over rows or pairs of rows; None: all one.
     """
 
     members: NDArray[np.int64]
@@ -35,15 +35,27 @@ class Counted:
     costs: NDArray[np.float64] | None = None
 
 
-def count_rows(n_rows: int, qid: Column, sample_weight: NDArray[np.float64] | None, *, by_query: bool) -> Counted:
-    """See the module; ``sample_weight`` (n_rows,) float64 ≥ 0, not all 0. Raises ValueError for weights or qids that
-    do not fit."""
+def count_rows(
+    n_rows: int,
+    qid: Column,
+    sample_weight: NDArray[np.float64] | None,
+    *,
+    by_query: bool,
+    by_pair: bool = False,
+) -> Counted:
+    """See the module; ``sample_weight`` (n_rows,) float64 ≥ 0, not all 0; ``by_pair``: a pair of rows counts as the
+    product of their weights. Raises ValueError for weights or qids that do not fit."""
     every = np.arange(n_rows, dtype=np.int64)
     groups = None if qid is None else number_queries(qid, n_rows)
     if sample_weight is None:
         return Counted(every, groups)
     if not by_query:
         return Counted(every, groups, costs=sample_weight * (n_rows / sample_weight.sum()))
+    if by_pair:
+        if (sample_weight != np.floor(sample_weight)).any() or sample_weight.sum() > MOST_COPIES:
+            return Counted(every, groups, costs=sample_weight * (n_rows / sample_weight.sum()))
+        members = np.repeat(every, _copies(sample_weight))
+        return Counted(members, None if groups is None else groups[members])
     if groups is None:
         return Counted(np.repeat(every, _copies(sample_weight)))
     first = np.unique(groups, return_index=True)[1]
@@ -75,8 +87,8 @@ def _copies(sample_weight: NDArray[np.float64]) -> NDArray[np.int64]:
         row = int(np.argmax(fractions))
         raise ValueError(
             f"a row's sample_weight of k counts as the row k times, and a fraction of a row has no place in a ranking: "
-            f"expected whole numbers, found {sample_weight[row]:g} in row {row}. Queries (qid) and loss='zero-one' "
-            "take fractions; a ranking metric needs no weights against imbalance"
+            f"expected whole numbers, found {sample_weight[row]:g} in row {row}. Queries (qid), loss='zero-one' and "
+            "RankNCG take fractions; a ranking metric needs no weights against imbalance"
         )
     if sample_weight.sum() > MOST_COPIES:
         raise ValueError(f"the sample_weight are copies of rows: found {sample_weight.sum():g} in all")

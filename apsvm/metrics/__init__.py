@@ -57,7 +57,7 @@ METRICS: Registry[Metric] = Registry(
 """Canonical form of the name, a letter or a word standing for the parameter, → ``"module:Class"``."""
 
 _ALIASES = {"prbep": "Rprec", "mrr": "RR"}  # as the losses are called
-#: What trec_eval, scikit-learn and papers call a metric → what it is called here, for the message alone.
+#: What trec_eval, scikit-learn and papers call a metric → what it is called here.
 _ELSEWHERE = {
     r"map|mean[ _]average[ _]precision|average[ _]precision(?:_score)?": "AP",
     r"roc|auroc|roc[ _]auc(?:_score)?": "AUC",
@@ -102,6 +102,10 @@ def parse_metric(name: str) -> Metric:
                 return metric
     if wanted in forms:
         raise MetricError(f"metric {name!r} is a form: a value stands in the place of its letter or word")
+    for pattern, here in _ELSEWHERE.items():
+        match = re.fullmatch(pattern, wanted)
+        if match is not None:
+            return parse_metric(here + "".join(match.groups()))
     raise MetricError(_unknown(name, wanted))
 
 
@@ -132,10 +136,6 @@ def _parameter(form: str, wanted: str) -> str | None:
 
 
 def _unknown(name: str, wanted: str) -> str:
-    for pattern, here in _ELSEWHERE.items():
-        match = re.fullmatch(pattern, wanted)
-        if match is not None:
-            return f"unknown metric {name!r}: here it is {here}{''.join(match.groups())}; known: {', '.join(METRICS)}"
     family, at, _ = wanted.partition("@")
     forms = {form.lower(): form for form in METRICS}
     nearest = [forms[near] for near in difflib.get_close_matches(family + at + "k" * bool(at), forms, n=3, cutoff=0.4)]

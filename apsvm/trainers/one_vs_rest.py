@@ -104,7 +104,7 @@ class OneVsRestTrainer(Trainer[Settings]):
         classes: list[ClassTraining] = []
         for one in results(run.train, labels, run.at_a_time, stop=run.stop):
             classes.append(one)
-            for line in one.lines():
+            for line in one.lines(data.target.classes.dataset.shown_label):
                 watch.remark(line)
         seconds = time.perf_counter() - began
         yield from outcomes_of(self, classes, seconds)
@@ -143,15 +143,13 @@ class ClassTraining:
     reason: str = ""
     stopped: bool = False
 
-    def lines(self) -> Iterator[str]:
-        """What happened, for people."""
-        from apsvm.data.dataset import shown_label
-
+    def lines(self, shown: Callable[[float], str]) -> Iterator[str]:
+        """What happened, for people, with the label as ``shown`` has it."""
         for outcome in self.outcomes:
-            at_C = "" if outcome.C is None else f" C={outcome.C:g}"
-            yield f"class {shown_label(self.label)}{at_C}: {'; '.join(summary(outcome))}"
+            at_C = "" if outcome.C is None or len(self.outcomes) == 1 else f" C={outcome.C:g}"
+            yield f"class {shown(self.label)}{at_C}: {'; '.join(summary(outcome))}"
         if not self.outcomes:
-            yield f"class {shown_label(self.label)} is left out: {self.reason}"
+            yield f"class {shown(self.label)} is left out: {self.reason}"
 
 
 class _Run:
@@ -238,8 +236,10 @@ class _Run:
                 return
 
     def _show(self, label: float, progress: Progress) -> None:
+        classes = self._data.target.classes
+        assert classes is not None
         with self._lock:
-            self._watch.progress(replace(progress, stage=f"class {label:g}"))
+            self._watch.progress(replace(progress, stage=f"class {classes.dataset.shown_label(label)}"))
 
     def stop(self) -> None:
         """Classes that are being trained end after their iteration."""

@@ -73,11 +73,6 @@ def amount(value: SettingValue) -> float:
     return value.factor if isinstance(value, Multiple) else float(value)
 
 
-def times(value: float | Multiple) -> str:
-    """What stands before the name of the default that ``value`` multiplies: "10 times "; nothing for the default."""
-    return "" if amount(value) == 1.0 else f"{amount(value):g} times "
-
-
 def resolved(value: float | Multiple, default: float) -> float:
     """What ``value`` comes to where the default is ``default``."""
     return value.factor * default if isinstance(value, Multiple) else value

@@ -113,7 +113,9 @@ def test_a_loss_of_ones_own_that_counts_only_the_top(weak, here, tmp_path, monke
     assert "apsvm: --bound auto of the start, ap: " in said
     assert ": ap loss " in said
     model = load_model("m")
-    assert f"apsvm: C = {model.header.C:.6g}, that for which the ap model is at its best length where the ramp" in said
+    assert (
+        f"apsvm: C = 1x the default, {model.header.C:.6g}; the default is that for which the ap model is at its" in said
+    )
     assert model.coef.any()
     assert (model.header.details["choice"]["start"], model.header.threshold.held_out) == ("ap", None)
     assert "by the ap loss on rows held out" in " ".join(here("info", "m").stdout.split())

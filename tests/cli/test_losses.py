@@ -88,6 +88,15 @@ def test_sizes_of_queries_beside_the_data(graded, run, tmp_path):
     for source, model in ((graded, "within"), (tmp_path / "folder", "converted")):
         run("train", *HINGE, source, tmp_path / model)
         assert np.array_equal(load_model(tmp_path / "beside").coef, load_model(tmp_path / model).coef)
+    # Beside each of several files: the second part begins at a query.
+    rows, cut = data.read_text().splitlines(keepends=True), sum(sizes[:3])
+    for part, of_rows, of_sizes in (("part-1", rows[:cut], sizes[:3]), ("part-2", rows[cut:], sizes[3:])):
+        (tmp_path / f"{part}.svm").write_text("".join(of_rows))
+        (tmp_path / f"{part}.svm.query").write_text("\n".join(map(str, of_sizes)))
+    run("train", *HINGE, tmp_path / "part-*.svm", tmp_path / "parts")
+    assert np.array_equal(load_model(tmp_path / "beside").coef, load_model(tmp_path / "parts").coef)
+    said = run("convert", tmp_path / "part-1.svm", tmp_path / "part-2.svm", tmp_path / "joined").stderr
+    assert "part-1.svm.query: it is not used: where several files become one folder, queries stand in the rows" in said
 
 
 def test_query_weights(graded, run, tmp_path):

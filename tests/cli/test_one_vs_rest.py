@@ -175,7 +175,7 @@ def test_what_is_said(tagged, run, tmp_path):
     lines = done.stderr.splitlines()
     assert lines[0] == f"apsvm: {path}: 300 rows, 4 classes, 5 features, 1500 values"
     told = [line for line in lines if line.startswith("apsvm: class ")]
-    assert [line.split()[2] for line in told] == ["1", "4", "7.5", "9"]
+    assert [line.split()[2] for line in told] == ["1:", "4:", "7.5:", "9:"]
     assert all("certificate: off the optimum" in line and "converged after" in line for line in told)
     assert "apsvm: 4 classes: 4 converged" in lines
     iterations = [line for line in lines if line.startswith(" class 4: ")]

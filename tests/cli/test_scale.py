@@ -127,7 +127,7 @@ def test_warp_is_not_scaled(cancer, run, tmp_path):
 def test_the_default_C_is_shown(cancer, run, info, tmp_path):
     expected = 0.3 * 569**0.5 * (1 + 569 / 30) ** 2 / 30  # standardised features
     done = run("train", *HINGE, cancer.path, tmp_path / "m")
-    assert f"apsvm: C = {expected:.6g}, what fits the scale of the features (-C auto)\n" in done.stderr
+    assert f"C = 1x the default, {expected:.6g}; the default is what fits the scale of the features\n" in done.stderr
     assert pytest.approx(expected, rel=1e-6) == info(tmp_path / "m").C
     assert info(tmp_path / "m").settings["C"] == "auto"
     run("train", "-q", *HINGE, cancer.path, tmp_path / "p.model", "-C", "0.1x:10x:log10,3")

@@ -102,13 +102,20 @@ def test_classes_by_name(run, tmp_path):
     run("train", PENGUINS, path, "--label-column", "species", "--one-vs-rest", "-C", "1", "--scale", "standard")
     assert run("predict", PENGUINS, path, "--header").stdout.startswith("Adelie\tChinstrap\tGentoo\n")
     assert "Gentoo" in run("info", path).stdout
+    by_model = json.loads(run("eval", PENGUINS, "--model", path, "--json").stdout)
+    assert list(by_model["per_class"]) == ["Adelie", "Chinstrap", "Gentoo"]
+    (tmp_path / "scores").write_text(run("predict", PENGUINS, path, "--header").stdout)
+    by_scores = ("eval", PENGUINS, "--label-column", "species", "--json", "--scores", tmp_path / "scores")
+    assert json.loads(run(*by_scores).stdout)["per_class"] == by_model["per_class"]
+    lines = run("eval", PENGUINS, "--model", path).stdout.splitlines()
+    assert [line.split()[0] for line in lines[1:4]] == ["Adelie", "Chinstrap", "Gentoo"]
     chosen = run("eval", PENGUINS, "--model", path, "--positive-label", "Gentoo", "--json").stdout
     assert json.loads(chosen)["rows"] == 344
     done = run("eval", PENGUINS, "--model", path, "--positive-label", "Emperor", code=65)
     assert "none of them is Emperor" in done.stderr
     assert "none of them" in run("export", path, "--format", "svmlight", "--positive-label", "Emu", code=65).stderr
     done = run("train", PENGUINS, path, "--label-column", "species", code=65)
-    assert "found Adelie, Chinstrap, Gentoo; --positive-label" in done.stderr
+    assert "the labels are the words Adelie, Chinstrap, Gentoo: --positive-label" in done.stderr
     done = run("train", PENGUINS, path, "--label-column", "species", "--positive-label", "Emu", code=65)
     assert "no row has the label 'Emu': the labels are Adelie, Chinstrap, Gentoo" in done.stderr
 

@@ -158,6 +158,24 @@ def check_recalled(dataset, target):
 numbers = st.sampled_from([-1.0, 0.0, 1.0, 1.5, 2.0, 3.0])
 
 
+def test_words_have_no_order(tmp_path):
+    """bad, excellent, fair is that of the alphabet."""
+    (tmp_path / "rows.csv").write_text("y,a\nbad,1\nfair,2\nexcellent,3\n")
+    data = read_data(tmp_path / "rows.csv")
+    for takes, options in (
+        (Takes.ORDER, LabelOptions()),
+        (Takes.GRADES, LabelOptions()),
+        (Takes.TWO_CLASSES, LabelOptions()),
+        (Takes.TWO_CLASSES, LabelOptions(relevant_from=1.0)),
+    ):
+        with pytest.raises(DataError, match="the labels are the words bad, excellent, fair: --positive-label"):
+            decide(data, takes, options)
+    with pytest.raises(DataError, match="grades are to be written as numbers"):
+        judge(data, graded_metrics=True)
+    fair = decide(data, Takes.TWO_CLASSES, LabelOptions(positive_label="fair"))
+    assert fair.relevant.tolist() == [False, True, False]
+
+
 @pytest.mark.slow
 @given(st.lists(numbers, min_size=2, max_size=8), st.data())
 def test_a_row_means_to_a_judge_what_it_meant_in_training(labels, data):

@@ -170,6 +170,25 @@ def test_labels(
             read(tmp_path, "y,x\nother,1\n", columns_of(data))
 
 
+def test_a_column_of_labels_has_an_usual_name(tmp_path: Path) -> None:
+    assert rows(read(tmp_path, "Is_Fraud,a\n0,1\n1,2\n")) == [[1], [2]]
+    assert rows(read(tmp_path, "Is Fraud?,a\n0,1\n1,2\n")) == [[1], [2]]
+    assert rows(read(tmp_path, "default,a,y\n0,1,0\n1,2,1\n")) == [[0, 1], [1, 2]]
+
+
+def test_numbers_that_name_the_rows_are_no_feature(tmp_path: Path) -> None:
+    def text(name: str, ids: Any) -> str:
+        return f"{name},a,y\n" + "".join(f"{one},{at % 3},{at % 2}\n" for at, one in enumerate(ids))
+
+    for name in ("id", "customer_ID", "customerId", "Kunden-Nr", "Unnamed: 0"):
+        data = read(tmp_path, text(name, range(70, 50, -1)))
+        assert columns_of(data).feature_names() == ("a",)
+        assert f"columns that name the rows are left out: {name} (--id-column" in remarks(data)
+    for name, ids in (("paid", range(20)), ("id", [1, 1, *range(2, 20)]), ("id", [0.5, *range(1, 20)])):
+        assert columns_of(read(tmp_path, text(name, ids))).feature_names() == (name, "a")
+    assert columns_of(read(tmp_path, text("id", range(20)), features=("id",))).feature_names() == ("id",)
+
+
 HOSTILE = [
     ("", "expected at least one row, found none"),
     ("\n\n", "expected at least one row, found none"),
@@ -189,6 +208,7 @@ HOSTILE = [
     ("1,2\n3,4\n", "expected the names of the columns in the first line, found numbers: 1, 2"),
     ("a,b\n3,4\n", r"which column has the labels\?: name it by --label-column; its columns are a, b"),
     ("a,y,class\n3,4,1\n", "several columns may be the labels: y, class"),
+    ("a,b,c\n3,no,1\n4,yes,2\n3,,3\n", "its columns are a, b, c; columns of two values: a, b$"),
     ("a;y\n1,234.5;1\n2,5;0\n", r"data.csv:2: column 'a': expected a number, found '1,234.5'"),
     ("a,y\n-,1\n3,0\n5,1\n", r"found '-'; a missing cell is empty, or NA, N/A, NaN, null, None, nil or \?$"),
     (" \n\n\t\n", "found none: there are only blanks and ends of lines"),

@@ -313,3 +313,22 @@ def test_what_cannot_be_written():
         {"image_id": 1, "category_id": 17, "bbox": [1.0, 1.0, 0.0, 0.0], "score": 1.0}
     ]
     assert json.loads(coco_results([], [], np.ones(0), np.ones((0, 4)))) == []
+
+
+@over(
+    ("content", "message"),
+    [
+        ("", ":1: expected the images in columns called image, image_id"),
+        ("image,score,x,y,w,h\n", ":1: expected the classes in columns called class"),
+        ("image,class,score,x,y\n", "xmin, ymin, xmax and ymax, or x, y, width and height, found image, class, score"),
+        ("image,class,x,y,w,h\n", ":1: expected the scores in columns called score, confidence"),
+        ("image,class,score,x,y,w,h\na,ant,1,2,3,4\n", ":2: expected 7 fields, as the first line has, found 6"),
+        ("image,class,score,x,y,w,h\n\na,ant,1,2,3,4,-1\n", ":3: expected xmin ≤ xmax and ymin ≤ ymax, found 2 3 6 2"),
+        ("image,class,score,x,y,w,h\na,ant,high,2,3,4,1\n", ":2: expected a score, a finite number, found 'high'"),
+        ("image,class,score,x,y,w,h\na,ant,1,,,,\n", ":2: expected x, a finite number, found ''"),
+        ("image,class,score,x,y,w,h\na,ant,1,\udcff,1,1,1\n", ": expected text in UTF-8, found the byte 0xff"),
+    ],
+)
+def test_tables_of_boxes_that_are_refused(tmp_path, content, message):
+    (tmp_path / "boxes.csv").write_bytes(content.encode(errors="surrogateescape"))
+    assert message in refused(tmp_path / "boxes.csv", "detections", "csv")

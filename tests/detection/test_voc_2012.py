@@ -41,7 +41,7 @@ def read(tmp_path_factory):
     return functools.cache(of_formats)
 
 
-@over("formats", [("voc", "text"), ("text", "voc"), ("voc", "voc"), ("coco", "coco")], ids=str)
+@over("formats", [("voc", "text"), ("text", "voc"), ("voc", "voc"), ("csv", "csv"), ("coco", "coco")], ids=str)
 @over(("name", "count_difficult", "published", "digits"), FIGURES)
 def test_figures(read, formats, name, count_difficult, published, digits):
     if formats[0] == "coco":

@@ -168,3 +168,22 @@ def test_a_model_of_another_trainer_is_refused(data):
     model = apsvm.APSVMRanker().fit(data.X, data.y).to_model()
     with pytest.raises(ValueError, match="loss 'ndcg' is none of RankNCG's, whose losses are: wmw"):
         RankNCG.from_model(model)
+
+
+@over("grouped", [False, True])
+def test_weights_of_rows(data, grouped):
+    """A row of weight k is k rows, and only the proportions count."""
+    rng, qid = np.random.default_rng(0), data.qid if grouped else None
+    weights = rng.integers(0, 4, data.y.size)
+    copies = np.repeat(np.arange(data.y.size), weights)
+    often = RankNCG(scale="none").fit(data.X[copies], data.y[copies], qid=None if qid is None else qid[copies])
+    whole = RankNCG(scale="none").fit(data.X, data.y, qid=qid, sample_weight=weights)
+    halves = RankNCG(scale="none").fit(data.X, data.y, qid=qid, sample_weight=weights / 2)
+    np.testing.assert_array_equal(whole.coef_, often.coef_)
+    assert halves.objective_ == pytest.approx(often.objective_, rel=1e-8)
+    np.testing.assert_allclose(halves.coef_, often.coef_, rtol=0, atol=1e-4 * abs(often.coef_).max())
+    assert whole.score(data.X, data.y, qid, weights) == pytest.approx(
+        often.score(data.X[copies], data.y[copies], None if qid is None else qid[copies])
+    )
+    with pytest.raises(ValueError, match="score counts whole rows"):
+        halves.score(data.X, data.y, qid, weights / 2)

@@ -231,6 +231,4 @@ def test_tie_rules():
     ],
 )  # fmt: skip
 def test_what_others_call_a_metric(elsewhere, here):
-    with pytest.raises(MetricError, match=f"unknown metric '{elsewhere}': here it is {re.escape(here)};"):
-        parse_metric(elsewhere)
-    assert parse_metric(here).name == here
+    assert parse_metric(elsewhere).name == here

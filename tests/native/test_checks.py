@@ -311,8 +311,8 @@ class TestPairSums:
         ints(2),
     )
 
-    def make(self, arrays=ARRAYS, objective="logistic", summation="auto", fourier=None, threads=1):
-        return _kernels.PairSums(objective, summation, fourier, *arrays, threads)
+    def make(self, arrays=ARRAYS, objective="logistic", summation="auto", fourier=None, weights=None, threads=1):
+        return _kernels.PairSums(objective, summation, fourier, *arrays, weights, threads)
 
     def test_lengths(self):
         sums = self.make()
@@ -321,6 +321,9 @@ class TestPairSums:
         for scores, slopes in ((4, 5), (5, 6), (6, 5)):
             with pytest.raises(ValueError, match="expected 5 "):
                 sums(zeros(scores), zeros(slopes), 1.0, True)
+        assert self.make(weights=zeros(5)).weight == 0.0
+        with pytest.raises(ValueError, match="expected a weight for each row"):
+            self.make(weights=zeros(4))
 
     @over(
         ("which", "array"),

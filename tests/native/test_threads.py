@@ -126,7 +126,7 @@ def test_pairs(rng):
     ranges = ints(0, 0, 1), ints(0), ints(1), ints(0, 1, 1), ints(1), ints(2)
 
     def call(threads: int) -> tuple[np.ndarray, ...]:
-        sums = _kernels.PairSums("logistic", "auto", None, starts, ints(0, 1), ints(0, 2), *ranges, threads)
+        sums = _kernels.PairSums("logistic", "auto", None, starts, ints(0, 1), ints(0, 2), *ranges, None, threads)
         slopes, out = np.empty(n), np.empty(n)
         value = sums(scores, slopes, 1.0, True)
         _kernels.kernel_sum("sigmoid", "chebyshev", None, scores, slopes, scores, out, threads)

@@ -211,3 +211,25 @@ def test_scores_of_the_largest_magnitude(rng):
 def test_classes_that_nobody_named_are_refused():
     with pytest.raises(ValueError, match=r"expected classes 0\.\.1, found 0\.\.2"):
         make_pair_loss(Rows(np.ones((3, 1))), Classes(np.array([0, 2, 1]), np.array([0.0, 1.0])), full(2))
+
+
+@over("summation", ["direct", "chebyshev", "auto", "fourier"])
+def test_a_row_of_weight_k_is_k_rows(rng, summation):
+    n, objective = 60, "erfc" if summation == "fourier" else "logistic"
+    labels, query, scores = rng.integers(0, 3, n) * 1.0, rng.integers(0, 2, n), 3 * rng.normal(size=n)
+    weights = rng.integers(0, 4, n) * 1.0
+    copies = np.repeat(np.arange(n), weights.astype(np.int64))
+    graph, options = GRAPHS["full"](3), {"objective": objective, "summation": summation, "accuracy": 1e-8}
+    once = make_pair_loss(numbered_rows(n), classes_by_label(labels), graph, query, weights=weights, **options)
+    often = make_pair_loss(
+        numbered_rows(copies.size), classes_by_label(labels[copies]), graph, query[copies], **options
+    )
+    (found, slopes), (expected, of_copies) = evaluate(once, scores), evaluate(often, scores[copies])
+    assert found == pytest.approx(expected, rel=1e-12)
+    np.testing.assert_allclose(slopes, np.bincount(copies, of_copies, minlength=n), rtol=0, atol=1e-10)
+    assert slopes.any()
+    halved = make_pair_loss(numbered_rows(n), classes_by_label(labels), graph, query, weights=weights / 2, **options)
+    assert evaluate(halved, scores)[0] == pytest.approx(expected, rel=1e-12)
+    alone = np.where(labels == 1, 1.0, 0.0)
+    with pytest.raises(NoPairsError, match="every pair has a row of weight 0"):
+        make_pair_loss(numbered_rows(n), classes_by_label(labels), graph, query, weights=alone, **options)

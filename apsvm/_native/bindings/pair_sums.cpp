@@ -34,12 +34,14 @@ void make(InTurns<PairSums> *self, const std::string &objective, const std::stri
           const FourierTuple &fourier, In<std::int64_t> starts, In<std::int64_t> classes, In<std::int64_t> queries,
           In<std::int64_t> below_starts, In<std::int64_t> below_first, In<std::int64_t> below_last,
           In<std::int64_t> above_starts, In<std::int64_t> above_first, In<std::int64_t> above_last,
-          std::size_t threads) {
+          std::optional<In<double>> weights, std::size_t threads) {
     expect_threads(threads);
+    if (weights) expect_finite(span_of(*weights), "weights");
     new (self) InTurns<PairSums>(objective_named(objective), summation_named(summation), setting_of(fourier),
                                  {span_of(starts), span_of(classes), span_of(queries)},
                                  {span_of(below_starts), span_of(below_first), span_of(below_last)},
-                                 {span_of(above_starts), span_of(above_first), span_of(above_last)}, threads);
+                                 {span_of(above_starts), span_of(above_first), span_of(above_last)},
+                                 weights ? span_of(*weights) : std::span<const double>(), threads);
 }
 
 double evaluate(InTurns<PairSums> &self, In<double> scores, std::optional<Out<double>> slopes, double scale,
@@ -73,8 +75,9 @@ void bind_pair_sums(nb::module_ &m) {
         .def("__init__", &make, nb::arg("objective"), nb::arg("summation"), nb::arg("fourier").none(),
              nb::arg("starts"), nb::arg("classes"), nb::arg("queries"), nb::arg("below_starts"), nb::arg("below_first"),
              nb::arg("below_last"), nb::arg("above_starts"), nb::arg("above_first"), nb::arg("above_last"),
-             nb::arg("threads"))
+             nb::arg("weights").none(), nb::arg("threads"))
         .def_prop_ro("pairs", &PairSums::pairs)
+        .def_prop_ro("weight", &PairSums::weight)
         .def_prop_ro("queries_without_pairs", &PairSums::queries_without_pairs)
         .def("__call__", &evaluate, nb::arg("scores"), nb::arg("slopes").none(), nb::arg("scale"),
              nb::arg("with_loss"));

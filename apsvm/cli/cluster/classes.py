@@ -110,7 +110,7 @@ def _trained(
     for one in train_classes(client, plan, about.dataset.relevance.tolist(), log, lambda: bool(signals)):
         classes.append(one)
         if not run.options["quiet"]:
-            for line in one.lines():
+            for line in one.lines(about.dataset.shown_label):
                 say(line)
     for outcome in outcomes_of(plan.trainer, classes, time.perf_counter() - began):
         yield finished(client, plan, outcome, training_metric)

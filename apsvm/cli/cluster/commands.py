@@ -12,7 +12,7 @@ import click
 
 from apsvm._support.shown import printable
 from apsvm.cli.output.run_folder import make_folder
-from apsvm.cli.reading import features_wanted, one_ranker, read_any_model
+from apsvm.cli.reading import features_wanted, one_ranker, read_any_model, say_queries_unused
 from apsvm.cli.shared import BAD_DATA, CANNOT_WRITE, INTERNAL, MISSING, NO_INPUT, Failure, bad_data, say
 from apsvm.data.parts import parts_of
 from apsvm.data.read_options import ReadOptions
@@ -197,6 +197,7 @@ def parts_named(pattern: str) -> list[str]:
     parts = parts_of(pattern)
     if not os.path.lexists(parts[0]):
         raise Failure(NO_INPUT, f"no file is called {pattern}")
+    say_queries_unused(parts, "on a cluster")
     return [os.path.abspath(part) for part in parts]
 
 

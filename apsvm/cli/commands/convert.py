@@ -19,6 +19,7 @@ from apsvm.cli.reading import (
     read_any_model,
     read_rows,
     refuse_options_of_text,
+    say_queries_unused,
     say_remarks,
 )
 from apsvm.cli.shared import reading, refuse_if_given, refuse_same_file, say, writing
@@ -107,7 +108,9 @@ def _rows(sources: list[str], read: ReadOptions, out: str, model: ForModel | Non
         with reading(source):
             kinds.append(None if source == "-" else recognised(source)[0])
     text = set(kinds) == {Kind.SVMLIGHT}
-    groups = read.groups is not None or (len(sources) == 1 and queries_beside(sources[0]) is not None)
+    groups = read.groups is not None or (len(sources) == 1 and bool(queries_beside(sources)))
+    if len(sources) > 1:
+        say_queries_unused(sources, "where several files become one folder,")
     if len(sources) > 1 and not text:
         yield _rows_of_tables(sources, kinds, read, model, scratch)
     elif text and not groups and read.labels is None and read.table == UNSAID and model is None:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 #: What is reported unless the user says otherwise, by the format of the objects.
 USUAL_METRICS = {"coco": ("AP(coco)", "AP50", "AP75"), "voc": ("AP(voc2010)",), "text": ("AP(voc2010)",)}
+USUAL_METRICS["csv"] = USUAL_METRICS["coco"]
 _USUAL_CONFIDENCE = 0.95
 
 
@@ -70,7 +71,7 @@ class _DetectionMetricName(ParamType):
 @click.option(
     "-m", "--metric", "metrics", metavar="NAME", type=_DetectionMetricName(), multiple=True,
     help="AP(voc2010), AP(voc2007), AP(coco), AP50, AP75; AP(voc2010)@0.7 is at another IoU. May be given more than "
-    "once. [default: AP(voc2010); with COCO's objects AP(coco), AP50, AP75]",
+    "once. [default: AP(voc2010); with objects in COCO's format or CSV AP(coco), AP50, AP75]",
 )  # fmt: skip
 @click.option(
     "--iou", "convention", type=click.Choice(CONVENTIONS),
@@ -119,6 +120,8 @@ def eval_detections(**options: Any) -> None:
     coco    JSON, as instances_val2017.json        JSON, a list of results
     text    folder, a file an image, of lines      folder, a file an image, of lines
             class xmin ymin xmax ymax [difficult]  class score xmin ymin xmax ymax
+    csv     image, class, xmin, ymin, xmax, ymax   image, class, score, x, y, width, height
+            or x, y, width, height                 or xmin, ymin, xmax, ymax
 
     Several DETECTIONS stand side by side. The first lines say by which rules the figures are.
 

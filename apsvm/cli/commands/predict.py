@@ -548,6 +548,8 @@ def _lines(
         classes = "\t".join([*label, *(printable(ranker.header.shown_label(one)) for one in scored)])
         return [classes, *lines] if options.header else lines
     if options.top is not None:
+        if options.explain is not None and not (options.classify or options.probability):
+            lines = [f"{score:.6g}" for score in scores.tolist()]  # to be read, as the reasons are
         return list(top_lines(ranker, rows, scores, lines, options.top, options.explain, model, which=options.which))
     if options.which and rows.deciding is not None:
         lines = [f"{line}\t{row + 1}" for line, row in zip(lines, rows.deciding.tolist(), strict=True)]

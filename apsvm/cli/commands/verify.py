@@ -209,7 +209,8 @@ def _put_verdict(ranker: Model, dataset: Dataset, verdict: Verdict, *, first: bo
     _put("objective", f"{claimed.primal:.9g} by the model, {verdict.objective:.9g} recomputed, {apart:.2g} apart")
     of = "convex majorant's minimum" if verdict.stationary else "optimum"
     _put("lower bound", f"{claimed.dual:.9g} by the model, {verdict.proved:.9g} proved anew, of the {of}")
-    _put("gap", f"{claimed.gap:.3g} by the model, {verdict.gap:.3g} proved; asked for: {claimed.tolerance:.3g}")
+    model_gap, proved, wanted = (gap / verdict.C for gap in (claimed.gap, verdict.gap, claimed.tolerance))
+    _put("gap", f"{model_gap:.3g} of the loss by the model, {proved:.3g} proved; asked for: {wanted:.3g}")
     _put("", f"{100.0 * verdict.share:.2g} % of the objective at w = 0, {verdict.at_nothing:.6g}")
     _put("rounding", f"at most {verdict.rounding:.2g} in the model's figures")
     _put("proof", f"{verdict.planes} planes, {verdict.iterations} iterations")
@@ -225,10 +226,11 @@ def _conclusion(verdict: Verdict, *, other_rows: bool) -> str:
     if outcome == "undecided":
         return "undecided: the limits were reached before its gap was proved or a point below its bound was found"
     early = "" if verdict.claimed.reached else "; the training ended before the gap asked for"
+    gap = f"{verdict.gap / verdict.C:.3g}"
     if verdict.stationary:
         where = " no lower than w = 0" if verdict.objective >= verdict.at_nothing else ""
-        return f"{outcome}: the model stands at a stationary point{where}, to {verdict.gap:.3g}{early}"
-    return f"{outcome}: no weights have an objective lower by more than {verdict.gap:.3g}{early}"
+        return f"{outcome}: the model stands at a stationary point{where}, to {gap} of the loss{early}"
+    return f"{outcome}: no weights have an objective lower by more than {gap} of the loss{early}"
 
 
 def _put(name: str, text: str) -> None:

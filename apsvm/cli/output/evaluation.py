@@ -55,7 +55,7 @@ def _entry_as_json(entry: EvaluatedSystem, *, per_query: bool) -> JsonDict:
         entry_json |= {"thresholds": values} if entry.each == "class" else {"threshold": values[0]}
     if (per_query or entry.each == "class") and result.groups is not None:
         entry_json[f"per_{entry.each}"] = {
-            _name_of(query): {
+            _name_of(query, entry.words): {
                 name: None if math.isnan(values[at]) else float(values[at]) for name, values in result.in_group.items()
             }
             for at, query in enumerate(result.groups.tolist())
@@ -79,7 +79,7 @@ def put_each(entries: Sequence[EvaluatedSystem]) -> None:
         for system, at, result in by_query[query]:
             values = [result.in_group[name][at] for name in names]
             figures = ["-" if math.isnan(value) else f"{value:.6f}" for value in values]
-            rows.append([_name_of(query), *([system] if several else []), *figures])
+            rows.append([_name_of(query, entries[0].words), *([system] if several else []), *figures])
     put_table(rows, left=len(rows[0]) - len(names))
     put("")
 
@@ -256,6 +256,8 @@ def put_items(result: ListEvaluation, *, as_json: bool) -> None:
     put(f"{'users':<{_LEFT}} {result.users} averaged, {result.users_skipped} without a hidden item left out")
 
 
-def _name_of(query: float | str) -> str:
-    """A query's id or a class's label, as in the file."""
+def _name_of(query: float | str, words: Sequence[str]) -> str:
+    """A query's id or a class's label, as in the file; of a number with a word this."""
+    if words:
+        return words[int(query)]
     return str(query).removesuffix(".0") if isinstance(query, float) else str(query)

@@ -348,7 +348,7 @@ def _remarks(counts: _Counts, columns: Columns) -> list[str]:
         remarks.append(f"{cells} missing ({counted(counts.missing)}): filled as in training")
     with_other = {column.name for column in columns.features if column.other}
     for name, count in counts.unknown.items():
-        words = "1 word has" if count == 1 else f"{count:,} words have"
+        words = "1 word has" if count == 1 else f"the words of {count:,} cells have"
         what = "counts as an infrequent one" if name in with_other else "gives nothing to a score"
         example = f"{counts.examples[name]!r}{', …' if count > 1 else ''}"
         remarks.append(f"column {name!r}: {words} no feature in the model ({example}): such a word {what}")

@@ -142,6 +142,8 @@ _DATE = re.compile(
     r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}(?!\d).*|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}(?!\d).*|\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?"
 )
 
+#: What a column is called that names rows: id, customer_id, customerId, Order No, rownames.
+_NAMES_ROWS = re.compile(r"(?i:(.*[\W_])?(id|no|nr|number|key)|rownames|rowid|index|unnamed: 0)|.*[a-z]I[dD]")
 #: From this many different words on a column in which most cells are different is text, and no category.
 _FEWEST_TEXTS = 10
 _MOST_NAMED = 6
@@ -161,6 +163,7 @@ class _Learned:
     written: list[str] = field(default_factory=list)
     empty: list[str] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
+    keys: list[str] = field(default_factory=list)
 
 
 def learn(cells: Cells, parts: Parts, options: TableOptions) -> tuple[Columns, list[str]]:
@@ -220,12 +223,23 @@ def _column(cell: Cell, learned: _Learned) -> Column | None:
     if cell.name in learned.options.categorical:
         return _category(cell, learned)
     if not cell.words:
+        if learned.options.features is None and _names_rows(cell):
+            learned.keys.append(cell.name)
+            return None
         return _number(cell, learned.options.missing)
     try:
         return _written_numbers(cell, learned) or _dates(cell, learned) or _category(cell, learned)
     except _AmbiguousError as error:
         learned.problems.append(f"column {cell.name!r}{error}, or --drop {quoted(cell.name)}")
         return None
+
+
+def _names_rows(cell: Cell) -> bool:
+    """Whether a column of numbers names the rows: it is called so, and holds integers of which no two are equal."""
+    if cell.values.size < _FEWEST_TEXTS or _NAMES_ROWS.fullmatch(cell.name) is None:
+        return False
+    values = np.sort(cell.values)  # a missing cell is NaN, and no integer
+    return bool((values == np.floor(values)).all() and (values[1:] > values[:-1]).all())
 
 
 def _number(cell: Cell, rule: str) -> Column:
@@ -416,6 +430,11 @@ def _remarks(learned: _Learned) -> list[str]:
         remarks.append(
             f"columns of text, whose words differ in most rows, are left out: {listed(learned.texts)} (--id-column "
             "takes one for the rows' names, --categorical for a category)"
+        )
+    if learned.keys:
+        remarks.append(
+            f"columns that name the rows are left out: {listed(learned.keys)} (--id-column takes one, --features-from "
+            "has them as features)"
         )
     if learned.empty:
         remarks.append(f"columns without any value are left out: {listed(learned.empty)}")

@@ -4,6 +4,7 @@ say, or as a model has it."""
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -12,12 +13,19 @@ from apsvm.data.read_options import TableOptions
 from apsvm.data.tables.separated import CELLS, LABELS, SKIPPED, TEXT
 from apsvm.models.columns import Columns
 
-#: Names of columns, in any case, that are taken for the labels, the queries, or the bags, unless options name them.
+#: Names, as ``_plain`` makes them, of columns that are taken for the labels, the queries, or the bags, unless options
+#: name them.
 NAMES_OF_LABELS = ("label", "labels", "target", "y", "class", "outcome", "relevance")
+#: Taken for the labels where none of those is there: beside a y, default is a feature.
+EVENTS = ("fraud", "is_fraud", "isfraud", "churn", "churned", "default", "clicked", "converted", "survived")
 QUERIES = ("qid", "query_id")
 BAGS = ("bag", "bag_id")
 
 _MOST_LISTED = 12
+
+
+class NoLabelError(DataError):
+    """No option and no name says which column has the labels."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,9 +64,9 @@ def parts_to_train(names: Sequence[str], options: TableOptions, source: str, *, 
         raise DataError(f"{source}: column {twice!r} is given two parts")
     remarks: list[str] = []
     free = [name for name in names if name and name not in columns_named and name not in options.drop]
-    label = options.label or _found(free, NAMES_OF_LABELS, "label", remarks)
+    label = options.label or _found(free, _names_of_labels(free), "label", remarks)
     if label is None and not unlabelled:
-        raise DataError(f"{source}: {_no_label(names, free)}")
+        raise NoLabelError(f"{source}: {_no_label(names, free)}")
     qid = options.qid or _found(free, QUERIES, "qid", remarks)
     bag = options.bag or _found([name for name in free if name not in (options.features or ())], BAGS, "bag", remarks)
     rest = [name for name in free if name not in (label, qid, bag)]
@@ -102,7 +110,7 @@ def parts_of_model(
     free = [name for name in names if name and name not in weighed]
     label = options.label or (columns.label if columns.label in names else None)
     if label is None and not (unlabelled and columns.label is not None):
-        label = _found(free, NAMES_OF_LABELS, "label", remarks)
+        label = _found(free, _names_of_labels(free), "label", remarks)
     if label is None and not unlabelled:
         if columns.label is not None:
             raise DataError(
@@ -135,7 +143,7 @@ def parts_of_model(
 
 def _found(names: Sequence[str], used: Sequence[str], part: str, remarks: list[str]) -> str | None:
     """The one column whose name says what it is, which is said."""
-    fitting = [name for name in names if name.lower() in used]
+    fitting = [name for name in names if _plain(name) in used]
     if len(fitting) != 1:
         return None
     what = {"label": "labels", "qid": "queries", "bag": "bags"}[part]
@@ -143,8 +151,18 @@ def _found(names: Sequence[str], used: Sequence[str], part: str, remarks: list[s
     return fitting[0]
 
 
+def _names_of_labels(names: Sequence[str]) -> Sequence[str]:
+    """By which names columns of labels are found among these."""
+    return NAMES_OF_LABELS if any(_plain(name) in NAMES_OF_LABELS for name in names) else EVENTS
+
+
+def _plain(name: str) -> str:
+    """is_fraud of Is Fraud?"""
+    return re.sub(r"\W+", "_", name.lower()).strip("_")
+
+
 def _no_label(names: Sequence[str], free: Sequence[str]) -> str:
-    fitting = [name for name in free if name.lower() in NAMES_OF_LABELS]
+    fitting = [name for name in free if _plain(name) in _names_of_labels(free)]
     what = f"several columns may be the labels: {', '.join(fitting)}" if fitting else "which column has the labels?"
     # Names that are numbers may be meant; beside words they are more likely a row.
     is_row = not fitting and any(map(_is_number, names))

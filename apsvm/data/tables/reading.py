@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import BinaryIO
 
 import numpy as np
@@ -16,17 +17,19 @@ from apsvm.data import bags
 from apsvm.data.dataset import DataError, Dataset, NoRowsError, TableRows
 from apsvm.data.hashing import Hash
 from apsvm.data.read_options import UNSAID, TableOptions
-from apsvm.data.tables.cells import MEMORY, MISSING, Cells, Places, Scratch
+from apsvm.data.tables.cells import MEMORY, MISSING, Cell, Cells, Places, Scratch
 from apsvm.data.tables.features import features_of
 from apsvm.data.tables.learning import costs_of, keys_of, labels_of, learn, names_of_numbered, numbered
-from apsvm.data.tables.parts import Parts, listed, parts_of_model, parts_to_train, require_names
+from apsvm.data.tables.parts import NoLabelError, Parts, listed, parts_of_model, parts_to_train, require_names
 from apsvm.data.tables.recognising import Kind
-from apsvm.data.tables.separated import Choice, cells_of_text
+from apsvm.data.tables.separated import CELLS, SKIPPED, Choice, cells_of_text
 from apsvm.data.text import text_blocks
 from apsvm.models.columns import Columns
 
 #: The number of a word that its own table did not tell from others: beyond all that are told apart.
 _UNTOLD = 1 << 50
+#: Blocks of text that are read to name the columns that may be the labels: 32 MB.
+_BLOCKS_SEEN = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,14 +313,62 @@ def _read(
     source: Source, kind: Kind, options: TableOptions, chosen: _ColumnChoice, scratch: Scratch
 ) -> tuple[Cells, str, str]:
     """The cells, the name of the file for messages, and the sha256 of its bytes."""
+    try:
+        return _read_chosen(source, kind, options, chosen.of, scratch)
+    except NoLabelError as error:
+        candidates = _columns_of_two_values(source, kind, options)
+        hint = f"; columns of two values: {listed(candidates)}" if candidates else ""
+        raise DataError(f"{error}{hint}") from None
+
+
+def _columns_of_two_values(source: Source, kind: Kind, options: TableOptions) -> list[str]:
+    """The columns that may be labels, by the whole file or the first blocks of its text; none of a stream, which is
+    read already."""
+
+    def every(name: str) -> Choice:
+        return lambda names: [CELLS if name else SKIPPED for name in names]
+
+    if source == "-" or not isinstance(source, str | os.PathLike):
+        return []
+    try:
+        cells, _, _ = _read_chosen(source, kind, options, every, MEMORY, blocks=_BLOCKS_SEEN)
+    except DataError:
+        return []
+    return [name for at, name in enumerate(cells.names) if _has_two_values(cells.column_at(at))]
+
+
+def _has_two_values(cell: Cell) -> bool:
+    bits = cell.bits[~cell.is_missing]
+    others = bits[bits != bits[:1]] if bits.size else bits
+    return others.size > 0 and bool((others == others[0]).all())
+
+
+def _read_chosen(
+    source: Source,
+    kind: Kind,
+    options: TableOptions,
+    choice: Callable[[str], Choice],
+    scratch: Scratch,
+    *,
+    blocks: int | None = None,
+) -> tuple[Cells, str, str]:
+    """As ``_read``, of the columns of a choice that depends on the file's name; of text the whole lines of the first
+    ``blocks``."""
     if kind is not Kind.CSV:
         from apsvm.data.tables.arrow import cells_of_arrow
 
-        return cells_of_arrow(source, kind, chosen.of, encoding=options.encoding, scratch=scratch)
-    with Hash() as digest, text_blocks(source, digest.update) as (name, blocks):
+        return cells_of_arrow(source, kind, choice, encoding=options.encoding, scratch=scratch)
+    with Hash() as digest, text_blocks(source, digest.update) as (name, text):
+        whole = text if blocks is None else _whole_lines(text, blocks)
         cells = cells_of_text(
-            blocks, name, chosen.of(name), encoding=options.encoding, decimal=options.decimal, scratch=scratch
+            whole, name, choice(name), encoding=options.encoding, decimal=options.decimal, scratch=scratch
         )
         if len(cells) == 0:
             raise NoRowsError(f"{name}: expected at least one row, found none")
         return cells, name, digest.hexdigest()
+
+
+def _whole_lines(blocks: Iterator[bytes], most: int) -> Iterator[bytes]:
+    """The first blocks, up to the end of their last line where more follow."""
+    text = b"".join(islice(blocks, most))
+    yield text if next(blocks, None) is None else text[: text.rfind(b"\n") + 1]

@@ -7,6 +7,7 @@ voc      folder of XML annotations              folder of ``comp3_det_test_CLASS
 coco     JSON: images, annotations, categories  JSON: list of results
 text     folder, a file an image:               folder, a file an image:
          ``class xmin ymin xmax ymax``          ``class score xmin ymin xmax ymax``
+csv      a line a box, with column names        a line a box, with column names
 =======  =====================================  ==============================================
 """
 
@@ -28,7 +29,8 @@ _VOC = re.compile(r".+\.xml|(?:[^_]*_)?det_[^_]+_.+\.txt")
 def format_of(path: str) -> str:
     """In which of `detection.FORMATS` objects or detections are by the look of it."""
     if not os.path.isdir(path):
-        return "voc" if path.endswith((".txt", ".csv")) else "coco"
+        endings = {".txt": "voc", ".csv": "csv", ".tsv": "csv"}
+        return endings.get(os.path.splitext(path)[1].lower(), "coco")
     return "voc" if any(map(_VOC.fullmatch, os.listdir(path))) else "text"
 
 
@@ -58,17 +60,26 @@ def read_names(path: str) -> list[str]:
 def read_objects(path: str, format: str, classes: ClassNames | None = None) -> Objects:
     """Objects in one of `detection.FORMATS`; ``classes``: those that there are. Raises DataError with the place of
     what is wrong, OSError."""
-    from apsvm.detection.readers import coco, text, voc_objects
+    from apsvm.detection.readers import coco, csv_tables, text, voc_objects
 
-    readers = {"voc": voc_objects.read_objects, "coco": coco.read_objects, "text": text.read_objects}
+    readers = {
+        "voc": voc_objects.read_objects,
+        "coco": coco.read_objects,
+        "text": text.read_objects,
+        "csv": csv_tables.read_objects,
+    }
     return readers[format](path, classes)
 
 
 def read_detections(path: str, format: str, objects: Objects, classes: ClassNames | None = None) -> Detections:
     """Detections in one of `detection.FORMATS`, of the images of ``objects``. Raises as `read_objects`."""
-    from apsvm.detection.readers import coco, text, voc_detections
+    from apsvm.detection.readers import coco, csv_tables, text, voc_detections
 
     if format == "coco":
         return coco.read_detections(path, objects)
-    readers = {"voc": voc_detections.read_detections, "text": text.read_detections}
+    readers = {
+        "voc": voc_detections.read_detections,
+        "text": text.read_detections,
+        "csv": csv_tables.read_detections,
+    }
     return readers[format](path, classes)

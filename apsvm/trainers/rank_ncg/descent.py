@@ -56,6 +56,7 @@ def train_rank_ncg(
     settings: RankNCGSettings,
     watch: Watch,
     start: NDArray[np.float64] | None = None,
+    weights: NDArray[np.float64] | None = None,
 ) -> TrainedPairs:
     """Train.
 
@@ -64,6 +65,7 @@ def train_rank_ncg(
     rows : n rows; classes : of the n rows; graph : which class is preferred to which
     queries : (n,) int64, rows of one query share a value; None: one query
     start : (dimension,) float64, where to begin
+    weights : (n,) of the rows; None: all 1
 
     Raises
     ------
@@ -79,6 +81,7 @@ def train_rank_ncg(
         summation=settings.summation,
         accuracy=settings.accuracy,
         normalize=settings.normalize,
+        weights=weights,
     )
     return minimise_pairs(loss, rows.dimension, settings, watch, start)
 

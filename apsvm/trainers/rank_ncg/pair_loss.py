@@ -1,12 +1,13 @@
 """The pair loss of RankNCG (Raykar, Duraiswami, Krishnapuram 2008) as a function of the scores s = Xw:
 
-    L(s) = scale · Σ over edges i → j  Σ_{k ∈ A^i, l ∈ A^j} ℓ(s_l − s_k),   pairs only within a query,
+    L(s) = scale · Σ over edges i → j  Σ_{k ∈ A^i, l ∈ A^j} q_k q_l ℓ(s_l − s_k),   pairs only within a query,
 
     logistic   ℓ(u) = log(1 + e^{−u}): minus the log-likelihood of the paper
     erfc       ℓ(u) = ierfc(cu)/(2c), ierfc(t) = e^{−t²}/√π − t erfc(t), c = √3/(√2 π): convex, and −ℓ'(u) = erfc(cu)/2
                is what the paper puts in the place of the logistic gradient
 
-with scale 1 / number of pairs, or 1 as in the paper. ℓ is summed pair by pair or in O(n) (``fast_sums.hpp``).
+with the weights q of the rows, or 1, and scale 1 / Σ q_k q_l (without weights, 1 / number of pairs), or 1 as in the
+paper. ℓ is summed pair by pair or in O(n) (``fast_sums.hpp``).
 """
 
 from __future__ import annotations
@@ -152,6 +153,7 @@ def make_pair_loss(
     summation: str = "auto",
     accuracy: float = 1e-3,
     normalize: str = "pairs",
+    weights: NDArray[np.float64] | None = None,
 ) -> PairLoss:
     """Bind rows, classes and graph together.
 
@@ -160,6 +162,7 @@ def make_pair_loss(
     rows : n rows; their number of threads is the sums' too
     groups : (n,) int64, rows of one query share a value, in any order; None: one query
     accuracy : of the Fourier series: the largest error per unit of weight
+    weights : (n,) of the rows, at least 0, a row of 2 as two rows; None: all 1
 
     Raises
     ------
@@ -173,14 +176,15 @@ def make_pair_loss(
         raise ValueError(f"the Fourier series is of erfc: it cannot sum the objective {objective!r}")
     arrangement = arrange(classes, groups)
     fourier = fourier_setting(accuracy) if summation == "fourier" else None
-    sums = _sums(arrangement, classes, graph, objective, summation, fourier, rows.threads)
+    ordered = None if weights is None else np.ascontiguousarray(weights[arrangement.order], dtype=np.float64)
+    sums = _sums(arrangement, classes, graph, objective, summation, fourier, rows.threads, ordered)
     n_queries = arrangement.queries.size - 1
     return PairLoss(
         rows.select(arrangement.order),
         sums.pairs,
         n_queries - sums.queries_without_pairs,
         sums.queries_without_pairs,
-        1.0 / sums.pairs if normalize == "pairs" else 1.0,
+        1.0 / sums.weight if normalize == "pairs" else 1.0,
         sums,
     )
 
@@ -193,6 +197,7 @@ def _sums(
     summation: str,
     fourier: tuple[float, int, float, float] | None,
     threads: int,
+    weights: NDArray[np.float64] | None = None,
 ) -> _kernels.PairSums:
     sums = _kernels.PairSums(
         objective,
@@ -207,10 +212,13 @@ def _sums(
         graph.above.starts,
         graph.above.first,
         graph.above.last,
+        weights,
         threads,
     )
     if sums.pairs == 0:
         if classes.names.size == 1:
             raise NoPairsError(f"all rows are of one class, {classes.names[0]:g}: a ranking needs two")
         raise NoPairsError(f"no query has rows of two classes of which the graph ({graph.name}) prefers one")
+    if sums.weight == 0.0:
+        raise NoPairsError("every pair has a row of weight 0")
     return sums

@@ -38,6 +38,7 @@ class RankNCGTrainer(Trainer[RankNCGSettings]):
     losses: ClassVar[tuple[str, ...]] = ("wmw",)
     capabilities = Capabilities(
         labels=Takes.ORDER,
+        costs=True,
         shared_passes=True,
         refused=dict.fromkeys(
             ("positive_label", "relevant_from"), "labels of --loss wmw are classes, the higher the more relevant"
@@ -125,7 +126,7 @@ class RankNCGTrainer(Trainer[RankNCGSettings]):
         classes = self.classes(data)
         graph = self.graph(classes)
         watch.log.write("start", **self.described(graph), n_classes=int(classes.names.size))
-        trained = train_rank_ncg(data.rows, classes, graph, data.queries, self.settings, watch, start)
+        trained = train_rank_ncg(data.rows, classes, graph, data.queries, self.settings, watch, start, data.costs)
         yield self.outcome(data, classes, graph, trained)
 
     def described(self, graph: PreferenceGraph) -> JsonDict:

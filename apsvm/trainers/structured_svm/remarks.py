@@ -55,7 +55,9 @@ def caution_of(
 
 def how_C_was_found(trained: Trained, setting: float | Multiple) -> list[str]:
     """A sentence on the C that a multiple of the default came to; none where the user gave a number."""
-    return [f"C = {trained.C:.6g}, {trained.origin_of_C} (-C auto)"] if isinstance(setting, Multiple) else []
+    if not isinstance(setting, Multiple):
+        return []
+    return [f"C = {setting.factor:g}x the default, {trained.C:.6g}; the default is {trained.origin_of_C}"]
 
 
 def fallbacks_of(trained: Trained) -> list[str]:

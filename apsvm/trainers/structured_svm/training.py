@@ -14,7 +14,6 @@ from apsvm.oracles import make_oracle
 from apsvm.risk import Ramp, Risk
 from apsvm.solvers.cutting_plane import WarmStart
 from apsvm.trainers.base import TrainingSet, Watch
-from apsvm.trainers.settings import times
 from apsvm.trainers.structured_svm.descent import Descent, Weights
 from apsvm.trainers.structured_svm.objective import risk_of
 from apsvm.trainers.structured_svm.plan import Plan, values_of_C
@@ -67,8 +66,8 @@ def train(plan: Plan, data: TrainingSet, watch: Watch, risk: Risk | None = None)
             return problem.solve(C, path, began)
 
     path = along_path(values, watch, f"{plan.loss.name}, {plan.settings.bound}", solve)
-    for value, C, trained in zip(plan.settings.C, values, path, strict=False):
-        yield replace(trained, C=C, origin_of_C=f"{times(value)}{origin}")
+    for C, trained in zip(values, path, strict=False):
+        yield replace(trained, C=C, origin_of_C=origin)
 
 
 def _problem(plan: Plan, data: TrainingSet, watch: Watch, risk: Risk | None) -> Problem:

@@ -35,11 +35,16 @@ Summation summation_named(std::string_view name) {
 
 PairSums::PairSums(const PairKernel &kernel, Summation summation, const std::optional<FourierSetting> &fourier,
                    const Arrangement &arrangement, const ClassRanges &below, const ClassRanges &above,
-                   std::size_t threads)
-    : kernel_(kernel), summation_(summation), chebyshev_(kernel_), threads_(threads) {
+                   std::span<const double> weights, std::size_t threads)
+    : kernel_(kernel),
+      summation_(summation),
+      chebyshev_(kernel_),
+      threads_(threads),
+      weights_(weights.begin(), weights.end()) {
     if (fourier) fourier_.emplace(kernel_.c, *fourier);
     check(arrangement, below, above);
     rows_ = static_cast<std::size_t>(arrangement.starts.back());
+    require(weights_.empty() || weights_.size() == rows_, "expected a weight for each row, or none");
     for (std::size_t q = 0; q + 1 < arrangement.queries.size(); ++q) add_query(arrangement, q, below, above);
     make_batches();
 }
@@ -86,9 +91,16 @@ void PairSums::add_query(const Arrangement &arrangement, std::size_t q, const Cl
     for (std::size_t s = first; s < last; ++s) {
         const Segment segment{static_cast<std::size_t>(starts_of[s]), static_cast<std::size_t>(starts_of[s + 1]),
                               translate(s, below), translate(s, above)};
-        for (std::size_t r = segment.below.first; r < segment.below.last; ++r)
-            query.pairs += static_cast<std::int64_t>(segment.end - segment.begin) *
-                           (starts_of[ranges_[r].last] - starts_of[ranges_[r].first]);
+        const auto weight_of = [&](std::size_t begin, std::size_t end) {
+            const double *const q = weights_.data();
+            return weights_.empty() ? static_cast<double>(end - begin) : std::accumulate(q + begin, q + end, 0.0);
+        };
+        for (std::size_t r = segment.below.first; r < segment.below.last; ++r) {
+            const std::int64_t from = starts_of[ranges_[r].first], to = starts_of[ranges_[r].last];
+            query.pairs += static_cast<std::int64_t>(segment.end - segment.begin) * (to - from);
+            weight_ += weight_of(segment.begin, segment.end) *
+                       weight_of(static_cast<std::size_t>(from), static_cast<std::size_t>(to));
+        }
         segments_.push_back(segment);
     }
     pairs_ += query.pairs;
@@ -169,6 +181,8 @@ double PairSums::cost_by_cells(const Query &query, const Grid &grid) const {
 
 double PairSums::directly(const Query &query, const double *f, double *out, double scale, bool with_loss) const {
     double loss = 0.0;
+    const double *const q = weights_.empty() ? nullptr : weights_.data();
+    const auto weight = [q](std::size_t row) { return q == nullptr ? 1.0 : q[row]; };
     if (out != nullptr) std::fill(out + query.begin, out + query.end, 0.0);
     for (std::size_t s = query.segments.first; s < query.segments.last; ++s) {
         const Segment &preferred = segments_[s];
@@ -178,12 +192,12 @@ double PairSums::directly(const Query &query, const double *f, double *out, doub
                 double sum = 0.0, cost = 0.0;
                 if (out != nullptr)
                     for (std::size_t k = begin; k < end; ++k) {
-                        const double slope = kernel_.slope_at(f[l] - f[k]);
+                        const double slope = weight(l) * weight(k) * kernel_.slope_at(f[l] - f[k]);
                         out[k] += slope;
                         sum += slope;
                     }
                 if (with_loss)
-                    for (std::size_t k = begin; k < end; ++k) cost += kernel_.loss_at(f[l] - f[k]);
+                    for (std::size_t k = begin; k < end; ++k) cost += weight(l) * weight(k) * kernel_.loss_at(f[l] - f[k]);
                 if (out != nullptr) out[l] -= sum;
                 loss += cost;
             }
@@ -232,6 +246,7 @@ double PairSums::by_cells(const Basis &basis, const Query &query, const double *
     // Rows are counted from the query's first here.
     f += query.begin;
     if (out != nullptr) out += query.begin;
+    const double *const q = weights_.empty() ? nullptr : weights_.data() + query.begin;
     work.where.resize(query.end - query.begin);
     std::size_t n_blocks = 0;
     work.first_block.clear();
@@ -243,11 +258,12 @@ double PairSums::by_cells(const Basis &basis, const Query &query, const double *
     work.first_block.push_back(n_blocks);
     in_threads(n_blocks, threads, [&](std::size_t b) {
         Block &block = work.blocks[b];
-        thread_local std::vector<double> unused;
+        thread_local std::vector<double> unused, sorted_q;
+        if (q != nullptr) sorted_q.resize(kBlock);
         if (out == nullptr) unused.resize(kBlock);
         double *const x = out == nullptr ? unused.data() : out + block.begin;
-        sort_block(basis, work.grid, f, nullptr, block, x, nullptr, work.where.data() + block.begin);
-        take_moments(basis, x, nullptr, block);
+        sort_block(basis, work.grid, f, q, block, x, sorted_q.data(), work.where.data() + block.begin);
+        take_moments(basis, x, q == nullptr ? nullptr : sorted_q.data(), block);
     });
 
     work.slots.assign(work.grid.ids.size(), -1);
@@ -297,6 +313,8 @@ double PairSums::by_cells(const Basis &basis, const Query &query, const double *
         const Block &block = work.blocks[b];
         evaluate_block(basis, block, work.where.data() + block.begin, work.use[segment_of[b]],
                        work.coefs[segment_of[b]], out + block.begin);
+        if (q != nullptr)
+            for (std::size_t i = block.begin; i < block.end; ++i) out[i] *= q[i];
     });
     return loss;
 }

@@ -1,8 +1,9 @@
 // The pair loss of RankNCG over the scores f, and its gradient with respect to them:
 //
-//   L(f) = Σ over edges i → j of the preference graph  Σ_{k ∈ A^i, l ∈ A^j} ℓ(f_l − f_k),   A^j preferred to A^i,
-//   ∂L/∂f_y = Σ_{l above y} −ℓ'(f_l − f_y) − Σ_{k below y} −ℓ'(f_y − f_k),
+//   L(f) = Σ over edges i → j of the preference graph  Σ_{k ∈ A^i, l ∈ A^j} q_k q_l ℓ(f_l − f_k),   A^j preferred to A^i,
+//   ∂L/∂f_y = q_y {Σ_{l above y} −q_l ℓ'(f_l − f_y) − Σ_{k below y} −q_k ℓ'(f_y − f_k)},
 //
+// with the weights q of the rows, 1 where there are none,
 // pair by pair, or by the fast sums: the moments of all classes below a class are added up before they are evaluated,
 // so each row is read twice whatever the number of edges. The loss then is the inner product of what all cells do to
 // a cell and the cell's own moments, and costs no pass over the rows.
@@ -41,12 +42,15 @@ struct Arrangement {
 
 class PairSums {
 public:
-    // below, above: of each class, those it is preferred to and those preferred to it. Throws std::invalid_argument
-    // where the arrays do not fit together.
+    // below, above: of each class, those it is preferred to and those preferred to it; weights: (rows,) or none. Throws
+    // std::invalid_argument where the arrays do not fit together.
     PairSums(const PairKernel &kernel, Summation summation, const std::optional<FourierSetting> &fourier,
-             const Arrangement &arrangement, const ClassRanges &below, const ClassRanges &above, std::size_t threads);
+             const Arrangement &arrangement, const ClassRanges &below, const ClassRanges &above,
+             std::span<const double> weights, std::size_t threads);
 
     std::int64_t pairs() const { return pairs_; }
+    // Σ q_k q_l over the pairs.
+    double weight() const { return weight_; }
     std::size_t queries_without_pairs() const { return queries_without_pairs_; }
     std::size_t rows() const { return rows_; }
 
@@ -106,6 +110,8 @@ private:
     std::optional<Fourier> fourier_;
     std::size_t threads_, rows_ = 0, queries_without_pairs_ = 0;
     std::int64_t pairs_ = 0;
+    double weight_ = 0.0;
+    std::vector<double> weights_;  // of the rows, or empty
     std::vector<Segment> segments_;
     std::vector<Range> ranges_;
     std::vector<Query> queries_;
