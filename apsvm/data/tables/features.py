@@ -106,8 +106,8 @@ def features_of(
         rows = _sparse(cells, parts, width, counts, dtype, scratch)
     else:
         in_place = width <= cells.values.shape[1] and all(part.is_number and part.column.width == 1 for part in parts)
-        in_place &= np.dtype(dtype) == np.float64
-        flat = cells.values.reshape(-1)
+        in_place &= np.dtype(dtype) == np.float64 and cells.values.flags.c_contiguous
+        flat = cells.values.ravel("K")
         rows = flat[: n * width].reshape(n, width) if in_place else scratch.empty((n, width), dtype)
         begin = 0
         for block in cells.blocks():
