@@ -87,7 +87,8 @@ def _of_rows(plan: Plan, data: TrainingSet, watch: Watch, risk: Risk) -> Problem
     """The hinge; with the tight bound roughly, and by quasi-Newton steps from there on."""
     settings, is_tight = plan.settings, plan.settings.bound == "tight"
     start, besides = plan.start, plan.besides
-    is_large = len(settings.C) == 1 and data.rows.n_values >= WORTH_A_START
+    is_single = len(settings.C) == 1
+    is_large = is_single and data.rows.n_values >= WORTH_A_START
     if start is None and is_large and not is_tight:
         start = besides
     stage = _stage(plan, watch, risk, start)
@@ -96,7 +97,9 @@ def _of_rows(plan: Plan, data: TrainingSet, watch: Watch, risk: Risk) -> Problem
     curved = data.rows if plan.is_rough else risk.rows  # whose moments other plans have asked for
     if is_tight:
         descents.append(Descent("tight", Ramp(risk), stage, settings, watch, curved=curved))
-    value, is_alone = start if besides is None else besides, is_large and besides is not None
+    value = start if besides is None else besides
+    # From another loss' solution the descent ended at as good a ranking as from the hinge too, in a third of the time.
+    is_alone = besides is not None and (is_large or (is_single and bool(plan.started_by)))
     starts = StartsOfRows(risk, curved, value, is_alone=is_alone, is_rough=plan.is_rough and is_tight)
     return Problem(plan, data, risk, stage, descents, starts)
 
