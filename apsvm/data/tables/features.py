@@ -188,8 +188,12 @@ def _dense_block(
     block: NDArray[np.float64], begin: int, cells: Cells, parts: Sequence[_Part], width: int, counts: _Counts
 ) -> NDArray[np.float64]:
     if all(part.is_number and part.column.width == 1 for part in parts):
-        rows = block[:, [part.at for part in parts]]  # copied
-        for j in np.flatnonzero((rows.view(np.int64) >= MISSING).any(axis=0)).tolist():
+        places = [part.at for part in parts]
+        side_by_side = places == [*range(places[0], places[0] + len(places))]
+        rows = block[:, places[0] : places[-1] + 1] if side_by_side else block[:, places]
+        special = np.flatnonzero((rows.view(np.int64) >= MISSING).any(axis=0)).tolist()
+        rows = rows.copy() if special else rows
+        for j in special:
             rows[:, j], _ = _numbers(parts[j], rows[:, j], begin, cells, counts)
         return rows
     rows = np.zeros((len(block), width))
