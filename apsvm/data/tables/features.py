@@ -189,8 +189,8 @@ def _dense_block(
 ) -> NDArray[np.float64]:
     if all(part.is_number and part.column.width == 1 for part in parts):
         places = [part.at for part in parts]
-        side_by_side = places == [*range(places[0], places[0] + len(places))]
-        rows = block[:, places[0] : places[-1] + 1] if side_by_side else block[:, places]
+        first, end = min(places, default=0), max(places, default=-1) + 1
+        rows = block[:, first:end] if places == [*range(first, end)] else block[:, places]
         special = np.flatnonzero((rows.view(np.int64) >= MISSING).any(axis=0)).tolist()
         rows = rows.copy() if special else rows
         for j in special:
