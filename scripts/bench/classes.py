@@ -57,7 +57,7 @@ WAYS: dict[str, dict[str, Any]] = {
 }
 BARS = {"10": 1.0, "wide": 1.0, "100": 0.4, "cv": 1.0, "path": 0.7}
 #: Ours and the rivals', of about the same range of fits.
-PATH, RIVAL_PATH = tuple(np.geomspace(0.1, 1e6, 8)), tuple(np.geomspace(1e-4, 1e3, 8))
+PATH, RIVAL_PATH = (tuple(np.geomspace(*ends, 8).tolist()) for ends in ((0.1, 1e6), (1e-4, 1e3)))
 
 
 def made(n: int, d: int, k: int) -> tuple[np.ndarray, np.ndarray]:

@@ -44,8 +44,8 @@ TREES = {1: 400, 2: 400}
 TREES_OF_DEEP, TREES_OF_CLASS = 200, 20
 #: The deviations of the piecewise columns and of the scores. Of 17 sets, three splits of each, AP is .869 without the
 #: scores, .872 at a deviation of 1, .874, .875, .875 and .874 at 2, 3, 5 and 10; .866 by boosted trees. Where rows are
-#: few the piecewise columns are to be trusted more: of 31 other sets of 138 to 1,558 training rows AP is .6265, .631, .635,
-#: .640 and .637 where they have .3, 1, 2, 4 and 8; of 14 larger ones .9150, .9151, .9148, .9137 and less.
+#: few the piecewise columns are to be trusted more: of 31 other sets of 138 to 1,558 training rows AP is .6265, .631,
+#: .635, .640 and .637 where they have .3, 1, 2, 4 and 8; of 14 larger ones .9150, .9151, .9148, .9137 and less.
 BESIDE, OF_SCORE = 2.0, 3.0
 #: In ``features``: all rows go left.
 _NOT_SPLIT = -1

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from apsvm._support.types import AnyArray
 
 _ROWS = 1 << 16
-#: Rows whose columns are interleaved at a time: those of a hundred columns fit into the cache.
-_ROWS_IN_CACHE = 1 << 10
+#: Bytes of each column of Parquet that are read at a time.
+_BUFFER = 1 << 18
 #: Below it a float64 is every integer.
 _EXACT = float(1 << 53)
 
@@ -54,8 +54,15 @@ def cells_of_arrow(
     """
     name = os.fspath(source) if isinstance(source, str | os.PathLike) else str(getattr(source, "name", "<stream>"))
     if isinstance(source, str | os.PathLike):
-        with hash_of_file(source) as fingerprint, open(source, "rb") as stream:
-            return _cells(stream, kind, name, choose(name), encoding, scratch), name, fingerprint()
+        import pyarrow
+
+        def opened() -> Any:  # pyarrow reads its own file without copies
+            return open(source, "rb") if kind is Kind.JSON_LINES else pyarrow.OSFile(os.fsencode(source))
+
+        with hash_of_file(source) as fingerprint, opened() as stream:
+            cells = _cells(stream, kind, name, choose(name), encoding, scratch)
+            pyarrow.default_memory_pool().release_unused()  # else half the size of the rows is kept for other files
+            return cells, name, fingerprint()
     content = source.read()
     cells = _cells(io.BytesIO(content), kind, name, choose(name), encoding, scratch)
     return cells, name, hashlib.sha256(content).hexdigest()
@@ -92,15 +99,12 @@ def _gathered(
     columns = [_Words(name, column, letters[at]) for at, column in kept]
     if n == 0:
         raise NoRowsError(f"{name}: expected at least one row, found none")
-    values = scratch.empty((n, len(kept)))
+    values = scratch.empty((len(kept), n)).T
     begin = 0
     with _parsing(name, kind):
         for batch in batches([column for _, column in kept]):
-            arrays = [column.cells(batch.column(column.name)) for column in columns]
-            for block in range(0, len(batch), _ROWS_IN_CACHE):
-                rows = values[begin + block : begin + min(block + _ROWS_IN_CACHE, len(batch))]
-                for at, array in enumerate(arrays):
-                    rows[:, at] = array[block : block + _ROWS_IN_CACHE]
+            for at, column in enumerate(columns):
+                values[begin : begin + len(batch), at] = column.cells(batch.column(column.name))
             begin += len(batch)
     return Cells(values, [column for _, column in kept], [column.words for column in columns], places)
 
@@ -110,7 +114,7 @@ def _opened(stream: BinaryIO, kind: Kind) -> tuple[list[str], int, Callable[[lis
     if kind is Kind.PARQUET:
         import pyarrow.parquet as parquet
 
-        file = parquet.ParquetFile(stream)
+        file = parquet.ParquetFile(stream, pre_buffer=False, buffer_size=_BUFFER)
         names = list(file.schema_arrow.names)
         return names, file.metadata.num_rows, lambda kept: file.iter_batches(_ROWS, columns=kept)
     from pyarrow import feather, ipc

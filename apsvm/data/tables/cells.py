@@ -11,7 +11,7 @@ import os
 import re
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -135,7 +135,7 @@ class Cells:
 
     Attributes
     ----------
-    values : (n, k) float64, C-ordered, see the module
+    values : (n, k) float64, C-ordered of text and by column (Fortran's order) of Arrow, see the module
     names : the columns, k
     words : of each column its words, by number
     places : where the rows stand
@@ -155,10 +155,11 @@ class Cells:
 
     def column(self, name: str) -> Cell:
         """The cells of a column, copied."""
-        return self.column_at(self.names.index(name))
+        cell = self.column_at(self.names.index(name))
+        return replace(cell, values=cell.values.copy())
 
     def column_at(self, at: int) -> Cell:
-        """The cells of the column of this number, copied."""
+        """The cells of the column of this number, to be looked at: they may be those of the table itself."""
         name = self.names[at]
         return Cell(name, np.ascontiguousarray(self.values[:, at]), self.words[at], self.places)
 

@@ -106,8 +106,8 @@ def features_of(
         rows = _sparse(cells, parts, width, counts, dtype, scratch)
     else:
         in_place = width <= cells.values.shape[1] and all(part.is_number and part.column.width == 1 for part in parts)
-        in_place &= np.dtype(dtype) == np.float64
-        flat = cells.values.reshape(-1)
+        in_place &= np.dtype(dtype) == np.float64 and cells.values.flags.c_contiguous
+        flat = cells.values.ravel("K")
         rows = flat[: n * width].reshape(n, width) if in_place else scratch.empty((n, width), dtype)
         begin = 0
         for block in cells.blocks():
@@ -188,8 +188,12 @@ def _dense_block(
     block: NDArray[np.float64], begin: int, cells: Cells, parts: Sequence[_Part], width: int, counts: _Counts
 ) -> NDArray[np.float64]:
     if all(part.is_number and part.column.width == 1 for part in parts):
-        rows = block[:, [part.at for part in parts]]  # copied
-        for j in np.flatnonzero((rows.view(np.int64) >= MISSING).any(axis=0)).tolist():
+        places = [part.at for part in parts]
+        first, end = min(places, default=0), max(places, default=-1) + 1
+        rows = block[:, first:end] if places == [*range(first, end)] else block[:, places]
+        special = np.flatnonzero((rows.view(np.int64) >= MISSING).any(axis=0)).tolist()
+        rows = rows.copy() if special else rows
+        for j in special:
             rows[:, j], _ = _numbers(parts[j], rows[:, j], begin, cells, counts)
         return rows
     rows = np.zeros((len(block), width))
