@@ -76,7 +76,7 @@ def test_importances_are_of_what_counts(features, rows):
     model = APSVMClassifier(C=1.0, bound="hinge", features=features).fit(X, y)
     assert model.feature_importances_.sum() == pytest.approx(1.0)
     assert model.feature_importances_.argmax() == 0
-    assert model.feature_importances_[0] > 2.0 * model.feature_importances_[2]
+    assert model.feature_importances_[0] > 1.5 * model.feature_importances_[2]
     if features == "linear":
         expected = np.abs(model.coef_.ravel()) * X.std(axis=0)
         np.testing.assert_allclose(model.feature_importances_, expected / expected.sum())

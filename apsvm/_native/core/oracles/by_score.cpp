@@ -65,7 +65,8 @@ Answer weigh(const ByScoreSolver::Task &task, const double *scores, const Put &p
              ByScoreSolver::Workspace &workspace, std::size_t threads) {
     const auto n_pos = static_cast<std::size_t>(task.n_pos);
     const double *positives = scores, *negatives = scores + n_pos;
-    const bool lifts = all_tiny(positives, n_pos) && all_tiny(negatives, task.n_neg);
+    const bool lifts = all_tiny(positives, n_pos) && all_tiny(negatives, task.n_neg) &&
+                       !(all_zero(positives, n_pos) && all_zero(negatives, task.n_neg));
     if (lifts) {
         positives = lifted(positives, n_pos, workspace.lifted_pos);
         negatives = lifted(negatives, task.n_neg, workspace.lifted_neg);

@@ -74,6 +74,7 @@ Answer RankingSolver::solve(const LossView &loss, std::int64_t &violating, const
     const auto n_pos = static_cast<std::size_t>(loss.n_pos);
     const auto can_be_lifted = [](double weight) { return weight < kLift; };
     if (!all_tiny(positives, n_pos) || !all_tiny(negatives, loss.n_neg) ||
+        (all_zero(positives, n_pos) && all_zero(negatives, loss.n_neg)) ||
         !std::all_of(loss.weights, loss.weights + n_pos, can_be_lifted))
         return solve_plain(loss, violating, positives, negatives, weights_pos, weights_neg, workspace, threads, ranks);
     auto &lifted_weights = workspace.lifted_weights;

@@ -20,6 +20,12 @@ APSVM_CLONES std::uint64_t largest_bits(const double *scores, std::size_t n) {
     return largest;
 }
 
+bool all_below(const double *scores, std::size_t n, std::uint64_t bound) {
+    for (std::size_t at = 0; at < n; at += kBlock)
+        if (largest_bits(scores + at, std::min(kBlock, n - at)) >= bound) return false;
+    return true;
+}
+
 // A score without a leading bit is given one, which is taken off again: no operand is denormal.
 APSVM_CLONES void lift(const double *scores, std::size_t n, double *out) {
     constexpr double leading = 0x1p-1022 * kLift;
@@ -36,10 +42,10 @@ APSVM_CLONES void lift(const double *scores, std::size_t n, double *out) {
 }  // namespace
 
 bool all_tiny(const double *scores, std::size_t n) {
-    for (std::size_t at = 0; at < n; at += kBlock)
-        if (largest_bits(scores + at, std::min(kBlock, n - at)) >= std::bit_cast<std::uint64_t>(kTiny)) return false;
-    return true;
+    return all_below(scores, n, std::bit_cast<std::uint64_t>(kTiny));
 }
+
+bool all_zero(const double *scores, std::size_t n) { return all_below(scores, n, 1); }
 
 const double *lifted(const double *scores, std::size_t n, std::vector<double> &room) {
     if (room.size() < n) room.resize(n);
