@@ -12,7 +12,6 @@ Nothing here waits for a device, except for the lengths of queries.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,6 +19,8 @@ from typing import Literal, TypeAlias, get_args
 
 import torch
 from torch import Tensor
+
+from apsvm.torch.caller import warn_caller
 
 Reduction: TypeAlias = Literal["mean", "sum", "none"]
 REDUCTIONS: tuple[Reduction, ...] = get_args(Reduction)
@@ -183,10 +184,9 @@ def lists_of(
             valid = None if valid is None else valid.t()
         shape = (scores.shape[0],)
         if scores.shape[0] > 1 and scores.shape[1] == 1:
-            warnings.warn(
+            warn_caller(
                 f"scores are {shape[0]} lists of one row each, and none counts: for one list, say squeeze(1) of scores "
-                "and target",
-                stacklevel=8,  # the caller of the loss
+                "and target"
             )
     return Lists((_block(scores, target, valid),), None, shape, dtype)
 
