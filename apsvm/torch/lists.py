@@ -280,9 +280,9 @@ def _check(scores: Tensor, target: Tensor, mask: Tensor | None, qid: Tensor | No
             hint = ""
             if name == "target" and tensor.shape == scores.shape[:1]:
                 K = scores.shape[1]
-                hint = "; for one list, say scores.squeeze(1)"
-                if K > 1:
-                    hint = f"; of {K} classes' numbers make torch.nn.functional.one_hot(target, {K}), and say dim=0"
+                hint = f"; of {K} classes' numbers make torch.nn.functional.one_hot(target, {K}), and say dim=0"
+                if K <= 2:
+                    hint = f"; for one list, say scores{'[:, 1] - scores[:, 0]' if K == 2 else '.squeeze(1)'}"
             raise ValueError(
                 f"{name} must have the shape of scores, {tuple(scores.shape)}, found {tuple(tensor.shape)}{hint}"
             )

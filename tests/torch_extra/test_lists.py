@@ -135,6 +135,7 @@ def test_nan_in_the_target():
         ),
         ({"scores": torch.tensor([1, 2])}, TypeError, "dense and floating point, found torch.int64"),
         ({"target": torch.zeros(3)}, ValueError, r"shape of scores, \(2,\), found \(3,\)"),
+        ({"scores": torch.zeros(2, 2)}, ValueError, r"found \(2,\); for one list, say scores\[:, 1\] - scores"),
         ({"scores": torch.zeros(2, 3)}, ValueError, r"found \(2,\); of 3 classes' numbers make .*one_hot.*dim=0"),
         ({"scores": torch.zeros(2, 1)}, ValueError, r"found \(2,\); for one list, say scores.squeeze\(1\)"),
         ({"target": torch.zeros(2, dtype=torch.complex64)}, TypeError, "real numbers"),
