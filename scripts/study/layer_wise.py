@@ -10,14 +10,13 @@ network on the 45 % that layer-wise training begins with). Seconds are CPU time,
 Seen (16 units; mean test AP):
 
                  LR    AP-SVM   log loss's network   layer-wise   s, log loss   s, layer-wise
-    mammography  .611   .642          .602              .696          .9            2.0
-    sick         .686   .708          .745              .748         1.6             .5
-    satimage-2   .902   .907          .888              .912          .7             .3
-    pendigits    .957   .953          .984              .984         1.0             .3
+    mammography  .611   .642          .602              .697         1.0            2.6
+    sick         .686   .713          .745              .757         1.4             .3
+    satimage-2   .902   .903          .888              .910          .6             .2
+    pendigits    .957   .971          .984              .984          .9             .2
 
 On mammography it is better in each of the five splits; elsewhere the network of the log loss is often kept, as no pass
-is better on the rows held out, of which 11 (satimage-2) to 39 (mammography) are positive. With the default C alone:
-.702, .745, .885, .984.
+is better on the rows held out, of which 11 (satimage-2) to 39 (mammography) are positive.
 """
 
 from __future__ import annotations
