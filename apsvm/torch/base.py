@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
@@ -12,6 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import FunctionCtx
 
+from apsvm.torch.caller import warn_caller
 from apsvm.torch.inference import Answer
 from apsvm.torch.lists import Block, Lists, Reduction, check_reduction, lists_of, require_classes
 
@@ -125,10 +125,9 @@ class ListLoss(nn.Module):
         # Not at each call: a look takes a tenth of a small one, and waits for the device.
         if not any(part.any() for parts in self._have_counted for part in parts):
             self._has_warned = True
-            warnings.warn(
+            warn_caller(
                 f"{type(self).__name__}: {CALLS_WATCHED} calls in a row had no list that counts, so that loss and "
-                f"gradient were 0: a list needs {self.needs}",
-                stacklevel=6,
+                f"gradient were 0: a list needs {self.needs}"
             )
         self._have_counted.clear()
 

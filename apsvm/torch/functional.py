@@ -1,5 +1,7 @@
-"""The losses as functions: each is its module, made and called at once. A loss of your own is checked each time that it
-is made: where time matters, keep the module."""
+"""The losses as functions: each is its module, made and called at once.
+
+``scores``, ``target``, ``mask``, ``qid`` and ``dim`` are those of ``ListLoss.forward``, the rest is the class's, which
+says more. A loss of your own is checked each time that it is made: where time matters, keep the module."""
 
 from __future__ import annotations
 
@@ -44,7 +46,10 @@ def ranking_hinge(
     reduction: Reduction = "mean",
     ignore_index: int | None = None,
 ) -> Tensor:
-    """See ``RankingHingeLoss``."""
+    """The structured hinge of a ranking loss, ``max_R [Δ(R*, R) + F(R)] − F(R*)``: 0 or more, and at least the loss Δ.
+
+    See ``RankingHingeLoss``; Yue, Finley, Radlinski and Joachims 2007, Mohapatra, Rolinek, Jawahar, Kolmogorov and
+    Kumar 2018."""
     module = RankingHingeLoss(loss, engine=engine, reduction=reduction, ignore_index=ignore_index)
     return module(scores, target, mask, qid, dim)
 
@@ -60,7 +65,9 @@ def ap_hinge(
     reduction: Reduction = "mean",
     ignore_index: int | None = None,
 ) -> Tensor:
-    """See ``APHingeLoss``."""
+    """The structured hinge of average precision, ``max_R [1 − AP(R) + F(R)] − F(R*)``: 0 or more, and at least 1 − AP.
+
+    See ``APHingeLoss``; Yue, Finley, Radlinski and Joachims 2007."""
     return ranking_hinge(scores, target, mask, qid, dim, engine=engine, reduction=reduction, ignore_index=ignore_index)
 
 
@@ -76,7 +83,11 @@ def ndcg_hinge(
     reduction: Reduction = "mean",
     ignore_index: int | None = None,
 ) -> Tensor:
-    """See ``NDCGHingeLoss``."""
+    """The structured hinge of NDCG, ``max_R [1 − NDCG(R) + F(R)] − F(R*)``, of grades the sum over their levels: 0 or
+    more, and at least 1 − NDCG.
+
+    See ``NDCGHingeLoss``; Chakrabarti, Khanna, Sawant and Bhattacharyya 2008, Mohapatra, Rolinek, Jawahar, Kolmogorov
+    and Kumar 2018."""
     module = NDCGHingeLoss(gain, engine=engine, reduction=reduction, ignore_index=ignore_index)
     return module(scores, target, mask, qid, dim)
 
@@ -95,7 +106,10 @@ def ranking_ramp(
     reduction: Reduction = "mean",
     ignore_index: int | None = None,
 ) -> Tensor:
-    """See ``RankingRampLoss``."""
+    """The ramp of a ranking loss, ``max_R [Δ(R*, R) + F(R)] − max_R F(R)`` at scores divided by ``eps``: from 0 to 1,
+    and at least the loss Δ.
+
+    See ``RankingRampLoss``; Song, Schwing, Zemel and Urtasun 2016, whose positive update it is."""
     module = RankingRampLoss(
         loss, eps=eps, normalize=normalize, engine=engine, reduction=reduction, ignore_index=ignore_index
     )
@@ -117,7 +131,10 @@ def direct(
     reduction: Reduction = "mean",
     ignore_index: int | None = None,
 ) -> Tensor:
-    """See ``DirectLoss``."""
+    """Direct loss minimisation: ``(1/ε) {max_R [F + εΔ] − max_R F}`` by the positive update, at least the loss Δ, and
+    ``(1/ε) {max_R F − max_R [F − εΔ]}`` by the negative one, at most Δ; from 0 to 1.
+
+    See ``DirectLoss``; Song, Schwing, Zemel and Urtasun 2016."""
     module = DirectLoss(
         loss,
         eps=eps,
@@ -142,7 +159,9 @@ def smooth_ap(
     reduction: Reduction = "mean",
     ignore_index: int | None = None,
 ) -> Tensor:
-    """See ``SmoothAPLoss``."""
+    """Smooth-AP, ``1 − 1/P Σ_{i ∈ pos} rank⁺_i / rank_i`` with soft ranks: from 0 to 1.
+
+    See ``SmoothAPLoss``; Brown, Xie, Kalogeiton and Zisserman 2020."""
     module = SmoothAPLoss(tau, kernel, reduction=reduction, ignore_index=ignore_index)
     return module(scores, target, mask, qid, dim)
 
@@ -161,7 +180,9 @@ def recall_at_k(
     reduction: Reduction = "mean",
     ignore_index: int | None = None,
 ) -> Tensor:
-    """See ``RecallAtKLoss``."""
+    """Recall@K, ``1 − mean_K 1/min(K, P) Σ_{i ∈ pos} σ((K + ½ − rank_i)/tau_rank)`` with soft ranks: from 0 to 1.
+
+    See ``RecallAtKLoss``; Patel, Tolias and Matas 2022."""
     module = RecallAtKLoss(ks, tau, tau_rank, kernel, reduction=reduction, ignore_index=ignore_index)
     return module(scores, target, mask, qid, dim)
 
@@ -179,7 +200,10 @@ def blackbox_ap(
     reduction: Reduction = "mean",
     ignore_index: int | None = None,
 ) -> Tensor:
-    """See ``BlackboxAPLoss``."""
+    """One minus average precision, ``1 − 1/P Σ_{i ∈ pos} rank⁺_i / rank_i`` with exact ranks, from 0 to 1; its gradient
+    is that of an interpolation.
+
+    See ``BlackboxAPLoss``; Rolínek, Musil, Paulus, Vlastelica, Michaelis and Martius 2020."""
     module = BlackboxAPLoss(lam, margin, normalize=normalize, reduction=reduction, ignore_index=ignore_index)
     return module(scores, target, mask, qid, dim)
 
@@ -196,7 +220,10 @@ def spearman(
     reduction: Reduction = "mean",
     ignore_index: int | None = None,
 ) -> Tensor:
-    """See ``SpearmanLoss``."""
+    """One minus Spearman's correlation, ``6 L²/(L² − 1) · mean_i (f(s)_i − rk(y)_i)²`` with the ranks f of a sorter:
+    from 0, the same order, to 2, the opposite one.
+
+    See ``SpearmanLoss``; Engilberge, Chevallier, Pérez and Cord 2019, equation (4)."""
     module = SpearmanLoss(sorter, l1=l1, reduction=reduction, ignore_index=ignore_index)
     return module(scores, target, mask, qid, dim)
 
@@ -213,7 +240,10 @@ def sodeep_map(
     reduction: Reduction = "mean",
     ignore_index: int | None = None,
 ) -> Tensor:
-    """See ``SoDeepMAPLoss``."""
+    """One minus average precision by a sorter's ranks r, ``1 − mean_{i positive} r⁺_i / r_i``, from 0 to 1; with
+    ``form="seed"`` the sum of the positives' normalised ranks, ``Σ_{i positive} f(s)_i``, from P(P + 1)/2L up.
+
+    See ``SoDeepMAPLoss``; Engilberge, Chevallier, Pérez and Cord 2019, equation (7)."""
     module = SoDeepMAPLoss(sorter, form=form, reduction=reduction, ignore_index=ignore_index)
     return module(scores, target, mask, qid, dim)
 
@@ -231,7 +261,10 @@ def rank_triplet(
     reduction: Reduction = "mean",
     ignore_index: int | None = None,
 ) -> Tensor:
-    """See ``RankTripletLoss``."""
+    """The triplet loss on a sorter's ranks, ``mean_{i positive} max(0, margin + f(s)_i − min_{j negative} f(s)_j)``:
+    from 0 to 1 + ``margin``.
+
+    See ``RankTripletLoss``; Engilberge, Chevallier, Pérez and Cord 2019, equations (9) and (10)."""
     module = RankTripletLoss(sorter, margin=margin, both=both, reduction=reduction, ignore_index=ignore_index)
     return module(scores, target, mask, qid, dim)
 
@@ -250,6 +283,9 @@ def rank_recall(
     reduction: Reduction = "mean",
     ignore_index: int | None = None,
 ) -> Tensor:
-    """See ``RankRecallLoss``."""
+    """The mean normalised rank of the positives by a sorter, ``mean_{i positive} f(s)_i``, or with ``k``
+    ``1 − mean_{i positive} σ((k + ½ − L f(s)_i)/tau)``: from 0 to 1.
+
+    See ``RankRecallLoss``; Engilberge, Chevallier, Pérez and Cord 2019, equation (8)."""
     module = RankRecallLoss(sorter, k=k, tau=tau, both=both, reduction=reduction, ignore_index=ignore_index)
     return module(scores, target, mask, qid, dim)

@@ -292,6 +292,11 @@ class DirectLoss(RankingRampLoss):
         See ``ListLoss``.
     ignore_index : int, optional
         See ``ListLoss``.
+
+    Notes
+    -----
+    ``(1/ε) {max_R [F + εΔ] − max_R F}``, at least the loss Δ, or by the negative update ``(1/ε) {max_R F − max_R [F −
+    εΔ]}``, at most Δ; from 0 to 1 (Song, Schwing, Zemel and Urtasun 2016).
     """
 
     def __init__(

@@ -12,7 +12,6 @@ Nothing here waits for a device, except for the lengths of queries.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,6 +19,8 @@ from typing import Literal, TypeAlias, get_args
 
 import torch
 from torch import Tensor
+
+from apsvm.torch.caller import warn_caller
 
 Reduction: TypeAlias = Literal["mean", "sum", "none"]
 REDUCTIONS: tuple[Reduction, ...] = get_args(Reduction)
@@ -183,10 +184,9 @@ def lists_of(
             valid = None if valid is None else valid.t()
         shape = (scores.shape[0],)
         if scores.shape[0] > 1 and scores.shape[1] == 1:
-            warnings.warn(
+            warn_caller(
                 f"scores are {shape[0]} lists of one row each, and none counts: for one list, say squeeze(1) of scores "
-                "and target",
-                stacklevel=8,  # the caller of the loss
+                "and target"
             )
     return Lists((_block(scores, target, valid),), None, shape, dtype)
 
@@ -280,9 +280,9 @@ def _check(scores: Tensor, target: Tensor, mask: Tensor | None, qid: Tensor | No
             hint = ""
             if name == "target" and tensor.shape == scores.shape[:1]:
                 K = scores.shape[1]
-                hint = "; for one list, say scores.squeeze(1)"
-                if K > 1:
-                    hint = f"; of {K} classes' numbers make torch.nn.functional.one_hot(target, {K}), and say dim=0"
+                hint = f"; of {K} classes' numbers make torch.nn.functional.one_hot(target, {K}), and say dim=0"
+                if K <= 2:
+                    hint = f"; for one list, say scores{'[:, 1] - scores[:, 0]' if K == 2 else '.squeeze(1)'}"
             raise ValueError(
                 f"{name} must have the shape of scores, {tuple(scores.shape)}, found {tuple(tensor.shape)}{hint}"
             )

@@ -13,7 +13,6 @@ scores to (B, L) ranks: a module, ``apsvm.torch.ranks.exact_ranks``, or the name
 from __future__ import annotations
 
 import copy
-import warnings
 from typing import Literal, TypeAlias
 
 import torch
@@ -21,6 +20,7 @@ from torch import Tensor, nn
 from torch.nn.functional import pad
 
 from apsvm.torch.base import ListLoss, Values
+from apsvm.torch.caller import warn_caller
 from apsvm.torch.checkpoint import load_sorter
 from apsvm.torch.lists import Block, Reduction, compute_dtype
 from apsvm.torch.ranks import exact_ranks
@@ -328,7 +328,7 @@ def _usable(sorter: AnySorter) -> AnySorter:
                 "one that you trained yourself, freeze() says that it is ready"
             )
         if caution := climb_caution(sorter.climb):
-            warnings.warn(f"sorter {sorter.name!r}: {caution}", stacklevel=4)
+            warn_caller(f"sorter {sorter.name!r}: {caution}")
     if not any(parameter.requires_grad for parameter in sorter.parameters()):
         return sorter
     frozen = copy.deepcopy(sorter)

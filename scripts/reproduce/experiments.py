@@ -69,20 +69,21 @@ class Problem:
 
 @dataclass(frozen=True)
 class Method:
-    """How to train: a loss, its oracle, the solver; ``keep_easy``: AP-SVM-APPX with this k, and this oracle for the
-    difficult rows; ``log_ranks``: the log has the most violated rankings."""
+    """How to train: a loss, its bound, its oracle, the solver; ``keep_easy``: AP-SVM-APPX with this k, and this oracle
+    for the difficult rows; ``log_ranks``: the log has the most violated rankings."""
 
     loss: str = "ap"
     oracle: str = "auto"
     solver: str = "cutting-plane"
     keep_easy: float | None = None
     log_ranks: bool = False
+    bound: str = "hinge"
 
     def path(self, data: TrainingSet, choices: Sequence[float], watch: Watch) -> Iterator[Trained]:
         """One training for each C."""
         loss = make_loss(self.loss)
         settings = StructuredSettings(
-            bound="hinge", C=tuple(choices), oracle=self.oracle, solver=self.solver, log_ranks=self.log_ranks
+            bound=self.bound, C=tuple(choices), oracle=self.oracle, solver=self.solver, log_ranks=self.log_ranks
         )
         if self.keep_easy is None:
             return train_plan(Plan(loss=loss, settings=settings), data, watch)

@@ -76,12 +76,18 @@ PAPER_SECONDS = {
 PAPER_MILLISECONDS = {
     "0-1": (0.48, 0.03), "AP": (16.29, 0.18), "AP_QS": (1.48, 0.39), "NDCG": (71.07, 1.57), "NDCG_QS": (0.55, 0.11),
 }  # fmt: skip
-#: What is reported of which loss, at the C best for it.
-ACCURACIES = (("AP", "zero-one"), ("AP", "ap"), ("nDCG", "zero-one"), ("nDCG", "ndcg"))
+#: What is reported of which loss, at the C best for it; the tight bound is not in the paper.
+ACCURACIES = (("AP", "zero-one"), ("AP", "ap"), ("AP", "ap, tight"), ("nDCG", "zero-one"), ("nDCG", "ndcg"))
+ACCURATE = {
+    "zero-one": Method("zero-one"),
+    "ap": Method("ap"),
+    "ap, tight": Method("ap", bound="tight", solver="line-search"),
+    "ndcg": Method("ndcg"),
+}
 PAPER_ACCURACY = {
-    "VOC 2011 action, linear": (47.934, 51.196, 84.3823, 85.521),
-    "VOC 2007 detection, latent": (29.4995, 36.616, None, None),
-    "CIFAR-10, a network's layers": (84.22, 85.28, 95.31, 96.14),
+    "VOC 2011 action, linear": (47.934, 51.196, None, 84.3823, 85.521),
+    "VOC 2007 detection, latent": (29.4995, 36.616, None, None, None),
+    "CIFAR-10, a network's layers": (84.22, 85.28, None, 95.31, 96.14),
 }
 FIGURES = {
     "figure-2": ("0-1", "AP", "AP_QS", "AP bucket"),
@@ -104,13 +110,21 @@ class Result:
     runs: Mapping[str, Timed]
 
 
-def run(problem: Problem, multiples: Sequence[float], repeats: int) -> Result:
+def accuracies(
+    problem: Problem, multiples: Sequence[float]
+) -> tuple[dict[tuple[str, str], float], dict[tuple[str, str], float]]:
+    """By (metric, loss): the C of the best mean over the folds, and the metric on the test rows."""
     chosen, accuracy = {}, {}
-    for loss in ("zero-one", "ap", "ndcg"):
+    for loss, method in ACCURATE.items():
         metrics = [metric for metric, of in ACCURACIES if of == loss]
-        for metric, C in choose_C(problem, Method(loss), metrics, multiples).items():
+        for metric, C in choose_C(problem, method, metrics, multiples).items():
             chosen[metric, loss] = C
-            accuracy[metric, loss] = problem.judge(metric, Method(loss).train(problem.training, C).w)
+            accuracy[metric, loss] = problem.judge(metric, method.train(problem.training, C).w)
+    return chosen, accuracy
+
+
+def run(problem: Problem, multiples: Sequence[float], repeats: int) -> Result:
+    chosen, accuracy = accuracies(problem, multiples)
     runs = {}
     for name, method in METHODS.items():
         C = chosen["nDCG" if method.loss == "ndcg" else "AP", method.loss]
@@ -269,6 +283,7 @@ def verdict(results: Sequence[Result], of_networks: Sequence[Networks], made: Se
     growth = {name: by_negatives.growth(name) for name in DRAWN}
     claims = [
         ("the AP loss gives a better AP than the 0-1 loss (there by 3.26 points)", *gain("AP", "ap")),
+        ("the tight bound of the AP loss does (not in the paper)", *gain("AP", "ap, tight")),
         ("the NDCG loss gives a better nDCG than the 0-1 loss (there by 1.14 points)", *gain("nDCG", "ndcg")),
         ("QS takes less than a tenth of greedy's time for the AP loss (there 11.4 times faster)",
          total("AP") >= 10 * total("AP_QS"), times("AP", "AP_QS")),

@@ -80,6 +80,11 @@ def read(name: str) -> Images:
     else:
         dataset = read_svmlight(name)
         X, labels = dataset.X.toarray(), dataset.relevance
+    return images_of(X, labels)
+
+
+def images_of(X: NDArray[np.float64], labels: NDArray[np.float64]) -> Images:
+    """Of pixels (n, pixels) and the classes' labels (n,)."""
     X = np.asarray(X, dtype=np.float32)
     _, classes = np.unique(labels, return_inverse=True)
     return Images(torch.from_numpy((X - X.mean()) / X.std()), torch.from_numpy(classes))

@@ -6,7 +6,7 @@ import pytest
 import torch
 from over import over
 
-from apsvm.torch import APHingeLoss
+from apsvm.torch import APHingeLoss, BlackboxAPLoss, RankTripletLoss, functional
 from apsvm.torch.lists import PADDING, lists_of
 
 
@@ -135,6 +135,7 @@ def test_nan_in_the_target():
         ),
         ({"scores": torch.tensor([1, 2])}, TypeError, "dense and floating point, found torch.int64"),
         ({"target": torch.zeros(3)}, ValueError, r"shape of scores, \(2,\), found \(3,\)"),
+        ({"scores": torch.zeros(2, 2)}, ValueError, r"found \(2,\); for one list, say scores\[:, 1\] - scores"),
         ({"scores": torch.zeros(2, 3)}, ValueError, r"found \(2,\); of 3 classes' numbers make .*one_hot.*dim=0"),
         ({"scores": torch.zeros(2, 1)}, ValueError, r"found \(2,\); for one list, say scores.squeeze\(1\)"),
         ({"target": torch.zeros(2, dtype=torch.complex64)}, TypeError, "real numbers"),
@@ -156,8 +157,21 @@ def test_what_does_not_fit_is_refused(arguments, error, says):
         lists_of(**{"scores": torch.zeros(2), "target": torch.ones(2)} | arguments)
 
 
-def test_a_column_of_scores_is_pointed_out():
+@over(
+    "loss",
+    [
+        APHingeLoss(),
+        APHingeLoss(reduction="none"),  # without known slopes: other frames in between
+        BlackboxAPLoss(),
+        RankTripletLoss(both=False),
+        functional.smooth_ap,
+    ],
+)
+def test_a_column_of_scores_is_pointed_out_where_the_loss_is_called(loss):
     with pytest.warns(UserWarning, match=r"5 lists of one row each, and none counts.*squeeze\(1\)") as warned:
-        APHingeLoss()(torch.zeros(5, 1), torch.ones(5, 1))
-    assert warned[0].filename == __file__
+        loss(torch.zeros(5, 1), torch.ones(5, 1))
+    assert {warning.filename for warning in warned} == {__file__}
+
+
+def test_a_column_is_a_list_if_the_call_says_so():
     assert lists_of(torch.zeros(5, 1), torch.ones(5, 1), dim=0).shape == (1,)

@@ -24,18 +24,21 @@ def test_the_lines_run():
         "qid": torch.arange(200) // 20,
     }
     names["quality"] = names["features"] @ torch.tensor([2.0, -1.0, 0.5])
-    of_rows = names | {"x": names["features"], "y": names["target"][:, None].float(), "rows": range(200)}
+    of_rows = names | {"x": names["features"], "y": names["target"][:, None].float(), "dataset": range(200)}
+    of_rows |= {"logits": torch.randn(200, 2), "labels": names["target"].long()}
+    loop, of_two = loop.rsplit("loss = ", 1)
     exec(compile(loop, "nets.md", "exec"), of_rows)
     of_rows["loss"].backward()
     assert 0.0 < of_rows["loss"].item() < 1.0
     assert names["network"].weight.grad.any()
     assert len(of_rows["loader"]) == 2
+    assert 0.0 < eval(of_two, of_rows).item() < 1.0
     of_lists, of_queries, *of_classes = lists.splitlines(keepends=True)
     padded = {"scores": torch.randn(4, 50), "target": torch.arange(200).reshape(4, 50) % 10 == 0}
     padded["mask"] = torch.arange(50).expand(4, 50) < 40
     of_query = names | {"scores": torch.randn(200)}
     classes = {"labels": torch.arange(200) % 5, "logits": torch.randn(200, 5), "x": torch.randn(200, 3)}
-    classes |= {"network": torch.nn.Linear(3, 8), "classifier": torch.nn.Linear(8, 5)}
+    classes |= {"network": torch.nn.Linear(3, 8), "last_layer": torch.nn.Linear(8, 5)}
     for text, given in ((of_lists, padded), (of_queries, of_query), ("".join(of_classes), classes)):
         values = of_rows | given
         exec(compile(text, "nets.md", "exec"), values)

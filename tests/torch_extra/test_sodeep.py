@@ -348,8 +348,10 @@ def test_a_sorter_whose_gradient_leads_nowhere(climb, warns, tmp_path):
     write_checkpoint(tmp_path / "s", training.sorter, training.header(0.01, climb))
     for sorter in (str(tmp_path / "s"), load_sorter(tmp_path / "s")):
         if warns:
-            with pytest.warns(UserWarning, match=f"'gru-sum': its climb is {climb:.3f}: its gradient leads nowhere"):
+            says = f"'gru-sum': its climb is {climb:.3f}: its gradient leads nowhere"
+            with pytest.warns(UserWarning, match=says) as warned:
                 RankRecallLoss(sorter)
+            assert warned[0].filename == __file__
         else:
             RankRecallLoss(sorter)
 
