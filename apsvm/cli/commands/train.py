@@ -56,6 +56,7 @@ from apsvm.cli.shared import (
     Failure,
     all_given,
     bad_data,
+    given_by_user,
     reading,
     refuse_if_given,
     say,
@@ -426,10 +427,14 @@ def _model_names(model: str, additions: Sequence[str]) -> list[str]:
 
 def _say_what_became(fit: Fit, outcome: Outcome, model: Model, name: str, seconds: Mapping[str, float]) -> None:
     from apsvm.cli.output.training_metric import training_metric
+    from apsvm.selection.beside import rules_beside
     from apsvm.trainers.summary import summary
 
     for line in (*summary(outcome), *training_metric(fit, model)):
         say(line)
+    beside = None if given_by_user("features") else rules_beside(fit, outcome)
+    if beside is not None:
+        say(str(beside))
     say_decision(model)
     parts = ", ".join(f"{part} {taken:.2f}" for part, taken in seconds.items())
     say(f"{math.fsum(seconds.values()):.2f} s: {parts}")

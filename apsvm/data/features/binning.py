@@ -40,11 +40,13 @@ class Binned:
         return np.where(features < 0, 0.0, table[features, bins])
 
 
-def rows_to_learn_from(targets: NDArray[np.float64], d: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Which of the rows of ``targets`` (K, n) are looked at, ascending: all of those of the rarer class, where there
-    are two, up to a half of the sample."""
+def rows_to_learn_from(
+    targets: NDArray[np.float64], d: int, rng: np.random.Generator, most: int = MOST_ROWS
+) -> NDArray[np.int64]:
+    """Which of the rows of ``targets`` (K, n) are looked at, ascending, ``most`` of them: all of those of the rarer
+    class, where there are two, up to a half of the sample."""
     n = int(targets.shape[1])
-    most = min(MOST_ROWS, max(1000, MOST_VALUES // min(d, MOST_FEATURES)))
+    most = min(most, max(1000, MOST_VALUES // min(d, MOST_FEATURES)))
     if n <= most:
         return np.arange(n)
     if len(targets) > 1 or np.unique(targets[0]).size > 2:

@@ -175,8 +175,24 @@ class Rules(FeatureMap):
         beside /= divisors
         return self._leaves(X, beside)
 
+    def of_boosting(self, X: Matrix) -> NDArray[np.float64]:
+        """(k, K) float64, the scores of the boosting, of deviation ``OF_SCORE`` on the rows it was learned from."""
+        K = int(self.sums.shape[1])
+        indptr, _, values = self._stored(X, np.empty((X.shape[0], 0), dtype=X.dtype))
+        return np.asarray(values[indptr[1:, None] + np.arange(-K, 0)], dtype=np.float64)
+
     def _leaves(self, X: Matrix, beside: AnyArray) -> Matrix:
         """The columns of the leaves and the scores, (k, …) CSR, behind those of ``beside`` (k, …)."""
+        indptr, indices, values = self._stored(X, beside)
+        stored = int(indptr[-1])
+        kind = np.int32 if stored < np.iinfo(np.int32).max else np.int64
+        return sp.csr_array(
+            (values[:stored], indices[:stored].astype(kind, copy=False), indptr.astype(kind)),
+            shape=(int(X.shape[0]), beside.shape[1] + sum(self.sums.shape)),
+        )
+
+    def _stored(self, X: Matrix, beside: AnyArray) -> tuple[NDArray[np.int64], NDArray[np.int32], AnyArray]:
+        """Row by row the places and the columns, with room behind the last, of what ``_leaves`` stores."""
         n, features = int(X.shape[0]), self.features
         if sp.issparse(X):
             used = np.unique(np.append(features[features >= 0], 0))
@@ -198,12 +214,7 @@ class Rules(FeatureMap):
             indices,
             values,
         )
-        stored = int(indptr[-1])
-        kind = np.int32 if stored < np.iinfo(np.int32).max else np.int64
-        return sp.csr_array(
-            (values[:stored], indices[:stored].astype(kind, copy=False), indptr.astype(kind)),
-            shape=(n, first + sum(self.sums.shape)),
-        )
+        return indptr, indices, values
 
     def values_of_row(self, stored: float) -> float:
         return self.beside.values_of_row(stored) + len(self.features) + int(self.sums.shape[1])
