@@ -69,7 +69,7 @@ def test_a_bound_that_is_proved_is_none_too_high(C, optimum, cost):
     assert Fraction(result.lower) <= Fraction(optimum)
     assert result.lower == pytest.approx(optimum, rel=1e-12)
     # Of the loss, and of scores of size 1.
-    assert result.slack == pytest.approx(float64_error(2) * 2.0 * min(C, 1.0), rel=1e-6)
+    assert result.slack == pytest.approx(float64_error(2) * 2.0 * min(C, 1.0), rel=1e-6, abs=0.0)
     if C < 1.0:  # of one plane: 17.5 units for its loss, 4 for α, 3 for the square
         assert (optimum - result.lower) / UNIT == pytest.approx(24.5, abs=0.4)
 
