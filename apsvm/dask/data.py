@@ -20,7 +20,7 @@ from apsvm.data.dataset import DataError, Dataset, TableRows
 from apsvm.data.features import learn_map
 from apsvm.data.features.binning import rows_to_learn_from
 from apsvm.data.features.mapped import DENSE_IF
-from apsvm.data.features.scaling import NO_SCALING, UNIT_ROWS, Scaling
+from apsvm.data.features.scaling import Scaling, scaling_of
 from apsvm.data.joining import stacked
 from apsvm.data.labels import LabelOptions, Takes, Target, decide
 from apsvm.data.moments import Moments
@@ -162,7 +162,7 @@ class ShardedData:
             source=self.source,
             fingerprint=self.fingerprint,
             unknown_features=sum(one.unknown_features for one in self.about),
-            table=None if self.columns is None else TableRows(self.columns, remarks=self.remarks),
+            table=None if self.columns is None else TableRows(self.columns),
         )
 
     @property
@@ -237,21 +237,13 @@ class ShardedData:
 
     def scale(self, name: str, bias: float | None) -> Scaling:
         """The rows as w sees them; returns the scaling ``name``, learned from all of them."""
-        scaling = NO_SCALING
-        if name == "l2":
-            scaling = UNIT_ROWS
-        elif name == "maxabs":
-            largest = np.max(self.crew.ask_surely("largest"), axis=0)
-            scaling = Scaling(name, np.where(largest > 0.0, largest, 1.0))
-        elif name == "standard":
-            self.crew.ask_surely("scale_rows")
-            mean, variance = self.moments()
-            usable = np.isfinite(variance) & (variance > 0.0)
-            scaling = Scaling(name, np.where(usable, np.sqrt(np.where(usable, variance, 1.0)), 1.0), mean)
-        elif name != "none":
-            raise ValueError(f"unknown scaling {name!r}")
+        scaling = scaling_of(name, lambda: np.max(self.crew.ask_surely("largest"), axis=0), self._moments_as_read)
         self.crew.set_up("scale_rows", scaling, bias)
         return scaling
+
+    def _moments_as_read(self) -> Moments:
+        self.crew.ask_surely("scale_rows")
+        return self.moments()
 
     def moments(self, *, within_queries: bool = False) -> Moments:
         """Of the features as w sees them."""

@@ -124,6 +124,20 @@ def test_long_lists_are_refined(loss, pattern, rng):
     assert all(0 < call.violating <= n for call in calls)
 
 
+def test_bins_that_fit_other_scores_are_made_anew(rng, monkeypatch):
+    """Where rows are too wide for the driver, bins are those of the call before, as long as these do."""
+    monkeypatch.setattr("apsvm.dask.long_list.MOST_DIMENSIONS", 0)
+    n = 20_000
+    y = (rng.random(n) < 0.02).astype(float)
+    X = rng.normal(size=(n, 2)) * [1.0, 1e-3] + 0.5 * y[:, None] * [1.0, 1e-3]
+    data = sharded(X, y, [7000])
+    risk = list_risk(data, make_loss("ap"), most_gathered=1000)
+    slopes = data.vectors.empty()
+    for w in ([1.0, 0.0], [1.01, 0.0], [0.0, 1.0]):
+        risk.tangent(risk.scores(np.array(w)), slopes)
+    assert max(risk.effort.open_scores) < n / 4
+
+
 def test_rows_may_be_cut_anywhere_to_the_same_sums(rng):
     n = 4000
     y = (rng.random(n) < 0.1).astype(float)

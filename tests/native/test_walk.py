@@ -31,12 +31,8 @@ def passes(n, d, count, rng):
     return scores, combinations
 
 
-@pytest.mark.slow
-@over("threads", [1, 2, 3])
-@over("kind", ["dense", "csr"])
-@over("dtype", [np.float32, np.float64])
-@over(("n", "d"), [(20_000, 50), (30_000, 3), (50, 2000), (1, 1)])
-def test_each_pass_has_the_bits_that_it_has_alone(n, d, dtype, kind, threads):
+def check_walk(n, d, dtype, kind, threads):
+    """Of seven passes of each kind."""
     rng = np.random.default_rng(n + threads)
     X = rng.normal(size=(n, d)).astype(dtype)
     X[rng.random(X.shape) < 0.6] = 0.0
@@ -49,6 +45,20 @@ def test_each_pass_has_the_bits_that_it_has_alone(n, d, dtype, kind, threads):
             alone = np.empty_like(out)
             getattr(_kernels, f"{name}_{kind}")(matrix, rows, given, alone, 1)
             assert np.array_equal(alone, out)
+
+
+@pytest.mark.slow
+@over("threads", [1, 2, 3])
+@over("kind", ["dense", "csr"])
+@over("dtype", [np.float32, np.float64])
+@over(("n", "d"), [(20_000, 50), (30_000, 3), (50, 2000), (1, 1)])
+def test_each_pass_has_the_bits_that_it_has_alone(n, d, dtype, kind, threads):
+    check_walk(n, d, dtype, kind, threads)
+
+
+@pytest.mark.parametrize("kind", ["dense", "csr"])
+def test_a_walk_of_two_threads(kind):
+    check_walk(20_000, 8, np.float64, kind, 2)
 
 
 def test_nothing_to_do():

@@ -73,6 +73,14 @@ def test_equals_the_best_of_all_permutations(loss, rng):
             assert against(scores, relevant, made)[0] == pytest.approx(judge, abs=1e-12)
 
 
+def test_the_best_of_each_positive_alone_need_not_ascend():
+    """Two positives of one score: alone, the first would have more negatives above it than the second."""
+    negatives = [3.34, 2.04, 1.41, 0.74, 0.68, 0.18, 0.11, 0.05, -0.63, -0.96, -1.04, -1.61]
+    scores, relevant = np.array([0.0, 0.0, *negatives]), np.arange(14) < 2
+    judge = hinge_by_interleavings(scores, relevant, negated("ap"))
+    assert against(scores, relevant, LOSSES["ap"]())[0] == pytest.approx(judge, abs=1e-12)
+
+
 @pytest.mark.parametrize("n", [(1, 300), (40, 200), (200, 40), (60, 1)])
 def test_equals_a_programme_over_places_on_larger_queries(n, rng):
     """NDCG adds up over places; AP as a sum over pairs (n_k, k) in a table of all of them, as in Song et al."""

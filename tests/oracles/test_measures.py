@@ -296,7 +296,9 @@ def test_hand_values():
         ("set-r@1", 0.5),
         ("set-r@3", 0.5),
     ]:
-        assert find(make_loss(name), zeros, relevant)[0].value == pytest.approx(worst), name
+        found = find(make_loss(name), zeros, relevant)[0]
+        assert found.value == pytest.approx(worst), name
+        assert found.ranks_evaluated > 0, name
     # F1, one positive at −1 and one negative at −1: Δ(0, 1) = Δ(0, 0) = 1, + 1/2 for the positive called negative.
     assert find(make_loss("f1"), np.array([-1.0, -1.0]), np.array([True, False]))[0].value == pytest.approx(1.5)
 

@@ -69,9 +69,24 @@ def test_a_bound_that_is_proved_is_none_too_high(C, optimum, cost):
     assert Fraction(result.lower) <= Fraction(optimum)
     assert result.lower == pytest.approx(optimum, rel=1e-12)
     # Of the loss, and of scores of size 1.
-    assert result.slack == pytest.approx(float64_error(2) * 2.0 * min(C, 1.0), rel=1e-6)
+    assert result.slack == pytest.approx(float64_error(2) * 2.0 * min(C, 1.0), rel=1e-6, abs=0.0)
     if C < 1.0:  # of one plane: 17.5 units for its loss, 4 for α, 3 for the square
         assert (optimum - result.lower) / UNIT == pytest.approx(24.5, abs=0.4)
+
+
+def test_every_plane_of_a_bound_is_rounded():
+    """Two positives on axes of their own and their mirror images: w = (1, 1.2) is least, at the kink of the first."""
+    X, relevant, C = (
+        np.array([[1.0, 0.0], [0.0, 0.6], [-1.0, 0.0], [0.0, -0.6]]),
+        np.array([True, True, False, False]),
+        4.0,
+    )
+    problem, value = problem_of(X, relevant, "zero-one", C)
+    optimum, square = 1.78, 1.0 + 1.2**2
+    result = prove(problem, np.zeros(2), value, Claim(optimum, 1e-9, -np.inf), 0.0, Limits(iterations=30))
+    # α = 2 of the plane of all rows, of offset 1, and 1 + 1 of that of the second axis, of ½: 39 units for the losses,
+    # 16 for α, 19 for the slopes of all planes, 3 for the square.
+    assert (optimum - result.lower) / UNIT == pytest.approx(39.0 * C + 16.0 * (3.0 - square) + 22.0 * square, rel=0.03)
 
 
 def test_what_a_claim_is():

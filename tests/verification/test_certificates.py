@@ -18,6 +18,7 @@ from apsvm.losses import LOSSES
 from apsvm.losses.base import RankingLoss
 from apsvm.models.averages import average_of
 from apsvm.models.linear import LinearRanker
+from apsvm.verification.exact import UNIT, float64_error
 from apsvm.verification.plain import UnknownLossError, definition_of
 
 N = 80
@@ -262,6 +263,23 @@ def made(path: Path, X: np.ndarray, positive: np.ndarray) -> str:
     return str(path)
 
 
+def test_what_rounding_may_have_done(tmp_path, capsys):
+    """Counted by hand: ½w² + C·max(0, 1 − w) of two rows at ±1 is least at w = C = ½, where scores are ±w."""
+    rows, w, C = made(tmp_path / "rows.svm", np.array([[1.0], [-1.0]]), np.array([True, False])), 0.5, 0.5
+    model = trained(tmp_path, tmp_path, f"--loss zero-one --bound hinge -C {C} -B 0 --scale none {rows}")
+    one, two = float64_error(1), float64_error(2)
+    parts = [
+        two * (w**2 / 2.0 + C * (1.0 + w)),  # a bound of planes: the square, and the loss and the scores of its plane
+        C * 2.0 * one * w,  # the scores, up and down
+        C * two * (1.0 + w),  # the sum over them
+        2.0 * one * w**2,  # the square, and what w is divided by
+        UNIT * (4.0 * w**2 / 2.0 + C * 34.0 * (1.0 + w)),  # what is computed here
+    ]
+    _, [result] = verdict(model, rows, capsys)
+    assert (result["objective"], result["claimed"]["primal"]) == (0.375, 0.375)
+    assert result["rounding"] == pytest.approx(sum(parts), rel=0.02, abs=0.0)
+
+
 @over(
     "arguments",
     [
@@ -413,7 +431,7 @@ def test_queries_of_one_class_each(ranker, data, tmp_path, capsys):
     dump_svmlight_file(X, y, str(tmp_path / "apart.svm"), zero_based=False, query_id=(y > 0).astype(int))
     ranker.save(tmp_path / "model")
     assert run(["verify", f"{tmp_path}/model", f"{tmp_path}/apart.svm"]) == 65
-    assert "no query of the data has both a positive and a negative row" in capsys.readouterr().err
+    assert capsys.readouterr().err.endswith(": no query of the data has both a positive and a negative row\n")
 
 
 def test_an_objective_that_is_not_finite(ranker, data, tmp_path, capsys):

@@ -72,6 +72,13 @@ def definition(name: str) -> Definition:
         return elsewhere or pytest.skip(f"{error}, and it is not of two arrays")
 
 
+def test_which_losses_are_defined_without_the_package():
+    """Where one is not, the package's own definition would be compared with itself below."""
+    simple = ("ap", "ndcg", "ndcg(linear)", "ndcg-chakrabarti", "mrr", "auc", "prbep", "f1", "zero-one")
+    for name in (*simple, "rbp(0.8)", "f(2.0)", "p@3", "ndcg@3", "set-p@3", "set-r@3"):
+        definition_of(name)
+
+
 @over("name", LOSS_NAMES)
 def test_hinges_are_those_of_the_oracles(name):
     loss, plain, rng = make_loss(name), definition(name), np.random.default_rng(1)

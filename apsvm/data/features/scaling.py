@@ -11,13 +11,14 @@ is learned is learned from the training rows alone.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from apsvm._support.types import Matrix
-from apsvm.data.moments import column_moments, largest_magnitudes
+from apsvm.data.moments import Moments, column_moments, largest_magnitudes
 
 SCALINGS = ("none", "maxabs", "standard", "l2")
 
@@ -54,15 +55,20 @@ def learn_scaling(name: str, X: Matrix, selection: NDArray[np.int64] | None = No
     ------
     ValueError : no such scaling
     """
+    return scaling_of(name, lambda: largest_magnitudes(X, selection), lambda: column_moments(X, selection))
+
+
+def scaling_of(name: str, largest: Callable[[], NDArray[np.float64]], moments: Callable[[], Moments]) -> Scaling:
+    """See ``learn_scaling``; ``largest`` gives the largest magnitude of each column (d,), ``moments`` theirs."""
     if name == "none":
         return NO_SCALING
     if name == "l2":
         return UNIT_ROWS
     if name == "maxabs":
-        largest = largest_magnitudes(X, selection)
-        return Scaling(name, np.where(largest > 0.0, largest, 1.0))
+        magnitudes = largest()
+        return Scaling(name, np.where(magnitudes > 0.0, magnitudes, 1.0))
     if name == "standard":
-        mean, variance = column_moments(X, selection)
+        mean, variance = moments()
         usable = np.isfinite(variance) & (variance > 0.0)
         return Scaling(name, np.where(usable, np.sqrt(np.where(usable, variance, 1.0)), 1.0), mean)
     raise ValueError(f"unknown scaling {name!r}: choose from {', '.join(SCALINGS)}")

@@ -262,7 +262,7 @@ class _Words:
             raise DataError(f"{self._source}: column {self.name!r}: expected numbers or words, found the type {kind}")
         array = array.cast(pyarrow.string()).dictionary_encode()
         cells = self._of_texts(array.dictionary.to_pylist())
-        place = array.indices.fill_null(len(cells)).to_numpy(zero_copy_only=False)
+        place = array.indices.fill_null(len(cells)).to_numpy()
         result: NDArray[np.float64] = np.append(cells, _all_missing(1))[place]
         return result
 

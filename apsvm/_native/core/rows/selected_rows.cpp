@@ -44,7 +44,6 @@ std::optional<std::vector<std::size_t>> runs_of(const Integer *list, std::size_t
 std::optional<std::vector<std::size_t>> SelectedRows::runs(std::size_t n_rows) const {
     if (narrow_) return runs_of(narrow_, n_, n_rows);
     if (wide_) return runs_of(wide_, n_, n_rows);
-    if (n_ > n_rows) return std::nullopt;
     return std::vector<std::size_t>{0, n_};
 }
 

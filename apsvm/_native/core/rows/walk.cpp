@@ -65,7 +65,7 @@ void walk(const Matrix &X, std::span<const Pass> passes, std::size_t threads) {
     begun.reserve(passes.size());
     std::size_t stretches = 1;
     // Each thread has some of the passes, and walks for itself.
-    const std::size_t walkers = std::clamp<std::size_t>(threads, 1, std::max<std::size_t>(passes.size(), 1));
+    const std::size_t walkers = std::min(threads, passes.size());
     for (const Pass &pass : passes) {
         begun.emplace_back(X, pass, threads, begun.size() >= walkers);
         stretches = std::max(stretches, begun.back().pieces());
