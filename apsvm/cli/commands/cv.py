@@ -59,7 +59,7 @@ from apsvm.cli.options.training import (
 )
 from apsvm.cli.output.bar import Bar
 from apsvm.cli.output.compared import Results, progress_line, spelled
-from apsvm.cli.output.grades import LOSS_OF_GRADES, METRIC_OF_GRADES, are_untold_grades, say_of_grades
+from apsvm.cli.output.grades import OF_GRADES, chosen_by_grades, say_of_grades
 from apsvm.cli.output.written_models import say_if_stopped_early, say_what_became
 from apsvm.cli.shared import (
     BAD_DATA,
@@ -202,18 +202,13 @@ class CvRequest:
 
         named = all_given() | ({"loss"} if self.tries_all else set())
         labels = label_options(self.options, self.grids[0].trainer)
-        if named >= {"loss", "metric"} or not are_untold_grades(dataset, labels):
-            return self
-        options, metrics, grids, defaults = dict(self.options), self.metrics, self.grids, []
-        if "metric" not in named:
-            options["metric"], metrics = (METRIC_OF_GRADES,), parse_metrics([METRIC_OF_GRADES])
-            defaults.append(f"-m '{METRIC_OF_GRADES}'")
-        if "loss" not in named:
-            loss = with_named_trainer(ChosenLoss.of(LOSS_OF_GRADES), named)
+        chosen = chosen_by_grades(dataset, labels, self.options, named)
+        options, metrics, grids = dict(self.options), self.metrics, self.grids
+        if "metric" in chosen:
+            options["metric"], metrics = (chosen["metric"],), parse_metrics([chosen["metric"]])
+        if "loss" in chosen:
+            loss = with_named_trainer(ChosenLoss.of(chosen["loss"]), named)
             grids = [_grid(loss, options, named, pool) for pool in _ways_with_bags(options)]
-            defaults.append(f"--loss {loss}")
-        if not options["quiet"]:
-            say(f"{dataset.source}: queries with grades: {' '.join(defaults)}")
         return replace(self, options=options, metrics=metrics, grids=grids)
 
     def search(self, dataset: Dataset) -> SettingsSearch:
@@ -357,7 +352,7 @@ _COMMON = {
 )
 @click.option(
     "-m", "--metric", metavar="NAME", type=MetricName(), multiple=True, default=("AP",),
-    show_default=f"AP; of queries with grades {METRIC_OF_GRADES}",
+    show_default=f"AP; of queries with grades {OF_GRADES['metric']}",
     help="What settings are judged by, as apsvm eval names it; may be given more than once: the first one chooses.",
 )  # fmt: skip
 @click.option(

@@ -45,7 +45,7 @@ from apsvm.cli.options.training import (
     training_options,
 )
 from apsvm.cli.output.bar import Bar
-from apsvm.cli.output.grades import LOSS_OF_GRADES, are_untold_grades, say_of_grades
+from apsvm.cli.output.grades import chosen_by_grades, say_of_grades
 from apsvm.cli.output.progress import Display
 from apsvm.cli.output.run_folder import LOG, MODEL, check_folder, make_folder, model_and_log, run_record
 from apsvm.cli.output.training_log import open_log
@@ -257,25 +257,20 @@ class _Run:
 
     def as_rows_ask(self, dataset: Dataset) -> _Run:
         """The run with what the user left to the rows: the loss, where labels are grades, and what becomes of bags."""
-        named, options, loss = all_given(), dict(self.options), self.options["loss"]
-        left: dict[str, str] = {}
-        is_ap = "loss" not in named and not options["one_vs_rest"] and self.trainer.loss_name == "ap"
-        if is_ap and are_untold_grades(dataset, self.labels):
-            options["loss"] = loss = ChosenLoss.of(LOSS_OF_GRADES)
-            left["loss"] = f"queries with grades: --loss {loss}"
+        named, options = all_given(), self.options
+        by_grades = {} if options["one_vs_rest"] else chosen_by_grades(dataset, self.labels, options, named)
+        chosen: JsonDict = {option: ChosenLoss.of(loss) for option, loss in by_grades.items()}
         in_bags = dataset.bags is not None and not dataset.ignores_bags and self.features.pool is None
         if in_bags and "latent" not in named and "latent" in declared(type(self.trainer.settings)):
-            options["latent"] = True
-            left["latent"] = (
-                "rows in bags: --latent, the best row of a bag decides (--pool min,mean,max makes a row of each bag; "
-                "apsvm cv compares the two)"
+            chosen["latent"] = True
+            self._remark(
+                f"{dataset.source}: rows in bags: --latent, the best row of a bag decides (--pool min,mean,max makes a "
+                "row of each bag; apsvm cv compares the two)"
             )
-        if not left:
+        if not chosen:
             return self
-        for line in () if options["quiet"] else left.values():
-            say(f"{dataset.source}: {line}")
-        named = named | left.keys()
-        return replace(self, trainer=_plan(options, with_named_trainer(loss, named), named), options=options)
+        options, named = {**options, **chosen}, named | chosen.keys()
+        return replace(self, trainer=_plan(options, with_named_trainer(options["loss"], named), named), options=options)
 
     def train(self, dataset: Dataset, read_seconds: float) -> int:
         """Trains, and writes each model as it is ready; the exit code."""
