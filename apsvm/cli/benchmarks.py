@@ -19,7 +19,7 @@ from apsvm._support.types import JsonDict, Matrix
 from apsvm.data.features.scaling import learn_scaling
 from apsvm.data.labels import of_relevance
 from apsvm.data.rows import Rows
-from apsvm.losses import LOSSES, make_loss
+from apsvm.losses import make_loss
 from apsvm.metrics import parse_metric
 from apsvm.oracles import make_oracle, serving
 from apsvm.oracles.base import Violation
@@ -54,23 +54,17 @@ def fastest(call: Callable[[], T], *, budget: float = 1.0, at_least: int = 3) ->
     return best, result
 
 
-def side_by_side(
-    calls: Sequence[Callable[[], object]],
-    *,
-    budget: float = 1.0,
-    at_least: int = 5,
-    clock: Callable[[], float] = time.thread_time,
-) -> list[float]:
-    """Seconds of the fastest of several rounds, of each of the calls: they take turns, so that what else the machine
-    does meets all of them; and time that it spends elsewhere does not count, unless ``clock`` says so."""
+def side_by_side(calls: Sequence[Callable[[], object]]) -> list[float]:
+    """Processor seconds of the fastest of several rounds, of each of the calls: they take turns, so that what else the
+    machine does meets all of them."""
     best, spent, rounds = [np.inf] * len(calls), 0.0, 0
     for call in calls:
         call()
-    while rounds < at_least or (spent < budget * len(calls) and rounds < 200):
+    while rounds < 5 or (spent < len(calls) and rounds < 200):
         for which, call in enumerate(calls):
-            began = clock()
+            began = time.thread_time()
             call()
-            taken = clock() - began
+            taken = time.thread_time() - began
             best[which], spent = min(best[which], taken), spent + taken
         rounds += 1
     return best
@@ -82,15 +76,13 @@ def normal_scores(rng: np.random.Generator, n_pos: int, n_neg: int, shift: float
     return rng.normal(size=n_pos) + shift, rng.normal(size=n_neg)
 
 
-def oracle_table(
-    queries: Sequence[Scores], loss_name: str = "ap", threads: int = 1, timings: list[JsonDict] | None = None
-) -> Iterator[str]:
-    """Lines of a table: milliseconds a call of every oracle that serves the loss, and how many times faster than the
+def oracle_table(queries: Sequence[Scores], *, timings: list[JsonDict], threads: int = 1) -> Iterator[str]:
+    """Lines of a table: milliseconds a call of every oracle that serves AP's loss, and how many times faster than the
     first of them it is; beside it np.sort of all scores; the largest relative difference of their objectives.
     ``timings`` gets each of the oracles."""
-    loss = LOSSES[loss_name]()
+    loss = make_loss("ap")
     names = [name for name in serving(loss) if name != "brute-force"]
-    yield f"loss {loss_name}, {threads} thread(s); milliseconds a call (times faster than {names[0]})"
+    yield f"loss ap, {threads} thread(s); milliseconds a call (times faster than {names[0]})"
     yield (
         f"{'P':>7} {'N':>9} {'np.sort':>9} "
         + "".join(f"{name:>21}" for name in names)
@@ -109,18 +101,17 @@ def oracle_table(
             baseline = baseline or seconds
             cells.append(f"{1e3 * seconds:>11.3f} ({baseline / seconds:>6.1f}x)")
             result.append(violation)
-            if timings is not None:
-                timings.append(
-                    {
-                        "oracle": name,
-                        "loss": loss_name,
-                        "threads": threads,
-                        "n_pos": n_pos,
-                        "n_neg": n_neg,
-                        "seconds": seconds,
-                        "violating": violation.violating,
-                    }
-                )
+            timings.append(
+                {
+                    "oracle": name,
+                    "loss": loss.name,
+                    "threads": threads,
+                    "n_pos": n_pos,
+                    "n_neg": n_neg,
+                    "seconds": seconds,
+                    "violating": violation.violating,
+                }
+            )
         values = [violation.value for violation in result]
         spread = (max(values) - min(values)) / (max(values) or 1.0)
         yield (
@@ -204,9 +195,9 @@ def train_table(
         )
 
 
-def iteration_table(sets: Sequence[Named], choices: Sequence[float], epsilon: float = 1e-3) -> Iterator[str]:
+def iteration_table(sets: Sequence[Named], choices: Sequence[float]) -> Iterator[str]:
     """Lines of a table: iterations and seconds to ε of the plain cutting-plane method and of the line search."""
-    yield f"iterations and seconds to epsilon = {epsilon:g}; one thread"
+    yield "iterations and seconds to epsilon = 0.001; one thread"
     yield f"  {'data':<28} {'C':>8} {'plain':>7} {'search':>7} {'ratio':>6} {'plain s':>9} {'search s':>9} {'ratio':>6}"
     ratios = []
     for name, X, relevant in sets:
@@ -214,7 +205,7 @@ def iteration_table(sets: Sequence[Named], choices: Sequence[float], epsilon: fl
         for C in choices:
             counts, seconds = [], []
             for solver in ("cutting-plane", "line-search"):
-                settings = StructuredSettings(epsilon=epsilon, solver=solver, bound="hinge")
+                settings = StructuredSettings(solver=solver, bound="hinge")
                 taken, trained = fastest(partial(train_ap, data, C, settings), budget=0.3, at_least=1)
                 counts.append(trained.solution.iterations)
                 seconds.append(taken)
@@ -226,10 +217,10 @@ def iteration_table(sets: Sequence[Named], choices: Sequence[float], epsilon: fl
     yield f"  iterations: geometric mean {np.exp(np.mean(np.log(ratios))):.2f}, worst {max(ratios):.2f}"
 
 
-def bound_table(sets: Sequence[Named], choices: Sequence[float], epsilon: float = 1e-3) -> Iterator[str]:
+def bound_table(sets: Sequence[Named], choices: Sequence[float]) -> Iterator[str]:
     """Lines of a table: seconds and oracle calls to the hinge's minimiser and to the tight bound's stationary point;
     features are standardised."""
-    yield f"the hinge and the tight bound, epsilon = {epsilon:g}; one thread"
+    yield "the hinge and the tight bound, epsilon = 0.001; one thread"
     yield f"  {'data':<28} {'C':>8} {'hinge s':>9} {'calls':>6} {'tight s':>9} {'calls':>6} {'ratio':>6}"
     ratios = []
     for name, X, relevant in sets:
@@ -237,7 +228,7 @@ def bound_table(sets: Sequence[Named], choices: Sequence[float], epsilon: float 
         for C in choices:
             seconds, calls = [], []
             for bound in ("hinge", "tight"):
-                settings = StructuredSettings(epsilon=epsilon, bound=bound)
+                settings = StructuredSettings(bound=bound)
                 taken, trained = fastest(partial(train_ap, data, C, settings), budget=0.3, at_least=1)
                 seconds.append(taken)
                 calls.append(sum(stage.oracle_calls for stage in trained.stages))
@@ -253,10 +244,10 @@ def bound_table(sets: Sequence[Named], choices: Sequence[float], epsilon: float 
 PATH = tuple(10.0**power for power in range(-2, 6))
 
 
-def path_table(sets: Sequence[Named], path: Sequence[float] = PATH) -> Iterator[str]:
+def path_table(sets: Sequence[Named]) -> Iterator[str]:
     """Lines of a table: a path of values of C in one go, against the dearest of them trained alone; features are
     standardised; processor time."""
-    yield f"a path of C from {path[0]:g} to {path[-1]:g}, {len(path)} values, processor seconds; one thread"
+    yield f"a path of C from {PATH[0]:g} to {PATH[-1]:g}, {len(PATH)} values, processor seconds; one thread"
     yield f"  {'data':<28} {'path':>8} {'dearest':>8} {'ratio':>6}"
     for name, X, relevant in sets:
         data = TrainingSet(Rows(X, scaling=learn_scaling("standard", X)), of_relevance(relevant))
@@ -272,7 +263,7 @@ def path_table(sets: Sequence[Named], path: Sequence[float] = PATH) -> Iterator[
 
             return min(once() for _ in range(3))
 
-        whole, dearest = seconds(path), max(seconds([C]) for C in path)
+        whole, dearest = seconds(PATH), max(seconds([C]) for C in PATH)
         yield f"  {name:<28} {whole:>8.3f} {dearest:>8.3f} {whole / dearest:>6.2f}"
 
 

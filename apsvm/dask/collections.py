@@ -89,7 +89,7 @@ def computed(
     client: Client,
     X: Sequence[Part],
     *columns: Sequence[Part] | None,
-    copies: bool = False,
+    copies: bool,
     expected: Sequence[str] | None = None,
 ) -> list[tuple[Part, ...]]:
     """Futures of the parts, each a tuple of what stands side by side: the columns of ``ArrayPart``, its number, the

@@ -185,11 +185,10 @@ class Crew(ABC):
 class LocalCrew(Crew):
     """Shards in this process, one after another: for tests of the protocol, and for figures of many workers."""
 
-    def __init__(self, sources: Sequence[Sequence[Source]], threads: int = 1) -> None:
+    def __init__(self, sources: Sequence[Sequence[Source]]) -> None:
         super().__init__()
         self._sources = [list(of_shard) for of_shard in sources]
-        self._threads = threads
-        self._shards: list[Shard | None] = [Shard(of_shard, threads) for of_shard in self._sources]
+        self._shards: list[Shard | None] = [Shard(of_shard, 1) for of_shard in self._sources]
 
     def __len__(self) -> int:
         return len(self._shards)
@@ -212,7 +211,7 @@ class LocalCrew(Crew):
             if shard is not None:
                 continue
             lost += 1
-            self._shards[at] = again = Shard(self._sources[at], self._threads)
+            self._shards[at] = again = Shard(self._sources[at], 1)
             for call in set_up:
                 again.call((), call.method, *call.arguments(at))
         return lost

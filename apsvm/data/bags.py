@@ -152,7 +152,7 @@ class Places:
         return f"row {row + 1}" if self.lines is None else f"line {self.lines[row]}"
 
 
-def with_bags(dataset: Dataset, ids: Integers | None, places: Places, rule: str = "same") -> Dataset:
+def with_bags(dataset: Dataset, ids: Integers | None, places: Places, rule: str) -> Dataset:
     """The data set with the bags ``ids`` (n,) int64, each of one label, query and cost.
 
     Parameters

@@ -35,10 +35,10 @@ _BLOCK = 1 << 22  # values looked at at a time
 def read_matrix(
     path: str | os.PathLike[str],
     labels: str | os.PathLike[str] | None,
-    groups: str | os.PathLike[str] | None = None,
+    groups: str | os.PathLike[str] | None,
     *,
-    multilabel: bool = False,
-    unlabelled: bool = False,
+    multilabel: bool,
+    unlabelled: bool,
 ) -> Dataset:
     """The matrix in a .npz or .npy file, told by content: X is a canonical csr_array, or a dense C-ordered (n, d) array
     that is mapped into memory where its layout allows; float32 stays, every other real type becomes float64.

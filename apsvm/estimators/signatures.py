@@ -86,15 +86,6 @@ class ByQuery(LinearEstimator):
         """
         return self._score(X, y, qid)
 
-    def deciding_rows(self, X: Matrix, bags: ArrayLike) -> NDArray[np.int64]:
-        """The row of X that each bag stands at, the one of the highest score of relevance, of equal ones the first:
-        (n_bags,) int64, in the order in which the bags first appear. Parameters and errors: see ``bag_scores``."""
-        check_is_fitted(self)
-        X = validated(self, X, reset=False)
-        if self._header.features.pool is not None:
-            raise ValueError(f"{type(self).__name__} pools the rows of a bag: none of them decides alone")
-        return deciding_rows(bags_in(bags, X.shape[0]), self._scores_of_pooled(X))
-
     if TYPE_CHECKING:  # scikit-learn makes these two from the signatures
 
         def set_fit_request(self, *, qid: bool | str | None = "$UNCHANGED$") -> Self: ...
@@ -147,15 +138,6 @@ class Weighted(LinearEstimator):
             The metric is undefined for these rows; or the fit knew queries and ``qid`` is None.
         """
         return self._score(X, y, qid, sample_weight)
-
-    def deciding_rows(self, X: Matrix, bags: ArrayLike) -> NDArray[np.int64]:
-        """The row of X that each bag stands at, the one of the highest score of relevance, of equal ones the first:
-        (n_bags,) int64, in the order in which the bags first appear. Parameters and errors: see ``bag_scores``."""
-        check_is_fitted(self)
-        X = validated(self, X, reset=False)
-        if self._header.features.pool is not None:
-            raise ValueError(f"{type(self).__name__} pools the rows of a bag: none of them decides alone")
-        return deciding_rows(bags_in(bags, X.shape[0]), self._scores_of_pooled(X))
 
     if TYPE_CHECKING:  # scikit-learn makes these two from the signatures
 

@@ -65,7 +65,7 @@ class RankingTable:
 
     @classmethod
     def from_scores(
-        cls, scores: ArrayLike, relevant: ArrayLike, *, ties: str = "block", relevant_from: float | None = None
+        cls, scores: ArrayLike, relevant: ArrayLike, *, ties: str, relevant_from: float | None
     ) -> RankingTable:
         """One ranking, checked and sorted; the arguments are `Metric.__call__`'s. Raises `MetricError`."""
         check_ties(ties)

@@ -63,19 +63,19 @@ def reasons_of(ranker: Model, rows: Dataset, most: int) -> Iterator[Reasons]:
     columns = ranker.header.features.columns
     usual = None if ranker.unit_rows else _usual(ranker)
     first_of = _first_features(columns, ranker)
+    each = [ranker.contributions(rows.X, component) for component in range(ranker.components)]
+    usually = [
+        np.zeros(of_rows.shape[1]) if usual is None else ranker.contributions(usual, component)[:][0]
+        for component, of_rows in enumerate(each)
+    ]
     for at, component in enumerate(ranker.leading(rows.X).tolist()):
-        x = rows.X[[at]]
-        both = x if usual is None else np.vstack([x.toarray() if sp.issparse(x) else x, usual])
-        contributions = ranker.contributions(both, component)
-        base, gave = contributions.base, contributions[:]
-        if usual is not None:
-            base += float(gave[1].sum())
-            gave = gave[:1] - gave[1]
-        shared = _shared(gave[0], contributions.parts.features, first_of)
+        x, gave = rows.X[[at]], each[component][at : at + 1][0] - usually[component]
+        shared = _shared(gave, each[component].parts.features, first_of)
         values = np.asarray(x.toarray() if sp.issparse(x) else x)[0]
         order = np.argsort(-np.abs(shared), kind="stable")
         order = order[shared[order] != 0.0]
         features = [(_words(j, first_of, values, names, columns), float(shared[j])) for j in order[:most].tolist()]
+        base = each[component].base + float(usually[component].sum())
         yield Reasons(base, features, float(shared[order[most:]].sum()) if order.size > most else None)
 
 

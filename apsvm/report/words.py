@@ -226,7 +226,7 @@ def share(value: float) -> str:
     return f"{value:.1%}" if value >= 0.0095 or value == 0 else f"{value:.2g}" if value < 1e-4 else f"{value:.2%}"
 
 
-def few(values: Iterable[str], most: int = 4) -> str:
+def few(values: Iterable[str]) -> str:
     """The first ones, and how many there are if that is not all."""
     listed = list(values)
-    return ", ".join(listed[:most]) + (f", … ({len(listed)})" if len(listed) > most else "")
+    return ", ".join(listed[:4]) + (f", … ({len(listed)})" if len(listed) > 4 else "")

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from apsvm.trainers.base import Outcome
     from apsvm.trainers.fitting import Fit
 
-#: It is said from this difference of AP on, and from ``ERRORS`` standard errors of a share among as many positives; from
-#: ``SURE`` of them on, and where rules are behind, no further fold is looked at.
+#: It is said from this difference of AP on, and from ``ERRORS`` standard errors of a share among as many positives;
+#: from ``SURE`` of them on, and where rules are behind, no further fold is looked at.
 LEAST, ERRORS, SURE = 0.02, 1.5, 3.0
 #: Rows that the rules are learned from.
 MOST_ROWS = 10_000

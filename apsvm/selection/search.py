@@ -197,7 +197,7 @@ class SettingsSearch:
             peak = best(self.candidates(), self.metric)
             self._do_in_steps(more, jobs, followers, done=len(tasks), after=peak)
 
-    def least(self, jobs: int = 0, followers: Followers = Followers()) -> None:
+    def least(self, jobs: int, followers: Followers) -> None:
         """Trains and measures one setting in two folds, after the others had to be stopped: the best of those that one
         fold has, or else one in the middle.
 

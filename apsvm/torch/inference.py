@@ -89,9 +89,7 @@ class _Ordered:
     places: Tensor
 
 
-def infer(
-    scores: Tensor, positive: Tensor, valid: Tensor | None, tables: Tables, form: Form, algorithm: str = "auto"
-) -> Answer:
+def infer(scores: Tensor, positive: Tensor, valid: Tensor | None, tables: Tables, form: Form, algorithm: str) -> Answer:
     """The most violated rankings of b lists of n rows.
 
     Parameters

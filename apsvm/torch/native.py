@@ -34,7 +34,7 @@ def _flags(marks: Tensor | None) -> NDArray[np.uint8]:
 
 
 def infer_native(
-    scores: Tensor, positive: Tensor, valid: Tensor | None, tables: Tables, form: Form, algorithm: str = "bucket"
+    scores: Tensor, positive: Tensor, valid: Tensor | None, tables: Tables, form: Form, algorithm: str
 ) -> Answer:
     """The most violated rankings of b lists of n rows.
 

@@ -228,7 +228,7 @@ def _f_measure(beta: float) -> LabellingDefinition:
     return LabellingDefinition(lambda a, b, P: 1.0 - (1.0 + square) * a / (a + b + square * P))
 
 
-def hinge_of_rankings(weights: Array, discount: Array, positives: Array, negatives: Array, *, split: int = 0) -> Hinge:
+def hinge_of_rankings(weights: Array, discount: Array, positives: Array, negatives: Array, *, split: int) -> Hinge:
     """See the module, for u (P,), D (P + N,) and scores (P,) and (N,); ``split`` see ``RankingDefinition``."""
     P, N = positives.size, negatives.size
     order, order_neg = np.argsort(-positives), np.argsort(-negatives)

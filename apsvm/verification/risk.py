@@ -144,7 +144,7 @@ def tasks_of(
     *,
     grades: Array | None = None,
     queries: Integers | None = None,
-    costs: Array | None = None,
+    costs: Array | None,
     query_weights: Mapping[int, float] | None = None,
 ) -> list[Task]:
     """What the risk of these units sums.

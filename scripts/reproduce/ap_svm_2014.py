@@ -187,9 +187,9 @@ def differences_of_exact_methods(results: Sequence[Result]) -> tuple[float, floa
     return objective, weights, ap
 
 
-def shares_at_the_bottom(result: Result, method: str = "AP-SVM") -> NDArray[np.float64]:
+def shares_at_the_bottom(result: Result) -> NDArray[np.float64]:
     """(calls,): the share of the negatives of interleaving rank P + 1."""
-    return np.array([1.0 - call["violating"] / call["n_neg"] for call in result.runs[method].calls])
+    return np.array([1.0 - call["violating"] / call["n_neg"] for call in result.runs["AP-SVM"].calls])
 
 
 def table_of_figure_1(results: Sequence[Result]) -> str:

@@ -54,7 +54,7 @@ from apsvm.trainers.structured_svm.training import train as train_plan
 MULTIPLES = (0.1, 1.0, 10.0, 100.0)
 LOSSES = {"AP": "ap", "0-1": "zero-one", "NDCG": "ndcg"}
 BOXED = 10
-IOU, SUPPRESS = 0.5, 0.3
+SUPPRESS = 0.3
 #: What the papers report: mean AP of detection on VOC 2007, and seconds of loss-augmented inference in all of a
 #: training, the mean of 20 classes.
 PAPER = (

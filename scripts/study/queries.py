@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -30,8 +29,6 @@ from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
 
 METRICS = ["nDCG(exp)@1", "nDCG(exp)@3", "nDCG(exp)@5", "nDCG(exp)@10", "AP", "RR"]
 CHOICES = [0.001, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0, 10000.0]
-
-Scorer = Callable[[NDArray[np.int64]], NDArray[np.float64]]
 
 
 def values(scores: NDArray[np.float64], data: Dataset, rows: NDArray[np.int64], metrics: list[str]) -> list:

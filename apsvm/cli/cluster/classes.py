@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 import click
 
 from apsvm.cli.cluster.commands import check_reading, cluster, file_part, say_once
-from apsvm.cli.options.training import signals_caught
+from apsvm.cli.options.training import query_weights, signals_caught
 from apsvm.cli.output.run_folder import make_folder, run_record
 from apsvm.cli.output.training_log import open_log
 from apsvm.cli.output.written_models import TrainedModel, write_models
-from apsvm.cli.shared import BAD_DATA, Failure, bad_data, reading, say
+from apsvm.cli.shared import BAD_DATA, Failure, bad_data, say
 from apsvm.trainers.one_vs_rest import ClassTraining, OneVsRestTrainer, outcomes_of
 
 if TYPE_CHECKING:
@@ -24,8 +23,6 @@ if TYPE_CHECKING:
     from apsvm._support.log import Log
     from apsvm.cli.cluster.training import Run
     from apsvm.dask.classes import AboutRows, ClassesPlan
-    from apsvm.models.base import Model
-    from apsvm.trainers.base import Outcome
 
 
 def check_classes(run: Run) -> None:
@@ -67,20 +64,15 @@ def train_classes_on_cluster(run: Run, parts: Sequence[str]) -> int:
 
 def _plan(run: Run, parts: Sequence[str]) -> ClassesPlan:
     from apsvm.dask.classes import ClassesPlan
-    from apsvm.data.query_weights import read_query_weights
 
     assert isinstance(run.trainer, OneVsRestTrainer)
-    weights, path = None, run.options["query_weights"]
-    if path is not None:
-        with reading(path):
-            weights = read_query_weights(path)
     return ClassesPlan(
         run.data,
         [file_part(part, replace(run.read_options, multilabel=True)) for part in parts],
         run.trainer,
         run.labels,
         run.features,
-        weights,
+        query_weights(run.options, run.data, has_queries=True),  # which the workers find out
         logs=run.options["log"] is not None,
     )
 
@@ -92,16 +84,13 @@ def _train(run: Run, client: Client, plan: ClassesPlan, about: AboutRows, read_s
     with signals_caught() as signals, open_log(options["log"]) as log:
         if options["run_dir"] is not None:
             log.write("run", **run_record(run.data, about.dataset, run.read_options, read_seconds))
-        trained = (
-            TrainedModel(outcome, model, partial(_say_what_became, outcome, lines))
-            for outcome, model, lines in _trained(run, client, plan, about, log, signals)
-        )
+        trained = _trained(run, client, plan, about, log, signals)
         return write_models(run.models, trained, log, signals, read_seconds=read_seconds, quiet=options["quiet"])
 
 
 def _trained(
     run: Run, client: Client, plan: ClassesPlan, about: AboutRows, log: Log, signals: list[int]
-) -> Iterator[tuple[Outcome, Model, list[str]]]:
+) -> Iterator[TrainedModel]:
     from apsvm.cli.output.training_metric import training_metric
     from apsvm.dask.classes import finished, train_classes
 
@@ -113,15 +102,7 @@ def _trained(
             for line in one.lines(about.dataset.shown_label):
                 say(line)
     for outcome in outcomes_of(plan.trainer, classes, time.perf_counter() - began):
-        yield finished(client, plan, outcome, training_metric)
-
-
-def _say_what_became(outcome: Outcome, lines: Sequence[str], name: str, seconds: Mapping[str, float]) -> None:
-    from apsvm.trainers.summary import summary
-
-    for line in (*summary(outcome), *lines):
-        say(line)
-    say(f"model written to {'standard output' if name == '-' else name}")
+        yield TrainedModel(*finished(client, plan, outcome, training_metric))
 
 
 def _described(about: AboutRows, workers: int) -> str:

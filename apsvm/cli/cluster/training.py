@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 import click
@@ -15,14 +14,13 @@ from apsvm._support.work import Strand
 from apsvm.cli.cluster.classes import check_classes, train_classes_on_cluster
 from apsvm.cli.cluster.commands import check_reading, cluster, evaluated, file_part, need_dask, parts_named, read_parts
 from apsvm.cli.options.checkpoint import work_kept
-from apsvm.cli.options.decision import say_decision
-from apsvm.cli.options.training import check_data, signals_caught
+from apsvm.cli.options.training import check_data, query_weights, signals_caught
 from apsvm.cli.output.progress import Display
 from apsvm.cli.output.run_folder import make_folder, run_record
 from apsvm.cli.output.training_log import open_log
 from apsvm.cli.output.written_models import TrainedModel, write_models
 from apsvm.cli.reading import one_ranker, read_any_model
-from apsvm.cli.shared import BAD_DATA, Failure, bad_data, given_by_user, reading, refuse_if_given, refuse_same_file, say
+from apsvm.cli.shared import BAD_DATA, Failure, bad_data, given_by_user, refuse_if_given, refuse_same_file, say
 from apsvm.data.read_options import ReadOptions
 
 if TYPE_CHECKING:
@@ -110,14 +108,8 @@ def train_on_cluster(run: Run) -> int:
 
 def _fit(run: Run, data: ShardedData) -> ShardedFit:
     from apsvm.dask.fitting import ShardedFit
-    from apsvm.data.query_weights import read_query_weights
 
-    weights, path = None, run.options["query_weights"]
-    if path is not None:
-        if not data.has_qid:
-            raise Failure(BAD_DATA, f"{run.data}: --query-weights needs rows with qid:, found none")
-        with reading(path):
-            weights = read_query_weights(path)
+    weights = query_weights(run.options, run.data, has_queries=bool(data.has_qid))
     return ShardedFit.of(data, run.trainer, run.labels, run.features, query_weights=weights)
 
 
@@ -133,7 +125,7 @@ def _train(run: Run, fit: ShardedFit, read_seconds: float) -> int:
         if options["run_dir"] is not None:
             log.write("run", **run_record(run.data, fit.fit.dataset, run.read_options, read_seconds))
         trained = (
-            TrainedModel(outcome, model, partial(_say_what_became, fit, outcome, model, last=number == len(run.models)))
+            TrainedModel(outcome, model, _figures(fit, model, last=number == len(run.models)))
             for number, (outcome, model) in enumerate(_outcomes(run, fit, log, signals, strand), 1)
         )
         return write_models(run.models, trained, log, signals, read_seconds=read_seconds, quiet=options["quiet"])
@@ -159,23 +151,15 @@ def _outcomes(
             yield outcome, fit.decided(outcome)
 
 
-def _say_what_became(
-    fit: ShardedFit, outcome: Outcome, model: LinearRanker, name: str, seconds: Mapping[str, float], *, last: bool
-) -> None:
+def _figures(fit: ShardedFit, model: LinearRanker, *, last: bool) -> Iterator[str]:
     from apsvm.cli.output.training_metric import figures_of
     from apsvm.metrics import MetricError
-    from apsvm.trainers.summary import summary
 
-    for line in summary(outcome):
-        say(line)
     if last:  # shards that are evaluated are no longer as the training wants them
         try:
-            say(figures_of(evaluated(fit.data, model, fit.fit.target, None), fit.fit.target.labels))
+            yield figures_of(evaluated(fit.data, model, fit.fit.target, None), fit.fit.target.labels)
         except MetricError as error:
-            say(f"training metric: {error}")
-    say_decision(model)
-    say(f"{sum(seconds.values()):.2f} s: {', '.join(f'{part} {taken:.2f}' for part, taken in seconds.items())}")
-    say(f"model written to {'standard output' if name == '-' else name}")
+            yield f"training metric: {error}"
 
 
 def _described(data: ShardedData) -> str:

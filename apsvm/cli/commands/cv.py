@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -23,7 +22,7 @@ from apsvm.cli.cluster.commands import need_dask, scheduler_option
 from apsvm.cli.options.checkpoint import checkpoint_options, identity, work_kept
 from apsvm.cli.options.completion import MetricName
 from apsvm.cli.options.config import config_option
-from apsvm.cli.options.decision import decided_refit, decision_options, say_decision
+from apsvm.cli.options.decision import decided_refit, decision_options
 from apsvm.cli.options.guard import KEEP_IF_WORSE, Guard
 from apsvm.cli.options.parameters import Number, Several
 from apsvm.cli.options.trainers import (
@@ -51,15 +50,17 @@ from apsvm.cli.options.training import (
     feature_options,
     label_options,
     pool_option,
+    query_weights,
     read_to_train,
+    refuse_same_place,
     refuse_untaken,
     signals_caught,
     training_options,
 )
 from apsvm.cli.output.bar import Bar
 from apsvm.cli.output.compared import Results, progress_line, spelled
-from apsvm.cli.output.grades import LOSS_OF_GRADES, METRIC_OF_GRADES, are_untold_grades, say_of_grades
-from apsvm.cli.output.written_models import say_if_stopped_early
+from apsvm.cli.output.grades import OF_GRADES, chosen_by_grades, say_of_grades
+from apsvm.cli.output.written_models import say_if_stopped_early, say_what_became
 from apsvm.cli.shared import (
     BAD_DATA,
     STOPPED_EARLY,
@@ -168,8 +169,6 @@ class CvRequest:
             families.add(trainer.family)
         if options["nested"] and options["budget"] is not None:
             raise click.UsageError("--budget is for one search, and --nested does it again in each of its folds")
-        if options["checkpoint"] == "-":
-            raise click.UsageError("--checkpoint is read again: name a file")
         if self.output is None:
             refuse_if_given(("threshold", "calibrate", "keep_if_worse"), "is for the model that -o writes")
         outputs = [path for path in (self.output, options["json"], options["checkpoint"]) if path is not None]
@@ -177,9 +176,7 @@ class CvRequest:
         for path in outputs:
             replaced = {"old_model": None} if path == self.output else {}
             check_output(path, data=self.data, **{**inputs, **guarded, **replaced})
-        places = ["-" if path == "-" else os.path.realpath(path) for path in outputs]
-        if len(set(places)) < len(places):
-            raise click.UsageError("the model, --json and --checkpoint cannot go to the same place")
+        refuse_same_place(outputs, "the model, --json and --checkpoint")
 
     def identity(self, dataset: Dataset) -> JsonDict:
         """What decides over the result."""
@@ -205,18 +202,13 @@ class CvRequest:
 
         named = all_given() | ({"loss"} if self.tries_all else set())
         labels = label_options(self.options, self.grids[0].trainer)
-        if named >= {"loss", "metric"} or not are_untold_grades(dataset, labels):
-            return self
-        options, metrics, grids, defaults = dict(self.options), self.metrics, self.grids, []
-        if "metric" not in named:
-            options["metric"], metrics = (METRIC_OF_GRADES,), parse_metrics([METRIC_OF_GRADES])
-            defaults.append(f"-m '{METRIC_OF_GRADES}'")
-        if "loss" not in named:
-            loss = with_named_trainer(ChosenLoss.of(LOSS_OF_GRADES), named)
+        chosen = chosen_by_grades(dataset, labels, self.options, named)
+        options, metrics, grids = dict(self.options), self.metrics, self.grids
+        if "metric" in chosen:
+            options["metric"], metrics = (chosen["metric"],), parse_metrics([chosen["metric"]])
+        if "loss" in chosen:
+            loss = with_named_trainer(ChosenLoss.of(chosen["loss"]), named)
             grids = [_grid(loss, options, named, pool) for pool in _ways_with_bags(options)]
-            defaults.append(f"--loss {loss}")
-        if not options["quiet"]:
-            say(f"{dataset.source}: queries with grades: {' '.join(defaults)}")
         return replace(self, options=options, metrics=metrics, grids=grids)
 
     def search(self, dataset: Dataset) -> SettingsSearch:
@@ -270,15 +262,7 @@ class CvRequest:
         )
 
     def _query_weights(self, dataset: Dataset) -> Mapping[int, float] | None:
-        from apsvm.data.query_weights import read_query_weights
-
-        path = self.options["query_weights"]
-        if path is None:
-            return None
-        if dataset.groups is None:
-            raise Failure(BAD_DATA, f"{dataset.source}: --query-weights needs rows with qid:, found none")
-        with reading(path):
-            return read_query_weights(path)
+        return query_weights(self.options, dataset.source, has_queries=dataset.groups is not None)
 
 
 def _ways_with_bags(options: JsonObject) -> list[tuple[str, ...] | None]:
@@ -368,7 +352,7 @@ _COMMON = {
 )
 @click.option(
     "-m", "--metric", metavar="NAME", type=MetricName(), multiple=True, default=("AP",),
-    show_default=f"AP; of queries with grades {METRIC_OF_GRADES}",
+    show_default=f"AP; of queries with grades {OF_GRADES['metric']}",
     help="What settings are judged by, as apsvm eval names it; may be given more than once: the first one chooses.",
 )  # fmt: skip
 @click.option(
@@ -694,7 +678,6 @@ class _Run:
         """Trains ``chosen`` on all rows and writes the model; whether training ended as requested. None where the model
         is worse than the one to beat, and is not written."""
         from apsvm.cli.output.training_metric import training_metric
-        from apsvm.trainers.summary import summary
 
         assert self.output is not None
         with bad_data(search.dataset.source), Bar("training the chosen model on all rows"):
@@ -717,8 +700,5 @@ class _Run:
             say_if_stopped_early(self.output, refit.outcome, refit.model)
         else:
             say(f"{self._how_chosen(search, chosen, candidates)}; trained on all rows:")
-            for line in (*summary(refit.outcome), *training_metric(refit.fit, refit.model)):
-                say(line)
-            say_decision(refit.model)
-            say(f"model written to {'standard output' if self.output == '-' else self.output}")
+            say_what_became(refit.outcome, refit.model, training_metric(refit.fit, refit.model), self.output)
         return refit.outcome.as_asked and refit.outcome.ranks

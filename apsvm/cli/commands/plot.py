@@ -276,7 +276,7 @@ def short_names(paths: Sequence[str]) -> list[str]:
     return names
 
 
-def curves_of(scored: Scored, title: str = "") -> Picture:
+def curves_of(scored: Scored, title: str) -> Picture:
     """A curve for each of ``scored``'s; of several classes their mean, and each of them if they are of one model.
 
     Raises

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -33,30 +33,53 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BagOutput:
-    """The output options for a model of bags.
+class PredictOptions:
+    """What is written, each field as the option of its name says."""
 
-    instances : a line a row, not a bag; which : say which row decides
-    boxes : the file of the rows' boxes; detections : "voc" or "coco"
-    nms : a box goes when its IoU with a better one of its bag is above; None: all stay
-    """
-
-    instances: bool = False
-    which: bool = False
-    boxes: str | None = None
-    detections: str | None = None
-    nms: float | None = None
+    ignore_unknown: bool
+    header: bool
+    top: int | None
+    trec_run: str | None
+    html: str | None
+    explain: int | None
+    classify: bool
+    probability: bool
+    instances: bool
+    which: bool
+    boxes: str | None
+    detections: str | None
+    nms: float | None
 
     def check(self, model: Model, path: str) -> None:
-        """Ends the command where the options do not go with each other or with the model of the file ``path``."""
+        """Raises UsageError for an option that the kind of model, of the file ``path``, has no use for, or that does
+        not go with another one."""
+        if self.header and not model.has_classes:
+            raise click.UsageError(f"--header names the classes, and {path} is {model.what}")
+        if self.top is not None and model.has_classes:
+            raise click.UsageError(f"--top is for a model of one ranking, and {path} is {model.what}")
+        if self.trec_run is not None and (model.has_classes or model.lists_items):
+            raise click.UsageError(f"--trec-run is for a model of one ranking, and {path} is {model.what}")
+        if self.explain is not None and not model.explainable:
+            raise click.UsageError(f"--explain is for a model of one linear ranker, and {path} is {model.what}")
+        self._refuse_together()
+        if model.lists_items:
+            refuse_if_given(("classify", "probability", "html"), "is for rows, and the model ranks items")
+        self._check_bags(model, path)
 
-        options = [
-            flag
-            for flag, value in (("--instances", self.instances), ("--which", self.which), ("--boxes", self.boxes))
-            if value
-        ]
-        if options and not model.header.latent:
-            raise click.UsageError(f"{options[0]} is for a model of bags by their best rows (--latent): {path} is none")
+    def _refuse_together(self) -> None:
+        lines = ("top", "trec_run", "which", "instances", "boxes")
+        chosen = [f"--{name.replace('_', '-')}" for name in lines if getattr(self, name)]
+        if (self.top is not None or self.trec_run is not None) and len(chosen) > 1 and chosen != ["--top", "--which"]:
+            raise click.UsageError(f"{' and '.join(chosen)} do not go together")
+        if self.trec_run is not None and (self.explain is not None or self.trec_run.split() != [self.trec_run]):
+            raise click.UsageError("--trec-run takes a TAG without blanks, and no --explain")
+        if self.classify or self.probability:
+            refuse_if_given(("trec_run", "instances", "boxes"), "takes scores: leave out --classify and --probability")
+
+    def _check_bags(self, model: Model, path: str) -> None:
+        of_bags = [f"--{name}" for name in ("instances", "which", "boxes") if getattr(self, name)]
+        if of_bags and not model.header.latent:
+            raise click.UsageError(f"{of_bags[0]} is for a model of bags by their best rows (--latent): {path} is none")
         if self.which and model.has_classes:
             raise click.UsageError("--which is for a model of one ranker: of several each has its own deciding row")
         if (self.boxes is None) != (self.detections is None):
@@ -69,19 +92,19 @@ class BagOutput:
             raise click.UsageError("--which is not for detections")
 
 
-def lines_of_rows(model: Model, path: str, read: ReadOptions, output: BagOutput, *, ignore_unknown: bool) -> list[str]:
+def lines_of_rows(model: Model, path: str, read: ReadOptions, options: PredictOptions) -> list[str]:
     """A line for each row of the file: its score, or one a class; and with ``which`` 1 where it decides, or else 0."""
     import numpy as np
 
     from apsvm.data.bags import bags_of, deciding_rows
     from apsvm.models.bags import scores_of
 
-    data = rows_for(model, path, read, ignore_unknown=ignore_unknown, unlabelled=True)
+    data = rows_for(model, path, read, ignore_unknown=options.ignore_unknown, unlabelled=True)
     with reading(path):
         scores = scores_of(model, data)
     if scores.ndim == 2:
         return ["\t".join(map(repr, row)) for row in scores.tolist()]
-    if not output.which:
+    if not options.which:
         return [repr(score) for score in scores.tolist()]
     bags = bags_of(data)
     if bags is None:
@@ -91,30 +114,28 @@ def lines_of_rows(model: Model, path: str, read: ReadOptions, output: BagOutput,
     return [f"{score!r}\t{one}" for score, one in zip(scores.tolist(), decides.tolist(), strict=True)]
 
 
-def write_detections(
-    model: Model, path: str, out: str, read: ReadOptions, output: BagOutput, *, ignore_unknown: bool
-) -> None:
+def write_detections(model: Model, path: str, out: str, read: ReadOptions, options: PredictOptions) -> None:
     """The rows as detections: boxes of the images that their bags are, scored."""
     import numpy as np
 
     from apsvm.detection.boxes import read_boxes
     from apsvm.models.bags import scores_of
 
-    data = rows_for(model, path, read, ignore_unknown=ignore_unknown, unlabelled=True)
+    data = rows_for(model, path, read, ignore_unknown=options.ignore_unknown, unlabelled=True)
     if data.bags is None:
         raise Failure(BAD_DATA, f"{data.source}: the image of a box is the bag of its row, and these rows are in none")
-    assert output.boxes is not None
-    with reading(output.boxes):
-        boxes = read_boxes(output.boxes, data.X.shape[0])
+    assert options.boxes is not None
+    with reading(options.boxes):
+        boxes = read_boxes(options.boxes, data.X.shape[0])
     with reading(path):
         scores = scores_of(model, data)
     columns = scores[:, None] if scores.ndim == 1 else scores
     classes = _class_names(model)
-    kept = [_kept(data, column, boxes, output.nms) for column in columns.T]
+    kept = [_kept(data, column, boxes, options.nms) for column in columns.T]
     of_class = np.repeat(np.arange(len(kept)), [rows.size for rows in kept])
     rows = np.concatenate(kept)
-    contents = _contents(data, rows, columns[rows, of_class], boxes[rows], [classes[at] for at in of_class], output)
-    _write(out, contents, output.detections == "voc" and len(classes) > 1)
+    contents = _contents(data, rows, columns[rows, of_class], boxes[rows], [classes[at] for at in of_class], options)
+    _write(out, contents, options.detections == "voc" and len(classes) > 1)
 
 
 def _kept(
@@ -144,14 +165,14 @@ def _contents(
     scores: NDArray[np.float64],
     boxes: NDArray[np.float64],
     classes: Sequence[str],
-    output: BagOutput,
+    options: PredictOptions,
 ) -> dict[str, bytes]:
     from apsvm.detection.writers import coco_results, voc_results
 
     assert data.bags is not None
     images = data.bags[rows].tolist()
     with reading(data.source):
-        if output.detections == "coco":
+        if options.detections == "coco":
             return {"": coco_results(images, classes, scores, boxes)}
         return voc_results([str(image) for image in images], classes, scores, boxes)
 
@@ -178,24 +199,22 @@ def top_lines(
     rows: Dataset,
     scores: NDArray[np.float64],
     answers: Sequence[str],
-    top: int,
-    explain: int | None,
     model: str,
-    *,
-    which: bool = False,
+    options: PredictOptions,
 ) -> Iterator[str]:
     """The best rows, best first, those of equal score as they stand: their names, or their numbers from 1, what stands
-    for their scores in ``answers``, of bags with ``which`` the number of the deciding row, and the features that put
+    for their scores in ``answers``, of bags with ``--which`` the number of the deciding row, and the features that put
     them there. Where there are queries, the best of each, behind its qid. ``model``: its file's name."""
+    assert options.top is not None
     order, rank = best_first(rows, scores)
-    best = order[rank <= top]
+    best = order[rank <= options.top]
     names, queries = names_of_rows(rows), names_of_queries(rows)
-    reasons = _reasons(ranker, rows, best, explain, model)
+    reasons = _reasons(ranker, rows, best, options.explain, model)
     if queries is not None:
-        say(f"{rows.source}: the best {top} of each query, behind its qid")
+        say(f"{rows.source}: the best {options.top} of each query, behind its qid")
     for at, row in enumerate(best.tolist()):
         query = [] if queries is None else [queries[row]]
-        decided = [] if not which or rows.deciding is None else [str(rows.deciding[row] + 1)]
+        decided = [] if not options.which or rows.deciding is None else [str(rows.deciding[row] + 1)]
         why = [] if reasons is None else reasons[at].in_words()
         yield "\t".join([*query, names[row], answers[row], *decided, *map(printable, why)])
 
@@ -214,7 +233,7 @@ def _reasons(
         raise Failure(BAD_DATA, f"{model}: it does not tell what each feature gave: {error}") from None
 
 
-def list_page(ranker: Model, rows: Dataset, scores: NDArray[np.float64], model: str, options: _PredictOptions) -> str:
+def list_page(ranker: Model, rows: Dataset, scores: NDArray[np.float64], model: str, options: PredictOptions) -> str:
     """The best rows as a page (``report.first_rows``)."""
     from apsvm.data.dataset import DataError
     from apsvm.data.labels import recall
@@ -423,122 +442,47 @@ _COMMON = {
 )  # fmt: skip
 @scheduler_option
 @how_to_read
-def predict(
-    data: str,
-    model: str,
-    out: str,
-    ignore_unknown: bool,
-    header: bool,
-    top: int | None,
-    trec_run: str | None,
-    html: str | None,
-    explain: int | None,
-    classify: bool,
-    probability: bool,
-    instances: bool,
-    which: bool,
-    boxes: str | None,
-    detections: str | None,
-    nms: float | None,
-    scheduler: str | None,
-    read: ReadOptions,
-) -> None:
+def predict(data: str, model: str, out: str, scheduler: str | None, read: ReadOptions, **values: Any) -> None:
     from apsvm._support.files import check_writable, write_whole
-    from apsvm.models.items import ItemRanker
 
+    options = PredictOptions(**values)
     if data == "-" and model == "-":
         raise click.UsageError("DATA and MODEL cannot both be standard input")
     if scheduler is not None:
-        answered = ("header", "top", "trec_run", "html", "explain", "classify", "probability", "instances", "which")
-        refuse_if_given((*answered, "boxes", "detections", "nms"), "does not go with --scheduler")
-        predict_on_cluster(data, model, out, scheduler, read, ignore_unknown=ignore_unknown)
+        refuse_if_given([name for name in values if name != "ignore_unknown"], "does not go with --scheduler")
+        predict_on_cluster(data, model, out, scheduler, read, ignore_unknown=options.ignore_unknown)
         return
-    if html is not None:
-        if top is None or out != "-":
+    if options.html is not None:
+        if options.top is None or out != "-":
             raise click.UsageError("--html is the page of the rows of --top K, and in place of OUT")
         refuse_if_given(("which", "trec_run", "instances", "boxes"), "is for lines, and --html is a page")
-        out = html
+        out = options.html
     refuse_same_file(out, data=data, model=model)
     with writing(out):
         check_writable(out)
     ranker = read_any_model(model)
-    _require_kinds(ranker, model, header=header, top=top, trec_run=trec_run, explain=explain)
-    _refuse_together(top=top, trec_run=trec_run, explain=explain, which=which, instances=instances, boxes=boxes)
-    if classify or probability:
-        refuse_if_given(("trec_run", "instances", "boxes"), "takes scores: leave out --classify and --probability")
-    output = BagOutput(instances=instances, which=which, boxes=boxes, detections=detections, nms=nms)
-    if isinstance(ranker, ItemRanker):
-        refuse_if_given(("classify", "probability", "html"), "is for rows, and the model ranks items")
-        lines = list(best_items(ranker, data, read, top or TOP, ignore_unknown=ignore_unknown))
-    else:
-        output.check(ranker, model)
-        if boxes is not None:
-            write_detections(ranker, data, out, read, output, ignore_unknown=ignore_unknown)
-            return
-        if instances:
-            lines = lines_of_rows(ranker, data, read, output, ignore_unknown=ignore_unknown)
-        else:
-            options = _PredictOptions(
-                header=header, top=top, trec_run=trec_run, explain=explain, which=which, classify=classify,
-                probability=probability,
-            )  # fmt: skip
-            if html is None:
-                lines = _lines(ranker, data, model, read, options, ignore_unknown=ignore_unknown)
-            else:
-                rows, scores = score_rows(ranker, data, read, ignore_unknown=ignore_unknown, unlabelled=True)
-                lines = [list_page(ranker, rows, scores, model, options).removesuffix("\n")]
+    options.check(ranker, model)
+    if options.boxes is not None:
+        write_detections(ranker, data, out, read, options)
+        return
+    lines = _lines(ranker, data, model, read, options)
     with writing(out):
         write_whole(out, "".join(f"{line}\n" for line in lines).encode())
-    if html is not None and html != "-":
-        say(f"page written to {html}")
+    if options.html is not None and out != "-":
+        say(f"page written to {out}")
 
 
-def _refuse_together(
-    *, top: int | None, trec_run: str | None, explain: int | None, which: bool, instances: bool, boxes: str | None
-) -> None:
-    """Raises UsageError for options that ask for different lines."""
-    chosen = [f"--{name}" for name, value in (("top", top), ("trec-run", trec_run), ("which", which)) if value]
-    chosen += [f"--{name}" for name, value in (("instances", instances), ("boxes", boxes)) if value]
-    if (top is not None or trec_run is not None) and len(chosen) > 1 and chosen != ["--top", "--which"]:
-        raise click.UsageError(f"{' and '.join(chosen)} do not go together")
-    if trec_run is not None and (explain is not None or trec_run.split() != [trec_run]):
-        raise click.UsageError("--trec-run takes a TAG without blanks, and no --explain")
+def _lines(ranker: Model, data: str, model: str, read: ReadOptions, options: PredictOptions) -> list[str]:
+    """A line for each row that the model ranks, or for each bag; or one for each user of a model of items."""
+    from apsvm.models.items import ItemRanker
 
-
-def _require_kinds(
-    ranker: Model, name: str, *, header: bool, top: int | None, trec_run: str | None, explain: int | None
-) -> None:
-    """Raises UsageError for an option that the kind of model has no use for."""
-
-    if header and not ranker.has_classes:
-        raise click.UsageError(f"--header names the classes, and {name} is {ranker.what}")
-    if top is not None and ranker.has_classes:
-        raise click.UsageError(f"--top is for a model of one ranking, and {name} is {ranker.what}")
-    if trec_run is not None and (ranker.has_classes or ranker.lists_items):
-        raise click.UsageError(f"--trec-run is for a model of one ranking, and {name} is {ranker.what}")
-    if explain is not None and not ranker.explainable:
-        raise click.UsageError(f"--explain is for a model of one linear ranker, and {name} is {ranker.what}")
-
-
-@dataclass(frozen=True, kw_only=True)
-class _PredictOptions:
-    """What lines are to hold, each as the option of its name says."""
-
-    header: bool
-    top: int | None
-    trec_run: str | None
-    explain: int | None
-    which: bool
-    classify: bool
-    probability: bool
-
-
-def _lines(
-    ranker: Model, data: str, model: str, read: ReadOptions, options: _PredictOptions, *, ignore_unknown: bool
-) -> list[str]:
-    """A line for each row that the model ranks, or for each bag."""
-
-    rows, scores = score_rows(ranker, data, read, ignore_unknown=ignore_unknown, unlabelled=True)
+    if isinstance(ranker, ItemRanker):
+        return list(best_items(ranker, data, read, options.top or TOP, ignore_unknown=options.ignore_unknown))
+    if options.instances:
+        return lines_of_rows(ranker, data, read, options)
+    rows, scores = score_rows(ranker, data, read, ignore_unknown=options.ignore_unknown, unlabelled=True)
+    if options.html is not None:
+        return [list_page(ranker, rows, scores, model, options).removesuffix("\n")]
     if options.trec_run is not None:
         return list(run_lines(rows, scores, options.trec_run, data))
     lines = answers(ranker, scores, model, classify=options.classify, probability=options.probability)
@@ -550,7 +494,7 @@ def _lines(
     if options.top is not None:
         if options.explain is not None and not (options.classify or options.probability):
             lines = [f"{score:.6g}" for score in scores.tolist()]  # to be read, as the reasons are
-        return list(top_lines(ranker, rows, scores, lines, options.top, options.explain, model, which=options.which))
+        return list(top_lines(ranker, rows, scores, lines, model, options))
     if options.which and rows.deciding is not None:
         lines = [f"{line}\t{row + 1}" for line, row in zip(lines, rows.deciding.tolist(), strict=True)]
     if options.explain is not None:

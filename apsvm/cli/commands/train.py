@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import os
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -18,7 +16,7 @@ from apsvm._support.work import Strand
 from apsvm.cli.cluster.commands import scheduler_option
 from apsvm.cli.options.checkpoint import checkpoint_options, identity, work_kept
 from apsvm.cli.options.config import config_option
-from apsvm.cli.options.decision import Decisions, check_decision_options, decision_options, say_decision
+from apsvm.cli.options.decision import Decisions, check_decision_options, decision_options
 from apsvm.cli.options.guard import KEEP_IF_WORSE, Guard
 from apsvm.cli.options.trainers import (
     ChosenLoss,
@@ -39,13 +37,15 @@ from apsvm.cli.options.training import (
     feature_options,
     label_options,
     pool_option,
+    query_weights,
     read_to_train,
+    refuse_same_place,
     refuse_untaken,
     signals_caught,
     training_options,
 )
 from apsvm.cli.output.bar import Bar
-from apsvm.cli.output.grades import LOSS_OF_GRADES, are_untold_grades, say_of_grades
+from apsvm.cli.output.grades import chosen_by_grades, say_of_grades
 from apsvm.cli.output.progress import Display
 from apsvm.cli.output.run_folder import LOG, MODEL, check_folder, make_folder, model_and_log, run_record
 from apsvm.cli.output.training_log import open_log
@@ -226,8 +226,6 @@ class _Run:
             raise click.UsageError("--validation is read once DATA has been: name a file")
         inputs = {**check_inputs(trainer), **{name: options[name] for name in ("validation", "query_weights")}}
         inputs |= {} if self.guard is None else self.guard.inputs
-        if options["checkpoint"] == "-":
-            raise click.UsageError("--checkpoint is read again: name a file")
         if options["run_dir"] is None:
             self._check_outputs(inputs)
         elif options["checkpoint"] is not None:
@@ -244,10 +242,7 @@ class _Run:
                 started_from = None if output in self.models and checkpoint is None else self.options["warm_start"]
                 replaced = {"old_model": None} if output in self.models else {}
                 check_output(output, data=self.data, warm_start=started_from, **{**inputs, **replaced})
-        others = [output for output in (log, checkpoint) if output is not None]
-        places = ["-" if output == "-" else os.path.realpath(output) for output in (*self.models, *others)]
-        if len(set(places)) < len(places):
-            raise click.UsageError("the model, the log and the checkpoint cannot go to the same place")
+        refuse_same_place((*self.models, log, checkpoint), "the model, the log and the checkpoint")
 
     def read(self) -> tuple[Dataset, float]:
         """The rows, and the seconds that took."""
@@ -263,28 +258,24 @@ class _Run:
 
     def as_rows_ask(self, dataset: Dataset) -> _Run:
         """The run with what the user left to the rows: the loss, where labels are grades, and what becomes of bags."""
-        named, options, loss = all_given(), dict(self.options), self.options["loss"]
-        left: dict[str, str] = {}
-        is_ap = "loss" not in named and not options["one_vs_rest"] and self.trainer.loss_name == "ap"
-        if is_ap and are_untold_grades(dataset, self.labels):
-            options["loss"] = loss = ChosenLoss.of(LOSS_OF_GRADES)
-            left["loss"] = f"queries with grades: --loss {loss}"
+        named, options = all_given(), self.options
+        by_grades = {} if options["one_vs_rest"] else chosen_by_grades(dataset, self.labels, options, named)
+        chosen: JsonDict = {option: ChosenLoss.of(loss) for option, loss in by_grades.items()}
         in_bags = dataset.bags is not None and not dataset.ignores_bags and self.features.pool is None
         if in_bags and "latent" not in named and "latent" in declared(type(self.trainer.settings)):
-            options["latent"] = True
-            left["latent"] = (
-                "rows in bags: --latent, the best row of a bag decides (--pool min,mean,max makes a row of each bag; "
-                "apsvm cv compares the two)"
+            chosen["latent"] = True
+            self._remark(
+                f"{dataset.source}: rows in bags: --latent, the best row of a bag decides (--pool min,mean,max makes a "
+                "row of each bag; apsvm cv compares the two)"
             )
-        if not left:
+        if not chosen:
             return self
-        for line in () if options["quiet"] else left.values():
-            say(f"{dataset.source}: {line}")
-        named = named | left.keys()
-        return replace(self, trainer=_plan(options, with_named_trainer(loss, named), named), options=options)
+        options, named = {**options, **chosen}, named | chosen.keys()
+        return replace(self, trainer=_plan(options, with_named_trainer(options["loss"], named), named), options=options)
 
     def train(self, dataset: Dataset, read_seconds: float) -> int:
         """Trains, and writes each model as it is ready; the exit code."""
+
         options, began = self.options, time.perf_counter()
         if self.guard is not None:
             self.guard.check(dataset)
@@ -309,23 +300,16 @@ class _Run:
             if options["run_dir"] is not None:
                 log.write("run", **run_record(self.data, dataset, self.read_options, read_seconds))
             trained = (
-                TrainedModel(outcome, model, partial(_say_what_became, fit, outcome, model))
+                TrainedModel(outcome, model, _figures(fit, outcome, model))
                 for outcome, model in self._trained(fit, rows, log, signals, strand)
             )
             how = {"read_seconds": read_seconds, "quiet": options["quiet"], "guard": self.guard}
             return write_models(self.models, trained, log, signals, **how)
 
     def _fit(self, dataset: Dataset, validation: tuple[Dataset, Target] | None) -> Fit:
-        from apsvm.data.query_weights import read_query_weights
         from apsvm.trainers.fitting import Fit
 
-        weights = None
-        path = self.options["query_weights"]
-        if path is not None:
-            if dataset.groups is None:
-                raise Failure(BAD_DATA, f"{dataset.source}: --query-weights needs rows with qid:, found none")
-            with reading(path):
-                weights = read_query_weights(path)
+        weights = query_weights(self.options, dataset.source, has_queries=dataset.groups is not None)
         return Fit.of(dataset, self.trainer, self.labels, self.features, query_weights=weights, validation=validation)
 
     def _validation(self, dataset: Dataset) -> tuple[Dataset, Target] | None:
@@ -425,17 +409,12 @@ def _model_names(model: str, additions: Sequence[str]) -> list[str]:
     return [f"{stem}{addition}{model[len(stem) :]}" for addition in additions]
 
 
-def _say_what_became(fit: Fit, outcome: Outcome, model: Model, name: str, seconds: Mapping[str, float]) -> None:
+def _figures(fit: Fit, outcome: Outcome, model: Model) -> Iterator[str]:
+    """Lines on the model's worth on the training rows, and where rules are better, on theirs."""
     from apsvm.cli.output.training_metric import training_metric
     from apsvm.selection.beside import rules_beside
-    from apsvm.trainers.summary import summary
 
-    for line in (*summary(outcome), *training_metric(fit, model)):
-        say(line)
+    yield from training_metric(fit, model)
     beside = None if given_by_user("features") else rules_beside(fit, outcome)
     if beside is not None:
-        say(str(beside))
-    say_decision(model)
-    parts = ", ".join(f"{part} {taken:.2f}" for part, taken in seconds.items())
-    say(f"{math.fsum(seconds.values()):.2f} s: {parts}")
-    say(f"model written to {'standard output' if name == '-' else name}")
+        yield str(beside)

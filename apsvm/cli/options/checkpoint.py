@@ -37,7 +37,13 @@ def checkpoint_options(command: CommandT) -> CommandT:
         "command goes on from it, to the same result, and removes it at its end."
     )
     command = click.option("--checkpoint-seconds", type=Number(0.0), default=30.0, hidden=True)(command)
-    return click.option("--checkpoint", metavar="FILE", help=help)(command)
+    return click.option("--checkpoint", metavar="FILE", callback=_named_file, help=help)(command)
+
+
+def _named_file(context: click.Context, option: click.Parameter, path: str | None) -> str | None:
+    if path == "-":
+        raise click.UsageError("--checkpoint is read again: name a file")
+    return path
 
 
 def identity(

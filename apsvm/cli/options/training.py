@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
@@ -155,6 +156,19 @@ def check_inputs(trainer: AnyTrainer) -> Mapping[str, str]:
     return inputs
 
 
+def query_weights(options: JsonObject, source: str, *, has_queries: bool) -> dict[int, float] | None:
+    """The weights of the queries of ``source``, if a file of them was named."""
+    from apsvm.data.query_weights import read_query_weights
+
+    path = options["query_weights"]
+    if path is None:
+        return None
+    if not has_queries:
+        raise Failure(BAD_DATA, f"{source}: --query-weights needs rows with qid:, found none")
+    with reading(path):
+        return read_query_weights(path)
+
+
 def check_data(trainer: AnyTrainer, data: TrainingSet, *, quiet: bool) -> None:
     """Prints remarks on the rows; what ``trainer.check`` raises of rows that cannot be trained on is the
     caller's to catch (``bad_data``)."""
@@ -191,6 +205,13 @@ def check_output(output: str, **inputs: str | None) -> None:
     refuse_same_file(output, config=config, **inputs)
     with writing(output):
         check_writable(output)
+
+
+def refuse_same_place(outputs: Iterable[str | None], what: str) -> None:
+    """Ends the command where two of the outputs, ``what``, are one file."""
+    places = ["-" if output == "-" else os.path.realpath(output) for output in outputs if output is not None]
+    if len(set(places)) < len(places):
+        raise click.UsageError(f"{what} cannot go to the same place")
 
 
 def read_to_train(path: str, read: ReadOptions, *, unlabelled: bool = False, multilabel: bool = False) -> Dataset:

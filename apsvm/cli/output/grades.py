@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import shlex
+from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from apsvm._support.types import JsonObject
 from apsvm.cli.shared import say
 
 if TYPE_CHECKING:
@@ -13,17 +15,26 @@ if TYPE_CHECKING:
     from apsvm.models.base import Model
     from apsvm.trainers.fitting import Fit
 
-#: What is trained and judged by, by default, where labels are grades of rows in queries.
-LOSS_OF_GRADES, METRIC_OF_GRADES = "ndcg", "nDCG(exp)@10"
+#: Options and their values, by default, where labels are grades of rows in queries.
+OF_GRADES = {"metric": "nDCG(exp)@10", "loss": "ndcg"}
 #: Up to here the gain 2^grade − 1 is a usual one; from there it is no float64.
 USUAL_GRADE, HIGHEST_GRADE = 10.0, 1024.0
 
 
-def are_untold_grades(dataset: Dataset, labels: LabelOptions) -> bool:
-    """Whether the labels are grades of rows in queries, and the user does not say how to take them."""
+def chosen_by_grades(
+    dataset: Dataset, labels: LabelOptions, options: JsonObject, named: Collection[str]
+) -> Mapping[str, str]:
+    """Values for those of the options that are not ``named``, where labels are grades of rows in queries and ``labels``
+    do not say how to take them; they are said in a line."""
     from apsvm.data.labels import LabelOptions, are_grades
 
-    return labels == LabelOptions() and are_grades(dataset)
+    chosen = {option: value for option, value in OF_GRADES.items() if option in options and option not in named}
+    if not chosen or labels != LabelOptions() or not are_grades(dataset):
+        return {}
+    if not options["quiet"]:
+        values = " ".join(f"--{option} {shlex.quote(value)}" for option, value in chosen.items())
+        say(f"{dataset.source}: queries with grades: {values}")
+    return chosen
 
 
 def say_of_grades(fit: Fit) -> None:

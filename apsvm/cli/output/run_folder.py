@@ -22,7 +22,7 @@ MODEL = "ranker.model"
 LOG = "log.jsonl"
 
 
-def model_and_log(folder: str, *, is_resumed: bool = False) -> tuple[str, str]:
+def model_and_log(folder: str, *, is_resumed: bool) -> tuple[str, str]:
     """Where they go: into ``folder``, which must hold no run yet, since the log of one and the model of another would
     make a false report, unless it ``is_resumed``. It need not exist."""
     for name in (LOG, MODEL):

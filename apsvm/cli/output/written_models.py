@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from apsvm.cli.options.decision import say_decision
 from apsvm.cli.options.training import Signals, exit_code
 from apsvm.cli.output.training_log import TrainingLog, end_record
 from apsvm.cli.shared import CANNOT_WRITE, STOPPED_EARLY, WORSE, Failure, say, writing
@@ -17,11 +19,11 @@ if TYPE_CHECKING:
 
 
 class TrainedModel(NamedTuple):
-    """A model that is ready; ``say_what_became`` is given where it was written, and the seconds of each part."""
+    """A model that is ready; ``figures``, lines on its worth on the training rows, are taken once it is written."""
 
     outcome: Outcome
     model: Model
-    say_what_became: Callable[[str, Mapping[str, float]], None]
+    figures: Iterable[str]
 
 
 def write_models(
@@ -40,7 +42,7 @@ def write_models(
 
     as_asked, written = True, 0
     began = time.perf_counter()
-    for name, (outcome, model, say_what_became) in zip(names, trained, strict=False):
+    for name, (outcome, model, figures) in zip(names, trained, strict=False):
         if guard is not None and guard.refuses(model, trained_metric(model.header.metric).name):
             return WORSE
         with writing(name):
@@ -57,7 +59,7 @@ def write_models(
         if quiet:
             say_if_stopped_early(name, outcome, model)
         else:
-            say_what_became(name, seconds)
+            say_what_became(outcome, model, figures, name, seconds)
         began, read_seconds = time.perf_counter(), 0.0
         if outcome.interrupted:
             return exit_code(signals)
@@ -66,6 +68,21 @@ def write_models(
     if log.failed:
         return CANNOT_WRITE
     return 0 if as_asked else STOPPED_EARLY
+
+
+def say_what_became(
+    outcome: Outcome, model: Model, figures: Iterable[str], name: str, seconds: Mapping[str, float] | None = None
+) -> None:
+    """How training ended, the model's worth and decision, the seconds of each part, and where it was written."""
+    from apsvm.trainers.summary import summary
+
+    for line in (*summary(outcome), *figures):
+        say(line)
+    say_decision(model)
+    if seconds is not None:
+        parts = ", ".join(f"{part} {taken:.2f}" for part, taken in seconds.items())
+        say(f"{math.fsum(seconds.values()):.2f} s: {parts}")
+    say(f"model written to {'standard output' if name == '-' else name}")
 
 
 def say_if_stopped_early(name: str, outcome: Outcome, model: Model) -> None:

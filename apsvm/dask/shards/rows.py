@@ -39,7 +39,7 @@ class About(NamedTuple):
     ----------
     rows, features, n_values : int
     labels, label_counts : the distinct labels, ascending, and how many rows have each
-    has_qid, has_costs : bool, of its rows; None where it has no rows
+    has_qid : bool, of its rows; None where it has no rows
     zero_based : of its parts
     fingerprints : SHA-256 of each part, in order
     unknown_features : int
@@ -54,7 +54,6 @@ class About(NamedTuple):
     labels: NDArray[np.float64]
     label_counts: NDArray[np.int64]
     has_qid: bool | None
-    has_costs: bool | None
     zero_based: bool
     fingerprints: tuple[str, ...]
     unknown_features: int
@@ -117,11 +116,9 @@ class ShardRows:
                 f"{self._parts[0].source}: its part of the rows has {labels.size:,} different labels, "
                 f"{MOST_LABELS:,} at most are told apart on a cluster: make classes or grades of them first"
             )
-        for what, has in (("qid", "groups"), ("costs", "costs")):
-            present = {getattr(part, has) is not None for part in filled}
-            if len(present) > 1 and what == "qid":
-                lacking = next(part for part in filled if getattr(part, has) is None)
-                raise DataError(f"{lacking.source}: it has no {what}, and other parts have")
+        lacking = [part for part in filled if part.groups is None]
+        if 0 < len(lacking) < len(filled):
+            raise DataError(f"{lacking[0].source}: it has no qid, and other parts have")
         bases = {part.zero_based for part in self._parts}
         if len(bases) > 1:
             raise DataError(f"{self._parts[0].source}: of the parts, some count features from 0 and some from 1")
@@ -132,7 +129,6 @@ class ShardRows:
             labels=labels,
             label_counts=counts,
             has_qid=any(part.groups is not None for part in filled) if filled else None,
-            has_costs=any(part.costs is not None for part in filled) if filled else None,
             zero_based=bases.pop() if bases else False,
             fingerprints=tuple(part.fingerprint for part in self._parts),
             unknown_features=sum(part.unknown_features for part in self._parts),

@@ -40,8 +40,8 @@ def cells_of_arrow(
     kind: Kind,
     choose: Callable[[str], Choice],
     *,
-    encoding: str = "auto",
-    scratch: Scratch = MEMORY,
+    encoding: str,
+    scratch: Scratch,
 ) -> tuple[Cells, str, str]:
     """The cells of the columns that are chosen, the name of the file for messages, and the sha256 of its bytes.
 

@@ -31,7 +31,7 @@ _MOST_ROWS = 8
 
 
 def labels_of(
-    cell: Cell, label_words: tuple[str, ...] | None, positive: float | str | None = None
+    cell: Cell, label_words: tuple[str, ...] | None, positive: float | str | None
 ) -> tuple[NDArray[np.float64], tuple[str, ...], str]:
     """The labels (n,), the words that their numbers stand for if they are words, and what is to be said of these.
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from apsvm._native import _kernels
 from apsvm.data.dataset import DataError
-from apsvm.data.tables.cells import MEMORY, Cells, Places, Scratch
+from apsvm.data.tables.cells import Cells, Places, Scratch
 from apsvm.data.tables.recognising import SEPARATORS
 
 #: Bytes looked at before anything is parsed, and the rows among them.
@@ -245,9 +245,9 @@ def cells_of_text(
     name: str,
     choose: Choice,
     *,
-    encoding: str = "auto",
-    decimal: str | None = None,
-    scratch: Scratch = MEMORY,
+    encoding: str,
+    decimal: str | None,
+    scratch: Scratch,
 ) -> Cells:
     """The cells of the columns that ``choose`` keeps. Raises DataError."""
     recoded: list[str] = []

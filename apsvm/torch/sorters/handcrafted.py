@@ -10,32 +10,29 @@ standard deviations and the ranks do not depend on the scores' scale.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import ClassVar
 
 from torch import Tensor
 
 from apsvm.torch.ranks import standardized
-from apsvm.torch.soft_rank import soft_ranks
+from apsvm.torch.soft_rank import Kernel, soft_ranks
 from apsvm.torch.sorters.base import Sorter, SorterError
 
 
-def checked_sharpness(architecture: str, lam: float) -> float:
-    """λ; SorterError unless it is above 0 and finite."""
-    if not 0 < lam < float("inf"):
-        raise SorterError(f"sorter '{architecture}(λ)' takes a finite λ above 0, found {lam!r}")
-    return float(lam)
-
-
 class HandcraftedSorter(Sorter):
-    """λ per standard deviation of the list."""
+    """λ per standard deviation of the list. Raises SorterError unless λ is above 0 and finite."""
 
     architecture = "handcrafted"
+    kernel: ClassVar[Kernel] = "logistic"
     parameter = float
     fixed_length = False
     trained = False
 
     def __init__(self, length: int | None = None, lam: float = 10.0) -> None:
         super().__init__(length)
-        self.lam = checked_sharpness(self.architecture, lam)
+        if not 0 < lam < float("inf"):
+            raise SorterError(f"sorter '{self.architecture}(λ)' takes a finite λ above 0, found {lam!r}")
+        self.lam = float(lam)
 
     def arguments(self) -> Mapping[str, int | float]:
         return {"lam": self.lam}
@@ -44,7 +41,7 @@ class HandcraftedSorter(Sorter):
         return standardized(scores)
 
     def ranks(self, scores: Tensor) -> Tensor:
-        return soft_ranks(self.prepared(scores), 1 / self.lam, "logistic") / scores.shape[-1]
+        return soft_ranks(self.prepared(scores), 1 / self.lam, self.kernel) / scores.shape[-1]
 
 
 class RawHandcraftedSorter(HandcraftedSorter):

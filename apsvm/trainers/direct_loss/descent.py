@@ -66,8 +66,8 @@ def train_direct(
     watch: Watch,
     *,
     show: Callable[[Epoch], Progress],
-    validate: Callable[[NDArray[np.float64]], float] | None = None,
-    start: NDArray[np.float64] | None = None,
+    validate: Callable[[NDArray[np.float64]], float] | None,
+    start: NDArray[np.float64] | None,
 ) -> TrainedByEpochs:
     """A linear ranker; ``costs`` of the data are not used.
 

@@ -97,7 +97,7 @@ class Pairs(ScoreFunction[V], Protocol[V]):
 
 
 def minimise_pairs(
-    loss: Pairs[Any], dimension: int, settings: RankNCGSettings, watch: Watch, start: NDArray[np.float64] | None = None
+    loss: Pairs[Any], dimension: int, settings: RankNCGSettings, watch: Watch, start: NDArray[np.float64] | None
 ) -> TrainedPairs:
     """The minimiser of a pair loss and λ/2 ‖w‖², w (dimension,); for the rest see ``train_rank_ncg``."""
     recorder = _Recorder(loss, watch)
