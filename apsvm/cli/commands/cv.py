@@ -54,6 +54,7 @@ from apsvm.cli.options.training import (
     read_to_train,
     refuse_untaken,
     signals_caught,
+    spare_others,
     training_options,
 )
 from apsvm.cli.output.bar import Bar
@@ -177,6 +178,8 @@ class CvRequest:
         for path in outputs:
             replaced = {"old_model": None} if path == self.output else {}
             check_output(path, data=self.data, **{**inputs, **guarded, **replaced})
+        if self.output is not None:
+            spare_others(self.output)
         places = ["-" if path == "-" else os.path.realpath(path) for path in outputs]
         if len(set(places)) < len(places):
             raise click.UsageError("the model, --json and --checkpoint cannot go to the same place")

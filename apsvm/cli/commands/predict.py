@@ -181,15 +181,17 @@ def top_lines(
     top: int,
     explain: int | None,
     model: str,
+    path: str,
     *,
     which: bool = False,
 ) -> Iterator[str]:
     """The best rows, best first, those of equal score as they stand: their names, or their numbers from 1, what stands
     for their scores in ``answers``, of bags with ``which`` the number of the deciding row, and the features that put
-    them there. Where there are queries, the best of each, behind its qid. ``model``: its file's name."""
+    them there. Where there are queries, the best of each, behind its qid. ``model``, ``path``:
+    the files of the model and of the rows."""
     order, rank = best_first(rows, scores)
     best = order[rank <= top]
-    names, queries = names_of_rows(rows), names_of_queries(rows)
+    names, queries = _documents(rows, path), names_of_queries(rows)
     reasons = _reasons(ranker, rows, best, explain, model)
     if queries is not None:
         say(f"{rows.source}: the best {top} of each query, behind its qid")
@@ -214,7 +216,9 @@ def _reasons(
         raise Failure(BAD_DATA, f"{model}: it does not tell what each feature gave: {error}") from None
 
 
-def list_page(ranker: Model, rows: Dataset, scores: NDArray[np.float64], model: str, options: _PredictOptions) -> str:
+def list_page(
+    ranker: Model, rows: Dataset, scores: NDArray[np.float64], model: str, path: str, options: _PredictOptions
+) -> str:
     """The best rows as a page (``report.first_rows``)."""
     from apsvm.data.dataset import DataError
     from apsvm.data.labels import recall
@@ -223,7 +227,7 @@ def list_page(ranker: Model, rows: Dataset, scores: NDArray[np.float64], model: 
     assert options.top is not None
     order, rank = best_first(rows, scores)
     best, places = order[rank <= options.top], rank[rank <= options.top]
-    names, queries, called = names_of_rows(rows), names_of_queries(rows), None
+    names, queries, called = _documents(rows, path), names_of_queries(rows), None
     if options.classify or options.probability:
         called = answers(ranker, scores, model, classify=options.classify, probability=options.probability)
     try:
@@ -261,6 +265,12 @@ def documents_of(rows: Dataset, path: str) -> list[str]:
     called = "their rows' numbers, from 1" if rows.stands_for is None else "their bags' numbers, as bag:INT"
     say(f"{rows.source}: documents are called by {called}: {why_not}")
     return names
+
+
+def _documents(rows: Dataset, path: str) -> list[str]:
+    """What rows are called in a list: as in a run where they have queries (``documents_of``), and nothing is said."""
+    ids = None if rows.groups is None or rows.table is not None else _docids(rows, path)[0]
+    return names_of_rows(rows) if ids is None else ids
 
 
 def _docids(rows: Dataset, path: str) -> tuple[list[str] | None, str]:
@@ -383,7 +393,8 @@ _COMMON = {
     "--top", type=click.IntRange(1),
     help="Only this many rows, the best first: the row's number, its bag (or bag:INT), or its name (--id-column), "
     "a tab, its score, and with --explain what raised it. Where rows have queries (qid:) this many of each, behind its "
-    f"qid and a tab. Of a model of items: how many to list for each row. [default: {TOP}]",
+    "qid and a tab; of several classes this many of each, behind its label. Of a model of items: how many to list for "
+    f"each row. [default: {TOP}]",
 )  # fmt: skip
 @click.option(
     "--trec-run", metavar="TAG",
@@ -486,7 +497,7 @@ def predict(
                 lines = _lines(ranker, data, model, read, options, ignore_unknown=ignore_unknown)
             else:
                 rows, scores = score_rows(ranker, data, read, ignore_unknown=ignore_unknown, unlabelled=True)
-                lines = [list_page(ranker, rows, scores, model, options).removesuffix("\n")]
+                lines = [list_page(ranker, rows, scores, model, data, options).removesuffix("\n")]
     with writing(out):
         write_whole(out, "".join(f"{line}\n" for line in lines).encode())
     if html is not None and html != "-":
@@ -512,12 +523,15 @@ def _require_kinds(
 
     if header and not ranker.has_classes:
         raise click.UsageError(f"--header names the classes, and {name} is {ranker.what}")
-    if top is not None and ranker.has_classes:
-        raise click.UsageError(f"--top is for a model of one ranking, and {name} is {ranker.what}")
     if trec_run is not None and (ranker.has_classes or ranker.lists_items):
         raise click.UsageError(f"--trec-run is for a model of one ranking, and {name} is {ranker.what}")
-    if explain is not None and not ranker.explainable:
+    if explain is not None and ranker.has_classes and top is None:
+        raise click.UsageError(f"--explain needs --top K where a model is {ranker.what}: of each class the K best rows")
+    if explain is not None and not (ranker.explainable or ranker.has_classes):
         raise click.UsageError(f"--explain is for a model of one linear ranker, and {name} is {ranker.what}")
+    if top is not None and ranker.has_classes:
+        what = f"takes a model of one ranking, and with --top K {name}, {ranker.what}, lists the best K of each"
+        refuse_if_given(("html", "classify", "probability", "header"), what)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -541,6 +555,8 @@ def _lines(
     rows, scores = score_rows(ranker, data, read, ignore_unknown=ignore_unknown, unlabelled=True)
     if options.trec_run is not None:
         return list(run_lines(rows, scores, options.trec_run, data))
+    if ranker.has_classes and options.top is not None:
+        return list(_top_of_classes(ranker, rows, scores, options.top, options.explain, model, data))
     lines = answers(ranker, scores, model, classify=options.classify, probability=options.probability)
     if ranker.has_classes:
         label = ["label"] if options.classify else []
@@ -549,14 +565,36 @@ def _lines(
         return [classes, *lines] if options.header else lines
     if options.top is not None:
         if options.explain is not None and not (options.classify or options.probability):
-            lines = [f"{score:.6g}" for score in scores.tolist()]  # to be read, as the reasons are
-        return list(top_lines(ranker, rows, scores, lines, options.top, options.explain, model, which=options.which))
+            lines = _to_be_read(scores)
+        return list(
+            top_lines(ranker, rows, scores, lines, options.top, options.explain, model, data, which=options.which)
+        )
     if options.which and rows.deciding is not None:
         lines = [f"{line}\t{row + 1}" for line, row in zip(lines, rows.deciding.tolist(), strict=True)]
     if options.explain is not None:
         explained = _explained(ranker, rows.X, options.explain, model)
         lines = ["\t".join([line, *parts]) for line, parts in zip(lines, explained, strict=True)]
     return lines
+
+
+def _to_be_read(scores: NDArray[np.float64]) -> list[str]:
+    """Scores of six digits, as the reasons beside them have."""
+    return [f"{score:.6g}" for score in scores.tolist()]
+
+
+def _top_of_classes(
+    model: Model, rows: Dataset, scores: NDArray[np.float64], top: int, explain: int | None, name: str, path: str
+) -> Iterator[str]:
+    """``top_lines`` of each class in turn, behind its label."""
+    for label, ranker, of_class in zip(model.classes.tolist(), model.rankers(), scores.T, strict=True):
+        shown = printable(model.header.shown_label(label))
+        lines = (
+            answers(ranker, of_class, name, classify=False, probability=False)
+            if explain is None
+            else _to_be_read(of_class)
+        )
+        for line in top_lines(ranker, rows, of_class, lines, top, explain, name, path):
+            yield f"{shown}\t{line}"
 
 
 def _explained(ranker: Model, X: Matrix, most: int, model: str) -> Iterator[list[str]]:

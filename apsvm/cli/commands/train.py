@@ -42,6 +42,7 @@ from apsvm.cli.options.training import (
     read_to_train,
     refuse_untaken,
     signals_caught,
+    spare_others,
     training_options,
 )
 from apsvm.cli.output.bar import Bar
@@ -243,6 +244,8 @@ class _Run:
                 started_from = None if output in self.models and checkpoint is None else self.options["warm_start"]
                 replaced = {"old_model": None} if output in self.models else {}
                 check_output(output, data=self.data, warm_start=started_from, **{**inputs, **replaced})
+        for model in self.models:
+            spare_others(model)
         others = [output for output in (log, checkpoint) if output is not None]
         places = ["-" if output == "-" else os.path.realpath(output) for output in (*self.models, *others)]
         if len(set(places)) < len(places):
