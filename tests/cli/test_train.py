@@ -86,7 +86,7 @@ def test_the_model_s_default_name_is_in_the_current_folder(cancer, trained, run,
 
 def test_an_old_model_is_replaced_and_its_mode_kept(cancer, trained, run, tmp_path):
     model = tmp_path / "m"
-    model.write_text("old")
+    model.write_text("PK\x03\x04old")
     model.chmod(0o640)
     run("train", *HINGE, "-q", cancer.path, model)
     assert model.read_bytes() == trained(cancer).read_bytes()
