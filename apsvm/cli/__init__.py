@@ -117,14 +117,26 @@ _NAMES_ELSEWHERE = {
 #: Options of other programs that have no counterpart here, and what to do instead.
 _LETTERS_OF_NOTHING = {
     "-b": "Probabilities: train --calibrate auto, then apsvm predict --probability.",
+    "--one-vs-rest": "Settings are compared for one class at a time: --positive-label LABEL.",
     "-p": "There is no regression and no other norm of slacks; how exact a training is, --epsilon says.",
     "-w": "Classes have no weights, which a ranking has no use for; rows have costs (cost: in text, --cost-column of "
     "tables) for --loss zero-one, and queries weights (--query-weights).",
 }
 
 
+#: What is meant by an argument too many.
+_EXTRA_ARGUMENTS = {
+    "cv": "The model is written by -o MODEL.",
+    "eval": "What is judged are --model MODEL or --scores FILE, or TREC files: --qrels FILE --run FILE.",
+    "train": "Several files are a pattern in quotes, 'part-*.csv'.",
+}
+
+
 def _with_hints(failure: click.ClickException) -> click.ClickException:
     """Answers an option of another program with the option of the same purpose here, or with what to do instead."""
+    if isinstance(failure, click.UsageError) and failure.ctx and failure.message.startswith("Got unexpected extra arg"):
+        hint = _EXTRA_ARGUMENTS.get(str(failure.ctx.command.name))
+        return failure if hint is None else click.UsageError(f"{failure.message}. {hint}", ctx=failure.ctx)
     if not isinstance(failure, click.NoSuchOption) or failure.ctx is None:
         return failure
     names = {name for parameter in failure.ctx.command.params for name in parameter.opts}

@@ -8,6 +8,7 @@ after a fit as after ``from_model``.
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
@@ -46,11 +47,12 @@ from apsvm.estimators.measure import trained_measure
 from apsvm.estimators.parameters import in_python, in_words_of_python, parameters_of, settings_of
 from apsvm.estimators.rows import Counted, count_rows
 from apsvm.estimators.warm_start import start_at
-from apsvm.models.base import Ranker, WeightedRanker
+from apsvm.models.base import Model, Ranker, WeightedRanker
 from apsvm.models.columns import Columns as ColumnsOfTable
 from apsvm.models.components import ComponentRanker
 from apsvm.models.header import Header
 from apsvm.models.linear import LinearRanker
+from apsvm.models.reading import load_any_model
 from apsvm.selection.completion import outcomes
 from apsvm.solvers.state import State
 from apsvm.trainers.base import AnyTrainer, Outcome, TrainingSet, Watch
@@ -61,6 +63,16 @@ from apsvm.trainers.settings import Settings, SettingsError
 FEATURES: JsonDict = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
 #: How Python begins to say that a value of an array is no number.
 _NO_NUMBER = ("could not convert string to float", "float() argument must be")
+
+
+def loaded(model: object) -> Ranker:
+    """``model``, or that of the file of this name. Raises OSError, ModelError, ValueError for anything else."""
+    if isinstance(model, (str, os.PathLike)):
+        model = load_any_model(model)
+    if not isinstance(model, Ranker):
+        found = model.what if isinstance(model, Model) else type(model).__name__
+        raise ValueError(f"expected a model of one ranking, or the name of its file, found {found}")
+    return model
 
 
 def validated(estimator: LinearEstimator, X: Matrix, *y: Column, reset: bool = True, **options: object) -> Any:
@@ -202,16 +214,16 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         return LinearRanker(coef.copy(), constant, self._header, self.feature_map_)
 
     @classmethod
-    def from_model(cls, model: Ranker) -> Self:
-        """An estimator that scores as ``model`` (``apsvm.load_model``) does, with its parameters as far as its header
-        tells them.
+    def from_model(cls, model: Ranker | str | os.PathLike[str]) -> Self:
+        """An estimator that scores as ``model`` (``apsvm.load_model``, or its file) does, with its parameters as far as
+        its header tells them.
 
         Raises
         ------
         ValueError
             This class does not train such models.
         """
-        return cls._of_model(model, {})
+        return cls._of_model(loaded(model), {})
 
     # What a class of estimators says.
 

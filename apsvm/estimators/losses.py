@@ -6,11 +6,12 @@ and scores, but trains again only with the loss itself.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import Self
 
 from apsvm._support.registry import Registry
-from apsvm.estimators.base import LinearEstimator
+from apsvm.estimators.base import LinearEstimator, loaded
 from apsvm.models.base import Ranker
 from apsvm.trainers.base import AnyTrainer
 
@@ -31,9 +32,9 @@ class TakesLoss(LinearEstimator):
     loss: str | object
 
     @classmethod
-    def from_model(cls, model: Ranker, loss: str | object = None) -> Self:
-        """An estimator that scores as ``model`` (``apsvm.load_model``) does, with its parameters as far as its header
-        tells them.
+    def from_model(cls, model: Ranker | str | os.PathLike[str], loss: str | object = None) -> Self:
+        """An estimator that scores as ``model`` (``apsvm.load_model``, or its file) does, with its parameters as far as
+        its header tells them.
 
         Parameters
         ----------
@@ -46,6 +47,7 @@ class TakesLoss(LinearEstimator):
         ValueError
             This class does not train such models.
         """
+        model = loaded(model)
         return cls._of_model(model, {"loss": _known_loss(cls._trainer, model.header.loss) if loss is None else loss})
 
     def _loss(self) -> str | object:

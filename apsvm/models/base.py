@@ -98,6 +98,11 @@ class Model(ABC):
         @property
         def header(self) -> Header: ...
 
+    def __repr__(self) -> str:
+        """In a line: header and feature map of an average of rules are a thousand."""
+        loss = f", loss {self.header.loss}" if self.header.loss else ""
+        return f"<{type(self).__name__}: {self.what} of {self.width:,} features{loss}>"
+
     @property
     def feature_map(self) -> FeatureMap | None:
         """φ, of (width,) features; None: the features as they are."""

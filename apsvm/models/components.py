@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from apsvm.data.features.base import FeatureMap
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ComponentRanker(WeightedRanker):
     """score(x) = max over h of coef_h·φ(x) + intercepts_h, or of coef_h·φ(x)/‖φ(x)‖ + intercepts_h if rows are divided
     by their length; the higher, the better.

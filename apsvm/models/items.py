@@ -63,7 +63,7 @@ class ItemFactors:
         return scores
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ItemRanker(Model):
     """The items that a user may like next; row j of the factors belongs to file index j, or j + 1 if not
     ``zero_based``.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from apsvm.data.features.base import FeatureMap
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class LinearRanker(WeightedRanker):
     """score(x) = coef·φ(x) + intercept, or coef·φ(x)/‖φ(x)‖ + intercept if ``unit_rows``; the higher, the better.
 

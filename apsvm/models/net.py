@@ -96,7 +96,7 @@ class Net:
         return Net((Layer(weights, bias), *others))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class NetRanker(Ranker):
     """A net over the features, or over what a map makes of them; the higher the score, the better.
 

@@ -57,6 +57,12 @@ def load_any_model(path: str | os.PathLike[str]) -> Model:
         raise ModelError(f"{name}: {error}") from None
 
 
+def is_model_file(path: str | os.PathLike[str]) -> bool:
+    """Whether the file, which may be damaged, begins as models do. Raises OSError."""
+    with open(path, "rb") as stream:
+        return stream.read(len(MAGIC)) == MAGIC
+
+
 def _shown(path: str | os.PathLike[str]) -> str:
     name = os.fspath(path)
     return "<stdin>" if name == "-" else name

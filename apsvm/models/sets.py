@@ -27,7 +27,7 @@ R = TypeVar("R", bound=WeightedRanker)
 RANKERS_OF_SETS: dict[str, type[WeightedRanker]] = {kind.kind_of_set: kind for kind in (LinearRanker, ComponentRanker)}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class RankerSet(Model, Generic[R]):
     """A ranker of kind R a class, one against the rest.
 

@@ -8,6 +8,7 @@ They train as ``apsvm train --net`` does (``apsvm.torch.training``), and their m
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar, Self
@@ -17,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from apsvm._support.types import JsonDict, Seed
 from apsvm.data.rows import Rows
+from apsvm.estimators.base import loaded
 from apsvm.estimators.kinds import RankerOfNumbers, TwoClasses
 from apsvm.estimators.rows import Counted
 from apsvm.estimators.signatures import ByQuery
@@ -54,17 +56,18 @@ class _NetEstimator(ByQuery):
         return NetRanker(self.net_, self._header)
 
     @classmethod
-    def from_model(cls, model: NetRanker) -> Self:  # type: ignore[override]
-        """An estimator that scores as ``model`` (``apsvm.load_any_model``) does, with its parameters as far as its
-        header tells them.
+    def from_model(cls, model: NetRanker | str | os.PathLike[str]) -> Self:  # type: ignore[override]
+        """An estimator that scores as ``model`` (``apsvm.load_any_model``, or its file) does, with its parameters
+        as far as its header tells them.
 
         Raises
         ------
         ValueError : this class does not train such models
         """
-        if not isinstance(model, NetRanker) or model.feature_map is not None or model.unit_rows:
-            raise ValueError(f"{cls.__name__} trains networks of features as they are, found {model.what}")
-        return cls._of_model(model, {})
+        net = loaded(model)
+        if not isinstance(net, NetRanker) or net.feature_map is not None or net.unit_rows:
+            raise ValueError(f"{cls.__name__} trains networks of features as they are, found {net.what}")
+        return cls._of_model(net, {})
 
     def _loss(self) -> str | object:
         return self.loss

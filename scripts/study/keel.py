@@ -34,11 +34,11 @@ MISSING = {"?", "<null>", "", "NaN"}
 
 def columns_of(cells: Sequence[str]) -> Iterator[NDArray[np.float64]]:
     missing = np.array([cell in MISSING for cell in cells])
-    known = [cell for cell in cells if cell not in MISSING]
+    present = [cell for cell in cells if cell not in MISSING]
     try:
         numbers = np.array([np.nan if gone else float(cell) for cell, gone in zip(cells, missing, strict=True)])
     except ValueError:
-        words = sorted(set(known))
+        words = sorted(set(present))
         for word in words if len(words) > 2 else words[:1]:
             yield np.array([cell == word for cell in cells], dtype=np.float64)
         return

@@ -143,6 +143,8 @@ def test_documents_of_letor(compress, run, letor_model, tmp_path):
     path.write_bytes(compress("".join(LETOR).encode()))
     found = documents_of(run, path, letor_model, "by the docid of their comments")
     assert set(found) == {("10", "GX029-35-5894638"), ("10", "GX2"), ("7", "ä3"), ("7", "GX2")}
+    top = run("predict", path, letor_model, "--top", "2").stdout
+    assert [tuple(line.split("\t")[:2]) for line in top.splitlines()] == found
 
 
 def test_documents_that_comments_do_not_name(run, letor_model, tmp_path):

@@ -267,7 +267,7 @@ def test_what_cannot_be_explained(bumps, digits, here, tmp_path):
     assert "it does not tell what each feature gave: the feature map nystroem:9" in done.stderr
     here("train", "-q", *HINGE, digits.path, tmp_path / "classes", "--one-vs-rest", "-C", 1)
     done = here("predict", digits.path, tmp_path / "classes", "--explain", code=2)
-    assert "--explain is for a model of one linear ranker" in done.stderr
+    assert "--explain needs --top K where a model is a set of rankers" in done.stderr
     assert "--explain" in here("predict", bumps, tmp_path / "m", "--explain=0", code=2).stderr
 
 

@@ -287,9 +287,9 @@ def test_a_failed_run_leaves_old_files_alone(data, options, code, run, tmp_path)
     if data is not None:
         source.write_text(data)
     log.write_text("the log of yesterday\n")
-    model.write_text("the model of yesterday\n")
+    model.write_text("PK\x03\x04 of yesterday\n")
     run("train", source, model, "--log", log, *options, code=code)
-    assert model.read_text() == "the model of yesterday\n"
+    assert model.read_text() == "PK\x03\x04 of yesterday\n"
     assert log.read_text() == "the log of yesterday\n"
 
 

@@ -37,6 +37,20 @@ def test_predict(digits, digit_set, run, tmp_path):
     assert "--header names the classes" in run("predict", "--header", digits.path, tmp_path / "one", code=2).stderr
 
 
+def test_the_best_of_each_class(digits, digit_set, run):
+    rankers = load_any_model(digit_set)
+    lines = [line.split("\t") for line in run("predict", digits.path, digit_set, "--top", "3").stdout.splitlines()]
+    scores = rankers.score(digits.X)
+    best = np.argsort(-scores, axis=0, kind="stable")[:3]
+    expected = [(label, at + 1, scores[at, label]) for label in range(10) for at in best[:, label]]
+    assert [(int(label), int(row), float(score)) for label, row, score in lines] == expected
+    explained = run("predict", digits.path, digit_set, "--top", "3", "--explain").stdout
+    assert [line.split("\t")[:2] for line in explained.splitlines()] == [line[:2] for line in lines]
+    assert "base (" in explained
+    for option in ("--header", "--classify"):
+        assert f"{option} takes a model" in run("predict", digits.path, digit_set, "--top", "3", option, code=2).stderr
+
+
 def test_predict_reads_rows_of_any_labels(tagged, run, tmp_path):
     path, _ = tagged
     run("train", *HINGE, "-q", "--one-vs-rest", path, tmp_path / "m")

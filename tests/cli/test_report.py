@@ -409,7 +409,9 @@ def test_what_cannot_be(digits_run, cancer, here, tmp_path):
     bad.write_text("1 1:x\n")
     here("train", bad, "--run-dir", tmp_path / "new", code=65)
     assert not (tmp_path / "new").exists()
-    assert "expected a folder of apsvm train --run-dir" in here("report", tmp_path, code=66).stderr
+    assert "expected a folder of apsvm train --run-dir\n" in here("report", tmp_path, code=66).stderr
+    (tmp_path / "model").touch()
+    assert "of a model alone tell apsvm info, eval and verify" in here("report", tmp_path / "model", code=66).stderr
     assert "would be overwritten" in here("report", folder, "-o", folder / "log.jsonl", code=2).stderr
     shutil.copytree(folder, tmp_path / "copy")
     (tmp_path / "copy" / "ranker.model").unlink()

@@ -86,7 +86,7 @@ def test_the_model_s_default_name_is_in_the_current_folder(cancer, trained, run,
 
 def test_an_old_model_is_replaced_and_its_mode_kept(cancer, trained, run, tmp_path):
     model = tmp_path / "m"
-    model.write_text("old")
+    model.write_text("PK\x03\x04old")
     model.chmod(0o640)
     run("train", *HINGE, "-q", cancer.path, model)
     assert model.read_bytes() == trained(cancer).read_bytes()
@@ -362,11 +362,28 @@ def test_folds_of_liblinear_in_cv(run, tmp_path):
         ("train", "-p", "There is no regression"),
         ("train", "-b", "Probabilities: train --calibrate auto, then apsvm predict --probability."),
         ("predict", "-b", "Here it is --probability."),
+        ("cv", "--one-vs-rest", "Settings are compared for one class at a time: --positive-label LABEL."),
     ],
 )
 def test_letters_of_other_programs(command, letter, hint, digits, run):
     done = run(command, digits.path, letter, "1", code=2)
-    assert f"No such option '{letter[:2]}'. {hint}" in done.stderr
+    assert f"No such option '{letter if letter.startswith('--') else letter[:2]}'. {hint}" in done.stderr
+
+
+def test_files_that_are_not_expected(digits, run, tmp_path):
+    """What they would be is said, and a second file of data is not replaced by the model."""
+    assert "(m). The model is written by -o MODEL." in run("cv", digits.path, "m", code=2).stderr
+    assert "(b). Several files are a pattern in quotes" in run("train", digits.path, "a", "b", code=2).stderr
+    assert "(b). What is judged are --model MODEL" in run("eval", "a", "b", code=2).stderr
+    rows, empty = tmp_path / "rows.svm", tmp_path / "empty"
+    rows.write_text("1 1:1\n0 1:2\n")
+    for arguments in (("train", digits.path, rows), ("cv", digits.path, "-o", rows)):
+        done = run(*arguments, "--positive-label", "1", code=2)
+        assert f"MODEL is what is written, and {str(rows)!r} exists and is no model" in done.stderr
+    assert rows.read_text() == "1 1:1\n0 1:2\n"
+    empty.touch()
+    for _ in range(2):
+        run("train", "--bound", "hinge", "-q", rows, empty)
 
 
 def test_grades_in_queries_are_led_to_the_loss_for_them(run, tmp_path):

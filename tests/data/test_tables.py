@@ -201,7 +201,7 @@ HOSTILE = [
     ('a,y\n"x\n\0",1\n', r"data.csv:3: column 'a': found a NUL byte"),
     ('a,y\n1,0\n"1,1\n', "data.csv:3: a quoted field begins in this row and never ends"),
     ('a,y\n"1"2,1\n', r"data.csv:2: column 'a': expected a separator or the end of the line behind a closing quote"),
-    ("a,y\n1,\n2,1\n3,NA\n", "lines 2, 4 have no label"),
+    ("a,y\n1,\n2,1\n3,NA\n", r"lines 2, 4 have no label \(.*\): leave them out$"),
     ("a,y\n1e400,1\n", r"data.csv:2: column 'a': expected a finite number, found '1e400'"),
     ("a,y\n1,1\n-inf,0\n", r"data.csv:3: column 'a': expected a finite number, found '-inf'"),
     ("a,y\n1,inf\n", r"data.csv:2: column 'y': expected a finite number, found 'inf'"),
@@ -215,7 +215,8 @@ HOSTILE = [
     ("a:b:y\n1:2:0\n2:1:1\n", "this is a table whose columns are separated by colons"),
     ("1 2 0\n2 1 1\n", "this is a table whose columns are separated by blanks: commas, semicolons"),
     ("a b y\n1.5 2 0\n2 1 1\n", "this is a table whose columns are separated by blanks"),
-    ("0,red,0\n1,blue,1\n", "expected the names of the columns in the first line, found numbers: 0, 0$"),
+    ("0,red,0\n1,blue,1\n", "in the first line, found numbers: 0, 0; if that is a row, write a line"),
+    ("b,2,u,u,yes\na,3,u,v,no\n", "found more than once: u; if that is a row, write a line of names above it$"),
     ("1.5,red,no\n2,blue,yes\n", "its columns are 1.5, red, no; if that is a row, write a line of names above it$"),
     ("[1,2,0]\n[2,1,1]\n", r":1: expected a JSON object a line, found '\[1,2,0\]'$"),
     ('[{"a": 1},\n {"a": 2}]\n', r"object a line, found '\[\{\"a\": 1\},'; a document over all lines is not read$"),
@@ -358,6 +359,13 @@ def test_a_title_above_the_names(tmp_path: Path) -> None:
         read(tmp_path, "Export of May\ny,a\n1,2\n", label="y")
 
 
+def test_a_first_row_taken_for_names_is_suspected(tmp_path: Path) -> None:
+    said = "column 'ill' is called like one of its labels, and other names are numbers: if that is a row"
+    assert said in remarks(read(tmp_path, "2.5,7,ill\n1,2,well\n4,3,ill\n", label="ill"))
+    assert said not in remarks(read(tmp_path, "a,7,ill\n1,2,0\n4,3,1\n", label="ill"))
+    assert said not in remarks(read(tmp_path, "a,b,ill\n1,2,well\n4,3,ill\n", label="ill"))
+
+
 def test_columns_without_a_name_or_a_value_are_left_out(tmp_path: Path) -> None:
     data = read(tmp_path, ",a,empty,y,\n0,1,,1,\n1,2,NA,0,\n")
     assert columns_of(data).feature_names() == ("a",)
@@ -472,5 +480,5 @@ def test_names_longer_than_what_is_looked_at(tmp_path: Path) -> None:
     data = read(tmp_path, ";".join([*names, "y"]) + f"\n{line};1\n{line};0\n")
     assert columns_of(data).feature_names() == tuple(names)
     assert np.array_equal(data.X, np.full((2, 700), 0.5))
-    with pytest.raises(DataError, match=f"found more than once: {names[3]}$"):
+    with pytest.raises(DataError, match=f"found more than once: {names[3]};"):
         read(tmp_path, ";".join([*names, names[3], "y"]) + f"\n{line};1;1\n")

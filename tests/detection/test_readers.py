@@ -318,7 +318,10 @@ def test_what_cannot_be_written():
 @over(
     ("content", "message"),
     [
-        ("", ":1: expected the images in columns called image, image_id"),
+        ("", ", file or img, found nothing"),
+        ("image,class,score,x,y,w,h,X\n", ":1: expected different names of columns, found x more than once"),
+        ("image,class,score,x,y,w,h\n,ant,1,1,1,1,1\n", ":2: expected an image and a class, found an empty field"),
+        ("image,class,score,x,y,w,h\na,,1,1,1,1,1\n", ":2: expected an image and a class, found an empty field"),
         ("image,score,x,y,w,h\n", ":1: expected the classes in columns called class"),
         ("image,class,score,x,y\n", "xmin, ymin, xmax and ymax, or x, y, width and height, found image, class, score"),
         ("image,class,x,y,w,h\n", ":1: expected the scores in columns called score, confidence"),

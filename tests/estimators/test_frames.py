@@ -72,7 +72,11 @@ def test_the_command_takes_the_model(payments, fraud, tmp_path):
     payments.to_csv(tmp_path / "t.csv", index=False)
     assert command_line(["predict", str(tmp_path / "t.csv"), str(tmp_path / "m"), str(tmp_path / "s")]) == 0
     np.testing.assert_allclose(np.loadtxt(tmp_path / "s"), fitted.decision_function(payments), rtol=1e-12)
-    again = APSVMClassifier.from_model(load_model(tmp_path / "m"))
+    again = APSVMClassifier.from_model(tmp_path / "m")
+    assert again.to_model().to_bytes() == load_model(tmp_path / "m").to_bytes()
+    assert len(repr(load_model(tmp_path / "m"))) < 100
+    with pytest.raises(ValueError, match="expected a model of one ranking, or the name of its file, found bytes"):
+        APSVMClassifier.from_model(b"m")
     assert (again.n_features_in_, list(again.feature_names_in_)) == (5, COLUMNS)
     np.testing.assert_array_equal(again.decision_function(payments), fitted.decision_function(payments))
     explanation = again.explain(payments[:7])

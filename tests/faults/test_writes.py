@@ -31,7 +31,7 @@ from apsvm.data.folder import open_folder
 HERE = Path(__file__).parent
 EIO, ENOSPC, SHORT, KILL, FULL = range(5)
 NEVER = 1 << 30
-OLD = b"what was there before\n"
+OLD = b"PK\x03\x04 what was there before\n"  # as models begin, which replace nothing else
 COMPILER = shutil.which("cc") or shutil.which("gcc")
 pytestmark = pytest.mark.skipif(COMPILER is None or sys.platform != "linux", reason="needs a C compiler and Linux")
 

@@ -55,6 +55,7 @@ from apsvm.cli.options.training import (
     refuse_same_place,
     refuse_untaken,
     signals_caught,
+    spare_others,
     training_options,
 )
 from apsvm.cli.output.bar import Bar
@@ -176,6 +177,8 @@ class CvRequest:
         for path in outputs:
             replaced = {"old_model": None} if path == self.output else {}
             check_output(path, data=self.data, **{**inputs, **guarded, **replaced})
+        if self.output is not None:
+            spare_others(self.output)
         refuse_same_place(outputs, "the model, --json and --checkpoint")
 
     def identity(self, dataset: Dataset) -> JsonDict:

@@ -56,10 +56,15 @@ class PredictOptions:
         if self.header and not model.has_classes:
             raise click.UsageError(f"--header names the classes, and {path} is {model.what}")
         if self.top is not None and model.has_classes:
-            raise click.UsageError(f"--top is for a model of one ranking, and {path} is {model.what}")
+            what = f"takes a model of one ranking, and with --top K {path}, {model.what}, lists the best K of each"
+            refuse_if_given(("html", "classify", "probability", "header"), what)
         if self.trec_run is not None and (model.has_classes or model.lists_items):
             raise click.UsageError(f"--trec-run is for a model of one ranking, and {path} is {model.what}")
-        if self.explain is not None and not model.explainable:
+        if self.explain is not None and model.has_classes and self.top is None:
+            raise click.UsageError(
+                f"--explain needs --top K where a model is {model.what}: of each class the K best rows"
+            )
+        if self.explain is not None and not (model.explainable or model.has_classes):
             raise click.UsageError(f"--explain is for a model of one linear ranker, and {path} is {model.what}")
         self._refuse_together()
         if model.lists_items:
@@ -200,15 +205,17 @@ def top_lines(
     scores: NDArray[np.float64],
     answers: Sequence[str],
     model: str,
+    path: str,
     options: PredictOptions,
 ) -> Iterator[str]:
     """The best rows, best first, those of equal score as they stand: their names, or their numbers from 1, what stands
     for their scores in ``answers``, of bags with ``--which`` the number of the deciding row, and the features that put
-    them there. Where there are queries, the best of each, behind its qid. ``model``: its file's name."""
+    them there. Where there are queries, the best of each, behind its qid. ``model``, ``path``: the files of the model
+    and of the rows."""
     assert options.top is not None
     order, rank = best_first(rows, scores)
     best = order[rank <= options.top]
-    names, queries = names_of_rows(rows), names_of_queries(rows)
+    names, queries = _documents(rows, path), names_of_queries(rows)
     reasons = _reasons(ranker, rows, best, options.explain, model)
     if queries is not None:
         say(f"{rows.source}: the best {options.top} of each query, behind its qid")
@@ -233,7 +240,9 @@ def _reasons(
         raise Failure(BAD_DATA, f"{model}: it does not tell what each feature gave: {error}") from None
 
 
-def list_page(ranker: Model, rows: Dataset, scores: NDArray[np.float64], model: str, options: PredictOptions) -> str:
+def list_page(
+    ranker: Model, rows: Dataset, scores: NDArray[np.float64], model: str, path: str, options: PredictOptions
+) -> str:
     """The best rows as a page (``report.first_rows``)."""
     from apsvm.data.dataset import DataError
     from apsvm.data.labels import recall
@@ -242,7 +251,7 @@ def list_page(ranker: Model, rows: Dataset, scores: NDArray[np.float64], model: 
     assert options.top is not None
     order, rank = best_first(rows, scores)
     best, places = order[rank <= options.top], rank[rank <= options.top]
-    names, queries, called = names_of_rows(rows), names_of_queries(rows), None
+    names, queries, called = _documents(rows, path), names_of_queries(rows), None
     if options.classify or options.probability:
         called = answers(ranker, scores, model, classify=options.classify, probability=options.probability)
     try:
@@ -280,6 +289,12 @@ def documents_of(rows: Dataset, path: str) -> list[str]:
     called = "their rows' numbers, from 1" if rows.stands_for is None else "their bags' numbers, as bag:INT"
     say(f"{rows.source}: documents are called by {called}: {why_not}")
     return names
+
+
+def _documents(rows: Dataset, path: str) -> list[str]:
+    """What rows are called in a list: as in a run where they have queries (``documents_of``), and nothing is said."""
+    ids = None if rows.groups is None or rows.table is not None else _docids(rows, path)[0]
+    return names_of_rows(rows) if ids is None else ids
 
 
 def _docids(rows: Dataset, path: str) -> tuple[list[str] | None, str]:
@@ -402,7 +417,8 @@ _COMMON = {
     "--top", type=click.IntRange(1),
     help="Only this many rows, the best first: the row's number, its bag (or bag:INT), or its name (--id-column), "
     "a tab, its score, and with --explain what raised it. Where rows have queries (qid:) this many of each, behind its "
-    f"qid and a tab. Of a model of items: how many to list for each row. [default: {TOP}]",
+    "qid and a tab; of several classes this many of each, behind its label. Of a model of items: how many to list for "
+    f"each row. [default: {TOP}]",
 )  # fmt: skip
 @click.option(
     "--trec-run", metavar="TAG",
@@ -482,9 +498,11 @@ def _lines(ranker: Model, data: str, model: str, read: ReadOptions, options: Pre
         return lines_of_rows(ranker, data, read, options)
     rows, scores = score_rows(ranker, data, read, ignore_unknown=options.ignore_unknown, unlabelled=True)
     if options.html is not None:
-        return [list_page(ranker, rows, scores, model, options).removesuffix("\n")]
+        return [list_page(ranker, rows, scores, model, data, options).removesuffix("\n")]
     if options.trec_run is not None:
         return list(run_lines(rows, scores, options.trec_run, data))
+    if ranker.has_classes and options.top is not None:
+        return list(_top_of_classes(ranker, rows, scores, model, data, options))
     lines = answers(ranker, scores, model, classify=options.classify, probability=options.probability)
     if ranker.has_classes:
         label = ["label"] if options.classify else []
@@ -493,14 +511,34 @@ def _lines(ranker: Model, data: str, model: str, read: ReadOptions, options: Pre
         return [classes, *lines] if options.header else lines
     if options.top is not None:
         if options.explain is not None and not (options.classify or options.probability):
-            lines = [f"{score:.6g}" for score in scores.tolist()]  # to be read, as the reasons are
-        return list(top_lines(ranker, rows, scores, lines, model, options))
+            lines = _to_be_read(scores)
+        return list(top_lines(ranker, rows, scores, lines, model, data, options))
     if options.which and rows.deciding is not None:
         lines = [f"{line}\t{row + 1}" for line, row in zip(lines, rows.deciding.tolist(), strict=True)]
     if options.explain is not None:
         explained = _explained(ranker, rows.X, options.explain, model)
         lines = ["\t".join([line, *parts]) for line, parts in zip(lines, explained, strict=True)]
     return lines
+
+
+def _to_be_read(scores: NDArray[np.float64]) -> list[str]:
+    """Scores of six digits, as the reasons beside them have."""
+    return [f"{score:.6g}" for score in scores.tolist()]
+
+
+def _top_of_classes(
+    model: Model, rows: Dataset, scores: NDArray[np.float64], name: str, path: str, options: PredictOptions
+) -> Iterator[str]:
+    """``top_lines`` of each class in turn, behind its label."""
+    for label, ranker, of_class in zip(model.classes.tolist(), model.rankers(), scores.T, strict=True):
+        shown = printable(model.header.shown_label(label))
+        lines = (
+            answers(ranker, of_class, name, classify=False, probability=False)
+            if options.explain is None
+            else _to_be_read(of_class)
+        )
+        for line in top_lines(ranker, rows, of_class, lines, name, path, options):
+            yield f"{shown}\t{line}"
 
 
 def _explained(ranker: Model, X: Matrix, most: int, model: str) -> Iterator[list[str]]:

@@ -79,7 +79,8 @@ def report(
     logs = [os.path.join(folder, LOG) for folder in run_folders]
     for folder, log in zip(run_folders, logs, strict=True):
         if not os.path.isfile(log):
-            raise Failure(NO_INPUT, f"{folder}: no {LOG} in it: expected a folder of apsvm train --run-dir")
+            alone = "; of a model alone tell apsvm info, eval and verify" if os.path.isfile(folder) else ""
+            raise Failure(NO_INPUT, f"{folder}: no {LOG} in it: expected a folder of apsvm train --run-dir{alone}")
     names = short_names(logs) if len(logs) > 1 else [os.path.basename(os.path.abspath(run_folders[0]))]
     if output is None:
         output = os.path.join(run_folders[0], PAGE) if len(logs) == 1 else COMPARISON

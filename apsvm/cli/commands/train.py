@@ -42,6 +42,7 @@ from apsvm.cli.options.training import (
     refuse_same_place,
     refuse_untaken,
     signals_caught,
+    spare_others,
     training_options,
 )
 from apsvm.cli.output.bar import Bar
@@ -242,6 +243,8 @@ class _Run:
                 started_from = None if output in self.models and checkpoint is None else self.options["warm_start"]
                 replaced = {"old_model": None} if output in self.models else {}
                 check_output(output, data=self.data, warm_start=started_from, **{**inputs, **replaced})
+        for model in self.models:
+            spare_others(model)
         refuse_same_place((*self.models, log, checkpoint), "the model, the log and the checkpoint")
 
     def read(self) -> tuple[Dataset, float]:

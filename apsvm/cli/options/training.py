@@ -214,6 +214,19 @@ def refuse_same_place(outputs: Iterable[str | None], what: str) -> None:
         raise click.UsageError(f"{what} cannot go to the same place")
 
 
+def spare_others(model: str) -> None:
+    """Ends the command if ``model``, which is to be written, is a file with anything else than a model: the second one
+    of ``train rows.svm more.svm`` would be lost."""
+    from apsvm.models.reading import is_model_file
+
+    with writing(model):
+        if os.path.isfile(model) and os.path.getsize(model) and not is_model_file(model):
+            raise click.UsageError(
+                f"MODEL is what is written, and {model!r} exists and is no model: name another, or remove it (several "
+                "files to train on are a pattern in quotes, 'part-*.csv')"
+            )
+
+
 def read_to_train(path: str, read: ReadOptions, *, unlabelled: bool = False, multilabel: bool = False) -> Dataset:
     """The rows to train on, stored as passes over them go fastest, and in no other way besides."""
 

@@ -225,7 +225,8 @@ def _parsing(name: str, kind: Kind) -> Iterator[None]:
     except (pyarrow.ArrowException, OSError, ValueError) as error:
         if isinstance(error, DataError | MemoryError):
             raise
-        raise DataError(f"{name}: not {kind.what} that is read here ({type(error).__name__}: {error})") from None
+        why = " ".join(str(error).split())  # some of them have more than a line
+        raise DataError(f"{name}: not {kind.what} that is read here ({type(error).__name__}: {why})") from None
 
 
 #: How many of a unit of durations are a second.

@@ -134,7 +134,8 @@ def _refuse_missing(cell: Cell, what: str) -> None:
     unit = cell.places.unit + ("s" if rows.size > 1 else "")
     raise DataError(
         f"{cell.places.source}: column {cell.name!r}: every row needs a value, and {unit} {places}{more} "
-        f"{what if rows.size == 1 else what.replace('has', 'have', 1)} (NA, null, nil, NaN and ? are empty cells)"
+        f"{what if rows.size == 1 else what.replace('has', 'have', 1)} (NA, null, nil, NaN and ? are empty cells): "
+        f"leave {'it' if rows.size == 1 else 'them'} out"
     )
 
 

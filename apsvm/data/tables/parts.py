@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from apsvm.data.dataset import DataError
 from apsvm.data.read_options import TableOptions
-from apsvm.data.tables.separated import CELLS, LABELS, SKIPPED, TEXT
+from apsvm.data.tables.separated import CELLS, IF_A_ROW, LABELS, SKIPPED, TEXT
 from apsvm.models.columns import Columns
 
 #: Names, as ``_plain`` makes them, of columns that are taken for the labels, the queries, or the bags, unless options
@@ -164,10 +164,13 @@ def _plain(name: str) -> str:
 def _no_label(names: Sequence[str], free: Sequence[str]) -> str:
     fitting = [name for name in free if _plain(name) in _names_of_labels(free)]
     what = f"several columns may be the labels: {', '.join(fitting)}" if fitting else "which column has the labels?"
-    # Names that are numbers may be meant; beside words they are more likely a row.
-    is_row = not fitting and any(map(_is_number, names))
-    hint = "; if that is a row, write a line of names above it" if is_row else ""
+    hint = f"; {IF_A_ROW}" if not fitting and seem_a_row(names) else ""
     return f"{what}: name it by --label-column; its columns are {listed(names)}{hint}"
+
+
+def seem_a_row(names: Sequence[str]) -> bool:
+    """Whether some names are numbers, which may be meant; beside words they are more likely a row."""
+    return any(map(_is_number, names))
 
 
 def _is_number(name: str) -> bool:

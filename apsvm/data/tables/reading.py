@@ -20,9 +20,17 @@ from apsvm.data.read_options import UNSAID, TableOptions
 from apsvm.data.tables.cells import MEMORY, MISSING, Cell, Cells, Places, Scratch
 from apsvm.data.tables.features import features_of
 from apsvm.data.tables.learning import costs_of, keys_of, labels_of, learn, names_of_numbered, numbered
-from apsvm.data.tables.parts import NoLabelError, Parts, listed, parts_of_model, parts_to_train, require_names
+from apsvm.data.tables.parts import (
+    NoLabelError,
+    Parts,
+    listed,
+    parts_of_model,
+    parts_to_train,
+    require_names,
+    seem_a_row,
+)
 from apsvm.data.tables.recognising import Kind
-from apsvm.data.tables.separated import CELLS, SKIPPED, Choice, cells_of_text
+from apsvm.data.tables.separated import CELLS, IF_A_ROW, SKIPPED, Choice, cells_of_text
 from apsvm.data.text import text_blocks
 from apsvm.models.columns import Columns
 
@@ -217,6 +225,10 @@ def _rows(
         try:
             relevance, words, remark = labels_of(cells.column(parts.label), label_words, options.positive_label)
             remarks += [remark] if remark else []
+            if columns is None and parts.label in words and seem_a_row(cells.names):
+                remarks.append(
+                    f"column {parts.label!r} is called like one of its labels, and other names are numbers: {IF_A_ROW}"
+                )
         except DataError:
             if not chosen.unlabelled:
                 raise

@@ -30,6 +30,8 @@ HEAD = 1 << 19
 #: Bytes that the line of the names may have.
 LONGEST_NAMES = 1 << 26
 _ROWS_SEEN = 200
+#: What to do where the first line has no names.
+IF_A_ROW = "if that is a row, write a line of names above it"
 
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _COMMA = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?")
@@ -149,10 +151,13 @@ def _check_names(names: Sequence[str], source: str) -> None:
         numbers = filter(_NUMBER.fullmatch, names)
         raise DataError(
             f"{source}: expected the names of the columns in the first line, found numbers: "
-            f"{', '.join(islice(numbers, 4))}"
+            f"{', '.join(islice(numbers, 4))}; {IF_A_ROW}"
         )
     if twice:
-        raise DataError(f"{source}: expected different names of columns, found more than once: {', '.join(twice[:8])}")
+        raise DataError(
+            f"{source}: expected different names of columns in the first line, found more than once: "
+            f"{', '.join(twice[:8])}; {IF_A_ROW}"
+        )
     if any("\0" in name for name in names):
         raise DataError(f"{source}: expected text, found NUL bytes among the names of its columns")
 

@@ -44,6 +44,9 @@ def _gathered(path: str, classes: ClassNames | None, *, has_scores: bool) -> Gat
     gathered, lines = Gathered(path, classes), _lines(path)
     _, first = next(lines, (1, []))
     names = [name.lower() for name in first]
+    twice = next((name for name in names if name and names.count(name) > 1), None)
+    if twice is not None:
+        raise DataError(f"{path}:1: expected different names of columns, found {twice} more than once")
     image, of_class = (_column(names, of, path, what) for of, what in ((IMAGE, "images"), (CLASS, "classes")))
     box = next((of for of in (*CORNERS, *SIZES) if set(of) <= set(names)), None)
     if box is None:
@@ -54,6 +57,8 @@ def _gathered(path: str, classes: ClassNames | None, *, has_scores: bool) -> Gat
     for number, words in lines:
         if len(words) != len(names):
             raise DataError(f"{path}:{number}: expected {len(names)} fields, as the first line has, found {len(words)}")
+        if not words[image] or (not words[of_class] and any(words[column] for column in corners)):
+            raise DataError(f"{path}:{number}: expected an image and a class, found an empty field")
         at = gathered.image(words[image])
         sides = [words[column] for column in corners]
         if not has_scores and not any(sides):
@@ -96,4 +101,5 @@ def _column(names: Sequence[str], called: Sequence[str], path: str, what: str) -
 
 
 def _lacks(path: str, names: Sequence[str], what: str, called: str) -> DataError:
-    return DataError(f"{path}:1: expected the {what} in columns called {called}, found {', '.join(names[:12])}")
+    found = ", ".join(names[:12]) or "nothing"
+    return DataError(f"{path}:1: expected the {what} in columns called {called}, found {found}")
