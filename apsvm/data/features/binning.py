@@ -41,12 +41,12 @@ class Binned:
 
 
 def rows_to_learn_from(
-    targets: NDArray[np.float64], d: int, rng: np.random.Generator, most: int = MOST_ROWS
+    targets: NDArray[np.float64], d: int, rng: np.random.Generator, most: int | None = None
 ) -> NDArray[np.int64]:
-    """Which of the rows of ``targets`` (K, n) are looked at, ascending, ``most`` of them: all of those of the rarer
-    class, where there are two, up to a half of the sample."""
+    """Which of the rows of ``targets`` (K, n) are looked at, ascending, ``most`` of them or ``MOST_ROWS``: all of those
+    of the rarer class, where there are two, up to a half of the sample."""
     n = int(targets.shape[1])
-    most = min(most, max(1000, MOST_VALUES // min(d, MOST_FEATURES)))
+    most = min(MOST_ROWS if most is None else most, max(1000, MOST_VALUES // min(d, MOST_FEATURES)))
     if n <= most:
         return np.arange(n)
     if len(targets) > 1 or np.unique(targets[0]).size > 2:
