@@ -84,7 +84,7 @@ KERNEL_MULTIPLES = (1.0, 10.0, 100.0)
 #: Of boosting, from those that one can draw to those that rank best where rows are many.
 RULES = ("rules:depth=2", "rules:depth=3", "rules:depth=5")
 #: Of the default C: small ones correct the score of the boosting a little.
-MULTIPLES_OF_RULES = (0.01, 0.1, 1.0)
+MULTIPLES_OF_RULES = (0.1, 1.0, 10.0)
 #: Components that are tried, by the tight bound, with this many positives for each.
 COMPONENTS, POSITIVES_A_COMPONENT = (2, 3, 4), 30
 #: How bags become rows, beside bags whose best row decides.
