@@ -24,7 +24,7 @@ MODEL: dict[str, Any] = json.loads("{}")
 
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _MISSING = {
-    *("", "?", "na", "n/a", "nan", "null", "none", "<na>", "#n/a", "#na", "#n/a n/a", "-nan", "nil"),
+    *("", "?", "na", "n/a", "nan", "null", "none", "<na>", "#n/a", "#na", "#n/a n/a", "-nan", "nil", "."),
     *("1.#qnan", "-1.#qnan", "1.#ind", "-1.#ind"),
 }
 _TRUTH = {"true": 1.0, "false": 0.0}

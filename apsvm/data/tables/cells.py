@@ -69,7 +69,6 @@ _LIKE_MISSING = {
     "---",
     "–",
     "—",
-    ".",
     "..",
     "n.a.",
     "n.a",
@@ -282,7 +281,7 @@ def _hint_of_separators(plain: str, column: Sequence[str]) -> str:
 def _hint_of_missing(word: str) -> str:
     if word.strip().lower() not in _LIKE_MISSING:
         return ""
-    return "; a missing cell is empty, or NA, N/A, NaN, null, None, nil or ?"
+    return "; a missing cell is empty, or NA, N/A, NaN, null, None, nil, ? or ."
 
 
 def shown(word: str) -> str:

@@ -1,7 +1,7 @@
 """Separated values (CSV, TSV) as cells: what separates them is seen in the first lines; the rest is native.
 
 The text is UTF-8 unless said otherwise or a byte order mark says UTF-16. The first line that is not blank has the names
-of the columns. RFC 4180 says how quotes are read; missing cells are empty, or one of ?, NA, N/A, NaN, null, None, nil.
+of the columns. RFC 4180 says how quotes are read; missing cells are empty or ?, ., NA, N/A, NaN, null, None or nil.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _POINT = re.compile(r"[+-]?\d*\.\d+([eE][+-]?\d+)?")
 #: 1.234 is 1234 in German, and 1,234 in others; 234 may be either's.
 _GROUPED, _SMALL = re.compile(r"[+-]?[1-9]\d{0,2}\.\d{3}"), re.compile(r"[+-]?\d{1,3}")
 _WINDOWS = "cp1252"
-_MISSING = {"", "?", "na", "n/a", "nan", "null", "none", "nil"}
+_MISSING = {"", "?", "na", "n/a", "nan", "null", "none", "nil", "."}
 _NAMES = re.compile(rb"[\r\n \xef\xbb\xbf]*[^\r\n]+[\r\n]")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 

@@ -17,7 +17,7 @@ using svmlight::Number;
 // What others write for a cell without a value, in any case. An empty cell is one, too.
 constexpr std::string_view missing_words[] = {"?",     "na",   "n/a",  "nan",     "null",    "none",
                                               "<na>",  "#n/a", "#na",  "#n/a n/a", "-nan",   "1.#qnan",
-                                              "-1.#qnan", "1.#ind", "-1.#ind", "nil"};
+                                              "-1.#qnan", "1.#ind", "-1.#ind", "nil",      "."};
 
 // A label may be none: that of a picture without the object.
 bool is_missing(const char *begin, const char *end, Column column) {
