@@ -387,10 +387,10 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         self, X: Matrix, target: Target, counted: Counted, plan: AnyTrainer, bags: NDArray[np.int64] | None
     ) -> Fit:
         every_row_once = np.array_equal(counted.members, np.arange(X.shape[0]))
-        groups = members_groups = counted.groups
-        if members_groups is not None and not every_row_once:  # of all rows, of which the members are selected
+        groups = of_members = counted.groups
+        if of_members is not None and not every_row_once:  # of all rows, of which the members are selected
             groups = np.zeros(X.shape[0], dtype=np.int64)
-            groups[counted.members] = members_groups
+            groups[counted.members] = of_members
         dataset = Dataset(
             X=X,
             relevance=target.relevant.astype(np.float64) if target.grades is None else target.grades,

@@ -45,7 +45,7 @@ class Beside(NamedTuple):
 
 def rules_beside(fit: Fit, outcome: Outcome) -> Beside | None:
     """What boosted rules would be, where they are better, after a training by ``ap`` on rows of two classes whose
-    bound or C was chosen on rows held out. ``fit``: the training, prepared or not."""
+    bound or C was chosen on rows held out. ``fit``: the training, prepared."""
     from apsvm.metrics.evaluate import evaluate
 
     choice: Any = outcome.details.get("choice")
@@ -54,7 +54,6 @@ def rules_beside(fit: Fit, outcome: Outcome) -> Beside | None:
         return None
     if fit.trainer.loss_name != "ap" or fit.features.features != LINEAR or X.shape[1] > MOST_FEATURES:
         return None
-    fit = fit.prepared()
     data = fit.training_set()
     if data.bags is not None or data.queries is not None:
         return None

@@ -470,9 +470,8 @@ class PortfolioSearch:
         screened = self.screened.entries
         best_of_kind: dict[object, tuple[Entry, Candidate]] = {}
         for entry, candidate in screened:
-            if entry in self.racing and len(candidate.folds) == len(
-                screened[0][1].folds
-            ):  # in the last round, to its end
+            to_the_end = len(candidate.folds) == len(screened[0][1].folds)
+            if entry in self.racing and to_the_end:  # of the last round
                 best_of_kind.setdefault(entry.kind, (entry, candidate))
         return self._near(list(best_of_kind.values()), 1, self._most_finalists, 1.0, NEAR)
 

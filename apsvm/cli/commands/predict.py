@@ -293,7 +293,7 @@ def documents_of(rows: Dataset, path: str) -> list[str]:
 
 def _documents(rows: Dataset, path: str) -> list[str]:
     """What rows are called in a list: as in a run where they have queries (``documents_of``), and nothing is said."""
-    ids = None if rows.groups is None or rows.table is not None else _docids(rows, path)[0]
+    ids = None if rows.groups is None else _docids(rows, path)[0]
     return names_of_rows(rows) if ids is None else ids
 
 

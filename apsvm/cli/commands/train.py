@@ -278,7 +278,6 @@ class _Run:
 
     def train(self, dataset: Dataset, read_seconds: float) -> int:
         """Trains, and writes each model as it is ready; the exit code."""
-
         options, began = self.options, time.perf_counter()
         if self.guard is not None:
             self.guard.check(dataset)
@@ -302,10 +301,7 @@ class _Run:
         ):
             if options["run_dir"] is not None:
                 log.write("run", **run_record(self.data, dataset, self.read_options, read_seconds))
-            trained = (
-                TrainedModel(outcome, model, _figures(fit, outcome, model))
-                for outcome, model in self._trained(fit, rows, log, signals, strand)
-            )
+            trained = self._trained(fit, rows, log, signals, strand)
             how = {"read_seconds": read_seconds, "quiet": options["quiet"], "guard": self.guard}
             return write_models(self.models, trained, log, signals, **how)
 
@@ -353,7 +349,7 @@ class _Run:
 
     def _trained(
         self, raw: Fit, rows: TrainingSet, log: Log, signals: list[int], strand: Strand
-    ) -> Iterator[tuple[Outcome, Model]]:
+    ) -> Iterator[TrainedModel]:
         """``rows``: of the training ``raw``, whose features are still as they were read."""
         from apsvm._support.container import ModelError
         from apsvm.selection.completion import outcomes
@@ -372,7 +368,8 @@ class _Run:
                 watch = Watch(log, display.show, self._remark, lambda: bool(signals), strand)
                 decisions = Decisions(self.options, watch.should_stop)
                 for outcome in outcomes(fit, watch, start, rows if prepared is raw else None):
-                    yield decisions.made(raw, outcome, fit.model(outcome))
+                    outcome, model = decisions.made(raw, outcome, fit.model(outcome))
+                    yield TrainedModel(outcome, model, _figures(prepared, outcome, model))
 
     def _remark(self, line: str) -> None:
         if not self.options["quiet"]:
