@@ -4,9 +4,10 @@
     python scripts/study/keel.py FOLDER
     python scripts/study/defaults.py FOLDER --rows 6000 --only "apsvm,rules,portfolio,boosted,LR tuned,LinearSVC tuned"
 
-The sets (Derrac, García, Sánchez and Herrera 2015) have 138 to 20,000 rows, all of two classes or of one class against
-the others, so that 20 to half of them are positive. Words are a column a word; cells that are missing have the median,
-and a column that says so. No default but one was set on them: the deviation of the lines beside rules.
+The sets (Alcalá-Fdez et al. 2011, Journal of Multiple-Valued Logic and Soft Computing 17) have 208 to 20,000 rows of
+two classes, or of one class against the others: from 25 positives to a half of the rows. Words are a column a word; a
+cell that is missing has the median, and a column that says so. Two defaults were set on them: the deviation of the
+lines beside rules, and the values of C that ``apsvm cv`` tries for rules.
 """
 
 from __future__ import annotations
