@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -19,18 +20,23 @@ struct Trees {
     const std::int32_t *columns;
 };
 
+constexpr std::size_t kRowsAtOnce = 32;  // so that a tree is read once for several rows
+
+// The columns of the leaves of tree `tree` that `n` rows of d values fall into.
 template <class Value>
-inline std::size_t leaf_of(const Trees &trees, std::size_t tree, const Value *row) {
+inline void columns_of(const Trees &trees, std::size_t tree, const Value *rows, std::size_t n, std::size_t d,
+                       std::int32_t *columns) {
     const std::size_t nodes = nodes_of(trees.depth);
-    const std::int32_t *features = trees.features + tree * nodes;
+    const std::int32_t *features = trees.features + tree * nodes, *leaves = trees.columns + (tree << trees.depth);
     const double *thresholds = trees.thresholds + tree * nodes;
-    std::size_t node = 0;
-    for (std::size_t depth = 0; depth < trees.depth; ++depth) {
-        const std::int32_t feature = features[node];
-        const bool right = feature >= 0 && static_cast<double>(row[feature]) > thresholds[node];
-        node = 2 * node + 1 + right;
-    }
-    return node - nodes;
+    std::array<std::uint32_t, kRowsAtOnce> node{};
+    for (std::size_t depth = 0; depth < trees.depth; ++depth)
+        for (std::size_t i = 0; i < n; ++i) {  // level by level: the rows do not wait for each other
+            const std::int32_t feature = features[node[i]];
+            const bool right = feature >= 0 && static_cast<double>(rows[i * d + static_cast<std::size_t>(feature)]) > thresholds[node[i]];
+            node[i] = 2 * node[i] + 1 + right;
+        }
+    for (std::size_t i = 0; i < n; ++i) columns[i * trees.n + tree] = leaves[node[i] - nodes];
 }
 
 // The mapped rows as CSR: behind the values of `beside` (n_rows, n_beside) that are not 0, a 1 in the columns of the
@@ -42,8 +48,13 @@ void write_rows(const Trees &trees, const Value *rows, std::size_t n_rows, std::
                 std::size_t n_beside, const double *sums, std::size_t n_columns, std::size_t n_sums,
                 std::int64_t *indptr, std::int32_t *indices, Value *values) {
     std::vector<double> of_row(n_sums);
+    std::vector<std::int32_t> columns(trees.n * kRowsAtOnce);  // row by row
     std::int64_t at = 0;
     for (std::size_t i = 0; i < n_rows; ++i) {
+        const std::size_t in_block = i % kRowsAtOnce;
+        if (in_block == 0)
+            for (std::size_t t = 0; t < trees.n; ++t)
+                columns_of(trees, t, rows + i * d, std::min(kRowsAtOnce, n_rows - i), d, columns.data());
         indptr[i] = at;
         for (std::size_t j = 0; j < n_beside; ++j) {
             indices[at] = static_cast<std::int32_t>(j);
@@ -52,7 +63,7 @@ void write_rows(const Trees &trees, const Value *rows, std::size_t n_rows, std::
         }
         std::fill(of_row.begin(), of_row.end(), 0.0);
         for (std::size_t t = 0; t < trees.n; ++t) {
-            const std::int32_t column = trees.columns[(t << trees.depth) + leaf_of(trees, t, rows + i * d)];
+            const std::int32_t column = columns[in_block * trees.n + t];
             if (column < 0) continue;
             indices[at] = column;
             values[at++] = Value{1};
