@@ -8,10 +8,10 @@ feature maps, and the final goes on from a round that had all rows.
 
 An entry costs what its trainer costs, so the portfolio is chosen for what was seen to win somewhere: ap on the features
 as they are and on broken lines (``piecewise``), by both bounds; two to four components of it; the metric's own loss;
-auc, wmw and 0-1 as they are the best on some metrics and sets; rules of three depths by ap and by auc, which hold their
-own against boosted trees; products of pairs and an RBF kernel where the data is small. Bags are tried both
-ways: by their best row, and made rows by their mean or by least, mean and greatest value. Entries stand from the
-simplest to the most complex: of entries that are equal the first is taken.
+auc, wmw and 0-1 as they are the best on some metrics and sets; rules by ap and by auc, which hold their own against
+boosted trees; products of pairs and an RBF kernel where the data is small. Bags are tried both ways: by their best row,
+and made rows by their mean or by least, mean and greatest value. Entries stand from the simplest to the most complex:
+of entries that are equal the first is taken.
 """
 
 from __future__ import annotations
@@ -81,9 +81,7 @@ MANY_VALUES, MANY_ROWS = 10_000_000, 20_000
 KERNEL_ROWS, PRODUCT_FEATURES = 5_000, 40
 #: Kernels want a large C.
 KERNEL_MULTIPLES = (1.0, 10.0, 100.0)
-#: Of boosting, from those that one can draw to those that rank best where rows are many.
-RULES = ("rules:depth=2", "rules:depth=3", "rules:depth=5")
-#: Of the default C: small ones correct the score of the boosting a little.
+#: Of the default C, for rules: small ones correct the score of the boosting a little.
 MULTIPLES_OF_RULES = (0.1, 1.0, 10.0)
 #: Components that are tried, by the tight bound, with this many positives for each.
 COMPONENTS, POSITIVES_A_COMPONENT = (2, 3, 4), 30
@@ -123,10 +121,8 @@ class Entry:
 
     @property
     def kind(self) -> tuple[object, ...]:
-        """What it shares with entries that rank much as it does: trees of another depth, or another loss, are no other
-        kind."""
-        name, _, _ = self.features.features.partition(":")
-        return name, self.features.pool, "components" in self.settings, "latent" in self.settings
+        """What it shares with entries that rank much as it does: another loss is no other kind."""
+        return self.features.features, self.features.pool, "components" in self.settings, "latent" in self.settings
 
     def _settings_in_words(self) -> Iterator[str]:
         for name, value in self.settings.items():
@@ -206,8 +202,7 @@ def portfolio(
         entries.append(Entry("zero-one", {"bound": "hinge"}, standard))
     of_rules = [name for name in losses if make_loss(name).over_rankings and make_loss(name).starts_from is None]
     entries += [
-        Entry(loss, {"bound": "hinge"}, replace(features, features=name), multiples=MULTIPLES_OF_RULES)
-        for name in RULES
+        Entry(loss, {"bound": "hinge"}, replace(features, features="rules"), multiples=MULTIPLES_OF_RULES)
         for loss in dict.fromkeys((of_rules[-1], "auc"))
     ]
     small = n <= KERNEL_ROWS
@@ -245,7 +240,7 @@ def _of_bags(losses: Sequence[str], options: FeatureOptions, unscaled: FeatureOp
         else:
             entries.append(Entry(loss, {"bound": bounds[0], "latent": True}, options))
         entries += [Entry(loss, {"bound": bound}, replace(options, pool=pool)) for pool in POOLED for bound in bounds]
-    rules = Entry("auc", {"bound": "hinge"}, replace(unscaled, features=RULES[-1]), multiples=MULTIPLES_OF_RULES)
+    rules = Entry("auc", {"bound": "hinge"}, replace(unscaled, features="rules"), multiples=MULTIPLES_OF_RULES)
     for entry in (Entry("wmw", {}, options), rules):
         entries += [replace(entry, features=replace(entry.features, pool=pool)) for pool in POOLED]
     return entries
