@@ -52,11 +52,13 @@ def test_many_bins_are_narrower_where_scores_are_dense(rng):
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("most", [65_536, 200_000])
-def test_scores_that_are_not_finite_are_told(bad, most, rng):
+@over("place", [3, 4321])
+def test_scores_that_are_not_finite_are_told(place, bad, most, rng):
+    """Thousands of scores before the last ones, and among these."""
     scores = rng.normal(size=5000)
     bins = _kernels.ScoreBins(scores[:999].copy(), 3_000_000, 50_000, most)
     cells = np.empty(scores.size, dtype=np.int32)
-    scores[4321] = bad
+    scores[place] = bad
     counts, lowest, highest = bins.number(scores, cells)
     assert np.isnan([lowest, highest]).all()
     assert counts.sum() == scores.size
