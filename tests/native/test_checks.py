@@ -264,8 +264,9 @@ class TestOracles:
         for n_pos, n_neg in ((2, 0), (0, 2), (2**30, 1), (1, 2**30)):
             with pytest.raises(ValueError, match=TOO_FEW_OR_MANY):
                 oracle.add_tasks(ints(0), ints(n_pos), ints(n_neg), zeros(1))
-        with pytest.raises(ValueError, match="k of at least 1"):
-            _kernels.MeasureOracle("p@k", 0.0, zeros(0), 1)
+        for form in ("ndcg@k", "p@k", "set-p@k", "set-r@k"):
+            with pytest.raises(ValueError, match="k of at least 1"):
+                _kernels.MeasureOracle(form, 0.0, zeros(0), 1)
 
     def test_names(self):
         with pytest.raises(ValueError, match="unknown algorithm"):
