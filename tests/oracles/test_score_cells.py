@@ -75,7 +75,8 @@ def test_values_below_scores_are_counted(kind, rng):
     values = scores_of(kind, 300, rng)
     scores = np.r_[values, scores_of(kind, 900, rng)]
     expected = np.searchsorted(np.sort(values), scores, side="left")
-    np.testing.assert_array_equal(_kernels.count_below(values, scores), expected)
+    for order in (values, np.sort(values), np.sort(values)[::-1].copy()):
+        np.testing.assert_array_equal(_kernels.count_below(order, scores), expected)
     with pytest.raises(ValueError, match="1 to 2\\^30 values"):
         _kernels.count_below(values[:0], scores)
     with pytest.raises(ValueError, match="finite values"):
