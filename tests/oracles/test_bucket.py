@@ -214,5 +214,10 @@ def test_tiny_scores_are_ranked_as_they_stand(unit, n_neg, rng):
         np.testing.assert_allclose(c_neg, 2.0 / (n_pos * n_neg) * below, rtol=1e-15)
         assert len(set(below.tolist())) > 10
         np.testing.assert_allclose(c_pos.sum(), -c_neg.sum(), rtol=1e-12)
+        # Beside a loss they are nothing: every negative goes to the top.
+        made = LOSSES["ap"]()
+        found, _ = call(make_oracle(name, made).bind(made, n_pos, n_neg), scores_pos, scores_neg)
+        all_above = made.tables(n_pos, n_neg).loss(np.full(n_pos, n_neg))
+        assert (found.value, found.loss) == pytest.approx((all_above, all_above))
         # One that cannot be multiplied, the first: none is.
         assert call(oracle, scores_pos, np.r_[1e300, scores_neg[1:]])[0].value == pytest.approx(2e300 / n_neg)
