@@ -171,6 +171,9 @@ class TestRowKernels:
             _kernels.scores_dense(self.X.toarray(), rows, zeros(1, 8)[:, ::2], zeros(1, 1), 1)
 
 
+TOO_FEW_OR_MANY = r"expected at least one positive and one negative, and fewer than 2\^30 of each"
+
+
 class TestOracles:
     TABLES = LOSSES["ap"]().tables(2, 3)
 
@@ -232,11 +235,12 @@ class TestOracles:
         for n_neg, *arrays in (
             (4, weights, discount),
             (3, weights, discount[1:]),
-            (3, zeros(0), discount),
-            (0, weights, discount),
         ):
-            with pytest.raises(ValueError, match="expected"):
+            with pytest.raises(ValueError, match="a discount for each position"):
                 oracle.add_tables(n_neg, *arrays)
+        for n_neg, of_positives in ((3, zeros(0)), (0, weights), (2**30, weights)):
+            with pytest.raises(ValueError, match=TOO_FEW_OR_MANY):
+                oracle.add_tables(n_neg, of_positives, discount)
         with pytest.raises(ValueError, match="tables that were added"):
             oracle.add_tasks(ints(0), ints(1), zeros(1))
         with pytest.raises(ValueError, match="tables that were added"):
@@ -257,10 +261,12 @@ class TestOracles:
         oracle = _kernels.MeasureOracle("ndcg-chakrabarti", 0.0, discount, 1)
         with pytest.raises(ValueError, match="a discount for each position"):
             oracle.add_tasks(ints(0), ints(2), ints(3), zeros(1))
-        with pytest.raises(ValueError, match="at least one positive and one negative"):
-            oracle.add_tasks(ints(0), ints(2), ints(-2), zeros(1))
-        with pytest.raises(ValueError, match="k of at least 1"):
-            _kernels.MeasureOracle("p@k", 0.0, zeros(0), 1)
+        for n_pos, n_neg in ((2, 0), (0, 2), (2**30, 1), (1, 2**30)):
+            with pytest.raises(ValueError, match=TOO_FEW_OR_MANY):
+                oracle.add_tasks(ints(0), ints(n_pos), ints(n_neg), zeros(1))
+        for form in ("ndcg@k", "p@k", "set-p@k", "set-r@k"):
+            with pytest.raises(ValueError, match="k of at least 1"):
+                _kernels.MeasureOracle(form, 0.0, zeros(0), 1)
 
     def test_names(self):
         with pytest.raises(ValueError, match="unknown algorithm"):

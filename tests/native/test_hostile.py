@@ -126,7 +126,7 @@ class TestScoresWithoutAnOrder:
     def test_of_pairs(self):
         sums = TestPairSums().make(objective="erfc", summation="chebyshev", threads=2)
         with pytest.raises(ValueError, match="expected finite scores"):
-            sums(nan_in(zeros(5)), None, 1.0, True)
+            sums(nan_in(zeros(5)), zeros(5), 1.0, True)
 
 
 class TestBoolsThatAreNone:

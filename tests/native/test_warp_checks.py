@@ -42,7 +42,7 @@ class TestWarp:
     def test_the_matrix_has_the_rows_and_columns(self):
         X, order = np.eye(4), ints(0)
         self.rows().run_dense(X, order)
-        for matrix, positives in ((X[:3], order), (np.eye(5), order), (X, ints(1)), (X, ints(-1))):
+        for matrix, positives in ((X[:3], order), (np.eye(5), order), (X, ints(1)), (X, ints(2**40)), (X, ints(-1))):
             with pytest.raises(ValueError, match="expected"):
                 self.rows().run_dense(matrix, positives)
         for matrix in (sp.csr_array(X[:3]), sp.csr_array(np.eye(5)), sp.csr_array(X)):
@@ -77,6 +77,7 @@ class TestWarp:
             ([0, 3], [0, 1], 0),
             ([2, 0], [0, 1], 0),
             ([0, 2], [0, 1], 1),
+            ([0, 2], [0, 1], 2**40),
             ([0, 2], [0, 1], -1),
             ([], [0, 1], 0),
         ],

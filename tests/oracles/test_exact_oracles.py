@@ -91,6 +91,27 @@ def shapes(rng: np.random.Generator, n: int) -> dict[str, np.ndarray]:
     }
 
 
+@over(("loss", "oracle"), PAIRS)
+def test_a_negative_passes_as_many_positives_as_pays(loss, oracle, rng):
+    """Against a table of f_1: at scores just below and above the one from which on any rank pays, and higher ones."""
+    n_pos, n_neg, passed = 160, 400, set()
+    tables, scale = LOSSES[loss]().tables(n_pos, n_neg), 2.0 / (n_pos * n_neg)
+    number, relevant = np.arange(n_pos + 1), np.repeat([True, False], [n_pos, n_neg])
+    for spread in (0.01, 0.01, 1.0, 1.0, 10.0):
+        s_pos = np.sort(spread * (rng.normal(size=n_pos) + 5.0 * rng.integers(0, 2, n_pos)))[::-1]
+        gains = tables.weights * (tables.discount[:n_pos] - tables.discount[1 : n_pos + 1]) - scale * s_pos
+        totals = np.r_[0.0, np.cumsum(gains[::-1])]  # where the last 0, 1, … positives are passed, at score 0
+        least = (-totals[1:] / (scale * number[1:])).min()
+        for above in (-1e-9, 1e-9, *(spread * rng.random(6))):
+            s_neg = np.full(n_neg, least - 1e3)
+            s_neg[0] = least + above
+            best = int((totals + scale * number * s_neg[0]).argmax())
+            found = most_violated_ranking(np.r_[s_pos, s_neg], relevant, loss=LOSSES[loss](), oracle=oracle)
+            assert found.ranks.tolist() == [n_pos + 1 - best] + [n_pos + 1] * (n_neg - 1)
+            passed.add(best)
+    assert passed > {0}
+
+
 @over(("loss", "oracle"), [pair for pair in PAIRS if pair[1] != "greedy"])
 @over(("n_pos", "n_neg"), [(1, 3000), (40, 2500), (300, 300), (700, 40), (500, 1)])
 def test_equals_greedy_on_large_queries(loss, oracle, n_pos, n_neg, rng):

@@ -72,6 +72,19 @@ def test_a_step_is_the_projection_onto_its_level(at, hard, rng, monkeypatch):
         np.testing.assert_allclose(point, w.value, atol=2e-4)
 
 
+def test_a_level_near_the_minimum_is_reached(rng, monkeypatch):
+    """From θ = ½ upwards, in two steps."""
+    monkeypatch.setattr(levels, "Heights", lambda: Always(1))
+    for _ in range(3):
+        working_set, best, steps = random_working_set(rng), 0.1 * rng.normal(size=6), Levels()
+        _, dual = working_set.accept(BACKENDS["active-set"]().solve(working_set.problem(), np.zeros(12), 1e-10).alpha)
+        gap = 1e-4 * (model(working_set, best) - dual)
+        for _ in range(2):
+            point = steps.step(working_set, best, dual + gap, dual, 1e-6)
+        assert abs((model(working_set, point) - dual) / gap - HEIGHTS[1]) <= BAND + 1e-9
+        assert steps._ratios[1] > 8.0
+
+
 def test_no_step_without_a_gap(rng):
     working_set = random_working_set(rng)
     for primal in (1.0, 0.5, np.inf, np.nan):

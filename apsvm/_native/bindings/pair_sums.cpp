@@ -44,14 +44,13 @@ void make(InTurns<PairSums> *self, const std::string &objective, const std::stri
                                  weights ? span_of(*weights) : std::span<const double>(), threads);
 }
 
-double evaluate(InTurns<PairSums> &self, In<double> scores, std::optional<Out<double>> slopes, double scale,
-                bool with_loss) {
+double evaluate(InTurns<PairSums> &self, In<double> scores, Out<double> slopes, double scale, bool with_loss) {
     expect_size(scores.size(), self.rows(), "scores, as there are rows");
-    if (slopes) expect_size(slopes->size(), self.rows(), "slopes, as there are rows");
+    expect_size(slopes.size(), self.rows(), "slopes, as there are rows");
     expect_finite(span_of(scores), "scores");
     const Turn turn(self.mutex);
     nb::gil_scoped_release unlocked;
-    return self.evaluate(scores.data(), slopes ? slopes->data() : nullptr, scale, with_loss);
+    return self.evaluate(scores.data(), slopes.data(), scale, with_loss);
 }
 
 void kernel_sum(const std::string &kernel, const std::string &summation, const FourierTuple &fourier,
@@ -79,7 +78,7 @@ void bind_pair_sums(nb::module_ &m) {
         .def_prop_ro("pairs", &PairSums::pairs)
         .def_prop_ro("weight", &PairSums::weight)
         .def_prop_ro("queries_without_pairs", &PairSums::queries_without_pairs)
-        .def("__call__", &evaluate, nb::arg("scores"), nb::arg("slopes").none(), nb::arg("scale"),
+        .def("__call__", &evaluate, nb::arg("scores"), nb::arg("slopes"), nb::arg("scale"),
              nb::arg("with_loss"));
     m.def("kernel_sum", &kernel_sum, nb::arg("kernel"), nb::arg("summation"), nb::arg("fourier").none(),
           nb::arg("sources"), nb::arg("weights"), nb::arg("targets"), nb::arg("out"), nb::arg("threads"));

@@ -121,6 +121,14 @@ def test_draws_depend_on_the_seed_alone(X, y):
     assert learn_map("rules:depth=2", X, targets=y[None]).name == "rules:400:depth=2"
 
 
+def test_each_column_is_drawn_as_often(rng, monkeypatch):
+    """The last of eight tells the labels, so that a tree splits by it whenever it is among its four."""
+    monkeypatch.setattr(rules, "COLUMNS", 0.5)
+    y = rng.integers(0, 2, 300).astype(float)
+    X = np.where(rng.random((300, 8)) < [0.4] * 7 + [0.0], 1.0 - y[:, None], y[:, None])
+    assert (learn_map("rules:400:depth=1", X, targets=y[None]).features == 7).mean() == pytest.approx(0.5, abs=0.08)
+
+
 def test_labels_that_tell_nothing(X, y):
     for targets in (None, np.zeros((1, 400))):
         with pytest.raises(FeatureMapError, match="labels of at least two kinds"):

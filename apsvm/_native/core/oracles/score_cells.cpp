@@ -19,7 +19,7 @@ constexpr std::int32_t kFew = 8;        // thresholds that are counted through r
 class Places {
 public:
     template <class Taken>
-    Places(std::span<const std::int64_t> counts, Taken taken) : next_(counts.size(), 0) {
+    Places(std::span<const std::int64_t> counts, Taken taken) : next_(counts.size()) {
         for (std::size_t cell = 0; cell < counts.size(); ++cell) {
             next_[cell] = static_cast<std::uint32_t>(size_);
             if (taken(cell)) size_ += static_cast<std::size_t>(counts[cell]);

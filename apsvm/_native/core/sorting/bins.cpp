@@ -40,9 +40,8 @@ APSVM_CLONES void find_of_many(const double *scores, std::size_t n, double low, 
     find_even(scores, n, low, per_width, last, names);
 }
 
-template <class Name>
-[[gnu::always_inline]] inline void find_dense(const double *scores, std::size_t n, double low, double per_width,
-                                              const double *slope, const double *offset, double last, Name *names) {
+APSVM_CLONES void find_in_cells(const double *scores, std::size_t n, double low, double per_width, const double *slope,
+                                const double *offset, double last, std::int32_t *names) {
     constexpr double last_cell = static_cast<double>(DenseBins::kCells) - 1.0;
     constexpr std::size_t block = 256;  // in short loops, as compilers make vectors of these
     std::int32_t cells[block];
@@ -62,19 +61,9 @@ template <class Name>
             double place = places[i];
             place = place > 0.0 ? place : 0.0;
             place = place < last ? place : last;
-            names[at + i] = static_cast<Name>(static_cast<std::int32_t>(place));
+            names[at + i] = static_cast<std::int32_t>(place);
         }
     }
-}
-
-APSVM_CLONES void find_in_cells(const double *scores, std::size_t n, double low, double per_width, const double *slope,
-                                const double *offset, double last, std::uint16_t *names) {
-    find_dense(scores, n, low, per_width, slope, offset, last, names);
-}
-
-APSVM_CLONES void find_of_many_in_cells(const double *scores, std::size_t n, double low, double per_width,
-                                        const double *slope, const double *offset, double last, std::int32_t *names) {
-    find_dense(scores, n, low, per_width, slope, offset, last, names);
 }
 
 template <class Name>
@@ -179,12 +168,8 @@ DenseBins::DenseBins(double low, double high, std::size_t most, const std::vecto
     }
 }
 
-void DenseBins::find(const double *scores, std::size_t n, std::uint16_t *names) const {
-    find_in_cells(scores, n, low_, per_width_, slope_, offset_, static_cast<double>(count() - 1), names);
-}
-
 void DenseBins::find(const double *scores, std::size_t n, std::int32_t *names) const {
-    find_of_many_in_cells(scores, n, low_, per_width_, slope_, offset_, static_cast<double>(count() - 1), names);
+    find_in_cells(scores, n, low_, per_width_, slope_, offset_, static_cast<double>(count() - 1), names);
 }
 
 double DenseBins::edge(std::size_t cell, std::size_t bin) const {

@@ -40,7 +40,6 @@ public:
     DenseBins(double low, double high, std::size_t most, const std::vector<double> &sample);
 
     std::size_t count() const { return first_[kCells]; }
-    void find(const double *scores, std::size_t n, std::uint16_t *names) const;
     void find(const double *scores, std::size_t n, std::int32_t *names) const;
     double lower_edge(std::size_t bin) const;
     double upper_edge(std::size_t bin) const;

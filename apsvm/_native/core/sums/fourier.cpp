@@ -150,7 +150,7 @@ void Fourier::spread(Part part, const Field &field, const Ids &ids, const std::i
         const double id = ids[static_cast<std::size_t>(targets[t])];
         for (; ids[to - 1] > id + (always_ + 1); --to) far += field.moments[(to - 1) * stride_];
         from = std::min(from, to);
-        while (from > 0 && ids[from - 1] >= id - (always_ + 1)) --from;
+        while (from > 0 && ids[from - 1] >= id - (always_ + 1)) --from;  // the target's own cell is one of them
         std::fill(common.begin(), common.end(), 0.0);
         common[0] = constant + sign * far;
         for (std::size_t s = from; s < to; ++s)
@@ -159,9 +159,9 @@ void Fourier::spread(Part part, const Field &field, const Ids &ids, const std::i
         double *own = coefs + t * variants() * stride_;
         for (std::size_t variant = 0; variant < variants(); ++variant)
             for (std::size_t k = 0; k < stride_; ++k) own[variant * stride_ + k] += common[k];
-        if (from < to && ids[from] == id - (always_ + 1))
+        if (ids[from] == id - (always_ + 1))
             for (const std::size_t variant : {2, 3}) add_cell(from, -(always_ + 1), own + variant * stride_);
-        if (from < to && ids[to - 1] == id + (always_ + 1)) {
+        if (ids[to - 1] == id + (always_ + 1)) {
             for (const std::size_t variant : {1, 3}) add_cell(to - 1, always_ + 1, own + variant * stride_);
             for (const std::size_t variant : {0, 2}) own[variant * stride_] += sign * field.moments[(to - 1) * stride_];
         }

@@ -143,7 +143,7 @@ double PairSums::evaluate(const double *scores, double *slopes, double scale, bo
 double PairSums::evaluate_query(const Query &query, const double *f, double *out, double scale, bool with_loss,
                                 std::size_t threads, Workspace &work) {
     if (query.pairs == 0) {
-        if (out != nullptr) std::fill(out + query.begin, out + query.end, 0.0);
+        std::fill(out + query.begin, out + query.end, 0.0);
         return 0.0;
     }
     if (summation_ == Summation::direct) return directly(query, f, out, scale, with_loss);
@@ -155,7 +155,7 @@ double PairSums::evaluate_query(const Query &query, const double *f, double *out
             return directly(query, f, out, scale, with_loss);
         return by_cells(chebyshev_, query, f, out, scale, with_loss, threads, work);
     }
-    if (fourier_ && out != nullptr) {
+    if (fourier_) {
         work.grid.lay(*fourier_, {{f + query.begin, query.end - query.begin}});
         by_cells(*fourier_, query, f, out, scale, false, threads, work);
         if (!with_loss) return 0.0;
@@ -183,28 +183,26 @@ double PairSums::directly(const Query &query, const double *f, double *out, doub
     double loss = 0.0;
     const double *const q = weights_.empty() ? nullptr : weights_.data();
     const auto weight = [q](std::size_t row) { return q == nullptr ? 1.0 : q[row]; };
-    if (out != nullptr) std::fill(out + query.begin, out + query.end, 0.0);
+    std::fill(out + query.begin, out + query.end, 0.0);
     for (std::size_t s = query.segments.first; s < query.segments.last; ++s) {
         const Segment &preferred = segments_[s];
         for (std::size_t r = preferred.below.first; r < preferred.below.last; ++r) {
             const std::size_t begin = segments_[ranges_[r].first].begin, end = segments_[ranges_[r].last - 1].end;
             for (std::size_t l = preferred.begin; l < preferred.end; ++l) {
                 double sum = 0.0, cost = 0.0;
-                if (out != nullptr)
-                    for (std::size_t k = begin; k < end; ++k) {
-                        const double slope = weight(l) * weight(k) * kernel_.slope_at(f[l] - f[k]);
-                        out[k] += slope;
-                        sum += slope;
-                    }
+                for (std::size_t k = begin; k < end; ++k) {
+                    const double slope = weight(l) * weight(k) * kernel_.slope_at(f[l] - f[k]);
+                    out[k] += slope;
+                    sum += slope;
+                }
                 if (with_loss)
                     for (std::size_t k = begin; k < end; ++k) cost += weight(l) * weight(k) * kernel_.loss_at(f[l] - f[k]);
-                if (out != nullptr) out[l] -= sum;
+                out[l] -= sum;
                 loss += cost;
             }
         }
     }
-    if (out != nullptr)
-        for (std::size_t i = query.begin; i < query.end; ++i) out[i] *= scale;
+    for (std::size_t i = query.begin; i < query.end; ++i) out[i] *= scale;
     return loss;
 }
 

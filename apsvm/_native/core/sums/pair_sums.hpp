@@ -54,7 +54,7 @@ public:
     std::size_t queries_without_pairs() const { return queries_without_pairs_; }
     std::size_t rows() const { return rows_; }
 
-    // scale · L of the scores (rows,) if `with_loss`, else NaN; slopes (rows,), if not null, becomes scale · ∂L/∂f.
+    // scale · L of the scores (rows,) if `with_loss`, else NaN; slopes (rows,) becomes scale · ∂L/∂f.
     double evaluate(const double *scores, double *slopes, double scale, bool with_loss);
 
 private:
