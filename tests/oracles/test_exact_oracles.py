@@ -112,6 +112,16 @@ def test_a_negative_passes_as_many_positives_as_pays(loss, oracle, rng):
     assert passed > {0}
 
 
+@over("oracle", [oracle for loss, oracle in PAIRS if loss == "ap"])
+def test_what_pays_again_but_not_for_what_lies_between(oracle):
+    """A negative passes the last 32 of 320 positives alone: of the others only the first would pay, by less than those
+    between them cost."""
+    n_pos, n_neg = 320, 400
+    scores = np.r_[np.repeat([6.0, -20.0], [n_pos - 32, 32]), 0.0, np.full(n_neg - 1, -1e3)]
+    found = most_violated_ranking(scores, np.arange(n_pos + n_neg) < n_pos, loss=LOSSES["ap"](), oracle=oracle)
+    assert found.ranks.tolist() == [n_pos - 31] + [n_pos + 1] * (n_neg - 1)
+
+
 @over(("loss", "oracle"), [pair for pair in PAIRS if pair[1] != "greedy"])
 @over(("n_pos", "n_neg"), [(1, 3000), (40, 2500), (300, 300), (700, 40), (500, 1)])
 def test_equals_greedy_on_large_queries(loss, oracle, n_pos, n_neg, rng):
