@@ -117,7 +117,7 @@ def test_what_pays_again_but_not_for_what_lies_between(oracle):
     """A negative passes the last 32 of 320 positives alone: of the others only the first would pay, by less than those
     between them cost."""
     n_pos, n_neg = 320, 400
-    scores = np.r_[np.repeat([6.0, -20.0], [n_pos - 32, 32]), 0.0, np.full(n_neg - 1, -1e3)]
+    scores = np.r_[np.repeat([6.0, -30.0], [n_pos - 32, 32]), 0.0, np.full(n_neg - 1, -1e3)]
     found = most_violated_ranking(scores, np.arange(n_pos + n_neg) < n_pos, loss=LOSSES["ap"](), oracle=oracle)
     assert found.ranks.tolist() == [n_pos - 31] + [n_pos + 1] * (n_neg - 1)
 
