@@ -126,6 +126,9 @@ class ActorCrew(Crew):
 
     def close(self) -> None:
         super().close()
+        # dask's proxies of actors are in cycles, which would hold the rows until there is a collection of garbage.
+        if self._client.status == "running":
+            self._client.cancel([future for future in self._futures if future is not None])
         self._actors = self._futures = [None] * len(self._actors)
 
     def _workers(self) -> dict[str, int]:

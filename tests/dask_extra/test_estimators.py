@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import time
 from inspect import signature
 
 import dask
@@ -10,9 +12,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
 
 from apsvm import APSVMClassifier, APSVMRanker, RankNCG, WeakRankerWarning
 from apsvm.dask import DaskAPSVMClassifier, DaskAPSVMRanker, DaskRankNCG
+from apsvm.dask.actors import ActorCrew
+from apsvm.dask.crew import ShardLostError
 
 
 @pytest.fixture(scope="module")
@@ -79,17 +84,46 @@ def test_parameters_are_those_of_the_plain_estimator(estimator, plain):
     assert estimator(**values).get_params(deep=False) == values
 
 
-def test_nothing_relevant(client, data):
-    X, _, grades, _ = data
-    with pytest.raises(ValueError, match="relevant rows and others, found 0 of 2400 relevant"):
-        DaskAPSVMRanker("ap", client=client, relevant_from=9.0).fit(cut(X), cut(grades))
-
-
 def test_cautions_name_parameters(client):
     """Of rows that are all alike."""
     y = np.arange(40) % 4 == 0
     with pytest.warns(WeakRankerWarning, match=r"^DaskAPSVMClassifier: this model ranks nothing: .*another loss"):
         DaskAPSVMClassifier(client=client, C=1.0).fit(cut(np.zeros((40, 2)), 20), cut(y.astype(int), 20))
+
+
+def test_two_numbers_and_no_constant(client, data):
+    """Of which the lower one is positive."""
+    X, y, _, _ = data
+    numbers = np.where(y == "yes", 3.0, 7.0)
+    options = {"loss": "ap", "bound": "hinge", "C": 5.0, "fit_intercept": False, "pos_label": 3.0}
+    plain = APSVMClassifier(**options).fit(X, numbers)
+    other = DaskAPSVMClassifier(client=client, **options).fit(cut(X), cut(numbers))
+    assert_same_fit(plain, other)
+    assert other.score(cut(X), cut(numbers)) == pytest.approx(plain.score(X, numbers), rel=1e-9)
+
+
+def test_the_workers_let_the_rows_go(client, data):
+    """After errors too, which a notebook keeps, with the frames that knew them."""
+    X, _, grades, _ = data
+    parts = (cut(X), cut(grades))
+
+    def actors():
+        return sum(client.run(lambda dask_worker: len(dask_worker.state.actors)).values())
+
+    gc.collect()
+    before = actors()
+    with pytest.warns(ConvergenceWarning, match=r"^DaskAPSVMRanker stopped early: iteration limit") as warned:
+        model = DaskAPSVMRanker("ap", client=client, C=1.0, max_iter=2).fit(*parts)
+    assert warned[0].filename == __file__
+    with pytest.raises(ValueError, match="relevant rows and others, found 0 of 2400 relevant") as of_fit:
+        DaskAPSVMRanker("ap", client=client, relevant_from=9.0).fit(*parts)
+    with pytest.raises(ValueError, match="undefined") as of_score:
+        model.score(cut(X), cut(np.zeros(len(X))))
+    for _ in range(100):  # messages are on the way
+        if actors() <= before:
+            break
+        time.sleep(0.05)
+    assert actors() <= before, (of_fit, of_score)
 
 
 def test_feature_maps(client, data):
@@ -241,8 +275,9 @@ def test_columns_of_another_order_are_refused_as_scikit_learn_does(client, data)
             use(table)
     with pytest.raises(ValueError, match=r"(?s)Feature names unseen at fit time.*- z"):
         model.predict(table.rename(columns={"a": "z"}))
-    with pytest.warns(UserWarning, match="does not have valid feature names"):
-        model.predict(cut(data[0]))
+    for use in (model.predict, lambda X: model.score(X, cut(data[2]))):
+        with pytest.warns(UserWarning, match="does not have valid feature names"):
+            use(cut(data[0]))
 
 
 @pytest.mark.parametrize("other", ["abced", "abcd"])
@@ -291,13 +326,23 @@ def test_sample_weight_is_that_of_one_machine(client, data):
             estimator.set_params(client=client).fit(cut(X), *columns)
 
 
-def test_the_bound_that_auto_comes_to_is_logged(client, data, caplog):
+def test_the_bound_that_auto_comes_to_and_losses_are_logged(client, data, caplog, monkeypatch):
     X, _, grades, _ = data
     for bound, count in (("auto", 1), ("hinge", 0)):
         caplog.clear()
         DaskAPSVMRanker("ap", client=client, C=1.0, bound=bound).fit(cut(X), cut(grades))
         assert caplog.text.count("DaskAPSVMRanker: bound='auto': hinge") == count
+    ask, rounds = ActorCrew._ask, []
+
+    def lose_one(crew, call, programme):
+        rounds.append(call)
+        if len(rounds) == 20:
+            raise ShardLostError("gone")
+        return ask(crew, call, programme)
+
+    monkeypatch.setattr(ActorCrew, "_ask", lose_one)
     DaskAPSVMRanker("ap", client=client, C=1.0, bound="hinge", verbose=1).fit(cut(X), cut(grades))
     assert "iteration 1: " in caplog.text
+    assert "a worker was lost: its parts were read again" in caplog.text
     with pytest.raises(ValueError, match="bound='tight' is not trained on a cluster"):
         DaskAPSVMRanker("ap", client=client, bound="tight").fit(cut(X), cut(grades))
