@@ -41,15 +41,21 @@ def test_numbers_words_and_missing_cells(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rule", "age", "names"),
+    ("rule", "age", "names", "said"),
     [
-        ("median", [31, 31, 55, 28], "age city=Paris city=Rome city is missing paid"),
-        ("zero", [31, 0, 55, 28], "age city=Paris city=Rome paid"),
-        ("indicator", [31, 31, 55, 28], "age age is missing city=Paris city=Rome city is missing paid"),
+        ("median", [31, 31, 55, 28], "age city=Paris city=Rome city is missing paid", "for a number, a feature"),
+        ("zero", [31, 0, 55, 28], "age city=Paris city=Rome paid", ": 0 stands for them (--missing)"),
+        (
+            "indicator",
+            [31, 31, 55, 28],
+            "age age is missing city=Paris city=Rome city is missing paid",
+            "and a feature",
+        ),
     ],
 )
-def test_rules_of_missing_cells(tmp_path: Path, rule: str, age: list[float], names: str) -> None:
+def test_rules_of_missing_cells(tmp_path: Path, rule: str, age: list[float], names: str, said: str) -> None:
     data = read(tmp_path, SIMPLE, missing=rule)
+    assert said in remarks(data)
     assert " ".join(columns_of(data).feature_names()) == names
     assert [row[0] for row in rows(data)] == age
     if rule == "indicator":
@@ -131,12 +137,15 @@ def test_parts_of_columns(tmp_path: Path) -> None:
     assert data.table is not None
     assert data.table.keys is not None
     assert data.table.keys.tolist() == ["007", "8"]
+    assert data.table.keys.dtype == object  # and not as wide as the longest, each
     assert data.select(np.array([1])).table.keys.tolist() == ["8"]  # type: ignore[union-attr]
     assert rows(data) == [[1], [2]]
     data = read(tmp_path, "q,b,y,x\nhat,B,0,1\nhat,B,0,2\ncoat,A,1,3\n", qid="q", bag="b")
     assert data.groups is not None
     assert data.bags is not None
     assert (data.groups.tolist(), data.bags.tolist()) == ([0, 0, 1], [0, 0, 1])
+    with pytest.raises(DataError, match=r"data.csv:3: .*line 2"):
+        read(tmp_path, "b,y,x\nB,0,1\nB,1,2\n", bag="b")
     # Only some columns are features; where one is called so, the queries need no naming.
     assert rows(read(tmp_path, "qid,y,a,b\n1,0,3,4\n1,1,5,6\n", features=("b",))) == [[4], [6]]
 
@@ -241,6 +250,7 @@ def test_what_cannot_be_read_is_said(tmp_path: Path, text: str | bytes, message:
         ("docMetadata/LabelInfo.xml", "<labels/>", r"this is an Excel workbook \(.xlsx\)"),
         ("mimetype", "application/vnd.oasis.opendocument.spreadsheet", "this is an OpenDocument file: save"),
         ("some/data.csv", SIMPLE, "this is a zip archive, of 'some/data.csv' first: unpack it"),
+        ("d@ta.csv", SIMPLE, r"this is a zip archive, of 'd\\\\xffta.csv' first"),  # @ becomes a byte beyond UTF-8
     ],
 )
 def test_archives_are_no_matrices(tmp_path: Path, member: str, content: str, message: str) -> None:
@@ -251,7 +261,7 @@ def test_archives_are_no_matrices(tmp_path: Path, member: str, content: str, mes
             archive.writestr("[Content_Types].xml", "<Types/>")
     for options in ({}, {"label": "y"}):
         with pytest.raises(DataError, match=f"data.csv: {message}"):
-            read(tmp_path, packed.getvalue(), **options)
+            read(tmp_path, packed.getvalue().replace(b"@", b"\xff"), **options)
 
 
 def test_the_names_behind_a_byte_order_mark_and_blank_lines(tmp_path: Path) -> None:
@@ -290,7 +300,8 @@ def test_text_and_stray_words_are_no_categories(tmp_path: Path) -> None:
 
 
 def test_what_is_said_of_columns_that_are_not_there(tmp_path: Path) -> None:
-    for part, option in (("label", "--label-column"), ("id", "--id-column"), ("qid", "--qid-column")):
+    for part in ("label", "id", "qid", "bag"):
+        option = f"--{part}-column"
         with pytest.raises(DataError, match=rf"no column is called 'yy' \({option}\): .* a, y; did you mean 'y'"):
             read(tmp_path, "a,y\n1,0\n", **{part: "yy"})
     with pytest.raises(DataError, match="column 'a' is given two parts"):
@@ -461,7 +472,8 @@ def test_points_that_may_separate_thousands_are_named(tmp_path: Path) -> None:
     for other in (german.replace("900", "900.5"), german.replace("900", "0.900"), german.replace(";", ",")):
         assert "decimal point" not in remarks(read(tmp_path, other))
     assert "decimal point" not in remarks(read(tmp_path, german, decimal="."))
-    for other in (german.replace(";", "\t"), german.replace(";", "|"), german.replace("900", "NA")):
+    for old, new in ((";", "\t"), (";", "|"), ("900", "NA"), ("\n", "\n\n")):
+        other = german.replace(old, new)
         assert said in remarks(read(tmp_path, other))
     three_decimals = german.replace("900", "900.000").replace(";", "\t")
     assert "decimal point" not in remarks(read(tmp_path, three_decimals))

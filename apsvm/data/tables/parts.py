@@ -184,7 +184,7 @@ def _is_number(name: str) -> bool:
 def check_there(name: str, names: Sequence[str], source: str, option: str) -> None:
     """Raises DataError if no column has this name."""
     if name not in names:
-        near = difflib.get_close_matches(name, list(names), 1)
+        near = difflib.get_close_matches(name, list(names))
         hint = f"; did you mean {near[0]!r}?" if near else ""
         if len(names) == 1:
             hint = "; if the first line has no names, delete what stands above the line that has"
