@@ -247,9 +247,8 @@ def done_of(futures: Iterable[Future], should_stop: Callable[[], bool] = lambda:
             return done
         with suppress(TimeoutError, *CANCELLED), client.as_current():
             wait(futures, timeout=PATIENCE_OF_TASKS, return_when="FIRST_COMPLETED")
-        if client.nthreads():
-            there = time.monotonic()
-        elif time.monotonic() - there > MOST_WAITING:
+        there = time.monotonic() if client.nthreads() else there
+        if time.monotonic() - there > MOST_WAITING:
             raise _no_worker()
 
 

@@ -206,14 +206,17 @@ def test_the_only_worker_is_gone(command, tmp_path, monkeypatch):
     environment = {"PATH": os.environ["PATH"]}
     words = ["train", "part-0", "m.model", "-q", "-C", "1", "--relevant-from", "1"]
     assert in_process(words, env=environment, cwd=tmp_path).returncode == 0
-    done = Event()
+    left, done = Event(), Event()
 
     def leave(*arguments, **options):
+        done.wait(0.6)  # longer than is waited for workers that are gone
         worker = get_worker()
+        left.set()
         worker.loop.add_callback(worker.close, executor_wait=False)
         done.wait(10.0)
 
-    monkeypatch.setattr("apsvm.dask.actors.MOST_WAITING", 0.5)
+    monkeypatch.setattr("apsvm.dask.actors.MOST_WAITING", 0.3)
+    monkeypatch.setattr("apsvm.dask.actors.PATIENCE_OF_TASKS", 0.1)
     monkeypatch.setattr("apsvm.dask.classes._read", leave)
     monkeypatch.setattr("apsvm.dask.prediction.on_worker", leave)
     monkeypatch.setattr("apsvm.dask.folds._PREPARING", nullcontext())
@@ -229,6 +232,7 @@ def test_the_only_worker_is_gone(command, tmp_path, monkeypatch):
         words = [name, "part-*", *options, *flags, "--scheduler", client.scheduler.address]
         result = in_process(words, env=environment, cwd=tmp_path)
         done.set()
+    assert left.is_set()
     assert result.returncode == 66, result.stderr.decode()
     last = result.stderr.decode().splitlines()[-1]
-    assert re.match("apsvm: error: (no worker of the cluster was there for 0.5 seconds|the workers were lost: )", last)
+    assert re.match("apsvm: error: (no worker of the cluster was there for 0.3 seconds|the workers were lost: )", last)
