@@ -91,6 +91,19 @@ def test_cautions_name_parameters(client):
         DaskAPSVMClassifier(client=client, C=1.0).fit(cut(np.zeros((40, 2)), 20), cut(y.astype(int), 20))
 
 
+def test_a_bound_that_says_nearly_nothing(client, rng):
+    X, y = rng.normal(size=(1000, 4)), (np.arange(1000) < 30).astype(int)
+    options, said = {"bound": "hinge", "C": 1e-4, "epsilon": 1e-7}, []
+    for model, columns in (
+        (APSVMClassifier(**options), (X, y)),
+        (DaskAPSVMClassifier(client=client, **options), (cut(X, 300), cut(y, 300))),
+    ):
+        with pytest.warns(WeakRankerWarning, match="as a share of what it is for no ranking at all, is") as warned:
+            model.fit(*columns)
+        said.append(str(warned[0].message).partition(": ")[2])
+    assert said[0] == said[1]
+
+
 def test_two_numbers_and_no_constant(client, data):
     """Of which the lower one is positive."""
     X, y, _, _ = data
@@ -100,6 +113,8 @@ def test_two_numbers_and_no_constant(client, data):
     other = DaskAPSVMClassifier(client=client, **options).fit(cut(X), cut(numbers))
     assert_same_fit(plain, other)
     assert other.score(cut(X), cut(numbers)) == pytest.approx(plain.score(X, numbers), rel=1e-9)
+    with pytest.raises(ValueError, match=r"expected labels 7\.0 and 3\.0, found 4\.0"):
+        other.score(cut(X), cut(numbers + 1.0))
 
 
 def test_the_workers_let_the_rows_go(client, data):
@@ -215,6 +230,11 @@ def test_one_part_and_a_model_that_reads_back(client, data, tmp_path):
         (lambda X, y, q: (cut(X), None), "y is a dask array"),
         (lambda X, y, q: (cut(np.where(X > 3, np.nan, X)), cut(y > 1)), "feature value is not finite"),
         (lambda X, y, q: (cut(X), cut(np.zeros(2400))), "found one class only"),
+        (lambda X, y, q: (cut(X), cut(y > 1), cut(q + 0.5)), "part 0: query ids are whole numbers, found 0.5"),
+        (
+            lambda X, y, q: ([dask.delayed(X)] * 2, [dask.delayed(y > 1), dask.delayed(y[1:] > 1)]),
+            "part 1: expected 2400 values of y, one a row, found shape .2399,.",
+        ),
     ],
 )
 def test_what_does_not_fit_is_refused(client, data, make, message):

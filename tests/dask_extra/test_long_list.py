@@ -221,9 +221,14 @@ def test_forgotten_vectors_are_dropped(rng):
     shard = data.crew._shards[0]
     assert len(shard._vectors) == 1
     del x
-    y = risk.scores(np.ones(2))
-    data.vectors.dot(y, y)
-    assert len(shard._vectors) == 1
+    for _ in range(2):
+        y = risk.scores(np.ones(2))
+        data.vectors.dot(y, y)
+        assert len(shard._vectors) == 1
+        slopes = data.vectors.empty()
+        risk.tangent(y, slopes)
+        del slopes, y
+    assert len(data.vectors.sampled._entries) == 1
 
 
 def test_runs_and_counts_read_back(rng):
