@@ -171,7 +171,7 @@ def _columns_of_json(content: bytes, name: str) -> dict[str, list[float | str | 
         except (ValueError, RecursionError):
             row = None
         if not isinstance(row, dict):
-            found = line[:40].decode("utf-8", "backslashreplace").strip()
+            found = line.decode()[:40].strip()
             whole = "; a document over all lines is not read" if number == 0 and is_json(content) else ""
             raise DataError(f"{name}:{number + 1}: expected a JSON object a line, found {found!r}{whole}")
         for key, value in row.items():
