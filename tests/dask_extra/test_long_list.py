@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from shards import list_risk, sharded, slopes_of_rows
 
+from apsvm.dask.long_list import SAMPLE
 from apsvm.dask.messages import Few, Runs, added, narrow, packed, runs_where, size_of
 from apsvm.data.rows import Rows
 from apsvm.losses import make_loss
@@ -211,6 +212,20 @@ def test_vector_operations_wait_for_the_next_round(rng):
     assert vectors.dot(out, out) == pytest.approx(vectors.dot(y, y))
     assert vectors.dot(out, out) == pytest.approx(vectors.dot(y, y))  # known by now
     assert data.crew.traffic.rounds == 2
+
+
+def test_the_driver_follows_the_sampled_rows(rng):
+    data = sharded(rng.normal(size=(90, 2)), np.arange(90) % 3 == 0, [10, 20])
+    risk, vectors = list_risk(data, make_loss("ap")), data.vectors
+    x = risk.scores(np.array([1.0, 0.5]))
+    risk.tangent(x, vectors.empty())
+    y, out = risk.scores(np.array([0.0, 1.0])), vectors.empty()
+    vectors.add(x, 2.0, y, out)
+    vectors.scale(0.5, out, out)
+    vectors.subtract(out, y, y)
+    for handle in (x, y, out):
+        surveys = vectors.ask("survey", handle.number, SAMPLE, None)
+        np.testing.assert_allclose(vectors.sampled.of(handle), np.concatenate([of.sample for of in surveys]))
 
 
 def test_forgotten_vectors_are_dropped(rng):

@@ -109,6 +109,7 @@ def test_many_categories_stay_sparse(tmp_path: Path) -> None:
     data = read(tmp_path, "a,b,c,x,y\n" + "\n".join(lines))
     assert sp.issparse(data.X)
     assert data.X.has_canonical_format
+    assert data.X.indices.dtype == data.X.indptr.dtype == np.int32
     data.X.check_format(full_check=True)
     names = columns_of(data).feature_names()
     expected = np.array(
@@ -159,6 +160,7 @@ def test_parts_of_columns(tmp_path: Path) -> None:
         ("legit bad legit", {"positive_label": "legit"}, [1, 0, 1], ("bad", "legit")),
         ("True FALSE true", {}, [1, 0, 1], ()),
         ("cat dog ape", {}, [1, 2, 0], ("ape", "cat", "dog")),
+        ("true false maybe", {}, [2, 0, 1], ("false", "maybe", "true")),
         ("1 2 4", {}, [1, 2, 4], ()),
     ],
 )
@@ -171,6 +173,8 @@ def test_labels(
     assert columns_of(data).label_words == words
     again = read(tmp_path, text, columns_of(data))
     assert again.relevance.tolist() == relevance
+    first = read(tmp_path, f"y,x\n{labels.split()[0]},1\n", columns_of(data))
+    assert first.relevance.tolist() == relevance[:1]
     if words:
         assert data.label_value(words[1]) == 1.0
         with pytest.raises(DataError, match="no row has the label 'nobody'"):
@@ -230,6 +234,7 @@ HOSTILE = [
     ("[1,2,0]\n[2,1,1]\n", r":1: expected a JSON object a line, found '\[1,2,0\]'$"),
     ('[{"a": 1},\n {"a": 2}]\n', r"object a line, found '\[\{\"a\": 1\},'; a document over all lines is not read$"),
     (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), r"this is an Excel workbook \(.xls\)"),
+    ("a,a=b,y\nb,1,1\nc,2,0\n", "two columns would make a feature 'a=b': rename or --drop one"),
     ("y,\n1,\n0,\n", "no column is left to be a feature"),
     ("a,y\n,1\n,0\n", "none of them has a value"),
     ("d,y\n2024-01-05,1\n2024-13-06,0\n", r"column 'd' has dates \('2024-01-05'\).*--drop d"),
