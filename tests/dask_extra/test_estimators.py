@@ -113,7 +113,7 @@ def test_two_numbers_and_no_constant(client, data):
     other = DaskAPSVMClassifier(client=client, **options).fit(cut(X), cut(numbers))
     assert_same_fit(plain, other)
     assert other.score(cut(X), cut(numbers)) == pytest.approx(plain.score(X, numbers), rel=1e-9)
-    with pytest.raises(ValueError, match=r"expected labels 7\.0 and 3\.0, found 4\.0"):
+    with pytest.raises(ValueError, match=r"expected labels 7\.0 and 3\.0, found [48]\.0"):
         other.score(cut(X), cut(numbers + 1.0))
 
 

@@ -45,7 +45,7 @@ def test_what_dates_become(form, tmp_path):
     names = columns_of(data).feature_names()
     assert names[0] == "when: days before the newest"
     assert names[3:5] == ("when: weekday=Monday", "when: weekday=Tuesday")
-    assert "dates: when (age, year, weekday, hour)" in remarks(data)
+    assert "dates: when (age, year, weekday, hour)" in remarks(data).splitlines()
 
 
 @over("form", ["%H:%M:%S", "%I:%M:%S %p", "%I:%M:%Sa.m."])
