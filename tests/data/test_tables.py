@@ -18,7 +18,7 @@ from tables import SIMPLE, columns_of, read, remarks, rows
 from apsvm.data import DataError, read_data
 from apsvm.data.read_options import TableOptions
 from apsvm.data.svmlight import line_numbers
-from apsvm.data.tables.cells import Places
+from apsvm.data.tables.cells import MEMORY, Places, Scratch
 from apsvm.data.tables.reading import ForModel
 from apsvm.data.tables.recognising import Kind, kind_of
 from apsvm.models.columns import Column, ColumnKind
@@ -114,6 +114,23 @@ def test_many_categories_stay_sparse(tmp_path: Path) -> None:
     assert np.array_equal(data.X.toarray(), expected)
 
 
+def test_rows_stand_in_a_file_where_a_folder_is_named(tmp_path: Path) -> None:
+    def stand_in_a_file(rows: Any) -> bool:
+        return rows is not None and (isinstance(rows, np.memmap) or stand_in_a_file(getattr(rows, "base", None)))
+
+    path = tmp_path / "data.csv"
+    words = ",".join(f"w{at}" for at in range(40))
+    for text in (
+        "a,y\n1,0\n2,1\n",
+        "a,y\n1,0\n,1\n",
+        f"{words},y\n" + "".join(f"{words}{at},{at % 2}\n" for at in range(9)),
+    ):
+        path.write_text(text)
+        for scratch in (MEMORY, Scratch(tmp_path)):
+            X = read_data(path, table=TableOptions(missing="indicator"), scratch=scratch).X
+            assert stand_in_a_file(getattr(X, "data", X) if sp.issparse(X) else X) == (scratch is not MEMORY)
+
+
 @pytest.mark.parametrize(
     ("cost", "message"),
     [("dear", "expected a number, found 'dear'"), ("-1.5", "at least 0, found -1.5"), ("", "has no cost")],
@@ -140,6 +157,10 @@ def test_parts_of_columns(tmp_path: Path) -> None:
     assert data.groups is not None
     assert data.bags is not None
     assert (data.groups.tolist(), data.bags.tolist()) == ([0, 0, 1], [0, 0, 1])
+    again = read(tmp_path, "x,b,q,y\n1,B,hat,0\n3,A,coat,1\n", columns_of(data))
+    assert again.groups is not None
+    assert again.bags is not None
+    assert (again.groups.tolist(), again.bags.tolist()) == ([0, 1], [0, 1])
     with pytest.raises(DataError, match=r"data.csv:3: .*line 2"):
         read(tmp_path, "b,y,x\nB,0,1\nB,1,2\n", bag="b")
     # Only some columns are features; where one is called so, the queries need no naming.
