@@ -91,6 +91,9 @@ def test_the_less_frequent_words_share_a_feature(tmp_path: Path) -> None:
     text = "w,y\n" + "".join(f"{word},{at % 2}\n" for at, word in enumerate(words))
     data = read(tmp_path, text, max_categories=3)
     assert columns_of(data).feature_names() == ("w=1", "w=a", "w=b", "w is other")
+    assert "words, each a feature: w (3 of 5); at most 3 have features of their own" in remarks(data)
+    all_have = remarks(read(tmp_path, f"kind of {text}"))
+    assert "words, each a feature: kind of w (5)" in all_have.splitlines()
     assert np.array(rows(data)).sum(axis=0).tolist() == [2, 5, 3, 2]
     later = read(tmp_path, "w,y\nc,1\nz,0\n1,0\n2,0\n", columns_of(data))
     assert rows(later) == [[0, 0, 0, 1], [0, 0, 0, 1], [1, 0, 0, 0], [0, 0, 0, 1]]
@@ -199,6 +202,15 @@ def test_labels(
             read(tmp_path, "y,x\nother,1\n", columns_of(data))
 
 
+def test_columns_that_may_be_labels_are_found_in_the_first_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("apsvm.data.text._BLOCK", 50)
+    monkeypatch.setattr("apsvm.data.tables.reading._BLOCKS_SEEN", 2)
+    with pytest.raises(DataError, match=r"columns of two values: a, b$"):
+        read(tmp_path, "a,b\n" + "1,3\n0,4\n" * 20 + "2,5\n")
+
+
 def test_a_column_of_labels_has_an_usual_name(tmp_path: Path) -> None:
     assert rows(read(tmp_path, "Is_Fraud,a\n0,1\n1,2\n")) == [[1], [2]]
     assert rows(read(tmp_path, "Is Fraud?,a\n0,1\n1,2\n")) == [[1], [2]]
@@ -227,6 +239,7 @@ HOSTILE = [
     ("a,y\n1,0\n1,2,3\n", r"data.csv:3: expected 2 fields, found 3"),
     ("a,y\n1,0\n\n1\n", r"data.csv:4: expected 2 fields, found 1"),
     ("a,y\n1,0\n\0,1\n", r"data.csv:3: column 'a': found a NUL byte"),
+    ("a,y\r\n1,1\r\n1e400,0\r\n", r"data.csv:3: column 'a': expected a finite number"),
     ('a,y\n"x\n\0",1\n', r"data.csv:3: column 'a': found a NUL byte"),
     ('a,y\n1,0\n"1,1\n', "data.csv:3: a quoted field begins in this row and never ends"),
     ('a,y\n"1"2,1\n', r"data.csv:2: column 'a': expected a separator or the end of the line behind a closing quote"),
@@ -243,6 +256,7 @@ HOSTILE = [
     (" \n\n\t\n", "found none: there are only blanks and ends of lines"),
     ("a:b:y\n1:2:0\n2:1:1\n", "this is a table whose columns are separated by colons"),
     ("1 2 0\n2 1 1\n", "this is a table whose columns are separated by blanks: commas, semicolons"),
+    ("1 2 0\n" * 11_000, "this is a table whose columns are separated by blanks"),
     ("a b y\n1.5 2 0\n2 1 1\n", "this is a table whose columns are separated by blanks"),
     ("0,red,0\n1,blue,1\n", "in the first line, found numbers: 0, 0; if that is a row, write a line"),
     ("b,2,u,u,yes\na,3,u,v,no\n", "found more than once: u; if that is a row, write a line of names above it$"),
