@@ -21,6 +21,7 @@ from apsvm._native import _kernels
 from apsvm.data.dataset import DataError, NoRowsError
 from apsvm.data.hashing import hash_of_file
 from apsvm.data.tables.cells import MEMORY, MISSING, Cells, Places, Scratch
+from apsvm.data.tables.parts import listed
 from apsvm.data.tables.recognising import Kind, is_json
 from apsvm.data.tables.separated import CELLS, SKIPPED, TEXT, Choice, decoded, not_utf8
 from apsvm.data.text import text_blocks
@@ -74,7 +75,7 @@ def _cells(stream: BinaryIO, kind: Kind, name: str, choose: Choice, encoding: st
         names, n, batches = _opened_json(stream, name, encoding) if is_json else _opened(stream, kind)
     twice = sorted(column for column, times in Counter(names).items() if times > 1)
     if twice:
-        raise DataError(f"{name}: expected different names of columns, found more than once: {', '.join(twice[:8])}")
+        raise DataError(f"{name}: expected different names of columns, found more than once: {listed(twice)}")
     return _gathered(names, n, batches, Places(name, "line" if is_json else "row"), kind, choose(names), scratch)
 
 
