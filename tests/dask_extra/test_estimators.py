@@ -69,6 +69,8 @@ def test_what_is_not_scored_on_a_cluster(client, data):
     model = DaskAPSVMClassifier("zero-one", client=client, C=1.0).fit(cut(X), cut(y))
     with pytest.raises(ValueError, match=r"^zero-one is not scored on a cluster: apsvm eval names the metrics$"):
         model.score(cut(X), cut(y))
+    with pytest.raises(ValueError, match=r"^X: there are no rows"):
+        model.score(cut(X[:0]), cut(y[:0]))
 
 
 @pytest.mark.parametrize(
@@ -218,7 +220,9 @@ def test_one_part_and_a_model_that_reads_back(client, data, tmp_path):
     assert model.header.estimator == "DaskAPSVMClassifier"
     plain = APSVMClassifier.from_model(model)
     np.testing.assert_allclose(model.score(X), plain.decision_function(X))
-    assert (client.compute(other.predict(cut(X))).result() == plain.predict(X)).all()
+    predicted = other.predict(cut(X))
+    assert predicted.dtype == plain.predict(X).dtype
+    assert (client.compute(predicted).result() == plain.predict(X)).all()
 
 
 @pytest.mark.parametrize(
