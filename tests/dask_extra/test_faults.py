@@ -115,11 +115,15 @@ def test_a_cluster_that_is_not_up_is_given_up(rng):
     crew = crew_of(*rows(rng), [200])
     data = ShardedData.of(crew, "the rows")
 
+    attempts = []
+
     def never():
+        attempts.append(crew)
         raise ShardLostError("gone")
 
-    with pytest.raises(ClusterError, match="the cluster is not up"):
+    with pytest.raises(ClusterError, match="workers were lost 11 times .* the cluster is not up"):
         repeated(data.vectors, never)
+    assert len(attempts) == 11
 
 
 @pytest.mark.parametrize(
