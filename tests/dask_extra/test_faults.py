@@ -121,7 +121,7 @@ def test_a_cluster_that_is_not_up_is_given_up(rng):
         attempts.append(crew)
         raise ShardLostError("gone")
 
-    with pytest.raises(ClusterError, match="workers were lost 11 times .* the cluster is not up"):
+    with pytest.raises(ClusterError, match=r"workers were lost 11 times .* the cluster is not up"):
         repeated(data.vectors, never)
     assert len(attempts) == 11
 

@@ -103,15 +103,17 @@ def test_many_categories_stay_sparse(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     table = rng.integers(0, 30, (400, 3))
     numbers = rng.integers(0, 3, 400)
-    lines = [f"w{a},v{b},u{c},{x},{x % 2}" for (a, b, c), x in zip(table.tolist(), numbers.tolist(), strict=True)]
-    data = read(tmp_path, "a,b,c,x,y\n" + "\n".join(lines))
+    lines = [f"w{a},v{b},u{c},{x},{'' if x > 1 else x},{x % 2}"
+             for (a, b, c), x in zip(table.tolist(), numbers.tolist(), strict=True)]  # fmt: skip
+    data = read(tmp_path, "a,b,c,x,z,y\n" + "\n".join(lines), missing="indicator")
     assert sp.issparse(data.X)
     assert data.X.has_canonical_format
     assert data.X.indices.dtype == data.X.indptr.dtype == np.int32
     data.X.check_format(full_check=True)
     names = columns_of(data).feature_names()
     expected = np.array(
-        [[f"a=w{a}" == n or f"b=v{b}" == n or f"c=u{c}" == n or x * (n == "x") for n in names]
+        [[n in (f"a=w{a}", f"b=v{b}", f"c=u{c}", "z is missing" * (x > 1)) or x * (n == "x") + min(x, 1) * (n == "z")
+          for n in names]  # the median is 1
          for (a, b, c), x in zip(table.tolist(), numbers.tolist(), strict=True)], dtype=float
     )  # fmt: skip
     assert np.array_equal(data.X.toarray(), expected)
