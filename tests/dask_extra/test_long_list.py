@@ -125,6 +125,16 @@ def test_long_lists_are_refined(loss, pattern, rng):
     assert all(0 < call.violating <= n for call in calls)
 
 
+def test_cells_are_cut_before_they_are_gathered_where_scores_repeat(rng, monkeypatch):
+    """Of one score they need no scores."""
+    monkeypatch.setattr("apsvm.dask.long_list.ENOUGH_GATHERED", 100)
+    y = (np.arange(5000) % 10 == 0).astype(float)
+    scores = rng.normal(size=5000) + 0.3 * y
+    for digits in (12, 2):
+        risk = compare("ap", np.round(scores, digits), y, [2000], most_gathered=10_000)
+        assert (max(risk.effort.levels) > 0) == (digits == 2)
+
+
 def test_bins_that_fit_other_scores_are_made_anew(rng, monkeypatch):
     """Where rows are too wide for the driver, bins are those of the call before, as long as these do."""
     monkeypatch.setattr("apsvm.dask.long_list.MOST_DIMENSIONS", 0)
