@@ -180,6 +180,13 @@ def test_pairs(client, data, objective, graph):
         assert other.to_model().header.metric == plain.to_model().header.metric
 
 
+def test_more_classes_than_one_list_takes(client, data, monkeypatch):
+    X, _, grades, _ = data
+    monkeypatch.setattr("apsvm.dask.pairs.MOST_CLASSES", 3)
+    with pytest.raises(ValueError, match=r"^one list on a cluster takes 3 classes at most, found 4 labels"):
+        DaskRankNCG(client=client).fit(cut(X), cut(grades))
+
+
 @pytest.mark.slow
 def test_data_frames(client, data):
     pytest.importorskip("pyarrow", reason="dask's data frames need pyarrow")
