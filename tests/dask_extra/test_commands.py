@@ -180,6 +180,11 @@ def test_parts_of_other_kinds(apsvm, parts, tmp_path):
     assert code == 0, said
     assert apsvm("train", parts.path, "here", "-C", "10", "--bound", "hinge")[0] == 0
     np.testing.assert_allclose(load_model(tmp_path / "there").coef, load_model(tmp_path / "here").coef, atol=1e-9)
+    values = tmp_path / "kind-1" / "X.npy"
+    values.write_bytes(values.read_bytes()[:-1] + b"7")
+    code, _, said = apsvm("train", tmp_path / "kind-*", "there", "--scheduler", "@", "-C", "10")
+    assert code == 65
+    assert "kind-1/X.npy: damaged" in said
 
 
 @pytest.mark.slow

@@ -99,7 +99,8 @@ def test_the_less_frequent_words_share_a_feature(tmp_path: Path) -> None:
     assert rows(later) == [[0, 0, 0, 1], [0, 0, 0, 1], [1, 0, 0, 0], [0, 0, 0, 1]]
 
 
-def test_many_categories_stay_sparse(tmp_path: Path) -> None:
+def test_many_categories_stay_sparse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("apsvm.data.tables.cells.BLOCK", 150)
     rng = np.random.default_rng(0)
     table = rng.integers(0, 30, (400, 3))
     numbers = rng.integers(0, 3, 400)
@@ -123,6 +124,8 @@ def test_rows_stand_in_a_file_where_a_folder_is_named(tmp_path: Path) -> None:
     def stand_in_a_file(rows: Any) -> bool:
         return rows is not None and (isinstance(rows, np.memmap) or stand_in_a_file(getattr(rows, "base", None)))
 
+    assert stand_in_a_file(Scratch(tmp_path).empty((2, 1)))
+    assert Scratch(tmp_path).empty((0, 3)).shape == (0, 3)
     path = tmp_path / "data.csv"
     words = ",".join(f"w{at}" for at in range(40))
     for text in (
@@ -136,13 +139,30 @@ def test_rows_stand_in_a_file_where_a_folder_is_named(tmp_path: Path) -> None:
             assert stand_in_a_file(getattr(X, "data", X) if sp.issparse(X) else X) == (scratch is not MEMORY)
 
 
+@pytest.mark.parametrize("missing", ["median", "indicator"])
+@pytest.mark.parametrize(
+    ("words", "right", "wrong", "line"), [(False, ",7", ",old", 8), (True, "2024-01-08", "08.01.2024", 9)]
+)
+def test_dense_rows_are_read_block_by_block(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: bool, right: str, wrong: str, line: int, missing: str
+) -> None:
+    """In place of the cells and elsewhere; a wrong cell of a later block has its line."""
+    lines = [f"{at % 2},{at + 1 if at % 4 else ''}{f',w{at % 3},2024-01-0{at + 1}' * words}" for at in range(9)]
+    text = "\n".join([f"y,a{',w,day' * words}", *lines])
+    whole = read(tmp_path, text, missing=missing)
+    monkeypatch.setattr("apsvm.data.tables.cells.BLOCK", 4)
+    assert rows(read(tmp_path, text, missing=missing)) == rows(whole)
+    with pytest.raises(DataError, match=rf"data.csv:{line}: column"):
+        read(tmp_path, text.replace(right, wrong), columns_of(whole))
+
+
 @pytest.mark.parametrize(
     ("cost", "message"),
     [("dear", "expected a number, found 'dear'"), ("-1.5", "at least 0, found -1.5"), ("", "has no cost")],
 )
 def test_costs_that_are_none(cost: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=rf"data.csv.*3.*{message}"):
-        read(tmp_path, f"y,cost,x\n1,1,1\n0,{cost},2\n1,2,3\n", label="y", cost="cost")
+        read(tmp_path, f"y,cost,x\n1,0,1\n0,{cost},2\n1,2,3\n", label="y", cost="cost")
 
 
 def test_parts_of_columns(tmp_path: Path) -> None:

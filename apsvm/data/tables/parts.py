@@ -46,7 +46,7 @@ class Parts:
         """How each column of a file is to be parsed."""
         letters: dict[str | None, str] = dict.fromkeys((*self.features, self.cost), CELLS)
         letters |= {self.label: LABELS} | dict.fromkeys((self.qid, self.bag, self.id), TEXT)
-        return [letters.get(name, SKIPPED) if name else SKIPPED for name in names]
+        return [letters.get(name, SKIPPED) for name in names]
 
 
 def parts_to_train(names: Sequence[str], options: TableOptions, source: str, *, unlabelled: bool) -> Parts:
