@@ -341,6 +341,16 @@ def test_svmlight_behind_a_byte_order_mark(tmp_path: Path, compress: Any) -> Non
     assert line_numbers(tmp_path / "data.csv").tolist() == [2, 3]
 
 
+def test_a_stream_that_comes_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Slow(io.BytesIO):
+        def read1(self, size: int | None = -1) -> bytes:
+            return super().read1(7)
+
+    with io.TextIOWrapper(Slow(SIMPLE.encode())) as stream:
+        monkeypatch.setattr("sys.stdin", stream)
+        assert rows(read_data("-")) == rows(read(tmp_path, SIMPLE))
+
+
 def test_text_and_stray_words_are_no_categories(tmp_path: Path) -> None:
     text = "name,note,x,y\n" + "".join(f"n{at},t {at % 3},{at / 2},{at % 2}\n" for at in range(200))
     data = read(tmp_path, text)
@@ -438,6 +448,9 @@ def test_columns_without_a_name_or_a_value_are_left_out(tmp_path: Path) -> None:
     data = read(tmp_path, ",a,empty,y,\n0,1,,1,\n1,2,NA,0,\n")
     assert columns_of(data).feature_names() == ("a",)
     assert "columns without a name are left out: 1, 5" in remarks(data)
+    tabs = read(tmp_path, "\ta\ty\n0\t1\t1\n1\t2\t0\n")
+    assert columns_of(tabs).feature_names() == ("a",)
+    assert "columns without a name are left out: 1" in remarks(tabs).splitlines()
     assert "columns without any value are left out: empty" in remarks(data)
 
 
