@@ -214,6 +214,10 @@ def test_labels(
     assert columns_of(data).label_words == words
     again = read(tmp_path, text, columns_of(data))
     assert again.relevance.tolist() == relevance
+    if len(words) == 2 and not options:
+        why = "the rarer one" if "bad" in words else "by its name"
+        said = f"column 'y': {words[1]!r} is positive, {why}, {words[0]!r} negative (--positive-label)"
+        assert said in remarks(data).splitlines()
     first = read(tmp_path, f"y,x\n{labels.split()[0]},1\n", columns_of(data))
     assert first.relevance.tolist() == relevance[:1]
     if words:
@@ -559,6 +563,10 @@ def test_a_folder_of_parquet_files_is_called_one(tmp_path: Path) -> None:
 def test_names_longer_than_what_is_looked_at(tmp_path: Path) -> None:
     names = [f"{at}{'x' * 1000}" for at in range(700)]
     line = ";".join(["0,5"] * 700)
+    with pytest.raises(
+        DataError, match=rf"is called 'z' .*: its columns are {', '.join(names[:12])}, … \(701 in all\)$"
+    ):
+        read(tmp_path, ";".join([*names, "y"]) + f"\n{line};1\n", label="z")
     data = read(tmp_path, ";".join([*names, "y"]) + f"\n{line};1\n{line};0\n")
     assert columns_of(data).feature_names() == tuple(names)
     assert np.array_equal(data.X, np.full((2, 700), 0.5))

@@ -53,7 +53,7 @@ def cells_of_arrow(
     DataError : bad content
     OSError : the source cannot be read
     """
-    name = os.fspath(source) if isinstance(source, str | os.PathLike) else str(getattr(source, "name", "<stream>"))
+    name = os.fspath(source) if isinstance(source, str | os.PathLike) else source.name
     if isinstance(source, str | os.PathLike):
         import pyarrow
 
