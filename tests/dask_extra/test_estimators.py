@@ -223,14 +223,14 @@ def test_one_part_and_a_model_that_reads_back(client, data, tmp_path):
     from apsvm import load_model
 
     X, y, _, _ = data
-    other = DaskAPSVMClassifier(client=client, C=5.0).fit(da.from_array(X, (-1, -1)), da.from_array(y, -1))
+    other = DaskAPSVMClassifier(client=client, C=5.0).fit(da.from_array(X, (-1, 2)), da.from_array(y, -1))
     other.to_model().save(tmp_path / "m")
     model = load_model(tmp_path / "m")
     assert model.header.data.rows == len(X)
     assert model.header.estimator == "DaskAPSVMClassifier"
     plain = APSVMClassifier.from_model(model)
     np.testing.assert_allclose(model.score(X), plain.decision_function(X))
-    predicted = other.predict(cut(X))
+    predicted = other.predict(da.from_array(X, (600, 3)))
     assert predicted.dtype == plain.predict(X).dtype
     assert (client.compute(predicted).result() == plain.predict(X)).all()
 
@@ -377,6 +377,6 @@ def test_the_bound_that_auto_comes_to_and_losses_are_logged(client, data, caplog
     monkeypatch.setattr(ActorCrew, "_ask", lose_one)
     DaskAPSVMRanker("ap", client=client, C=1.0, bound="hinge", verbose=1).fit(cut(X), cut(grades))
     assert "iteration 1: " in caplog.text
-    assert "a worker was lost: its parts were read again" in caplog.text
+    assert "a worker was lost: its parts were read again (0 so far)" in caplog.text  # all of them still answer
     with pytest.raises(ValueError, match="bound='tight' is not trained on a cluster"):
         DaskAPSVMRanker("ap", client=client, bound="tight").fit(cut(X), cut(grades))

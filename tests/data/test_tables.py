@@ -3,6 +3,7 @@
 import bz2
 import codecs
 import csv
+import errno
 import gzip
 import io
 import zipfile
@@ -120,7 +121,7 @@ def test_many_categories_stay_sparse(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert np.array_equal(data.X.toarray(), expected)
 
 
-def test_rows_stand_in_a_file_where_a_folder_is_named(tmp_path: Path) -> None:
+def test_rows_stand_in_a_file_where_a_folder_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def stand_in_a_file(rows: Any) -> bool:
         return rows is not None and (isinstance(rows, np.memmap) or stand_in_a_file(getattr(rows, "base", None)))
 
@@ -137,6 +138,13 @@ def test_rows_stand_in_a_file_where_a_folder_is_named(tmp_path: Path) -> None:
         for scratch in (MEMORY, Scratch(tmp_path)):
             X = read_data(path, table=TableOptions(missing="indicator"), scratch=scratch).X
             assert stand_in_a_file(getattr(X, "data", X) if sp.issparse(X) else X) == (scratch is not MEMORY)
+
+    def full(file: int, begin: int, size: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("os.posix_fallocate", full, raising=False)
+    with pytest.raises(OSError, match="No space left"):
+        Scratch(tmp_path).empty((2, 3))
 
 
 @pytest.mark.parametrize("missing", ["median", "indicator"])

@@ -57,10 +57,8 @@ def cells_of_arrow(
     if isinstance(source, str | os.PathLike):
         import pyarrow
 
-        def opened() -> Any:  # pyarrow reads its own file without copies
-            return open(source, "rb") if kind is Kind.JSON_LINES else pyarrow.OSFile(os.fsencode(source))
-
-        with hash_of_file(source) as fingerprint, opened() as stream:
+        # pyarrow reads its own file without copies
+        with hash_of_file(source) as fingerprint, pyarrow.OSFile(os.fsencode(source)) as stream:
             cells = _cells(stream, kind, name, choose(name), encoding, scratch)
             pyarrow.default_memory_pool().release_unused()  # else half the size of the rows is kept for other files
             return cells, name, fingerprint()
