@@ -119,6 +119,9 @@ def test_many_categories_stay_sparse(tmp_path: Path, monkeypatch: pytest.MonkeyP
          for (a, b, c), x in zip(table.tolist(), numbers.tolist(), strict=True)], dtype=float
     )  # fmt: skip
     assert np.array_equal(data.X.toarray(), expected)
+    lines[200] = lines[200].replace(f",{numbers[200]},", ",old,", 1)
+    with pytest.raises(DataError, match=r"data.csv:202: column 'x': expected a number, found 'old'"):
+        read(tmp_path, "a,b,c,x,z,y\n" + "\n".join(lines), columns_of(data))
 
 
 def test_rows_stand_in_a_file_where_a_folder_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
