@@ -7,17 +7,19 @@ another worker, from the same parts (``Crew.recover``).
 
 from __future__ import annotations
 
+import asyncio
+import concurrent.futures
 import logging
 import signal
-from asyncio import CancelledError
+import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
 from apsvm._support.types import Part
 from apsvm.dask.crew import Answer, Call, ClusterError, Crew, ShardLostError, WorkerError
-from apsvm.dask.messages import Arguments, Programme
+from apsvm.dask.messages import Arguments, Programme, Reply
 from apsvm.dask.shards import Shard
 from apsvm.dask.sources import ArrayPart, Source
 
@@ -44,6 +46,10 @@ class Actor(Protocol):
 
 #: Seconds between looks at whether a worker that does not answer is still there.
 PATIENCE = 5.0
+#: Seconds between looks at whether the work should stop, and whether the tasks of it have a worker.
+PATIENCE_OF_TASKS = 0.5
+#: What dask raises of a task whose result, or that of another it needs, is lost; which one is a matter of its version.
+CANCELLED = (asyncio.CancelledError, concurrent.futures.CancelledError)
 #: Seconds that are waited for a worker where there is none left.
 MOST_WAITING = 120.0
 #: Seconds until a scheduler that does not answer is given up.
@@ -120,6 +126,9 @@ class ActorCrew(Crew):
 
     def close(self) -> None:
         super().close()
+        # dask's proxies of actors are in cycles, which would hold the rows until there is a collection of garbage.
+        if self._client.status == "running":
+            self._client.cancel([future for future in self._futures if future is not None])
         self._actors = self._futures = [None] * len(self._actors)
 
     def _workers(self) -> dict[str, int]:
@@ -127,7 +136,7 @@ class ActorCrew(Crew):
         try:
             self._client.wait_for_workers(1, timeout=MOST_WAITING)
         except TimeoutError:
-            raise ClusterError(f"no worker of the cluster was there for {MOST_WAITING:g} seconds") from None
+            raise _no_worker() from None
         threads: dict[str, int] = self._client.nthreads()
         return dict(sorted(threads.items()))
 
@@ -217,6 +226,43 @@ class ActorCrew(Crew):
         return True
 
 
+def _no_worker() -> ClusterError:
+    return ClusterError(f"no worker of the cluster was there for {MOST_WAITING:g} seconds")
+
+
+def done_of(futures: Iterable[Future], should_stop: Callable[[], bool] = lambda: False) -> list[Future]:
+    """Those of the tasks that are done, once one is; none if the work should stop.
+
+    Raises
+    ------
+    ClusterError : all workers are gone, and dask would wait for others for ever
+    """
+    from distributed import wait
+
+    futures = list(futures)
+    client, there = futures[0].client, time.monotonic()
+    while True:
+        done = [future for future in futures if future.done()]
+        if done or should_stop():
+            return done
+        with suppress(TimeoutError, *CANCELLED), client.as_current():
+            wait(futures, timeout=PATIENCE_OF_TASKS, return_when="FIRST_COMPLETED")
+        there = time.monotonic() if client.nthreads() else there
+        if time.monotonic() - there > MOST_WAITING:
+            raise _no_worker()
+
+
+def result_of(future: Future) -> Reply:
+    """What a task returns, once it is done. Raises ClusterError where its worker is lost, and what the task raised."""
+    try:
+        with lost_with_scheduler(future.client):
+            done_of([future])
+            with lost_where_unreachable():
+                return future.result()
+    except ShardLostError as error:
+        raise ClusterError(f"the workers were lost: {error}") from None
+
+
 @contextmanager
 def lost_where_unreachable() -> Iterator[None]:
     """What dask raises of a worker that is gone becomes ``ShardLostError``."""
@@ -225,7 +271,7 @@ def lost_where_unreachable() -> Iterator[None]:
 
     try:
         yield
-    except (KilledWorker, NoValidWorkerError) as error:
+    except (KilledWorker, NoValidWorkerError, *CANCELLED) as error:
         raise ShardLostError(str(error)) from None
     except TimeoutError:
         raise
@@ -244,7 +290,7 @@ def lost_with_scheduler(client: Client) -> Iterator[None]:
     """What dask raises once the scheduler is gone, whatever it was at, becomes ``ClusterError``."""
     try:
         yield
-    except (Exception, CancelledError) as error:
+    except (Exception, *CANCELLED) as error:
         if client.status == "running" or isinstance(error, ClusterError):
             raise
         where = client.scheduler.address if client.scheduler is not None else "the address"

@@ -16,10 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from apsvm._support.log import Log
-from apsvm.dask.actors import lost_where_unreachable, named_worker
-from apsvm.dask.crew import ClusterError, ShardLostError
+from apsvm.dask.actors import done_of, named_worker, result_of
 from apsvm.dask.data import Extent
-from apsvm.dask.messages import Reply
 from apsvm.dask.sources import Source, on_worker
 from apsvm.data.dataset import DataError, Dataset
 from apsvm.data.joining import joined
@@ -31,14 +29,11 @@ from apsvm.trainers.one_vs_rest import ClassTraining, OneVsRestTrainer, of_class
 from apsvm.trainers.ranking_check import ranking_checked
 
 if TYPE_CHECKING:
-    from distributed import Client, Future
+    from distributed import Client
 
     from apsvm._support.types import JsonDict
     from apsvm.models.base import Model
     from apsvm.trainers.base import Outcome
-
-#: Seconds between looks at whether the training should stop.
-PATIENCE = 0.5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -243,13 +238,13 @@ def train_classes(
 
     Raises
     ------
-    ClusterError : the workers are lost again and again; DataError, OSError : a part that cannot be read
+    ClusterError : the workers are lost; DataError, OSError : a part that cannot be read
     """
     chosen = client.submit(_chosen, plan, pure=False)
     futures = [client.submit(_train, plan, label, chosen, pure=False) for label in labels]
     try:
         for label, future in zip(labels, futures, strict=True):
-            if not _is_ready(future, should_stop):
+            if not done_of([future], should_stop):
                 yield ClassTraining(label, reason="stopped", stopped=True)
                 continue
             one, records = result_of(future)
@@ -272,23 +267,3 @@ def let_go(client: Client) -> None:
     """The workers forget the rows, those that are still there."""
     with suppress(OSError):
         client.run(_forget)
-
-
-def _is_ready(future: Future, should_stop: Callable[[], bool]) -> bool:
-    """Waits for it, unless it should stop."""
-    from distributed import wait
-
-    while not future.done():
-        if should_stop():
-            return False
-        with suppress(TimeoutError), future.client.as_current():
-            wait([future], timeout=PATIENCE)
-    return True
-
-
-def result_of(future: Future) -> Reply:
-    try:
-        with lost_where_unreachable():
-            return future.result()
-    except ShardLostError as error:
-        raise ClusterError(f"the workers were lost again and again: {error}") from None

@@ -155,7 +155,7 @@ def _coded(part: Part, positive: object, negative: object) -> AnyArray:
     is_positive: AnyArray = values == positive
     other = ~is_positive & (values != negative)
     if other.any():
-        raise DataError(f"expected labels {negative!r} and {positive!r}, found {values[other][0]!r}")
+        raise DataError(f"expected labels {negative!r} and {positive!r}, found {values[other][0].item()!r}")
     return is_positive.astype(np.float64)
 
 

@@ -22,7 +22,7 @@ from apsvm.data.features.binning import rows_to_learn_from
 from apsvm.data.features.mapped import DENSE_IF
 from apsvm.data.features.scaling import Scaling, scaling_of
 from apsvm.data.joining import stacked
-from apsvm.data.labels import LabelOptions, Takes, Target, decide
+from apsvm.data.labels import Target
 from apsvm.data.moments import Moments
 from apsvm.models.columns import Columns
 
@@ -173,17 +173,6 @@ class ShardedData:
     def several_queries(self) -> bool:
         """Whether rows are in more than one query."""
         return bool(sum(of_shard.size for of_shard in self.crew.ask_surely("queries_joined")) > 1)
-
-    def understand(self, takes: Takes, options: LabelOptions) -> Target:
-        """What the labels mean, here and in the shards; the target is of one row for each label.
-
-        Raises
-        ------
-        DataError : as ``apsvm.data.labels.decide``
-        """
-        target = decide(self.of_labels(), takes, options)
-        self.tell(target)
-        return target
 
     @property
     def is_sparse(self) -> bool:

@@ -30,13 +30,12 @@ from apsvm.dask.fitting import ShardedFit
 from apsvm.dask.recovery import repeated
 from apsvm.dask.sources import ArrayPart
 from apsvm.dask.training import HINGE_ONLY
-from apsvm.data.labels import LabelOptions, Target, again, of_numbers, of_two
+from apsvm.data.labels import Target, again, of_numbers, of_two
 from apsvm.estimators.base import LinearEstimator
 from apsvm.estimators.following import WeakRankerWarning, logger, tell, training
 from apsvm.estimators.measure import value_of
 from apsvm.estimators.parameters import in_python, in_words_of_python
 from apsvm.estimators.rank_ncg import RankNCG
-from apsvm.estimators.rows import Counted
 from apsvm.estimators.structured import APSVMClassifier, APSVMRanker
 from apsvm.metrics.evaluate import parse_metrics
 from apsvm.models.linear import LinearRanker
@@ -99,13 +98,12 @@ class _OnCluster(LinearEstimator):
                 fit = ShardedFit.of(
                     data,
                     plan,
-                    LabelOptions(),
+                    target,
                     FeatureOptions(
                         features=self._map_name(),
                         scale=self._scaling_name(plan),
                         bias=self._trained_constant(plan),
                     ),
-                    target=target,
                     query_weights=weights,
                 )
                 self._require_some_of_both(data, target)
@@ -118,10 +116,10 @@ class _OnCluster(LinearEstimator):
                     model = model.at_level(model.level + self._level(data, model))
         finally:
             crew.close()
-        header = self._header_of(model.header, Counted(np.empty(0, dtype=np.int64)))
+        header = self._header_of(model.header, None)
         self._keep(replace(model, header=header))
         if not outcome.as_asked:
-            self._warn(outcome)
+            self._warn(outcome, stacklevel=3)
         for caution in outcome.cautions:
             text = in_python(caution, self._trainer.Settings, plan.loss_name)
             warnings.warn(f"{type(self).__name__}: {text}", WeakRankerWarning, stacklevel=2)

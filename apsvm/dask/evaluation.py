@@ -47,14 +47,6 @@ class CountedTable(RankingTable):
     def n_positives(self) -> NDArray[np.int64]:
         return np.array([self.positives])
 
-    @cached_property
-    def highest_grades(self) -> NDArray[np.float64]:
-        return np.array([float(self.positives > 0)])
-
-    @cached_property
-    def lowest_grades(self) -> NDArray[np.float64]:
-        return np.array([float(self.positives == self.row_bounds[-1])])
-
     @classmethod
     def of(
         cls,
@@ -70,8 +62,8 @@ class CountedTable(RankingTable):
         scores, positives, above, equal = scores[::-1], positives[::-1], (higher - equal)[::-1], equal[::-1]
         before = np.diff(above, prepend=0) - np.concatenate([[0], equal[:-1]])[: above.size]
         n, n_pos = n_neg + int(positives.sum()), int(positives.sum())
-        last = n_neg - int(above[-1] + equal[-1]) if above.size else n_neg
-        sizes = np.append(np.column_stack([before, positives + equal]).ravel(), last)
+        sizes = np.column_stack([before, positives + equal]).ravel()
+        sizes = np.append(sizes, n - sizes.sum())
         gains = np.append(np.column_stack([np.zeros_like(positives), positives]).ravel(), 0)
         lowest = np.append(np.repeat(scores, 2), -np.inf)
         lowest[:-1:2] = np.nextafter(scores, np.inf)  # of negatives between: somewhere above the positives that follow

@@ -15,7 +15,7 @@ from apsvm.dask.data import ShardedData
 from apsvm.dask.training import ON_A_CLUSTER
 from apsvm.dask.training_threshold import with_training_threshold
 from apsvm.data.features import LINEAR
-from apsvm.data.labels import LabelOptions, Target
+from apsvm.data.labels import LabelOptions, Target, decide
 from apsvm.data.rows import Rows
 from apsvm.models.linear import LinearRanker
 from apsvm.trainers.base import AnyTrainer, Outcome, TrainingSet, Watch
@@ -79,17 +79,16 @@ class ShardedFit:
         cls,
         data: ShardedData,
         trainer: AnyTrainer,
-        labels: LabelOptions,
+        labels: LabelOptions | Target,
         features: FeatureOptions,
         *,
-        target: Target | None = None,
         query_weights: Mapping[int, float] | None = None,
     ) -> ShardedFit:
         """A training on ``data``, whose labels are understood and whose rows are mapped and scaled.
 
         Parameters
         ----------
-        target : what the labels mean, one row each, where the caller knows
+        labels : what the labels mean, one row each; or how this is found out
 
         Raises
         ------
@@ -100,10 +99,9 @@ class ShardedFit:
         refused = plan_refusal(trainer, features)
         if refused is not None:
             raise SettingsError(refused)
-        if target is None:
-            target = data.understand(trainer.capabilities.labels, labels)
-        else:
-            data.tell(target)
+        takes = trainer.capabilities.labels
+        target = labels if isinstance(labels, Target) else decide(data.of_labels(), takes, labels)
+        data.tell(target)
         features = asked_of(trainer, features)
         learned = None
         if features.features != LINEAR:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from apsvm._support.work import Strand
-from apsvm.dask.actors import named_worker
-from apsvm.dask.classes import PATIENCE, one_blas_thread, result_of
+from apsvm.dask.actors import done_of, named_worker, result_of
+from apsvm.dask.classes import one_blas_thread
 from apsvm.selection.cross_validation import CrossValidation
 from apsvm.selection.race import Measured, PathInFold, Task
 from apsvm.trainers.base import Watch
@@ -36,7 +36,7 @@ class Folds:
 
         Raises
         ------
-        ClusterError : the workers are lost again and again
+        ClusterError : the workers are lost
         SelectionError, ValueError, FloatingPointError : as ``CrossValidation.run``
         """
         piece = strand.piece(f"{len(tasks)} paths in folds")
@@ -68,8 +68,6 @@ class Folds:
     ) -> Iterator[tuple[int, PathInFold]]:
         if not tasks:
             return
-        from distributed import wait
-
         client = self._client
         with client.as_current():
             rows = client.scatter(cross, broadcast=True, hash=False)
@@ -77,10 +75,8 @@ class Folds:
                 client.submit(_trained, rows, task, pure=False): number for number, task in tasks.items()
             }
         try:
-            while waiting and not should_stop():
-                with suppress(TimeoutError), client.as_current():
-                    wait(list(waiting), timeout=PATIENCE, return_when="FIRST_COMPLETED")
-                for future in [future for future in waiting if future.done()]:
+            while waiting and (done := done_of(waiting, should_stop)):
+                for future in done:
                     number = waiting.pop(future)
                     yield number, PathInFold(tasks[number], *result_of(future))
         finally:

@@ -64,12 +64,9 @@ class Few(NamedTuple):
 
 def packed(counts: NDArray[np.int64]) -> AnyArray | Few:
     """Counts ≥ 0 in the fewer bytes: all of them, or those above 0 with their places."""
-    whole = narrow(counts)
-    places = np.flatnonzero(counts) if np.count_nonzero(counts) < counts.size // 4 else None
-    if places is None:
-        return whole
+    whole, places = narrow(counts), np.flatnonzero(counts)
     few = Few(counts.size, narrow(np.diff(places, prepend=0)), whole[places])
-    return few if few.steps.nbytes + few.counts.nbytes < whole.nbytes else whole
+    return few if size_of(few) < size_of(whole) else whole
 
 
 def added(messages: Sequence[AnyArray | Few]) -> NDArray[np.int64]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from apsvm._support.files import write_whole
-from apsvm.dask.actors import named_worker
+from apsvm.dask.actors import named_worker, result_of
 from apsvm.dask.sources import Source, on_worker
 from apsvm.data.joining import in_columns_of
 from apsvm.models.columns import Columns
@@ -35,7 +35,7 @@ def score_parts(
         client.submit(_score_part, source, ranker, output, leader, pure=False, retries=1)
         for source, output in zip(sources[1:], outputs[1:], strict=True)
     ]
-    scored: list[_Scored] = client.gather([first, *tasks])
+    scored: list[_Scored] = [result_of(task) for task in (first, *tasks)]
     return sum(one.rows for one in scored), [line for one in scored for line in one.remarks]
 
 

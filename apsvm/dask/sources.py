@@ -141,7 +141,9 @@ class ArrayPart:
         if groups is not None:
             whole = groups.astype(np.int64)
             if not (whole == groups).all():
-                raise DataError(f"{self.name}: query ids are whole numbers, found {groups[whole != groups][0]!r}")
+                raise DataError(
+                    f"{self.name}: query ids are whole numbers, found {groups[whole != groups][0].item()!r}"
+                )
             groups = whole
         if weights is not None and (weights < 0).any():
             raise DataError(f"{self.name}: a sample_weight is at least 0, found {weights.min():g}")

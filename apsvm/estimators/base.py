@@ -381,7 +381,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         if fit.bias is None or self._moves_line():
             scores = data.scores(outcome.w) if outcome.w.ndim == 1 else scores_of_weights(data.rows, outcome.w)
             model = model.at_level(model.level + self._free_constant(data, scores))
-        return model.with_header(self._header_of(model.header, counted))
+        return model.with_header(self._header_of(model.header, counted.groups))
 
     def _training(
         self, X: Matrix, target: Target, counted: Counted, plan: AnyTrainer, bags: NDArray[np.int64] | None
@@ -435,13 +435,13 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         """What a training set has of the data frame."""
         return None if self._table is None else TableRows(self._table)
 
-    def _header_of(self, header: Header, counted: Counted) -> Header:
+    def _header_of(self, header: Header, groups: NDArray[np.int64] | None) -> Header:
         names = getattr(self, "feature_names_in_", None)
         if self._table is not None:
             names = np.array(self._table.feature_names(), dtype=object)
         queries = header.data.queries
-        if queries is None and counted.groups is not None:
-            queries = int(np.unique(counted.groups).size)
+        if queries is None and groups is not None:
+            queries = int(np.unique(groups).size)
         return self._described(
             replace(
                 header,
@@ -600,7 +600,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
     def _scores_of_pooled(self, X: Matrix) -> NDArray[np.float64]:
         return self.to_model().score(X, threads=self._threads())
 
-    def _warn(self, outcome: Outcome) -> None:
+    def _warn(self, outcome: Outcome, stacklevel: int = 4) -> None:
         remedy = FOR_STALLED if outcome.state == State.STALLED else self._remedy
         message = f"{type(self).__name__} stopped early: {outcome.state}{evidence_of(outcome)}; {remedy}"
-        warnings.warn(message, ConvergenceWarning, stacklevel=4)
+        warnings.warn(message, ConvergenceWarning, stacklevel=stacklevel)

@@ -123,7 +123,7 @@ class _Portfolio(ByQuery):
         assert refit is not None  # it is never stopped
         self.cv_results_ = [*_screened(whole), *_compared(search, candidates, average)]
         (model,) = refit.model.rankers()
-        header = self._header_of(model.header, self._counted(X, qid, None, None))
+        header = self._header_of(model.header, dataset.groups)
         self._keep(model.at_level(self._constant(model, X, target)).with_header(header))
         self._set_importances(model, X)
         if not refit.outcome.as_asked:

@@ -84,7 +84,7 @@ class _NetEstimator(ByQuery):
         constant = 0.0 if plan.net_loss.is_bce else self._free_constant(data, model.net.scores(rows))
         *layers, last = model.net.layers
         net = Net((*layers, Layer(last.weights, last.bias + constant)))
-        return replace(model, net=net, header=self._header_of(model.header, counted))
+        return replace(model, net=net, header=self._header_of(model.header, counted.groups))
 
     def _judge(self) -> AnyTrainer | None:
         """A model's header may name a module that no name makes."""

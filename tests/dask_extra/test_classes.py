@@ -102,6 +102,39 @@ def test_bad_parts(train, tmp_path, content, message):
     assert not (tmp_path / "m").exists()
 
 
+def test_a_class_that_is_left_out(train, tmp_path):
+    """With the reason that one machine gives."""
+    lines = [f"{1 + row % 2} qid:1 1:{row % 7}\n" for row in range(20)] + [f"3 qid:2 1:{row}\n" for row in range(5)]
+    (tmp_path / "whole").write_text("".join(lines))
+    (tmp_path / "part-0").write_text("".join(lines))
+    here, there = (
+        [line for line in train(tmp_path / data, "m", "-C", "1", there=is_there)[1].splitlines() if "class 3" in line]
+        for data, is_there in (("whole", False), ("part-*", True))
+    )
+    assert here == there == ["apsvm: class 3 is left out: no query has both a positive and a negative row"]
+
+
+def test_the_tasks_of_a_process_share_one_blas_thread(monkeypatch):
+    events = []
+
+    class Limits:
+        def __init__(self, limits, user_api):
+            events.append((limits, user_api))
+
+        def restore_original_limits(self):
+            events.append("restored")
+
+    monkeypatch.setattr("threadpoolctl.threadpool_limits", Limits)
+    tasks = apsvm.dask.classes.one_blas_thread
+    for _ in range(2):
+        with tasks():
+            with tasks():
+                pass
+            assert events[-1] == (1, "blas")
+        assert events[-2:] == [(1, "blas"), "restored"]
+    assert len(events) == 4
+
+
 def test_the_choice_is_made_once_for_all_workers(train, monkeypatch):
     """Each task is a worker's first."""
     held, of_classes, choices = apsvm.dask.classes._held, Completion.of_classes, []

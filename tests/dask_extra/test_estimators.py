@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import time
 from inspect import signature
 
 import dask
@@ -10,9 +12,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
 
 from apsvm import APSVMClassifier, APSVMRanker, RankNCG, WeakRankerWarning
 from apsvm.dask import DaskAPSVMClassifier, DaskAPSVMRanker, DaskRankNCG
+from apsvm.dask.actors import ActorCrew
+from apsvm.dask.crew import ShardLostError
 
 
 @pytest.fixture(scope="module")
@@ -64,6 +69,8 @@ def test_what_is_not_scored_on_a_cluster(client, data):
     model = DaskAPSVMClassifier("zero-one", client=client, C=1.0).fit(cut(X), cut(y))
     with pytest.raises(ValueError, match=r"^zero-one is not scored on a cluster: apsvm eval names the metrics$"):
         model.score(cut(X), cut(y))
+    with pytest.raises(ValueError, match=r"^X: there are no rows"):
+        model.score(cut(X[:0]), cut(y[:0]))
 
 
 @pytest.mark.parametrize(
@@ -79,17 +86,61 @@ def test_parameters_are_those_of_the_plain_estimator(estimator, plain):
     assert estimator(**values).get_params(deep=False) == values
 
 
-def test_nothing_relevant(client, data):
-    X, _, grades, _ = data
-    with pytest.raises(ValueError, match="relevant rows and others, found 0 of 2400 relevant"):
-        DaskAPSVMRanker("ap", client=client, relevant_from=9.0).fit(cut(X), cut(grades))
-
-
 def test_cautions_name_parameters(client):
     """Of rows that are all alike."""
     y = np.arange(40) % 4 == 0
     with pytest.warns(WeakRankerWarning, match=r"^DaskAPSVMClassifier: this model ranks nothing: .*another loss"):
         DaskAPSVMClassifier(client=client, C=1.0).fit(cut(np.zeros((40, 2)), 20), cut(y.astype(int), 20))
+
+
+def test_a_bound_that_says_nearly_nothing(client, rng):
+    X, y = rng.normal(size=(1000, 4)), (np.arange(1000) < 30).astype(int)
+    options, said = {"bound": "hinge", "C": 1e-4, "epsilon": 1e-7}, []
+    for model, columns in (
+        (APSVMClassifier(**options), (X, y)),
+        (DaskAPSVMClassifier(client=client, **options), (cut(X, 300), cut(y, 300))),
+    ):
+        with pytest.warns(WeakRankerWarning, match="as a share of what it is for no ranking at all, is") as warned:
+            model.fit(*columns)
+        said.append(str(warned[0].message).partition(": ")[2])
+    assert said[0] == said[1]
+
+
+def test_two_numbers_and_no_constant(client, data):
+    """Of which the lower one is positive."""
+    X, y, _, _ = data
+    numbers = np.where(y == "yes", 3.0, 7.0)
+    options = {"loss": "ap", "bound": "hinge", "C": 5.0, "fit_intercept": False, "pos_label": 3.0}
+    plain = APSVMClassifier(**options).fit(X, numbers)
+    other = DaskAPSVMClassifier(client=client, **options).fit(cut(X), cut(numbers))
+    assert_same_fit(plain, other)
+    assert other.score(cut(X), cut(numbers)) == pytest.approx(plain.score(X, numbers), rel=1e-9)
+    with pytest.raises(ValueError, match=r"expected labels 7\.0 and 3\.0, found [48]\.0"):
+        other.score(cut(X), cut(numbers + 1.0))
+
+
+def test_the_workers_let_the_rows_go(client, data):
+    """After errors too, which a notebook keeps, with the frames that knew them."""
+    X, _, grades, _ = data
+    parts = (cut(X), cut(grades))
+
+    def actors():
+        for _ in range(100):  # messages are on the way
+            if not (number := sum(client.run(lambda dask_worker: len(dask_worker.state.actors)).values())):
+                break
+            time.sleep(0.05)
+        return number
+
+    gc.collect()
+    assert actors() == 0
+    with pytest.warns(ConvergenceWarning, match=r"^DaskAPSVMRanker stopped early: iteration limit") as warned:
+        model = DaskAPSVMRanker("ap", client=client, C=1.0, max_iter=2).fit(*parts)
+    assert warned[0].filename == __file__
+    with pytest.raises(ValueError, match="relevant rows and others, found 0 of 2400 relevant") as of_fit:
+        DaskAPSVMRanker("ap", client=client, relevant_from=9.0).fit(*parts)
+    with pytest.raises(ValueError, match="undefined") as of_score:
+        model.score(cut(X), cut(np.zeros(len(X))))
+    assert actors() == 0, (of_fit, of_score)
 
 
 def test_feature_maps(client, data):
@@ -129,6 +180,13 @@ def test_pairs(client, data, objective, graph):
         assert other.to_model().header.metric == plain.to_model().header.metric
 
 
+def test_more_classes_than_one_list_takes(client, data, monkeypatch):
+    X, _, grades, _ = data
+    monkeypatch.setattr("apsvm.dask.pairs.MOST_CLASSES", 3)
+    with pytest.raises(ValueError, match=r"^one list on a cluster takes 3 classes at most, found 4 labels"):
+        DaskRankNCG(client=client).fit(cut(X), cut(grades))
+
+
 @pytest.mark.slow
 def test_data_frames(client, data):
     pytest.importorskip("pyarrow", reason="dask's data frames need pyarrow")
@@ -148,12 +206,15 @@ def test_data_frames(client, data):
 
 
 def test_delayed_parts(client, data):
+    """Of sparse rows, which are scaled by another rule than dense ones."""
     X, _, grades, _ = data
+    X = sp.csr_array(np.where(np.abs(X) > 1.0, X, 0.0))
     plain = APSVMRanker("ap", bound="hinge", C=10.0).fit(X, grades)
-    rows = [dask.delayed(sp.csr_array)(X[begin : begin + 800]) for begin in (0, 800, 1600)]
+    rows = [dask.delayed(X[begin : begin + 800]) for begin in (0, 800, 1600)]
     labels = [dask.delayed(grades[begin : begin + 800]) for begin in (0, 800, 1600)]
     other = DaskAPSVMRanker("ap", client=client, C=10.0).fit(rows, labels)
     assert_same_fit(plain, other)
+    assert other.to_model().header.features.scale == plain.to_model().header.features.scale == "none"
     parts = client.gather(client.compute(other.predict(rows)))
     np.testing.assert_allclose(np.concatenate(parts), plain.decision_function(X), rtol=1e-6, atol=1e-8)
 
@@ -162,14 +223,16 @@ def test_one_part_and_a_model_that_reads_back(client, data, tmp_path):
     from apsvm import load_model
 
     X, y, _, _ = data
-    other = DaskAPSVMClassifier(client=client, C=5.0).fit(da.from_array(X, (-1, -1)), da.from_array(y, -1))
+    other = DaskAPSVMClassifier(client=client, C=5.0).fit(da.from_array(X, (-1, 2)), da.from_array(y, -1))
     other.to_model().save(tmp_path / "m")
     model = load_model(tmp_path / "m")
     assert model.header.data.rows == len(X)
     assert model.header.estimator == "DaskAPSVMClassifier"
     plain = APSVMClassifier.from_model(model)
     np.testing.assert_allclose(model.score(X), plain.decision_function(X))
-    assert (client.compute(other.predict(cut(X))).result() == plain.predict(X)).all()
+    predicted = other.predict(da.from_array(X, (600, 3)))
+    assert predicted.dtype == plain.predict(X).dtype
+    assert (client.compute(predicted).result() == plain.predict(X)).all()
 
 
 @pytest.mark.parametrize(
@@ -181,6 +244,11 @@ def test_one_part_and_a_model_that_reads_back(client, data, tmp_path):
         (lambda X, y, q: (cut(X), None), "y is a dask array"),
         (lambda X, y, q: (cut(np.where(X > 3, np.nan, X)), cut(y > 1)), "feature value is not finite"),
         (lambda X, y, q: (cut(X), cut(np.zeros(2400))), "found one class only"),
+        (lambda X, y, q: (cut(X), cut(y > 1), cut(q + 0.5)), "part 0: query ids are whole numbers, found 0.5"),
+        (
+            lambda X, y, q: ([dask.delayed(X)] * 2, [dask.delayed(y > 1), dask.delayed(y[1:] > 1)]),
+            "part 1: expected 2400 values of y, one a row, found shape .2399,.",
+        ),
     ],
 )
 def test_what_does_not_fit_is_refused(client, data, make, message):
@@ -241,8 +309,9 @@ def test_columns_of_another_order_are_refused_as_scikit_learn_does(client, data)
             use(table)
     with pytest.raises(ValueError, match=r"(?s)Feature names unseen at fit time.*- z"):
         model.predict(table.rename(columns={"a": "z"}))
-    with pytest.warns(UserWarning, match="does not have valid feature names"):
-        model.predict(cut(data[0]))
+    for use in (model.predict, lambda X: model.score(X, cut(data[2]))):
+        with pytest.warns(UserWarning, match="does not have valid feature names"):
+            use(cut(data[0]))
 
 
 @pytest.mark.parametrize("other", ["abced", "abcd"])
@@ -291,13 +360,23 @@ def test_sample_weight_is_that_of_one_machine(client, data):
             estimator.set_params(client=client).fit(cut(X), *columns)
 
 
-def test_the_bound_that_auto_comes_to_is_logged(client, data, caplog):
+def test_the_bound_that_auto_comes_to_and_losses_are_logged(client, data, caplog, monkeypatch):
     X, _, grades, _ = data
     for bound, count in (("auto", 1), ("hinge", 0)):
         caplog.clear()
         DaskAPSVMRanker("ap", client=client, C=1.0, bound=bound).fit(cut(X), cut(grades))
         assert caplog.text.count("DaskAPSVMRanker: bound='auto': hinge") == count
+    ask, rounds = ActorCrew._ask, []
+
+    def lose_one(crew, call, programme):
+        rounds.append(call)
+        if len(rounds) == 20:
+            raise ShardLostError("gone")
+        return ask(crew, call, programme)
+
+    monkeypatch.setattr(ActorCrew, "_ask", lose_one)
     DaskAPSVMRanker("ap", client=client, C=1.0, bound="hinge", verbose=1).fit(cut(X), cut(grades))
     assert "iteration 1: " in caplog.text
+    assert "a worker was lost: its parts were read again (0 so far)" in caplog.text  # all of them still answer
     with pytest.raises(ValueError, match="bound='tight' is not trained on a cluster"):
         DaskAPSVMRanker("ap", client=client, bound="tight").fit(cut(X), cut(grades))

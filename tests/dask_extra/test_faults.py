@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
+from contextlib import nullcontext
+from threading import Event
 
 import numpy as np
 import pytest
+from command import in_process
 from shards import crew_of
 
 from apsvm.dask.crew import ClusterError, ShardLostError
@@ -111,11 +115,15 @@ def test_a_cluster_that_is_not_up_is_given_up(rng):
     crew = crew_of(*rows(rng), [200])
     data = ShardedData.of(crew, "the rows")
 
+    attempts = []
+
     def never():
+        attempts.append(crew)
         raise ShardLostError("gone")
 
-    with pytest.raises(ClusterError, match="the cluster is not up"):
+    with pytest.raises(ClusterError, match=r"workers were lost 11 times .* the cluster is not up"):
         repeated(data.vectors, never)
+    assert len(attempts) == 11
 
 
 @pytest.mark.parametrize(
@@ -190,3 +198,45 @@ def test_a_worker_that_is_killed():
     assert outcome.iterations == plain.iterations
     assert outcome.certificate.primal == pytest.approx(plain.certificate.primal, rel=1e-10)
     np.testing.assert_allclose(outcome.w, plain.w, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ["train --one-vs-rest", "cv", "predict"])
+def test_the_only_worker_is_gone(command, tmp_path, monkeypatch):
+    """It leaves in the middle of a task: dask itself would wait for another one for ever."""
+    from distributed import Client, LocalCluster, get_worker
+
+    (tmp_path / "part-0").write_text("".join(f"{row % 3} 1:{row % 7} 2:{row % 5}\n" for row in range(60)))
+    environment = {"PATH": os.environ["PATH"]}
+    words = ["train", "part-0", "m.model", "-q", "-C", "1", "--relevant-from", "1"]
+    assert in_process(words, env=environment, cwd=tmp_path).returncode == 0
+    left, done = Event(), Event()
+
+    def leave(*arguments, **options):
+        done.wait(0.6)  # longer than is waited for workers that are gone
+        worker = get_worker()
+        left.set()
+        worker.loop.add_callback(worker.close, executor_wait=False)
+        done.wait(10.0)
+
+    monkeypatch.setattr("apsvm.dask.actors.MOST_WAITING", 0.3)
+    monkeypatch.setattr("apsvm.dask.actors.PATIENCE_OF_TASKS", 0.1)
+    monkeypatch.setattr("apsvm.dask.classes._read", leave)
+    monkeypatch.setattr("apsvm.dask.prediction.on_worker", leave)
+    monkeypatch.setattr("apsvm.dask.folds._PREPARING", nullcontext())
+    monkeypatch.setattr("apsvm.selection.cross_validation.CrossValidation.ready", leave)
+    options = {"cv": ["--relevant-from", "1"], "predict": ["m.model", "out"]}.get(command, ["m.model"])
+    with (
+        LocalCluster(
+            n_workers=1, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0", silence_logs=60
+        ) as here,
+        Client(here, set_as_default=False) as client,
+    ):
+        name, *flags = command.split()
+        words = [name, "part-*", *options, *flags, "--scheduler", client.scheduler.address]
+        result = in_process(words, env=environment, cwd=tmp_path)
+        done.set()
+    assert left.is_set()
+    assert result.returncode == 66, result.stderr.decode()
+    last = result.stderr.decode().splitlines()[-1]
+    assert re.match("apsvm: error: (no worker of the cluster was there for 0.3 seconds|the workers were lost: )", last)

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from shards import list_risk, sharded, slopes_of_rows
 
+from apsvm.dask.long_list import SAMPLE
 from apsvm.dask.messages import Few, Runs, added, narrow, packed, runs_where, size_of
 from apsvm.data.rows import Rows
 from apsvm.losses import make_loss
@@ -118,10 +119,20 @@ def test_long_lists_are_refined(loss, pattern, rng):
     y[rng.choice(n, 1500, replace=False)] = 1.0
     scores = scores_like(pattern, n, rng) + 0.3 * y
     risk = compare(loss, scores, y, [0, 20_000, 20_001], most_gathered=2000)
-    assert max(risk.effort.levels) >= (1 if pattern != "rounded" else 0)
+    assert max(risk.effort.levels) >= (2 if pattern != "rounded" else 1)
     calls = risk.account().calls
     assert all(call.ranks_evaluated <= 2000 for call in calls)
     assert all(0 < call.violating <= n for call in calls)
+
+
+def test_cells_are_cut_before_they_are_gathered_where_scores_repeat(rng, monkeypatch):
+    """Of one score they need no scores."""
+    monkeypatch.setattr("apsvm.dask.long_list.ENOUGH_GATHERED", 100)
+    y = (np.arange(5000) % 10 == 0).astype(float)
+    scores = rng.normal(size=5000) + 0.3 * y
+    for digits in (12, 2):
+        risk = compare("ap", np.round(scores, digits), y, [2000], most_gathered=10_000)
+        assert (max(risk.effort.levels) > 0) == (digits == 2)
 
 
 def test_bins_that_fit_other_scores_are_made_anew(rng, monkeypatch):
@@ -132,9 +143,11 @@ def test_bins_that_fit_other_scores_are_made_anew(rng, monkeypatch):
     X = rng.normal(size=(n, 2)) * [1.0, 1e-3] + 0.5 * y[:, None] * [1.0, 1e-3]
     data = sharded(X, y, [7000])
     risk = list_risk(data, make_loss("ap"), most_gathered=1000)
-    slopes = data.vectors.empty()
+    slopes, rounds = data.vectors.empty(), []
     for w in ([1.0, 0.0], [1.01, 0.0], [0.0, 1.0]):
         risk.tangent(risk.scores(np.array(w)), slopes)
+        rounds.append(data.crew.take_traffic().rounds - risk.effort.levels[-1])
+    assert rounds[1] < rounds[2]
     assert max(risk.effort.open_scores) < n / 4
 
 
@@ -171,8 +184,13 @@ def test_the_same_cut_gives_the_same_bits(rng):
 def test_scores_that_are_not_finite_are_refused():
     data = sharded(np.array([[1.0], [1e300], [2.0]]), np.array([1.0, 0.0, 0.0]), [1])
     risk = list_risk(data, make_loss("ap"))
+    for w in (1.0, 1e300):
+        scores = risk.scores(np.array([w]))
+        data.vectors.subtract(scores, scores, data.vectors.empty())  # ∞ − ∞, which is no warning
+        if w == 1.0:
+            risk.tangent(scores, data.vectors.empty())
     with pytest.raises(FloatingPointError, match="scores are not finite"):
-        risk.tangent(risk.scores(np.array([1e300])), data.vectors.empty())
+        risk.tangent(scores, data.vectors.empty())
 
 
 def test_messages_do_not_grow_with_the_rows(rng):
@@ -211,6 +229,20 @@ def test_vector_operations_wait_for_the_next_round(rng):
     assert data.crew.traffic.rounds == 2
 
 
+def test_the_driver_follows_the_sampled_rows(rng):
+    data = sharded(rng.normal(size=(90, 2)), np.arange(90) % 3 == 0, [10, 20])
+    risk, vectors = list_risk(data, make_loss("ap")), data.vectors
+    x = risk.scores(np.array([1.0, 0.5]))
+    risk.tangent(x, vectors.empty())
+    y, out = risk.scores(np.array([0.0, 1.0])), vectors.empty()
+    vectors.add(x, 2.0, y, out)
+    vectors.scale(0.5, out, out)
+    vectors.subtract(out, y, y)
+    for handle in (x, y, out):
+        surveys = vectors.ask("survey", handle.number, SAMPLE, None)
+        np.testing.assert_allclose(vectors.sampled.of(handle), np.concatenate([of.sample for of in surveys]))
+
+
 def test_forgotten_vectors_are_dropped(rng):
     data = sharded(rng.normal(size=(50, 2)), np.arange(50) % 2.0, [10, 20])
     risk = list_risk(data, make_loss("ap"))
@@ -219,9 +251,14 @@ def test_forgotten_vectors_are_dropped(rng):
     shard = data.crew._shards[0]
     assert len(shard._vectors) == 1
     del x
-    y = risk.scores(np.ones(2))
-    data.vectors.dot(y, y)
-    assert len(shard._vectors) == 1
+    for _ in range(2):
+        y = risk.scores(np.ones(2))
+        data.vectors.dot(y, y)
+        assert len(shard._vectors) == 1
+        slopes = data.vectors.empty()
+        risk.tangent(y, slopes)
+        del slopes, y
+    assert len(data.vectors.sampled._entries) == 1
 
 
 def test_runs_and_counts_read_back(rng):

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from shards import crew_of
 from trainings import train_svm, training_set
 
+from apsvm.dask.crew import LocalCrew
 from apsvm.dask.data import ShardedData
 from apsvm.dask.fitting import ShardedFit
+from apsvm.dask.sources import ArrayPart
 from apsvm.data.labels import LabelOptions
 from apsvm.trainers.base import Watch
 from apsvm.trainers.fitting import FeatureOptions
+from apsvm.trainers.rank_ncg.settings import RankNCGSettings
+from apsvm.trainers.rank_ncg.trainer import RankNCGTrainer
 from apsvm.trainers.structured_svm.settings import StructuredSettings
 from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
 
@@ -32,3 +37,44 @@ def test_objectives_agree_as_far_as_the_gap_that_is_asked_for(rng):
         assert max(here.gap, there.gap) < 1e-9 * here.primal
         assert there.primal == pytest.approx(here.primal, rel=1e-9)
         assert max(here.dual, there.dual) <= min(here.primal, there.primal) * (1.0 + 1e-13)
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        StructuredSVMTrainer("ap", StructuredSettings(bound="hinge", C=(5.0,))),
+        RankNCGTrainer("wmw", RankNCGSettings(tolerance=1e-9)),
+    ],
+    ids=["ap", "wmw"],
+)
+def test_a_worker_with_nothing_to_rank_changes_nothing(plan, rng):
+    """One without rows, which has no queries either, and one whose query is of one label."""
+    X, qid = rng.normal(size=(60, 2)), np.repeat(np.arange(6), 10)
+    y = (X[:, 0] + rng.normal(size=60) > 0.5).astype(float)
+    y[50:] = 0.0
+    outcomes = []
+    for crew in (
+        crew_of(X, y, [], qid=qid),
+        LocalCrew([[ArrayPart(X, y, qid)], [ArrayPart(X[:0], y[:0])]]),
+        crew_of(X, y, [50], qid=qid),
+    ):
+        fit = ShardedFit.of(ShardedData.of(crew, "the rows"), plan, LabelOptions(), FeatureOptions(scale="none"))
+        outcomes.extend(fit.outcomes(Watch()))
+    one, *others = outcomes
+    for other in others:
+        np.testing.assert_allclose(other.w, one.w, rtol=1e-6)
+        for name in ("queries", "queries_skipped", "counts"):
+            assert getattr(other, name) == getattr(one, name)
+
+
+def test_sums_of_pairs_in_queries_are_by_the_method_that_is_named(rng):
+    """A series is not exact."""
+    X, y, qid = rng.normal(size=(60, 2)), rng.integers(0, 2, 60).astype(float), np.repeat(np.arange(6), 10)
+    values = []
+    for summation in ("auto", "direct", "fourier"):
+        plan = RankNCGTrainer("wmw", RankNCGSettings(objective="erfc", summation=summation, accuracy=0.1))
+        data = ShardedData.of(crew_of(X, y, [30], qid=qid), "the rows")
+        (outcome,) = ShardedFit.of(data, plan, LabelOptions(), FeatureOptions()).outcomes(Watch())
+        values.append(outcome.gradient.value)
+    assert values[1] == pytest.approx(values[0], rel=1e-9)
+    assert values[2] != pytest.approx(values[0], rel=1e-9)

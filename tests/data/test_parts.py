@@ -9,6 +9,7 @@ from over import over
 from apsvm.data import DataError, read_data
 from apsvm.data.parts import parts_of
 from apsvm.data.read_options import TableOptions
+from apsvm.data.tables.reading import ForModel
 
 
 def dense(data):
@@ -85,3 +86,9 @@ def test_what_becomes_of_columns_is_learned_from_all_parts(tmp_path):
     assert parts.table.columns == whole.table.columns
     np.testing.assert_array_equal(dense(parts), dense(whole))
     assert len(read_data(tmp_path / "part-*.csv", table=TableOptions(drop=("city",))).X) == 4
+    (tmp_path / "part-1.csv").write_text("city,a\n")
+    (tmp_path / "part-0.csv").write_text("city,a\nRome,3\n")
+    (tmp_path / "part-2.csv").unlink()
+    columns = whole.table.columns
+    model = ForModel(columns, columns.feature_names(), columns.width)
+    assert dense(read_data(tmp_path / "part-*.csv", model=model, unlabelled=True)).tolist() == [[3.0, 0.0, 0.0, 1.0]]

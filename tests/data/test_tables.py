@@ -3,6 +3,7 @@
 import bz2
 import codecs
 import csv
+import errno
 import gzip
 import io
 import zipfile
@@ -18,7 +19,7 @@ from tables import SIMPLE, columns_of, read, remarks, rows
 from apsvm.data import DataError, read_data
 from apsvm.data.read_options import TableOptions
 from apsvm.data.svmlight import line_numbers
-from apsvm.data.tables.cells import Places
+from apsvm.data.tables.cells import MEMORY, Places, Scratch
 from apsvm.data.tables.reading import ForModel
 from apsvm.data.tables.recognising import Kind, kind_of
 from apsvm.models.columns import Column, ColumnKind
@@ -41,15 +42,16 @@ def test_numbers_words_and_missing_cells(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rule", "age", "names"),
+    ("rule", "age", "names", "said"),
     [
-        ("median", [31, 31, 55, 28], "age city=Paris city=Rome city is missing paid"),
-        ("zero", [31, 0, 55, 28], "age city=Paris city=Rome paid"),
-        ("indicator", [31, 31, 55, 28], "age age is missing city=Paris city=Rome city is missing paid"),
+        ("median", [31, 31, 55, 28], "age city=Paris city=Rome city is missing paid", "the column's median"),
+        ("zero", [31, 0, 55, 28], "age city=Paris city=Rome paid", "0 stands for them (--missing)"),
+        ("indicator", [31, 31, 55, 28], "age age is missing city=Paris city=Rome city is missing paid", "the column's"),
     ],
 )
-def test_rules_of_missing_cells(tmp_path: Path, rule: str, age: list[float], names: str) -> None:
+def test_rules_of_missing_cells(tmp_path: Path, rule: str, age: list[float], names: str, said: str) -> None:
     data = read(tmp_path, SIMPLE, missing=rule)
+    assert f"(age 1, city 1): {said}" in remarks(data)
     assert " ".join(columns_of(data).feature_names()) == names
     assert [row[0] for row in rows(data)] == age
     if rule == "indicator":
@@ -90,26 +92,79 @@ def test_the_less_frequent_words_share_a_feature(tmp_path: Path) -> None:
     text = "w,y\n" + "".join(f"{word},{at % 2}\n" for at, word in enumerate(words))
     data = read(tmp_path, text, max_categories=3)
     assert columns_of(data).feature_names() == ("w=1", "w=a", "w=b", "w is other")
+    assert "words, each a feature: w (3 of 5); at most 3 have features of their own" in remarks(data)
+    all_have = remarks(read(tmp_path, f"kind of {text}"))
+    assert "words, each a feature: kind of w (5)" in all_have.splitlines()
     assert np.array(rows(data)).sum(axis=0).tolist() == [2, 5, 3, 2]
     later = read(tmp_path, "w,y\nc,1\nz,0\n1,0\n2,0\n", columns_of(data))
     assert rows(later) == [[0, 0, 0, 1], [0, 0, 0, 1], [1, 0, 0, 0], [0, 0, 0, 1]]
 
 
-def test_many_categories_stay_sparse(tmp_path: Path) -> None:
+def test_many_categories_stay_sparse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("apsvm.data.tables.cells.BLOCK", 150)
     rng = np.random.default_rng(0)
     table = rng.integers(0, 30, (400, 3))
     numbers = rng.integers(0, 3, 400)
-    lines = [f"w{a},v{b},u{c},{x},{x % 2}" for (a, b, c), x in zip(table.tolist(), numbers.tolist(), strict=True)]
-    data = read(tmp_path, "a,b,c,x,y\n" + "\n".join(lines))
+    lines = [f"w{a},v{b},u{c},{x},{'' if x > 1 else x},{x % 2}"
+             for (a, b, c), x in zip(table.tolist(), numbers.tolist(), strict=True)]  # fmt: skip
+    data = read(tmp_path, "a,b,c,x,z,y\n" + "\n".join(lines), missing="indicator")
     assert sp.issparse(data.X)
     assert data.X.has_canonical_format
+    assert data.X.indices.dtype == data.X.indptr.dtype == np.int32
     data.X.check_format(full_check=True)
     names = columns_of(data).feature_names()
     expected = np.array(
-        [[f"a=w{a}" == n or f"b=v{b}" == n or f"c=u{c}" == n or x * (n == "x") for n in names]
+        [[n in (f"a=w{a}", f"b=v{b}", f"c=u{c}", "z is missing" * (x > 1)) or x * (n == "x") + min(x, 1) * (n == "z")
+          for n in names]  # the median is 1
          for (a, b, c), x in zip(table.tolist(), numbers.tolist(), strict=True)], dtype=float
     )  # fmt: skip
     assert np.array_equal(data.X.toarray(), expected)
+    lines[200] = lines[200].replace(f",{numbers[200]},", ",old,", 1)
+    with pytest.raises(DataError, match=r"data.csv:202: column 'x': expected a number, found 'old'"):
+        read(tmp_path, "a,b,c,x,z,y\n" + "\n".join(lines), columns_of(data))
+
+
+def test_rows_stand_in_a_file_where_a_folder_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stand_in_a_file(rows: Any) -> bool:
+        return rows is not None and (isinstance(rows, np.memmap) or stand_in_a_file(getattr(rows, "base", None)))
+
+    assert stand_in_a_file(Scratch(tmp_path).empty((2, 1)))
+    assert Scratch(tmp_path).empty((0, 3)).shape == (0, 3)
+    path = tmp_path / "data.csv"
+    words = ",".join(f"w{at}" for at in range(40))
+    for text in (
+        "a,y\n1,0\n2,1\n",
+        "a,y\n1,0\n,1\n",
+        f"{words},y\n" + "".join(f"{words}{at},{at % 2}\n" for at in range(9)),
+    ):
+        path.write_text(text)
+        for scratch in (MEMORY, Scratch(tmp_path)):
+            X = read_data(path, table=TableOptions(missing="indicator"), scratch=scratch).X
+            assert stand_in_a_file(getattr(X, "data", X) if sp.issparse(X) else X) == (scratch is not MEMORY)
+
+    def full(file: int, begin: int, size: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("os.posix_fallocate", full, raising=False)
+    with pytest.raises(OSError, match="No space left"):
+        Scratch(tmp_path).empty((2, 3))
+
+
+@pytest.mark.parametrize("missing", ["median", "indicator"])
+@pytest.mark.parametrize(
+    ("words", "right", "wrong", "line"), [(False, ",7", ",old", 8), (True, "2024-01-08", "08.01.2024", 9)]
+)
+def test_dense_rows_are_read_block_by_block(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: bool, right: str, wrong: str, line: int, missing: str
+) -> None:
+    """In place of the cells and elsewhere; a wrong cell of a later block has its line."""
+    lines = [f"{at % 2},{at + 1 if at % 4 else ''}{f',w{at % 3},2024-01-0{at + 1}' * words}" for at in range(9)]
+    text = "\n".join([f"y,a{',w,day' * words}", *lines])
+    whole = read(tmp_path, text, missing=missing)
+    monkeypatch.setattr("apsvm.data.tables.cells.BLOCK", 4)
+    assert rows(read(tmp_path, text, missing=missing)) == rows(whole)
+    with pytest.raises(DataError, match=rf"data.csv:{line}: column"):
+        read(tmp_path, text.replace(right, wrong), columns_of(whole))
 
 
 @pytest.mark.parametrize(
@@ -118,7 +173,7 @@ def test_many_categories_stay_sparse(tmp_path: Path) -> None:
 )
 def test_costs_that_are_none(cost: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=rf"data.csv.*3.*{message}"):
-        read(tmp_path, f"y,cost,x\n1,1,1\n0,{cost},2\n1,2,3\n", label="y", cost="cost")
+        read(tmp_path, f"y,cost,x\n1,0,1\n0,{cost},2\n1,2,3\n", label="y", cost="cost")
 
 
 def test_parts_of_columns(tmp_path: Path) -> None:
@@ -131,12 +186,19 @@ def test_parts_of_columns(tmp_path: Path) -> None:
     assert data.table is not None
     assert data.table.keys is not None
     assert data.table.keys.tolist() == ["007", "8"]
+    assert data.table.keys.dtype == object  # and not as wide as the longest, each
     assert data.select(np.array([1])).table.keys.tolist() == ["8"]  # type: ignore[union-attr]
     assert rows(data) == [[1], [2]]
     data = read(tmp_path, "q,b,y,x\nhat,B,0,1\nhat,B,0,2\ncoat,A,1,3\n", qid="q", bag="b")
     assert data.groups is not None
     assert data.bags is not None
     assert (data.groups.tolist(), data.bags.tolist()) == ([0, 0, 1], [0, 0, 1])
+    again = read(tmp_path, "x,b,q,y\n1,B,hat,0\n3,A,coat,1\n", columns_of(data))
+    assert again.groups is not None
+    assert again.bags is not None
+    assert (again.groups.tolist(), again.bags.tolist()) == ([0, 1], [0, 1])
+    with pytest.raises(DataError, match=r"data.csv:3: .*line 2"):
+        read(tmp_path, "b,y,x\nB,0,1\nB,1,2\n", bag="b")
     # Only some columns are features; where one is called so, the queries need no naming.
     assert rows(read(tmp_path, "qid,y,a,b\n1,0,3,4\n1,1,5,6\n", features=("b",))) == [[4], [6]]
 
@@ -150,6 +212,7 @@ def test_parts_of_columns(tmp_path: Path) -> None:
         ("legit bad legit", {"positive_label": "legit"}, [1, 0, 1], ("bad", "legit")),
         ("True FALSE true", {}, [1, 0, 1], ()),
         ("cat dog ape", {}, [1, 2, 0], ("ape", "cat", "dog")),
+        ("true false maybe", {}, [2, 0, 1], ("false", "maybe", "true")),
         ("1 2 4", {}, [1, 2, 4], ()),
     ],
 )
@@ -162,12 +225,27 @@ def test_labels(
     assert columns_of(data).label_words == words
     again = read(tmp_path, text, columns_of(data))
     assert again.relevance.tolist() == relevance
+    if len(words) == 2 and not options:
+        why = "the rarer one" if "bad" in words else "by its name"
+        said = f"column 'y': {words[1]!r} is positive, {why}, {words[0]!r} negative (--positive-label)"
+        assert said in remarks(data).splitlines()
+    first = read(tmp_path, f"y,x\n{labels.split()[0]},1\n", columns_of(data))
+    assert first.relevance.tolist() == relevance[:1]
     if words:
         assert data.label_value(words[1]) == 1.0
         with pytest.raises(DataError, match="no row has the label 'nobody'"):
             data.label_value("nobody")
         with pytest.raises(DataError, match=r"data.csv:2: column 'y': expected a label of .*, found 'other'"):
             read(tmp_path, "y,x\nother,1\n", columns_of(data))
+
+
+def test_columns_that_may_be_labels_are_found_in_the_first_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("apsvm.data.text._BLOCK", 50)
+    monkeypatch.setattr("apsvm.data.tables.reading._BLOCKS_SEEN", 2)
+    with pytest.raises(DataError, match=r"columns of two values: a, b$"):
+        read(tmp_path, "a,b\n" + "1,3\n0,4\n" * 20 + "2,5\n")
 
 
 def test_a_column_of_labels_has_an_usual_name(tmp_path: Path) -> None:
@@ -198,6 +276,7 @@ HOSTILE = [
     ("a,y\n1,0\n1,2,3\n", r"data.csv:3: expected 2 fields, found 3"),
     ("a,y\n1,0\n\n1\n", r"data.csv:4: expected 2 fields, found 1"),
     ("a,y\n1,0\n\0,1\n", r"data.csv:3: column 'a': found a NUL byte"),
+    ("a,y\r\n1,1\r\n1e400,0\r\n", r"data.csv:3: column 'a': expected a finite number"),
     ('a,y\n"x\n\0",1\n', r"data.csv:3: column 'a': found a NUL byte"),
     ('a,y\n1,0\n"1,1\n', "data.csv:3: a quoted field begins in this row and never ends"),
     ('a,y\n"1"2,1\n', r"data.csv:2: column 'a': expected a separator or the end of the line behind a closing quote"),
@@ -214,6 +293,7 @@ HOSTILE = [
     (" \n\n\t\n", "found none: there are only blanks and ends of lines"),
     ("a:b:y\n1:2:0\n2:1:1\n", "this is a table whose columns are separated by colons"),
     ("1 2 0\n2 1 1\n", "this is a table whose columns are separated by blanks: commas, semicolons"),
+    ("1 2 0\n" * 11_000, "this is a table whose columns are separated by blanks"),
     ("a b y\n1.5 2 0\n2 1 1\n", "this is a table whose columns are separated by blanks"),
     ("0,red,0\n1,blue,1\n", "in the first line, found numbers: 0, 0; if that is a row, write a line"),
     ("b,2,u,u,yes\na,3,u,v,no\n", "found more than once: u; if that is a row, write a line of names above it$"),
@@ -221,6 +301,7 @@ HOSTILE = [
     ("[1,2,0]\n[2,1,1]\n", r":1: expected a JSON object a line, found '\[1,2,0\]'$"),
     ('[{"a": 1},\n {"a": 2}]\n', r"object a line, found '\[\{\"a\": 1\},'; a document over all lines is not read$"),
     (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), r"this is an Excel workbook \(.xls\)"),
+    ("a,a=b,y\nb,1,1\nc,2,0\n", "two columns would make a feature 'a=b': rename or --drop one"),
     ("y,\n1,\n0,\n", "no column is left to be a feature"),
     ("a,y\n,1\n,0\n", "none of them has a value"),
     ("d,y\n2024-01-05,1\n2024-13-06,0\n", r"column 'd' has dates \('2024-01-05'\).*--drop d"),
@@ -241,6 +322,7 @@ def test_what_cannot_be_read_is_said(tmp_path: Path, text: str | bytes, message:
         ("docMetadata/LabelInfo.xml", "<labels/>", r"this is an Excel workbook \(.xlsx\)"),
         ("mimetype", "application/vnd.oasis.opendocument.spreadsheet", "this is an OpenDocument file: save"),
         ("some/data.csv", SIMPLE, "this is a zip archive, of 'some/data.csv' first: unpack it"),
+        ("d@ta.csv", SIMPLE, r"this is a zip archive, of 'd\\\\xffta.csv' first"),  # @ becomes a byte beyond UTF-8
     ],
 )
 def test_archives_are_no_matrices(tmp_path: Path, member: str, content: str, message: str) -> None:
@@ -251,7 +333,7 @@ def test_archives_are_no_matrices(tmp_path: Path, member: str, content: str, mes
             archive.writestr("[Content_Types].xml", "<Types/>")
     for options in ({}, {"label": "y"}):
         with pytest.raises(DataError, match=f"data.csv: {message}"):
-            read(tmp_path, packed.getvalue(), **options)
+            read(tmp_path, packed.getvalue().replace(b"@", b"\xff"), **options)
 
 
 def test_the_names_behind_a_byte_order_mark_and_blank_lines(tmp_path: Path) -> None:
@@ -274,6 +356,16 @@ def test_svmlight_behind_a_byte_order_mark(tmp_path: Path, compress: Any) -> Non
     assert line_numbers(tmp_path / "data.csv").tolist() == [2, 3]
 
 
+def test_a_stream_that_comes_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Slow(io.BytesIO):
+        def read1(self, size: int | None = -1) -> bytes:
+            return super().read1(7)
+
+    with io.TextIOWrapper(Slow(SIMPLE.encode())) as stream:
+        monkeypatch.setattr("sys.stdin", stream)
+        assert rows(read_data("-")) == rows(read(tmp_path, SIMPLE))
+
+
 def test_text_and_stray_words_are_no_categories(tmp_path: Path) -> None:
     text = "name,note,x,y\n" + "".join(f"n{at},t {at % 3},{at / 2},{at % 2}\n" for at in range(200))
     data = read(tmp_path, text)
@@ -290,7 +382,8 @@ def test_text_and_stray_words_are_no_categories(tmp_path: Path) -> None:
 
 
 def test_what_is_said_of_columns_that_are_not_there(tmp_path: Path) -> None:
-    for part, option in (("label", "--label-column"), ("id", "--id-column"), ("qid", "--qid-column")):
+    for part in ("label", "id", "qid", "bag"):
+        option = f"--{part}-column"
         with pytest.raises(DataError, match=rf"no column is called 'yy' \({option}\): .* a, y; did you mean 'y'"):
             read(tmp_path, "a,y\n1,0\n", **{part: "yy"})
     with pytest.raises(DataError, match="column 'a' is given two parts"):
@@ -370,6 +463,9 @@ def test_columns_without_a_name_or_a_value_are_left_out(tmp_path: Path) -> None:
     data = read(tmp_path, ",a,empty,y,\n0,1,,1,\n1,2,NA,0,\n")
     assert columns_of(data).feature_names() == ("a",)
     assert "columns without a name are left out: 1, 5" in remarks(data)
+    tabs = read(tmp_path, "\ta\ty\n0\t1\t1\n1\t2\t0\n")
+    assert columns_of(tabs).feature_names() == ("a",)
+    assert "columns without a name are left out: 1" in remarks(tabs).splitlines()
     assert "columns without any value are left out: empty" in remarks(data)
 
 
@@ -461,7 +557,8 @@ def test_points_that_may_separate_thousands_are_named(tmp_path: Path) -> None:
     for other in (german.replace("900", "900.5"), german.replace("900", "0.900"), german.replace(";", ",")):
         assert "decimal point" not in remarks(read(tmp_path, other))
     assert "decimal point" not in remarks(read(tmp_path, german, decimal="."))
-    for other in (german.replace(";", "\t"), german.replace(";", "|"), german.replace("900", "NA")):
+    for old, new in ((";", "\t"), (";", "|"), ("900", "NA"), ("\n", "\n\n")):
+        other = german.replace(old, new)
         assert said in remarks(read(tmp_path, other))
     three_decimals = german.replace("900", "900.000").replace(";", "\t")
     assert "decimal point" not in remarks(read(tmp_path, three_decimals))
@@ -477,6 +574,10 @@ def test_a_folder_of_parquet_files_is_called_one(tmp_path: Path) -> None:
 def test_names_longer_than_what_is_looked_at(tmp_path: Path) -> None:
     names = [f"{at}{'x' * 1000}" for at in range(700)]
     line = ";".join(["0,5"] * 700)
+    with pytest.raises(
+        DataError, match=rf"is called 'z' .*: its columns are {', '.join(names[:12])}, … \(701 in all\)$"
+    ):
+        read(tmp_path, ";".join([*names, "y"]) + f"\n{line};1\n", label="z")
     data = read(tmp_path, ";".join([*names, "y"]) + f"\n{line};1\n{line};0\n")
     assert columns_of(data).feature_names() == tuple(names)
     assert np.array_equal(data.X, np.full((2, 700), 0.5))

@@ -45,7 +45,7 @@ def test_what_dates_become(form, tmp_path):
     names = columns_of(data).feature_names()
     assert names[0] == "when: days before the newest"
     assert names[3:5] == ("when: weekday=Monday", "when: weekday=Tuesday")
-    assert "dates: when (age, year, weekday, hour)" in remarks(data)
+    assert "dates: when (age, year, weekday, hour)" in remarks(data).splitlines()
 
 
 @over("form", ["%H:%M:%S", "%I:%M:%S %p", "%I:%M:%Sa.m."])
@@ -70,8 +70,8 @@ def test_other_rows_have_the_age_of_training(tmp_path):
     again = read(tmp_path, "y,when\n1,2024-01-07\n0,2024-01-05T01:00:00+01:00\n0,\n", columns_of(data))
     assert [row[0] for row in rows(again)] == [-2.0, 0.0, 2.0]
     assert "1 cell is missing (when 1): filled as in training" in remarks(again)
-    with pytest.raises(DataError, match=r":2: column 'when': expected a date such as 2024-03-31, found '03.01.2024'"):
-        read(tmp_path, "y,when\n1,03.01.2024\n", columns_of(data))
+    with pytest.raises(DataError, match=r":3: column 'when': expected a date such as 2024-03-31, found '03.01.2024'"):
+        read(tmp_path, "y,when\n0,\n1,03.01.2024\n0,\n", columns_of(data))
     with pytest.raises(DataError, match="expected a date such as 2024-03-31, found '20240103'"):
         read(tmp_path, "y,when\n1,20240103\n", columns_of(data))
     said = read(tmp_path, "when,y\n2024-01-01,1\n2024-01-05,0\n,1\n", missing="indicator")

@@ -64,6 +64,7 @@ def test_it_is_what_the_csv_is(rows, gz, tmp_path_factory):
     [
         (LINES + '{"a": 1, "b": "x"', """:3: expected a JSON object a line, found '{"a": 1, "b": "x"'"""),
         (LINES + "[1, 2, 3]\n", ":3: expected a JSON object a line, found '[1, 2, 3]'"),
+        (LINES + f"[{'é' * 30}]\n", f":3: expected a JSON object a line, found '[{'é' * 30}]'"),
         (LINES + "\n" + LINES, ":3: expected a JSON object a line, found ''"),
         (LINES + '{"a": [1], "b": "x", "label": 0}\n', ":3: column 'a': expected a number or a word, found a list"),
         (LINES + '{"a": 1, "b": {}, "label": 0}\n', ":3: column 'b': expected a number or a word, found an object"),

@@ -123,7 +123,7 @@ class Ties(NamedTuple):
 class ListShard(ShardRows):
     """Rows of one list; positives stand first."""
 
-    def __init__(self, sources: Sequence[Source], threads: int = 1, worker: str = "") -> None:
+    def __init__(self, sources: Sequence[Source], threads: int, worker: str = "") -> None:
         super().__init__(sources, threads, worker)
         self._cells: NDArray[np.int32] = np.empty(0, dtype=np.int32)  # of each negative, numbered by ascending score
         self._counts: NDArray[np.int64] = np.zeros(1, dtype=np.int64)  # of each cell

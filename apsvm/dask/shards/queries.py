@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 class QueriesShard(ShardRows):
     """Rows in the order that the oracle of one machine, or its sums of pairs, wants them in."""
 
-    def __init__(self, sources: Sequence[Source], threads: int = 1, worker: str = "") -> None:
+    def __init__(self, sources: Sequence[Source], threads: int, worker: str = "") -> None:
         super().__init__(sources, threads, worker)
         self._most_violated: QueriesOracle
         self._bind: Callable[[float], None]

@@ -72,7 +72,7 @@ class ShardRows:
     worker : what messages call this worker
     """
 
-    def __init__(self, sources: Sequence[Source], threads: int = 1, worker: str = "") -> None:
+    def __init__(self, sources: Sequence[Source], threads: int, worker: str = "") -> None:
         self._threads = threads
         self._worker = worker
         self._sources = list(sources)
@@ -162,9 +162,8 @@ class ShardRows:
     def exchange_queries(self, leaving: NDArray[np.int64], arriving: Sequence[Dataset]) -> None:
         """Lets the rows of some queries go, and takes in those of others, behind its own."""
         for number, part in enumerate(self._parts):
-            stays = np.ones(part.X.shape[0], dtype=bool) if part.groups is None else ~np.isin(part.groups, leaving)
-            if not stays.all():
-                self._parts[number] = part.select(np.flatnonzero(stays))
+            if part.groups is not None and (leaves := np.isin(part.groups, leaving)).any():
+                self._parts[number] = part.select(np.flatnonzero(~leaves))
         self._parts += arriving
 
     def join_parts(self, width: int, columns: Columns | None, first: str) -> None:

@@ -41,10 +41,8 @@ class ScoredShard(ShardRows):
 
 
 def counted(scores: NDArray[np.float64], thresholds: NDArray[np.float64]) -> tuple[AnyArray, AnyArray]:
-    """How many of the scores (n,) stand at each of the ``thresholds`` (k,), ascending, or above it and below the next,
-    after those below all of them, (k + 1,); and how many equal each, (k,)."""
-    if not thresholds.size:
-        return np.array([scores.size]), np.zeros(0, dtype=np.int64)
+    """How many of the scores (n,) stand at each of the ``thresholds`` (k ≥ 1,), ascending, or above it and below the
+    next, after those below all of them, (k + 1,); and how many equal each, (k,)."""
     right = thresholds.size - _kernels.count_below(-thresholds, -scores)
     of_equal = right[thresholds[np.maximum(right, 1) - 1] == scores] - 1
     first = np.searchsorted(thresholds, thresholds, side="left")  # of equal thresholds

@@ -21,6 +21,7 @@ from apsvm._native import _kernels
 from apsvm.data.dataset import DataError, NoRowsError
 from apsvm.data.hashing import hash_of_file
 from apsvm.data.tables.cells import MEMORY, MISSING, Cells, Places, Scratch
+from apsvm.data.tables.parts import listed
 from apsvm.data.tables.recognising import Kind, is_json
 from apsvm.data.tables.separated import CELLS, SKIPPED, TEXT, Choice, decoded, not_utf8
 from apsvm.data.text import text_blocks
@@ -52,14 +53,12 @@ def cells_of_arrow(
     DataError : bad content
     OSError : the source cannot be read
     """
-    name = os.fspath(source) if isinstance(source, str | os.PathLike) else str(getattr(source, "name", "<stream>"))
+    name = os.fspath(source) if isinstance(source, str | os.PathLike) else source.name
     if isinstance(source, str | os.PathLike):
         import pyarrow
 
-        def opened() -> Any:  # pyarrow reads its own file without copies
-            return open(source, "rb") if kind is Kind.JSON_LINES else pyarrow.OSFile(os.fsencode(source))
-
-        with hash_of_file(source) as fingerprint, opened() as stream:
+        # pyarrow reads its own file without copies
+        with hash_of_file(source) as fingerprint, pyarrow.OSFile(os.fsencode(source)) as stream:
             cells = _cells(stream, kind, name, choose(name), encoding, scratch)
             pyarrow.default_memory_pool().release_unused()  # else half the size of the rows is kept for other files
             return cells, name, fingerprint()
@@ -74,7 +73,7 @@ def _cells(stream: BinaryIO, kind: Kind, name: str, choose: Choice, encoding: st
         names, n, batches = _opened_json(stream, name, encoding) if is_json else _opened(stream, kind)
     twice = sorted(column for column, times in Counter(names).items() if times > 1)
     if twice:
-        raise DataError(f"{name}: expected different names of columns, found more than once: {', '.join(twice[:8])}")
+        raise DataError(f"{name}: expected different names of columns, found more than once: {listed(twice)}")
     return _gathered(names, n, batches, Places(name, "line" if is_json else "row"), kind, choose(names), scratch)
 
 
@@ -171,7 +170,7 @@ def _columns_of_json(content: bytes, name: str) -> dict[str, list[float | str | 
         except (ValueError, RecursionError):
             row = None
         if not isinstance(row, dict):
-            found = line[:40].decode("utf-8", "backslashreplace").strip()
+            found = line.decode()[:40].strip()
             whole = "; a document over all lines is not read" if number == 0 and is_json(content) else ""
             raise DataError(f"{name}:{number + 1}: expected a JSON object a line, found {found!r}{whole}")
         for key, value in row.items():

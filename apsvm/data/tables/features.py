@@ -150,8 +150,7 @@ def _parts(cells: Cells, columns: Columns) -> list[_Part]:
         feature = {word: number for number, word in enumerate(column.categories)}
         other = len(column.categories) if column.other else -1
         of_word = [feature.get(word, other) for word in cells.words[at]]
-        of_category = column.kind is ColumnKind.CATEGORY
-        values = [] if of_category else [_value(word, column) for word in cells.words[at]]
+        values = [_value(word, column) for word in cells.words[at]]
         numbers = sorted((_number(word), number) for word, number in feature.items() if _number(word) is not None)
         result.append(
             _Part(

@@ -349,10 +349,8 @@ def _category(cell: Cell, learned: _Learned) -> Column | None:
         return None
     order = sorted(range(len(texts)), key=lambda at: (-int(counts[at]), texts[at]))
     kept = sorted(texts[at] for at in order[:most])
-    learned.categories.append(
-        f"{cell.name} ({len(texts):,})" if len(kept) == len(texts) else f"{cell.name} ({len(kept)} of {len(texts):,})"
-    )
     other = len(kept) < len(texts)
+    learned.categories.append(f"{cell.name} ({f'{len(kept)} of ' if other else ''}{len(texts):,})")
     return Column(name=cell.name, kind=ColumnKind.CATEGORY, categories=tuple(kept), other=other)
 
 
@@ -421,7 +419,7 @@ def _remarks(learned: _Learned) -> list[str]:
         remarks.append(f"{cells} missing ({counted(learned.missing)}): {what} (--missing)")
     if learned.categories:
         limit = f"; at most {learned.options.max_categories} have features of their own (--max-categories)"
-        some = any(" of " in one for one in learned.categories)
+        some = any(column.other for column in learned.columns)
         remarks.append(f"words, each a feature: {listed(learned.categories)}{limit if some else ''}")
     if learned.written:
         remarks.append(f"numbers: {listed(learned.written)}")

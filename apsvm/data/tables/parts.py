@@ -46,7 +46,7 @@ class Parts:
         """How each column of a file is to be parsed."""
         letters: dict[str | None, str] = dict.fromkeys((*self.features, self.cost), CELLS)
         letters |= {self.label: LABELS} | dict.fromkeys((self.qid, self.bag, self.id), TEXT)
-        return [letters.get(name, SKIPPED) if name else SKIPPED for name in names]
+        return [letters.get(name, SKIPPED) for name in names]
 
 
 def parts_to_train(names: Sequence[str], options: TableOptions, source: str, *, unlabelled: bool) -> Parts:
@@ -184,7 +184,7 @@ def _is_number(name: str) -> bool:
 def check_there(name: str, names: Sequence[str], source: str, option: str) -> None:
     """Raises DataError if no column has this name."""
     if name not in names:
-        near = difflib.get_close_matches(name, list(names), 1)
+        near = difflib.get_close_matches(name, list(names))
         hint = f"; did you mean {near[0]!r}?" if near else ""
         if len(names) == 1:
             hint = "; if the first line has no names, delete what stands above the line that has"
