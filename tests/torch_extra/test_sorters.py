@@ -157,6 +157,13 @@ def test_a_frozen_sorter_is_not_trained(made):
     assert not lstm.project.training
 
 
+@over(("name", "length", "error"), [("lstm", LENGTH, 0.005), ("lstm", 7, 0.015), ("lstm-large", 7, 0.0125)])
+def test_the_first_parameters_of_an_lstm_rank(name, length, error):
+    scores, _ = draw_lists(seeded("lists of all kinds"), 200, length)
+    with torch.no_grad():
+        assert (make_sorter(name, length)(scores) - exact_ranks(scores)).abs().mean() < error
+
+
 @pytest.mark.parametrize("name", ["neighbours", "handcrafted", "laplace"])
 def test_permuting_a_list_permutes_its_ranks(name, made):
     scores = scores_of(2, 30)
