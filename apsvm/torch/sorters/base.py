@@ -50,12 +50,12 @@ class Sorter(nn.Module):
 
     @property
     def is_untrained(self) -> bool:
-        """Whether its parameters are the first ones, as far as it knows: no ``SorterTraining`` took a step, and no
-        caller gave it a state or froze it."""
+        """Whether its parameters are the first ones, of no use, as far as it knows: no ``SorterTraining`` took a step,
+        and no caller gave it a state or froze it."""
         return self.trained and not (self._has_learned or self._is_frozen)
 
     def mark_trained(self) -> None:
-        """Its parameters are no longer the first ones."""
+        """Its parameters are of use."""
         self._has_learned = True
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:

@@ -21,7 +21,7 @@ layer 2
     keeps the width of the list, which the first step knows from the other direction. It shuts all units above where
     that is a few gaps of thresholds, and opens those of (mean − s) / 2^−j, as many as the width has halvings.
 
-What is left is left to training, in steps short enough to keep the rest (``pace``).
+Training fits the map. The recurrent layers stay: what compares scores to a millionth is lost by any step.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ RANGE = 8.0
 #: Made lists whose scores say where thresholds lie, and normal scores for each of theirs, of this deviation: a climb
 #: leads further out than any list.
 LISTS, OUTER, DEVIATION = 2000, 0.15, 1.5
-#: A list is narrow below this many gaps, and its width is told apart in so many halvings.
+#: A list is narrow below this many gaps, and this many halvings of its width are told apart.
 NARROW, HALVINGS = 4, 8
 #: What the highest score (plus this) is kept times, and how much higher one takes its place.
 KEPT, ABOVE, HIGHER = 1e-4, 4.0, 1e-6
@@ -70,10 +70,12 @@ class LSTMSorter(Sorter):
         super().__init__(length)
         assert self.length is not None
         self.recurrent = nn.LSTM(1, self.units, num_layers=2, batch_first=True, bidirectional=True)
+        self.recurrent.requires_grad_(False)
         self.project = nn.Linear(self.length * 2 * self.units, self.length)
         if not self.project.weight.is_meta:
             with torch.no_grad():
                 self._begin(self.length)
+            self.mark_trained()  # of use as it is
 
     def _begin(self, length: int) -> None:
         """The first parameters; see the module."""

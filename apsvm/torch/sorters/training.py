@@ -260,7 +260,8 @@ class SorterTraining:
         if steps < 0:
             raise CheckpointError(f"its header's 'steps' is {steps}")
         self.steps = steps
-        for name, parameter in self.sorter.named_parameters() if steps else ():
+        learned = [item for item in self.sorter.named_parameters() if item[1].requires_grad]
+        for name, parameter in learned if steps else ():
             moments = {moment: tensors.get(f"{moment}.{name}") for moment in _MOMENTS}
             for moment, values in moments.items():
                 if values is None or values.shape != parameter.shape:
