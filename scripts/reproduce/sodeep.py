@@ -6,8 +6,8 @@ not free.
 
 Sorters are trained for --seconds of processor time each, on one thread (the paper: 4 · 10⁷ lists on a graphics card;
 configs/sodeep-*.toml are its settings), so that the CNN's L1 is not the paper's: what is compared is the order, and
-climb, which the paper does not report. The LSTMs start from parameters of ours that already rank; the paper's start is
-random. --quick makes all of it in a minute, and its figures mean nothing.
+climb, which the paper does not report. The LSTM begins with parameters of ours that already rank, and its
+linear map alone is trained; the paper's are random. --quick makes all of it in a minute, and its figures mean nothing.
 
     --regression FILE …   svmlight files with real targets for Table 2 [default: scikit-learn's diabetes]
     --coco FILE.npz       for Table 3, features of who has the data: train_images, train_captions, test_images,
