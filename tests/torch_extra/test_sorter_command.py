@@ -238,7 +238,7 @@ def test_configs(config, here):
     here("train", "--config", config, "--batch", 2, "--samples", 4, "--length", 37, "-q", "s")
     settings = SorterTraining.resumed("s.training").settings
     assert settings.halve_every == 10_000_000
-    assert settings.learning_rate == 1e-3
+    assert settings.learning_rate == (None if "lstm" in config.stem else 1e-3)
     assert load_sorter("s").length == 37
     assert torch.isfinite(load_sorter("s")(torch.zeros(1, 37))).all()
 

@@ -20,6 +20,7 @@ SMALL = {
     "gru-sum": SorterSettings(architecture="gru-sum", length=6, batch=8, halve_every=60),
     "cnn(3)": SorterSettings(architecture="cnn(3)", length=12, batch=8, seed=4),
     "neighbours": SorterSettings(architecture="neighbours", length=4, longest=12, batch=8, learning_rate=3e-3),
+    "lstm": SorterSettings(architecture="lstm", length=5, batch=8),
 }
 
 

@@ -157,6 +157,23 @@ def test_a_frozen_sorter_is_not_trained(made):
     assert not lstm.project.training
 
 
+@over(("name", "length", "error"), [("lstm", LENGTH, 0.0043), ("lstm", 7, 0.013), ("lstm-large", 7, 0.011)])
+def test_the_first_parameters_of_an_lstm_rank(name, length, error):
+    scores, _ = draw_lists(seeded("lists of all kinds"), 50, length)
+    with torch.no_grad():
+        assert (make_sorter(name, length)(scores) - exact_ranks(scores)).abs().mean() < error
+
+
+@over("width", [0.03, 0.004, 0.0005])
+def test_the_first_parameters_of_an_lstm_rank_narrow_lists(width):
+    rising = 0.4 + width * torch.arange(LENGTH) / LENGTH
+    shuffled = rising[torch.randperm(LENGTH, generator=seeded("narrow"))]
+    scores = torch.stack([rising, rising.flip(0), shuffled])
+    with torch.no_grad():
+        errors = (make_sorter("lstm", LENGTH)(scores) - exact_ranks(scores)).abs().mean(1)
+    assert errors.max() < 0.02
+
+
 @pytest.mark.parametrize("name", ["neighbours", "handcrafted", "laplace"])
 def test_permuting_a_list_permutes_its_ranks(name, made):
     scores = scores_of(2, 30)

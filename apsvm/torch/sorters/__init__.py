@@ -33,7 +33,8 @@ SORTERS: Registry[Sorter] = Registry(
 def make_sorter(name: str, length: int | None = None) -> Sorter:
     """The sorter called ``name`` (``"lstm"``, ``"cnn(8)"``, ``"laplace(50)"``), untrained.
 
-    The losses refuse one that has something to learn and has not been trained; ``load_sorter`` loads trained ones.
+    The losses refuse one that has something to learn and has not been trained, except the LSTMs, whose first
+    parameters rank; ``load_sorter`` loads trained ones.
 
     Parameters
     ----------

@@ -36,6 +36,8 @@ class Sorter(nn.Module):
     lengths: ClassVar[range] = range(1, 1 << 62)
     #: Whether there is anything to train.
     trained: ClassVar[bool] = True
+    #: Adam's step length at first, where none is given.
+    pace: ClassVar[float] = 1e-3
 
     def __init__(self, length: int | None = None) -> None:
         super().__init__()
@@ -48,12 +50,12 @@ class Sorter(nn.Module):
 
     @property
     def is_untrained(self) -> bool:
-        """Whether its parameters are the first ones, as far as it knows: no ``SorterTraining`` took a step, and no
-        caller gave it a state or froze it."""
+        """Whether its parameters are the first ones, of no use, as far as it knows: no ``SorterTraining`` took a step,
+        and no caller gave it a state or froze it."""
         return self.trained and not (self._has_learned or self._is_frozen)
 
     def mark_trained(self) -> None:
-        """Its parameters are no longer the first ones."""
+        """Its parameters are of use."""
         self._has_learned = True
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:
@@ -101,9 +103,11 @@ class Sorter(nn.Module):
                 f"{length:,}; 'handcrafted-raw(10)' takes two, 'laplace(10)' any number above"
             )
 
-    def error(self, scores: Tensor, ranks: Tensor, generator: Generator) -> Tensor:
-        """What training goes down, of made lists and their exact ranks: L1, of those that learn from it alone."""
-        return (self(scores) - ranks).abs().mean()
+    def error(self, scores: Tensor, ranks: Tensor, generator: Generator) -> tuple[Tensor, Tensor]:
+        """What training goes down, of made lists and their exact ranks, and L1: the same, of those that learn from it
+        alone."""
+        l1 = (self(scores) - ranks).abs().mean()
+        return l1, l1
 
     def forward(self, scores: Tensor) -> Tensor:
         """Approximate normalised ranks of each row: about 1/L at the largest score, about 1 at the smallest.

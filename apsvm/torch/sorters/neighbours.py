@@ -78,8 +78,8 @@ class NeighboursSorter(Sorter):
         places = torch.arange(1, length + 1, device=z.device) + softened
         return torch.zeros_like(z).scatter(1, order, places / length)
 
-    def error(self, scores: Tensor, ranks: Tensor, generator: Generator) -> Tensor:
-        """What its values and its slopes say of the ranks here and nearby; see the module."""
+    def error(self, scores: Tensor, ranks: Tensor, generator: Generator) -> tuple[Tensor, Tensor]:
+        """What its values and its slopes say of the ranks here and nearby, see the module; and L1."""
         # As many lists again of normal scores, on which climb is judged.
         lists, length = scores.shape
         normal = torch.randn(scores.shape, generator=generator).to(scores)
@@ -88,7 +88,8 @@ class NeighboursSorter(Sorter):
         out = self(scores)
         # Right where a list is, to within ``aim`` places on made ones.
         aim = min(LARGEST_AIM, AIM * (length / 100) ** 0.2)
-        error = 10 * (length * (out - ranks)[:lists].abs().mean() - aim).relu()
+        l1 = (out - ranks)[:lists].abs().mean()
+        error = 10 * (length * l1 - aim).relu()
         # About right by its slopes where a list would be, moved by half a place to a third of all.
         share = torch.rand(2 * lists, 1, generator=generator).to(scores)
         moves = torch.randn(scores.shape, generator=generator).to(scores)
@@ -102,7 +103,7 @@ class NeighboursSorter(Sorter):
         (uphill,) = torch.autograd.grad(out, scores, change, create_graph=True)
         astray = 1 - (uphill * moves).sum(1) / (uphill.norm(dim=1) * moves.norm(dim=1) + TINY)
         of_slopes = torch.where(moved > 0, MISSED * (1 + missed).log() + astray, 0.0)
-        return error + of_slopes.sum() / (moved > 0).sum().clamp(min=1)
+        return error + of_slopes.sum() / (moved > 0).sum().clamp(min=1), l1
 
 
 def nearest(z: Tensor) -> Tensor:

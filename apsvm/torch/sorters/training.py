@@ -33,7 +33,7 @@ LONGEST_GRADIENT = 1.0
 
 #: What a file's settings are held to before they are read.
 _TYPES = {
-    "architecture": str, "length": int, "longest": int | None, "batch": int, "learning_rate": int | float,
+    "architecture": str, "length": int, "longest": int | None, "batch": int, "learning_rate": int | float | None,
     "halve_every": int, "seed": int,
 }  # fmt: skip
 
@@ -49,7 +49,7 @@ class SorterSettings:
     longest : of sorters that take lists of any length: each batch has a length of its own, from ``length`` to this,
         small ones as likely as large ones on a logarithmic scale; None: all have ``length``
     batch : lists of a step
-    learning_rate : Adam's step length at first
+    learning_rate : Adam's step length at first; None: the architecture's
     halve_every : lists after which it is halved
     seed : of the first weights and of the lists
     """
@@ -58,7 +58,7 @@ class SorterSettings:
     length: int = 100
     longest: int | None = None
     batch: int = 512
-    learning_rate: float = 1e-3
+    learning_rate: float | None = None
     halve_every: int = 100 * EPOCH
     seed: int = 0
 
@@ -77,7 +77,7 @@ class SorterSettings:
                 raise SorterError(f"sorter {self.architecture!r} takes lists of one length: no longest")
             if self.longest < self.length:
                 raise SorterError(f"expected longest to be at least the length {self.length}, found {self.longest!r}")
-        if not 0 < self.learning_rate < float("inf"):
+        if self.learning_rate is not None and not 0 < self.learning_rate < float("inf"):
             raise SorterError(f"expected a finite learning_rate above 0, found {self.learning_rate!r}")
         if not 0 <= self.seed < 2**63:
             raise SorterError(f"expected a seed from 0 to 2⁶³ − 1, found {self.seed!r}")
@@ -137,7 +137,7 @@ class SorterTraining:
                 torch.manual_seed(settings.seed)
                 sorter = make_sorter(settings.architecture, settings.length)
         self.sorter = sorter.to(self.device)
-        self._optimizer = torch.optim.Adam(self.sorter.parameters(), lr=settings.learning_rate)
+        self._optimizer = torch.optim.Adam(self.sorter.parameters(), lr=self.learning_rate)
 
     @property
     def seen(self) -> int:
@@ -148,7 +148,7 @@ class SorterTraining:
     def learning_rate(self) -> float:
         """Of the next step."""
         halvings = min(self.seen // self.settings.halve_every, 1000)
-        return self.settings.learning_rate * 0.5**halvings
+        return (self.settings.learning_rate or self.sorter.pace) * 0.5**halvings
 
     def step(self) -> Tensor:
         """One batch: its L1 before the step, a scalar on the device."""
@@ -159,15 +159,13 @@ class SorterTraining:
         for group in self._optimizer.param_groups:
             group["lr"] = self.learning_rate
         self._optimizer.zero_grad()
-        scores = scores.to(self.device)
-        with torch.no_grad():
-            l1 = (self.sorter(scores) - ranks).abs().mean()
-        self.sorter.error(scores, ranks, generator).backward()
+        error, l1 = self.sorter.error(scores.to(self.device), ranks, generator)
+        error.backward()
         nn.utils.clip_grad_norm_(self.sorter.parameters(), LONGEST_GRADIENT)
         self._optimizer.step()
         self.sorter.mark_trained()
         self.steps += 1
-        return l1
+        return l1.detach()
 
     def run(
         self,
@@ -262,7 +260,8 @@ class SorterTraining:
         if steps < 0:
             raise CheckpointError(f"its header's 'steps' is {steps}")
         self.steps = steps
-        for name, parameter in self.sorter.named_parameters() if steps else ():
+        learned = [item for item in self.sorter.named_parameters() if item[1].requires_grad]
+        for name, parameter in learned if steps else ():
             moments = {moment: tensors.get(f"{moment}.{name}") for moment in _MOMENTS}
             for moment, values in moments.items():
                 if values is None or values.shape != parameter.shape:
