@@ -33,7 +33,7 @@ def test_sorters_and_unknown_parts(tmp_path):
     assert float(table["handcrafted-raw(10)"]["L1"]) == pytest.approx(0.035, abs=0.02)
     assert set(sweep) == {"handcrafted-raw(10)", "handcrafted(10)", "laplace(10)", "cnn", "lstm", "neighbours"}
     assert float(sweep["laplace(10)"]["mean error"]) < 0.02
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["figure-5.svg", "tables.md"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["figure-5.svg", "pieces", "tables.md"]
     assert {"AP hinge", "SoDeep lstm, AP", "SoDeep lstm, eq. 7", "SoDeep handcrafted, AP"} <= set(of_nets)
     done = script_in_process(SCRIPT, "--parts", "table-9")
     assert done.returncode == 2
@@ -55,7 +55,7 @@ def test_tasks(tmp_path):
         test_labels=labels[200:],
     )  # fmt: skip
     data = ("--regression", tmp_path / "targets.svm", "--coco", tmp_path / "coco.npz", "--voc", tmp_path / "voc.npz")
-    spearman, recall, precision = reproduce("--parts", "table-2,table-3,table-4", *data)
+    spearman, recall, precision = reproduce("--parts", "table-2,table-3,table-4", *data, "--output", tmp_path)
     assert set(spearman) == {"squares", "L1", "SoDeep handcrafted", "SoDeep Laplace", "SoDeep neighbours"}
     assert all(0 <= float(value) <= 100 for row in recall.values() for value in row.values())
     assert precision["soft margin"]["minus the first"] == "+0.00 ± nan"  # of one split
