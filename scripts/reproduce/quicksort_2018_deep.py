@@ -12,8 +12,8 @@ loss for EPOCHS more, cross-entropy among them, so that all have one budget. Bat
 
 Data: scikit-learn's 8×8 digits, ROWS of them to train on and the rest to test, drawn anew for each seed; or, with
 --cifar10, the folder of the binary version of CIFAR-10 (data_batch_1.bin … test_batch.bin), all of its 50,000 training
-images. Printed: the mean over the classes of the test rows' AP and NDCG in per cent, over the seeds, and what a loss has
-more than the 0-1 loss and than more cross-entropy, paired over the seeds.
+images. Printed: the mean over classes and seeds of the test rows' AP and NDCG in per cent, and what a loss has more
+than the 0-1 loss and than more cross-entropy, paired over the seeds.
 """
 
 from __future__ import annotations
