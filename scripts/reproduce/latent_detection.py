@@ -196,6 +196,12 @@ def on_digits(classes: Sequence[int], options: argparse.Namespace) -> None:
     columns = ["all boxes", "ten boxes", *(f"ten → {name}" for name in LOSSES), *LOSSES]
     print(f"Detection AP (VOC 2010, IoU .5) of the test scenes, {seeds} draws; the last three columns saw no box.\n")
     print(_table([str(one) for one in classes], columns, {(str(c), m): r.box_ap for (c, m), r in results.items()}))
+    of_draws = {
+        (f"draw {seed}", method): float(np.mean([of_seed[one, method].box_ap for one in classes]))
+        for seed, of_seed in enumerate(drawn)
+        for method in columns
+    }
+    print(f"\nThe same by draws.\n\n{_table([f'draw {seed}' for seed in range(seeds)], columns, of_draws)}")
     print("\nAP of the test images by their best window.\n")
     print(_table([str(one) for one in classes], columns, {(str(c), m): r.image_ap for (c, m), r in results.items()}))
     _times(classes, results)
@@ -274,7 +280,7 @@ def on_voc(classes: Sequence[int] | None, options: argparse.Namespace) -> None:
 def _table(rows: Sequence[str], columns: Sequence[str], values: Mapping[tuple[str, str], float]) -> str:
     lines = [[row, *(f"{values[row, column]:.3f}" for column in columns)] for row in rows]
     means = [f"{np.mean([values[row, column] for row in rows]):.3f}" for column in columns]
-    return table(["class", *columns], [*lines, ["mean", *means]])
+    return table(["", *columns], [*lines, ["mean", *means]])
 
 
 def _times(classes: Sequence[int], results: Results) -> None:
