@@ -195,7 +195,7 @@ def main() -> None:
     epochs = f"{options.epochs} + {options.epochs} epochs"
     pieces = Pieces(options)
     with tables_kept(options.output):
-        print(f"{data}, {options.seeds} seeds, {epochs}; the paper's figures are of CIFAR-10")
+        print(f"{data}, noise {options.noise}, {options.seeds} seeds, {epochs}; the paper's figures are of CIFAR-10")
         print_table([pieces(f"seed {seed}", partial(one_seed, seed, options)) for seed in range(options.seeds)])
 
 
