@@ -110,8 +110,8 @@ def song(seed: int, rows: int = 4000) -> Split:
 def figure_6(sorters: Mapping[str, Callable[[Tensor], Tensor]], seed: int, steps: int, length: int) -> Results:
     """Test AP; batches are lists of ``length`` rows, which trained sorters of one length need."""
     losses: dict[str, Loss] = {
-        "binary cross-entropy": cross_entropy,
         "AP hinge": APHingeLoss(),
+        "binary cross-entropy": cross_entropy,
         "AP ramp": RankingRampLoss(),
         "direct, ε = .3": DirectLoss(),
         "Smooth-AP": SmoothAPLoss(),
