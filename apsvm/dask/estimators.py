@@ -3,7 +3,6 @@ workers. X is a dask array, a dask data frame or a list of delayed parts; y and 
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from apsvm._support.caller import warn_caller
 from apsvm._support.types import Collection, Part, Seed
 from apsvm.dask.actors import ActorCrew
 from apsvm.dask.collections import (
@@ -119,10 +119,10 @@ class _OnCluster(LinearEstimator):
         header = self._header_of(model.header, None)
         self._keep(replace(model, header=header))
         if not outcome.as_asked:
-            self._warn(outcome, stacklevel=3)
+            self._warn(outcome)
         for caution in outcome.cautions:
             text = in_python(caution, self._trainer.Settings, plan.loss_name)
-            warnings.warn(f"{type(self).__name__}: {text}", WeakRankerWarning, stacklevel=2)
+            warn_caller(f"{type(self).__name__}: {text}", WeakRankerWarning)
         return self
 
     def decision_function(self, X: Collection) -> Collection:

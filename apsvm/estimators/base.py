@@ -9,7 +9,6 @@ after a fit as after ``from_model``.
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from difflib import get_close_matches
@@ -30,6 +29,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from apsvm._support.caller import warn_caller
 from apsvm._support.machine import can_train, installed
 from apsvm._support.types import Column, JsonDict, JsonObject, Matrix
 from apsvm.data.bags import Bags
@@ -362,7 +362,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
             self._warn(outcome)
         for caution in outcome.cautions:
             text = in_python(caution, self._trainer.Settings, plan.loss_name)
-            warnings.warn(f"{type(self).__name__}: {text}", WeakRankerWarning, stacklevel=3)
+            warn_caller(f"{type(self).__name__}: {text}", WeakRankerWarning)
         return self
 
     @staticmethod
@@ -600,7 +600,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
     def _scores_of_pooled(self, X: Matrix) -> NDArray[np.float64]:
         return self.to_model().score(X, threads=self._threads())
 
-    def _warn(self, outcome: Outcome, stacklevel: int = 4) -> None:
+    def _warn(self, outcome: Outcome) -> None:
         remedy = FOR_STALLED if outcome.state == State.STALLED else self._remedy
         message = f"{type(self).__name__} stopped early: {outcome.state}{evidence_of(outcome)}; {remedy}"
-        warnings.warn(message, ConvergenceWarning, stacklevel=stacklevel)
+        warn_caller(message, ConvergenceWarning)

@@ -7,7 +7,6 @@ classes; for them there is the ranker, which is neither classifier nor regressor
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import MethodType
@@ -20,6 +19,7 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted
 
+from apsvm._support.caller import warn_caller
 from apsvm._support.types import Column, JsonDict, Matrix
 from apsvm.data.labels import Target, again, of_numbers, of_two
 from apsvm.estimators.base import LinearEstimator, validated
@@ -168,11 +168,10 @@ class TwoClasses(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
         n_rows, n_positives = target.relevant.size, int(target.relevant.sum())
         if 2 * n_positives > n_rows:
             negative, positive = self._negative_first.tolist()
-            warnings.warn(
+            warn_caller(
                 f"{type(self).__name__}: {positive!r} is taken as positive, the second of {negative!r} and "
                 f"{positive!r} in sorted order, and it is the more frequent one, {n_positives} of {n_rows} rows. "
-                f"pos_label={negative!r} makes the other one positive, pos_label={positive!r} says that this is right",
-                stacklevel=5,
+                f"pos_label={negative!r} makes the other one positive, pos_label={positive!r} says that this is right"
             )
 
     def _announce(self, target: Target) -> None:

@@ -3,7 +3,6 @@ metric, and the best of it trained on all rows (``selection.portfolio``)."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from sklearn.utils import check_scalar, column_or_1d
 
+from apsvm._support.caller import warn_caller
 from apsvm._support.types import Column, JsonDict, Matrix
 from apsvm.data.dataset import Dataset
 from apsvm.data.labels import LabelOptions, Target, of_two, ordered
@@ -130,7 +130,7 @@ class _Portfolio(ByQuery):
             self._warn(refit.outcome)
         for caution in refit.outcome.cautions:
             text = in_python(caution, StructuredSVMTrainer.Settings)
-            warnings.warn(f"{type(self).__name__}: {text}", WeakRankerWarning, stacklevel=3)
+            warn_caller(f"{type(self).__name__}: {text}", WeakRankerWarning)
         return self
 
     @classmethod
@@ -280,9 +280,8 @@ class APSVMClassifierCV(_Portfolio, TwoClasses):
         fewest = min(positives, target.relevant.size - positives)
         if not 2 <= fewest < folds:
             return folds
-        warnings.warn(
-            f"{type(self).__name__}: the rarer class has {fewest} rows only: {fewest} folds in place of cv={folds}",
-            stacklevel=4,
+        warn_caller(
+            f"{type(self).__name__}: the rarer class has {fewest} rows only: {fewest} folds in place of cv={folds}"
         )
         return fewest
 

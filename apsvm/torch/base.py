@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import FunctionCtx
 
-from apsvm.torch.caller import warn_caller
+from apsvm._support.caller import warn_caller
 from apsvm.torch.inference import Answer
 from apsvm.torch.lists import Block, Lists, Reduction, check_reduction, lists_of, require_classes
 

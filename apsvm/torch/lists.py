@@ -20,7 +20,7 @@ from typing import Literal, TypeAlias, get_args
 import torch
 from torch import Tensor
 
-from apsvm.torch.caller import warn_caller
+from apsvm._support.caller import warn_caller
 
 Reduction: TypeAlias = Literal["mean", "sum", "none"]
 REDUCTIONS: tuple[Reduction, ...] = get_args(Reduction)

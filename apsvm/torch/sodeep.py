@@ -19,8 +19,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
+from apsvm._support.caller import warn_caller
 from apsvm.torch.base import ListLoss, Values
-from apsvm.torch.caller import warn_caller
 from apsvm.torch.checkpoint import load_sorter
 from apsvm.torch.lists import Block, Reduction, compute_dtype
 from apsvm.torch.ranks import exact_ranks

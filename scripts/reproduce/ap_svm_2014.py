@@ -19,7 +19,9 @@ import argparse
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from experiments import (
@@ -43,7 +45,7 @@ from experiments import (
     timed,
     verdicts,
 )
-from kept import data_files, draw, tables_kept
+from kept import Pieces, data_files, draw, tables_kept
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
@@ -122,13 +124,13 @@ def name_of_C(method: str) -> str:
     return method if method == "binary SVM" else "AP-SVM"
 
 
-def run(problem: Problem, multiples: Sequence[float], repeats: int) -> Result:
+def run(problem: Problem, multiples: Sequence[float], repeats: int) -> tuple[Any, ...]:
     """Every method's training at the C chosen for its loss."""
     chosen = {
         name: choose_C(problem, METHODS[name], ["AP"], multiples)["AP"] for name in ("binary SVM", "AP-SVM", "appx 50")
     }
     runs = {name: timed(problem.training, method, chosen[name_of_C(name)], repeats) for name, method in METHODS.items()}
-    return Result(problem, chosen, runs)
+    return chosen, runs
 
 
 def table_of_aps(results: Sequence[Result]) -> str:
@@ -276,10 +278,9 @@ def measure(options: argparse.Namespace) -> list[Result]:
     """All tables, printed."""
     multiples, repeats = (QUICK_MULTIPLES, 1) if options.quick else (MULTIPLES, 3)
     print(f"{machine()}\n")
-    results = []
+    results, pieces = [], Pieces(options)
     for problem in problems(options.data, splits=1 if options.quick else options.splits, quick=options.quick):
-        results.append(run(problem, multiples, repeats))
-        print(f"{problem.name}, split {problem.split} done", file=sys.stderr, flush=True)
+        results.append(Result(problem, *pieces(problem.full_name, partial(run, problem, multiples, repeats))))
     print(
         "The data are not the paper's: the poselet features of PASCAL VOC 2011 action classification (10 classes, 3,347"
     )

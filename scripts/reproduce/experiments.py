@@ -18,6 +18,7 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import t
 from sklearn.model_selection import StratifiedKFold, train_test_split
 
 from apsvm import read_svmlight
@@ -58,6 +59,10 @@ class Problem:
     @property
     def name(self) -> str:
         return f"{self.data} {self.label}"
+
+    @property
+    def full_name(self) -> str:
+        return f"{self.name}, split {self.split}"
 
     @property
     def training(self) -> TrainingSet:
@@ -208,6 +213,14 @@ def difference(first: Mapping[str, float], second: Mapping[str, float]) -> Diffe
     means = bootstrap_means(d[np.newaxis], DRAWS, np.random.default_rng(0))[:, 0]
     p = randomisation_test(d, DRAWS, np.random.default_rng(0))
     return Difference(float(d.mean()), *interval(means, 0.95), p, int((d > 0).sum()), d.size)
+
+
+def paired(more: NDArray[np.float64]) -> list[str]:
+    """Two cells of a table: the mean of differences (seeds,) with half of its 95 % interval (Student's), which a single
+    seed has none of, and how many are above 0."""
+    count = more.size
+    half = t.ppf(0.975, count - 1) * more.std(ddof=1) / count**0.5 if count > 1 else np.nan
+    return [f"{more.mean():+.2f} ± {half:.2f}", f"{(more > 0).sum()}/{count}"]
 
 
 def table(heading: Sequence[str], rows: Sequence[Sequence[object]]) -> str:

@@ -1,21 +1,30 @@
 """What the scripts that repeat the papers have in common besides their experiments: the data that they take where none
-is named, tables that are kept as they are printed, and figures that are left out where matplotlib is not installed."""
+is named, tables that are kept as they are printed, finished work that a later run takes up, and figures that are left
+out where matplotlib is not installed."""
 
 from __future__ import annotations
 
 import argparse
+import pickle
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
-from typing import TextIO
+from typing import TextIO, TypeVar
 
+import joblib
 from sklearn.datasets import dump_svmlight_file, load_diabetes, load_digits
 
+from apsvm._support.files import write_whole
 from apsvm.report.pictures.style import MissingMatplotlibError
 
 #: What a script takes where no DATA is named: sets that scikit-learn brings, with their labels or targets.
 BUILT_IN = {"digits": load_digits, "diabetes": load_diabetes}
+#: Options that say how many pieces of work there are, and decide nothing of a single one.
+AMOUNTS = ("output", "parts", "splits", "seeds", "classes")
+
+T = TypeVar("T")
 
 
 def data_files(parser: argparse.ArgumentParser, named: Sequence[str], otherwise: str, folder: Path) -> list[str]:
@@ -60,6 +69,32 @@ def tables_kept(folder: Path) -> Iterator[None]:
     with path.open("w", encoding="utf-8") as file, redirect_stdout(_Both(sys.stdout, file)):  # type: ignore[type-var]
         yield
     print(path, file=sys.stderr)
+
+
+class Pieces:
+    """The results of finished pieces of work (a class, a seed, a sorter), in the folder ``pieces`` of a command's
+    --output: a later run with the same options takes them from there, and says so. Remove the folder after a change of
+    the data or of the program.
+
+    Calling it with the name of a piece and the work returns the result.
+    """
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        deciding = {name: value for name, value in vars(options).items() if name not in AMOUNTS}
+        self._folder = options.output / "pieces" / joblib.hash(deciding)[:16]
+
+    def __call__(self, name: str, work: Callable[[], T]) -> T:
+        path = self._folder / f"{name}.pickle"
+        if path.exists():
+            done = time.strftime("%Y-%m-%d %H:%M", time.localtime(path.stat().st_mtime))
+            print(f"{name}: done on {done} ({path})", file=sys.stderr, flush=True)
+            result: T = pickle.loads(path.read_bytes())
+            return result
+        result = work()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, pickle.dumps(result))
+        print(f"{name} done", file=sys.stderr, flush=True)
+        return result
 
 
 def draw(save: Callable[[], object]) -> None:

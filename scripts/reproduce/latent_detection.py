@@ -3,6 +3,7 @@ NIPS 2014, and of Mohapatra, Rolínek, Jawahar, Kolmogorov, Kumar, CVPR 2018), e
 is in them and not where, a detector of windows is learned, and its boxes are evaluated.
 
     python scripts/reproduce/latent_detection.py [--classes 0,6,…] [--seeds 3] [--quick] [--voc FOLDER]
+        [--output bench-output/latent-detection]
 
 The papers train on PASCAL VOC 2007, of which neither the windows nor their features are to be had here. The scenes are
 made: 28 × 28 pixels with two to four of the 8 × 8 digits that scikit-learn brings, clutter of turned half digits, and
@@ -23,14 +24,15 @@ same windows. The features of all images of a part have to fit in memory.
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from experiments import difference, machine, table, verdicts
+from kept import Pieces, tables_kept
 from numpy.typing import NDArray
 from scenes import DIGIT, Scenes, made_scenes, voc_scenes
 from sklearn.datasets import load_digits
@@ -54,6 +56,7 @@ from apsvm.trainers.structured_svm.training import train as train_plan
 MULTIPLES = (0.1, 1.0, 10.0, 100.0)
 LOSSES = {"AP": "ap", "0-1": "zero-one", "NDCG": "ndcg"}
 BOXED = 10
+ORACLES = ("greedy", "select", "qs")
 SUPPRESS = 0.3
 #: What the papers report: mean AP of detection on VOC 2007, and seconds of loss-augmented inference in all of a
 #: training, the mean of 20 classes.
@@ -186,12 +189,19 @@ def with_boxes(scenes: Scenes, images: NDArray[np.int64], of_class: int) -> NDAr
 Results = Mapping[tuple[int, str], Result]
 
 
-def on_digits(classes: Sequence[int], seeds: int, *, quick: bool) -> None:
-    drawn = [of_scenes(classes, seed, quick=quick) for seed in range(seeds)]
+def on_digits(classes: Sequence[int], options: argparse.Namespace) -> None:
+    pieces, seeds = Pieces(options), options.seeds
+    drawn = [of_scenes(classes, seed, pieces, quick=options.quick) for seed in range(seeds)]
     results = {key: mean([of_seed[key] for of_seed in drawn]) for key in drawn[0]}
     columns = ["all boxes", "ten boxes", *(f"ten → {name}" for name in LOSSES), *LOSSES]
     print(f"Detection AP (VOC 2010, IoU .5) of the test scenes, {seeds} draws; the last three columns saw no box.\n")
     print(_table([str(one) for one in classes], columns, {(str(c), m): r.box_ap for (c, m), r in results.items()}))
+    of_draws = {
+        (f"draw {seed}", method): float(np.mean([of_seed[one, method].box_ap for one in classes]))
+        for seed, of_seed in enumerate(drawn)
+        for method in columns
+    }
+    print(f"\nThe same by draws.\n\n{_table([f'draw {seed}' for seed in range(seeds)], columns, of_draws)}")
     print("\nAP of the test images by their best window.\n")
     print(_table([str(one) for one in classes], columns, {(str(c), m): r.image_ap for (c, m), r in results.items()}))
     _times(classes, results)
@@ -220,44 +230,46 @@ def _verdict(classes: Sequence[int], results: Results) -> str:
     )
 
 
-def of_scenes(classes: Sequence[int], seed: int, *, quick: bool) -> Results:
+def of_scenes(classes: Sequence[int], seed: int, pieces: Pieces, *, quick: bool) -> Results:
     """On scenes drawn by ``seed``."""
     X, labels = load_digits(return_X_y=True)
     digits = X.reshape(-1, DIGIT, DIGIT) / 16.0
     rng = np.random.default_rng(seed)
     thirds = np.array_split(rng.permutation(len(digits)), 3)
     sizes = (60, 40, 60) if quick else (250, 120, 300)
-    training, validation, test = (
+    scenes = [
         made_scenes(digits[part], labels[part], n, 3 * seed + at)
         for at, (part, n) in enumerate(zip(thirds, sizes, strict=True))
-    )
-    results: dict[tuple[int, str], Result] = {}
-    for of_class in classes:
-        everything = np.arange(training.n_images)
-        boxed = np.flatnonzero(training.has(of_class))[:BOXED]
-        few = with_boxes(training, boxed, of_class)
-        results[of_class, "all boxes"] = judged(with_boxes(training, everything, of_class), test, of_class)
-        results[of_class, "ten boxes"] = judged(few, test, of_class)
-        for name, loss in LOSSES.items():
-            detector = Detector(loss, of_class, quick=quick)
-            results[of_class, f"ten → {name}"] = by_validation(detector, training, validation, test, few)
-            results[of_class, name] = by_validation(detector, training, validation, test)
-        for oracle in ("greedy", "select", "qs"):
-            detector = Detector("ap", of_class, oracle, quick)
-            results[of_class, f"AP by {oracle}"] = by_validation(detector, training, validation, test)
-        print(f"digit {of_class}, draw {seed} done", file=sys.stderr, flush=True)
+    ]
+    found = {one: pieces(f"digit {one}, draw {seed}", partial(of_digit, one, *scenes, quick=quick)) for one in classes}
+    return {(one, method): result for one, by_method in found.items() for method, result in by_method.items()}
+
+
+def of_digit(of_class: int, training: Scenes, validation: Scenes, test: Scenes, *, quick: bool) -> dict[str, Result]:
+    """By method."""
+    few = with_boxes(training, np.flatnonzero(training.has(of_class))[:BOXED], of_class)
+    every = with_boxes(training, np.arange(training.n_images), of_class)
+    results = {"all boxes": judged(every, test, of_class), "ten boxes": judged(few, test, of_class)}
+    for name, loss in LOSSES.items():
+        detector = Detector(loss, of_class, quick=quick)
+        results[f"ten → {name}"] = by_validation(detector, training, validation, test, few)
+        results[name] = by_validation(detector, training, validation, test)
+    for oracle in ORACLES:
+        detector = Detector("ap", of_class, oracle, quick)
+        results[f"AP by {oracle}"] = by_validation(detector, training, validation, test)
     return results
 
 
-def on_voc(folder: Path, classes: Sequence[int] | None, *, quick: bool) -> None:
-    training, test = voc_scenes(folder, "trainval"), voc_scenes(folder, "test")
+def on_voc(classes: Sequence[int] | None, options: argparse.Namespace) -> None:
+    training, test = voc_scenes(options.voc, "trainval"), voc_scenes(options.voc, "test")
     chosen = range(len(training.objects.classes)) if classes is None else classes
-    results = {}
+    ways = {name: (loss, "auto") for name, loss in LOSSES.items()} | {f"AP by {one}": ("ap", one) for one in ORACLES}
+    results, pieces = {}, Pieces(options)
     for of_class in chosen:
-        for name, loss in LOSSES.items():
-            results[of_class, name] = by_folds(Detector(loss, of_class, quick=quick), training, test)
-        for oracle in ("greedy", "select", "qs"):
-            results[of_class, f"AP by {oracle}"] = by_folds(Detector("ap", of_class, oracle, quick), training, test)
+        for name, (loss, oracle) in ways.items():
+            detector = Detector(loss, of_class, oracle, options.quick)
+            work = partial(by_folds, detector, training, test)
+            results[of_class, name] = pieces(f"class {of_class}, {name}", work)
     names = [training.objects.classes[of_class] for of_class in chosen]
     by_name = {(training.objects.classes[c], method): result.box_ap for (c, method), result in results.items()}
     print(f"The papers: {PAPER}\n")
@@ -268,7 +280,7 @@ def on_voc(folder: Path, classes: Sequence[int] | None, *, quick: bool) -> None:
 def _table(rows: Sequence[str], columns: Sequence[str], values: Mapping[tuple[str, str], float]) -> str:
     lines = [[row, *(f"{values[row, column]:.3f}" for column in columns)] for row in rows]
     means = [f"{np.mean([values[row, column] for row in rows]):.3f}" for column in columns]
-    return table(["class", *columns], [*lines, ["mean", *means]])
+    return table(["", *columns], [*lines, ["mean", *means]])
 
 
 def _times(classes: Sequence[int], results: Results) -> None:
@@ -292,15 +304,17 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3, help="draws of the scenes")
     parser.add_argument("--quick", action="store_true", help="small scenes and one C: to see that it runs")
     parser.add_argument("--voc", type=Path, metavar="FOLDER")
+    parser.add_argument("--output", type=Path, default=Path("bench-output/latent-detection"))
     options = parser.parse_args()
     if options.voc is not None and not (options.voc / "VOC2007" / "Annotations").is_dir():
         parser.error(f"{options.voc}: no VOC2007/Annotations in it; without --voc made scenes are taken")
     classes = None if options.classes is None else [int(one) for one in options.classes.split(",")]
-    print(f"{machine()}\n")
-    if options.voc is not None:
-        on_voc(options.voc, classes, quick=options.quick)
-    else:
-        on_digits(range(10) if classes is None else classes, options.seeds, quick=options.quick)
+    with tables_kept(options.output):
+        print(f"{machine()}\n")
+        if options.voc is not None:
+            on_voc(classes, options)
+        else:
+            on_digits(range(10) if classes is None else classes, options)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from experiments import Calls, Problem, by_data, difference, means_by_class, number, table
@@ -62,7 +63,8 @@ class Networks:
     calls: Mapping[str, int]
 
 
-def networks(problem: Problem) -> Networks:
+def networks(problem: Problem) -> tuple[Any, ...]:
+    """What Networks say of the problem."""
     data, seed = problem.training, problem.split
     of_data = NetProblem.of(data, make_loss("ap"), StructuredSettings(seed=seed))
     start = log_loss_net(of_data.inputs, of_data.relevant, HIDDEN, seed)
@@ -77,7 +79,7 @@ def networks(problem: Problem) -> Networks:
         calls[name] = len(log.records)
         nets[name] = min(tried, key=lambda trained: trained.held_out).net
     accuracy = {(metric, name): _judged(problem, metric, nets[name]) for metric, name in ACCURACIES}
-    return Networks(problem, accuracy, seconds, oracle_seconds, calls)
+    return accuracy, seconds, oracle_seconds, calls
 
 
 def _judged(problem: Problem, metric: str, net: Net) -> float:

@@ -26,6 +26,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from experiments import (
@@ -48,7 +49,7 @@ from experiments import (
     timed,
     verdicts,
 )
-from kept import data_files, draw, tables_kept
+from kept import Pieces, data_files, draw, tables_kept
 from networks import Networks, accuracies_of_networks, claims_of_networks, networks, times_of_networks
 from threadpoolctl import threadpool_limits
 
@@ -123,13 +124,14 @@ def accuracies(
     return chosen, accuracy
 
 
-def run(problem: Problem, multiples: Sequence[float], repeats: int) -> Result:
+def run(problem: Problem, multiples: Sequence[float], repeats: int) -> tuple[Any, ...]:
+    """What a Result says of the problem."""
     chosen, accuracy = accuracies(problem, multiples)
     runs = {}
     for name, method in METHODS.items():
         C = chosen["nDCG" if method.loss == "ndcg" else "AP", method.loss]
         runs[name] = timed(problem.training, method, C, repeats)
-    return Result(problem, chosen, accuracy, runs)
+    return chosen, accuracy, runs
 
 
 def table_of_accuracies(results: Sequence[Result]) -> str:
@@ -175,6 +177,20 @@ class Curves:
     kept: str
     points: Mapping[str, Sequence[tuple[int, float]]]
 
+    @classmethod
+    def measured(
+        cls,
+        what: str,
+        against: str,
+        kept: str,
+        pairs: Sequence[tuple[int, int]],
+        take: Callable[[str, int, int], float],
+    ) -> Curves:
+        """By the seconds that ``take`` says of a method at P and N, the ``pairs``."""
+        at = [{"rows": sum(pair), "negatives": pair[1], "positives": pair[0]}[against] for pair in pairs]
+        points = {name: [(n, take(name, *pair)) for n, pair in zip(at, pairs, strict=True)] for name in DRAWN}
+        return cls(what, against, kept, points)
+
     def table(self) -> str:
         sizes = [size for size, _ in self.points[DRAWN[0]]]
         rows = [
@@ -215,18 +231,6 @@ def sizes(
 
 def _spread(low: int, high: int, count: int) -> list[int]:
     return sorted({round(size) for size in np.geomspace(low, high, count).tolist()})
-
-
-def curves(
-    what: str, of_sizes: Iterator[tuple[str, str, list[tuple[int, int]]]], take: Callable[[str, int, int], float]
-) -> list[Curves]:
-    found = []
-    for against, kept, pairs in of_sizes:
-        at = [{"rows": sum(pair), "negatives": pair[1], "positives": pair[0]}[against] for pair in pairs]
-        points = {name: [(n, take(name, *pair)) for n, pair in zip(at, pairs, strict=True)] for name in DRAWN}
-        found.append(Curves(what, against, kept, points))
-        print(f"{what}, against {against} done", file=sys.stderr, flush=True)
-    return found
 
 
 def seconds_of_training(result: Result, repeats: int, name: str, n_pos: int, n_neg: int) -> float:
@@ -323,21 +327,24 @@ def measure(options: argparse.Namespace) -> list[Curves]:
     points = 4 if options.quick else 8
     largest = 1000 if options.quick else 100_000
     print(f"{machine()}\n")
-    results, of_networks = [], []
+    results, of_networks, pieces = [], [], Pieces(options)
     for problem in problems(options.data, splits=1 if options.quick else options.splits, quick=options.quick):
-        results.append(run(problem, multiples, repeats))
-        of_networks.append(networks(problem))
-        print(f"{problem.name}, split {problem.split} done", file=sys.stderr, flush=True)
+        results.append(Result(problem, *pieces(problem.full_name, partial(run, problem, multiples, repeats))))
+        of_networks.append(Networks(problem, *pieces(f"{problem.full_name}, networks", partial(networks, problem))))
     phoning = max(results, key=lambda result: int(result.problem.relevant.sum()))
     n_pos, n_rows = int(phoning.problem.relevant.sum()), phoning.problem.relevant.size
-    real = curves(
-        "a training", sizes(n_pos, n_rows - n_pos, MOST_PAIRS, points), partial(seconds_of_training, phoning, repeats)
-    )
-    made = curves(
-        "a call",
-        sizes(largest, 10 * largest, MOST_PAIRS, points),
-        partial(seconds_of_call, 0.01 if options.quick else 0.5),
-    )
+    training = partial(seconds_of_training, phoning, repeats)
+    real = [
+        pieces(
+            f"{phoning.problem.full_name}, against {size[0]}", partial(Curves.measured, "a training", *size, training)
+        )
+        for size in sizes(n_pos, n_rows - n_pos, MOST_PAIRS, points)
+    ]
+    call = partial(seconds_of_call, 0.01 if options.quick else 0.5)
+    made = [
+        pieces(f"made scores, against {size[0]}", partial(Curves.measured, "a call", *size, call))
+        for size in sizes(largest, 10 * largest, MOST_PAIRS, points)
+    ]
     print(
         "The data are not the paper's: PASCAL VOC 2011's poselet features are not to be had. In their place, one class"
     )

@@ -2,6 +2,7 @@
 Functions" (CVPR 2018), by gradients: networks trained on the AP and the NDCG hinge, and on the 0-1 loss.
 
     python scripts/reproduce/quicksort_2018_deep.py [--cifar10 FOLDER] [--seeds 5] [--epochs 200] [--rows 360]
+        [--noise 0] [--output bench-output/quicksort-2018-deep]
 
 The paper trains the layers of a network one by one, each by a structured SVM, and ranks the images of CIFAR-10 for each
 class: average precision 85.28 by the AP loss against 84.22 by the 0-1 loss, NDCG 96.14 by the NDCG loss against 95.31.
@@ -11,8 +12,9 @@ loss for EPOCHS more, cross-entropy among them, so that all have one budget. Bat
 
 Data: scikit-learn's 8×8 digits, ROWS of them to train on and the rest to test, drawn anew for each seed; or, with
 --cifar10, the folder of the binary version of CIFAR-10 (data_batch_1.bin … test_batch.bin), all of its 50,000 training
-images. Printed: the mean over the classes of the test rows' AP and NDCG in per cent, mean and deviation over the seeds,
-and in how many seeds a loss beat the 0-1 loss and more cross-entropy.
+images. --noise draws the labels of a share of the rows to train on anew. Printed: the mean over classes and seeds of
+the test rows' AP and NDCG in per cent, what a loss has more than the 0-1 loss and than more cross-entropy, paired over
+the seeds, and the mean on the rows that were trained on.
 """
 
 from __future__ import annotations
@@ -20,11 +22,14 @@ from __future__ import annotations
 import argparse
 import copy
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import torch
+from experiments import paired, table
+from kept import Pieces, tables_kept
 from sklearn.datasets import load_digits
 from torch import Tensor, nn
 
@@ -132,42 +137,45 @@ def cifar10(folder: Path) -> tuple[Images, Images]:
         raise SystemExit(str(error)) from None
 
 
-def one_seed(seed: int, options: argparse.Namespace) -> dict[str, dict[str, float]]:
-    """By loss: each metric of the test rows."""
+def with_noise(data: Images, share: float, seed: int) -> Images:
+    """The labels of a ``share`` of the images drawn anew."""
+    rng = np.random.default_rng(seed)
+    drawn = torch.from_numpy(rng.integers(10, size=len(data.labels)))
+    return data._replace(labels=torch.where(torch.from_numpy(rng.random(len(drawn)) < share), drawn, data.labels))
+
+
+def one_seed(seed: int, options: argparse.Namespace) -> dict[str, tuple[dict[str, float], dict[str, float]]]:
+    """By loss: each metric of the test rows, and of the rows trained on."""
     data, test = digits(options.rows, seed) if options.cifar10 is None else cifar10(options.cifar10)
+    data = with_noise(data, options.noise, seed)
     torch.manual_seed(seed)
     start = network(data.images)
     losses = criteria()
     train(start, data, losses["more BCE"], options.epochs, options.rate)
-    results = {"BCE": measure(start, test)}
+    results = {"BCE": (measure(start, test), measure(start, data))}
     for name, criterion in losses.items():
         net = copy.deepcopy(start)
         torch.manual_seed(1000 + seed)  # every loss sees the same batches
         train(net, data, criterion, options.epochs, options.rate)
-        results[name] = measure(net, test)
+        results[name] = measure(net, test), measure(net, data)
     return results
 
 
-def print_table(results: list[dict[str, dict[str, float]]]) -> None:
+def print_table(results: list[dict[str, tuple[dict[str, float], dict[str, float]]]]) -> None:
     """See the module."""
-    metrics = list(results[0]["BCE"])
-    print("|  | " + " | ".join(f"{name}, % | > 0-1 | > more BCE | paper" for name in metrics) + " |")
-    print("|---" + "|---:" * 4 * len(metrics) + "|")
-    for loss in results[0]:
-        cells = []
-        for at, metric in enumerate(metrics):
-            values, hinge, bce = (
-                np.array([one[name][metric] for one in results]) for name in (loss, "0-1", "more BCE")
-            )
+    for at, metric in enumerate(METRICS):
+        test, training = (
+            {loss: np.array([of_seed[loss][part][metric] for of_seed in results]) for loss in results[0]}
+            for part in (0, 1)
+        )
+        rows = []
+        for loss, values in test.items():
             paper = PAPER.get(loss, (None, None))[at]
-            spread = values.std(ddof=1) if values.size > 1 else 0.0
-            cells += [
-                f"{values.mean():.2f} ± {spread:.2f}",
-                f"{(values > hinge).sum()}/{values.size}",
-                f"{(values > bce).sum()}/{values.size}",
-                "" if paper is None else f"{paper:.2f}",
-            ]
-        print(f"| {loss} | " + " | ".join(cells) + " |")
+            differences = (cell for other in ("0-1", "more BCE") for cell in paired(values - test[other]))
+            cells = [f"{values.mean():.2f}", *differences, f"{training[loss].mean():.2f}"]
+            rows.append([loss, *cells, "-" if paper is None else f"{paper:.2f}"])
+        heading = [f"test {metric}, %", "mean", "minus 0-1", "wins", "minus more BCE", "wins", "in training", "paper"]
+        print(f"\n{table(heading, rows)}")
 
 
 def main() -> None:
@@ -176,15 +184,19 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--epochs", type=int, default=200, help="of cross-entropy, and of each loss after it")
     parser.add_argument("--rows", type=int, default=360, help="digits to train on")
+    parser.add_argument("--noise", type=float, default=0.0, help="share of their labels that are drawn anew")
     parser.add_argument("--rate", type=float, default=0.003)
+    parser.add_argument("--output", type=Path, default=Path("bench-output/quicksort-2018-deep"))
     options = parser.parse_args()
     if options.cifar10 is not None and not (options.cifar10 / "data_batch_1.bin").is_file():
         parser.error(f"{options.cifar10}: no data_batch_1.bin in it; without --cifar10 scikit-learn's digits are taken")
     torch.set_num_threads(1)
     data = "digits" if options.cifar10 is None else "CIFAR-10"
     epochs = f"{options.epochs} + {options.epochs} epochs"
-    print(f"{data}, {options.seeds} seeds, {epochs}; the paper's figures are of CIFAR-10\n")
-    print_table([one_seed(seed, options) for seed in range(options.seeds)])
+    pieces = Pieces(options)
+    with tables_kept(options.output):
+        print(f"{data}, noise {options.noise}, {options.seeds} seeds, {epochs}; the paper's figures are of CIFAR-10")
+        print_table([pieces(f"seed {seed}", partial(one_seed, seed, options)) for seed in range(options.seeds)])
 
 
 if __name__ == "__main__":

@@ -6,9 +6,11 @@ not free.
 
 Sorters are trained for --seconds of processor time each, on one thread (the paper: 4 · 10⁷ lists on a graphics card;
 configs/sodeep-*.toml are its settings), so that the CNN's L1 is not the paper's: what is compared is the order, and
-climb, which the paper does not report. The LSTM begins with parameters of ours that already rank, and its
-linear map alone is trained; the paper's are random. --quick makes all of it in a minute, and its figures mean nothing.
+climb, which the paper does not report. The LSTM begins with parameters of ours that already rank, and its linear map
+alone is trained; the paper's are random. Figure 4 compares depths trained for as long, and on as many lists. --quick
+makes all of it in a minute, and its figures mean nothing.
 
+    --sorters FILE …      of `apsvm sorter train`, for lists of 100: in place of the script's own of their architectures
     --regression FILE …   svmlight files with real targets for Table 2 [default: scikit-learn's diabetes]
     --coco FILE.npz       for Table 3, features of who has the data: train_images, train_captions, test_images,
                           test_captions, row by row; else the left and right halves of scikit-learn's digits
@@ -28,9 +30,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import torch
-from experiments import machine, table
-from kept import draw, tables_kept
-from scipy.stats import t
+from experiments import machine, paired, table
+from kept import Pieces, draw, tables_kept
 from sklearn.datasets import load_diabetes, load_digits
 from sodeep_tasks import Results, Split, figure_6, halved, table_2, table_3, table_4
 from torch import Tensor
@@ -39,6 +40,7 @@ from apsvm import read_svmlight
 from apsvm.report.pictures.base import Picture
 from apsvm.report.pictures.style import Size, colour, dash
 from apsvm.torch import load_sorter, make_sorter
+from apsvm.torch.checkpoint import read_checkpoint
 from apsvm.torch.ranks import exact_ranks
 from apsvm.torch.score_lists import seeded
 from apsvm.torch.sorters import Sorter
@@ -90,7 +92,8 @@ class Curves(Picture):
 
 @dataclass(frozen=True)
 class Trained:
-    """A sorter, the lists and processor seconds it took, and (seconds, mean L1 of the last batches) on the way."""
+    """A sorter, the lists and processor seconds it took, and (seconds, mean L1 of the last batches) on the way; of one
+    from a file no seconds."""
 
     sorter: Sorter
     seen: int
@@ -98,8 +101,8 @@ class Trained:
     curve: Sequence[tuple[float, float]]
 
 
-def train(architecture: str, seconds: float) -> Trained:
-    """A budget of processor time; after each sixth of it the step length is halved."""
+def train(architecture: str, seconds: float, lists: int | None = None) -> Trained:
+    """A budget of processor time, or of lists; after each sixth of it the step length is halved."""
     batch, rate = QUICK_SETTINGS[architecture.partition("(")[0]]
     training = SorterTraining(SorterSettings(architecture=architecture, length=LENGTH, batch=batch, learning_rate=rate))
     curve: list[tuple[float, float]] = []
@@ -109,9 +112,10 @@ def train(architecture: str, seconds: float) -> Trained:
         curve.append((time.process_time() - began, progress.l1))
 
     for part in range(PARTS_OF_BUDGET):
-        end = began + seconds * (part + 1) / PARTS_OF_BUDGET
+        share = (part + 1) / PARTS_OF_BUDGET
+        samples = None if lists is None else round(share * lists)
         training.settings = replace(training.settings, learning_rate=rate * 0.5**part)
-        training.run(progress=note, should_stop=partial(_is_past, end))
+        training.run(samples=samples, progress=note, should_stop=partial(_is_past, began + share * seconds))
     return Trained(training.sorter.freeze(), training.seen, time.process_time() - began, curve)
 
 
@@ -119,8 +123,12 @@ def _is_past(end: float) -> bool:
     return time.process_time() >= end
 
 
-def quality_row(name: str, sorter: Sorter, seen: int, seconds: float, options: argparse.Namespace) -> list[str]:
-    quality = judge_sorter(sorter, LENGTH, lists=options.lists, climb_steps=3 if options.quick else None)
+def quality_row(
+    name: str, sorter: Sorter, seen: int, seconds: float, options: argparse.Namespace, pieces: Pieces
+) -> list[str]:
+    climb_steps = 3 if options.quick else None
+    work = partial(judge_sorter, sorter, LENGTH, lists=options.lists, climb_steps=climb_steps)
+    quality = pieces(f"{name} judged", work)
     parameters = sum(parameter.numel() for parameter in sorter.parameters())
     return [
         name, f"{parameters:,}", f"{seen:,}", f"{seconds:.0f}", f"{quality.l1:.4f}", f"{quality.climb:.3f}",
@@ -128,12 +136,16 @@ def quality_row(name: str, sorter: Sorter, seen: int, seconds: float, options: a
     ]  # fmt: skip
 
 
-def table_1(trained: Mapping[str, Trained], options: argparse.Namespace) -> str:
-    rows = [quality_row(name, make_sorter(name), 0, 0, options) for name in UNTRAINED]
-    rows += [quality_row(name, one.sorter, one.seen, one.seconds, options) for name, one in trained.items()]
-    rows.append(quality_row("neighbours, as shipped", load_sorter("neighbours"), 0, 0, options))
+def qualities(trained: Mapping[str, Trained], options: argparse.Namespace, pieces: Pieces) -> str:
+    rows = [quality_row(name, one.sorter, one.seen, one.seconds, options, pieces) for name, one in trained.items()]
     heading = ["sorter", "parameters", "lists seen", "seconds", "L1", "climb", "ms a list", "the paper's L1"]
-    return f"{table(heading, rows)}\n\n{curves(trained)}"
+    return table(heading, rows)
+
+
+def table_1(trained: Mapping[str, Trained], options: argparse.Namespace, pieces: Pieces) -> str:
+    fixed = {name: Trained(make_sorter(name), 0, 0.0, []) for name in UNTRAINED}
+    shipped = {"neighbours, as shipped": Trained(load_sorter("neighbours"), 0, 0.0, [])}
+    return f"{qualities({**fixed, **trained, **shipped}, options, pieces)}\n\n{curves(trained)}"
 
 
 def curves(trained: Mapping[str, Trained]) -> str:
@@ -146,11 +158,16 @@ def curves(trained: Mapping[str, Trained]) -> str:
     return table(["L1 in training, after", *(f"{at}/5 of it" for at in fifths)], rows)
 
 
-def figure_4(options: argparse.Namespace) -> tuple[str, dict[str, Trained]]:
-    trained = {f"cnn({depth})": train(f"cnn({depth})", options.seconds / 2) for depth in DEPTHS}
-    rows = [quality_row(name, one.sorter, one.seen, one.seconds, options) for name, one in trained.items()]
-    heading = ["depth", "parameters", "lists seen", "seconds", "L1", "climb", "ms a list", "the paper's L1"]
-    return table(heading, rows), trained
+def figure_4(options: argparse.Namespace, pieces: Pieces) -> tuple[str, dict[str, Trained]]:
+    """Of sorters trained as long, and on as many lists as the one of them that saw least."""
+    names = [f"cnn({depth})" for depth in DEPTHS]
+    as_long = {name: pieces(f"{name} trained", partial(train, name, options.seconds / 2)) for name in names}
+    lists = min(one.seen for one in as_long.values())
+    as_many = {
+        f"{name} on {lists} lists": pieces(f"{name} trained on {lists} lists", partial(train, name, np.inf, lists))
+        for name in names
+    }
+    return qualities({**as_long, **as_many}, options, pieces), as_long
 
 
 def figure_5(sorters: Mapping[str, Callable[[Tensor], Tensor]]) -> tuple[str, Curves]:
@@ -170,17 +187,11 @@ def figure_5(sorters: Mapping[str, Callable[[Tensor], Tensor]]) -> tuple[str, Cu
     return table(heading, rows), Curves(lines, ("first score", "its normalised rank"))
 
 
-def summary(results: Results, what: str) -> str:
-    """Means, and the difference from the first, paired over the seeds, with half of its 95 % interval (Student's); of
-    one seed there is none."""
-    first = np.array(next(iter(results.values())))
-    count = len(first)
-    rows = []
-    for name, values in results.items():
-        more = np.array(values) - first
-        half = t.ppf(0.975, count - 1) * more.std(ddof=1) / count**0.5 if count > 1 else np.nan
-        cells = [f"{more.mean():+.2f} ± {half:.2f}", f"{(more > 0).sum()}/{count}"]
-        rows.append([name, f"{np.mean(values):.2f}", *cells])
+def summary(results: Sequence[Results], what: str) -> str:
+    """Means over the seeds, and the difference from the first, paired over them."""
+    values = {name: np.array([of_seed[name] for of_seed in results]) for name in results[0]}
+    first = next(iter(values.values()))
+    rows = [[name, f"{of_it.mean():.2f}", *paired(of_it - first)] for name, of_it in values.items()]
     return table([what, "mean", "minus the first", "wins"], rows)
 
 
@@ -219,6 +230,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--lists", type=int, default=2000, help="that L1 is a mean over; the paper: 10,000")
     parser.add_argument("--steps", type=int, default=400, help="of each net's training")
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--sorters", nargs="*", default=[], metavar="FILE")
     parser.add_argument("--regression", nargs="*", default=[])
     parser.add_argument("--coco")
     parser.add_argument("--voc")
@@ -228,22 +240,33 @@ def arguments() -> argparse.Namespace:
     options.parts = options.parts.split(",")
     if set(options.parts) - set(PARTS):
         parser.error(f"parts are {', '.join(PARTS)}")
-    for path in (*options.regression, *filter(None, (options.coco, options.voc))):
+    for path in (*options.sorters, *options.regression, *filter(None, (options.coco, options.voc))):
         if not Path(path).is_file():
-            parser.error(f"no such file: {path}; without --regression, --coco and --voc scikit-learn's sets are taken")
+            instead = "sorters are trained" if path in options.sorters else "scikit-learn's sets are taken"
+            parser.error(f"no such file: {path}; without --sorters, --regression, --coco and --voc {instead}")
     if options.quick:
         options.seconds, options.lists, options.steps, options.seeds = 0.2, 20, 5, 2
     return options
 
 
-def sorter_parts(options: argparse.Namespace) -> None:
+def families(options: argparse.Namespace, pieces: Pieces) -> dict[str, Trained]:
+    """A trained sorter of each, and those of the files."""
+    of_files = {}
+    for path in options.sorters:
+        read = read_checkpoint(path)
+        of_files[read.header.architecture] = Trained(read.sorter, read.header.seen, 0.0, [])
+    names = [name for name in FAMILIES if name not in of_files]
+    return {name: pieces(f"{name} trained", partial(train, name, options.seconds)) for name in names} | of_files
+
+
+def sorter_parts(options: argparse.Namespace, pieces: Pieces) -> None:
     """Table 1 and the figures of the sorters themselves, and Figure 6, which trains a net by them."""
     needed = {"table-1", "figure-5", "figure-6"} & set(options.parts)
-    trained = {name: train(name, options.seconds) for name in FAMILIES} if needed else {}
+    trained = families(options, pieces) if needed else {}
     if "table-1" in options.parts:
-        print(f"\nTable 1: sorters of lists of {LENGTH}\n\n{table_1(trained, options)}", flush=True)
+        print(f"\nTable 1: sorters of lists of {LENGTH}\n\n{table_1(trained, options, pieces)}", flush=True)
     if "figure-4" in options.parts:
-        text, by_depth = figure_4(options)
+        text, by_depth = figure_4(options, pieces)
         print(f"\nFigure 4: the depth of the CNN; the paper's levels off at 8\n\n{text}", flush=True)
         lines = {name: tuple(zip(*one.curve, strict=True)) for name, one in by_depth.items() if one.curve}
         save(options, "figure-4", Curves(lines, ("seconds", "L1 of a batch"), logarithmic=True))
@@ -254,7 +277,10 @@ def sorter_parts(options: argparse.Namespace) -> None:
         save(options, "figure-5", picture)
     if "figure-6" in options.parts:
         sorters = {"handcrafted": make_sorter("handcrafted(10)"), "Laplace": make_sorter("laplace(10)"), **of_figures}
-        results = figure_6(sorters, options.seeds, options.steps, LENGTH)
+        results = [
+            pieces(f"figure 6, seed {seed}", partial(figure_6, sorters, seed, options.steps, LENGTH))
+            for seed in range(options.seeds)
+        ]
         print(f"\nFigure 6: AP on made rows; the paper: {PAPER['figure-6']}\n\n{summary(results, 'test AP, %')}")
 
 
@@ -273,23 +299,35 @@ def measure(options: argparse.Namespace) -> None:
     """All tables, printed, and what each part has to draw."""
     torch.set_num_threads(1)
     print(f"{machine()}, PyTorch {torch.__version__}")
-    sorter_parts(options)
+    pieces = Pieces(options)
+    sorter_parts(options, pieces)
     if "table-2" in options.parts:
         print(f"\nA stand-in for Table 2. The paper's, {PAPER['table-2']}")
         for name, (X, y) in regressions(options.regression).items():
-            results = table_2(X, y, OF_TASKS, options.seeds, options.steps)
+            results = [
+                pieces(f"table 2, {name}, seed {seed}", partial(table_2, X, y, OF_TASKS, seed, options.steps))
+                for seed in range(options.seeds)
+            ]
             print(f"\n{summary(results, f'{name}: Spearman, %')}", flush=True)
     if "table-3" in options.parts:
         data = "COCO" if options.coco else "A stand-in for Table 3: the halves of digits"
         print(f"\n{data}. The paper's, {PAPER['table-3']}\n")
-        found = table_3(two_views(options.coco, options.seeds), OF_TASKS, options.steps)
+        found = [
+            pieces(f"table 3, seed {seed}", partial(table_3, views, OF_TASKS, seed, options.steps))
+            for seed, views in enumerate(two_views(options.coco, options.seeds))
+        ]
         heading = ["recall, %", *(f"{way} R@{k}" for way in ("→", "←") for k in (1, 5, 10))]
-        rows = [[name, *(f"{value:.1f}" for value in np.mean(values, axis=0))] for name, values in found.items()]
+        means = {name: np.mean([of_seed[name] for of_seed in found], axis=0) for name in found[0]}
+        rows = [[name, *(f"{value:.1f}" for value in values)] for name, values in means.items()]
         print(table(heading, rows), flush=True)
     if "table-4" in options.parts:
         data = "VOC" if options.voc else "A stand-in for Table 4: digits as ten labels"
         print(f"\n{data}. The paper's, {PAPER['table-4']}\n")
-        print(summary(table_4(labelled(options.voc, options.seeds), OF_TASKS, options.steps), "test mAP, %"))
+        results = [
+            pieces(f"table 4, seed {seed}", partial(table_4, split, OF_TASKS, seed, options.steps))
+            for seed, split in enumerate(labelled(options.voc, options.seeds))
+        ]
+        print(summary(results, "test mAP, %"))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """What SoDeep's losses are trained on in scripts/reproduce/sodeep.py: nets, and a comparison of losses for each task.
 
-A task's function trains the same net by each loss from the same first weights, and returns what the paper reports of it
-by the loss's name: one number a seed.
+A task's function trains the same net by each loss from the same first weights, which a seed decides, and returns what
+the paper reports of it by the loss's name.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from apsvm.torch.ranks import exact_ranks
 Loss = Callable[[Tensor, Tensor], Tensor]
 #: What a step goes down: of the net, its rows and their targets, and the step.
 Objective = Callable[[nn.Module, Tensor, Tensor, int], Tensor]
-Results = Mapping[str, Sequence[float]]
+Results = Mapping[str, float]
 
 
 @dataclass(frozen=True)
@@ -107,11 +107,11 @@ def song(seed: int, rows: int = 4000) -> Split:
     return Split(split.X, noisy, split.X_test, split.Y_test)
 
 
-def figure_6(sorters: Mapping[str, Callable[[Tensor], Tensor]], seeds: int, steps: int, length: int) -> Results:
+def figure_6(sorters: Mapping[str, Callable[[Tensor], Tensor]], seed: int, steps: int, length: int) -> Results:
     """Test AP; batches are lists of ``length`` rows, which trained sorters of one length need."""
     losses: dict[str, Loss] = {
-        "binary cross-entropy": cross_entropy,
         "AP hinge": APHingeLoss(),
+        "binary cross-entropy": cross_entropy,
         "AP ramp": RankingRampLoss(),
         "direct, ε = .3": DirectLoss(),
         "Smooth-AP": SmoothAPLoss(),
@@ -119,14 +119,12 @@ def figure_6(sorters: Mapping[str, Callable[[Tensor], Tensor]], seeds: int, step
     for name, sorter in sorters.items():
         losses[f"SoDeep {name}, AP"] = SoDeepMAPLoss(sorter)
         losses[f"SoDeep {name}, eq. 7"] = SoDeepMAPLoss(sorter, form="seed")
-    results: dict[str, list[float]] = {name: [] for name in losses}
-    for seed in range(seeds):
-        data = song(seed)
-        for name, loss in losses.items():
-            model = net(10, 1, (10, 10, 10), seed)
-            fit(model, data, partial(of_scores, loss), batch=length, steps=steps, seed=seed)
-            with torch.no_grad():
-                results[name].append(100 * average_precision_score(data.Y_test, model(data.X_test).squeeze(1)))
+    data, results = song(seed), {}
+    for name, loss in losses.items():
+        model = net(10, 1, (10, 10, 10), seed)
+        fit(model, data, partial(of_scores, loss), batch=length, steps=steps, seed=seed)
+        with torch.no_grad():
+            results[name] = 100 * average_precision_score(data.Y_test, model(data.X_test).squeeze(1))
     return results
 
 
@@ -140,20 +138,18 @@ def regression(loss: Loss, early: int, model: nn.Module, x: Tensor, y: Tensor, s
     return value + nn.functional.l1_loss(scores, y) if step < early and isinstance(loss, SpearmanLoss) else value
 
 
-def table_2(X: np.ndarray, y: np.ndarray, sorters: Mapping[str, str], seeds: int, steps: int) -> Results:
+def table_2(X: np.ndarray, y: np.ndarray, sorters: Mapping[str, str], seed: int, steps: int) -> Results:
     """Test Spearman of a net (64, 32) on standardised targets, in hundredths."""
     y = (y - y.mean()) / y.std()
     losses: dict[str, Loss] = {"squares": nn.MSELoss(), "L1": nn.L1Loss()}
     losses |= {f"SoDeep {name}": SpearmanLoss(sorter) for name, sorter in sorters.items()}
-    results: dict[str, list[float]] = {name: [] for name in losses}
-    for seed in range(seeds):
-        data = halved(X, y.astype(np.float32), seed)
-        for name, loss in losses.items():
-            model = net(X.shape[1], 1, (64, 32), seed)
-            fit(model, data, partial(regression, loss, steps // 10), batch=100, steps=steps, seed=seed)
-            with torch.no_grad():
-                ranks = exact_ranks(torch.stack([model(data.X_test).squeeze(1).double(), data.Y_test.double()]))
-            results[name].append(100 * float(torch.corrcoef(ranks)[0, 1]))
+    data, results = halved(X, y.astype(np.float32), seed), {}
+    for name, loss in losses.items():
+        model = net(X.shape[1], 1, (64, 32), seed)
+        fit(model, data, partial(regression, loss, steps // 10), batch=100, steps=steps, seed=seed)
+        with torch.no_grad():
+            ranks = exact_ranks(torch.stack([model(data.X_test).squeeze(1).double(), data.Y_test.double()]))
+        results[name] = 100 * float(torch.corrcoef(ranks)[0, 1])
     return results
 
 
@@ -171,7 +167,7 @@ def soft_margin(loss: SoDeepMAPLoss | None, first: int, model: nn.Module, x: Ten
     return value + (beside if loss.form == "ap" else beside / y.sum(0).clamp(min=1).double().mean())
 
 
-def table_4(splits: Sequence[Split], sorters: Mapping[str, str], steps: int) -> Results:
+def table_4(data: Split, sorters: Mapping[str, str], seed: int, steps: int) -> Results:
     """Test mAP of a net (64) with an output a label, trained by cross-entropy alone and with each loss beside it, from
     the first step on or in the second half."""
     losses: dict[str, tuple[SoDeepMAPLoss | None, int]] = {"soft margin": (None, 0)}
@@ -181,13 +177,12 @@ def table_4(splits: Sequence[Split], sorters: Mapping[str, str], steps: int) -> 
         losses[f"soft margin, then + SoDeep {name}, AP"] = ap, steps // 2
         losses[f"soft margin + SoDeep {name}, eq. 7"] = seed_form, 0
         losses[f"soft margin, then + SoDeep {name}, eq. 7"] = seed_form, steps // 2
-    results: dict[str, list[float]] = {name: [] for name in losses}
-    for seed, data in enumerate(splits):
-        for name, (loss, first) in losses.items():
-            model = net(data.X.shape[1], data.Y.shape[1], (64,), seed)
-            fit(model, data, partial(soft_margin, loss, first), batch=100, steps=steps, seed=seed)
-            with torch.no_grad():
-                results[name].append(100 * average_precision_score(data.Y_test, model(data.X_test)))
+    results = {}
+    for name, (loss, first) in losses.items():
+        model = net(data.X.shape[1], data.Y.shape[1], (64,), seed)
+        fit(model, data, partial(soft_margin, loss, first), batch=100, steps=steps, seed=seed)
+        with torch.no_grad():
+            results[name] = 100 * average_precision_score(data.Y_test, model(data.X_test))
     return results
 
 
@@ -219,25 +214,22 @@ def of_similarities(loss: Callable[[Tensor], Tensor], model: TwoViews, x: Tensor
     return loss(model(x, y))
 
 
-def table_3(splits: Sequence[Split], sorters: Mapping[str, str], steps: int) -> dict[str, list[list[float]]]:
-    """R@1, R@5, R@10 of finding the second view by the first, then of the first by the second, in test subsets of 100.
-
-    A split's ``X`` are first views and its ``Y`` second ones, row by row.
-    """
+def table_3(data: Split, sorters: Mapping[str, str], seed: int, steps: int) -> dict[str, list[float]]:
+    """R@1, R@5, R@10 of finding the second view by the first, then of the first by the second, in test subsets of 100;
+    ``X`` are first views and ``Y`` second ones, row by row."""
     losses: dict[str, Callable[[Tensor], Tensor]] = {"triplets on similarities": hardest_triplet}
     losses |= {f"SoDeep {name}, triplets on ranks": RankTripletLoss(sorter) for name, sorter in sorters.items()}
-    results: dict[str, list[list[float]]] = {name: [] for name in losses}
-    for seed, data in enumerate(splits):
-        for name, loss in losses.items():
-            model = TwoViews(data, seed)
-            fit(model, data, partial(of_similarities, loss), batch=100, steps=steps, seed=seed)
-            with torch.no_grad():
-                ranks = [
-                    100 * exact_ranks(S).diagonal()
-                    for x, y in zip(data.X_test.split(100), data.Y_test.split(100), strict=True)
-                    if len(x) == 100
-                    for S in (model(x, y), model(x, y).t())
-                ]
-            ways = torch.cat(ranks[0::2]), torch.cat(ranks[1::2])
-            results[name].append([100 * float((way < k + 0.5).double().mean()) for way in ways for k in (1, 5, 10)])
+    results = {}
+    for name, loss in losses.items():
+        model = TwoViews(data, seed)
+        fit(model, data, partial(of_similarities, loss), batch=100, steps=steps, seed=seed)
+        with torch.no_grad():
+            ranks = [
+                100 * exact_ranks(S).diagonal()
+                for x, y in zip(data.X_test.split(100), data.Y_test.split(100), strict=True)
+                if len(x) == 100
+                for S in (model(x, y), model(x, y).t())
+            ]
+        ways = torch.cat(ranks[0::2]), torch.cat(ranks[1::2])
+        results[name] = [100 * float((way < k + 0.5).double().mean()) for way in ways for k in (1, 5, 10)]
     return results

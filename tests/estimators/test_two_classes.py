@@ -11,10 +11,14 @@ import pytest
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import dump_svmlight_file
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import average_precision_score, make_scorer
+from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import apsvm
-from apsvm import APSVMClassifier, load_model
+from apsvm import APSVMClassifier, WeakRankerWarning, load_model
 from apsvm.cli import run
 from apsvm.estimators import DirectLossClassifier
 from apsvm.losses import make_loss
@@ -107,6 +111,22 @@ def test_a_warm_start_with_the_other_class(data):
     assert model.set_params(pos_label="ok").fit(data.X, flipped).n_iter_ < cold
 
 
+@pytest.mark.parametrize(
+    "train",
+    [
+        APSVMClassifier.fit,
+        lambda model, X, y: make_pipeline(StandardScaler(), model).fit(X, y),
+        lambda model, X, y: cross_val_score(model, X, y, cv=2),
+    ],
+)
+def test_warnings_name_the_line_that_called(data, train):
+    """Of this file, whatever of scikit-learn lies between."""
+    with pytest.warns() as caught:
+        train(APSVMClassifier(bound="hinge", max_iter=1), data.X, named(data.relevant))
+    assert {warning.category for warning in caught} == {UserWarning, ConvergenceWarning, WeakRankerWarning}
+    assert {warning.filename for warning in caught} == {__file__}
+
+
 def test_the_guess_that_is_likely_wrong_is_warned_of(data):
     y = named(data.relevant)
     assert data.relevant.mean() < 0.5
@@ -114,9 +134,8 @@ def test_the_guess_that_is_likely_wrong_is_warned_of(data):
         r"'ok' is taken as positive, .* more frequent one, \d+ of 240 rows\. pos_label='fraud' makes the other one "
         r"positive, pos_label='ok' says that this is right"
     )
-    with pytest.warns(UserWarning, match=sentence) as caught:
+    with pytest.warns(UserWarning, match=sentence):
         APSVMClassifier(bound="hinge", max_iter=500).fit(data.X, y)
-    assert caught[0].filename == __file__
     # Not where it was named, is the rarer one, or where they are numbers.
     APSVMClassifier(bound="hinge", pos_label="ok").fit(data.X, y)
     APSVMClassifier(bound="hinge").fit(data.X, np.where(data.relevant, "ok", "fraud"))

@@ -43,6 +43,17 @@ def test_tables_are_there_when_what_comes_after_fails(kept, tmp_path, capsys):
     assert (tmp_path / "out" / "tables.md").read_text() == "| a | 1 |\n" == capsys.readouterr().out
 
 
+def test_a_piece_is_done_once_a_command(kept, tmp_path, capsys):
+    def piece(result, **options):
+        return kept.Pieces(argparse.Namespace(output=tmp_path, **options))("seed 0", lambda: result)
+
+    assert piece(1, epochs=2, seeds=1) == piece(2, epochs=2, seeds=5) == 1
+    assert piece(3, epochs=4, seeds=1) == 3
+    first, again, other = capsys.readouterr().err.splitlines()
+    assert first == other == "seed 0 done"
+    assert again.startswith("seed 0: done on ")
+
+
 def test_figures_are_left_out_without_matplotlib(kept, capsys):
     def save():
         raise MissingMatplotlibError

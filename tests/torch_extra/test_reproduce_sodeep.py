@@ -10,7 +10,10 @@ import pytest
 from command import script_in_process
 from sklearn.datasets import dump_svmlight_file, load_diabetes
 
+import apsvm.torch
+
 SCRIPT = Path(__file__).parents[2] / "scripts" / "reproduce" / "sodeep.py"
+SHIPPED = Path(apsvm.torch.__file__).parent / "sorters" / "neighbours.safetensors"
 
 
 def reproduce(*options):
@@ -28,13 +31,18 @@ def reproduce(*options):
 
 @pytest.mark.slow
 def test_sorters_and_unknown_parts(tmp_path):
-    table, _, sweep, of_nets = reproduce("--parts", "table-1,figure-5,figure-6", "--output", tmp_path)
+    options = ("--sorters", SHIPPED, "--output", tmp_path)
+    table, _, sweep, of_nets = reproduce("--parts", "table-1,figure-5,figure-6", *options)
+    assert table["neighbours"]["L1"] == table["neighbours, as shipped"]["L1"]
     assert table["lstm"]["the paper's L1"] == ".0033"
     assert float(table["handcrafted-raw(10)"]["L1"]) == pytest.approx(0.035, abs=0.02)
     assert set(sweep) == {"handcrafted-raw(10)", "handcrafted(10)", "laplace(10)", "cnn", "lstm", "neighbours"}
     assert float(sweep["laplace(10)"]["mean error"]) < 0.02
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["figure-5.svg", "tables.md"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["figure-5.svg", "pieces", "tables.md"]
     assert {"AP hinge", "SoDeep lstm, AP", "SoDeep lstm, eq. 7", "SoDeep handcrafted, AP"} <= set(of_nets)
+    trained = {path: path.stat().st_mtime_ns for path in (tmp_path / "pieces").rglob("*.pickle")}
+    assert reproduce("--parts", "figure-6", *options) == [of_nets]
+    assert trained == {path: path.stat().st_mtime_ns for path in (tmp_path / "pieces").rglob("*.pickle")}
     done = script_in_process(SCRIPT, "--parts", "table-9")
     assert done.returncode == 2
     assert "parts are table-1" in done.stderr
@@ -55,7 +63,7 @@ def test_tasks(tmp_path):
         test_labels=labels[200:],
     )  # fmt: skip
     data = ("--regression", tmp_path / "targets.svm", "--coco", tmp_path / "coco.npz", "--voc", tmp_path / "voc.npz")
-    spearman, recall, precision = reproduce("--parts", "table-2,table-3,table-4", *data)
+    spearman, recall, precision = reproduce("--parts", "table-2,table-3,table-4", *data, "--output", tmp_path)
     assert set(spearman) == {"squares", "L1", "SoDeep handcrafted", "SoDeep Laplace", "SoDeep neighbours"}
     assert all(0 <= float(value) <= 100 for row in recall.values() for value in row.values())
     assert precision["soft margin"]["minus the first"] == "+0.00 ± nan"  # of one split
