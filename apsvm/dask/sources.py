@@ -83,7 +83,7 @@ class FilePart:
                 ignore_unknown=self.ignore_unknown,
                 multilabel=options.multilabel,
                 unlabelled=self.unlabelled,
-                bag_label="own" if options.ignores_bags else options.bag_label,
+                bag_label="own",  # bags are ignored, or refused whatever their labels are
                 check=options.check,
                 threads=threads,
                 # What stands for a missing cell would be learned from the part alone.
@@ -236,7 +236,7 @@ def as_matrix(X: Matrix, name: str) -> Matrix:
         values = matrix.data
     else:
         try:
-            values = matrix = np.ascontiguousarray(X if not hasattr(X, "to_numpy") else X.to_numpy())
+            values = matrix = np.ascontiguousarray(X)
         except (TypeError, ValueError) as error:
             raise DataError(f"{name}: features are numbers: {error}") from None
     if matrix.ndim != 2:
