@@ -187,6 +187,13 @@ def test_more_classes_than_one_list_takes(client, data, monkeypatch):
         DaskRankNCG(client=client).fit(cut(X), cut(grades))
 
 
+def test_a_graph_of_classes_that_are_not_there(client, data):
+    X, _, grades, qid = data
+    for queries in (None, cut(qid)):
+        with pytest.raises(ValueError, match=r"no query has rows of two classes of which the graph \(edges\) prefers"):
+            DaskRankNCG(client=client, graph=[(7, 8)]).fit(cut(X), cut(grades), queries)
+
+
 @pytest.mark.slow
 def test_data_frames(client, data):
     pytest.importorskip("pyarrow", reason="dask's data frames need pyarrow")
