@@ -177,7 +177,9 @@ def mapped(
 
 
 def _as_series(frame: Part, function: Callable[..., object], *arguments: object) -> Part:
-    return frame.iloc[:, 0].astype(np.float64).set_axis(frame.index) * 0 + function(frame, *arguments)
+    import pandas as pd
+
+    return pd.Series(function(frame, *arguments), index=frame.index, name="score")
 
 
 def scores_of_part(X: Matrix, model: Ranker, sign: float) -> AnyArray:

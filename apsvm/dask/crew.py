@@ -201,7 +201,7 @@ class LocalCrew(Crew):
         answers = []
         for at, shard in enumerate(self._shards):
             if shard is None:
-                raise ShardLostError(f"shard {at} is lost")
+                raise ShardLostError
             answers.append(shard.call(programme, call.method, *call.arguments(at)))
         return answers
 

@@ -74,13 +74,10 @@ class Folds:
             waiting: dict[Future, int] = {
                 client.submit(_trained, rows, task, pure=False): number for number, task in tasks.items()
             }
-        try:
-            while waiting and (done := done_of(waiting, should_stop)):
-                for future in done:
-                    number = waiting.pop(future)
-                    yield number, PathInFold(tasks[number], *result_of(future))
-        finally:
-            client.cancel(list(waiting))
+        while waiting and (done := done_of(waiting, should_stop)):
+            for future in done:
+                number = waiting.pop(future)
+                yield number, PathInFold(tasks[number], *result_of(future))
 
 
 #: What a checkpoint calls a path, as on one machine.

@@ -130,7 +130,7 @@ def train_pairs_on_shards(
     start: NDArray[np.float64] | None = None,
     dimension: int,
 ) -> Iterator[Outcome]:
-    """The trained ranker, as ``RankNCGTrainer.train`` gives it.
+    """The trained ranker of a plan without a ``refusal``, as ``RankNCGTrainer.train`` gives it.
 
     Parameters
     ----------
@@ -141,9 +141,6 @@ def train_pairs_on_shards(
     SettingsError : what is requested is not trained on a cluster
     NoPairsError, GraphError, FloatingPointError, OSError : see ``RankNCGTrainer.train``
     """
-    refused = refusal(trainer)
-    if refused is not None:
-        raise SettingsError(refused)
     of_labels = TrainingSet(rows=Rows(np.empty((data.labels.size, 0))), target=target)
     classes = classes_by_label(data.labels)
     graph = trainer.graph(classes)

@@ -83,7 +83,7 @@ class FilePart:
                 ignore_unknown=self.ignore_unknown,
                 multilabel=options.multilabel,
                 unlabelled=self.unlabelled,
-                bag_label="own" if options.ignores_bags else options.bag_label,
+                bag_label="own",  # bags are ignored, or refused whatever their labels are
                 check=options.check,
                 threads=threads,
                 # What stands for a missing cell would be learned from the part alone.
@@ -229,25 +229,18 @@ def as_matrix(X: Matrix, name: str) -> Matrix:
     """
     import scipy.sparse as sp
 
-    if sp.issparse(X):
-        matrix = sp.csr_array(X)
-        if not matrix.has_canonical_format:
-            matrix.sum_duplicates()
-        values = matrix.data
-    else:
-        try:
-            values = matrix = np.ascontiguousarray(X if not hasattr(X, "to_numpy") else X.to_numpy())
-        except (TypeError, ValueError) as error:
-            raise DataError(f"{name}: features are numbers: {error}") from None
+    is_sparse = sp.issparse(X)
+    try:
+        matrix: Matrix = sp.csr_array(X) if is_sparse else np.ascontiguousarray(X)
+        if matrix.dtype not in (np.float32, np.float64):
+            matrix = matrix.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{name}: features are numbers: {error}") from None
     if matrix.ndim != 2:
         raise DataError(f"{name}: expected rows of features, (n, d), found an array of {matrix.ndim} dimensions")
-    if matrix.dtype not in (np.float32, np.float64):
-        try:
-            matrix = matrix.astype(np.float64)
-        except (TypeError, ValueError) as error:
-            raise DataError(f"{name}: features are numbers: {error}") from None
-        values = matrix.data if sp.issparse(matrix) else matrix
-    if not np.isfinite(values).all():
+    if is_sparse and not matrix.has_canonical_format:
+        matrix.sum_duplicates()
+    if not np.isfinite(matrix.data if is_sparse else matrix).all():
         raise DataError(f"{name}: a feature value is not finite")
     return matrix
 

@@ -143,7 +143,7 @@ def train_on_shards(
     query_weights: Mapping[int, float] | None = None,
     dimension: int,
 ) -> Iterator[Outcome]:
-    """The trained rankers, as ``StructuredSVMTrainer.train`` gives them, by the hinge.
+    """The trained rankers of a plan without a ``refusal``, as ``StructuredSVMTrainer.train`` gives them, by the hinge.
 
     Parameters
     ----------
@@ -156,9 +156,6 @@ def train_on_shards(
     ------
     SettingsError : what is requested is not trained on a cluster; NothingToRankError, DataError, FloatingPointError
     """
-    refused = refusal(trainer)
-    if refused is not None:
-        raise SettingsError(refused)
     loss, settings = trainer.loss, replace(trainer.settings, bound="hinge")
     values = values_of_C(data, loss, settings)
     risk = risk_on(data, loss, settings, target, query_weights)

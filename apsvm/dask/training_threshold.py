@@ -14,9 +14,9 @@ import numpy as np
 
 from apsvm.dask.crew import ClusterError
 from apsvm.dask.long_list import MOST_POSITIVES, higher_and_equal
-from apsvm.metrics.thresholds import ChosenThreshold, halfway, place_by_rule
+from apsvm.metrics.thresholds import ChosenThreshold, halfway, place_of_highest_f1
 from apsvm.models.header import LabelKind
-from apsvm.selection.thresholds import RULE, is_graded, with_chosen
+from apsvm.selection.thresholds import is_graded, with_chosen
 
 if TYPE_CHECKING:
     from apsvm.dask.data import ShardedData
@@ -48,7 +48,7 @@ def _of_highest_f1(model: LinearRanker, data: ShardedData) -> ChosenThreshold | 
     higher, _ = higher_and_equal(data.crew.ask_surely("count_negatives", model, scores))
     hits = np.cumsum(counts[::-1])
     called = hits + higher[::-1]
-    best, _ = place_by_rule(called, hits, data.n_pos, data.rows, RULE)
+    best = place_of_highest_f1(called, hits, data.n_pos)
     lowest = float(scores[::-1][best])
     next_lower = float(np.max(data.crew.ask_surely("highest_below", model, lowest)))
     if not next_lower < lowest:

@@ -120,13 +120,18 @@ def choose_threshold(scores: NDArray[np.float64], relevant: NDArray[np.bool_], r
     return ChosenThreshold(_between(descending, called), called, int(hits[at]), positives, n, meets_rule)
 
 
+def place_of_highest_f1(called: NDArray[np.int64], hits: NDArray[np.int64], positives: int) -> int:
+    """Which of the candidates, as ``place_by_rule`` has them, has the highest F1."""
+    return int(np.argmax(2.0 * hits / (called + positives)))
+
+
 def place_by_rule(
     called: NDArray[np.int64], hits: NDArray[np.int64], positives: int, n: int, rule: ThresholdRule
 ) -> tuple[int, bool]:
     """Which of the candidates, of which more and more rows are ``called`` (k,) positive and so ``hits`` (k,)
     rightly, and whether it is as asked for."""
     if rule.name == "f1":
-        return int(np.argmax(2.0 * hits / (called + positives))), True
+        return place_of_highest_f1(called, hits, positives), True
     if rule.name == "top":
         return int(np.flatnonzero(called <= rule.amount)[-1]), True
     if rule.name == "recall":

@@ -116,3 +116,11 @@ def test_names_of_queries_that_are_none(queries, message, searches, run, tmp_pat
     del header["sha256"]
     (folder / "header.json").write_bytes(header_text({**header, "queries": queries}))
     assert message in run("train", folder, tmp_path / "m", code=65).stderr
+
+
+def test_decimal_commas_of_parts(run, tmp_path):
+    """Points stand between the thousands of the whole."""
+    for name in ("a.csv", "b.csv"):
+        (tmp_path / name).write_text("x;y;label\n1,5;1.000;1\n2,5;2.000;0\n")
+    run("convert", "-q", tmp_path / "a.csv", tmp_path / "b.csv", tmp_path / "parts", "--label-column", "label")
+    assert open_folder(tmp_path / "parts").X.tolist() == [[1.5, 1000.0], [2.5, 2000.0]] * 2

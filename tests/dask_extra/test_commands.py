@@ -132,6 +132,21 @@ def test_queries_and_their_weights(apsvm, parts, tmp_path):
         assert first == second
 
 
+def test_queries_of_which_one_metric_says_nothing(apsvm, tmp_path):
+    """AP without a negative; nDCG goes by the grades."""
+    texts = ["2 qid:1 1:1\n1 qid:1 1:2\n", "1 qid:2 1:1\n2 qid:2 1:3\n"]
+    files = {"g-0": texts[0], "g-1": texts[1], "g": "".join(texts), "rows": f"0 qid:1 1:0\n{texts[0]}"}
+    for name, text in files.items():
+        (tmp_path / f"{name}.svm").write_text(text)
+    assert apsvm("train", "rows.svm", "m", "--loss", "ndcg", "-C", "1", "-q", "--bound", "hinge")[0] == 0
+    parts = (tmp_path / "g-*.svm", "--model", "m", "--scheduler", "@")
+    first = apsvm("eval", *parts, "--json")
+    assert first == apsvm("eval", tmp_path / "g.svm", "--model", "m", "--json")
+    assert list(json.loads(first[1])["metrics"]) == ["nDCG(exp)", "nDCG"]
+    code, _, said = apsvm("eval", *parts, "-m", "nDCG", "-m", "AP")
+    assert (code, "no query holds what AP needs" in said) == (65, True), said
+
+
 @pytest.mark.slow
 def test_several_C_and_a_run_folder(apsvm, parts, tmp_path):
     code, _, said = apsvm("train", parts.pattern, "--run-dir", "run", "--scheduler", "@", "-C", "1,10")

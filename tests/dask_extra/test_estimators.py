@@ -187,12 +187,19 @@ def test_more_classes_than_one_list_takes(client, data, monkeypatch):
         DaskRankNCG(client=client).fit(cut(X), cut(grades))
 
 
+def test_a_graph_of_classes_that_are_not_there(client, data):
+    X, _, grades, qid = data
+    for queries in (None, cut(qid)):
+        with pytest.raises(ValueError, match=r"no query has rows of two classes of which the graph \(edges\) prefers"):
+            DaskRankNCG(client=client, graph=[(7, 8)]).fit(cut(X), cut(grades), queries)
+
+
 @pytest.mark.slow
 def test_data_frames(client, data):
     pytest.importorskip("pyarrow", reason="dask's data frames need pyarrow")
     import dask.dataframe as dd
 
-    X, _, grades, _ = data
+    X, y, grades, _ = data
     plain = APSVMRanker("ap", bound="hinge", C=10.0).fit(X, grades)
     frame = pd.DataFrame(X, columns=list("abcde"))
     frame["grade"] = grades
@@ -203,6 +210,11 @@ def test_data_frames(client, data):
     scores = client.compute(other.decision_function(table[list("abcde")])).result()
     assert scores.index.tolist() == frame.index.tolist()
     np.testing.assert_allclose(scores.to_numpy(), plain.decision_function(X), rtol=1e-6, atol=1e-8)
+    for names in (y, y == "yes"):
+        of_arrays = DaskAPSVMClassifier(client=client, C=1.0).fit(cut(X), cut(names))
+        frame = dd.from_pandas(pd.DataFrame(X), npartitions=2)
+        classes = client.compute(of_arrays.predict(frame)).result()
+        assert classes.tolist() == client.compute(of_arrays.predict(cut(X))).result().tolist()
 
 
 def test_delayed_parts(client, data):
@@ -240,6 +252,11 @@ def test_one_part_and_a_model_that_reads_back(client, data, tmp_path):
     [
         (lambda X, y, q: (cut(X), cut(np.where(y > 2, 2, y))), "expected y of two classes, found 3 values"),
         (lambda X, y, q: (cut(X), cut(y[:-1])), "X has 2400 rows"),
+        (lambda X, y, q: ([dask.delayed(X)] * 2, [dask.delayed(y > 1)]), "^X has 2 parts and y 1: cut both alike"),
+        (
+            lambda X, y, q: (cut(np.where(X > 2, "b", X.astype(object))), cut(y > 1)),
+            "part 0: features are numbers: .*'b'",
+        ),
         (lambda X, y, q: (X, y), "X is a dask array"),
         (lambda X, y, q: (cut(X), None), "y is a dask array"),
         (lambda X, y, q: (cut(np.where(X > 3, np.nan, X)), cut(y > 1)), "feature value is not finite"),
@@ -351,6 +368,7 @@ def test_sample_weight_is_that_of_one_machine(client, data):
     assert score == pytest.approx(plain.score(X, grades, qid=qid, sample_weight=of_queries), rel=1e-9)
     for estimator, columns, message in (
         (DaskAPSVMRanker("ap"), (cut(grades), None, cut(of_queries + 0.25)), "part 0: .*fraction"),
+        (DaskAPSVMRanker("ap"), (cut(grades), None, [dask.delayed(of_queries)] * 4), "part 0: .* of sample_weight"),
         (DaskAPSVMRanker("ap"), (cut(grades), None, cut(of_queries - 9.0)), "part 0: a sample_weight is at least 0"),
         (DaskAPSVMRanker("ap"), (cut(grades), cut(qid), cut(rng.uniform(size=len(X)))), "must be the same for all its"),
         (DaskAPSVMClassifier("zero-one"), (cut(y), None, cut(np.zeros(len(X)))), "^X: all sample weights are zero$"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from shards import crew_of
-from trainings import train_svm, training_set
+from trainings import train_svm, train_svm_path, training_set
 
 from apsvm.dask.crew import LocalCrew
 from apsvm.dask.data import ShardedData
@@ -65,6 +65,32 @@ def test_a_worker_with_nothing_to_rank_changes_nothing(plan, rng):
         np.testing.assert_allclose(other.w, one.w, rtol=1e-6)
         for name in ("queries", "queries_skipped", "counts"):
             assert getattr(other, name) == getattr(one, name)
+
+
+class Records(list):
+    """A log."""
+
+    def write(self, event, **fields):
+        self.append({"event": event, **fields})
+
+
+@pytest.mark.parametrize(("loss", "by_query"), [("ndcg", True), ("zero-one", False), ("ap", False)])
+def test_the_log_is_that_of_one_machine(loss, by_query, rng):
+    """What it says before the sums are rounded otherwise: the settings, and the first call of the oracle."""
+    X, qid = rng.normal(size=(60, 2)), np.repeat(np.arange(6), 10) if by_query else None
+    y = (X[:, 0] + rng.normal(size=60) > 0.5).astype(float)
+    here, there = Records(), Records()
+    plan = StructuredSVMTrainer(loss, StructuredSettings(bound="hinge", C=(3.0,)))
+    data = ShardedData.of(crew_of(X, y, [20], qid=qid), "the rows")
+    fit = ShardedFit.of(data, plan, LabelOptions(), FeatureOptions(scale="none", bias=None))
+    list(fit.outcomes(Watch(log=there)))
+    list(train_svm_path(training_set(X, y > 0.0, qid), loss, C=[3.0], watch=Watch(log=here)))
+    for event, names in (
+        ("start", ("oracle", "C", "epsilon")),
+        ("oracle", ("n_pos", "n_neg", "queries", "violating", "risk", "loss")),
+    ):
+        one, other = (next(record for record in log if record["event"] == event) for log in (here, there))
+        assert [other[name] for name in names] == pytest.approx([one[name] for name in names]), event
 
 
 def test_sums_of_pairs_in_queries_are_by_the_method_that_is_named(rng):

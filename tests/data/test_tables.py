@@ -36,6 +36,8 @@ def test_numbers_words_and_missing_cells(tmp_path: Path) -> None:
     assert columns.features[1].kind is ColumnKind.CATEGORY
     assert "'y' has the labels" in remarks(data)
     assert "2 cells are missing (age 1, city 1)" in remarks(data)
+    wide = read(tmp_path, "a,b,c,d,e,f,g,y\n,,,,,,,1\n1,1,1,1,1,1,,0\n1,1,1,1,1,1,1,0\n")
+    assert "8 cells are missing (g 2, a 1, b 1, c 1, d 1, e 1, … in 7 columns): the" in remarks(wide)
     assert data.table is not None
     assert data.table.lines is not None
     assert data.table.lines.tolist() == [2, 3, 4, 5]
@@ -445,6 +447,8 @@ def test_encodings(tmp_path: Path) -> None:
     for damaged, options in ((text.encode() + b"\xec,1\n", {}), (text.encode("latin-1"), {"encoding": "utf-8"})):
         with pytest.raises(DataError, match="expected UTF-8, found the byte 0xe"):
             read(tmp_path, damaged, **options)
+    with pytest.raises(DataError, match=r"data\.csv: expected text of the encoding utf-16: .*truncated data"):
+        read(tmp_path, text.encode("utf-16")[:-1], encoding="utf-16")
 
 
 def test_a_title_above_the_names(tmp_path: Path) -> None:
@@ -466,7 +470,7 @@ def test_columns_without_a_name_or_a_value_are_left_out(tmp_path: Path) -> None:
     tabs = read(tmp_path, "\ta\ty\n0\t1\t1\n1\t2\t0\n")
     assert columns_of(tabs).feature_names() == ("a",)
     assert "columns without a name are left out: 1" in remarks(tabs).splitlines()
-    assert "columns without any value are left out: empty" in remarks(data)
+    assert "columns without any value are left out: empty" in remarks(data).splitlines()
 
 
 def test_a_model_that_knows_no_names(tmp_path: Path) -> None:

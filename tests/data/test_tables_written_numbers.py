@@ -75,6 +75,13 @@ def test_numbers_of_another_style_than_in_training(tmp_path):
         read(tmp_path, 'a,y\n"1,5",1\n3,0\n')
 
 
+def test_signs_and_grades_are_words(tmp_path):
+    """Without a digit, or with a letter behind it, they are no numbers of money."""
+    for words in ("+ +- + ++ ++", "2X 1X 2X 2X 1X"):
+        data = read(tmp_path, "a,y\n" + "".join(f"{word},{at % 2}\n" for at, word in enumerate(words.split())))
+        assert columns_of(data).feature_names() == tuple(f"a={word}" for word in sorted(set(words.split())))
+
+
 def test_numbers_that_are_words_where_that_is_said(tmp_path):
     data = read(tmp_path, "a,y\n$5,1\n$6,0\n$5,0\n", categorical=("a",))
     assert columns_of(data).feature_names() == ("a=$5", "a=$6")

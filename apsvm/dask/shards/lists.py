@@ -131,7 +131,8 @@ class ListShard(ShardRows):
     def take_list(self, n_pos: int, n_neg: int) -> None:
         """All rows of all shards are one list, of this many positives and negatives."""
         order = np.argsort(~self._target.relevant, kind="stable")
-        self._order(order, int(self._target.relevant.sum()))
+        self._order(order)
+        self._n_pos = int(self._target.relevant.sum())
         self._all = (n_pos, n_neg)
         self._scale = 2.0 / (max(n_pos, 1) * max(n_neg, 1))
         self._cells = np.zeros(order.size - self._n_pos, dtype=np.int32)

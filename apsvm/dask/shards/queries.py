@@ -58,7 +58,7 @@ class QueriesShard(ShardRows):
 
         def bind(total: float) -> None:
             weighed = replace(queries, shares=of_query / total)
-            self._order(layout.members, 0)
+            self._order(layout.members)
             self._most_violated = make_oracle(oracle, loss).bind_queries(loss, weighed, threads=self._threads)
 
         self._bind = bind
@@ -74,7 +74,7 @@ class QueriesShard(ShardRows):
 
         def bind(total: float) -> None:
             order = np.argsort(~relevant, kind="stable")
-            self._order(order, n_pos)
+            self._order(order)
             costs = None if self._costs is None else self._costs[order]
             queries = Queries(np.array([n_pos]), np.array([n - n_pos]), np.array([n / total]), costs)
             self._most_violated = make_oracle(oracle, loss).bind_queries(loss, queries, threads=self._threads)
@@ -84,7 +84,7 @@ class QueriesShard(ShardRows):
 
     def _bind_nothing(self, total: float) -> None:
         """A shard without anything to rank."""
-        self._order(np.empty(0, dtype=np.int64), 0)
+        self._order(np.empty(0, dtype=np.int64))
         self._most_violated = _nothing
 
     def weigh(self, total: float) -> None:
@@ -132,7 +132,7 @@ class QueriesShard(ShardRows):
     def take_classes(self, names: NDArray[np.float64], objective: str) -> None:
         """All rows of all shards are one list of the classes ``names`` (k,), ascending."""
         of_row = np.searchsorted(names, self._labels)
-        self._order(np.argsort(of_row, kind="stable"), 0)
+        self._order(np.argsort(of_row, kind="stable"))
         self._starts = np.concatenate([[0], np.cumsum(np.bincount(of_row, minlength=names.size))])
         self._objective = objective
 
@@ -165,7 +165,7 @@ class QueriesShard(ShardRows):
 
         self._pairs = None
         if self._groups is None:
-            self._order(np.empty(0, dtype=np.int64), 0)
+            self._order(np.empty(0, dtype=np.int64))
             return 0, 0, 0
         classes = Classes(np.searchsorted(names, self._labels), names)
         try:
@@ -180,9 +180,9 @@ class QueriesShard(ShardRows):
                 normalize="none",
             )
         except NoPairsError:
-            self._order(np.empty(0, dtype=np.int64), 0)
+            self._order(np.empty(0, dtype=np.int64))
             return 0, 0, np.unique(self._groups).size
-        self._order(arrange(classes, self._groups).order, 0)
+        self._order(arrange(classes, self._groups).order)
         return self._pairs.pairs, self._pairs.queries, self._pairs.queries_skipped
 
     def weigh_pairs(self, scale: float) -> None:

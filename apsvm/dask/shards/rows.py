@@ -78,7 +78,6 @@ class ShardRows:
         self._sources = list(sources)
         self._parts: list[Dataset] = []
         self._vectors: dict[int, NDArray[np.float64]] = {}
-        self._n_pos = 0
         self._feature_map: FeatureMap | None = None
 
     def call(self, programme: Programme, method: str, *arguments: object) -> tuple[Reply, float]:
@@ -257,11 +256,10 @@ class ShardRows:
         scores = self._rows.scores(w)
         return float(scores.min(initial=np.inf)), float(scores.max(initial=-np.inf))
 
-    def _order(self, order: NDArray[np.int64], n_pos: int) -> None:
+    def _order(self, order: NDArray[np.int64]) -> None:
         """The rows that count, positives first where there are classes."""
         self._rows, self._order_of_rows = self._all_rows.select(order), order
         self._vectors.clear()
-        self._n_pos = n_pos
 
     # Score vectors.
 

@@ -260,7 +260,7 @@ def hint_of(word: str, column: Sequence[str] = ()) -> str:
         return _hint_of_separators(plain, [other.replace(" ", "").lstrip("+-") for other in column])
     if _WITH_A_POINT.fullmatch(plain):  # a number unless commas are decimal
         return "; are its points decimal ones? (--decimal .)"
-    if plain[:1] in "$€£" or plain[-1:] in "%$€£":
+    if plain and (plain[0] in "$€£" or plain[-1] in "%$€£"):
         return "; numbers have no signs of money or per cent here"
     return ""
 

@@ -371,7 +371,9 @@ def _may_be_category(cell: Cell, learned: _Learned, texts: list[str], counts: ND
             f"them alike, year first, or --drop {quoted(cell.name)}"
         )
         return False
-    if 2 * sum(int(counts[at]) for at, word in enumerate(cell.words) if hint_of(word)) > n_words:
+    # A sign alone beside numbers is a missing one.
+    unlike = (at for at, word in enumerate(cell.words) if hint_of(word) or (n_numbers and not word.strip("+- ")))
+    if 2 * sum(int(counts[at]) for at in unlike) > n_words:
         raise fail_not_numbers(cell, is_word)
     if len(texts) > _FEWEST_TEXTS and 2 * len(texts) > n_words + n_numbers:
         _leave_out_text(cell, f"{len(texts):,}", n_words + n_numbers, learned)
