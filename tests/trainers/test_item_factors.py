@@ -41,7 +41,7 @@ def tastes(rng, users=300, items=60, kinds=3):
 def test_the_twin(estimator, rule, rng):
     """Step by step the same as plain Python but for rounding (float32), in one call or many; users of none, one and all
     items among the others."""
-    users, items, K = 25, 11, 3
+    users, items, K = 25, 11, 19  # two runs of eight factors, and three
     liked = rng.random((users, items)) < 0.4
     liked[0], liked[1], liked[2] = False, np.arange(items) == 4, True
     lists = liked_items(liked)
