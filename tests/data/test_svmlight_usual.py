@@ -29,6 +29,14 @@ def test_corners(case: Good | Bad) -> None:
     both(case.text, case)
 
 
+@over("whole", [4, 5, 6, 7])
+def test_more_digits_than_64_bits(whole: int) -> None:
+    """With 16 decimals, of which 64 bits would keep 5 at the last place."""
+    mantissa = str((10 ** (whole + 15) // 2**64 + 1) * 2**64 + 5)
+    value = f"{mantissa[:whole]}.{mantissa[whole:]}"
+    assert both(f"1 1:{value}".encode())[2][0] == float(value)
+
+
 def digits(most: int) -> st.SearchStrategy[str]:
     return st.text("0123456789", min_size=1, max_size=most)
 

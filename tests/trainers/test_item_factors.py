@@ -41,7 +41,7 @@ def tastes(rng, users=300, items=60, kinds=3):
 def test_the_twin(estimator, rule, rng):
     """Step by step the same as plain Python but for rounding (float32), in one call or many; users of none, one and all
     items among the others."""
-    users, items, K = 25, 11, 3
+    users, items, K = 25, 11, 19  # two runs of eight factors, and three
     liked = rng.random((users, items)) < 0.4
     liked[0], liked[1], liked[2] = False, np.arange(items) == 4, True
     lists = liked_items(liked)
@@ -68,6 +68,28 @@ def test_the_twin(estimator, rule, rng):
         native.settle()
         np.testing.assert_allclose(found, (search.trials, search.updates, search.loss), rtol=1e-4)
         np.testing.assert_allclose(parameters, descent.value, atol=2e-5)
+
+
+@over("rule", list(LEARNING_RATES))
+def test_what_a_thread_reads_of_shared_factors_is_what_they_are(rule, rng):
+    """Of two threads the second takes the one user of a call: it descends as the only thread does."""
+    items, K = 11, 3
+    lists = liked_items(rng.random((25, items)) < 0.4)
+    indptr, indices = lists.indptr.astype(np.int32), lists.indices.astype(np.int32)
+    start = rng.normal(size=2 * items * K + items).astype(np.float32)
+    results = []
+    for threads, seed in ((1, 5), (2, 4)):
+        parameters = start.copy()
+        native = _kernels.WarpItems(
+            parameters, *warp.rule_memory(rule, parameters), items, K, np.arange(items + 1.0), "plugin", 0.1, 6, rule,
+            LEARNING_RATES[rule], 0.0, 40, seed, threads,
+        )  # fmt: skip
+        found = [native.run(indptr, indices, np.array([user])) for user in range(25)]
+        results.append((np.array(found), parameters))
+    (one, of_one), (two, of_two) = results
+    np.testing.assert_allclose(one, two, rtol=1e-6)
+    np.testing.assert_allclose(of_one, of_two, atol=1e-6)
+    assert np.abs(of_one - start).max() > 0.01
 
 
 @pytest.mark.parametrize("tau", ["auc", "harmonic", "p@5", "p@1"])

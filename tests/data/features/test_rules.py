@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse as sp
 from over import over
 
+from apsvm._native import _kernels
 from apsvm.data.features import FeatureMapError, binning, learn_map, map_of_arrays, rules
 from apsvm.data.features.binning import binned, rows_to_learn_from
 
@@ -86,6 +87,41 @@ def test_leaves_are_those_of_boosting_written_plainly(depth, kind, X, y, monkeyp
         np.testing.assert_allclose(
             column - column.mean(), rules.OF_SCORE * (score - score.mean()) / score.std(), atol=1e-9
         )
+
+
+@over("logistic", [False, True])
+def test_steps_are_of_the_rows_that_were_not_drawn_too(logistic, rng):
+    n, trees, depth, rate = 90, 8, 3, 0.3
+    codes = rng.integers(0, 6, (n, 5)).astype(np.uint8)
+    targets = np.stack([codes[:, 0] > 2, codes[:, 1] + codes[:, 2] > 5]).astype(float)
+    splits, bins, values, found = _kernels.boost(codes, targets, trees, depth, rate, 40, 3, 4, logistic, 1)
+    mean = targets.mean(axis=1, keepdims=True)
+    start = np.log((n * mean + 0.5) / (n - n * mean + 0.5)) if logistic else mean
+    scores = np.repeat(start, n, axis=1)
+    for tree in range(trees):
+        of_nodes = splits.reshape(trees, -1)[tree], bins.reshape(trees, -1)[tree]
+        leaves = np.array([leaf_of(row, *of_nodes) for row in codes])
+        k = tree % 2
+        fit = 1.0 / (1.0 + np.exp(-scores[k])) if logistic else scores[k]
+        curvature = fit * (1.0 - fit) if logistic else np.ones(n)
+        steps = np.zeros(2**depth)
+        for leaf in np.unique(leaves):
+            rows = leaves == leaf
+            steps[leaf] = rate * (targets[k] - fit)[rows].sum() / curvature[rows].sum()
+        steps = np.clip(steps, -1.0, 1.0) if logistic else steps
+        np.testing.assert_allclose(values.reshape(trees, -1)[tree], steps, atol=1e-12)
+        scores[k] += steps[leaves]
+    np.testing.assert_allclose(found, scores.ravel(), atol=1e-12)
+    assert (splits >= 0).mean() > 0.5
+    # Of the rows drawn a leaf has four at least: seven cannot be split.
+    assert (_kernels.boost(codes, targets, trees, depth, rate, 7, 3, 4, logistic, 1)[0] < 0).all()
+
+
+def leaf_of(row, splits, bins):
+    node = 0
+    while node < len(splits):
+        node = 2 * node + 1 + int(splits[node] >= 0 and row[splits[node]] > bins[node])
+    return node - len(splits)
 
 
 @over("depth", [1, 2, 4, 6])
