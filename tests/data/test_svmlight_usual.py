@@ -37,6 +37,12 @@ def test_more_digits_than_64_bits(whole: int) -> None:
     assert both(f"1 1:{value}".encode())[2][0] == float(value)
 
 
+@over("decimals", range(1, 21))
+def test_as_many_decimals_as_digits(decimals: int) -> None:
+    value = f".{5:0{decimals}}"
+    assert both(f"1 1:{value}".encode())[2][0] == float(value)
+
+
 def digits(most: int) -> st.SearchStrategy[str]:
     return st.text("0123456789", min_size=1, max_size=most)
 
