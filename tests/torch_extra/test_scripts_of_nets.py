@@ -52,5 +52,7 @@ def test_section_4_3_on_digits_and_on_what_is_no_cifar10(tmp_path):
         records = rng.integers(0, 256, size=(20, 3073), dtype=np.uint8)
         records[:, 0] = np.arange(20) % 10
         (tmp_path / name).write_bytes(records.tobytes())
-    table = script("reproduce/quicksort_2018_deep.py", "--cifar10", tmp_path, "--seeds", 1, "--epochs", 1, "--output", tmp_path)
+    table = script(
+        "reproduce/quicksort_2018_deep.py", "--cifar10", tmp_path, "--seeds", 1, "--epochs", 1, "--output", tmp_path
+    )
     assert table.startswith("CIFAR-10")
