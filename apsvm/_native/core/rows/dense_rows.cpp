@@ -132,17 +132,16 @@ APSVM_INLINE void add_of(const Value *X, std::size_t d, const std::size_t *rows,
 // The same of rows that kFours registers hold, one after another; the sums stay there. Where d is no multiple of 4 the
 // last register has some columns of the one before it, too, with the same sums. Of a stream the processor's guesses are
 // good enough here.
-template <std::size_t kFours, bool kStream, class Value>
+template <std::size_t kFours, class Value>
 APSVM_INLINE void add_in_registers(const Value *X, std::size_t d, const std::size_t *rows, const double *factors,
-                                   std::size_t n, double *total) {
-    const std::size_t last = d - 4;
-    [[maybe_unused]] const std::size_t ahead = rows_ahead<1, Value>(d);
+                                   std::size_t n, double *total, bool stream) {
+    const std::size_t last = d - 4, ahead = rows_ahead<1, Value>(d);
     Four sums[kFours];
     for (std::size_t k = 0; k < kFours; ++k) sums[k] = load(total + std::min(4 * k, last));
     for (std::size_t i = 0; i < n; ++i) {
         const Value *const x = X + rows[i] * d;
         const Four factor{factors[i], factors[i], factors[i], factors[i]};
-        if constexpr (!kStream) {
+        if (!stream) {
             const Value *const next = X + rows[std::min(i + ahead, n - 1)] * d;
             for (std::size_t at = 0; at < d; at += kLine / sizeof(Value)) __builtin_prefetch(next + at);
         }
@@ -153,12 +152,12 @@ APSVM_INLINE void add_in_registers(const Value *X, std::size_t d, const std::siz
 }
 
 // With as many registers as the rows take, kMost at most.
-template <std::size_t kMost, bool kStream, class Value>
+template <std::size_t kMost, class Value>
 APSVM_INLINE void add_short(const Value *X, std::size_t d, const std::size_t *rows, const double *factors,
-                            std::size_t n, double *total) {
+                            std::size_t n, double *total, bool stream) {
     if constexpr (kMost > 1)
-        if (d <= 4 * (kMost - 1)) return add_short<kMost - 1, kStream>(X, d, rows, factors, n, total);
-    add_in_registers<kMost, kStream>(X, d, rows, factors, n, total);
+        if (d <= 4 * (kMost - 1)) return add_short<kMost - 1>(X, d, rows, factors, n, total, stream);
+    add_in_registers<kMost>(X, d, rows, factors, n, total, stream);
 }
 
 template <class Value>
@@ -166,8 +165,7 @@ APSVM_INLINE void add_all(const Value *X, std::size_t d, const std::size_t *rows
                           const double *factors, std::size_t n, double *total, bool from_memory) {
     const bool stream = is_stream(rows, n, from_memory);
     if (d >= kInRegisters && d < kLongForSum)
-        return stream ? add_short<kLongForSum / 4, true>(X, d, rows, factors, n, total)
-                      : add_short<kLongForSum / 4, false>(X, d, rows, factors, n, total);
+        return add_short<kLongForSum / 4>(X, d, rows, factors, n, total, stream);
     std::size_t i = 0;
     if (d >= kLongForSum && stream) {
         const std::size_t ahead = rows_ahead<1, Value>(d);

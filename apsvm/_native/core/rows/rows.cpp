@@ -174,13 +174,11 @@ void Combination<Matrix>::add(std::size_t block, Pieces::Cursor &cursor, std::si
     std::size_t numbers[kChunk], weighted[kChunk];
     double factors[kChunk];
     pieces_.each(cursor, last, [&](std::size_t piece, std::size_t begin, std::size_t end) {
-        const std::size_t nonzero = entries_[piece + 1] - entries_[piece];
-        if (nonzero == 0) return;
-        const bool all = k_ == 1 && !skipping_pays<Matrix>(nonzero, end - begin, from_memory_);
+        if (entries_[piece] == entries_[piece + 1]) return;
         for (std::size_t i = begin; i < end; i += step) {
             const std::size_t n = std::min(step, end - i);
             list_.read(i, i + n, numbers);
-            if (all) {
+            if (k_ == 1 && !skipping_pays<Matrix>(count_nonzero(C_ + i, n), n, from_memory_)) {
                 add_rows(X_, numbers, C_ + i, n, total, from_memory_);
                 continue;
             }

@@ -13,7 +13,7 @@ namespace {
 constexpr double kLeastCurvature = 1e-12;
 constexpr double kMostStep = 1.0;
 
-// Of the rows of a node in one bin; both are added up at once.
+// Of the rows of a node in one bin; how many they are is a double, as all that it meets is.
 struct Cell {
     double slope = 0.0;
     double rows = 0.0;
@@ -36,8 +36,8 @@ class Booster {
 public:
     Booster(std::span<const std::uint8_t> codes, std::size_t n, std::size_t d, std::span<const double> targets,
             const Boosting &how)
-        : codes_(codes.data()), n_(n), d_(d), targets_(targets), how_(how), random_(how.seed), fits_(targets.size()), slopes_(n),
-          leaves_(n), bins_(d, 1), aside_(n) {
+        : codes_(codes.data()), n_(n), d_(d), targets_(targets), how_(how), random_(how.seed),
+          fits_(targets.size()), slopes_(n), leaves_(n), bins_(d, 1), aside_(n) {
         // Cells that no row has would cost more than the others where most features have few values.
         for (std::size_t i = 0; i < codes.size(); ++i)
             bins_[i % d] = std::max(bins_[i % d], std::size_t{codes[i]} + 1);

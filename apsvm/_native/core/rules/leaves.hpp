@@ -33,7 +33,8 @@ inline void columns_of(const Trees &trees, std::size_t tree, const Value *rows, 
     for (std::size_t depth = 0; depth < trees.depth; ++depth)
         for (std::size_t i = 0; i < n; ++i) {  // level by level: the rows do not wait for each other
             const std::int32_t feature = features[node[i]];
-            const bool right = feature >= 0 && static_cast<double>(rows[i * d + static_cast<std::size_t>(feature)]) > thresholds[node[i]];
+            const bool right = feature >= 0 && static_cast<double>(rows[i * d + static_cast<std::size_t>(feature)]) >
+                                                   thresholds[node[i]];
             node[i] = 2 * node[i] + 1 + right;
         }
     for (std::size_t i = 0; i < n; ++i) columns[i * trees.n + tree] = leaves[node[i] - nodes];
