@@ -13,7 +13,7 @@ namespace {
 constexpr double kLeastCurvature = 1e-12;
 constexpr double kMostStep = 1.0;
 
-// Of the rows of a node in one bin; how many they are is a double, as all that it meets is.
+// Of the rows of a node in one bin. `rows` is a double because sums are divided by it.
 struct Cell {
     double slope = 0.0;
     double rows = 0.0;
