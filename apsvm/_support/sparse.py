@@ -13,6 +13,13 @@ def issparse(X: object) -> bool:
     return tells is not None and bool(tells(X))
 
 
+def require_integers(matrix: Any) -> None:
+    """Raises ValueError unless a CSR matrix has signed integers for indices, which scipy takes for granted."""
+    for array in (matrix.indptr, matrix.indices):
+        if array.dtype.kind != "i":
+            raise ValueError(f"not a CSR matrix: expected signed integers in indptr and indices, found {array.dtype}")
+
+
 def __getattr__(name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(name)

@@ -396,9 +396,7 @@ class Rows:
 
 def _checked(matrix: Matrix) -> CsrMatrix:
     """A CSR matrix as the kernels take it. Raises ValueError where it has an entry outside its shape."""
-    for array in (matrix.indptr, matrix.indices):
-        if array.dtype.kind != "i":
-            raise ValueError(f"not a CSR matrix: expected signed integers in indptr and indices, found {array.dtype}")
+    sp.require_integers(matrix)
     return CsrMatrix(matrix.indptr, matrix.indices, matrix.data, *matrix.shape)
 
 

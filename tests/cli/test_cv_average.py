@@ -106,7 +106,7 @@ def test_the_model_is_used_as_any_other(data, here, tmp_path):
     pytest.importorskip("onnx")
     runtime = pytest.importorskip("onnxruntime")
     here("export", model, tmp_path / "m.onnx", "--format", "onnx")
-    session = runtime.InferenceSession(str(tmp_path / "m.onnx"))
+    session = runtime.InferenceSession(str(tmp_path / "m.onnx"), providers=["CPUExecutionProvider"])
     X = np.zeros((450, 3))
     for at, line in enumerate(data.read_text().splitlines()):
         for pair in line.split()[1:]:

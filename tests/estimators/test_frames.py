@@ -45,7 +45,7 @@ def fraud(payments, rng):
 
 
 def test_a_frame_of_sparse_numbers_is_the_matrix(rng):
-    X = sparse.random_array((200, 20), density=0.1, format="csr", rng=rng)
+    X = sparse.csr_array(rng.random((200, 20)) * (rng.random((200, 20)) < 0.1))
     y = X.sum(axis=1) > 1.0
     frame = pd.DataFrame.sparse.from_spmatrix(X, columns=[f"f{j}" for j in range(20)])
     model = APSVMClassifier(C=1.0, bound="hinge").fit(frame, y)

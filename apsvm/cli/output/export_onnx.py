@@ -288,8 +288,9 @@ def _of_date(graph: _Graph, part: DatePart, days: str, newest: float) -> list[st
         return [_as_double(graph, graph("Equal", weekday, float(number))) for number in range(7)]
     turns = graph("Div", days, YEAR if part is DatePart.YEAR else 1.0)
     turned = graph("Mul", graph("Sub", turns, graph("Floor", turns)), 2.0 * np.pi)
-    each = [graph("Mul", graph(operator, turned), 10.0**DECIMALS) for operator in ("Sin", "Cos")]
-    return [graph("Div", graph("Round", one), 10.0**DECIMALS) for one in each]
+    # The cosine by a sine: ONNX Runtime 1.16 has no Cos of doubles.
+    waves = [graph("Sin", angle) for angle in (turned, graph("Add", turned, 0.5 * np.pi))]
+    return [graph("Div", graph("Round", graph("Mul", wave, 10.0**DECIMALS)), 10.0**DECIMALS) for wave in waves]
 
 
 def _as_double(graph: _Graph, values: str) -> str:

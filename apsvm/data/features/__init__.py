@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from apsvm._support import sparse as sp
 from apsvm._support.registry import Registry
 
 if TYPE_CHECKING:
@@ -112,9 +113,12 @@ def learn_map(
     Raises
     ------
     UnknownNameError, FeatureMapError : (ValueErrors) see ``parsed``; rows that the map does not take, and why
+    ValueError : X is no CSR matrix
     """
     import numpy as np
 
+    if sp.issparse(X):
+        sp.require_integers(X)
     kind, parameter = parsed(name)
     which = np.arange(X.shape[0], dtype=np.int64) if selection is None else selection
     if which.size == 0:
