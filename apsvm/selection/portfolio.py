@@ -1,10 +1,10 @@
 """What ``apsvm cv`` searches by default: losses × bounds × feature maps × C, in two stages.
 
 First every entry of the portfolio is *screened*: a few values of C, in one fold; those that are not hopeless in two
-more; where rows are many, of a small sample of them, and the better entries again of a larger one (successive halving:
-Jamieson and Talwalkar, AISTATS 2016). The best few kinds that are near the top go on to the *final*, over all rows in
-as many folds as were requested, with wider grids where the best stands at the edge. Entries of a round share folds and
-feature maps, and the final goes on from a round that had all rows.
+more; where rows are many, of a small sample of them, and the best of each of three kinds again of a larger one
+(successive halving: Jamieson and Talwalkar, AISTATS 2016). The best few kinds that are near the top go on to the
+*final*, over all rows in as many folds as were requested, with wider grids where the best stands at the edge. Entries
+of a round share folds and feature maps, and the final goes on from a round that had all rows.
 
 An entry costs what its trainer costs, so the portfolio is chosen for what was seen to win somewhere: ap on the features
 as they are and on broken lines (``piecewise``), by both bounds; two to four components of it; the metric's own loss;
@@ -65,9 +65,9 @@ class Round(NamedTuple):
 #: Of fewer positives what is best on rows held out is best by chance, mostly.
 FEW_POSITIVES = 50
 ROUNDS = (Round(400_000, 2_500, 500), Round(2_000_000, 10_000, 2_000))
-#: From each round but the last this many entries go on at least, and those that are behind the best by no more than
-#: this many standard errors of the difference.
-SURVIVORS, ERRORS = 6, 1.0
+#: From each round but the last go on, of as many kinds as there are finalists, the best entry and those that are behind
+#: it by no more than this many standard errors of the difference.
+ERRORS = 1.0
 #: Entries that are behind the best by this many standard errors in the first fold are tried in no other. The errors are
 #: those of one entry; entries that are judged by the same rows differ less.
 HOPELESS = 2.0
@@ -358,7 +358,7 @@ class PortfolioSearch:
             self.racing_on = f"{len(race.search.dataset):,} {self._dataset.unit}"
             done, hopeless = self._raced(race, jobs, followers, ended)
             is_last = which is None or number == len(ROUNDS) or followers.should_stop()
-            going_on = done if is_last else self._near(done, SURVIVORS, len(done), ERRORS)
+            going_on = done if is_last else self._survivors(done)
             fell_behind = [*(one for one in done if not any(one is other for other in going_on)), *hopeless]
             for one in (*fell_behind, *(going_on if is_last else ())):
                 ended(*one)
@@ -440,6 +440,16 @@ class PortfolioSearch:
         limit = top - HOPELESS * math.sqrt(share * (1.0 - share) / count)
         least = self._most_finalists
         return [one for place, one in enumerate(ranked) if place < least or one[1].mean(self.metric) >= limit]
+
+    def _survivors(self, ranked: Sequence[tuple[Entry, Candidate]]) -> list[tuple[Entry, Candidate]]:
+        """Of entries, the best first, those that go on to the next round; a kind that does better with more rows is not
+        crowded out by several of another one."""
+        of_kinds: dict[object, list[tuple[Entry, Candidate]]] = {}
+        for one in ranked:
+            of_kinds.setdefault(one[0].kind, []).append(one)
+        kinds = list(of_kinds.values())[:FINALISTS]
+        near = [one for of_kind in kinds for one in self._near(of_kind, 1, len(of_kind), ERRORS)]
+        return [one for one in ranked if any(one is other for other in near)]
 
     def _near(
         self, ranked: Sequence[tuple[Entry, Candidate]], least: int, most: int, errors: float, near: float = 0.0

@@ -324,12 +324,32 @@ def test_who_goes_on(two_classes):
     assert whole.finalists() == [same]
 
 
+def test_who_goes_on_to_more_rows(two_classes, monkeypatch):
+    """Of each of the best kinds what is level with its best, in the order of all."""
+    whole = PortfolioSearch(two_classes, AP)
+    asked = {
+        (0.9, 0.9): entry("ap", features="rules"),
+        (0.88, 0.9): entry("auc", features="rules"),
+        (0.8, 0.7): entry("ap", features="products"),
+        (0.75, 0.65): entry("auc", features="products"),
+        (0.6, 0.6): entry("ap", features="piecewise"),
+        (0.5, 0.5): entry("ap"),
+    }
+    ranked = [
+        (one, Candidate(0, "ap", {}, [Measured({}, {"AP": value}, 0.0, "", as_asked=True) for value in values]))
+        for values, one in asked.items()
+    ]
+    assert [ranked.index(one) for one in whole._survivors(ranked)] == [0, 1, 2, 4]
+    monkeypatch.setattr(module, "FINALISTS", 1)
+    assert whole._survivors(ranked) == ranked[:2]
+
+
 def test_many_rows_are_screened_in_rounds(rng, dataset, tried, monkeypatch):
     """The hopeless are tried on few rows alone; C of the final is sought around what was best."""
     X = rng.normal(size=(600, 3))
     rows = dataset(X, np.where(X[:, 0] * X[:, 1] > 0.5, 1.0, -1.0))
     monkeypatch.setattr(module, "ROUNDS", (Round(10**6, 200, 50), Round(10**6, 290, 50)))
-    monkeypatch.setattr(module, "SURVIVORS", 1)
+    monkeypatch.setattr(module, "FINALISTS", 1)
     tried(entry("ap"), entry("auc"), Entry("ap", {"bound": "hinge"}, FeatureOptions(features="rules:40:depth=2")))
     whole = PortfolioSearch(rows, AP, folds=2)
     ended = []
