@@ -22,7 +22,7 @@ from torch import Tensor
 from apsvm.torch.base import ListLoss, Values
 from apsvm.torch.inference import Answer, spoilt_by_target
 from apsvm.torch.lists import Block, Reduction
-from apsvm.torch.native import NO_PLACES, soft_rank_native
+from apsvm.torch.native import NO_PLACES, READ, soft_rank_native
 from apsvm.torch.soft_rank import Kernel, check_kernel, logistic_counts, soft_counts
 
 
@@ -46,9 +46,10 @@ class _SoftRankLoss(ListLoss):
         return self.kernel == "laplace" and kind == "cpu"
 
     def _answer(self, block: Block, places: NDArray[np.float64], tau_rank: float) -> Answer:
-        scores = block.scores if block.scores.dtype == torch.float64 else block.scores.float()
+        rows = block.rows
+        scores = rows.scores if rows.scores.dtype in READ else rows.scores.float()
         width, is_relative = (self.own_tau, True) if self.tau is None else (self.tau, False)
-        answer = soft_rank_native(scores, block.positive, block.valid, width, is_relative, places, tau_rank)
+        answer = soft_rank_native(scores, rows.positive, rows.valid, width, is_relative, places, tau_rank)
         return spoilt_by_target(block, answer)
 
     def ranks_of_positives(self, block: Block) -> tuple[Tensor, Tensor, Tensor]:
