@@ -202,7 +202,6 @@ def _by_slopes(
         slopes = slopes.view(-1)
     wide = scores if scores.dtype == slopes.dtype else scores.to(slopes.dtype)
     if loss.is_smooth:
-        total = torch.as_tensor(total, dtype=lists.dtype)
         return _Attached.apply(wide, total, slopes, lambda scores: _by_values(loss, lists_with(scores))[0]), [counts]
     # Its way back is not through Python.
     with_graph = torch.dot(wide, slopes) if scores.ndim == 1 else torch.dot(wide.flatten(), slopes.flatten())
@@ -215,11 +214,11 @@ class _Attached(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: FunctionCtx, scores: Tensor, value: Tensor, slopes: Tensor, again: Callable[[Tensor], Tensor]
+        ctx: FunctionCtx, scores: Tensor, value: Tensor | float, slopes: Tensor, again: Callable[[Tensor], Tensor]
     ) -> Tensor:
         ctx.save_for_backward(scores, slopes)
         ctx.again = again
-        return value.clone()
+        return scores.new_empty(()).fill_(value)
 
     @staticmethod
     def backward(ctx: FunctionCtx, *above: Tensor) -> tuple[Tensor, None, None, None]:

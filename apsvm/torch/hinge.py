@@ -78,7 +78,7 @@ class _InferredLoss(ListLoss):
 
     def answer_of(self, block: Block) -> Answer:
         """Of the block's lists, with their scores as they are."""
-        scores, target, valid = block.rows
+        scores, target, positive, valid = block.rows
         if scores.dtype not in READ:
             scores = scores.float()
         thresholds: list[float] = []
@@ -87,7 +87,7 @@ class _InferredLoss(ListLoss):
         if len(thresholds) > 1:
             answer = self._graded(block, as_lists(scores), thresholds)
         else:
-            answer = self._binary(scores, block.rows.positive, valid)
+            answer = self._binary(scores, positive, valid)
         return spoilt_by_target(block, answer)
 
     def _binary(self, scores: Tensor, positive: Tensor, valid: Tensor | None) -> Answer:

@@ -35,18 +35,15 @@ class Rows(NamedTuple):
     Attributes
     ----------
     scores : floating point, with its graph
-    target : bool or numbers, of which those above 0 are positive
+    target : bool or numbers
+    positive : bool, target above 0
     valid : bool, the rows that count; None: all of them
     """
 
     scores: Tensor
     target: Tensor
+    positive: Tensor
     valid: Tensor | None
-
-    @property
-    def positive(self) -> Tensor:
-        """bool."""
-        return self.target if self.target.dtype == torch.bool else self.target > 0
 
 
 @dataclass(eq=False)
@@ -78,8 +75,8 @@ class Block:
     @property
     def has_classes(self) -> bool:
         """Whether all targets are 0 or 1."""
-        target = self.rows.target
-        return target.dtype == torch.bool or torch.equal(target, self.rows.positive.to(target.dtype))
+        _, target, positive, _ = self.rows
+        return target is positive or torch.equal(target, positive.to(target.dtype))
 
     @cached_property
     def negative(self) -> Tensor:
@@ -245,7 +242,7 @@ def _block(scores: Tensor, target: Tensor, valid: Tensor | None) -> Block:
     if valid is not None:
         # By selection: a product would keep the NaN of a row that does not count.
         scores, target = torch.where(valid, scores, 0), torch.where(valid, target, torch.zeros_like(target))
-    return Block(Rows(scores, target, valid))
+    return Block(Rows(scores, target, target if target.dtype == torch.bool else target > 0, valid))
 
 
 def as_lists(rows: Tensor) -> Tensor:

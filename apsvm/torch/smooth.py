@@ -152,8 +152,9 @@ class RecallAtKLoss(_SoftRankLoss):
 
     Notes
     -----
-    ``1 − mean_K 1/min(K, P) Σ_{i ∈ pos} σ((K + ½ − rank_i)/tau_rank)``, from 0 to 1, with soft ranks (Patel, Tolias and
-    Matas 2022). The paper has K in place of K + ½, with which the K-th place counts one half.
+    ``1 − mean_K 1/min(K, P) Σ_{i ∈ pos} σ((K + ½ − rank_i)/tau_rank)`` with soft ranks (Patel, Tolias and Matas 2022).
+    The paper has K in place of K + ½, with which the K-th place counts one half. At most 1; where more than K positives
+    are ahead, those beyond the K-th place count a little, and the loss ends below 0, by default at −.07.
     """
 
     own_tau = 0.03
