@@ -340,11 +340,11 @@ def lists(h: Hostile) -> None:
     valid = (h.rng.random(n) < 0.8).astype(np.uint8) if h.chance.random() < 0.5 else np.empty(0, np.uint8)
     found = _kernels.count_classes(h(starts), h(positive), h(valid))
     loss, begins, arrays = make_loss("ap"), ([], []), ([], [])
-    for n_pos, n_neg in zip(*found, strict=True):
+    for n_pos, n_neg in found:
         begins[0].append(sum(map(len, arrays[0])))
         begins[1].append(sum(map(len, arrays[1])))
         if n_pos and n_neg:
-            tables = loss.tables(int(n_pos), int(n_neg))
+            tables = loss.tables(n_pos, n_neg)
             for array, part in zip(arrays, tables, strict=True):
                 array.append(part)
     weights, discount = (np.concatenate([*array, []]) for array in arrays)
@@ -354,13 +354,13 @@ def lists(h: Hostile) -> None:
     _kernels.solve_lists(
         h(h.chance.choice(("bucket", "qs", "greedy", "against-loss"))), h(True), h(h.chance.choice(("hinge", "ramp"))),
         h(scores), h(starts), h(positive), h(valid), h(ints(begins[0])), h(weights), h(ints(begins[1])),
-        h(discount), h(np.zeros(starts.size - 1)), h(np.zeros(starts.size - 1)), h(np.zeros(n, dtype)),
+        h(discount), h(np.zeros(starts.size - 1)), h(np.zeros(starts.size - 1, bool)), h(np.zeros(n, dtype)),
         h(h.threads()),
     )  # fmt: skip
     _kernels.soft_rank_losses(
         h(scores), h(starts), h(positive), h(valid), h(0.1), h(h.chance.random() < 0.5),
-        h(np.array(h.chance.choice(([], [1.0, 4.0])))), h(1.0), h(np.zeros(starts.size - 1)), h(np.zeros(n, dtype)),
-        h(h.threads()),
+        h(np.array(h.chance.choice(([], [1.0, 4.0])))), h(1.0), h(np.zeros(starts.size - 1)),
+        h(np.zeros(starts.size - 1, bool)), h(np.zeros(n, dtype)), h(h.threads()),
     )  # fmt: skip
 
 

@@ -288,9 +288,10 @@ def kernel_sum(
     threads: int,
 ) -> None: ...
 
-# The oracles over the lists of a batch: rows list after list, classes mixed. List l has the rows starts[l] to
-# starts[l + 1]; ``valid`` is empty where all rows count. Loss of list l: u_k at weights[weights_begin[l] + k − 1], D(p)
-# at discount[discount_begin[l] + p − 1]. Writes (l,) values and losses and the (n,) row weights.
+# The oracles over the lists of a batch: rows list after list, classes mixed, in arrays of any shape. List l has the
+# rows starts[l] to starts[l + 1]; ``valid`` is empty where all rows count. Loss of list l: u_k at
+# weights[weights_begin[l] + k − 1], D(p) at discount[discount_begin[l] + p − 1]. Writes (l,) values, which lists have
+# both classes, and the row weights.
 def solve_lists(
     algorithm: str,
     unimodal: bool,
@@ -304,17 +305,17 @@ def solve_lists(
     discount_begin: NDArray[int64],
     discount: NDArray[float64],
     values: NDArray[float64],
-    losses: NDArray[float64],
+    counts: NDArray[bool_],
     row_weights: _Values,
     threads: int,
     /,
 ) -> None: ...
 def count_classes(
     starts: NDArray[int64], positive: NDArray[uint8], valid: NDArray[uint8]
-) -> tuple[NDArray[int64], NDArray[int64]]: ...
+) -> list[tuple[int, int]]: ...  # (positives, negatives)
 
 # Smooth-AP, or with ``places`` recall among the first K, of the same lists by the Laplace kernel, whose width is
-# ``relative`` to each list's standard deviation or in units of the scores. Writes (l,) values and (n,) slopes.
+# ``relative`` to each list's standard deviation or in units of the scores. Writes the same.
 def soft_rank_losses(
     scores: _Values,
     starts: NDArray[int64],
@@ -325,6 +326,7 @@ def soft_rank_losses(
     places: NDArray[float64],
     tau_rank: float,
     values: NDArray[float64],
+    counts: NDArray[bool_],
     slopes: _Values,
     threads: int,
     /,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from typing import ClassVar, NamedTuple
 
 import torch
@@ -151,16 +150,18 @@ def _evaluate(
     loss: ListLoss, scores: Tensor, target: Tensor, mask: Tensor | None, qid: Tensor | None, dim: int
 ) -> Tensor:
     def lists_with(scores: Tensor) -> Lists:
-        return lists_of(scores, target, mask=mask, qid=qid, dim=dim, ignore_index=loss.ignore_index)
+        return lists_of(scores, target, mask, qid, dim, loss.ignore_index)
 
     kind = scores.device.type if isinstance(scores, Tensor) else "cpu"  # else lists_of says so
-    # Scores of half precision are widened here; autocast would narrow what is computed of them.
-    with torch.autocast(kind, enabled=False) if torch.is_autocast_enabled(kind) else nullcontext():
-        # One number of lists that stand as the scores do has its slopes where those of the lists are.
-        if qid is None and loss.reduction != "none" and loss.knows_slopes(kind):
-            total, counts = _by_slopes(loss, scores, lists_with, dim)
-        else:
-            total, counts = _by_values(loss, lists_with(scores))
+    if torch.is_autocast_enabled(kind):
+        # Scores of half precision are widened here; autocast would narrow what is computed of them.
+        with torch.autocast(kind, enabled=False):
+            return _evaluate(loss, scores, target, mask, qid, dim)
+    # One number of lists that stand as the scores do has its slopes where those of the lists are.
+    if qid is None and loss.reduction != "none" and loss.knows_slopes(kind):
+        total, counts = _by_slopes(loss, scores, lists_with, dim)
+    else:
+        total, counts = _by_values(loss, lists_with(scores))
     if scores.requires_grad:
         loss.watch(counts)
     return total
@@ -181,25 +182,31 @@ def _by_slopes(
 ) -> tuple[Tensor, list[Tensor]]:
     """The same by ``answer_of``: a graph of one node."""
     lists = lists_with(scores.detach() if isinstance(scores, Tensor) else scores)
-    (block,) = lists.blocks
+    block = lists.blocks[0]
     if not loss.takes_fractions:
         require_classes(block)
-    answer = loss.answer_of(block)
-    counts = [answer.counts]
-    total = lists.reduce([answer.values], counts, loss.reduction)
+    values, counts, slopes = loss.answer_of(block)
+    if len(values) == 1:
+        # No tensor: PyTorch takes a fifth of a short call to make one.
+        total = values[0] if isinstance(values, Tensor) else values.item()
+    else:
+        counts = torch.as_tensor(counts)
+        total = lists.reduce([torch.as_tensor(values)], [counts], loss.reduction)
+        if loss.reduction == "mean":
+            slopes = slopes / counts.sum().clamp(min=1)
     if not (scores.requires_grad and torch.is_grad_enabled()):
-        return total, counts
-    slopes = answer.row_weights
-    if loss.reduction == "mean" and len(slopes) > 1:
-        slopes = slopes / answer.counts.sum().clamp(min=1)
-    slopes = (slopes.t() if dim in (0, -2) else slopes) if scores.ndim == 2 else slopes.view(-1)
+        return torch.as_tensor(total, dtype=lists.dtype), [counts]
+    if scores.ndim == 2:
+        slopes = slopes.t() if dim in (0, -2) else slopes
+    elif slopes.ndim == 2:
+        slopes = slopes.view(-1)
     wide = scores if scores.dtype == slopes.dtype else scores.to(slopes.dtype)
     if loss.is_smooth:
-        again = _Attached.apply(wide, total, slopes, lambda scores: _by_values(loss, lists_with(scores))[0])
-        return again, counts
-    with_graph = torch.dot(wide.flatten(), slopes.flatten())  # its way back is not through Python
-    with_graph.detach().copy_(total)
-    return with_graph, counts
+        return _Attached.apply(wide, total, slopes, lambda scores: _by_values(loss, lists_with(scores))[0]), [counts]
+    # Its way back is not through Python.
+    with_graph = torch.dot(wide, slopes) if scores.ndim == 1 else torch.dot(wide.flatten(), slopes.flatten())
+    with_graph.detach().fill_(total)
+    return with_graph, [counts]
 
 
 class _Attached(torch.autograd.Function):
@@ -207,11 +214,11 @@ class _Attached(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: FunctionCtx, scores: Tensor, value: Tensor, slopes: Tensor, again: Callable[[Tensor], Tensor]
+        ctx: FunctionCtx, scores: Tensor, value: Tensor | float, slopes: Tensor, again: Callable[[Tensor], Tensor]
     ) -> Tensor:
         ctx.save_for_backward(scores, slopes)
         ctx.again = again
-        return value.clone()
+        return scores.new_empty(()).fill_(value)
 
     @staticmethod
     def backward(ctx: FunctionCtx, *above: Tensor) -> tuple[Tensor, None, None, None]:

@@ -180,7 +180,8 @@ def recall_at_k(
     reduction: Reduction = "mean",
     ignore_index: int | None = None,
 ) -> Tensor:
-    """Recall@K, ``1 − mean_K 1/min(K, P) Σ_{i ∈ pos} σ((K + ½ − rank_i)/tau_rank)`` with soft ranks: from 0 to 1.
+    """Recall@K, ``1 − mean_K 1/min(K, P) Σ_{i ∈ pos} σ((K + ½ − rank_i)/tau_rank)`` with soft ranks: at most
+    1, and by default from −.07.
 
     See ``RecallAtKLoss``; Patel, Tolias and Matas 2022."""
     module = RecallAtKLoss(ks, tau, tau_rank, kernel, reduction=reduction, ignore_index=ignore_index)

@@ -16,7 +16,6 @@ of one class and equal score. O(n log n) time, O(n) memory.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Literal, TypeAlias, get_args
 
 import torch
@@ -25,8 +24,8 @@ from torch import Tensor
 from apsvm.losses.graded import takes_grades
 from apsvm.torch.base import ListLoss, Values, attached
 from apsvm.torch.inference import Answer, Form, infer, spoilt_by_target
-from apsvm.torch.lists import Block, Reduction
-from apsvm.torch.native import infer_native
+from apsvm.torch.lists import Block, Reduction, as_lists
+from apsvm.torch.native import READ, infer_native
 from apsvm.torch.tables import gain_of, tables_of
 
 Engine: TypeAlias = Literal["auto", "native", "levels", "dense"]
@@ -73,34 +72,31 @@ class _InferredLoss(ListLoss):
 
     def values_of(self, block: Block) -> Values:
         block = self.scaled(block)
-        answer = self._inferred(block)
-        return Values(attached(block.scores, answer.values, answer.row_weights), answer.counts)
+        still = Block(block.rows._replace(scores=block.scores.detach()))
+        values, counts, row_weights = _InferredLoss.answer_of(self, still)
+        return Values(attached(block.scores, torch.as_tensor(values), row_weights), torch.as_tensor(counts))
 
     def answer_of(self, block: Block) -> Answer:
-        return self._inferred(block)
-
-    def _inferred(self, block: Block) -> Answer:
         """Of the block's lists, with their scores as they are."""
-        scores = block.scores.detach()
-        if scores.dtype not in (torch.float32, torch.float64):
+        scores, target, positive, valid = block.rows
+        if scores.dtype not in READ:
             scores = scores.float()
-        loss = self.tables.loss
         thresholds: list[float] = []
-        if takes_grades(loss) and block.target.dtype != torch.bool:
+        if target.dtype != torch.bool and takes_grades(self.tables.loss):
             thresholds = torch.unique(block.target[block.target > 0]).tolist()
         if len(thresholds) > 1:
-            answer = self._graded(block, scores, thresholds)
+            answer = self._graded(block, as_lists(scores), thresholds)
         else:
-            answer = self._binary(scores, block.positive, block.valid)
+            answer = self._binary(scores, positive, valid)
         return spoilt_by_target(block, answer)
 
     def _binary(self, scores: Tensor, positive: Tensor, valid: Tensor | None) -> Answer:
-        on_cpu = scores.device.type == "cpu"
-        if self.engine == "native" or (self.engine == "auto" and on_cpu):
-            if not on_cpu:
+        if self.engine == "native" or (self.engine == "auto" and scores.is_cpu):
+            if not scores.is_cpu:
                 raise ValueError(f"{type(self).__name__}: the native engine is for tensors on the CPU")
             return infer_native(scores, positive, valid, self.tables, self.form, self.algorithm)
-        return infer(scores, positive, valid, self.tables, self.form, self.engine)
+        valid = None if valid is None else as_lists(valid)
+        return infer(as_lists(scores), as_lists(positive), valid, self.tables, self.form, self.engine)
 
     def _graded(self, block: Block, scores: Tensor, thresholds: list[float]) -> Answer:
         """Σ_l v_l of the binary tasks "grade ≥ l" (``apsvm.losses.graded``), at the grades of all lists: where a list
@@ -119,9 +115,9 @@ class _InferredLoss(ListLoss):
         values, row_weights = torch.zeros_like(shares[0]), torch.zeros_like(scores)
         for positive, share in zip(tasks, shares, strict=True):
             answer = self._binary(scores, positive, block.valid)
-            values = values + share * answer.values
+            values = values + share * torch.as_tensor(answer.values)
             row_weights = row_weights + share.unsqueeze(1).to(row_weights) * answer.row_weights
-        return Answer(values, row_weights, (shares > 0).any(0))
+        return Answer(values, (shares > 0).any(0), row_weights)
 
 
 class RankingHingeLoss(_InferredLoss):
@@ -258,14 +254,14 @@ class RankingRampLoss(_InferredLoss):
     def scaled(self, block: Block) -> Block:
         if not self.normalize and self.eps == 1.0:
             return block
-        scores = block.standardized if self.normalize else block.scores
-        return replace(block, scores=scores / self.eps)
+        scores = block.standardized if self.normalize else block.rows.scores
+        return Block(block.rows._replace(scores=scores / self.eps))
 
     def knows_slopes(self, kind: str) -> bool:
         return not self.normalize
 
     def answer_of(self, block: Block) -> Answer:
-        answer = self._inferred(self.scaled(block))
+        answer = super().answer_of(self.scaled(block))
         return answer if self.eps == 1.0 else answer._replace(row_weights=answer.row_weights / self.eps)
 
     def extra_repr(self) -> str:

@@ -19,11 +19,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from apsvm.torch.lists import Block, compute_dtype
-from apsvm.torch.tables import ListTables, Tables
+from apsvm.torch.tables import Tables
 
 Form: TypeAlias = Literal["hinge", "ramp"]
 
@@ -32,30 +34,30 @@ DENSE = 50_000
 
 
 class Answer(NamedTuple):
-    """Of b lists of n rows, without a graph.
+    """Of b lists of n rows, without a graph; the first two are arrays of NumPy where native code wrote them.
 
     Attributes
     ----------
     values : (b,), max_R {F + Δ}, minus F of the ranking by score for the ramp; NaN for a list that is not finite, and 0
         for one without both classes
-    row_weights : (b, n), their gradients with respect to the scores, the same for rows of one class and equal score
     counts : (b,) bool, the lists with both classes
+    row_weights : (b, n), or (n,) as the scores came, their gradients with respect to the scores, the same for rows of
+        one class and equal score
     """
 
-    values: Tensor
+    values: Tensor | NDArray[np.float64]
+    counts: Tensor | NDArray[np.bool_]
     row_weights: Tensor
-    counts: Tensor
 
 
 def spoilt_by_target(block: Block, answer: Answer) -> Answer:
     """The answer, NaN for lists with a target that is not finite: a NaN would pass for a negative."""
-    if block.has_classes or not block.target.is_floating_point():
+    if not block.rows.target.is_floating_point() or block.has_classes:
         return answer
     spoilt = ~block.target.isfinite().all(1)
     rows = spoilt.unsqueeze(1) if block.valid is None else block.valid & spoilt.unsqueeze(1)
-    return Answer(
-        answer.values.masked_fill(spoilt, torch.nan), answer.row_weights.masked_fill(rows, torch.nan), answer.counts
-    )
+    row_weights = answer.row_weights.view_as(block.scores).masked_fill(rows, torch.nan)
+    return Answer(torch.as_tensor(answer.values).masked_fill(spoilt, torch.nan), answer.counts, row_weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,13 +140,12 @@ def infer(scores: Tensor, positive: Tensor, valid: Tensor | None, tables: Tables
     row_weights = torch.empty_like(c).scatter_(1, order, c)
     values = values.masked_fill(~finite, torch.nan)
     row_weights = row_weights.masked_fill(counted & ~finite.unsqueeze(1), torch.nan)
-    return Answer(values, row_weights.to(scores.dtype), counts)
+    return Answer(values, counts, row_weights.to(scores.dtype))
 
 
 def _ordered(a: Tensor, b: Tensor, n_pos: Tensor, n_neg: Tensor, tables: Tables) -> _Ordered:
     device, dtype = a.device, a.dtype
-    sizes = torch.stack([n_pos, n_neg]).cpu().numpy()
-    written: ListTables = tables.of_lists(sizes[0], sizes[1])
+    written = tables.of_lists([*zip(n_pos.tolist(), n_neg.tolist(), strict=True)])
     numbers = torch.arange(n_pos.numel(), device=device)
     list_of_pos = torch.repeat_interleave(numbers, n_pos)
     list_of_neg = torch.repeat_interleave(numbers, n_neg)

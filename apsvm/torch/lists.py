@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import torch
 from torch import Tensor
@@ -29,30 +29,54 @@ REDUCTIONS: tuple[Reduction, ...] = get_args(Reduction)
 PADDING = 4
 
 
-@dataclass(frozen=True, eq=False)
-class Block:
-    """b lists of n rows each. What does not count has score 0 and target 0.
+class Rows(NamedTuple):
+    """What a block is made of: tensors (n,), one list, or (b, n). What does not count has score 0 and target 0.
 
     Attributes
     ----------
-    scores : (b, n) floating point, with its graph
-    target : (b, n) bool or numbers, of which those above 0 are positive
-    valid : (b, n) bool, the rows that count; None: all of them
+    scores : floating point, with its graph
+    target : bool or numbers
+    positive : bool, target above 0
+    valid : bool, the rows that count; None: all of them
     """
 
     scores: Tensor
     target: Tensor
+    positive: Tensor
     valid: Tensor | None
+
+
+@dataclass(eq=False)
+class Block:
+    """b lists of n rows each. Native code takes ``rows`` as they came: on short lists, views take most of the time."""
+
+    rows: Rows
+
+    @cached_property
+    def scores(self) -> Tensor:
+        """(b, n) with its graph."""
+        return as_lists(self.rows.scores)
+
+    @cached_property
+    def target(self) -> Tensor:
+        """(b, n) bool or numbers."""
+        return as_lists(self.rows.target)
+
+    @cached_property
+    def valid(self) -> Tensor | None:
+        """(b, n) bool, the rows that count; None: all of them."""
+        return None if self.rows.valid is None else as_lists(self.rows.valid)
 
     @cached_property
     def positive(self) -> Tensor:
         """(b, n) bool."""
-        return self.target if self.target.dtype == torch.bool else self.target > 0
+        return as_lists(self.rows.positive)
 
-    @cached_property
+    @property
     def has_classes(self) -> bool:
         """Whether all targets are 0 or 1."""
-        return self.target.dtype == torch.bool or torch.equal(self.target, self.positive.to(self.target.dtype))
+        _, target, positive, _ = self.rows
+        return target is positive or torch.equal(target, positive.to(target.dtype))
 
     @cached_property
     def negative(self) -> Tensor:
@@ -107,8 +131,7 @@ class Block:
         return torch.where(self.counts | ~self.finite, values, 0.0) * factor
 
 
-@dataclass(frozen=True, eq=False)
-class Lists:
+class Lists(NamedTuple):
     """All lists of a call.
 
     Attributes
@@ -144,7 +167,6 @@ class Lists:
 def lists_of(
     scores: Tensor,
     target: Tensor,
-    *,
     mask: Tensor | None = None,
     qid: Tensor | None = None,
     dim: int = -1,
@@ -175,10 +197,7 @@ def lists_of(
     if qid is not None:
         return _by_query(scores, target, valid, qid, dtype)
     shape: tuple[int, ...] = ()
-    if scores.ndim == 1:
-        scores, target = scores.unsqueeze(0), target.unsqueeze(0)
-        valid = None if valid is None else valid.unsqueeze(0)
-    else:
+    if scores.ndim == 2:
         if dim in (0, -2):
             scores, target = scores.t(), target.t()
             valid = None if valid is None else valid.t()
@@ -223,7 +242,12 @@ def _block(scores: Tensor, target: Tensor, valid: Tensor | None) -> Block:
     if valid is not None:
         # By selection: a product would keep the NaN of a row that does not count.
         scores, target = torch.where(valid, scores, 0), torch.where(valid, target, torch.zeros_like(target))
-    return Block(scores, target, valid)
+    return Block(Rows(scores, target, target if target.dtype == torch.bool else target > 0, valid))
+
+
+def as_lists(rows: Tensor) -> Tensor:
+    """(b, n), of (n,) the only list."""
+    return rows.unsqueeze(0) if rows.ndim == 1 else rows
 
 
 def _by_query(scores: Tensor, target: Tensor, valid: Tensor | None, qid: Tensor, dtype: torch.dtype) -> Lists:
@@ -231,7 +255,7 @@ def _by_query(scores: Tensor, target: Tensor, valid: Tensor | None, qid: Tensor,
     _, query, lengths = torch.unique(qid, return_inverse=True, return_counts=True)
     if qid.numel() == 0:
         empty = torch.empty((0, 0), dtype=torch.bool, device=scores.device)
-        return Lists((Block(scores.reshape(0, 0), empty, None),), None, (0,), dtype)
+        return Lists((_block(scores.reshape(0, 0), empty, None),), None, (0,), dtype)
     widths = _widths(lengths)
     # Stable: lists of one width stand together, in the order of the queries.
     by_width = torch.argsort(widths, stable=True)
@@ -271,8 +295,10 @@ def _widths(lengths: Tensor) -> Tensor:
 
 
 def _check(scores: Tensor, target: Tensor, mask: Tensor | None, qid: Tensor | None, dim: int) -> None:
-    for name, tensor in (("scores", scores), ("target", target), ("mask", mask), ("qid", qid)):
-        if tensor is None and name in ("mask", "qid"):
+    if not isinstance(scores, Tensor):
+        raise TypeError(f"scores must be a tensor, found {type(scores).__name__}")
+    for name, tensor in (("target", target), ("mask", mask), ("qid", qid)):
+        if tensor is None and name != "target":
             continue
         if not isinstance(tensor, Tensor):
             raise TypeError(f"{name} must be a tensor, found {type(tensor).__name__}")

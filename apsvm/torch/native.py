@@ -18,19 +18,22 @@ from apsvm._native import _kernels
 from apsvm.torch.inference import Answer, Form
 from apsvm.torch.tables import Tables
 
+#: The types of scores that native code reads.
+READ = torch.float32, torch.float64
 _ALL = np.empty(0, dtype=np.uint8)
 #: Of Smooth-AP.
 NO_PLACES = np.empty(0)
 
 
 @lru_cache(maxsize=64)
-def _starts(n_lists: int, n: int) -> NDArray[np.int64]:
-    """Where lists of n rows begin, and the last ends."""
+def _starts(shape: torch.Size) -> NDArray[np.int64]:
+    """Where the lists of rows (n,) or (b, n) begin, and the last ends."""
+    n_lists, n = shape if len(shape) == 2 else (1, *shape)
     return np.arange(n_lists + 1, dtype=np.int64) * n
 
 
 def _flags(marks: Tensor | None) -> NDArray[np.uint8]:
-    return _ALL if marks is None else marks.contiguous().numpy().view(np.uint8).reshape(-1)
+    return _ALL if marks is None else marks.contiguous().numpy().view(np.uint8)
 
 
 def infer_native(
@@ -40,35 +43,33 @@ def infer_native(
 
     Parameters
     ----------
-    scores : (b, n) float32 or float64, on the CPU
-    positive, valid : (b, n) bool; ``valid`` None: all rows count
+    scores : (n,) or (b, n) float32 or float64, on the CPU, without a graph
+    positive, valid : of the same shape, bool; ``valid`` None: all rows count
     algorithm : ``"bucket"``; or ``"against-loss"``, for the rankings that maximise F − Δ: the values are then
         max_R {F − Δ}, and of the form "ramp" F of the ranking by score minus that
     """
-    s, starts = scores.detach().contiguous(), _starts(*scores.shape)
-    flags, counted = _flags(positive), _flags(valid)
-    n_pos, n_neg = _kernels.count_classes(starts, flags, counted)
-    written = tables.of_lists(n_pos, n_neg)
-    values, losses = np.empty(len(s)), np.empty(len(s))
-    row_weights = torch.empty_like(s)
+    s, starts, flags, counted = scores.contiguous(), _starts(scores.shape), _flags(positive), _flags(valid)
+    sizes = _kernels.count_classes(starts, flags, counted)
+    of_lists = tables.of_lists(sizes)
+    values, counts, row_weights = np.empty(len(sizes)), np.empty(len(sizes), dtype=np.bool_), torch.empty_like(s)
     _kernels.solve_lists(
         algorithm,
         tables.loss.unimodal,
         form,
-        s.numpy().reshape(-1),
+        s.numpy(),
         starts,
         flags,
         counted,
-        written.weights_begin,
-        written.weights,
-        written.discount_begin,
-        written.discount,
+        of_lists.weights_begin,
+        of_lists.weights,
+        of_lists.discount_begin,
+        of_lists.discount,
         values,
-        losses,
-        row_weights.numpy().reshape(-1),
+        counts,
+        row_weights.numpy(),
         torch.get_num_threads(),
     )
-    return Answer(torch.from_numpy(values), row_weights, torch.from_numpy((n_pos > 0) & (n_neg > 0)))
+    return Answer(values, counts, row_weights)
 
 
 def soft_rank_native(
@@ -85,25 +86,23 @@ def soft_rank_native(
 
     Parameters
     ----------
-    scores : (b, n) float32 or float64, on the CPU
-    positive, valid : (b, n) bool; ``valid`` None: all rows count
+    scores, positive, valid : as for ``infer_native``
     tau : the kernel's width in units of the scores, or if ``relative`` in standard deviations of each list's
     """
-    s, starts = scores.detach().contiguous(), _starts(*scores.shape)
-    flags, counted = _flags(positive), _flags(valid)
-    n_pos, n_neg = _kernels.count_classes(starts, flags, counted)
-    values, slopes = np.empty(len(s)), torch.empty_like(s)
+    s, starts = scores.contiguous(), _starts(scores.shape)
+    values, counts, slopes = np.empty(len(starts) - 1), np.empty(len(starts) - 1, dtype=np.bool_), torch.empty_like(s)
     _kernels.soft_rank_losses(
-        s.numpy().reshape(-1),
+        s.numpy(),
         starts,
-        flags,
-        counted,
+        _flags(positive),
+        _flags(valid),
         tau,
         relative,
         places,
         tau_rank,
         values,
-        slopes.numpy().reshape(-1),
+        counts,
+        slopes.numpy(),
         torch.get_num_threads(),
     )
-    return Answer(torch.from_numpy(values), slopes, torch.from_numpy((n_pos > 0) & (n_neg > 0)))
+    return Answer(values, counts, slopes)

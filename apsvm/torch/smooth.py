@@ -22,7 +22,7 @@ from torch import Tensor
 from apsvm.torch.base import ListLoss, Values
 from apsvm.torch.inference import Answer, spoilt_by_target
 from apsvm.torch.lists import Block, Reduction
-from apsvm.torch.native import NO_PLACES, soft_rank_native
+from apsvm.torch.native import NO_PLACES, READ, soft_rank_native
 from apsvm.torch.soft_rank import Kernel, check_kernel, logistic_counts, soft_counts
 
 
@@ -46,9 +46,10 @@ class _SoftRankLoss(ListLoss):
         return self.kernel == "laplace" and kind == "cpu"
 
     def _answer(self, block: Block, places: NDArray[np.float64], tau_rank: float) -> Answer:
-        scores = block.scores if block.scores.dtype == torch.float64 else block.scores.float()
+        rows = block.rows
+        scores = rows.scores if rows.scores.dtype in READ else rows.scores.float()
         width, is_relative = (self.own_tau, True) if self.tau is None else (self.tau, False)
-        answer = soft_rank_native(scores, block.positive, block.valid, width, is_relative, places, tau_rank)
+        answer = soft_rank_native(scores, rows.positive, rows.valid, width, is_relative, places, tau_rank)
         return spoilt_by_target(block, answer)
 
     def ranks_of_positives(self, block: Block) -> tuple[Tensor, Tensor, Tensor]:
@@ -151,8 +152,9 @@ class RecallAtKLoss(_SoftRankLoss):
 
     Notes
     -----
-    ``1 − mean_K 1/min(K, P) Σ_{i ∈ pos} σ((K + ½ − rank_i)/tau_rank)``, from 0 to 1, with soft ranks (Patel, Tolias and
-    Matas 2022). The paper has K in place of K + ½, with which the K-th place counts one half.
+    ``1 − mean_K 1/min(K, P) Σ_{i ∈ pos} σ((K + ½ − rank_i)/tau_rank)`` with soft ranks (Patel, Tolias and Matas 2022).
+    The paper has K in place of K + ½, with which the K-th place counts one half. At most 1; where more than K positives
+    are ahead, those beyond the K-th place count a little, and the loss ends below 0, by default at −.07.
     """
 
     own_tau = 0.03

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass
 from functools import lru_cache
 from threading import Lock
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +23,7 @@ LENGTHS = (1, 2, 3, 7, 50, 1000, 4096)
 _FIRST = np.zeros(1, dtype=np.int64)
 
 
-@dataclass(frozen=True, eq=False)
-class ListTables:
+class ListTables(NamedTuple):
     """The loss of b lists, written out.
 
     Attributes
@@ -57,25 +56,25 @@ class Tables:
     def __reduce__(self) -> tuple[type[Tables], tuple[RankingLoss]]:
         return Tables, (self.loss,)
 
-    def of_lists(self, n_pos: NDArray[np.int64], n_neg: NDArray[np.int64]) -> ListTables:
-        """The tables of lists with this many rows of both classes, (b,) each; of a list without both, anything.
+    def of_lists(self, sizes: list[tuple[int, int]]) -> ListTables:
+        """The tables of lists with these numbers of positives and negatives; of a list without both, anything.
 
         Raises
         ------
         LossError : the loss breaks its contract at these sizes
         """
-        if n_pos.size == 0:
+        if not sizes:
             return ListTables(*(np.empty(0, dtype=kind) for kind in ("i8", "f8", "i8", "f8", "f8")))
         with self._lock:
-            if n_pos.size == 1 and self._one_discount:
-                positives, negatives = max(1, int(n_pos[0])), max(1, int(n_neg[0]))
-                _, discount, drops = self._discounts_of([positives + negatives])
-                return ListTables(_FIRST, self._weights_of(positives, negatives), _FIRST, discount, drops)
-            sizes, which = _distinct(n_pos, n_neg)
-            weights = [self._weights_of(*size) for size in sizes]
+            if len(sizes) == 1 and self._one_discount:
+                n_pos, n_neg = sizes[0]
+                return ListTables(_FIRST, self._weights_of(n_pos, n_neg), _FIRST, *self._one_of(n_pos + n_neg))
+            number_of = {size: number for number, size in enumerate(dict.fromkeys(sizes))}
+            which = np.array([number_of[size] for size in sizes])
+            weights = [self._weights_of(*size) for size in number_of]
             starts = np.cumsum([0, *(part.size for part in weights)])
             joined = weights[0] if len(weights) == 1 else np.concatenate(weights)
-            places, discount, drops = self._discounts_of([p + n for p, n in sizes])
+            places, discount, drops = self._discounts_of([max(1, n_pos) + max(1, n_neg) for n_pos, n_neg in number_of])
             return ListTables(starts[:-1][which], joined, places[which], discount, drops)
 
     def ideals(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -95,7 +94,7 @@ class Tables:
         if key in self._weights:
             self._weights.move_to_end(key)
             return self._weights[key]
-        weights = self._weights[key] = self.loss.weights_of(n_pos, n_neg)
+        weights = self._weights[key] = self.loss.weights_of(max(1, n_pos), max(1, n_neg))
         self._kept += weights.size
         while self._kept > KEPT and len(self._weights) > 1:
             self._kept -= self._weights.popitem(last=False)[1].size
@@ -103,26 +102,23 @@ class Tables:
 
     def _discounts_of(self, lengths: list[int]) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
         """(where that of each length begins, D, drops)."""
-        longest = max(lengths)
         if self._one_discount:
-            if self._discount[0].size < longest:
-                # Twice as long as needed: lists that grow by and by do not have it made each time.
-                self._discount = self._padded(1 << longest.bit_length())
-            return np.zeros(len(lengths), dtype=np.int64), *self._discount
+            return np.zeros(len(lengths), dtype=np.int64), *self._one_of(max(lengths))
         parts = [self._padded(length) for length in lengths]
         begins = np.cumsum([0, *lengths], dtype=np.int64)[:-1]
         discount, drops = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
         return begins, discount, drops
 
+    def _one_of(self, length: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """(D, drops) of all lists up to this long."""
+        if self._discount[0].size < length:
+            # Twice as long as needed: lists that grow by and by do not have it made each time.
+            self._discount = self._padded(1 << length.bit_length())
+        return self._discount
+
     def _padded(self, n: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         discount = self.loss.discount_of(n)
         return discount, np.append(discount[:-1] - discount[1:], 0.0)
-
-
-def _distinct(n_pos: NDArray[np.int64], n_neg: NDArray[np.int64]) -> tuple[list[tuple[int, int]], NDArray[np.int64]]:
-    """The distinct sizes of lists with both classes, and which of them each list has."""
-    pairs, which = np.unique(np.maximum(np.stack([n_pos, n_neg]), 1), axis=1, return_inverse=True)
-    return [(p, n) for p, n in pairs.T.tolist()], which.reshape(-1)
 
 
 def tables_of(loss: str | object) -> Tables:

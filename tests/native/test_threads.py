@@ -141,8 +141,8 @@ def test_lists_and_decaying_sums(rng):
     positive = (rng.random(n) < 0.3).astype(np.uint8)
     none = np.empty(0, np.uint8)
     loss, weights, discounts, begins = make_loss("ap"), [], [], ([], [])
-    for n_pos, n_neg in zip(*_kernels.count_classes(starts, positive, none), strict=True):
-        tables = loss.tables(int(n_pos), int(n_neg))
+    for n_pos, n_neg in _kernels.count_classes(starts, positive, none):
+        tables = loss.tables(n_pos, n_neg)
         begins[0].append(sum(map(len, weights)))
         begins[1].append(sum(map(len, discounts)))
         weights.append(tables.weights)
@@ -151,13 +151,13 @@ def test_lists_and_decaying_sums(rng):
     scores, decay = rng.normal(size=n), rng.random(n - 1)
 
     def call(threads: int) -> tuple[np.ndarray, ...]:
-        values, losses, row_weights, sums = np.empty(400), np.empty(400), np.empty(n), np.empty(4 * n)
+        values, counts, row_weights, sums = np.empty(400), np.empty(400, dtype=bool), np.empty(n), np.empty(4 * n)
         _kernels.solve_lists(
-            "bucket", True, "ramp", scores, starts, positive, none, *tables, values, losses,
+            "bucket", True, "ramp", scores, starts, positive, none, *tables, values, counts,
             row_weights, threads,
         )  # fmt: skip
         _kernels.decaying_sums(decay, np.tile(scores, 4), sums, 4, 1, True, threads)
-        return values, losses, row_weights, sums
+        return values, counts, row_weights, sums
 
     same(call)
 
@@ -220,7 +220,7 @@ def test_calls_from_several_threads(rng):
         row_weights = np.empty(scores.size)
         _kernels.solve_lists(
             "bucket", True, "hinge", scores, starts, positive, none, ints(0), tables.weights, ints(0), tables.discount,
-            np.empty(1), np.empty(1), row_weights, 2,
+            np.empty(1), np.empty(1, dtype=bool), row_weights, 2,
         )  # fmt: skip
         answers.append(row_weights.tobytes())
 

@@ -380,13 +380,13 @@ class TestTables:
     def test_they_are_those_of_the_loss(self):
         for loss in LOSSES:
             tables = Tables(make_loss(loss))
-            n_pos, n_neg = np.array([3, 1, 3, 200]), np.array([5, 900, 5, 4])
+            sizes = [(3, 5), (1, 900), (3, 5), (200, 4)]
             for _ in range(2):
-                written = tables.of_lists(n_pos, n_neg)
-                for at in range(4):
-                    expected = make_loss(loss).tables(n_pos[at], n_neg[at])
-                    n, begin = n_pos[at] + n_neg[at], written.discount_begin[at]
-                    weights = written.weights[written.weights_begin[at] :][: n_pos[at]]
+                written = tables.of_lists(sizes)
+                for at, (n_pos, n_neg) in enumerate(sizes):
+                    expected = make_loss(loss).tables(n_pos, n_neg)
+                    n, begin = n_pos + n_neg, written.discount_begin[at]
+                    weights = written.weights[written.weights_begin[at] :][:n_pos]
                     np.testing.assert_array_equal(weights, expected.weights)
                     np.testing.assert_array_equal(written.discount[begin:][:n], expected.discount)
                     np.testing.assert_array_equal(written.drops[begin:][: n - 1], expected.drops)
@@ -399,7 +399,7 @@ class TestTables:
         monkeypatch.setattr("apsvm.torch.tables.KEPT", 1000)
         tables = Tables(make_loss("ap"))
         for n_pos in range(1, 200):
-            written = tables.of_lists(np.array([n_pos, 300]), np.array([7, 7]))
+            written = tables.of_lists([(n_pos, 7), (300, 7)])
             assert written.weights.size == n_pos + 300
         assert sum(weights.size for weights in tables._weights.values()) <= 1000 + 300
 

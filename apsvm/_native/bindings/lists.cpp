@@ -3,7 +3,9 @@
 
 #include <limits>
 
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include "sums/decaying_sums.hpp"
 #include "sums/soft_rank_losses.hpp"
@@ -14,14 +16,20 @@ namespace {
 
 using namespace apsvm;
 
+// What stands in rows: an array of any shape, list after list.
+template <class T>
+using Rows = AsItIs<nb::ndarray<const T, nb::c_contig, nb::device::cpu>>;
+template <class T>
+using OutRows = AsItIs<nb::ndarray<T, nb::c_contig, nb::device::cpu>>;
+
 // A mask of as many rows as there are; or of none, which means all.
-const std::uint8_t *mask_of(const In<std::uint8_t> &valid, std::size_t n) {
+const std::uint8_t *mask_of(const Rows<std::uint8_t> &valid, std::size_t n) {
     if (valid.size() == 0) return nullptr;
     expect_size(valid.size(), n, "marks of rows that count, as there are rows");
     return valid.data();
 }
 
-ListRows rows_of(const In<std::int64_t> &starts, const In<std::uint8_t> &positive, const In<std::uint8_t> &valid) {
+ListRows rows_of(const In<std::int64_t> &starts, const Rows<std::uint8_t> &positive, const Rows<std::uint8_t> &valid) {
     expect_numerable(positive.size());
     if (starts.size() == 0 || starts.data()[0] != 0 ||
         starts.data()[starts.size() - 1] != static_cast<std::int64_t>(positive.size()))
@@ -34,15 +42,15 @@ ListRows rows_of(const In<std::int64_t> &starts, const In<std::uint8_t> &positiv
     return {span_of(starts), positive.data(), mask};
 }
 
-// (positives, negatives) of each list.
-nb::tuple count(In<std::int64_t> starts, In<std::uint8_t> positive, In<std::uint8_t> valid) {
+// (positives, negatives) of each list: Python's numbers, by which the arrays of its loss are looked up.
+std::vector<std::pair<std::int64_t, std::int64_t>> count(In<std::int64_t> starts, Rows<std::uint8_t> positive,
+                                                         Rows<std::uint8_t> valid) {
     const ListRows rows = rows_of(starts, positive, valid);
     std::vector<std::int64_t> n_pos(starts.size() - 1), n_neg(starts.size() - 1);
-    {
-        nb::gil_scoped_release unlocked;
-        count_classes(rows, n_pos.data(), n_neg.data());
-    }
-    return nb::make_tuple(to_numpy(std::move(n_pos)), to_numpy(std::move(n_neg)));
+    count_classes(rows, n_pos.data(), n_neg.data());
+    std::vector<std::pair<std::int64_t, std::int64_t>> sizes(starts.size() - 1);
+    for (std::size_t l = 0; l < sizes.size(); ++l) sizes[l] = {n_pos[l], n_neg[l]};
+    return sizes;
 }
 
 // That `needed` numbers from `begin` on are among `size`.
@@ -66,23 +74,23 @@ void expect_losses(const ListRows &rows, const ListLosses &losses, std::size_t n
 }
 
 template <class Score>
-void solve(const std::string &algorithm, bool unimodal, const std::string &form, In<Score> scores,
-           In<std::int64_t> starts, In<std::uint8_t> positive, In<std::uint8_t> valid, In<std::int64_t> weights_begin, In<double> weights,
-           In<std::int64_t> discount_begin, In<double> discount, Out<double> values, Out<double> losses, Out<Score> row_weights,
-           std::size_t threads) {
+void solve(const std::string &algorithm, bool unimodal, const std::string &form, Rows<Score> scores,
+           In<std::int64_t> starts, Rows<std::uint8_t> positive, Rows<std::uint8_t> valid, In<std::int64_t> weights_begin,
+           In<double> weights, In<std::int64_t> discount_begin, In<double> discount, Out<double> values, Out<bool> counts,
+           OutRows<Score> row_weights, std::size_t threads) {
     if (form != "hinge" && form != "ramp") throw std::invalid_argument("unknown form " + form);
     expect_threads(threads);
     const ListRows rows = rows_of(starts, positive, valid);
     expect_size(scores.size(), positive.size(), "scores, as there are rows");
     expect_size(row_weights.size(), positive.size(), "row weights, as there are rows");
     expect_size(values.size(), starts.size() - 1, "values, as there are lists");
-    expect_size(losses.size(), starts.size() - 1, "losses, as there are lists");
+    expect_size(counts.size(), starts.size() - 1, "marks of lists that count, as there are lists");
     const ListLosses arrays{span_of(weights_begin), weights.data(), span_of(discount_begin), discount.data()};
     expect_losses(rows, arrays, weights.size(), discount.size());
     const Algorithm named = algorithm_named(algorithm);
     nb::gil_scoped_release unlocked;
     solve_lists<Score>(named, unimodal, form == "hinge" ? ListForm::hinge : ListForm::ramp, scores.data(), rows, arrays,
-                       {values.data(), losses.data(), row_weights.data()}, threads);
+                       {values.data(), counts.data(), row_weights.data()}, threads);
 }
 
 void sum_decaying(In<double> decay, In<double> values, Out<double> sums, std::size_t channels, std::size_t lists,
@@ -99,17 +107,19 @@ void sum_decaying(In<double> decay, In<double> values, Out<double> sums, std::si
 }
 
 template <class Score>
-void soft_ranks(In<Score> scores, In<std::int64_t> starts, In<std::uint8_t> positive, In<std::uint8_t> valid, double tau,
-                bool relative, In<double> places, double tau_rank, Out<double> values, Out<Score> slopes, std::size_t threads) {
+void soft_ranks(Rows<Score> scores, In<std::int64_t> starts, Rows<std::uint8_t> positive, Rows<std::uint8_t> valid,
+                double tau, bool relative, In<double> places, double tau_rank, Out<double> values, Out<bool> counts,
+                OutRows<Score> slopes, std::size_t threads) {
     expect_threads(threads);
     const ListRows rows = rows_of(starts, positive, valid);
     expect_size(scores.size(), positive.size(), "scores, as there are rows");
     expect_size(slopes.size(), positive.size(), "slopes, as there are rows");
     expect_size(values.size(), starts.size() - 1, "values, as there are lists");
+    expect_size(counts.size(), starts.size() - 1, "marks of lists that count, as there are lists");
     if (!(tau > 0.0) || !(tau_rank > 0.0)) throw std::invalid_argument("expected widths above 0");
     const SoftRankLoss loss{tau, relative, span_of(places), tau_rank};
     nb::gil_scoped_release unlocked;
-    soft_rank_losses<Score>(loss, scores.data(), rows, values.data(), slopes.data(), threads);
+    soft_rank_losses<Score>(loss, scores.data(), rows, {values.data(), counts.data(), slopes.data()}, threads);
 }
 
 }  // namespace

@@ -180,9 +180,10 @@ void solve_list(const RankingSolver &solver, bool against_loss, ListForm form, s
     count_classes({rows.starts.subspan(list, 2), rows.positive, rows.valid}, &n_pos, &n_neg);
     const bool finite = work.split(scores, rows, begin, end);
     const auto counts = [&](std::size_t i) { return rows.valid == nullptr || rows.valid[i]; };
-    if (!finite || n_pos == 0 || n_neg == 0) {
+    answers.counts[list] = n_pos > 0 && n_neg > 0;
+    if (!finite || !answers.counts[list]) {
         const double value = finite ? 0.0 : kNan;
-        answers.values[list] = answers.losses[list] = value;
+        answers.values[list] = value;
         for (std::size_t i = begin; i < end; ++i)
             answers.row_weights[i] = static_cast<Score>(counts(i) ? value : 0.0);
         return;
@@ -208,7 +209,6 @@ void solve_list(const RankingSolver &solver, bool against_loss, ListForm form, s
         if (against_loss) sign = -1.0;
     }
     answers.values[list] = sign * value;
-    answers.losses[list] = answer.loss;
     const double *of_pos = work.weights_pos.data(), *of_neg = work.weights_neg.data();
     for (std::size_t i = begin; i < end; ++i) {
         double weight = 0.0;

@@ -28,10 +28,11 @@ struct ListLosses {
     const double *discount;
 };
 
-// Where the answers go: of list l, h or its kin and Δ; of row i its weight.
+// Where the answers go: of list l, h or its kin, and whether it has both classes; of row i its weight.
 template <class Score>
 struct ListAnswers {
-    double *values, *losses;
+    double *values;
+    bool *counts;
     Score *row_weights;
 };
 
@@ -42,7 +43,7 @@ struct ListAnswers {
 enum class ListForm { hinge, ramp };
 
 // Lists without both classes have the value 0 and weigh nothing; those with a score that is not finite have NaN for
-// their value, their loss and the weights of the rows that count. Rows of one class and of equal score weigh the same,
+// their value and the weights of the rows that count. Rows of one class and of equal score weigh the same,
 // which is a mean of subgradients. The answers do not depend on the number of threads. Memory is kept from call to call.
 template <class Score>
 void solve_lists(Algorithm algorithm, bool unimodal, ListForm form, const Score *scores, const ListRows &rows,

@@ -77,8 +77,9 @@ double by_ranks(const SoftRankLoss &loss, std::size_t n, double n_pos, Workspace
 }
 
 template <class Score>
-void of_list(const SoftRankLoss &loss, std::size_t list, const Score *scores, const ListRows &rows, double *values,
-             Score *slopes, Workspace &work) {
+void of_list(const SoftRankLoss &loss, std::size_t list, const Score *scores, const ListRows &rows,
+             const ListAnswers<Score> &answers, Workspace &work) {
+    auto [values, counted, slopes] = answers;
     const auto begin = static_cast<std::size_t>(rows.starts[list]), end = static_cast<std::size_t>(rows.starts[list + 1]);
     std::int64_t n_pos = 0, n_neg = 0;
     count_classes({rows.starts.subspan(list, 2), rows.positive, rows.valid}, &n_pos, &n_neg);
@@ -99,12 +100,13 @@ void of_list(const SoftRankLoss &loss, std::size_t list, const Score *scores, co
         work.where[n++] = static_cast<std::int32_t>(i - begin);
     }
     values[list] = 0.0;
+    counted[list] = n_pos > 0 && n_neg > 0;
     if (faults != 0.0) {
         values[list] = std::numeric_limits<double>::quiet_NaN();
         for (std::size_t i = 0; i < n; ++i) slopes[begin + work.where[i]] = static_cast<Score>(values[list]);
         return;
     }
-    if (n_pos == 0 || n_neg == 0) return;
+    if (!counted[list]) return;
     const auto count = static_cast<double>(n);
     double tau = loss.tau, mean = 0.0, variance = 0.0;
     if (loss.relative) {
@@ -142,8 +144,8 @@ void of_list(const SoftRankLoss &loss, std::size_t list, const Score *scores, co
 }  // namespace
 
 template <class Score>
-void soft_rank_losses(const SoftRankLoss &loss, const Score *scores, const ListRows &rows, double *values, Score *slopes,
-                      std::size_t threads) {
+void soft_rank_losses(const SoftRankLoss &loss, const Score *scores, const ListRows &rows,
+                      const ListAnswers<Score> &answers, std::size_t threads) {
     constexpr std::size_t rows_per_thread = 1u << 13;  // below, a thread costs more than it saves
     const std::size_t n_lists = rows.starts.size() - 1;
     const auto n = static_cast<std::size_t>(rows.starts[n_lists]);
@@ -151,12 +153,14 @@ void soft_rank_losses(const SoftRankLoss &loss, const Score *scores, const ListR
     thread_local Workspace own;  // kept from call to call, unless it is large
     std::vector<Workspace> others(workers - 1);
     in_runs(n_lists, workers, [&, mine = &own](std::size_t list, std::size_t t) {
-        of_list(loss, list, scores, rows, values, slopes, t == 0 ? *mine : others[t - 1]);
+        of_list(loss, list, scores, rows, answers, t == 0 ? *mine : others[t - 1]);
     });
     if (own.scores.size() > (1u << 16)) own = {};
 }
 
-template void soft_rank_losses(const SoftRankLoss &, const float *, const ListRows &, double *, float *, std::size_t);
-template void soft_rank_losses(const SoftRankLoss &, const double *, const ListRows &, double *, double *, std::size_t);
+template void soft_rank_losses(const SoftRankLoss &, const float *, const ListRows &, const ListAnswers<float> &,
+                               std::size_t);
+template void soft_rank_losses(const SoftRankLoss &, const double *, const ListRows &, const ListAnswers<double> &,
+                               std::size_t);
 
 }  // namespace apsvm

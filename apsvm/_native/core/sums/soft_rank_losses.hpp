@@ -19,10 +19,9 @@ struct SoftRankLoss {
     double tau_rank;
 };
 
-// values: of list l; slopes: of row i. Lists without both classes have the value 0 and no slopes; those with a score that
-// is not finite have NaN for their value and the slopes of the rows that count.
+// The row weights are the slopes. Of lists without both classes, and of scores that are not finite, as solve_lists.
 template <class Score>
-void soft_rank_losses(const SoftRankLoss &loss, const Score *scores, const ListRows &rows, double *values, Score *slopes,
-                      std::size_t threads);
+void soft_rank_losses(const SoftRankLoss &loss, const Score *scores, const ListRows &rows,
+                      const ListAnswers<Score> &answers, std::size_t threads);
 
 }  // namespace apsvm
