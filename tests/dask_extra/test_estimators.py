@@ -115,6 +115,10 @@ def test_two_numbers_and_no_constant(client, data):
     other = DaskAPSVMClassifier(client=client, **options).fit(cut(X), cut(numbers))
     assert_same_fit(plain, other)
     assert other.score(cut(X), cut(numbers)) == pytest.approx(plain.score(X, numbers), rel=1e-9)
+    other.set_params(loss="ndcg", C=0.1).fit(cut(X), cut(numbers))
+    assert other.score(cut(X), cut(np.full(2400, 3.0))) == pytest.approx(1.0)
+    with pytest.raises(ValueError, match="is undefined: no positive among the 2400 rows"):
+        other.score(cut(X), cut(np.full(2400, 7.0)))
     with pytest.raises(ValueError, match=r"expected labels 7\.0 and 3\.0, found [48]\.0"):
         other.score(cut(X), cut(numbers + 1.0))
 
