@@ -17,7 +17,7 @@ from apsvm.dask.crew import ClusterError, ShardLostError
 from apsvm.dask.data import ShardedData
 from apsvm.dask.fitting import ShardedFit
 from apsvm.dask.recovery import repeated
-from apsvm.dask.sources import MadePart
+from apsvm.dask.sources import ArrayPart
 from apsvm.data.labels import LabelOptions
 from apsvm.data.moments import Moments
 from apsvm.trainers.base import Watch
@@ -168,13 +168,13 @@ def test_a_worker_that_answers_something_else(method, twist, message, rng):
 
 
 @pytest.mark.slow
-def test_a_worker_that_is_killed():
+def test_a_worker_that_is_killed(rng):
     """Processes, of which one is killed in the middle of a training."""
     from distributed import Client, LocalCluster
 
     from apsvm.dask.actors import ActorCrew
 
-    parts = [MadePart(1000, 5, 0.05, number=number) for number in range(4)]
+    parts = [ArrayPart(*rows(rng, 1000), number=number) for number in range(4)]
     with (
         LocalCluster(
             n_workers=2, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0", silence_logs=60

@@ -72,7 +72,7 @@ class ShardRows:
     worker : what messages call this worker
     """
 
-    def __init__(self, sources: Sequence[Source], threads: int, worker: str = "") -> None:
+    def __init__(self, sources: Sequence[Source], threads: int, worker: str) -> None:
         self._threads = threads
         self._worker = worker
         self._sources = list(sources)
