@@ -148,10 +148,12 @@ def test_the_workers_let_the_rows_go(client, data):
 
 
 def test_feature_maps(client, data):
+    """Of a matrix that is cut between columns too, and names that are objects."""
     X, y, _, _ = data
     options = {"loss": "auc", "features": "rules:10:depth=2", "pos_label": "yes"}
     plain = APSVMClassifier(bound="hinge", **options).fit(X, y)
-    other = DaskAPSVMClassifier(client=client, **options).fit(cut(X, 700), cut(y, 1000))
+    columns = da.from_array(X, (700, 3))
+    other = DaskAPSVMClassifier(client=client, **options).fit(columns, cut(y.astype(object), 1000))
     assert_same_fit(plain, other)
     found = client.compute(other.decision_function(cut(X))).result()
     np.testing.assert_allclose(found, plain.decision_function(X), rtol=1e-6, atol=1e-8)
@@ -255,13 +257,13 @@ def test_one_part_and_a_model_that_reads_back(client, data, tmp_path):
     ("make", "message"),
     [
         (lambda X, y, q: (cut(X), cut(np.where(y > 2, 2, y))), "expected y of two classes, found 3 values"),
-        (lambda X, y, q: (cut(X), cut(y[:-1])), "X has 2400 rows"),
+        (lambda X, y, q: (cut(X), cut(y[:-1])), "^X has 2400 rows, the columns beside it 2399$"),
         (lambda X, y, q: ([dask.delayed(X)] * 2, [dask.delayed(y > 1)]), "^X has 2 parts and y 1: cut both alike"),
         (
             lambda X, y, q: (cut(np.where(X > 2, "b", X.astype(object))), cut(y > 1)),
             "part 0: features are numbers: .*'b'",
         ),
-        (lambda X, y, q: (X, y), "X is a dask array"),
+        (lambda X, y, q: (X, y), "^X is a dask array, a dask data frame or a list of delayed parts, found ndarray$"),
         (lambda X, y, q: (cut(X), None), "y is a dask array"),
         (lambda X, y, q: (cut(np.where(X > 3, np.nan, X)), cut(y > 1)), "feature value is not finite"),
         (lambda X, y, q: (cut(X), cut(np.zeros(2400))), "found one class only"),

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 from shards import list_risk, sharded, slopes_of_rows
 
 from apsvm.dask.long_list import SAMPLE
-from apsvm.dask.messages import Few, Runs, added, narrow, packed, runs_where, size_of
+from apsvm.dask.messages import Few, Runs, added, is_of, narrow, packed, runs_where, size_of
 from apsvm.data.rows import Rows
 from apsvm.losses import make_loss
 from apsvm.oracles import make_oracle
@@ -293,3 +294,23 @@ def test_more_positives_than_16_bits_number(rng):
     n_pos, n_neg = 70_000, 80_000
     y = np.where(rng.permutation(n_pos + n_neg) < n_pos, 1.0, -1.0)
     compare("ap", rng.normal(size=y.size) + 0.5 * (y > 0), y, [50_000])
+
+
+@pytest.mark.parametrize(
+    ("kind", "right", "wrong"),
+    [
+        (int, (1, np.int64(1)), (1.0, "1", None)),
+        (float, (1.0, 1, np.float32(1.0)), ("1", None)),
+        (None, (None,), (0,)),
+        (str | None, ("a", None), (1,)),
+        (tuple[int, str], ((1, "a"),), (("a", 1), (1,), (1, "a", 2), [1, "a"])),
+        (tuple[str, ...], ((), ("a", "b")), (("a", 1),)),
+        (list[int], ([], [1, 2]), ([1, "a"], (1, 2))),
+        (dict[int, float], ({}, {1: 0.5}), ({"a": 0.5}, {1: "a"}, [(1, 0.5)])),
+        (NDArray[np.float64], (np.zeros(1),), (np.zeros(1, dtype=int), [0.0])),
+        (Runs, (Runs(np.zeros(1), np.ones(1)),), (Runs(np.zeros(1), 1), (np.zeros(1), np.ones(1)))),
+    ],
+)
+def test_replies_are_of_the_types_that_annotations_say(kind, right, wrong):
+    assert all(is_of(reply, kind) for reply in right)
+    assert not any(is_of(reply, kind) for reply in wrong)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from shards import crew_of
-from trainings import train_svm, train_svm_path, training_set
+from trainings import train_pairs, train_svm, train_svm_path, training_set
 
 from apsvm.dask.crew import LocalCrew
 from apsvm.dask.data import ShardedData
@@ -14,6 +14,7 @@ from apsvm.dask.sources import ArrayPart
 from apsvm.data.labels import LabelOptions
 from apsvm.trainers.base import Watch
 from apsvm.trainers.fitting import FeatureOptions
+from apsvm.trainers.rank_ncg.preferences import classes_by_label
 from apsvm.trainers.rank_ncg.settings import RankNCGSettings
 from apsvm.trainers.rank_ncg.trainer import RankNCGTrainer
 from apsvm.trainers.structured_svm.settings import StructuredSettings
@@ -85,6 +86,15 @@ def test_the_log_is_that_of_one_machine(loss, by_query, rng):
     fit = ShardedFit.of(data, plan, LabelOptions(), FeatureOptions(scale="none", bias=None))
     list(fit.outcomes(Watch(log=there)))
     list(train_svm_path(training_set(X, y > 0.0, qid), loss, C=[3.0], watch=Watch(log=here)))
+    names = {record["event"]: record.keys() for record in here}
+    for record in there:
+        if record["event"] == "oracle":
+            assert record.keys() == names["oracle"]
+        if record["event"] == "iteration":
+            assert record.keys() > names["iteration"]
+            assert record["shards"] == 2
+            assert min(record[name] for name in ("rounds", "bytes_sent", "bytes_received")) > 0
+            assert 0.0 < record["working_seconds"] < record["cluster_seconds"] < 60.0
     for event, names in (
         ("start", ("oracle", "C", "epsilon")),
         ("oracle", ("n_pos", "n_neg", "queries", "violating", "risk", "loss")),
@@ -104,3 +114,27 @@ def test_sums_of_pairs_in_queries_are_by_the_method_that_is_named(rng):
         values.append(outcome.gradient.value)
     assert values[1] == pytest.approx(values[0], rel=1e-9)
     assert values[2] != pytest.approx(values[0], rel=1e-9)
+
+
+@pytest.mark.parametrize("settings", [{"objective": "erfc"}, {"normalize": "none", "regularisation": 1.0}])
+@pytest.mark.parametrize("by_query", [False, True])
+def test_pairs_are_those_of_one_machine(settings, by_query, rng):
+    X, qid = rng.normal(size=(90, 2)), np.repeat(np.arange(6), 15) if by_query else None
+    y = np.clip(np.round(X[:, 0] + rng.normal(size=90)), 0.0, 2.0)
+    settings = {"tolerance": 1e-9, **settings}
+    here_log, there_log = Records(), Records()
+    data = ShardedData.of(crew_of(X, y, [30, 45], qid=qid), "the rows")
+    plan = RankNCGTrainer("wmw", RankNCGSettings(**settings))
+    fit = ShardedFit.of(data, plan, LabelOptions(), FeatureOptions(scale="none", bias=None))
+    (there,) = fit.outcomes(Watch(log=there_log))
+    here = train_pairs(X, classes_by_label(y), queries=qid, watch=Watch(log=here_log), **settings)
+    assert there.gradient.value == pytest.approx(here.solution.objective, rel=1e-11)
+    np.testing.assert_allclose(there.w, here.w, rtol=1e-6)
+    assert there.counts["pairs"] == here.pairs
+    start = there_log[0]
+    assert (start["event"], start["n_classes"], start["workers"]) == ("start", 3, data.crew.names())
+    of_event = [{record["event"]: record.keys() for record in log} for log in (here_log, there_log)]
+    for event in ("evaluation", "iteration"):
+        # Scores wait for the next round, so that they take no time of their own.
+        assert of_event[1][event] > of_event[0][event] - {"scores_wall_ns", "scores_cpu_ns"}
+    assert (there.details["shards"], there.details["rows_of_classes"]) == (3, np.bincount(y.astype(int)).tolist())
