@@ -66,8 +66,6 @@ class Folds:
     def _as_they_end(
         self, cross: CrossValidation, tasks: dict[int, Task], should_stop: Callable[[], bool]
     ) -> Iterator[tuple[int, PathInFold]]:
-        if not tasks:
-            return
         client = self._client
         with client.as_current():
             rows = client.scatter(cross, broadcast=True, hash=False)

@@ -74,7 +74,7 @@ class FilePart:
         try:
             data = read_data(
                 self.path,
-                dtype=np.dtype(options.dtype).type,
+                dtype=options.dtype,
                 sort_features=options.sort_features,
                 zero_based=bool(options.zero_based),
                 any_base=options.zero_based is None,

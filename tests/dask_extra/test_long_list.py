@@ -13,10 +13,13 @@ from shards import list_risk, sharded, slopes_of_rows
 
 from apsvm.dask.long_list import SAMPLE
 from apsvm.dask.messages import Few, Runs, added, is_of, narrow, packed, runs_where, size_of
+from apsvm.dask.training import risk_on
+from apsvm.data.labels import threshold
 from apsvm.data.rows import Rows
 from apsvm.losses import make_loss
 from apsvm.oracles import make_oracle
 from apsvm.risk import make_risk
+from apsvm.trainers.structured_svm.settings import StructuredSettings
 
 LOSSES = ("ap", "ndcg", "mrr", "auc", "rbp(0.8)")
 #: Losses whose gains are above 0 at equal scores: with scores of the patterns below no two rankings are as violated.
@@ -187,7 +190,8 @@ def test_scores_that_are_not_finite_are_refused():
     risk = list_risk(data, make_loss("ap"))
     for w in (1.0, 1e300):
         scores = risk.scores(np.array([w]))
-        data.vectors.subtract(scores, scores, data.vectors.empty())  # ∞ − ∞, which is no warning
+        data.vectors.scale(1e10, scores, data.vectors.empty())  # beyond float64 and ∞ − ∞, which are no warnings
+        data.vectors.subtract(scores, scores, data.vectors.empty())
         if w == 1.0:
             risk.tangent(scores, data.vectors.empty())
     with pytest.raises(FloatingPointError, match="scores are not finite"):
@@ -223,11 +227,29 @@ def test_vector_operations_wait_for_the_next_round(rng):
     vectors.add(x, 2.0, y, out)
     vectors.subtract(out, x, out)
     vectors.scale(0.5, out, out)
-    vectors.absolute(out, out)
+    vectors.absolute(x, z := vectors.empty())
     assert data.crew.traffic.rounds == 0
     assert vectors.dot(out, out) == pytest.approx(vectors.dot(y, y))
     assert vectors.dot(out, out) == pytest.approx(vectors.dot(y, y))  # known by now
     assert data.crew.traffic.rounds == 2
+    assert abs(vectors.dot(x, z)) < vectors.dot(z, z) == pytest.approx(vectors.dot(x, x))
+
+
+@pytest.mark.parametrize(("loss", "by_query"), [("ap", False), ("ap", True), ("zero-one", False)])
+def test_a_product_that_was_foreseen_costs_no_round(loss, by_query, rng):
+    qid = np.arange(60) // 10 if by_query else None
+    data = sharded(rng.normal(size=(60, 2)), np.arange(60) % 2.0, [15, 20], qid=qid)
+    risk = risk_on(data, make_loss(loss), StructuredSettings(), threshold(data.labels), None)
+    vectors, slopes = data.vectors, data.vectors.empty()
+    x, y = risk.scores(np.array([1.0, 0.0])), risk.scores(np.array([0.0, 1.0]))
+    risk.tangent(x, slopes)
+    first = vectors.dot(slopes, y)
+    risk.tangent(y, slopes)
+    data.crew.take_traffic()
+    second = vectors.dot(slopes, y)
+    assert data.crew.traffic.rounds == 0
+    assert second == pytest.approx(sum(vectors.ask("dot", slopes.number, y.number)))
+    assert second != pytest.approx(first)
 
 
 def test_the_driver_follows_the_sampled_rows(rng):

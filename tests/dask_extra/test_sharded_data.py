@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
+import scipy.sparse as sp
 from shards import crew_of, sharded
 
 from apsvm.dask.data import ShardedData
+from apsvm.dask.sources import ArrayPart, FilePart
+from apsvm.data import DataError
 from apsvm.data.features.scaling import learn_scaling
 from apsvm.data.moments import column_moments
+from apsvm.data.read_options import ReadOptions
 
 
 @pytest.fixture
@@ -64,3 +69,89 @@ def test_what_rounds_cost_is_counted(X):
         common, each, programme = 8 + (8 + 24), 8 + 3 * (8 + 8 + 24), 8 + (8 + (8 + 6) + 8)
         assert traffic.sent == rounds * (3 * (common + 8) + 3 * (8 + programme) + each)
         assert 0.0 < traffic.working_seconds < traffic.seconds < 60.0
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "of_part", "width"),
+    [
+        ("1 1:2\n", {}, {}, 1),
+        ("1 0:2 1:2\n", {}, {}, 2),
+        ("1 0:2 1:2\n", {"zero_based": False}, {}, "start at 1"),
+        ("1 1:2\n", {"zero_based": True}, {}, 2),
+        ("1 2:3 1:2\n", {}, {}, "increasing"),
+        ("1 2:3 1:2\n", {"sort_features": True}, {}, 2),
+        ("1 3:1\n", {"max_features": 2}, {}, "2"),
+        ("1 1:2\n", {}, {"n_features": 3}, 3),
+        ("1 1:2 4:1\n", {}, {"n_features": 3}, "4"),
+        ("1 1:2 4:1\n", {}, {"n_features": 3, "ignore_unknown": True}, 3),
+        ("1,2 1:2\n", {}, {}, "label"),
+        ("1,2 1:2\n", {"multilabel": True}, {}, 1),
+        ("", {}, {}, 0),
+        ("", {"zero_based": True}, {"n_features": 3}, 3),
+    ],
+)
+def test_a_file_is_read_as_its_options_say(tmp_path, text, options, of_part, width):
+    path = tmp_path / "part"
+    path.write_text(text)
+    part = FilePart(str(path), ReadOptions(**options), **of_part)
+    if isinstance(width, str):
+        with pytest.raises(DataError, match=rf"part:1:\d: .*{width}"):
+            part.read(1)
+        return
+    data = part.read(1)
+    assert data.X.shape == (text.count("\n"), width)
+    assert data.zero_based == ("0:" in text or "zero_based" in options)
+    assert data.unknown_features == ("ignore_unknown" in of_part)
+    assert (data.label_sets is not None) == ("multilabel" in options)
+
+
+def test_a_file_of_other_numbers_and_of_bags(tmp_path):
+    path = tmp_path / "part"
+    path.write_text("1 bag:1 1:2\n-1 bag:1 1:3\n")
+    assert FilePart(str(path), ReadOptions(dtype="float32")).read(1).X.dtype == np.float32
+    data = [FilePart(str(path), ReadOptions(ignores_bags=ignores)).read(1) for ignores in (False, True)]
+    assert [one.bags is None for one in data] == [False, True]
+    np.testing.assert_array_equal(data[0].relevance, [1.0, -1.0])
+
+
+ROWS, LABELS = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]), np.array([1.0, 0.0, 1.0])
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"X": ROWS[0]}, "expected rows of features, .n, d., found an array of 1 dimensions"),
+        ({"X": np.where(ROWS > 5.0, np.inf, ROWS)}, "a feature value is not finite"),
+        ({"X": sp.csr_array(np.where(ROWS > 5.0, np.nan, ROWS))}, "a feature value is not finite"),
+        ({"X": ROWS.astype(str) + "x"}, "features are numbers: .*'1.0x'"),
+        ({"X": pd.DataFrame(ROWS, columns=["a", "b"])}, "expected the columns of part 0, .* no names, found a, b"),
+        ({"y": LABELS[:2]}, "expected 3 values of y, one a row, found shape .2,."),
+        ({"y": LABELS.astype(str)}, "y is of numbers, found <U"),
+        ({"y": np.where(LABELS > 0, np.nan, 0.0)}, "a value of y is not finite"),
+        ({"qid": LABELS[:2]}, "expected 3 values of qid"),
+        ({"qid": LABELS / 2.0}, "query ids are whole numbers, found 0.5"),
+        ({"weights": LABELS[:2]}, "expected 3 values of sample_weight"),
+        ({"weights": -LABELS}, "a sample_weight is at least 0, found -1"),
+        ({"weights": LABELS / 2.0, "copies": True}, "fraction"),
+    ],
+)
+def test_arrays_that_are_no_rows(columns, message):
+    with pytest.raises(DataError, match=f"^part 4: .*{message}"):
+        ArrayPart(**{"X": ROWS, "y": LABELS, "number": 4, **columns}).read(1)
+
+
+def test_rows_of_arrays():
+    part = ArrayPart(sp.coo_array(ROWS.astype(int)), LABELS[:, None] > 0, LABELS, LABELS.astype(int), 2)
+    data = part.read(1)
+    np.testing.assert_array_equal(data.X.toarray(), ROWS)
+    for column, dtype in ((data.relevance, float), (data.groups, np.int64), (data.costs, float)):
+        assert column.tolist() == [1, 0, 1]
+        assert column.dtype == dtype
+    assert (data.X.dtype, data.zero_based, data.source, data.fingerprint) == (np.float64, True, "part 2", "")
+    assert data.unknown_features == 0
+    twice = sp.csr_array((np.ones(3, dtype=np.float32), [1, 1, 0], [0, 2, 3]), shape=(2, 2))
+    X = ArrayPart(twice, LABELS[:2]).read(1).X
+    assert (X.data.tolist(), X.dtype) == ([2.0, 1.0], np.float32)
+    copies = ArrayPart(ROWS, LABELS, None, LABELS * 2, copies=True).read(1)
+    np.testing.assert_array_equal(copies.X, ROWS[[0, 0, 2, 2]])
+    assert copies.costs is None
