@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
+
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
 from shards import crew_of, sharded
 
+from apsvm.dask.crew import LocalCrew
 from apsvm.dask.data import ShardedData
 from apsvm.dask.sources import ArrayPart, FilePart
 from apsvm.data import DataError
@@ -155,3 +158,52 @@ def test_rows_of_arrays():
     copies = ArrayPart(ROWS, LABELS, None, LABELS * 2, copies=True).read(1)
     np.testing.assert_array_equal(copies.X, ROWS[[0, 0, 2, 2]])
     assert copies.costs is None
+
+
+FROM_0, FROM_1, IN_A_QUERY = "1 0:1 1:2\n", "-1 1:1 2:1\n", "1 qid:3 1:1\n"
+
+
+@pytest.mark.parametrize(
+    ("shards", "message"),
+    [
+        ([[FROM_0], [FROM_1]], "^the rows: some parts count features from 0 and some from 1 .--zero-based.$"),
+        ([[FROM_0, FROM_1]], "part-0-0: of the parts, some count features from 0 and some from 1$"),
+        ([[IN_A_QUERY], [FROM_1]], "^the rows: some parts have qid and some have none$"),
+        ([[IN_A_QUERY, FROM_1]], "part-0-1: it has no qid, and other parts have$"),
+        ([["", FROM_1, "2 1:1\n", "3 1:1\n"]], "part-0-0: its part of the rows has 3 different labels, 2 at most are"),
+        ([["1,2 1:1\n"]], "part-0-0: rows of several labels are not trained on a cluster .on worker 0.$"),
+        ([[FROM_1], ["1 bag:1 1:1\n"]], "part-1-0: rows in bags .* --bags ignore .on worker 1.$"),
+        ([[""], [""]], "^the rows: there are no rows$"),
+    ],
+)
+def test_parts_that_do_not_go_together(tmp_path, monkeypatch, shards, message):
+    monkeypatch.setattr("apsvm.dask.shards.rows.MOST_LABELS", 2)
+    with pytest.raises(DataError, match=message):
+        ShardedData.of(crew_of_files(tmp_path, shards), "the rows")
+
+
+def crew_of_files(folder, shards, **of_part):
+    """A shard for each list of texts."""
+    sources = []
+    for shard, texts in enumerate(shards):
+        paths = [folder / f"part-{shard}-{number}" for number in range(len(texts))]
+        for path, text in zip(paths, texts, strict=True):
+            path.write_text(text)
+        sources.append([FilePart(str(path), ReadOptions(multilabel=True), **of_part) for path in paths])
+    return LocalCrew(sources)
+
+
+def test_what_parts_are_as_a_whole(tmp_path):
+    texts = [["1 0:1 9:2\n", "-1 0:1\n2 3:1\n"], [""], ["1 0:3 8:1\n"]]
+    crew = crew_of_files(tmp_path, texts, n_features=5, ignore_unknown=True)
+    data = ShardedData.of(crew, "the rows")
+    digests = "".join(hashlib.sha256(text.encode()).hexdigest() + "\n" for texts in texts for text in texts)
+    assert data.fingerprint == hashlib.sha256(digests.encode()).hexdigest()
+    whole = data.of_labels()
+    assert (whole.X.shape, whole.X.size, whole.unknown_features) == ((4, 5), 4, 2)
+    assert (whole.zero_based, whole.source, whole.fingerprint) == (True, "the rows", data.fingerprint)
+    assert whole.relevance.tolist() == data.labels.tolist() == [-1.0, 1.0, 2.0]
+    assert data.counts.tolist() == [1, 2, 1]
+    assert (data.has_qid, data.columns, data.remarks, data.is_sparse) == (False, None, (), True)
+    of_arrays = ShardedData.of(crew_of(ROWS, LABELS, [1]), "X")
+    assert (of_arrays.fingerprint, of_arrays.width, of_arrays.is_sparse) == ("", 2, False)
