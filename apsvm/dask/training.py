@@ -253,8 +253,6 @@ def _share_of_nothing(data: ShardedData, risk: ListRisk | SummedRisk, trained: T
     largest = repeated(vectors, at_zero)
     bound = (trained.solution.certificate.primal - 0.5 * float(w @ w)) / C
     risk.account()
-    if not (largest > 0.0 and math.isfinite(bound)):
-        return None
     share = bound / largest
     if share >= NEARLY_NOTHING and repeated(vectors, lambda: risk.loss_by_order(w)) < POOR * largest:
         return None

@@ -350,6 +350,21 @@ def test_the_hinge_of_two_arrays_goes_where_it_is_named(loss, bound, goes):
     assert goes or "is trained by the tight bound, which is not trained on a cluster" in refused
 
 
+@pytest.mark.parametrize(
+    ("settings", "what"),
+    [
+        ({"latent": True}, "--latent"),
+        ({"components": 2}, "--components"),
+        ({"layer_wise": "8"}, "--layer-wise"),
+        ({"log_ranks": True}, "--log-ranks"),
+        ({"oracle": "appx"}, "--oracle appx"),
+    ],
+)
+def test_other_layouts_are_refused(settings, what):
+    refused = refusal(StructuredSVMTrainer("ap", StructuredSettings(**settings)))
+    assert refused == f"{what} is not for training on a cluster: leave it out, or train on one machine"
+
+
 def test_an_empty_part_and_parts_of_one_row(apsvm, tmp_path):
     for part, text in enumerate(["", "1 1:1 2:1\n", "-1 1:2\n", "-1 2:3\n", ""]):
         (tmp_path / f"p-{part}.svm").write_text(text)

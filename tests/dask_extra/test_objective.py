@@ -11,12 +11,14 @@ from apsvm.dask.crew import LocalCrew
 from apsvm.dask.data import ShardedData
 from apsvm.dask.fitting import ShardedFit
 from apsvm.dask.sources import ArrayPart
+from apsvm.dask.training import values_of_C
 from apsvm.data.labels import LabelOptions
 from apsvm.trainers.base import Watch
 from apsvm.trainers.fitting import FeatureOptions
 from apsvm.trainers.rank_ncg.preferences import classes_by_label
 from apsvm.trainers.rank_ncg.settings import RankNCGSettings
 from apsvm.trainers.rank_ncg.trainer import RankNCGTrainer
+from apsvm.trainers.settings import Multiple, SettingsError
 from apsvm.trainers.structured_svm.settings import StructuredSettings
 from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
 
@@ -75,6 +77,17 @@ class Records(list):
         self.append({"event": event, **fields})
 
 
+def test_of_a_training_that_is_stopped_other_values_of_C_are_left_out(rng):
+    X, y = rng.normal(size=(60, 2)), np.arange(60) % 2.0
+    plan = StructuredSVMTrainer("ap", StructuredSettings(bound="hinge", C=(1.0, 10.0)))
+    data = ShardedData.of(crew_of(X, y, [20]), "the rows")
+    fit = ShardedFit.of(data, plan, LabelOptions(), FeatureOptions())
+    assert [outcome.interrupted for outcome in fit.outcomes(Watch(should_stop=lambda: True))] == [True]
+    assert [outcome.interrupted for outcome in fit.outcomes(Watch())] == [False, False]
+    with pytest.raises(SettingsError, match=r"^-C 1e\+308x: 1e\+308x of C = .*, the default for these rows, is beyond"):
+        values_of_C(data, plan.loss, StructuredSettings(C=(Multiple(1e308),)))
+
+
 @pytest.mark.parametrize(("loss", "by_query"), [("ndcg", True), ("zero-one", False), ("ap", False)])
 def test_the_log_is_that_of_one_machine(loss, by_query, rng):
     """What it says before the sums are rounded otherwise: the settings, and the first call of the oracle."""
@@ -84,7 +97,8 @@ def test_the_log_is_that_of_one_machine(loss, by_query, rng):
     plan = StructuredSVMTrainer(loss, StructuredSettings(bound="hinge", C=(3.0,)))
     data = ShardedData.of(crew_of(X, y, [20], qid=qid), "the rows")
     fit = ShardedFit.of(data, plan, LabelOptions(), FeatureOptions(scale="none", bias=None))
-    list(fit.outcomes(Watch(log=there)))
+    (outcome,) = fit.outcomes(Watch(log=there))
+    assert outcome.positives == y.sum()
     list(train_svm_path(training_set(X, y > 0.0, qid), loss, C=[3.0], watch=Watch(log=here)))
     names = {record["event"]: record.keys() for record in here}
     for record in there:
