@@ -250,6 +250,9 @@ def test_a_product_that_was_foreseen_costs_no_round(loss, by_query, rng):
     assert data.crew.traffic.rounds == 0
     assert second == pytest.approx(sum(vectors.ask("dot", slopes.number, y.number)))
     assert second != pytest.approx(first)
+    vectors.dot(slopes, x)  # is foreseen from now on, and that with y forgotten
+    risk.tangent(x, slopes)
+    assert vectors.dot(slopes, y) == pytest.approx(first)
 
 
 def test_the_driver_follows_the_sampled_rows(rng):
@@ -264,6 +267,9 @@ def test_the_driver_follows_the_sampled_rows(rng):
     for handle in (x, y, out):
         surveys = vectors.ask("survey", handle.number, SAMPLE, None)
         np.testing.assert_allclose(vectors.sampled.of(handle), np.concatenate([of.sample for of in surveys]))
+    vectors.absolute(x, out)  # which it does not follow
+    risk.tangent(x, y)
+    assert vectors.sampled.of(out) is vectors.sampled.of(y) is None
 
 
 def test_forgotten_vectors_are_dropped(rng):
