@@ -10,7 +10,7 @@ import pytest
 from distributed import KilledWorker
 from distributed.scheduler import NoValidWorkerError
 
-from apsvm.dask.actors import ActorCrew, lost_where_unreachable, lost_with_scheduler
+from apsvm.dask.actors import PATIENCE, ActorCrew, lost_where_unreachable, lost_with_scheduler
 from apsvm.dask.crew import ClusterError, ShardLostError, WorkerError
 from apsvm.dask.data import ShardedData
 from apsvm.dask.sources import ArrayPart
@@ -75,6 +75,27 @@ def test_what_a_shard_raises_goes_before_the_loss_of_another(client, rng):
     try:
         with pytest.raises(WorkerError, match=r"^inproc://\S+: TypeError: .*ping.* takes 1 positional argument"):
             crew.ask("ping", each=[(), (1,)])
+    finally:
+        crew.close()
+
+
+def test_a_worker_that_does_not_answer_is_waited_for_while_it_is_there(client, rng, monkeypatch):
+    crew, waits = ActorCrew(client, parts_of(rng, 2)), []
+
+    def result(timeout):
+        waits.append(timeout)
+        if len(waits) % 3:
+            raise TimeoutError
+        return None, 0.0
+
+    crew._actors[1] = SimpleNamespace(ask=lambda *question: SimpleNamespace(result=result))
+    try:
+        assert crew.ask("ping") == [None, None]
+        assert waits == [PATIENCE] * 3
+        monkeypatch.setattr(type(client), "nthreads", lambda client: {crew.names()[0]: 1})
+        with pytest.raises(ShardLostError, match=f"^worker {crew.names()[1]} is gone$"):
+            crew.ask("ping")
+        assert len(waits) == 4
     finally:
         crew.close()
 

@@ -14,6 +14,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
+import apsvm.dask
 from apsvm import APSVMClassifier, APSVMRanker, RankNCG, WeakRankerWarning
 from apsvm.dask import DaskAPSVMClassifier, DaskAPSVMRanker, DaskRankNCG
 from apsvm.dask.actors import ActorCrew
@@ -66,7 +67,12 @@ def test_one_list(client, data, loss):
 
 def test_what_is_not_scored_on_a_cluster(client, data):
     X, y, _, _ = data
-    model = DaskAPSVMClassifier("zero-one", client=client, C=1.0).fit(cut(X), cut(y))
+    model = DaskAPSVMClassifier("zero-one", C=1.0)
+    with pytest.raises(ValueError, match=r"^there is no dask client: make one, Client\(address\), or pass client=;"):
+        model.fit(cut(X), cut(y))
+    with client.as_current():
+        model.fit(cut(X), cut(y))
+    model.client = client
     with pytest.raises(ValueError, match=r"^zero-one is not scored on a cluster: apsvm eval names the metrics$"):
         model.score(cut(X), cut(y))
     with pytest.raises(ValueError, match=r"^X: there are no rows"):
@@ -84,6 +90,11 @@ def test_parameters_are_those_of_the_plain_estimator(estimator, plain):
     }
     values = {name: object() for name in parameters}
     assert estimator(**values).get_params(deep=False) == values
+
+
+def test_names_that_the_package_does_not_have():
+    with pytest.raises(AttributeError, match=r"^module 'apsvm\.dask' has no attribute 'nothing'$"):
+        apsvm.dask.nothing
 
 
 def test_cautions_name_parameters(client):
