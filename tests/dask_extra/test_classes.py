@@ -11,7 +11,15 @@ from command import in_process
 
 import apsvm.dask.classes
 from apsvm import load_any_model
+from apsvm.dask.classes import ClassesPlan, about_rows, let_go
+from apsvm.dask.sources import FilePart
+from apsvm.data.labels import LabelOptions
+from apsvm.data.read_options import ReadOptions
 from apsvm.selection.completion import Completion
+from apsvm.trainers.fitting import FeatureOptions
+from apsvm.trainers.one_vs_rest import OneVsRestTrainer
+from apsvm.trainers.structured_svm.settings import StructuredSettings
+from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
 
 
 @pytest.fixture(scope="module")
@@ -73,6 +81,26 @@ def test_the_rankers_are_those_of_one_machine(train, tmp_path, kind, options):
     records = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
     assert {record["class"] for record in records if "class" in record} == {1.0, 2.0, 3.0}
     assert not apsvm.dask.classes._HELD, "the workers have let the rows go"
+
+
+@pytest.mark.parametrize(("loss", "word"), [("ap", "qid"), ("zero-one", "cost")])
+def test_of_the_rows_the_driver_knows_no_columns(client, tmp_path, loss, word):
+    parts = []
+    for number, lines in enumerate((("1 {}:1 1:1", "2 {}:1 1:2 3:1"), ("3 {}:2 2:1", "1 {}:2 2:2"))):
+        path = tmp_path / f"part-{number}"
+        path.write_text("".join(line.format(word) + "\n" for line in lines))
+        parts.append(FilePart(str(path), ReadOptions(multilabel=True)))
+    trainer = OneVsRestTrainer(StructuredSVMTrainer(loss, StructuredSettings(bound="hinge", C=(1.0,))))
+    plan = ClassesPlan("the rows", parts, trainer, LabelOptions(), FeatureOptions(), None, False)
+    try:
+        about = about_rows(client, plan)
+    finally:
+        let_go(client)
+    data = about.dataset
+    assert about.has_qid == (word == "qid")
+    assert (data.X.shape, data.n_values, data.relevance.tolist()) == ((4, 3), 5, [1.0, 2.0, 3.0])
+    assert data.groups is data.costs is data.label_sets is None
+    assert (data.source, about.remarks) == ("the rows", [])
 
 
 @pytest.mark.parametrize("option", ["--warm-start", "--checkpoint", "--time-limit", "--validation"])
