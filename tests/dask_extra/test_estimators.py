@@ -94,7 +94,7 @@ def test_parameters_are_those_of_the_plain_estimator(estimator, plain):
 
 def test_names_that_the_package_does_not_have():
     with pytest.raises(AttributeError, match=r"^module 'apsvm\.dask' has no attribute 'nothing'$"):
-        apsvm.dask.nothing
+        _ = apsvm.dask.nothing
 
 
 def test_cautions_name_parameters(client):

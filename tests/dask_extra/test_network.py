@@ -141,5 +141,6 @@ def test_workers_on_this_machine():
         assert len({os.getpid(), *client.run(os.getpid).values()}) == 3
         assert set(client.run(lambda: signal.getsignal(signal.SIGINT)).values()) == {signal.SIG_IGN}
         assert all(address.startswith("tcp://127.0.0.1:") for address in client.nthreads())
+        assert re.match(r"http://127\.0\.0\.1:(?!8787/)\d+/", client.dashboard_link)
         with pytest.raises(ValueError, match="No global client"):
             distributed.get_client()
