@@ -97,12 +97,9 @@ def computed(
 ) -> list[tuple[Part, ...]]:
     """Futures of the parts, each a tuple of what stands side by side: the columns of ``ArrayPart``, its number, the
     names that the columns of X have in the first part, which are held to those ``expected``, and ``copies``."""
-    from distributed import wait
-
     rows = client.compute(list(X))
     beside = [None if column is None else client.compute(list(column)) for column in columns]
     with client.as_current():
-        wait([future for column in (rows, *beside) if column is not None for future in column])
         names = client.submit(_names_checked, rows[0], expected).result()
     return [
         (of_rows, *(None if column is None else column[part] for column in beside), part, names, copies)

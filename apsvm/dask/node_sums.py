@@ -107,5 +107,5 @@ def _sum(
     out: NDArray[np.float64],
     threads: int,
 ) -> None:
-    used = weights != 0.0
+    used = np.flatnonzero(weights)
     _kernels.kernel_sum(kernel, "chebyshev", None, nodes[used], weights[used], targets, out, threads)

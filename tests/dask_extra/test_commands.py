@@ -144,6 +144,8 @@ def test_queries_of_which_one_metric_says_nothing(apsvm, tmp_path):
     first = apsvm("eval", *parts, "--json")
     assert first == apsvm("eval", tmp_path / "g.svm", "--model", "m", "--json")
     assert list(json.loads(first[1])["metrics"]) == ["nDCG(exp)", "nDCG"]
+    options = ("-m", "nDCG(exp)", "-m", "AP", "--relevant-from", "2", "--json")
+    assert apsvm("eval", *parts, *options) == apsvm("eval", tmp_path / "g.svm", "--model", "m", *options)
     code, _, said = apsvm("eval", *parts, "-m", "nDCG", "-m", "AP")
     assert (code, "no query holds what AP needs" in said) == (65, True), said
 

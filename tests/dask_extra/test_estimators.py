@@ -73,6 +73,8 @@ def test_what_is_not_scored_on_a_cluster(client, data):
     with client.as_current():
         model.fit(cut(X), cut(y))
     model.client = client
+    with pytest.raises(TypeError, match=r"^X is a dask array, .* found ndarray$"):
+        model.predict(X)
     with pytest.raises(ValueError, match=r"^zero-one is not scored on a cluster: apsvm eval names the metrics$"):
         model.score(cut(X), cut(y))
     with pytest.raises(ValueError, match=r"^X: there are no rows"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -12,11 +13,16 @@ from shards import crew_of, sharded
 
 from apsvm.dask.crew import LocalCrew
 from apsvm.dask.data import ShardedData
+from apsvm.dask.evaluation import evaluate_on_shards, order_statistic
 from apsvm.dask.sources import ArrayPart, FilePart
 from apsvm.data import DataError
 from apsvm.data.features.scaling import learn_scaling
+from apsvm.data.labels import threshold
 from apsvm.data.moments import column_moments
 from apsvm.data.read_options import ReadOptions
+from apsvm.metrics.evaluate import evaluate, parse_metrics
+from apsvm.models.header import Header
+from apsvm.models.linear import LinearRanker
 
 
 @pytest.fixture
@@ -207,3 +213,30 @@ def test_what_parts_are_as_a_whole(tmp_path):
     assert (data.has_qid, data.columns, data.remarks, data.is_sparse) == (False, None, (), True)
     of_arrays = ShardedData.of(crew_of(ROWS, LABELS, [1]), "X")
     assert (of_arrays.fingerprint, of_arrays.width, of_arrays.is_sparse) == ("", 2, False)
+
+
+@pytest.mark.parametrize("by_query", [False, True])
+def test_an_evaluation_is_that_of_one_machine(by_query, rng):
+    """Of a query of positives alone, and a worker without rows."""
+    X, y = np.round(rng.normal(size=(60, 2)), 1), np.where(np.arange(60) % 3, -1.0, 1.0)
+    y[50:] = 1.0
+    qid = np.arange(60) // 10 if by_query else None
+    model, names = LinearRanker(np.array([1.0, -0.5]), 0.0, Header(loss="ap", state="done")), ["AP", "nDCG@3", "F1"]
+    data = sharded(X, y, [20, 60], qid=qid)
+    found = evaluate_on_shards(data, model, threshold(data.labels), parse_metrics(names))
+    expected = evaluate(names, model.score(X), y > 0, qid)
+    assert found.values == pytest.approx(expected.values, rel=1e-12)
+    assert replace(found, values={}) == replace(expected, values={})
+    np.testing.assert_array_equal(found.groups, expected.groups)
+    assert found.in_group.keys() == expected.in_group.keys()
+    for name, values in found.in_group.items():
+        np.testing.assert_allclose(values, expected.in_group[name])
+
+
+def test_scores_at_places():
+    scores = np.array([3.5, -0.0, -2.5, 0.0, 1e300, -1e-300, 5e-324, -1e300])
+    data = sharded(scores[:, None], np.arange(8) % 2.0, [3])
+    data.take_list()
+    of_rows = data.vectors.empty()
+    data.vectors.later(of_rows, "scores", np.ones(1), of_rows.number)
+    assert [order_statistic(data, of_rows, place) for place in range(8)] == np.sort(scores).tolist()

@@ -144,10 +144,9 @@ class ListShard(ShardRows):
         else:
             counts, lowest, highest = self._number(negatives, bins)
         of_negatives = negatives.size == 0 or (np.isfinite(lowest) and np.isfinite(highest))
-        if not (of_negatives and np.isfinite(positives).all()):
-            return Survey(False, positives.copy(), np.inf, -np.inf, np.empty(0), None)
+        finite = bool(of_negatives and np.isfinite(positives).all())
         sample = negatives[self._sampled(sample_size)]
-        return Survey(True, positives.copy(), float(lowest), float(highest), sample, counts)
+        return Survey(finite, positives.copy(), float(lowest), float(highest), sample, counts)
 
     def _sampled(self, sample_size: int) -> NDArray[np.int64]:
         """The places among its negatives of its share in a sample of this many of all shards."""
