@@ -215,14 +215,15 @@ def test_what_parts_are_as_a_whole(tmp_path):
     assert (of_arrays.fingerprint, of_arrays.width, of_arrays.is_sparse) == ("", 2, False)
 
 
-@pytest.mark.parametrize("by_query", [False, True])
-def test_an_evaluation_is_that_of_one_machine(by_query, rng):
-    """Of a query of positives alone, and a worker without rows."""
-    X, y = np.round(rng.normal(size=(60, 2)), 1), np.where(np.arange(60) % 3, -1.0, 1.0)
-    y[50:] = 1.0
-    qid = np.arange(60) // 10 if by_query else None
+@pytest.mark.parametrize("queries", [None, 6, pytest.param(66_000, marks=pytest.mark.slow)])
+def test_an_evaluation_is_that_of_one_machine(queries, rng):
+    """Of queries of positives alone, more than 16 bits number, and a worker without rows."""
+    n = 60 if queries is None else max(60, 2 * queries)
+    X, y = np.round(rng.normal(size=(n, 2)), 1), np.where(np.arange(n) % 3, -1.0, 1.0)
+    y[n - 10 :] = 1.0
+    qid = None if queries is None else np.arange(n) // (n // queries)
     model, names = LinearRanker(np.array([1.0, -0.5]), 0.0, Header(loss="ap", state="done")), ["AP", "nDCG@3", "F1"]
-    data = sharded(X, y, [20, 60], qid=qid)
+    data = sharded(X, y, [20, n], qid=qid)
     found = evaluate_on_shards(data, model, threshold(data.labels), parse_metrics(names))
     expected = evaluate(names, model.score(X), y > 0, qid)
     assert found.values == pytest.approx(expected.values, rel=1e-12)
