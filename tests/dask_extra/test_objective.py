@@ -13,6 +13,7 @@ from apsvm.dask.fitting import ShardedFit
 from apsvm.dask.sources import ArrayPart
 from apsvm.dask.training import values_of_C
 from apsvm.data.labels import LabelOptions
+from apsvm.models.decision import Threshold
 from apsvm.trainers.base import Watch
 from apsvm.trainers.fitting import FeatureOptions
 from apsvm.trainers.rank_ncg.preferences import classes_by_label
@@ -115,6 +116,28 @@ def test_the_log_is_that_of_one_machine(loss, by_query, rng):
     ):
         one, other = (next(record for record in log if record["event"] == event) for log in (here, there))
         assert [other[name] for name in names] == pytest.approx([one[name] for name in names]), event
+
+
+def test_the_share_of_the_bound_at_no_ranking_is_that_of_one_machine(rng):
+    X = rng.normal(size=(60, 2))
+    y = (X[:, 0] + rng.normal(size=60) > 0.5).astype(float)
+    here = train_svm(training_set(X, y > 0.0), "ap", C=1.0, epsilon=1e-9)
+    plan = StructuredSVMTrainer("ap", StructuredSettings(bound="hinge", C=(1.0,), epsilon=1e-9))
+    data = ShardedData.of(crew_of(X, y, [20]), "the rows")
+    fit = ShardedFit.of(data, plan, LabelOptions(), FeatureOptions(scale="none", bias=None))
+    (outcome,) = fit.outcomes(Watch())
+    assert 0.0 < here.share_of_nothing < 1.0
+    assert outcome.share_of_nothing == pytest.approx(here.share_of_nothing, rel=1e-6)
+
+
+@pytest.mark.parametrize("ranks", [True, False])
+def test_a_line_goes_with_a_ranking(ranks, rng):
+    X, y = rng.normal(size=(60, 1)) * ranks, np.arange(60) % 2.0
+    plan = StructuredSVMTrainer("zero-one", StructuredSettings(C=(1.0,)))
+    fit = ShardedFit.of(ShardedData.of(crew_of(X, y, [20]), "the rows"), plan, LabelOptions(), FeatureOptions())
+    (outcome,) = fit.outcomes(Watch())
+    assert outcome.ranks == ranks
+    assert outcome.threshold == (Threshold(value=0.0, rule="loss") if ranks else None)
 
 
 def test_sums_of_pairs_in_queries_are_by_the_method_that_is_named(rng):

@@ -46,6 +46,7 @@ def test_it_is_that_of_one_machine(digits, share, rng):
         ([3, 3, 1, 0], [-1, -1, 1, 1]),
         ([2, 2, 1, 1], [-1, -1, 1, 1]),  # the positives are of one score, and none is lower
         ([-2, -2, -2, -1], [1, 1, 1, -1]),
+        ([2, 1, 0, 3], [1, -1, -1, -1]),  # one positive
     ],
 )
 def test_at_the_ends_of_the_scores(scores, y):
