@@ -137,6 +137,7 @@ def test_queries_of_which_one_metric_says_nothing(apsvm, tmp_path):
     """AP without a negative; nDCG goes by the grades."""
     texts = ["2 qid:1 1:1\n1 qid:1 1:2\n", "1 qid:2 1:1\n2 qid:2 1:3\n"]
     files = {"g-0": texts[0], "g-1": texts[1], "g": "".join(texts), "rows": f"0 qid:1 1:0\n{texts[0]}"}
+    files |= {f"high-{name}": text.replace("2 qid", "2000 qid") for name, text in files.items()}
     for name, text in files.items():
         (tmp_path / f"{name}.svm").write_text(text)
     assert apsvm("train", "rows.svm", "m", "--loss", "ndcg", "-C", "1", "-q", "--bound", "hinge")[0] == 0
@@ -144,6 +145,9 @@ def test_queries_of_which_one_metric_says_nothing(apsvm, tmp_path):
     first = apsvm("eval", *parts, "--json")
     assert first == apsvm("eval", tmp_path / "g.svm", "--model", "m", "--json")
     assert list(json.loads(first[1])["metrics"]) == ["nDCG(exp)", "nDCG"]
+    high = apsvm("eval", tmp_path / "high-g-*.svm", *parts[1:], "--json")  # 2^2000 is none
+    assert high == apsvm("eval", tmp_path / "high-g.svm", "--model", "m", "--json")
+    assert list(json.loads(high[1])["metrics"]) == ["nDCG"]
     options = ("-m", "nDCG(exp)", "-m", "AP", "--relevant-from", "2", "--json")
     assert apsvm("eval", *parts, *options) == apsvm("eval", tmp_path / "g.svm", "--model", "m", *options)
     code, _, said = apsvm("eval", *parts, "-m", "nDCG", "-m", "AP")
