@@ -170,7 +170,7 @@ def mapped(
     if isinstance(X, da.Array):
         if X.numblocks[1] > 1:
             X = X.rechunk({1: -1})
-        return X.map_blocks(function, *arguments, drop_axis=1, dtype=dtype, meta=np.empty(0, dtype=dtype))
+        return X.map_blocks(function, *arguments, drop_axis=1, meta=np.empty(0, dtype=dtype))
     if hasattr(X, "map_partitions"):
         return X.map_partitions(_as_series, function, *arguments, meta=("score", dtype))
     delayed = dask.delayed(function)

@@ -162,5 +162,7 @@ def test_parts_of_arrays(rng):
 
     data = ShardedData.of(crew([X[:0]], [X[:2], X[:0, :1], X[2:3]], [X[3:]]), "the rows")
     assert [rows.shape for rows in data.crew.ask("rows_as_read", slice(None))] == [(0, 3), (3, 3), (3, 3)]
+    weighed = [ArrayPart(X, y, None, y + 1.0), ArrayPart(X, y)]  # the second's are 1
+    assert ShardedData.of(LocalCrew([weighed]), "the rows").crew.ask("total_cost") == [y.sum() + 12.0]
     with pytest.raises(DataError, match=r"it has 2 columns, other parts have 3$"):
         ShardedData.of(crew([X, X[:, :2]]), "the rows")

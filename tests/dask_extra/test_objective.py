@@ -64,6 +64,7 @@ def test_a_worker_with_nothing_to_rank_changes_nothing(plan, rng):
     ):
         fit = ShardedFit.of(ShardedData.of(crew, "the rows"), plan, LabelOptions(), FeatureOptions(scale="none"))
         outcomes.extend(fit.outcomes(Watch()))
+        assert crew.ask("extremes", outcomes[-1].w)[1:] in ([], [(np.inf, -np.inf)])
     one, *others = outcomes
     for other in others:
         np.testing.assert_allclose(other.w, one.w, rtol=1e-6)

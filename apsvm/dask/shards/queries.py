@@ -174,7 +174,6 @@ class QueriesShard(ShardRows):
                 objective=objective,
                 summation=summation,
                 accuracy=accuracy,
-                normalize="none",
             )
         except NoPairsError:
             self._order(np.empty(0, dtype=np.int64))
