@@ -157,7 +157,7 @@ def train_on_shards(
     ------
     SettingsError : what is requested is not trained on a cluster; NothingToRankError, DataError, FloatingPointError
     """
-    loss, settings = trainer.loss, replace(trainer.settings, bound="hinge")
+    loss, settings = trainer.loss, trainer.settings
     values = values_of_C(data, loss, settings)
     risk = risk_on(data, loss, settings, target, query_weights)
     data.crew.take_traffic()

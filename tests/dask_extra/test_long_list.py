@@ -244,7 +244,8 @@ def test_a_product_that_was_foreseen_costs_no_round(loss, by_query, rng):
     x, y = risk.scores(np.array([1.0, 0.0])), risk.scores(np.array([0.0, 1.0]))
     risk.tangent(x, slopes)
     first = vectors.dot(slopes, y)
-    risk.tangent(y, slopes)
+    found = risk.tangent(y, slopes)
+    assert found.offset == pytest.approx(found.value - sum(vectors.ask("dot", slopes.number, y.number)))
     data.crew.take_traffic()
     second = vectors.dot(slopes, y)
     assert data.crew.traffic.rounds == 0
