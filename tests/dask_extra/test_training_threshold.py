@@ -6,11 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from shards import sharded
+from shards import crew_of, sharded
 
+from apsvm.dask.data import ShardedData
 from apsvm.dask.training_threshold import with_training_threshold
 from apsvm.data.dataset import Dataset
-from apsvm.data.labels import threshold
+from apsvm.data.labels import graded, threshold
 from apsvm.models.header import Header, LabelKind, Labels, Threshold
 from apsvm.models.linear import LinearRanker
 from apsvm.selection.thresholds import with_training_threshold as on_one_machine
@@ -58,6 +59,9 @@ def test_at_the_ends_of_the_scores(scores, y):
 def test_where_there_is_none():
     X, y = np.array([[1.0, 0.0], [2.0, 0.0], [3.0, 0.0], [1.7e308, -1.7e308]]), np.array([1.0, -1.0, 1.0, -1.0])
     finite = sharded(X[:3], y[:3], [1])
+    grades = ShardedData.of(crew_of(X[:3], np.arange(3.0), [1]), "the rows")
+    grades.tell(graded(grades.labels))
+    assert with_training_threshold(MODEL, grades, graded(grades.labels)) is MODEL
     target = threshold(finite.labels)
     known = Threshold(value=4.0, rule="top=3", held_out=None, precision=None, recall=0.0, false_positive_rate=0.0)
     for header in (replace(MODEL.header, threshold=known), replace(MODEL.header, labels=Labels(kind=LabelKind.NONE))):
