@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -131,6 +132,17 @@ def test_bad_parts(train, tmp_path, content, message):
     assert code == 65, said
     assert message in said
     assert not (tmp_path / "m").exists()
+
+
+def test_workers_that_are_gone_have_let_the_rows_go():
+    asked = []
+
+    def run(function):
+        asked.append(function)
+        raise OSError("the scheduler is gone")
+
+    let_go(SimpleNamespace(run=run))
+    assert len(asked) == 1
 
 
 def test_a_class_that_is_left_out(train, tmp_path):
