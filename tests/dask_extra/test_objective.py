@@ -116,7 +116,10 @@ def test_the_log_is_that_of_one_machine(loss, by_query, rng):
             assert 0.0 < record["working_seconds"] < record["cluster_seconds"] < 60.0
     for event, names in (
         ("start", ("oracle", "C", "epsilon")),
-        ("oracle", ("n_pos", "n_neg", "queries", "violating", "risk", "loss", *["ranks_evaluated"] * (loss != "ap"))),
+        (
+            "oracle",
+            ("oracle", "n_pos", "n_neg", "queries", "violating", "risk", "loss", *["ranks_evaluated"] * (loss != "ap")),
+        ),
     ):
         one, other = (next(record for record in log if record["event"] == event) for log in (here, there))
         assert [other[name] for name in names] == pytest.approx([one[name] for name in names]), event
