@@ -120,10 +120,6 @@ class ActorCrew(Crew):
     def names(self) -> list[str]:
         return list(self._addresses)
 
-    @property
-    def client(self) -> Client:
-        return self._client
-
     def close(self) -> None:
         super().close()
         # dask's proxies of actors are in cycles, which would hold the rows until there is a collection of garbage.

@@ -46,8 +46,8 @@ class ClassesPlan:
     parts : in order
     trainer, labels, features : see ``Fit``
     query_weights : weight of each query, 1 where not named
-    threads : of each task
     logs : whether what is logged comes back
+    threads : of each task
     key : by which a worker knows the rows it has read
     """
 
@@ -56,9 +56,9 @@ class ClassesPlan:
     trainer: OneVsRestTrainer
     labels: LabelOptions
     features: FeatureOptions
-    query_weights: Mapping[int, float] | None = None
+    query_weights: Mapping[int, float] | None
+    logs: bool
     threads: int = 1
-    logs: bool = False
     key: str = field(default_factory=lambda: uuid.uuid4().hex)
 
 

@@ -67,8 +67,8 @@ def columns_of_parts(
     rows = parts_of("X", X)
 
     def beside(name: str, column: Collection) -> list[Part]:
-        if isinstance(column, da.Array) and isinstance(X, da.Array) and _can_be_cut_alike(X, column):
-            column = column.rechunk({0: X.chunks[0]})
+        if isinstance(column, da.Array) and isinstance(X, da.Array):
+            column = _cut_as(X, column)
         parts = parts_of(name, column)
         if len(parts) != len(rows):
             raise ValueError(f"X has {len(rows)} parts and {name} {len(parts)}: cut both alike")
@@ -78,11 +78,14 @@ def columns_of_parts(
     return rows, beside("y", y), others
 
 
-def _can_be_cut_alike(X: Collection, column: Collection) -> bool:
-    have_sizes = not (np.isnan(X.chunks[0]).any() or np.isnan(column.chunks[0]).any())
-    if have_sizes and X.shape[0] != column.shape[0]:
-        raise ValueError(f"X has {X.shape[0]} rows, the columns beside it {column.shape[0]}")
-    return have_sizes and X.chunks[0] != column.chunks[0]
+def _cut_as(X: Collection, column: Collection) -> Collection:
+    """The column in parts of as many rows as those of X; as it is where these numbers are not known."""
+    n, n_column = X.shape[0], column.shape[0]
+    if np.isnan([n, n_column]).any():
+        return column
+    if n != n_column:
+        raise ValueError(f"X has {n} rows, the columns beside it {n_column}")
+    return column.rechunk({0: X.chunks[0]})
 
 
 def computed(
@@ -94,12 +97,9 @@ def computed(
 ) -> list[tuple[Part, ...]]:
     """Futures of the parts, each a tuple of what stands side by side: the columns of ``ArrayPart``, its number, the
     names that the columns of X have in the first part, which are held to those ``expected``, and ``copies``."""
-    from distributed import wait
-
     rows = client.compute(list(X))
     beside = [None if column is None else client.compute(list(column)) for column in columns]
     with client.as_current():
-        wait([future for column in (rows, *beside) if column is not None for future in column])
         names = client.submit(_names_checked, rows[0], expected).result()
     return [
         (of_rows, *(None if column is None else column[part] for column in beside), part, names, copies)
@@ -133,10 +133,13 @@ def distinct(client: Client, parts: Sequence[Part]) -> AnyArray:
 
 
 def _unique(part: Part) -> AnyArray:
+    return np.unique(_labels(part))
+
+
+def _labels(part: Part) -> AnyArray:
+    """Its values; what stands in objects is text."""
     values = np.asarray(part)
-    if values.dtype.kind == "O":
-        values = values.astype(str)
-    return np.unique(values)
+    return values.astype(str) if values.dtype.kind == "O" else values
 
 
 def coded(parts: Sequence[Part], positive: object, negative: object) -> list[Part]:
@@ -148,9 +151,7 @@ def coded(parts: Sequence[Part], positive: object, negative: object) -> list[Par
 
 
 def _coded(part: Part, positive: object, negative: object) -> AnyArray:
-    values = np.asarray(part)
-    if values.dtype.kind == "O":
-        values = values.astype(str)
+    values = _labels(part)
     values = values.reshape(values.shape[0])
     is_positive: AnyArray = values == positive
     other = ~is_positive & (values != negative)
@@ -169,7 +170,7 @@ def mapped(
     if isinstance(X, da.Array):
         if X.numblocks[1] > 1:
             X = X.rechunk({1: -1})
-        return X.map_blocks(function, *arguments, drop_axis=1, dtype=dtype, meta=np.empty(0, dtype=dtype))
+        return X.map_blocks(function, *arguments, drop_axis=1, meta=np.empty(0, dtype=dtype))
     if hasattr(X, "map_partitions"):
         return X.map_partitions(_as_series, function, *arguments, meta=("score", dtype))
     delayed = dask.delayed(function)

@@ -47,13 +47,6 @@ class Traffic:
     seconds: float = 0.0
     working_seconds: float = 0.0
 
-    def add(self, other: Traffic) -> None:
-        self.rounds += other.rounds
-        self.sent += other.sent
-        self.received += other.received
-        self.seconds += other.seconds
-        self.working_seconds += other.working_seconds
-
 
 #: What a shard says, and the seconds that it worked.
 Answer: TypeAlias = tuple[Reply, float]
@@ -131,10 +124,12 @@ class Crew(ABC):
             if not is_of(answer, kind):
                 wanted = question.__annotations__["return"]
                 raise ClusterError(f"{name}: it does not answer {method!r} as apsvm does, by {wanted}")
-        sent = len(self) * (size_of(common) + size_of(programme)) + (0 if each is None else size_of(each))
-        received = sum(size_of(result) for result, _ in answers)
-        working = max(working for _, working in answers)
-        self.traffic.add(Traffic(1, sent, received, seconds, working))
+        traffic = self.traffic
+        traffic.rounds += 1
+        traffic.sent += len(self) * (size_of(common) + size_of(programme)) + (0 if each is None else size_of(each))
+        traffic.received += sum(size_of(result) for result, _ in answers)
+        traffic.seconds += seconds
+        traffic.working_seconds += max(working for _, working in answers)
         self._recoveries = 0
         return [result for result, _ in answers]
 
@@ -188,10 +183,13 @@ class LocalCrew(Crew):
     def __init__(self, sources: Sequence[Sequence[Source]]) -> None:
         super().__init__()
         self._sources = [list(of_shard) for of_shard in sources]
-        self._shards: list[Shard | None] = [Shard(of_shard, 1) for of_shard in self._sources]
+        self._shards: list[Shard | None] = [self._made(at) for at in range(len(sources))]
 
     def __len__(self) -> int:
         return len(self._shards)
+
+    def _made(self, shard: int) -> Shard:
+        return Shard(self._sources[shard], 1, f"worker {shard}")
 
     def lose(self, shard: int) -> None:
         """As if its worker died."""
@@ -211,7 +209,7 @@ class LocalCrew(Crew):
             if shard is not None:
                 continue
             lost += 1
-            self._shards[at] = again = Shard(self._sources[at], 1)
+            self._shards[at] = again = self._made(at)
             for call in set_up:
                 again.call((), call.method, *call.arguments(at))
         return lost

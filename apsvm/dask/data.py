@@ -55,6 +55,7 @@ class ShardedData:
     width : features, the most that any shard has
     labels, counts : the distinct labels, ascending, and how many rows have each
     has_qid : whether rows are in queries
+    zero_based : whether features count from 0
     source : what messages call it
     columns : of its tables, if parts are tables
     n_pos, n_neg : relevant rows and others, once labels are understood
@@ -67,6 +68,7 @@ class ShardedData:
     labels: NDArray[np.float64]
     counts: NDArray[np.int64]
     has_qid: bool
+    zero_based: bool
     columns: Columns | None = None
     vectors: HandleVectors = field(init=False)
     n_pos: int = 0
@@ -88,19 +90,29 @@ class ShardedData:
         for name, one in zip(crew.names(), about, strict=True):
             if one.rows < 0 or one.labels.size != one.label_counts.size or one.label_counts.sum() != one.rows:
                 raise ClusterError(f"{name}: its counts of labels are not of its {one.rows:,} rows")
-        if not sum(one.rows for one in about):
+        filled = [one for one in about if one.rows]
+        if not filled:
             raise DataError(f"{source}: there are no rows")
-        if len({one.zero_based for one in about}) > 1:
+        if len({one.zero_based for one in filled}) > 1:
             raise DataError(f"{source}: some parts count features from 0 and some from 1 (--zero-based)")
-        answers = {one.has_qid for one in about if one.has_qid is not None}
-        if len(answers) > 1:
+        if len({one.has_qid for one in filled}) > 1:
             raise DataError(f"{source}: some parts have qid and some have none")
-        first = next(one for one in about if one.rows)
+        first = filled[0]
         if width is None:
             width = max(one.features for one in about) if first.columns is None else first.columns.width
         labels, which = np.unique(np.concatenate([one.labels for one in about]), return_inverse=True)
         counts = np.bincount(which, np.concatenate([one.label_counts for one in about]), labels.size)
-        data = cls(crew, source, about, width, labels, counts.astype(np.int64), answers == {True}, first.columns)
+        data = cls(
+            crew,
+            source,
+            about,
+            width,
+            labels,
+            counts.astype(np.int64),
+            bool(first.has_qid),
+            bool(first.zero_based),
+            first.columns,
+        )
         if data.has_qid:
             data._bring_queries_together()
         crew.set_up("join_parts", width, first.columns, first.first)
@@ -137,10 +149,6 @@ class ShardedData:
     @property
     def rows(self) -> int:
         return sum(one.rows for one in self.about)
-
-    @property
-    def zero_based(self) -> bool:
-        return self.about[0].zero_based
 
     @property
     def fingerprint(self) -> str:

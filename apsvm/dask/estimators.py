@@ -94,7 +94,7 @@ class _OnCluster(LinearEstimator):
                 data = ShardedData.of(crew, "X")
                 self.n_features_in_ = data.width
                 weights = None if sample_weight is None else data.weigh(by_query=by_query)
-                target = self._meaning(data, plan) if classes_found is None else classes_found
+                target = self._meaning(data, plan) if classes_found is None else _of_labels(classes_found, data)
                 fit = ShardedFit.of(
                     data,
                     plan,
@@ -162,7 +162,9 @@ class _OnCluster(LinearEstimator):
         )
         try:
             data = ShardedData.of(crew, "X", width=self.n_features_in_)
-            target = classes_found if classes_found is not None else again(data.labels, self._header.labels)
+            target = (
+                again(data.labels, self._header.labels) if classes_found is None else _of_labels(classes_found, data)
+            )
             data.tell(target)
             crew.set_up("scale_rows")
             metric = self._header.metric
@@ -214,6 +216,11 @@ class _OnCluster(LinearEstimator):
     def _of_decision(self) -> float:
         """The sign of ``decision_function`` against the model's scores."""
         return 1.0
+
+
+def _of_labels(classes: Target, data: ShardedData) -> Target:
+    """Of two classes, coded as 0 and 1, those that the rows have."""
+    return classes.of(data.labels.astype(np.intp))
 
 
 class DaskAPSVMClassifier(_OnCluster, APSVMClassifier):  # type: ignore[misc]  # no weights, no bags

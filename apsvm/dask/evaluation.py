@@ -60,7 +60,7 @@ class CountedTable(RankingTable):
         """By distinct scores (k,), ascending, those of all positives and the threshold among them: the positives of
         each, the negatives of at least each and of exactly each; and all negatives."""
         scores, positives, above, equal = scores[::-1], positives[::-1], (higher - equal)[::-1], equal[::-1]
-        before = np.diff(above, prepend=0) - np.concatenate([[0], equal[:-1]])[: above.size]
+        before = np.diff(above, prepend=0) - np.concatenate([[0], equal[:-1]])
         n, n_pos = n_neg + int(positives.sum()), int(positives.sum())
         sizes = np.column_stack([before, positives + equal]).ravel()
         sizes = np.append(sizes, n - sizes.sum())
@@ -103,7 +103,7 @@ class _CountedMetric(Metric):
         for begin, size, gain in zip(table.begins[holds], table.sizes[holds], table.gains[holds], strict=True):
             gained += gain / size * _discounts(int(begin), min(int(begin + size), depth))
         ideal = _discounts(0, min(int(table.n_positives[0]), depth))
-        return np.array([min(1.0, gained / ideal)])
+        return np.minimum(1.0, np.array([gained]) / ideal)
 
 
 def _discounts(begin: int, end: int) -> float:

@@ -16,7 +16,6 @@ from apsvm.dask.training import ON_A_CLUSTER
 from apsvm.dask.training_threshold import with_training_threshold
 from apsvm.data.features import LINEAR
 from apsvm.data.labels import LabelOptions, Target, decide
-from apsvm.data.rows import Rows
 from apsvm.models.linear import LinearRanker
 from apsvm.trainers.base import AnyTrainer, Outcome, TrainingSet, Watch
 from apsvm.trainers.constant_feature import constant_by_rule
@@ -122,9 +121,8 @@ class ShardedFit:
         return self.fit.n_columns + (self.fit.bias is not None)
 
     def of_labels(self) -> TrainingSet:
-        """A row for each label there is, without features: what a trainer checks."""
-        target = self.fit.target
-        return TrainingSet(Rows(np.empty((target.relevant.size, 0))), target, source=self.data.source)
+        """See ``training.of_labels``."""
+        return training.of_labels(self.data, self.fit.target)
 
     def outcomes(self, watch: Watch, start: NDArray[np.float64] | None = None) -> Iterator[Outcome]:
         """The trained rankers, as ``Fit.outcomes`` gives them."""

@@ -56,18 +56,14 @@ class Folds:
                 paths[number].done(path.to_saved())
                 done[number] = path
                 yield path
-            for number in left.keys() - done.keys():
-                done[number] = PathInFold(tasks[number])
-                paths[number].broken_off()
         if should_stop():
             piece.broken_off()
-        piece.done({"paths": [done[number].to_saved() for number in range(len(tasks))]})
+        else:
+            piece.done({"paths": [done[number].to_saved() for number in range(len(tasks))]})
 
     def _as_they_end(
         self, cross: CrossValidation, tasks: dict[int, Task], should_stop: Callable[[], bool]
     ) -> Iterator[tuple[int, PathInFold]]:
-        if not tasks:
-            return
         client = self._client
         with client.as_current():
             rows = client.scatter(cross, broadcast=True, hash=False)

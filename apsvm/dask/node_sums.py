@@ -47,9 +47,9 @@ def moments_of(scores: NDArray[np.float64], starts: NDArray[np.int64]) -> Moment
     x = 2.0 * (scores - floor) - 1.0
     before, now = np.ones_like(x), x
     sums = np.empty((cells.size, NODES))
-    sums[:, 0] = np.bincount(entry, minlength=cells.size)
+    sums[:, 0] = np.bincount(entry)
     for k in range(1, NODES):
-        sums[:, k] = np.bincount(entry, now, cells.size)
+        sums[:, k] = np.bincount(entry, now)
         before, now = now, 2.0 * x * now - before
     sums[:, 0] *= 0.5
     at_nodes = np.cos(np.outer(np.arange(NODES), _ANGLES))
@@ -65,7 +65,7 @@ def _entries(
     low = cells.min()
     width = int(cells.max() - low) + 1
     keys, first, entry = np.unique(of_row * width + (cells - low), return_index=True, return_inverse=True)
-    return keys % width + low, first, entry.ravel()
+    return keys % width + low, first, entry
 
 
 def pair_sums(
@@ -87,20 +87,15 @@ def pair_sums(
     nodes = factor * (cells[:, None] + PLACES).ravel()
     total = 0.0
     for number, (begin, end) in enumerate(zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)):
-        if begin == end:
-            continue
         targets, out = factor * scores[begin:end], np.zeros(end - begin)
         lower, higher = below[number].ravel(), above[number].ravel()
         slope = slopes[begin:end]
-        slope[:] = 0.0
-        if lower.any():
-            _sum(loss_kernel, nodes, lower, targets, out, threads)
-            total += of_loss * float(out.sum())
-            _sum(slope_kernel, nodes, lower, targets, out, threads)
-            slope -= of_slope * out
-        if higher.any():
-            _sum(slope_kernel, -nodes, higher, -targets, out, threads)
-            slope += of_slope * out
+        _sum(loss_kernel, nodes, lower, targets, out, threads)
+        total += of_loss * float(out.sum())
+        _sum(slope_kernel, nodes, lower, targets, out, threads)
+        np.multiply(out, -of_slope, out=slope)
+        _sum(slope_kernel, -nodes, higher, -targets, out, threads)
+        slope += of_slope * out
     return total
 
 
@@ -112,5 +107,5 @@ def _sum(
     out: NDArray[np.float64],
     threads: int,
 ) -> None:
-    used = weights != 0.0
+    used = np.flatnonzero(weights)
     _kernels.kernel_sum(kernel, "chebyshev", None, nodes[used], weights[used], targets, out, threads)

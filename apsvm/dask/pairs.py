@@ -25,12 +25,11 @@ from apsvm.dask.data import ShardedData
 from apsvm.dask.node_sums import NODES, Moments
 from apsvm.dask.recovery import repeated
 from apsvm.dask.shards.risk import NOT_FINITE, ShardedRisk
-from apsvm.dask.training import ON_A_CLUSTER, LogOfTraffic, tells_apart
+from apsvm.dask.training import ON_A_CLUSTER, LogOfTraffic, of_labels, tells_apart
 from apsvm.dask.vectors import Handle, HandleVectors
 from apsvm.data.labels import Target
-from apsvm.data.rows import Rows
 from apsvm.solvers.score_space import Tangent
-from apsvm.trainers.base import Outcome, TrainingSet, Watch
+from apsvm.trainers.base import Outcome, Watch
 from apsvm.trainers.rank_ncg.descent import TrainedPairs, minimise_pairs
 from apsvm.trainers.rank_ncg.pair_loss import NoPairsError
 from apsvm.trainers.rank_ncg.preferences import Classes, PreferenceGraph, Ranges, classes_by_label
@@ -141,7 +140,6 @@ def train_pairs_on_shards(
     SettingsError : what is requested is not trained on a cluster
     NoPairsError, GraphError, FloatingPointError, OSError : see ``RankNCGTrainer.train``
     """
-    of_labels = TrainingSet(rows=Rows(np.empty((data.labels.size, 0))), target=target)
     classes = classes_by_label(data.labels)
     graph = trainer.graph(classes)
     loss = _loss_on(trainer, data, classes, graph)
@@ -153,7 +151,7 @@ def train_pairs_on_shards(
         return minimise_pairs(loss, dimension, trainer.settings, watch, start if loss.last is None else loss.last)
 
     trained = repeated(data.vectors, attempt)
-    outcome = trainer.outcome(of_labels, classes, graph, trained)
+    outcome = trainer.outcome(of_labels(data, target), classes, graph, trained)
     ranks = tells_apart(data, trained.w)
     yield replace(
         outcome,

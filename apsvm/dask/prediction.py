@@ -28,11 +28,11 @@ def score_parts(
     DataError, OSError : a part that cannot be read, or a file that cannot be written; says which, and on which worker
     """
     ranker = client.scatter(model, broadcast=True, hash=False)
-    first = client.submit(_score_part, sources[0], ranker, outputs[0], pure=False, retries=1)
+    first = client.submit(_score_part, sources[0], ranker, outputs[0], pure=False)
     # A model that knows its features by position takes the columns of all parts as those of the first.
     leader = first if model.header.features.names is None else None
     tasks = [
-        client.submit(_score_part, source, ranker, output, leader, pure=False, retries=1)
+        client.submit(_score_part, source, ranker, output, leader, pure=False)
         for source, output in zip(sources[1:], outputs[1:], strict=True)
     ]
     scored: list[_Scored] = [result_of(task) for task in (first, *tasks)]

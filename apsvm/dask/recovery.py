@@ -69,8 +69,9 @@ class Recovering:
 
         def from_best() -> T:
             if is_lost:
-                self._cutter.restart()
-                if best is not None:
+                if best is None:
+                    self._cutter.restart()  # it may know a point by now, whose scores are lost
+                else:
                     self._cutter.stand_at(best, reach)
             return attempt()
 
@@ -79,11 +80,7 @@ class Recovering:
             is_lost = True
             self._on_loss()
 
-        try:
-            return repeated(self._vectors, from_best, on_loss)
-        except FloatingPointError:
-            self.restart()  # as the cutter does itself in the midst of a search
-            raise
+        return repeated(self._vectors, from_best, on_loss)
 
     def _on_loss(self) -> None:
         self._remark(f"a worker was lost: its parts were read again ({self._vectors.crew.losses} so far)")

@@ -1,11 +1,11 @@
-"""What the parts of a data set are: files that each worker reads itself, arrays that lie there, or made rows."""
+"""What the parts of a data set are: files that each worker reads itself, or arrays that lie there."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -32,8 +32,8 @@ class Source(Protocol):
 
 @contextmanager
 def on_worker(address: str, file: str) -> Iterator[None]:
-    """Errors of rows, and of this file, name the worker as well, if it has an address."""
-    where = f" (on {address})" if address else ""
+    """Errors of rows, and of this file, name the worker as well."""
+    where = f" (on {address})"
     try:
         yield
     except DataError as error:
@@ -57,7 +57,7 @@ class FilePart:
     """
 
     path: str
-    options: ReadOptions = field(default_factory=ReadOptions)
+    options: ReadOptions
     n_features: int | None = None
     ignore_unknown: bool = False
     unlabelled: bool = False
@@ -74,7 +74,7 @@ class FilePart:
         try:
             data = read_data(
                 self.path,
-                dtype=np.dtype(options.dtype).type,
+                dtype=options.dtype,
                 sort_features=options.sort_features,
                 zero_based=bool(options.zero_based),
                 any_base=options.zero_based is None,
@@ -107,7 +107,7 @@ class ArrayPart:
     Attributes
     ----------
     X : (n, d) dense, CSR, or a data frame
-    y : (n,) labels, or None
+    y : (n,) labels
     qid, weights : (n,) or None
     number : of the part, from 0
     names : of the columns of all parts, where they are data frames
@@ -115,7 +115,7 @@ class ArrayPart:
     """
 
     X: Matrix
-    y: Column = None
+    y: Column
     qid: Column = None
     weights: Column = None
     number: int = 0
@@ -135,7 +135,7 @@ class ArrayPart:
             )
         X = as_matrix(self.X, self.name)
         n = X.shape[0]
-        relevance = np.zeros(n) if self.y is None else _column(self.y, "y", n, self.name).astype(np.float64)
+        relevance = _column(self.y, "y", n, self.name).astype(np.float64)
         groups = None if self.qid is None else _column(self.qid, "qid", n, self.name)
         weights = None if self.weights is None else _column(self.weights, "sample_weight", n, self.name)
         if groups is not None:
@@ -158,49 +158,6 @@ class ArrayPart:
             unknown_features=0,
         )
         return _repeated(data) if self.copies and weights is not None else data
-
-
-@dataclass(frozen=True, slots=True)
-class MadePart:
-    """Rows drawn where they are needed: X standard normal, float32, and labels that a plane with noise tells apart.
-
-    Attributes
-    ----------
-    rows, features : int
-    positives : the share of rows that are positive, about
-    noise : standard deviation of what is added to the plane's score
-    seed, number : of the draw, and of the part, from 0
-    """
-
-    rows: int
-    features: int
-    positives: float = 0.01
-    noise: float = 2.0
-    seed: int = 0
-    number: int = 0
-
-    @property
-    def name(self) -> str:
-        return f"made part {self.number}"
-
-    def read(self, threads: int) -> Dataset:
-        from statistics import NormalDist
-
-        plane = np.random.default_rng(self.seed).standard_normal(self.features)
-        rng = np.random.default_rng([self.seed, self.number])
-        X = rng.standard_normal((self.rows, self.features), dtype=np.float32)
-        scores = X @ (plane / np.linalg.norm(plane)).astype(np.float32) + self.noise * rng.standard_normal(self.rows)
-        threshold = NormalDist(0.0, float(np.hypot(1.0, self.noise))).inv_cdf(1.0 - self.positives)
-        return Dataset(
-            X=X,
-            relevance=(scores > threshold).astype(np.float64),
-            groups=None,
-            costs=None,
-            zero_based=False,
-            source=self.name,
-            fingerprint="",
-            unknown_features=0,
-        )
 
 
 def _repeated(data: Dataset) -> Dataset:

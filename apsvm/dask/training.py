@@ -17,6 +17,7 @@ from apsvm.dask.data import ShardedData
 from apsvm.dask.long_list import ListRisk
 from apsvm.dask.recovery import Recovering, repeated
 from apsvm.dask.summed import SummedRisk
+from apsvm.data.rows import Rows
 from apsvm.losses.base import Loss, is_of_two_arrays
 from apsvm.models.decision import Threshold
 from apsvm.oracles import make_oracle
@@ -156,7 +157,7 @@ def train_on_shards(
     ------
     SettingsError : what is requested is not trained on a cluster; NothingToRankError, DataError, FloatingPointError
     """
-    loss, settings = trainer.loss, replace(trainer.settings, bound="hinge")
+    loss, settings = trainer.loss, trainer.settings
     values = values_of_C(data, loss, settings)
     risk = risk_on(data, loss, settings, target, query_weights)
     data.crew.take_traffic()
@@ -196,12 +197,12 @@ def train_on_shards(
 
 def _outcome(trainer: StructuredSVMTrainer, data: ShardedData, target: Target, name: str, trained: Trained) -> Outcome:
     """The outcome of the one value of C that ``trainer`` has."""
-    of_labels = TrainingSet(rows=_NoRows(), target=target)  # type: ignore[arg-type]
-    outcome = trainer.outcome(of_labels, replace(trainer.settings, bound="hinge"), name, trained)
+    outcome = trainer.outcome(of_labels(data, target), replace(trainer.settings, bound="hinge"), name, trained)
     ranks = tells_apart(data, trained.w)
     cautions = caution_of(outcome, trainer)
     if not ranks:
         cautions = [ranks_nothing(outcome, trainer, on_a_cluster=True)]
+    hinge_only = trainer.settings.bound == "auto" and trainer.loss.over_rankings
     return replace(
         outcome,
         settings=trainer.settings,
@@ -209,20 +210,14 @@ def _outcome(trainer: StructuredSVMTrainer, data: ShardedData, target: Target, n
         ranks=ranks,
         threshold=Threshold(value=0.0, rule="loss") if ranks and trainer.loss.draws_line else None,
         cautions=cautions,
-        notes=[*_of_the_bound(trainer), *outcome.notes],
+        notes=[HINGE_ONLY, *outcome.notes] if hinge_only else outcome.notes,
         details={**outcome.details, "shards": len(data.crew)},
     )
 
 
-def _of_the_bound(trainer: StructuredSVMTrainer) -> list[str]:
-    """What to say where one machine would have chosen it."""
-    return [HINGE_ONLY] if trainer.settings.bound == "auto" and trainer.loss.over_rankings else []
-
-
-class _NoRows:
-    """Rows that are never read."""
-
-    dimension = features = 0
+def of_labels(data: ShardedData, target: Target) -> TrainingSet:
+    """A row for each label there is, without features: what a trainer checks."""
+    return TrainingSet(Rows(np.empty((data.labels.size, 0))), target, source=data.source)
 
 
 def values_of_C(data: ShardedData, loss: Loss, settings: StructuredSettings) -> list[float]:
@@ -241,7 +236,6 @@ def values_of_C(data: ShardedData, loss: Loss, settings: StructuredSettings) -> 
 
 def tells_apart(data: ShardedData, w: NDArray[np.float64]) -> bool:
     """Whether two training rows have different scores."""
-
     lows, highs = zip(*data.crew.ask_surely("extremes", w), strict=True)
     return bool(max(highs) > min(lows))
 
@@ -259,8 +253,6 @@ def _share_of_nothing(data: ShardedData, risk: ListRisk | SummedRisk, trained: T
     largest = repeated(vectors, at_zero)
     bound = (trained.solution.certificate.primal - 0.5 * float(w @ w)) / C
     risk.account()
-    if not (largest > 0.0 and math.isfinite(bound)):
-        return None
     share = bound / largest
     if share >= NEARLY_NOTHING and repeated(vectors, lambda: risk.loss_by_order(w)) < POOR * largest:
         return None

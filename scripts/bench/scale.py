@@ -3,7 +3,7 @@
     python scripts/bench/scale.py [--quick] [--json FILE] [--repetitions N] [--largest ROWS]
                                   [--only two,growth,open,many]
 
-Rows are made where they are needed (``apsvm.dask.sources.MadePart``): 20 standard normal features in float32, 1 % of
+Rows are made where they are needed (``MadePart``): 20 standard normal features in float32, 1 % of
 the rows positive, or about 1,000 of them where the rows grow. Prints tables, and writes the figures as JSON. The
 figures of many workers are computed, not measured; the assumptions are printed with them. --quick: sizes that only show
 that everything runs.
@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,8 @@ from apsvm.dask.crew import LocalCrew, Traffic
 from apsvm.dask.data import ShardedData
 from apsvm.dask.fitting import ShardedFit
 from apsvm.dask.long_list import ListRisk
-from apsvm.dask.sources import ArrayPart, MadePart
+from apsvm.dask.sources import ArrayPart
+from apsvm.data.dataset import Dataset
 from apsvm.data.labels import LabelOptions, threshold
 from apsvm.losses import make_loss
 from apsvm.oracles import make_oracle
@@ -40,6 +42,8 @@ from apsvm.trainers.structured_svm.settings import StructuredSettings
 from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
 
 FEATURES = 20
+#: Standard deviation of what is added to the plane's score.
+NOISE = 2.0
 #: Bytes a second that the driver's network moves, in one direction; and between two machines, there and back, seconds.
 BANDWIDTH, LATENCY = 1.25e9, 5e-4
 
@@ -50,6 +54,34 @@ COUNTED = 25
 POSITIVES = 1000
 
 
+@dataclass(frozen=True)
+class MadePart:
+    """Rows drawn where they are needed: X standard normal, and labels that a plane with noise tells apart.
+
+    Attributes
+    ----------
+    rows : int
+    positives : the share of rows that are positive, about
+    number : of the part, from 0
+    """
+
+    rows: int
+    positives: float
+    number: int
+
+    @property
+    def name(self) -> str:
+        return f"made part {self.number}"
+
+    def read(self, threads: int) -> Dataset:
+        plane = np.random.default_rng(0).standard_normal(FEATURES)
+        rng = np.random.default_rng([0, self.number])
+        X = rng.standard_normal((self.rows, FEATURES), dtype=np.float32)
+        scores = X @ (plane / np.linalg.norm(plane)).astype(np.float32) + NOISE * rng.standard_normal(self.rows)
+        line = NormalDist(0.0, float(np.hypot(1.0, NOISE))).inv_cdf(1.0 - self.positives)
+        return Dataset(X, (scores > line).astype(np.float64), None, None, False, self.name, "", 0)
+
+
 def trainer(threads: int = 2, iterations: int = 10_000) -> StructuredSVMTrainer:
     return StructuredSVMTrainer("ap", StructuredSettings(bound="hinge", threads=threads, max_iterations=iterations))
 
@@ -57,7 +89,7 @@ def trainer(threads: int = 2, iterations: int = 10_000) -> StructuredSVMTrainer:
 def parts_of(rows: int, parts: int, share: float = 0.01) -> list[MadePart]:
     """``rows`` in all, of which this share is positive, about."""
     each = np.diff(np.linspace(0, rows, parts + 1).astype(int)).tolist()
-    return [MadePart(size, FEATURES, share, number=number) for number, size in enumerate(each)]
+    return [MadePart(size, share, number) for number, size in enumerate(each)]
 
 
 class IterationsLog:

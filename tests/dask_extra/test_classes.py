@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,7 +12,16 @@ from command import in_process
 
 import apsvm.dask.classes
 from apsvm import load_any_model
+from apsvm._support.log import NoLog
+from apsvm.dask.classes import ClassesPlan, about_rows, let_go, train_classes
+from apsvm.dask.sources import FilePart
+from apsvm.data.labels import LabelOptions
+from apsvm.data.read_options import ReadOptions
 from apsvm.selection.completion import Completion
+from apsvm.trainers.fitting import FeatureOptions
+from apsvm.trainers.one_vs_rest import OneVsRestTrainer
+from apsvm.trainers.structured_svm.settings import StructuredSettings
+from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
 
 
 @pytest.fixture(scope="module")
@@ -75,6 +85,28 @@ def test_the_rankers_are_those_of_one_machine(train, tmp_path, kind, options):
     assert not apsvm.dask.classes._HELD, "the workers have let the rows go"
 
 
+@pytest.mark.parametrize(("loss", "word"), [("ap", "qid"), ("zero-one", "cost")])
+def test_of_the_rows_the_driver_knows_no_columns(client, tmp_path, loss, word):
+    parts = []
+    for number, lines in enumerate((("1 {}:1 1:1", "2 {}:1 1:2 3:1"), ("3 {}:2 2:1", "1 {}:2 2:2"))):
+        path = tmp_path / f"part-{number}"
+        path.write_text("".join(line.format(word) + "\n" for line in lines))
+        parts.append(FilePart(str(path), ReadOptions(multilabel=True)))
+    trainer = OneVsRestTrainer(StructuredSVMTrainer(loss, StructuredSettings(bound="hinge", C=(1.0,))))
+    plan = ClassesPlan("the rows", parts, trainer, LabelOptions(), FeatureOptions(), None, False)
+    try:
+        about = about_rows(client, plan)
+        stopped = list(train_classes(client, plan, [1.0, 2.0, 3.0], NoLog(), lambda: True))
+    finally:
+        let_go(client)
+    data = about.dataset
+    assert about.has_qid == (word == "qid")
+    assert (data.X.shape, data.n_values, data.relevance.tolist()) == ((4, 3), 5, [1.0, 2.0, 3.0])
+    assert data.groups is data.costs is data.label_sets is None
+    assert (data.source, about.remarks) == ("the rows", [])
+    assert [(one.label, one.stopped, one.reason) for one in stopped] == [(k, True, "stopped") for k in (1.0, 2.0, 3.0)]
+
+
 @pytest.mark.parametrize("option", ["--warm-start", "--checkpoint", "--time-limit", "--validation"])
 def test_what_does_not_go_is_refused(train, folder, option):
     value = "9" if option == "--time-limit" else folder / "all_one" if option == "--validation" else "file"
@@ -102,16 +134,37 @@ def test_bad_parts(train, tmp_path, content, message):
     assert not (tmp_path / "m").exists()
 
 
+def test_workers_that_are_gone_have_let_the_rows_go():
+    asked = []
+
+    def run(function):
+        asked.append(function)
+        raise OSError("the scheduler is gone")
+
+    let_go(SimpleNamespace(run=run))
+    assert len(asked) == 1
+
+
 def test_a_class_that_is_left_out(train, tmp_path):
-    """With the reason that one machine gives."""
-    lines = [f"{1 + row % 2} qid:1 1:{row % 7}\n" for row in range(20)] + [f"3 qid:2 1:{row}\n" for row in range(5)]
+    """With the reason that one machine gives; others by the weights of their queries."""
+    lines = [f"{1 + row % 2} qid:{1 + row % 3} 1:{row % 7} 2:{row % 5}\n" for row in range(60)]
+    lines = sorted(lines, key=lambda line: line.split()[1]) + [f"3 qid:4 1:{row}\n" for row in range(5)]
+    (tmp_path / "weights").write_text("1 5\n2 0.25\n")
     (tmp_path / "whole").write_text("".join(lines))
     (tmp_path / "part-0").write_text("".join(lines))
+    options = ("-C", "1", "--bound", "hinge", "--query-weights", "weights")
     here, there = (
-        [line for line in train(tmp_path / data, "m", "-C", "1", there=is_there)[1].splitlines() if "class 3" in line]
+        [
+            line
+            for line in train(tmp_path / data, data[0], *options, there=is_there)[1].splitlines()
+            if "class 3" in line
+        ]
         for data, is_there in (("whole", False), ("part-*", True))
     )
     assert here == there == ["apsvm: class 3 is left out: no query has both a positive and a negative row"]
+    assert load_any_model(tmp_path / "w").coef.tobytes() == load_any_model(tmp_path / "p").coef.tobytes()
+    assert train(tmp_path / "whole", "u", *options[:-2])[0] == 0
+    assert load_any_model(tmp_path / "w").coef.tobytes() != load_any_model(tmp_path / "u").coef.tobytes()
 
 
 def test_the_tasks_of_a_process_share_one_blas_thread(monkeypatch):

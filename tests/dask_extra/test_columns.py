@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 
 import numpy as np
 import pandas as pd
@@ -107,6 +108,10 @@ def test_a_model_without_names_takes_the_columns_of_the_first_part(apsvm, frames
     assert code == 0, shown
     scores = "".join(path.read_text() for path in sorted((tmp_path / "scores").iterdir()))
     assert scores == apsvm("predict", data, "m", "--drop", "label")[1]
+    other = written(tmp_path / "other", "parquet", frames[0], frames[1].rename(columns={"b": "z"}))
+    code, _, shown = apsvm("predict", other, "m", "scores", "--scheduler", "@", "--drop", "label")
+    assert code == 65
+    assert re.search(rf"{other}/part-1.parquet: .*{other}/part-0.parquet.* .on inproc://", shown), shown
     values = [
         json.loads(apsvm("eval", data, "--model", "m", "--json", *where)[1]) for where in ((), ("--scheduler", "@"))
     ]
@@ -157,5 +162,7 @@ def test_parts_of_arrays(rng):
 
     data = ShardedData.of(crew([X[:0]], [X[:2], X[:0, :1], X[2:3]], [X[3:]]), "the rows")
     assert [rows.shape for rows in data.crew.ask("rows_as_read", slice(None))] == [(0, 3), (3, 3), (3, 3)]
+    weighed = [ArrayPart(X, y, None, y + 1.0), ArrayPart(X, y)]  # the second's are 1
+    assert ShardedData.of(LocalCrew([weighed]), "the rows").crew.ask("total_cost") == [y.sum() + 12.0]
     with pytest.raises(DataError, match=r"it has 2 columns, other parts have 3$"):
         ShardedData.of(crew([X, X[:, :2]]), "the rows")

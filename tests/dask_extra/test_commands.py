@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -136,6 +137,7 @@ def test_queries_of_which_one_metric_says_nothing(apsvm, tmp_path):
     """AP without a negative; nDCG goes by the grades."""
     texts = ["2 qid:1 1:1\n1 qid:1 1:2\n", "1 qid:2 1:1\n2 qid:2 1:3\n"]
     files = {"g-0": texts[0], "g-1": texts[1], "g": "".join(texts), "rows": f"0 qid:1 1:0\n{texts[0]}"}
+    files |= {f"high-{name}": text.replace("2 qid", "2000 qid") for name, text in files.items()}
     for name, text in files.items():
         (tmp_path / f"{name}.svm").write_text(text)
     assert apsvm("train", "rows.svm", "m", "--loss", "ndcg", "-C", "1", "-q", "--bound", "hinge")[0] == 0
@@ -143,6 +145,11 @@ def test_queries_of_which_one_metric_says_nothing(apsvm, tmp_path):
     first = apsvm("eval", *parts, "--json")
     assert first == apsvm("eval", tmp_path / "g.svm", "--model", "m", "--json")
     assert list(json.loads(first[1])["metrics"]) == ["nDCG(exp)", "nDCG"]
+    high = apsvm("eval", tmp_path / "high-g-*.svm", *parts[1:], "--json")  # 2^2000 is none
+    assert high == apsvm("eval", tmp_path / "high-g.svm", "--model", "m", "--json")
+    assert list(json.loads(high[1])["metrics"]) == ["nDCG"]
+    options = ("-m", "nDCG(exp)", "-m", "AP", "--relevant-from", "2", "--json")
+    assert apsvm("eval", *parts, *options) == apsvm("eval", tmp_path / "g.svm", "--model", "m", *options)
     code, _, said = apsvm("eval", *parts, "-m", "nDCG", "-m", "AP")
     assert (code, "no query holds what AP needs" in said) == (65, True), said
 
@@ -229,8 +236,11 @@ def test_rows_that_are_too_many_to_move(apsvm, parts, tmp_path, monkeypatch):
         monkeypatch.setattr("apsvm.dask.data.MOST_MOVED", most)
         code, _, said = apsvm("train", tmp_path / "p-*.svm", "m", "--scheduler", "@", "-C", "1")
         assert code == exit_code, said
-    assert "query 1 has rows on several workers" in said
-    assert "Write the rows of a query into one part" in said
+    assert re.search(
+        r"query 1 has rows on several workers \(inproc://\S+, inproc://\S+\), and 1 of 1 queries have: 0 MB would have "
+        r"to go through the driver, 0 MB are the most\. Write the rows of a query into one part$",
+        said.strip(),
+    )
 
 
 def test_parquet(apsvm, parts, tmp_path):
@@ -346,6 +356,21 @@ def test_the_hinge_of_two_arrays_goes_where_it_is_named(loss, bound, goes):
     assert goes or "is trained by the tight bound, which is not trained on a cluster" in refused
 
 
+@pytest.mark.parametrize(
+    ("settings", "what"),
+    [
+        ({"latent": True}, "--latent"),
+        ({"components": 2}, "--components"),
+        ({"layer_wise": "8"}, "--layer-wise"),
+        ({"log_ranks": True}, "--log-ranks"),
+        ({"oracle": "appx"}, "--oracle appx"),
+    ],
+)
+def test_other_layouts_are_refused(settings, what):
+    refused = refusal(StructuredSVMTrainer("ap", StructuredSettings(**settings)))
+    assert refused == f"{what} is not for training on a cluster: leave it out, or train on one machine"
+
+
 def test_an_empty_part_and_parts_of_one_row(apsvm, tmp_path):
     for part, text in enumerate(["", "1 1:1 2:1\n", "-1 1:2\n", "-1 2:3\n", ""]):
         (tmp_path / f"p-{part}.svm").write_text(text)
@@ -365,7 +390,10 @@ def test_an_empty_part_and_parts_of_one_row(apsvm, tmp_path):
         (["train", "{parts}", "m", "--scheduler", "@", "--loss", "p@10"], 2, "trained by the tight bound"),
         (["train", "{parts}", "m", "--scheduler", "@", "--loss", "f1"], 2, "one list of all rows"),
         (["train", "{parts}", "m", "--scheduler", "@", "--loss", "warp"], 2, "is not trained on a cluster"),
-        (["train", "{parts}", "m", "--scheduler", "@", "--components", "2"], 2, "--components"),
+        (["train", "{parts}", "m", "--scheduler", "@", "--components", "2"], 2, "--components is not for training on"),
+        (["train", "{parts}", "m", "--scheduler", "@", "--pool", "mean"], 2, "--pool is not for training on a cluster"),
+        (["train", "{parts}", "m", "--scheduler", "local:0"], 2, "from 1 to 1024, found 'local:0'"),
+        (["train", "{parts}", "m", "--scheduler", "local:1025"], 2, "from 1 to 1024"),
         (["train", "{parts}", "m", "--scheduler", "@", "--oracle", "qs"], 2, "--oracle bucket"),
         (["train", "{parts}", "m", "--scheduler", "@", "--one-vs-rest", "--checkpoint", "c"], 2, "--one-vs-rest"),
         (["train", "{parts}", "m", "--scheduler", "@", "--labels", "y"], 2, "--labels"),

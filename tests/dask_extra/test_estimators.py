@@ -14,6 +14,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
+import apsvm.dask
 from apsvm import APSVMClassifier, APSVMRanker, RankNCG, WeakRankerWarning
 from apsvm.dask import DaskAPSVMClassifier, DaskAPSVMRanker, DaskRankNCG
 from apsvm.dask.actors import ActorCrew
@@ -66,7 +67,14 @@ def test_one_list(client, data, loss):
 
 def test_what_is_not_scored_on_a_cluster(client, data):
     X, y, _, _ = data
-    model = DaskAPSVMClassifier("zero-one", client=client, C=1.0).fit(cut(X), cut(y))
+    model = DaskAPSVMClassifier("zero-one", C=1.0)
+    with pytest.raises(ValueError, match=r"^there is no dask client: make one, Client\(address\), or pass client=;"):
+        model.fit(cut(X), cut(y))
+    with client.as_current():
+        model.fit(cut(X), cut(y))
+    model.client = client
+    with pytest.raises(TypeError, match=r"^X is a dask array, .* found ndarray$"):
+        model.predict(X)
     with pytest.raises(ValueError, match=r"^zero-one is not scored on a cluster: apsvm eval names the metrics$"):
         model.score(cut(X), cut(y))
     with pytest.raises(ValueError, match=r"^X: there are no rows"):
@@ -84,6 +92,11 @@ def test_parameters_are_those_of_the_plain_estimator(estimator, plain):
     }
     values = {name: object() for name in parameters}
     assert estimator(**values).get_params(deep=False) == values
+
+
+def test_names_that_the_package_does_not_have():
+    with pytest.raises(AttributeError, match=r"^module 'apsvm\.dask' has no attribute 'nothing'$"):
+        _ = apsvm.dask.nothing
 
 
 def test_cautions_name_parameters(client):
@@ -115,6 +128,10 @@ def test_two_numbers_and_no_constant(client, data):
     other = DaskAPSVMClassifier(client=client, **options).fit(cut(X), cut(numbers))
     assert_same_fit(plain, other)
     assert other.score(cut(X), cut(numbers)) == pytest.approx(plain.score(X, numbers), rel=1e-9)
+    other.set_params(loss="ndcg", C=0.1).fit(cut(X), cut(numbers))
+    assert other.score(cut(X), cut(np.full(2400, 3.0))) == pytest.approx(1.0)
+    with pytest.raises(ValueError, match="is undefined: no positive among the 2400 rows"):
+        other.score(cut(X), cut(np.full(2400, 7.0)))
     with pytest.raises(ValueError, match=r"expected labels 7\.0 and 3\.0, found [48]\.0"):
         other.score(cut(X), cut(numbers + 1.0))
 
@@ -144,10 +161,12 @@ def test_the_workers_let_the_rows_go(client, data):
 
 
 def test_feature_maps(client, data):
+    """Of a matrix that is cut between columns too, and names that are objects."""
     X, y, _, _ = data
     options = {"loss": "auc", "features": "rules:10:depth=2", "pos_label": "yes"}
     plain = APSVMClassifier(bound="hinge", **options).fit(X, y)
-    other = DaskAPSVMClassifier(client=client, **options).fit(cut(X, 700), cut(y, 1000))
+    columns = da.from_array(X, (700, 3))
+    other = DaskAPSVMClassifier(client=client, **options).fit(columns, cut(y.astype(object), 1000))
     assert_same_fit(plain, other)
     found = client.compute(other.decision_function(cut(X))).result()
     np.testing.assert_allclose(found, plain.decision_function(X), rtol=1e-6, atol=1e-8)
@@ -251,13 +270,13 @@ def test_one_part_and_a_model_that_reads_back(client, data, tmp_path):
     ("make", "message"),
     [
         (lambda X, y, q: (cut(X), cut(np.where(y > 2, 2, y))), "expected y of two classes, found 3 values"),
-        (lambda X, y, q: (cut(X), cut(y[:-1])), "X has 2400 rows"),
+        (lambda X, y, q: (cut(X), cut(y[:-1])), "^X has 2400 rows, the columns beside it 2399$"),
         (lambda X, y, q: ([dask.delayed(X)] * 2, [dask.delayed(y > 1)]), "^X has 2 parts and y 1: cut both alike"),
         (
             lambda X, y, q: (cut(np.where(X > 2, "b", X.astype(object))), cut(y > 1)),
             "part 0: features are numbers: .*'b'",
         ),
-        (lambda X, y, q: (X, y), "X is a dask array"),
+        (lambda X, y, q: (X, y), "^X is a dask array, a dask data frame or a list of delayed parts, found ndarray$"),
         (lambda X, y, q: (cut(X), None), "y is a dask array"),
         (lambda X, y, q: (cut(np.where(X > 3, np.nan, X)), cut(y > 1)), "feature value is not finite"),
         (lambda X, y, q: (cut(X), cut(np.zeros(2400))), "found one class only"),

@@ -17,7 +17,7 @@ from apsvm.dask.crew import ClusterError, ShardLostError
 from apsvm.dask.data import ShardedData
 from apsvm.dask.fitting import ShardedFit
 from apsvm.dask.recovery import repeated
-from apsvm.dask.sources import MadePart
+from apsvm.dask.sources import ArrayPart
 from apsvm.data.labels import LabelOptions
 from apsvm.data.moments import Moments
 from apsvm.trainers.base import Watch
@@ -78,7 +78,7 @@ def test_a_shard_lost_at_any_round(rng, solver):
     rounds = LosingCrew(counting, ())
     trained(counting, trainer)
     assert rounds.rounds > 24
-    for lost in (1, 2, 4, 7, 8, 9, 10, 12, 15, 19, rounds.rounds - 5, rounds.rounds - 1):
+    for lost in (1, 2, 4, 7, 8, 9, 11, 12, 15, 19, rounds.rounds - 5, rounds.rounds - 1):
         crew = crew_of(X, y, [200, 300])
         LosingCrew(crew, [lost])
         outcome, remarks = trained(crew, trainer)
@@ -88,6 +88,22 @@ def test_a_shard_lost_at_any_round(rng, solver):
         assert outcome.certificate.dual == pytest.approx(plain.certificate.dual, rel=1e-10)
         np.testing.assert_allclose(outcome.w, plain.w, rtol=1e-6, atol=1e-9)
         assert all("worker was lost" in remark for remark in remarks)
+
+
+def test_a_shard_lost_on_the_way_to_the_next_C(rng):
+    X, y = rows(rng, 300)
+    for lost in (0, 1, 2, 3):
+        crew, remarks = crew_of(X, y, [200, 300]), []
+        trainer = StructuredSVMTrainer("ap", StructuredSettings(bound="hinge", C=(5.0, 50.0), epsilon=0.05))
+        outcomes = fit_of(crew, trainer).outcomes(Watch(remark=remarks.append))
+        next(outcomes)
+        rounds = LosingCrew(crew, [lost])
+        (outcome,) = outcomes
+        if not lost:
+            plain = outcome
+        assert remarks == ["a worker was lost: its parts were read again (1 so far)"] * (lost > 0)
+        assert outcome.certificate.primal == pytest.approx(plain.certificate.primal, rel=1e-10)
+        assert rounds.rounds > lost
 
 
 def test_many_losses(rng):
@@ -168,13 +184,13 @@ def test_a_worker_that_answers_something_else(method, twist, message, rng):
 
 
 @pytest.mark.slow
-def test_a_worker_that_is_killed():
+def test_a_worker_that_is_killed(rng):
     """Processes, of which one is killed in the middle of a training."""
     from distributed import Client, LocalCluster
 
     from apsvm.dask.actors import ActorCrew
 
-    parts = [MadePart(1000, 5, 0.05, number=number) for number in range(4)]
+    parts = [ArrayPart(*rows(rng, 1000), number=number) for number in range(4)]
     with (
         LocalCluster(
             n_workers=2, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0", silence_logs=60

@@ -10,6 +10,7 @@ from shards import crew_of
 
 from apsvm.dask.data import ShardedData
 from apsvm.data.features import learn_map
+from apsvm.data.features.scaling import learn_scaling
 from apsvm.data.labels import threshold
 
 
@@ -38,11 +39,13 @@ def test_of_many_rows_a_sample_is_learned_from(rng, monkeypatch, name):
     np.testing.assert_array_equal(targets[0] == 1.0, sample[:, 0] >= 10_000.0)
     assert targets.sum() == y.sum()
 
-    data.scale("none", 1.0)
+    scaling = data.scale("maxabs", 1.0)
+    mapped = learned.apply(X)
+    assert scaling.divisors == pytest.approx(learn_scaling("maxabs", mapped).divisors, rel=1e-12)
     crew.lose(1)
     w = rng.normal(size=learned.n_out + 1)
     scores = [data.crew.ask_surely("extremes", w)]
-    whole = learned.apply(X) @ w[:-1] + w[-1]
+    whole = mapped @ (w[:-1] / scaling.divisors) + w[-1]
     bounds = [0, 700, 2500, n]
     expected = [(part.min(), part.max()) for part in (whole[a:b] for a, b in itertools.pairwise(bounds))]
     np.testing.assert_allclose(scores[0], expected, rtol=1e-12)

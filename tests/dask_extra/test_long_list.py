@@ -8,14 +8,18 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 from shards import list_risk, sharded, slopes_of_rows
 
 from apsvm.dask.long_list import SAMPLE
-from apsvm.dask.messages import Few, Runs, added, narrow, packed, runs_where, size_of
+from apsvm.dask.messages import Few, Runs, added, is_of, narrow, packed, runs_where, size_of
+from apsvm.dask.training import risk_on
+from apsvm.data.labels import threshold
 from apsvm.data.rows import Rows
 from apsvm.losses import make_loss
 from apsvm.oracles import make_oracle
 from apsvm.risk import make_risk
+from apsvm.trainers.structured_svm.settings import StructuredSettings
 
 LOSSES = ("ap", "ndcg", "mrr", "auc", "rbp(0.8)")
 #: Losses whose gains are above 0 at equal scores: with scores of the patterns below no two rankings are as violated.
@@ -186,7 +190,8 @@ def test_scores_that_are_not_finite_are_refused():
     risk = list_risk(data, make_loss("ap"))
     for w in (1.0, 1e300):
         scores = risk.scores(np.array([w]))
-        data.vectors.subtract(scores, scores, data.vectors.empty())  # ∞ − ∞, which is no warning
+        data.vectors.scale(1e10, scores, data.vectors.empty())  # beyond float64 and ∞ − ∞, which are no warnings
+        data.vectors.subtract(scores, scores, data.vectors.empty())
         if w == 1.0:
             risk.tangent(scores, data.vectors.empty())
     with pytest.raises(FloatingPointError, match="scores are not finite"):
@@ -222,11 +227,33 @@ def test_vector_operations_wait_for_the_next_round(rng):
     vectors.add(x, 2.0, y, out)
     vectors.subtract(out, x, out)
     vectors.scale(0.5, out, out)
-    vectors.absolute(out, out)
+    vectors.absolute(x, z := vectors.empty())
     assert data.crew.traffic.rounds == 0
     assert vectors.dot(out, out) == pytest.approx(vectors.dot(y, y))
     assert vectors.dot(out, out) == pytest.approx(vectors.dot(y, y))  # known by now
     assert data.crew.traffic.rounds == 2
+    assert abs(vectors.dot(x, z)) < vectors.dot(z, z) == pytest.approx(vectors.dot(x, x))
+
+
+@pytest.mark.parametrize(("loss", "by_query"), [("ap", False), ("ap", True), ("zero-one", False)])
+def test_a_product_that_was_foreseen_costs_no_round(loss, by_query, rng):
+    qid = np.arange(60) // 10 if by_query else None
+    data = sharded(rng.normal(size=(60, 2)), np.arange(60) % 2.0, [15, 20], qid=qid)
+    risk = risk_on(data, make_loss(loss), StructuredSettings(), threshold(data.labels), None)
+    vectors, slopes = data.vectors, data.vectors.empty()
+    x, y = risk.scores(np.array([1.0, 0.0])), risk.scores(np.array([0.0, 1.0]))
+    risk.tangent(x, slopes)
+    first = vectors.dot(slopes, y)
+    found = risk.tangent(y, slopes)
+    assert found.offset == pytest.approx(found.value - sum(vectors.ask("dot", slopes.number, y.number)))
+    data.crew.take_traffic()
+    second = vectors.dot(slopes, y)
+    assert data.crew.traffic.rounds == 0
+    assert second == pytest.approx(sum(vectors.ask("dot", slopes.number, y.number)))
+    assert second != pytest.approx(first)
+    vectors.dot(slopes, x)  # is foreseen from now on, and that with y forgotten
+    risk.tangent(x, slopes)
+    assert vectors.dot(slopes, y) == pytest.approx(first)
 
 
 def test_the_driver_follows_the_sampled_rows(rng):
@@ -241,6 +268,9 @@ def test_the_driver_follows_the_sampled_rows(rng):
     for handle in (x, y, out):
         surveys = vectors.ask("survey", handle.number, SAMPLE, None)
         np.testing.assert_allclose(vectors.sampled.of(handle), np.concatenate([of.sample for of in surveys]))
+    vectors.absolute(x, out)  # which it does not follow
+    risk.tangent(x, y)
+    assert vectors.sampled.of(out) is vectors.sampled.of(y) is None
 
 
 def test_forgotten_vectors_are_dropped(rng):
@@ -293,3 +323,23 @@ def test_more_positives_than_16_bits_number(rng):
     n_pos, n_neg = 70_000, 80_000
     y = np.where(rng.permutation(n_pos + n_neg) < n_pos, 1.0, -1.0)
     compare("ap", rng.normal(size=y.size) + 0.5 * (y > 0), y, [50_000])
+
+
+@pytest.mark.parametrize(
+    ("kind", "right", "wrong"),
+    [
+        (int, (1, np.int64(1)), (1.0, "1", None)),
+        (float, (1.0, 1, np.float32(1.0)), ("1", None)),
+        (None, (None,), (0,)),
+        (str | None, ("a", None), (1,)),
+        (tuple[int, str], ((1, "a"),), (("a", 1), (1,), (1, "a", 2), [1, "a"])),
+        (tuple[str, ...], ((), ("a", "b")), (("a", 1),)),
+        (list[int], ([], [1, 2]), ([1, "a"], (1, 2))),
+        (dict[int, float], ({}, {1: 0.5}), ({"a": 0.5}, {1: "a"}, [(1, 0.5)])),
+        (NDArray[np.float64], (np.zeros(1),), (np.zeros(1, dtype=int), [0.0])),
+        (Runs, (Runs(np.zeros(1), np.ones(1)),), (Runs(np.zeros(1), 1), (np.zeros(1), np.ones(1)))),
+    ],
+)
+def test_replies_are_of_the_types_that_annotations_say(kind, right, wrong):
+    assert all(is_of(reply, kind) for reply in right)
+    assert not any(is_of(reply, kind) for reply in wrong)

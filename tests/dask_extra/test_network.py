@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import dask
+import distributed
 import pytest
 from command import in_process
 from sklearn.datasets import dump_svmlight_file
@@ -22,6 +23,7 @@ from yaml import safe_load
 
 from apsvm import load_model
 from apsvm.cli.output.progress import Display
+from apsvm.dask.actors import cluster_of
 
 PAGE = (Path(__file__).parents[2] / "docs" / "cluster.md").read_text(encoding="utf-8")
 DASK = Path(sys.executable).with_name("dask")
@@ -129,3 +131,16 @@ def test_tls_as_the_page_has_it(data, tmp_path, monkeypatch):
                 code, text = train(tmp_path, data, where, "-C", "1")
             assert code == 66, text
             assert message in text
+
+
+@pytest.mark.slow
+def test_workers_on_this_machine():
+    """Processes, which Ctrl-C leaves to the driver; and no other work takes their client for its own."""
+    with cluster_of("local:2") as client:
+        assert list(client.nthreads().values()) == [1, 1]
+        assert len({os.getpid(), *client.run(os.getpid).values()}) == 3
+        assert set(client.run(lambda: signal.getsignal(signal.SIGINT)).values()) == {signal.SIG_IGN}
+        assert all(address.startswith("tcp://127.0.0.1:") for address in client.nthreads())
+        assert re.match(r"http://127\.0\.0\.1:(?!8787/)\d+/", client.dashboard_link)
+        with pytest.raises(ValueError, match="No global client"):
+            distributed.get_client()

@@ -6,11 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from shards import sharded
+from shards import crew_of, sharded
 
+from apsvm.dask.crew import ClusterError
+from apsvm.dask.data import ShardedData
 from apsvm.dask.training_threshold import with_training_threshold
 from apsvm.data.dataset import Dataset
-from apsvm.data.labels import threshold
+from apsvm.data.labels import graded, threshold
 from apsvm.models.header import Header, LabelKind, Labels, Threshold
 from apsvm.models.linear import LinearRanker
 from apsvm.selection.thresholds import with_training_threshold as on_one_machine
@@ -46,6 +48,7 @@ def test_it_is_that_of_one_machine(digits, share, rng):
         ([3, 3, 1, 0], [-1, -1, 1, 1]),
         ([2, 2, 1, 1], [-1, -1, 1, 1]),  # the positives are of one score, and none is lower
         ([-2, -2, -2, -1], [1, 1, 1, -1]),
+        ([2, 1, 0, 3], [1, -1, -1, -1]),  # one positive
     ],
 )
 def test_at_the_ends_of_the_scores(scores, y):
@@ -57,6 +60,9 @@ def test_at_the_ends_of_the_scores(scores, y):
 def test_where_there_is_none():
     X, y = np.array([[1.0, 0.0], [2.0, 0.0], [3.0, 0.0], [1.7e308, -1.7e308]]), np.array([1.0, -1.0, 1.0, -1.0])
     finite = sharded(X[:3], y[:3], [1])
+    grades = ShardedData.of(crew_of(X[:3], np.arange(3.0), [1]), "the rows")
+    grades.tell(graded(grades.labels))
+    assert with_training_threshold(MODEL, grades, graded(grades.labels)) is MODEL
     target = threshold(finite.labels)
     known = Threshold(value=4.0, rule="top=3", held_out=None, precision=None, recall=0.0, false_positive_rate=0.0)
     for header in (replace(MODEL.header, threshold=known), replace(MODEL.header, labels=Labels(kind=LabelKind.NONE))):
@@ -65,8 +71,21 @@ def test_where_there_is_none():
     for rows, labels, columns in (
         (X, y, {}),
         (X[:3], y[:3], {"qid": np.array([1, 1, 2])}),
-        (X[:1], y[:1], {}),
+        (X[:3:2], y[:3:2], {}),
         (X[1:2], y[1:2], {}),
     ):
         data = sharded(rows, labels, [1], **columns)
         assert with_training_threshold(MODEL, data, threshold(data.labels)) is MODEL
+
+
+def test_the_score_below_the_lowest_called_positive_is_lower():
+    """Whatever a worker says."""
+    data = sharded(np.array([[2.0, 0.0], [1.0, 0.0], [0.0, 0.0]]), np.array([1.0, -1.0, 1.0]), [1])
+    ask = data.crew._ask
+
+    def twisted(call, programme):
+        return [(call.common[1], 0.0)] * 2 if call.method == "highest_below" else ask(call, programme)
+
+    data.crew._ask = twisted
+    with pytest.raises(ClusterError, match=r"of the scores below .* the workers say that .* is the highest"):
+        with_training_threshold(MODEL, data, threshold(data.labels))

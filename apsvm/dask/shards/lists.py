@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -15,7 +14,6 @@ from apsvm.dask.shards.scored import counted
 
 if TYPE_CHECKING:
     from apsvm._support.types import AnyArray
-    from apsvm.dask.sources import Source
     from apsvm.models.base import Ranker
 
 
@@ -123,10 +121,8 @@ class Ties(NamedTuple):
 class ListShard(ShardRows):
     """Rows of one list; positives stand first."""
 
-    def __init__(self, sources: Sequence[Source], threads: int, worker: str = "") -> None:
-        super().__init__(sources, threads, worker)
-        self._cells: NDArray[np.int32] = np.empty(0, dtype=np.int32)  # of each negative, numbered by ascending score
-        self._counts: NDArray[np.int64] = np.zeros(1, dtype=np.int64)  # of each cell
+    _cells: NDArray[np.int32]  # of each negative, numbered by ascending score
+    _counts: NDArray[np.int64]  # of each cell
 
     def take_list(self, n_pos: int, n_neg: int) -> None:
         """All rows of all shards are one list, of this many positives and negatives."""
@@ -134,7 +130,6 @@ class ListShard(ShardRows):
         self._order(order)
         self._n_pos = int(self._target.relevant.sum())
         self._all = (n_pos, n_neg)
-        self._scale = 2.0 / (max(n_pos, 1) * max(n_neg, 1))
         self._cells = np.zeros(order.size - self._n_pos, dtype=np.int32)
 
     def survey(self, scores: int, sample_size: int, bins: NDArray[np.float64] | None) -> Survey:
@@ -149,15 +144,14 @@ class ListShard(ShardRows):
         else:
             counts, lowest, highest = self._number(negatives, bins)
         of_negatives = negatives.size == 0 or (np.isfinite(lowest) and np.isfinite(highest))
-        if not (of_negatives and np.isfinite(positives).all()):
-            return Survey(False, positives.copy(), np.inf, -np.inf, np.empty(0), None)
+        finite = bool(of_negatives and np.isfinite(positives).all())
         sample = negatives[self._sampled(sample_size)]
-        return Survey(True, positives.copy(), float(lowest), float(highest), sample, counts)
+        return Survey(finite, positives.copy(), float(lowest), float(highest), sample, counts)
 
     def _sampled(self, sample_size: int) -> NDArray[np.int64]:
         """The places among its negatives of its share in a sample of this many of all shards."""
         n_neg = self._cells.size
-        share = min(n_neg, -(-sample_size * n_neg // self._all[1]))
+        share = min(n_neg, -(-sample_size * n_neg // max(self._all[1], 1)))
         return np.arange(share) * (n_neg // share if share else 0)
 
     def sample_rows(self, sample_size: int, most: int) -> NDArray[np.float64] | None:
@@ -241,7 +235,7 @@ class ListShard(ShardRows):
             of_open = np.empty(of_ties.size, dtype=np.int32)
             of_open[of_ties], of_open[~of_ties] = ties.ranks(self._counts[ties.cells]), ranks
         other = None if foreseen is None else self._vector(foreseen)
-        n_pos = self._n_pos
+        n_pos, scale = self._n_pos, 2.0 / (self._all[0] * self._all[1])
         of_negatives = _kernels.weigh_cells(
             values[n_pos:],
             self._cells,
@@ -249,12 +243,12 @@ class ListShard(ShardRows):
             of_cell,
             of_open,
             self._all[0],
-            self._scale,
+            scale,
             reference,
             None if other is None else other[n_pos:],
             to[n_pos:],
         )
-        np.multiply(above, -self._scale, out=to[:n_pos])
+        np.multiply(above, -scale, out=to[:n_pos])
         return (
             of_negatives[0] + product(to[:n_pos], values[:n_pos] - reference),
             0.0 if other is None else of_negatives[1] + product(to[:n_pos], other[:n_pos]),

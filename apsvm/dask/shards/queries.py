@@ -3,7 +3,7 @@ pairs of classes (``pairs``)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,6 @@ from apsvm.models.decision import line_of
 from apsvm.oracles.base import QueriesOracle, Violation
 
 if TYPE_CHECKING:
-    from apsvm.dask.sources import Source
     from apsvm.losses.base import Loss
     from apsvm.metrics.base import Metric
     from apsvm.models.base import Ranker
@@ -28,11 +27,9 @@ if TYPE_CHECKING:
 class QueriesShard(ShardRows):
     """Rows in the order that the oracle of one machine, or its sums of pairs, wants them in."""
 
-    def __init__(self, sources: Sequence[Source], threads: int, worker: str = "") -> None:
-        super().__init__(sources, threads, worker)
-        self._most_violated: QueriesOracle
-        self._bind: Callable[[float], None]
-        self._pairs: PairLoss | None = None
+    _most_violated: QueriesOracle
+    _bind: Callable[[float], None]
+    _pairs: PairLoss | None
 
     def take_queries(self, loss: Loss, oracle: str, query_weights: dict[int, float] | None) -> tuple[float, int, int]:
         """Each query, or for a loss over rows each row, for itself. Returns what this shard weighs, and its numbers of
@@ -177,7 +174,6 @@ class QueriesShard(ShardRows):
                 objective=objective,
                 summation=summation,
                 accuracy=accuracy,
-                normalize="none",
             )
         except NoPairsError:
             self._order(np.empty(0, dtype=np.int64))

@@ -40,7 +40,7 @@ class About(NamedTuple):
     rows, features, n_values : int
     labels, label_counts : the distinct labels, ascending, and how many rows have each
     has_qid : bool, of its rows; None where it has no rows
-    zero_based : of its parts
+    zero_based : whether features count from 0 in its rows; None where it has none
     fingerprints : SHA-256 of each part, in order
     unknown_features : int
     first : the part of its first rows
@@ -54,7 +54,7 @@ class About(NamedTuple):
     labels: NDArray[np.float64]
     label_counts: NDArray[np.int64]
     has_qid: bool | None
-    zero_based: bool
+    zero_based: bool | None
     fingerprints: tuple[str, ...]
     unknown_features: int
     first: str
@@ -72,7 +72,7 @@ class ShardRows:
     worker : what messages call this worker
     """
 
-    def __init__(self, sources: Sequence[Source], threads: int, worker: str = "") -> None:
+    def __init__(self, sources: Sequence[Source], threads: int, worker: str) -> None:
         self._threads = threads
         self._worker = worker
         self._sources = list(sources)
@@ -118,7 +118,7 @@ class ShardRows:
         lacking = [part for part in filled if part.groups is None]
         if 0 < len(lacking) < len(filled):
             raise DataError(f"{lacking[0].source}: it has no qid, and other parts have")
-        bases = {part.zero_based for part in self._parts}
+        bases = {part.zero_based for part in filled}
         if len(bases) > 1:
             raise DataError(f"{self._parts[0].source}: of the parts, some count features from 0 and some from 1")
         return About(
@@ -128,7 +128,7 @@ class ShardRows:
             labels=labels,
             label_counts=counts,
             has_qid=any(part.groups is not None for part in filled) if filled else None,
-            zero_based=bases.pop() if bases else False,
+            zero_based=bases.pop() if bases else None,
             fingerprints=tuple(part.fingerprint for part in self._parts),
             unknown_features=sum(part.unknown_features for part in self._parts),
             first=filled[0].source if filled else "",

@@ -42,9 +42,8 @@ class ScoredShard(ShardRows):
 
 def counted(scores: NDArray[np.float64], thresholds: NDArray[np.float64]) -> tuple[AnyArray, AnyArray]:
     """How many of the scores (n,) stand at each of the ``thresholds`` (k ≥ 1,), ascending, or above it and below the
-    next, after those below all of them, (k + 1,); and how many equal each, (k,)."""
+    next, after those below all of them, (k + 1,); and how many equal each, (k,), counted by the last of equal ones."""
     right = thresholds.size - _kernels.count_below(-thresholds, -scores)
-    of_equal = right[thresholds[np.maximum(right, 1) - 1] == scores] - 1
-    first = np.searchsorted(thresholds, thresholds, side="left")  # of equal thresholds
-    equal = np.bincount(first[of_equal], minlength=thresholds.size)
+    last = right - 1  # the highest threshold that is not above; of a score below all of them −1, which equals none
+    equal = np.bincount(last[thresholds[last] == scores], minlength=thresholds.size)
     return narrow(np.bincount(right, minlength=thresholds.size + 1)), narrow(equal)
