@@ -291,7 +291,7 @@ HOSTILE = [
     ("a,y,class\n3,4,1\n", "several columns may be the labels: y, class"),
     ("a,b,c\n3,no,1\n4,yes,2\n3,,3\n", "its columns are a, b, c; columns of two values: a, b$"),
     ("a;y\n1,234.5;1\n2,5;0\n", r"data.csv:2: column 'a': expected a number, found '1,234.5'"),
-    ("a,y\n-,1\n3,0\n5,1\n", r"found '-'; a missing cell is empty, or NA, N/A, NaN, null, None, nil, \? or \.$"),
+    ("a,y\n–,1\n3,0\n5,1\n", r"found '–'; a missing cell is empty, or NA, N/A, NaN, null, None, nil, \? or \.$"),
     (" \n\n\t\n", "found none: there are only blanks and ends of lines"),
     ("a:b:y\n1:2:0\n2:1:1\n", "this is a table whose columns are separated by colons"),
     ("1 2 0\n2 1 1\n", "this is a table whose columns are separated by blanks: commas, semicolons"),

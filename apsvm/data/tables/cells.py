@@ -62,23 +62,13 @@ MISSING = 0x7FF8_0000_0000_0000
 #: Rows looked at at a time.
 BLOCK = 1 << 14
 
-#: What is not read as a missing cell, but may be meant as one.
-_LIKE_MISSING = {
-    "-",
-    "--",
-    "---",
-    "–",
-    "—",
-    "..",
-    "n.a.",
-    "n.a",
-    "#n/a",
-    "missing",
-    "unknown",
-    "(null)",
-    "<na>",
-    "\\n",
-}
+#: What is read as a missing cell, in any case; the native parser has the same list.
+MISSING_WORDS = (
+    *("", "?", ".", "na", "n/a", "nan", "-nan", "null", "none", "nil", "<na>", "#n/a", "#na", "#n/a n/a"),
+    *("1.#qnan", "-1.#qnan", "1.#ind", "-1.#ind"),
+)
+#: What is not read so, but may be meant as one.
+_LIKE_MISSING = {"-", "--", "---", "–", "—", "..", "n.a.", "n.a", "missing", "unknown", "(null)", "\\n"}
 #: Numbers whose commas or points are not decimal ones, but stand between thousands, and those that may be either.
 _THOUSANDS = re.compile(
     r"[0-9]{1,3}(,[0-9]{3})+\.[0-9]*|[0-9]{1,3}(\.[0-9]{3})+,[0-9]*|[0-9]{1,3}((,[0-9]{3}){2,}|(\.[0-9]{3}){2,})"

@@ -371,8 +371,8 @@ def _may_be_category(cell: Cell, learned: _Learned, texts: list[str], counts: ND
             f"them alike, year first, or --drop {quoted(cell.name)}"
         )
         return False
-    # A sign alone beside numbers is a missing one.
-    unlike = (at for at, word in enumerate(cell.words) if hint_of(word) or (n_numbers and not word.strip("+- ")))
+    # Signs alone beside numbers are a missing one, or 0.
+    unlike = (at for at, word in enumerate(cell.words) if hint_of(word) or (n_numbers and not re.search(r"\w", word)))
     if 2 * sum(int(counts[at]) for at in unlike) > n_words:
         raise fail_not_numbers(cell, is_word)
     if len(texts) > _FEWEST_TEXTS and 2 * len(texts) > n_words + n_numbers:
