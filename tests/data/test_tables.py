@@ -60,6 +60,17 @@ def test_rules_of_missing_cells(tmp_path: Path, rule: str, age: list[float], nam
         assert [row[1] for row in rows(data)] == [0, 1, 0, 0]
 
 
+def test_a_median_is_that_of_numpy(tmp_path: Path, rng: np.random.Generator) -> None:
+    """Also where every second value, which a sample takes, is far from the others, or the sum of two infinite."""
+    for values in (rng.normal(size=9001), np.tile([0.0, 1.0, 0.0, 2.0], 2500), np.array([1.0, 4.0]), np.zeros(1)):
+        text = "a,y\n,1\n" + "".join(f"{value!r},0\n" for value in values.tolist())
+        data = read(tmp_path, text)
+        assert columns_of(data).features[0].fill == np.median(values)
+        assert remarks(data).splitlines()[0] == "column 'y' has the labels (--label-column names another)"
+        assert remarks(data).splitlines()[1].startswith("1 cell is missing")
+    assert columns_of(read(tmp_path, "a,y\n1.7e308,0\n1.7e308,1\n")).features[0].fill == 1.7e308
+
+
 def test_missing_cells_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"data.csv:3: column 'age': the cell is missing"):
         read(tmp_path, SIMPLE, missing="refuse")
@@ -75,6 +86,8 @@ def test_a_model_finds_columns_by_name(tmp_path: Path) -> None:
     assert rows(data) == [[31, 0, 0, 0, 0], [3, 1, 0, 0, 1]]
     assert "does not know the columns zip" in remarks(data)
     assert "column 'city': 1 word has no feature in the model ('Oslo')" in remarks(data)
+    of_two = remarks(read(tmp_path, text.replace("Paris", "Bern"), columns))
+    assert "column 'city': the words of 2 cells have no feature in the model ('Oslo', …)" in of_two
     assert "1 cell is missing (age 1)" in remarks(data)
     with pytest.raises(DataError, match=r"needs the column 'city', and the file has only age, .*; is it 'City'"):
         read(tmp_path, "age,paid,y,City\n1,1,1,Rome\n", columns)
@@ -191,7 +204,7 @@ def test_parts_of_columns(tmp_path: Path) -> None:
     assert data.table.keys.dtype == object  # and not as wide as the longest, each
     assert data.select(np.array([1])).table.keys.tolist() == ["8"]  # type: ignore[union-attr]
     assert rows(data) == [[1], [2]]
-    data = read(tmp_path, "q,b,y,x\nhat,B,0,1\nhat,B,0,2\ncoat,A,1,3\n", qid="q", bag="b")
+    data = read(tmp_path, 'q, "b",y,x\nhat,B,0,1\nhat,B,0,2\ncoat,A,1,3\n', qid="q", bag="b")
     assert data.groups is not None
     assert data.bags is not None
     assert (data.groups.tolist(), data.bags.tolist()) == ([0, 0, 1], [0, 0, 1])
@@ -199,6 +212,9 @@ def test_parts_of_columns(tmp_path: Path) -> None:
     assert again.groups is not None
     assert again.bags is not None
     assert (again.groups.tolist(), again.bags.tolist()) == ([0, 1], [0, 1])
+    no_queries = "no column is called 'q', as that of the queries was: all rows are one query"
+    assert no_queries not in remarks(again)
+    assert no_queries in remarks(read(tmp_path, "x,b,y\n1,B,0\n3,A,1\n", columns_of(data)))
     with pytest.raises(DataError, match=r"data.csv:3: .*line 2"):
         read(tmp_path, "b,y,x\nB,0,1\nB,1,2\n", bag="b")
     # Only some columns are features; where one is called so, the queries need no naming.

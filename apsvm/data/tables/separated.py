@@ -162,16 +162,12 @@ def _check_names(names: Sequence[str], source: str) -> None:
 
 
 def decoded(blocks: Iterator[bytes], name: str, encoding: str, remarks: list[str] | None = None) -> Iterator[bytes]:
-    """The text in UTF-8, without a byte order mark. Raises DataError. ``remarks``: where "auto" may take another
-    encoding than UTF-8, and says so once that is read."""
-    first = b""
-    for block in blocks:
-        first += block
-        if len(first) >= 3:
-            break
+    """The text of ``text_blocks`` in UTF-8. Raises DataError. ``remarks``: where "auto" may take another encoding than
+    UTF-8, and says so once that is read."""
+    first = next(blocks)
     if first.startswith(_UTF16):
         encoding = "utf-16"
-    blocks = chain((first.removeprefix(codecs.BOM_UTF8),), blocks)
+    blocks = chain((first,), blocks)
     if encoding == "auto" and remarks is not None:
         return _utf8_or_windows(blocks, name, remarks)
     if encoding == "auto" or codecs.lookup(encoding).name == "utf-8":
