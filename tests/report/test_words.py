@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from html_reader import Reader
 
 from apsvm import LinearRanker
 from apsvm.data.dataset import Dataset
 from apsvm.models.header import Bounds, Epochs, Gradient, Header, LabelKind, Labels
+from apsvm.models.sets import RankerSet
 from apsvm.report.build import report
 from apsvm.report.run import Finished, Run
 from apsvm.report.settings import settings_of, settings_of_start, shown
+from apsvm.report.training import time_by_part
 from apsvm.report.words import certificate, meaning, unfinished
 
 BOUNDS = Bounds(primal=2.0, dual=1.0, gap=1.0, tolerance=0.5)
@@ -129,6 +132,30 @@ def run_of(*headers, dataset, records=()):
     rankers = [LinearRanker(np.array([1.0, -1.0]), 0.0, header) for header in headers]
     finished = [Finished(f"model {at}" if len(rankers) > 1 else "", ranker, {}) for at, ranker in enumerate(rankers)]
     return Run("folder", [{"event": "start", "loss": "mine"}, *records], finished, dataset, None, [])
+
+
+def test_time_by_part():
+    """Of a log that breaks off by its iterations, of runs by their ends, of classes at a time by both."""
+    of_log = [
+        {"event": "run", "seconds": 1.0},
+        {"event": "oracle", "oracle_wall_ns": 1e6},
+        {"event": "oracle", "oracle_wall_ns": 2e6},
+        {"event": "iteration", "scores_wall_ns": 2e9, "qp_wall_ns": 5e9},
+    ]
+    page = Reader(time_by_part(Run("folder", of_log, [], None, None, [])))
+    assert page.table("part", "time", "share") == [
+        ["reading", "1 s", "12.5%"], ["scores X·w", "2 s", "25.0%"], ["working-set QP", "5 s", "62.5%"]
+    ]  # fmt: skip
+    assert "As far as the log goes. 2 oracle calls, 1.5 ms at the median." in page.text
+    ends = [Finished("", LinearRanker(np.ones(1), 0.0, Header(loss="ap")), {"seconds": {"qp": 1.0, "other": at}}) for at in (0.5, 1.5)]
+    page = Reader(time_by_part(Run("folder", [], ends, None, None, [])))
+    assert page.table("part")[1:] == [["other", "2 s", "50.0%"]]
+    assert "p" not in dict(page.tags)
+    each = [LinearRanker(np.ones(1), 0.0, Header(loss="ap", labels=Labels(positive=label))) for label in (1.0, 2.0)]
+    of_classes = [Finished("", RankerSet.of(each, Header(loss="ap")), {"seconds": {"qp": 90.0, "other": 60.0}})]
+    page = Reader(time_by_part(Run("folder", of_log, of_classes, None, None, [])))
+    assert page.table("part")[2][1] == "5 s"
+    assert "several of which ran at a time; the whole took 2.5 min. 2 oracle calls" in page.all_text
 
 
 @pytest.fixture
