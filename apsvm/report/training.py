@@ -269,5 +269,5 @@ def time_by_part(run: Run) -> Markup:
         [names.get(name, name), bar(seconds / whole, in_seconds(seconds)), share(seconds / whole)]
         for name, seconds in parts.items()
     ]
-    said = [element("p", " ".join(remarks))] if remarks else []
-    return section("Time by part", *said, table(["part", "time", "share"], rows))
+    paragraph = [element("p", " ".join(remarks))] if remarks else []
+    return section("Time by part", *paragraph, table(["part", "time", "share"], rows))

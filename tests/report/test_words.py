@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from html_reader import Reader
@@ -147,11 +149,12 @@ def test_time_by_part():
         ["reading", "1 s", "12.5%"], ["scores X·w", "2 s", "25.0%"], ["working-set QP", "5 s", "62.5%"]
     ]  # fmt: skip
     assert "As far as the log goes. 2 oracle calls, 1.5 ms at the median." in page.text
-    ends = [Finished("", LinearRanker(np.ones(1), 0.0, Header(loss="ap")), {"seconds": {"qp": 1.0, "other": at}}) for at in (0.5, 1.5)]
+    ranker = LinearRanker(np.ones(1), 0.0, Header(loss="ap"))
+    ends = [Finished("", ranker, {"seconds": {"qp": 1.0, "other": seconds}}) for seconds in (0.5, 1.5)]
     page = Reader(time_by_part(Run("folder", [], ends, None, None, [])))
     assert page.table("part")[1:] == [["other", "2 s", "50.0%"]]
     assert "p" not in dict(page.tags)
-    each = [LinearRanker(np.ones(1), 0.0, Header(loss="ap", labels=Labels(positive=label))) for label in (1.0, 2.0)]
+    each = [replace(ranker, header=replace(ranker.header, labels=Labels(positive=label))) for label in (1.0, 2.0)]
     of_classes = [Finished("", RankerSet.of(each, Header(loss="ap")), {"seconds": {"qp": 90.0, "other": 60.0}})]
     page = Reader(time_by_part(Run("folder", of_log, of_classes, None, None, [])))
     assert page.table("part")[2][1] == "5 s"
