@@ -344,6 +344,8 @@ def test_folds_of_liblinear_are_found_in_cv(run, tmp_path):
         said = run("train", *arguments, code=2).stderr
         assert "for 5 folds: apsvm cv DATA --folds 5" in said
         assert not (tmp_path / "m").exists()
+    (tmp_path / "data").rename(tmp_path / "5")
+    assert "model written to m" in run("train", "-v", "5", "m", *HINGE, cwd=tmp_path).stderr
 
 
 def test_folds_of_liblinear_in_cv(run, tmp_path):
