@@ -11,6 +11,7 @@ import xml.etree.ElementTree as ElementTree
 import matplotlib
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from apsvm.metrics.curves import Steps
 from apsvm.report.pictures import PICTURES
@@ -93,6 +94,17 @@ def test_text_is_escaped_and_not_read_as_mathematics():
     svg = EXAMPLES["pr"].render("svg")
     assert "AP < & $x$" in texts(svg)
     assert b"AP &lt; &amp; $x$" in svg
+
+
+def test_what_is_drawn_of_precision_and_recall():
+    figure = Figure()
+    EXAMPLES["pr"].draw(figure, SIZES["column"])
+    (axes,) = figure.axes
+    curve, base_rate = axes.lines
+    assert (axes.get_xlim(), axes.get_ylim()) == ((0.0, 1.0), (0.0, 1.02))
+    assert np.array(curve.get_data()).tolist() == [[0.0, 0.5, 1.0], [1.0, 1.0, 0.4]]
+    assert curve.get_drawstyle() == "steps-pre"
+    assert list(base_rate.get_ydata()) == [0.2, 0.2]
 
 
 @pytest.mark.slow
