@@ -94,6 +94,7 @@ def test_the_text_says_what_the_json_says(run, ranked):
         assert lines[123 + i].startswith(name)
         assert all(cell in lines[123 + i] for cell in cells)
     assert lines[129] == "b against a"
+    assert lines[130].split() == ["metric", "effect", "90", "%", "interval", "p", "better", "worse"]
     for i, name in enumerate(NAMES):
         against = found["b"]["against_first"][name]
         words = lines[131 + i].split()

@@ -6,6 +6,7 @@ import csv
 import errno
 import gzip
 import io
+import os
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -19,7 +20,7 @@ from tables import SIMPLE, columns_of, read, remarks, rows
 from apsvm.data import DataError, read_data
 from apsvm.data.read_options import TableOptions
 from apsvm.data.svmlight import line_numbers
-from apsvm.data.tables.cells import MEMORY, Places, Scratch
+from apsvm.data.tables.cells import BLOCK, MEMORY, Places, Scratch
 from apsvm.data.tables.reading import ForModel
 from apsvm.data.tables.recognising import Kind, kind_of
 from apsvm.models.columns import Column, ColumnKind
@@ -71,6 +72,15 @@ def test_a_median_is_that_of_numpy(tmp_path: Path, rng: np.random.Generator) -> 
     assert columns_of(read(tmp_path, "a,y\n1.7e308,0\n1.7e308,1\n")).features[0].fill == 1.7e308
 
 
+def test_a_named_pipe(tmp_path: Path) -> None:
+    path = tmp_path / "fifo"
+    os.mkfifo(path)
+    child = os.posix_spawn("/bin/sh", ["sh", "-c", f"printf 'a,y\\n1,\\n' > '{path}'"], os.environ)
+    with pytest.raises(DataError, match=rf"^{path}: column 'y': every row needs a value, and line 2 has no label"):
+        read_data(path)
+    assert os.waitpid(child, 0)[1] == 0
+
+
 def test_missing_cells_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"data.csv:3: column 'age': the cell is missing"):
         read(tmp_path, SIMPLE, missing="refuse")
@@ -87,7 +97,12 @@ def test_a_model_finds_columns_by_name(tmp_path: Path) -> None:
     assert "does not know the columns zip" in remarks(data)
     assert "column 'city': 1 word has no feature in the model ('Oslo')" in remarks(data)
     of_two = remarks(read(tmp_path, text.replace("Paris", "Bern"), columns))
-    assert "column 'city': the words of 2 cells have no feature in the model ('Oslo', …)" in of_two
+    assert (
+        "column 'city': the words of 2 cells have no feature in the model ('Oslo', …): such a word gives nothing to a score"
+        in of_two
+    )
+    of_many = remarks(read(tmp_path, "y,paid,city,age\n" + "0,1,Oslo,3\n" * (BLOCK + 2), columns))
+    assert f"column 'city': the words of {BLOCK + 2:,} cells have no feature" in of_many
     assert "1 cell is missing (age 1)" in remarks(data)
     with pytest.raises(DataError, match=r"needs the column 'city', and the file has only age, .*; is it 'City'"):
         read(tmp_path, "age,paid,y,City\n1,1,1,Rome\n", columns)

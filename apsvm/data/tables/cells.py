@@ -245,14 +245,18 @@ def is_meant_as_number(word: str) -> bool:
 
 def hint_of(word: str, column: Sequence[str] = ()) -> str:
     """What may be meant by a word where a number is expected; ``column``: all such words of its column."""
-    plain = word.replace(" ", "").lstrip("+-")
+    plain = _without_sign(word)
     if plain.replace(",", "").replace(".", "").isdigit():
-        return _hint_of_separators(plain, [other.replace(" ", "").lstrip("+-") for other in column])
+        return _hint_of_separators(plain, [*map(_without_sign, column)])
     if _WITH_A_POINT.fullmatch(plain):  # a number unless commas are decimal
         return "; are its points decimal ones? (--decimal .)"
     if plain and (plain[0] in "$€£" or plain[-1] in "%$€£"):
         return "; numbers have no signs of money or per cent here"
     return ""
+
+
+def _without_sign(word: str) -> str:
+    return word.replace(" ", "").lstrip("+-")
 
 
 def _hint_of_separators(plain: str, column: Sequence[str]) -> str:
