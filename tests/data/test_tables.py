@@ -97,10 +97,8 @@ def test_a_model_finds_columns_by_name(tmp_path: Path) -> None:
     assert "does not know the columns zip" in remarks(data)
     assert "column 'city': 1 word has no feature in the model ('Oslo')" in remarks(data)
     of_two = remarks(read(tmp_path, text.replace("Paris", "Bern"), columns))
-    assert (
-        "column 'city': the words of 2 cells have no feature in the model ('Oslo', …): such a word gives nothing to a score"
-        in of_two
-    )
+    assert "column 'city': the words of 2 cells have no feature in the model ('Oslo', …)" in of_two
+    assert "): such a word gives nothing to a score" in of_two
     of_many = remarks(read(tmp_path, "y,paid,city,age\n" + "0,1,Oslo,3\n" * (BLOCK + 2), columns))
     assert f"column 'city': the words of {BLOCK + 2:,} cells have no feature" in of_many
     assert "1 cell is missing (age 1)" in remarks(data)
