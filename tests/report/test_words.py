@@ -10,9 +10,10 @@ from html_reader import Reader
 
 from apsvm import LinearRanker
 from apsvm.data.dataset import Dataset
-from apsvm.models.header import Bounds, Epochs, Gradient, Header, LabelKind, Labels
+from apsvm.models.header import Bounds, Epochs, Gradient, Header, LabelKind, Labels, Threshold
 from apsvm.models.sets import RankerSet
 from apsvm.report.build import report
+from apsvm.report.decisions import threshold_in_words
 from apsvm.report.run import Finished, Run
 from apsvm.report.settings import settings_of, settings_of_start, shown
 from apsvm.report.training import time_by_part
@@ -136,6 +137,19 @@ def run_of(*headers, dataset, records=()):
     return Run("folder", [{"event": "start", "loss": "mine"}, *records], finished, dataset, None, [])
 
 
+def test_a_threshold():
+    chosen = Threshold(
+        value=0.5, rule="f1", held_out="5 folds", precision=0.5, recall=0.9375, false_positive_rate=0.0625, called=1 / 3
+    )
+    assert threshold_in_words(chosen) == (
+        "a score above 0.5 (f1 on rows held out, 5 folds): precision 50 %, recall 93.8 %, false positives 6.25 %, "
+        "called positive 33.3 %"
+    )
+    on_training = threshold_in_words(replace(chosen, held_out=None, precision=None))
+    assert on_training.startswith("a score above 0.5 (f1 on the training rows, which flatters): recall 93.8 %")
+    assert threshold_in_words(Threshold(value=2.0, rule="loss")).startswith("a score above 2, which is where the loss")
+
+
 def test_time_by_part():
     """Of a log that breaks off by its iterations, of runs by their ends, of classes at a time by both."""
     of_log = [
@@ -188,4 +202,5 @@ def test_grades_without_a_row_of_none_have_metrics(groups, rows):
     page = report(run_of(header, dataset=rows([1, 2, 3, 1, 2], groups)))
     assert '<td class="left">nDCG(exp)</td>' in page
     assert '<td class="left">AUC</td>' not in page
+    assert ("The rows of the highest scores of the first queries in the file." in page) == (groups is not None)
     assert "cannot be judged" not in page
