@@ -58,8 +58,9 @@ def test_times_alone_are_hours(form, tmp_path):
     assert columns_of(data).feature_names() == ("when: sine of the day", "when: cosine of the day")
     again = read(tmp_path, "when,y\n12:00 PM,1\n", columns_of(data))
     assert rows(again) == [[0.0, -1.0]]
-    with pytest.raises(DataError, match="expected a date such as 17:05, found '13:00 PM'"):
-        read(tmp_path, "when,y\n13:00 PM,1\n", columns_of(data))
+    for none in ("13:00 PM", "24:00", "23:60"):
+        with pytest.raises(DataError, match=f"expected a date such as 17:05, found '{none}'"):
+            read(tmp_path, f"when,y\n{none},1\n", columns_of(data))
 
 
 def test_other_rows_have_the_age_of_training(tmp_path):
