@@ -23,6 +23,7 @@ from apsvm.data.svmlight import line_numbers
 from apsvm.data.tables.cells import BLOCK, MEMORY, Places, Scratch
 from apsvm.data.tables.reading import ForModel
 from apsvm.data.tables.recognising import Kind, kind_of
+from apsvm.data.tables.separated import decoded
 from apsvm.models.columns import Column, ColumnKind
 
 
@@ -75,10 +76,17 @@ def test_a_median_is_that_of_numpy(tmp_path: Path, rng: np.random.Generator) -> 
 def test_a_named_pipe(tmp_path: Path) -> None:
     path = tmp_path / "fifo"
     os.mkfifo(path)
-    child = os.posix_spawn("/bin/sh", ["sh", "-c", f"printf 'a,y\\n1,\\n' > '{path}'"], os.environ)
-    with pytest.raises(DataError, match=rf"^{path}: column 'y': every row needs a value, and line 2 has no label"):
+    commands = f"{{ printf '\\n'; sleep 0.05; printf 'a,y\\n1,\\n'; }} > '{path}'"
+    child = os.posix_spawn("/bin/sh", ["sh", "-c", commands], os.environ)
+    with pytest.raises(DataError, match=rf"^{path}: column 'y': every row needs a value, and line 3 has no label"):
         read_data(path)
     assert os.waitpid(child, 0)[1] == 0
+
+
+def test_an_encoding_is_decided_once() -> None:
+    blocks, said = [b"a,\xc3\xa9,y\n", b"1,\xe9,0\n"], list[str]()
+    assert list(decoded(iter(blocks), "t.csv", "auto", said)) == blocks
+    assert said == []
 
 
 def test_missing_cells_refused(tmp_path: Path) -> None:
@@ -317,6 +325,8 @@ HOSTILE = [
     ("a,y\n1,inf\n", r"data.csv:2: column 'y': expected a finite number, found 'inf'"),
     ("1,2\n3,4\n", "expected the names of the columns in the first line, found numbers: 1, 2"),
     ("a,b\n3,4\n", r"which column has the labels\?: name it by --label-column; its columns are a, b"),
+    ("a,,b\n3,4,5\n", r"its columns are a, \(no name\), b$"),
+    ("a," * 200_000 + "y\n" + "x" * 600_000 + ",1\n", "the first lines are no table: field larger than field limit"),
     ("a,y,class\n3,4,1\n", "several columns may be the labels: y, class"),
     ("a,b,c\n3,no,1\n4,yes,2\n3,,3\n", "its columns are a, b, c; columns of two values: a, b$"),
     ("a;y\n1,234.5;1\n2,5;0\n", r"data.csv:2: column 'a': expected a number, found '1,234.5'"),
@@ -513,6 +523,9 @@ def test_a_model_that_knows_no_names(tmp_path: Path) -> None:
         read_data(path, model=ForModel(None, None, 3))
     named = read_data(path, model=ForModel(None, ("a", "b"), 2))
     assert rows(named) == [[2, 1], [4, 3]]
+    path.write_text("c,d\n1,2\n")
+    with pytest.raises(DataError, match=r"which column has the labels\?"):
+        read_data(path, model=ForModel(None, None, 2))
 
 
 def test_what_files_are() -> None:
