@@ -101,6 +101,8 @@ def test_the_text_says_what_the_json_says(run, ranked):
         assert words[:2] == [name, f"{against['effect']:+.6f}"]
         assert words[-3:] == [f"{against['p']:.6f}", str(against["better"]), str(against["worse"])]
     assert "p            two-sided, paired randomisation, at most 99 swaps" in text
+    assert [line.split()[0] for line in lines if line.startswith(("rows", "queries"))] == ["rows", "queries"]
+    assert "a: " not in next(line for line in lines if line.startswith("rows"))
     assert "AP over" not in text
     assert "left out; nDCG@3 over" in text
     assert text.count(" of equal score across the classes; rule: block") == 2
