@@ -89,6 +89,11 @@ def test_an_encoding_is_decided_once() -> None:
     assert said == []
 
 
+def test_the_separator_is_that_of_all_rows(tmp_path: Path) -> None:
+    data = read(tmp_path, "t|a|b,y\nx,1\nu|v,0\n")  # of | the first line has more
+    assert columns_of(data).feature_names() == ("t|a|b=u|v", "t|a|b=x")
+
+
 def test_missing_cells_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"data.csv:3: column 'age': the cell is missing"):
         read(tmp_path, SIMPLE, missing="refuse")
