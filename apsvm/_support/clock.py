@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -48,6 +48,12 @@ class Span:
 
     def __add__(self, other: Span) -> Span:
         return Span(self.wall_ns + other.wall_ns, self.cpu_ns + other.cpu_ns)
+
+
+def add_spans(total: dict[str, Span], more: Mapping[str, Span]) -> None:
+    """Adds to each part of ``total`` what ``more`` has of it."""
+    for part, span in more.items():
+        total[part] = total.get(part, Span()) + span
 
 
 @dataclass(slots=True)

@@ -7,7 +7,7 @@ import functools
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -140,26 +140,13 @@ def read_data(
             data = text(zero_based=True)
         data = data if groups is None else _in_groups(data, groups)
     else:
-        data = _from_table(content, kind, table, model, unlabelled, bag_label, dtype, scratch)
+        from apsvm.data.tables.reading import read_table  # svmlight text does not need it
+
+        data = read_table(
+            content, kind, table, model=model, unlabelled=unlabelled, bag_label=bag_label, dtype=dtype, scratch=scratch
+        )
         data = data if model is not None else _with_width(data, n_features, max_features, ignore_unknown)
     return data if bags is None else in_bags(data, bags, bag_label)
-
-
-def _from_table(
-    content: str | os.PathLike[str] | BinaryIO,
-    kind: Kind,
-    options: TableOptions,
-    model: ForModel | None,
-    unlabelled: bool,
-    bag_label: str,
-    dtype: DTypeLike,
-    scratch: Scratch,
-) -> Dataset:
-    from apsvm.data.tables.reading import read_table  # svmlight text does not need it
-
-    return read_table(
-        content, kind, options, model=model, unlabelled=unlabelled, bag_label=bag_label, dtype=dtype, scratch=scratch
-    )  # fmt: skip
 
 
 def _stored(

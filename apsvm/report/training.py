@@ -244,9 +244,9 @@ def time_by_part(run: Run) -> Markup:
     iterations do."""
     ends = [finished.end.get("seconds", {}) for finished in run.finished]
     spans = run.spans()
-    remark = ""
+    remarks = []
     if run.of_classes and spans:
-        remark = (
+        remarks.append(
             "Wall-clock seconds of the parts, added up over the classes, several of which ran at a time; the whole "
             f"took {in_seconds(sum(math.fsum(end.values()) for end in ends))}."
         )
@@ -258,17 +258,16 @@ def time_by_part(run: Run) -> Markup:
                 parts[name] = parts.get(name, 0.0) + seconds
     else:
         parts = {"reading": run.command.get("seconds", 0.0), **spans}
-        remark = "As far as the log goes."
+        remarks.append("As far as the log goes.")
     total = math.fsum(parts.values())
     names = {"qp": "working-set QP", "scores": "scores X·w", "gradient": "gradient Xᵀc", "by score": "ranking by score"}
     spent = [record["oracle_wall_ns"] / 1e6 for record in run.records if "oracle_wall_ns" in record]
     if spent:
-        remark += f" {len(spent):,} oracle calls, {np.median(spent):.3g} ms at the median."
+        remarks.append(f"{len(spent):,} oracle calls, {np.median(spent):.3g} ms at the median.")
     whole = total or 1.0
     rows = [
         [names.get(name, name), bar(seconds / whole, in_seconds(seconds)), share(seconds / whole)]
         for name, seconds in parts.items()
     ]
-    return section(
-        "Time by part", element("p", remark) if remark else Markup(""), table(["part", "time", "share"], rows)
-    )
+    paragraph = [element("p", " ".join(remarks))] if remarks else []
+    return section("Time by part", *paragraph, table(["part", "time", "share"], rows))

@@ -26,9 +26,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 
+from apsvm.data import read_data
 from apsvm.data.read_options import TableOptions
-from apsvm.data.tables.reading import read_table
-from apsvm.data.tables.recognising import recognised
 
 ROOT = Path(__file__).resolve().parents[2]
 FIGURES = ROOT / "docs" / "figures" / "tables.json"
@@ -60,11 +59,9 @@ def reading(path: Path) -> dict[str, float]:
     import pandas as pd
 
     megabytes = path.stat().st_size / 1e6
-    kind, _ = recognised(str(path))
-    options = TableOptions(label="fraud", drop=("id",))
     calls: dict[str, Callable[[], object]] = {
-        "apsvm": lambda: read_table(str(path), kind, options),
-        "apsvm, with names of rows": lambda: read_table(str(path), kind, TableOptions(label="fraud", id="id")),
+        "apsvm": lambda: read_data(path, table=TableOptions(label="fraud", drop=("id",))),
+        "apsvm, with names of rows": lambda: read_data(path, table=TableOptions(label="fraud", id="id")),
         "pyarrow.csv": lambda: pyarrow.csv.read_csv(path),
         "pandas": lambda: pd.read_csv(path),
     }

@@ -66,6 +66,9 @@ def test_a_threshold_of_a_model_that_ranks_nothing(weak, here, tmp_path):
     assert no_threshold == f"apsvm: warning: {tmp_path / 'm'}: there is no threshold: the model ranks nothing"
     header = load_model(tmp_path / "m").header
     assert (header.threshold, header.calibration) == (None, None)
+    options = ("--loss", "p@1", "--bound", "hinge", "-C", 1)
+    assert NOTHING in here("cv", weak, *options, "-o", tmp_path / "cv", code=3).stderr
+    assert load_model(tmp_path / "cv").header.threshold is None
 
 
 @pytest.mark.parametrize(

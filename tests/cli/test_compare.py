@@ -51,6 +51,10 @@ def test_what_moved_and_whether_by_chance(run, models):
     assert f"AP: NEW is {against['effect']:.4f} better, more than chance (p = {against['p']:.3g})" in said
     found = round(20 * judged["metrics"]["P@20"])
     assert f"{found} by NEW" in said
+    (models / "copy").write_bytes((models / "old").read_bytes())
+    moved, copied = (run("compare", "old", name, "rows.csv", "--top", 1, cwd=models).stdout for name in ("new", "copy"))
+    assert "1 of 1 rows are others; none is in both" in moved
+    assert "0 of 1 rows are others; of those in both 1 keep their place, 0.0 is the mean move, 0 the longest" in copied
     back = run("compare", "new", "old", "rows.csv", cwd=models).stdout
     assert "better" not in back
     assert f"AP: NEW is {against['effect']:.4f} worse" in back

@@ -234,8 +234,11 @@ def test_a_budget_that_ends(looks, data, here, tmp_path, ends):
     assert load_model(model).header.threshold is not None
 
 
-def test_a_budget_of_a_grid(data, here, ends):
+def test_a_budget_of_a_grid(data, here, ends, monkeypatch):
     ends(1)
     done = here("cv", data, "--folds", 3, "-j", 1, "--budget", 60, "-C", "0.1,1,10", "--bound", "hinge")
     assert "1 settings, in 2 of 3 folds" in done.stderr
+    monkeypatch.undo()
+    done = here("cv", data, "--folds", 3, "-j", 1, "--budget", 0.001, "-C", "0.1,1,10", "--bound", "hinge")
+    assert "the budget ends the comparison: " in done.stderr
     assert here("cv", data, "--budget", 60, "--nested", code=2).stderr.count("--budget is for one search") == 1

@@ -55,7 +55,7 @@ def test_agrees_with_scikit_learn(digits, trained, run, scores):
     assert (found["rows"], found["positives"], found["queries"], found["tied_rows"]) == (1797, relevant.sum(), 0, 0)
 
 
-def test_the_text_says_what_the_json_says(digits, trained, run):
+def test_the_text_says_what_the_json_says(digits, trained, run, tmp_path):
     arguments = (digits.path, "--model", trained(digits))
     lines = run("eval", *arguments).stdout.splitlines()
     shown = {line.split()[0]: line.split()[1] for line in lines}
@@ -63,6 +63,9 @@ def test_the_text_says_what_the_json_says(digits, trained, run):
     assert list(values) == ["AP", "AUC", "P@5", "P@10", "nDCG"]
     assert {name: f"{value:.6f}" for name, value in values.items()}.items() <= shown.items()
     assert shown["rows"] == "1797"
+    (tmp_path / "few").write_text("1 1:1\n-1 1:2\n1 1:3\n-1 1:0\n")
+    run("train", "-q", tmp_path / "few", tmp_path / "m", "--loss", "rbp(0.8)", "--bound", "hinge", "-C", 1)
+    assert list(evaluation(run, tmp_path / "few", "--model", tmp_path / "m")["metrics"]) == ["RBP(0.8)", *values]
 
 
 @pytest.mark.slow

@@ -96,6 +96,9 @@ def test_side_by_side(here, files):
     low, high = first["intervals"]["AP(voc2010)"]
     assert low < first["metrics"]["AP(voc2010)"] < high
     assert "against_first" in other["classes"]["dog"]
+    of_classes = [of_class["metrics"]["AP(voc2010)"] for of_class in first["classes"].values()]
+    defined = [value for value in of_classes if value is not None]
+    assert first["metrics"]["AP(voc2010)"] == pytest.approx(sum(defined) / len(defined))
     text = here("eval-detections", *paths, "--compare", "--bootstrap", "200").stdout
     assert f"{files / 'h_text'} against {files / 'd_text'}, AP(voc2010)" in text
     assert "two-sided, bootstrap over the images, 200 draws, not corrected for many tests" in text

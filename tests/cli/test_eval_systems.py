@@ -94,12 +94,15 @@ def test_the_text_says_what_the_json_says(run, ranked):
         assert lines[123 + i].startswith(name)
         assert all(cell in lines[123 + i] for cell in cells)
     assert lines[129] == "b against a"
+    assert lines[130].split() == ["metric", "effect", "90", "%", "interval", "p", "better", "worse"]
     for i, name in enumerate(NAMES):
         against = found["b"]["against_first"][name]
         words = lines[131 + i].split()
         assert words[:2] == [name, f"{against['effect']:+.6f}"]
         assert words[-3:] == [f"{against['p']:.6f}", str(against["better"]), str(against["worse"])]
     assert "p            two-sided, paired randomisation, at most 99 swaps" in text
+    assert [line.split()[0] for line in lines if line.startswith(("rows", "queries"))] == ["rows", "queries"]
+    assert "a: " not in next(line for line in lines if line.startswith("rows"))
     assert "AP over" not in text
     assert "left out; nDCG@3 over" in text
     assert text.count(" of equal score across the classes; rule: block") == 2

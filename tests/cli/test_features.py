@@ -256,6 +256,7 @@ def test_explain(name, scale, bumps, rows, here, scored, tmp_path):
     first = explained(here("predict", bumps, tmp_path / "m", "--explain", 1).stdout)
     for (score, parts), (_, every) in zip(first, lines, strict=True):
         assert list(parts.items())[:2] == list(every.items())[:2]
+        assert list(parts)[2:] == ["rest"] * (len(every) > 2)
         assert sum(parts.values()) == pytest.approx(score, abs=1e-4)
     here("predict", bumps, tmp_path / "m", tmp_path / "out", "--explain=2")
     assert len(explained((tmp_path / "out").read_text())) == len(X)

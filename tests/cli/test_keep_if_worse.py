@@ -59,6 +59,7 @@ def test_the_better_of_two_stays(command, run, models):
         ((*TRAIN, "--keep-if-worse", "worse", "no.csv"), 66, "cannot read no.csv"),
         ((*TRAIN, "--keep-if-worse", "no", "held.csv"), 66, "cannot read no:"),
         ((*TRAIN, "--keep-if-worse", "worse", "-"), 2, "two files"),
+        ((*TRAIN, "--one-vs-rest", "--keep-if-worse", "worse", "held.csv"), 2, "of worse and the new model one ranks"),
         ((*TRAIN[:-1], "1,2", "--keep-if-worse", "worse", "held.csv"), 2, "one value of -C"),
         (("train", "rows.csv", "held.csv", "--keep-if-worse", "worse", "held.csv"), 2, "is the judged rows file"),
         (("cv", "rows.csv", "-o", "held.csv", "--keep-if-worse", "worse", "held.csv"), 2, "is the judged rows file"),

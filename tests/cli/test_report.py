@@ -222,6 +222,7 @@ def test_names_are_escaped(here, tmp_path):
     page = read(folder / "report.html")
     assert f"ap on {shown}" in page.text
     assert page.facts["file"] == str(data.with_name(shown))
+    assert (page.facts["rows"], page.facts["features"]) == ("4", "2")
     text = (folder / "report.html").read_text()
     assert all(character.isprintable() or character == "\n" for character in text)
     assert "script" not in [tag for tag, _ in page.tags]

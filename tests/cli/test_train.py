@@ -338,12 +338,23 @@ def test_late_numerical_trouble_writes_the_best_model(cancer, here, info, monkey
     assert load_model(model).coef.any()
 
 
+def test_a_positive_label_that_is_named_needs_no_remark(run, tmp_path):
+    (tmp_path / "t.csv").write_text("a,y\n1,no\n2,yes\n3,no\n4,yes\n")
+    remark = "column 'y': 'yes' is positive, by its name"
+    for options, is_said in (((), True), (("--positive-label", "no"), False)):
+        said = run("train", tmp_path / "t.csv", tmp_path / "m", *HINGE, "-C", 1, *options).stderr
+        assert (remark in said) == is_said
+    assert load_model(tmp_path / "m").header.labels.positive == 1.0
+
+
 def test_folds_of_liblinear_are_found_in_cv(run, tmp_path):
     (tmp_path / "data").write_text("1 1:1\n-1 1:2\n")
     for arguments in (("-v", "5", tmp_path / "data"), ("-v", "5", tmp_path / "data", tmp_path / "m")):
         said = run("train", *arguments, code=2).stderr
         assert "for 5 folds: apsvm cv DATA --folds 5" in said
         assert not (tmp_path / "m").exists()
+    (tmp_path / "data").rename(tmp_path / "5")
+    assert "model written to m" in run("train", "-v", "5", "m", *HINGE, cwd=tmp_path).stderr
 
 
 def test_folds_of_liblinear_in_cv(run, tmp_path):

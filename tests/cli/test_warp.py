@@ -315,6 +315,8 @@ def test_users_eval(users, items_model, here, tmp_path):
     assert found["metrics"] == pytest.approx(expected.values)
     assert (found["users"], left_out) == (expected.users, 0)
     assert found["metrics"]["AUC"] > 0.8
+    lines = here("eval", users[1], "--model", items_model, "-k", 3).stdout.splitlines()
+    assert [line.split()[:2] for line in lines[:-1]] == [[name, f"{v:.6f}"] for name, v in found["metrics"].items()]
 
     for name, part in (("known", known), ("hidden", hidden)):
         text = "".join(

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apsvm._native import _kernels
-from apsvm.data.tables.cells import MISSING
+from apsvm.data.tables.cells import MISSING, MISSING_WORDS
 
 
 def parsed(text: bytes, sizes: list[int], columns: str) -> tuple[np.ndarray, list[list[bytes]], list[list[int]]]:
@@ -60,6 +60,12 @@ def test_the_parser_agrees_with_the_standard_library(table: list[list[str]], siz
             else:
                 assert column == "c"
                 assert np.array(cell).view(np.float64) == float(content)
+
+
+def test_words_of_missing_cells_are_those_of_the_package() -> None:
+    texts = [*MISSING_WORDS, *map(str.upper, MISSING_WORDS), "-", "--", "..", "n.a.", "missing", "unknown"]
+    values, _, _ = parsed("".join(f'"{text}"\n' for text in texts).encode(), [], "c")
+    assert (values.view(np.int64).ravel() == MISSING).tolist() == [text.lower() in MISSING_WORDS for text in texts]
 
 
 def test_the_parser_refuses_what_cannot_be() -> None:

@@ -6,6 +6,7 @@ import csv
 import errno
 import gzip
 import io
+import os
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -19,9 +20,10 @@ from tables import SIMPLE, columns_of, read, remarks, rows
 from apsvm.data import DataError, read_data
 from apsvm.data.read_options import TableOptions
 from apsvm.data.svmlight import line_numbers
-from apsvm.data.tables.cells import MEMORY, Places, Scratch
+from apsvm.data.tables.cells import BLOCK, MEMORY, Places, Scratch
 from apsvm.data.tables.reading import ForModel
 from apsvm.data.tables.recognising import Kind, kind_of
+from apsvm.data.tables.separated import decoded
 from apsvm.models.columns import Column, ColumnKind
 
 
@@ -60,6 +62,38 @@ def test_rules_of_missing_cells(tmp_path: Path, rule: str, age: list[float], nam
         assert [row[1] for row in rows(data)] == [0, 1, 0, 0]
 
 
+def test_a_median_is_that_of_numpy(tmp_path: Path, rng: np.random.Generator) -> None:
+    """Also where every second value, which a sample takes, is far from the others, or the sum of two infinite."""
+    for values in (rng.normal(size=9001), np.tile([0.0, 1.0, 0.0, 2.0], 2500), np.array([1.0, 4.0]), np.zeros(1)):
+        text = "a,y\n,1\n" + "".join(f"{value!r},0\n" for value in values.tolist())
+        data = read(tmp_path, text)
+        assert columns_of(data).features[0].fill == np.median(values)
+        assert remarks(data).splitlines()[0] == "column 'y' has the labels (--label-column names another)"
+        assert remarks(data).splitlines()[1].startswith("1 cell is missing")
+    assert columns_of(read(tmp_path, "a,y\n1.7e308,0\n1.7e308,1\n")).features[0].fill == 1.7e308
+
+
+def test_a_named_pipe(tmp_path: Path) -> None:
+    path = tmp_path / "fifo"
+    os.mkfifo(path)
+    commands = f"{{ printf '\\n'; sleep 0.05; printf 'a,y\\n1,\\n'; }} > '{path}'"
+    child = os.posix_spawn("/bin/sh", ["sh", "-c", commands], os.environ)
+    with pytest.raises(DataError, match=rf"^{path}: column 'y': every row needs a value, and line 3 has no label"):
+        read_data(path)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def test_an_encoding_is_decided_once() -> None:
+    blocks, said = [b"a,\xc3\xa9,y\n", b"1,\xe9,0\n"], list[str]()
+    assert list(decoded(iter(blocks), "t.csv", "auto", said)) == blocks
+    assert said == []
+
+
+def test_the_separator_is_that_of_all_rows(tmp_path: Path) -> None:
+    data = read(tmp_path, "t|a|b,y\nx,1\nu|v,0\n")  # of | the first line has more
+    assert columns_of(data).feature_names() == ("t|a|b=u|v", "t|a|b=x")
+
+
 def test_missing_cells_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"data.csv:3: column 'age': the cell is missing"):
         read(tmp_path, SIMPLE, missing="refuse")
@@ -75,6 +109,11 @@ def test_a_model_finds_columns_by_name(tmp_path: Path) -> None:
     assert rows(data) == [[31, 0, 0, 0, 0], [3, 1, 0, 0, 1]]
     assert "does not know the columns zip" in remarks(data)
     assert "column 'city': 1 word has no feature in the model ('Oslo')" in remarks(data)
+    of_two = remarks(read(tmp_path, text.replace("Paris", "Bern"), columns))
+    assert "column 'city': the words of 2 cells have no feature in the model ('Oslo', …)" in of_two
+    assert "): such a word gives nothing to a score" in of_two
+    of_many = remarks(read(tmp_path, "y,paid,city,age\n" + "0,1,Oslo,3\n" * (BLOCK + 2), columns))
+    assert f"column 'city': the words of {BLOCK + 2:,} cells have no feature" in of_many
     assert "1 cell is missing (age 1)" in remarks(data)
     with pytest.raises(DataError, match=r"needs the column 'city', and the file has only age, .*; is it 'City'"):
         read(tmp_path, "age,paid,y,City\n1,1,1,Rome\n", columns)
@@ -191,7 +230,7 @@ def test_parts_of_columns(tmp_path: Path) -> None:
     assert data.table.keys.dtype == object  # and not as wide as the longest, each
     assert data.select(np.array([1])).table.keys.tolist() == ["8"]  # type: ignore[union-attr]
     assert rows(data) == [[1], [2]]
-    data = read(tmp_path, "q,b,y,x\nhat,B,0,1\nhat,B,0,2\ncoat,A,1,3\n", qid="q", bag="b")
+    data = read(tmp_path, 'q, "b",y,x\nhat,B,0,1\nhat,B,0,2\ncoat,A,1,3\n', qid="q", bag="b")
     assert data.groups is not None
     assert data.bags is not None
     assert (data.groups.tolist(), data.bags.tolist()) == ([0, 0, 1], [0, 0, 1])
@@ -199,6 +238,9 @@ def test_parts_of_columns(tmp_path: Path) -> None:
     assert again.groups is not None
     assert again.bags is not None
     assert (again.groups.tolist(), again.bags.tolist()) == ([0, 1], [0, 1])
+    no_queries = "no column is called 'q', as that of the queries was: all rows are one query"
+    assert no_queries not in remarks(again)
+    assert no_queries in remarks(read(tmp_path, "x,b,y\n1,B,0\n3,A,1\n", columns_of(data)))
     with pytest.raises(DataError, match=r"data.csv:3: .*line 2"):
         read(tmp_path, "b,y,x\nB,0,1\nB,1,2\n", bag="b")
     # Only some columns are features; where one is called so, the queries need no naming.
@@ -288,10 +330,12 @@ HOSTILE = [
     ("a,y\n1,inf\n", r"data.csv:2: column 'y': expected a finite number, found 'inf'"),
     ("1,2\n3,4\n", "expected the names of the columns in the first line, found numbers: 1, 2"),
     ("a,b\n3,4\n", r"which column has the labels\?: name it by --label-column; its columns are a, b"),
+    ("a,,b\n3,4,5\n", r"its columns are a, \(no name\), b$"),
+    ("a," * 200_000 + "y\n" + "x" * 600_000 + ",1\n", "the first lines are no table: field larger than field limit"),
     ("a,y,class\n3,4,1\n", "several columns may be the labels: y, class"),
     ("a,b,c\n3,no,1\n4,yes,2\n3,,3\n", "its columns are a, b, c; columns of two values: a, b$"),
     ("a;y\n1,234.5;1\n2,5;0\n", r"data.csv:2: column 'a': expected a number, found '1,234.5'"),
-    ("a,y\n-,1\n3,0\n5,1\n", r"found '-'; a missing cell is empty, or NA, N/A, NaN, null, None, nil, \? or \.$"),
+    ("a,y\n–,1\n3,0\n5,1\n", r"found '–'; a missing cell is empty, or NA, N/A, NaN, null, None, nil, \? or \.$"),
     (" \n\n\t\n", "found none: there are only blanks and ends of lines"),
     ("a:b:y\n1:2:0\n2:1:1\n", "this is a table whose columns are separated by colons"),
     ("1 2 0\n2 1 1\n", "this is a table whose columns are separated by blanks: commas, semicolons"),
@@ -484,6 +528,9 @@ def test_a_model_that_knows_no_names(tmp_path: Path) -> None:
         read_data(path, model=ForModel(None, None, 3))
     named = read_data(path, model=ForModel(None, ("a", "b"), 2))
     assert rows(named) == [[2, 1], [4, 3]]
+    path.write_text("c,d\n1,2\n")
+    with pytest.raises(DataError, match=r"which column has the labels\?"):
+        read_data(path, model=ForModel(None, None, 2))
 
 
 def test_what_files_are() -> None:

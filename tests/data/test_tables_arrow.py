@@ -96,6 +96,8 @@ def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:
         message = f"data.parquet: row 2: column 'a': expected a finite number, found '{value}'"
         with pytest.raises(DataError, match=message):
             read_data(infinite)
+    long = written(tmp_path, "parquet", {"a": [2**53 + 1, 1], "y": [1, 0]})
+    assert read_data(long).X.tolist() == [[2.0**53], [1.0]]
     twice = pa.table([pa.array([1.0, 2.0]), pa.array([3.0, 4.0]), pa.array([1, 0])], names=["a", "a", "y"])
     with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, twice.schema) as writer:
         writer.write_table(twice)

@@ -91,7 +91,7 @@ def test_errors_name_line_and_column(text, message, tmp_path):
 
 @pytest.mark.parametrize("first", ["1", '"one"'])  # a column of pyarrow, and one of numbers and words
 def test_long_integers_name_rows_exactly(first, tmp_path):
-    ids = [2**53 + 1, 2**63 - 1, 2**64 + 1, 2**64 + 2]
+    ids = [2**53 + 1, 2**63 - 1, 2**63 + 1, 2**64 + 1, 2**64 + 2]
     for chosen in (ids[:2], ids):
         lines = [
             f'{{"id": {name}, "a": {first if at == 0 else at}, "label": {at % 2}}}' for at, name in enumerate(chosen)

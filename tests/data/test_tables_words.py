@@ -14,8 +14,8 @@ from apsvm.data.read_options import TableOptions
 def test_words_beyond_those_told_apart_make_no_category(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_kernels, "CsvParser", partial(_kernels.CsvParser, most_words=3))
     table = tmp_path / "data.csv"
-    table.write_text("w,x,y\na,1,0\nb,2,1\nc,3,0\nd,4,1\ne,5,0\n")
-    message = r"column 'w' has more than 3 different words in 5 rows \('a', …\), no categories"
+    table.write_text("w,x,y\na,1,0\nb,2,1\nc,3,0\nd,4,1\ne,5,0\n7,6,1\n")
+    message = r"column 'w' has more than 3 different words in 6 rows \('a', …\), no categories"
     with pytest.raises(DataError, match=message):
         read_data(table, table=TableOptions(features=("w", "x")))
     table.write_text("w,x,y\na,1,0\nb,2,1\nc,3,0\na,4,1\n")

@@ -76,8 +76,8 @@ def test_numbers_of_another_style_than_in_training(tmp_path):
 
 
 def test_signs_and_grades_are_words(tmp_path):
-    """Without a digit, or with a letter behind it, they are no numbers of money."""
-    for words in ("+ +- + ++ ++", "2X 1X 2X 2X 1X"):
+    """Without a digit, or with a letter behind it, they are no numbers of money; - beside words is no missing cell."""
+    for words in ("+ +- + ++ ++", "2X 1X 2X 2X 1X", "- x x - y", "- 1 A 2"):
         data = read(tmp_path, "a,y\n" + "".join(f"{word},{at % 2}\n" for at, word in enumerate(words.split())))
         assert columns_of(data).feature_names() == tuple(f"a={word}" for word in sorted(set(words.split())))
 

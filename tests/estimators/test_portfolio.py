@@ -11,8 +11,9 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import average_precision_score, ndcg_score
 from sklearn.utils.estimator_checks import check_estimator
 
-from apsvm import APSVMClassifier, APSVMClassifierCV, APSVMRankerCV, WeakRankerWarning, load_model
+from apsvm import APSVMClassifier, APSVMClassifierCV, APSVMRankerCV, LinearRanker, WeakRankerWarning, load_model
 from apsvm.data.labels import LabelKind
+from apsvm.models.header import Header
 from apsvm.selection import portfolio as module
 from apsvm.selection.portfolio import Entry
 from apsvm.trainers.fitting import FeatureOptions
@@ -160,6 +161,8 @@ def test_a_ranker(data, tried):
     again = APSVMRankerCV.from_model(model.to_model())
     assert (again.metric, again.cv) == ("nDCG", 2)
     assert again.score(data.X, data.y, qid=data.qid) == model.score(data.X, data.y, qid=data.qid)
+    with pytest.raises(ValueError, match=r"none of APSVMRankerCV's: APSVMRanker takes it$"):
+        APSVMRankerCV.from_model(LinearRanker(np.ones(2), 0.0, Header(loss="ndcg")))
 
 
 @pytest.mark.parametrize(("relevant_from", "lowest"), [(None, 1), (2, 2)])

@@ -8,6 +8,7 @@ from itertools import combinations_with_replacement
 import numpy as np
 import pytest
 
+from apsvm.oracles.inference import most_violated_ranking
 from apsvm.oracles.ranking import check_scores, negatives_above, rank_counts, ranks, too_far_apart
 
 
@@ -42,3 +43,11 @@ def test_scores_that_are_far_apart(scores):
 def test_scores_that_are_not_finite(score):
     with pytest.raises(FloatingPointError, match=r"^scores are not finite: the feature values .* scale them down$"):
         check_scores(np.array([0.0, score, 1.0]))
+
+
+def test_one_query_by_an_oracle_of_python_and_a_compiled_one(rng):
+    scores, relevance = rng.normal(size=7), rng.permutation([2, 1, 1, 0, 0, 0, 0])
+    compiled, own = (most_violated_ranking(scores, relevance, oracle=oracle) for oracle in ("greedy", "brute-force"))
+    assert own.ranks.tolist() == compiled.ranks.tolist()
+    np.testing.assert_allclose(own.row_weights, compiled.row_weights, atol=1e-15)
+    assert own.value == pytest.approx(own.loss + own.row_weights @ scores)

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from html_reader import Reader
 
 from apsvm import LinearRanker
 from apsvm.data.dataset import Dataset
-from apsvm.models.header import Bounds, Epochs, Gradient, Header, LabelKind, Labels
+from apsvm.models.header import Bounds, Epochs, Gradient, Header, LabelKind, Labels, Threshold
+from apsvm.models.sets import RankerSet
 from apsvm.report.build import report
+from apsvm.report.decisions import threshold_in_words
 from apsvm.report.run import Finished, Run
 from apsvm.report.settings import settings_of, settings_of_start, shown
+from apsvm.report.training import time_by_part
 from apsvm.report.words import certificate, meaning, unfinished
 
 BOUNDS = Bounds(primal=2.0, dual=1.0, gap=1.0, tolerance=0.5)
@@ -131,6 +137,44 @@ def run_of(*headers, dataset, records=()):
     return Run("folder", [{"event": "start", "loss": "mine"}, *records], finished, dataset, None, [])
 
 
+def test_a_threshold():
+    chosen = Threshold(
+        value=0.5, rule="f1", held_out="5 folds", precision=0.5, recall=0.9375, false_positive_rate=0.0625, called=1 / 3
+    )
+    assert threshold_in_words(chosen) == (
+        "a score above 0.5 (f1 on rows held out, 5 folds): precision 50 %, recall 93.8 %, false positives 6.25 %, "
+        "called positive 33.3 %"
+    )
+    on_training = threshold_in_words(replace(chosen, held_out=None, precision=None))
+    assert on_training.startswith("a score above 0.5 (f1 on the training rows, which flatters): recall 93.8 %")
+    assert threshold_in_words(Threshold(value=2.0, rule="loss")).startswith("a score above 2, which is where the loss")
+
+
+def test_time_by_part():
+    """Of a log that breaks off by its iterations, of runs by their ends, of classes at a time by both."""
+    of_log = [
+        {"event": "run", "seconds": 1.0},
+        {"event": "oracle", "oracle_wall_ns": 1e6},
+        {"event": "oracle", "oracle_wall_ns": 2e6},
+        {"event": "iteration", "scores_wall_ns": 2e9, "qp_wall_ns": 5e9},
+    ]
+    page = Reader(time_by_part(Run("folder", of_log, [], None, None, [])))
+    assert page.table("part", "time", "share") == [
+        ["reading", "1 s", "12.5%"], ["scores X·w", "2 s", "25.0%"], ["working-set QP", "5 s", "62.5%"]
+    ]  # fmt: skip
+    assert "As far as the log goes. 2 oracle calls, 1.5 ms at the median." in page.text
+    ranker = LinearRanker(np.ones(1), 0.0, Header(loss="ap"))
+    ends = [Finished("", ranker, {"seconds": {"qp": 1.0, "other": seconds}}) for seconds in (0.5, 1.5)]
+    page = Reader(time_by_part(Run("folder", [], ends, None, None, [])))
+    assert page.table("part")[1:] == [["other", "2 s", "50.0%"]]
+    assert "p" not in dict(page.tags)
+    each = [replace(ranker, header=replace(ranker.header, labels=Labels(positive=label))) for label in (1.0, 2.0)]
+    of_classes = [Finished("", RankerSet.of(each, Header(loss="ap")), {"seconds": {"qp": 90.0, "other": 60.0}})]
+    page = Reader(time_by_part(Run("folder", of_log, of_classes, None, None, [])))
+    assert page.table("part")[2][1] == "5 s"
+    assert "several of which ran at a time; the whole took 2.5 min. 2 oracle calls" in page.all_text
+
+
 @pytest.fixture
 def rows(rng):
     def make(labels, groups=None):
@@ -158,4 +202,5 @@ def test_grades_without_a_row_of_none_have_metrics(groups, rows):
     page = report(run_of(header, dataset=rows([1, 2, 3, 1, 2], groups)))
     assert '<td class="left">nDCG(exp)</td>' in page
     assert '<td class="left">AUC</td>' not in page
+    assert ("The rows of the highest scores of the first queries in the file." in page) == (groups is not None)
     assert "cannot be judged" not in page

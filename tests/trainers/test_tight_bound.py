@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import json
 from dataclasses import replace
 from itertools import pairwise, product
 
@@ -11,6 +13,7 @@ from judge import METRICS, hinge_by_permutations, pair_score
 from over import over
 from trainings import solve, target_of, train_appx, train_svm, train_svm_path, training_set
 
+from apsvm._support.log import JsonLinesLog
 from apsvm.data.rows import Rows
 from apsvm.losses import make_loss
 from apsvm.oracles import make_oracle
@@ -22,6 +25,7 @@ from apsvm.trainers.structured_svm import training as structured_svm
 from apsvm.trainers.structured_svm.descent import Descent
 from apsvm.trainers.structured_svm.settings import StructuredSettings
 from apsvm.trainers.structured_svm.starts_of_rows import HOPELESS
+from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
 
 LOSSES = ["ap", "ndcg", "mrr", "auc", "rbp(0.8)", "p@3", "ndcg@5", "ndcg-chakrabarti"]
 
@@ -49,6 +53,18 @@ def noisy(rng):
     relevant = rng.random(600) < 0.15
     lift = np.where(rng.random(600) < 0.1, -1.0, 1.5) * relevant
     return training_set(rng.normal(size=(600, 5)) + lift[:, None] * np.array([1, 0.5, 0, 0, 0]), relevant)
+
+
+@pytest.mark.parametrize("bound", ["hinge", "tight"])
+def test_the_seconds_of_the_parts_are_those_of_the_log(bound, noisy):
+    stream = io.StringIO()
+    trainer = StructuredSVMTrainer("ap", StructuredSettings(bound=bound, C=(1000.0,)))
+    (outcome,) = trainer.train(noisy, Watch(JsonLinesLog(stream)))
+    records = [record for record in map(json.loads, stream.getvalue().splitlines()) if record["event"] != "oracle"]
+    for part in ("scores", "oracle", "gradient", "qp"):
+        logged = [record[f"{part}_wall_ns"] for record in records if f"{part}_wall_ns" in record]
+        assert len(logged) > 2
+        assert outcome.seconds[part] == pytest.approx(sum(logged) / 1e9, rel=1e-9)
 
 
 @pytest.mark.slow

@@ -127,8 +127,7 @@ def decided_refit(refit: Refit, options: JsonObject, jobs: int, should_stop: Cal
     asked for, or else of the highest F1 where the loss draws no line itself; none of grades or several queries."""
     import numpy as np
 
-    from apsvm.metrics.thresholds import ThresholdRule
-    from apsvm.selection.decision import DecisionRule, HeldOutError, with_decision
+    from apsvm.selection.decision import HeldOutError, with_decision
     from apsvm.selection.thresholds import with_training_threshold
 
     model, asks = refit.model, _asks(options)
@@ -140,10 +139,11 @@ def decided_refit(refit: Refit, options: JsonObject, jobs: int, should_stop: Cal
         not asks and (options["threshold"] == "none" or model.header.threshold or by_query)
     ):
         return replace(refit, model=model)
-    rule = decision_rule(options) if asks else DecisionRule(ThresholdRule("f1"))
     fit = replace(refit.fit, trainer=refit.fit.trainer.with_settings(threads=jobs))
     try:
-        made = with_decision(fit, refit.outcome, model, rule, should_stop, refit.out_of_fold(), refit.how, refit.own)
+        made = with_decision(
+            fit, refit.outcome, model, decision_rule(options), should_stop, refit.out_of_fold(), refit.how, refit.own
+        )
     except HeldOutError as error:
         if not asks:
             return replace(refit, model=with_training_threshold(model, refit.fit.dataset))

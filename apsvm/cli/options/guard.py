@@ -54,6 +54,8 @@ class Guard:
             raise click.UsageError("--keep-if-worse does not go with --scheduler")
         old, read = _of_rows(read_any_model(path), path), read.of_a_second_file()
         scored = _scored(rows, path, old, read)
+        if bool(scored.classes) != options.get("one_vs_rest", False):
+            raise click.UsageError(f"of {path} and {_NEW} one ranks classes, and the other does not")
         _refuse_training_rows(scored, path, old.header.data.sha256)
         if not scored.classes:
             scored.target(parse_metrics([trained_metric(old.header.metric).name]))

@@ -15,7 +15,7 @@ from apsvm.cli.output.export_json import json_of, rankers_of, table_of
 from apsvm.cli.shared import BAD_DATA, Failure
 from apsvm.data.features.joined import Joined
 from apsvm.data.features.linear import Linear
-from apsvm.data.tables import dates, written_numbers
+from apsvm.data.tables import cells, dates, written_numbers
 from apsvm.models.columns import EXAMPLES
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from apsvm.models.base import Model
 
 _FROM_HERE = (
+    "from apsvm.data.tables.cells import MISSING_WORDS\n",
     "from apsvm.data.tables.dates import days_of\n",
     "from apsvm.data.tables.written_numbers import number_of\n",
     "from apsvm.models.columns import EXAMPLES\n",
@@ -71,7 +72,7 @@ def _maps(feature_map: FeatureMap) -> Iterator[JsonDict]:
 
 
 def _written_here() -> str:
-    """How numbers and dates in words are read."""
+    """How missing cells, and numbers and dates in words, are read."""
     patterns = {style: pattern.pattern for style, pattern in written_numbers._PATTERNS.items()}
     return "\n".join(
         [
@@ -80,6 +81,7 @@ def _written_here() -> str:
             f"_TIME_ALONE = re.compile({dates._TIME_ALONE.pattern!r})",
             f"_EPOCH = {dates._EPOCH}",
             f"EXAMPLES = {EXAMPLES!r}",
+            f"MISSING_WORDS = {cells.MISSING_WORDS!r}",
             f"DECIMAL = {written_numbers.DECIMAL!r}",
             f"_PATTERNS = {{style: re.compile(pattern) for style, pattern in {patterns!r}.items()}}",
             "",

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, datetime, time, timezone
 from typing import Any
 
+from apsvm.data.tables.cells import MISSING_WORDS
 from apsvm.data.tables.dates import days_of
 from apsvm.data.tables.written_numbers import number_of
 from apsvm.models.columns import EXAMPLES
@@ -23,10 +24,6 @@ from apsvm.models.columns import EXAMPLES
 MODEL: dict[str, Any] = json.loads("{}")
 
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-_MISSING = {
-    *("", "?", "na", "n/a", "nan", "null", "none", "<na>", "#n/a", "#na", "#n/a n/a", "-nan", "nil", "."),
-    *("1.#qnan", "-1.#qnan", "1.#ind", "-1.#ind"),
-}
 _TRUTH = {"true": 1.0, "false": 0.0}
 _YEAR = 365.2425
 
@@ -140,7 +137,7 @@ def _float(value: Any) -> float | None:
 def _of_cell(column: Any, cell: Any) -> list[float]:
     """The features of a cell."""
     cell = cell.strip() if isinstance(cell, str) else cell
-    is_missing = cell is None or cell != cell or (isinstance(cell, str) and cell.lower() in _MISSING)
+    is_missing = cell is None or cell != cell or (isinstance(cell, str) and cell.lower() in MISSING_WORDS)
     if is_missing and column["kind"] != "category" and column["fill"] is None:
         raise ValueError(f"column {column['column']!r}: the cell is missing, which the model was trained to refuse")
     if column["kind"] == "category":

@@ -57,7 +57,7 @@ class Products(FeatureMap):
         out[:, :d] = z
         at = d
         for i in range(d):
-            np.multiply(z[:, i : i + 1], z[:, i:], out=out[:, at : at + d - i], casting="same_kind")
+            np.multiply(z[:, i : i + 1], z[:, i:], out=out[:, at : at + d - i])
             at += d - i
         return out
 

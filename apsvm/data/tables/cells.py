@@ -62,23 +62,13 @@ MISSING = 0x7FF8_0000_0000_0000
 #: Rows looked at at a time.
 BLOCK = 1 << 14
 
-#: What is not read as a missing cell, but may be meant as one.
-_LIKE_MISSING = {
-    "-",
-    "--",
-    "---",
-    "–",
-    "—",
-    "..",
-    "n.a.",
-    "n.a",
-    "#n/a",
-    "missing",
-    "unknown",
-    "(null)",
-    "<na>",
-    "\\n",
-}
+#: What is read as a missing cell, in any case; the native parser has the same list.
+MISSING_WORDS = (
+    *("", "?", ".", "na", "n/a", "nan", "-nan", "null", "none", "nil", "<na>", "#n/a", "#na", "#n/a n/a"),
+    *("1.#qnan", "-1.#qnan", "1.#ind", "-1.#ind"),
+)
+#: What is not read so, but may be meant as one.
+_LIKE_MISSING = {"-", "--", "---", "–", "—", "..", "n.a.", "n.a", "missing", "unknown", "(null)", "\\n"}
 #: Numbers whose commas or points are not decimal ones, but stand between thousands, and those that may be either.
 _THOUSANDS = re.compile(
     r"[0-9]{1,3}(,[0-9]{3})+\.[0-9]*|[0-9]{1,3}(\.[0-9]{3})+,[0-9]*|[0-9]{1,3}((,[0-9]{3}){2,}|(\.[0-9]{3}){2,})"
@@ -255,14 +245,18 @@ def is_meant_as_number(word: str) -> bool:
 
 def hint_of(word: str, column: Sequence[str] = ()) -> str:
     """What may be meant by a word where a number is expected; ``column``: all such words of its column."""
-    plain = word.replace(" ", "").lstrip("+-")
+    plain = _without_sign(word)
     if plain.replace(",", "").replace(".", "").isdigit():
-        return _hint_of_separators(plain, [other.replace(" ", "").lstrip("+-") for other in column])
+        return _hint_of_separators(plain, [*map(_without_sign, column)])
     if _WITH_A_POINT.fullmatch(plain):  # a number unless commas are decimal
         return "; are its points decimal ones? (--decimal .)"
     if plain and (plain[0] in "$€£" or plain[-1] in "%$€£"):
         return "; numbers have no signs of money or per cent here"
     return ""
+
+
+def _without_sign(word: str) -> str:
+    return word.replace(" ", "").lstrip("+-")
 
 
 def _hint_of_separators(plain: str, column: Sequence[str]) -> str:

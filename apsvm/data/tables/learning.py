@@ -249,11 +249,7 @@ def _number(cell: Cell, rule: str) -> Column:
     if rule == "zero":
         return Column(name=cell.name, fill=0.0)
     values = cell.values if not cell.is_missing.any() else cell.values[~cell.is_missing]
-    with np.errstate(over="ignore"):  # of the sum of the two in the middle
-        median = _median(values)
-    if not np.isfinite(median):
-        median = float(np.partition(values, values.size // 2)[values.size // 2])
-    return Column(name=cell.name, fill=median)
+    return Column(name=cell.name, fill=_median(values))
 
 
 def _median(values: NDArray[np.float64]) -> float:
@@ -262,10 +258,12 @@ def _median(values: NDArray[np.float64]) -> float:
     sample = np.sort(values[:: max(1, n >> 12)])
     low, high = sample[int(0.47 * sample.size)], sample[int(0.53 * sample.size)]
     near = values[(values >= low) & (values <= high)]
-    places = np.array([(n - 1) // 2, n // 2]) - np.count_nonzero(values < low)
+    middle = np.array([(n - 1) // 2, n // 2])
+    places = middle - np.count_nonzero(values < low)
     if places[0] < 0 or places[1] >= near.size:
-        return float(np.median(values))
-    return float(np.mean(np.partition(near, places)[places]))
+        near, places = values, middle
+    first, second = np.partition(near, places)[places].tolist()
+    return float(first / 2 + second / 2)  # their sum may be infinite
 
 
 def _written_numbers(cell: Cell, learned: _Learned) -> Column | None:
@@ -371,8 +369,8 @@ def _may_be_category(cell: Cell, learned: _Learned, texts: list[str], counts: ND
             f"them alike, year first, or --drop {quoted(cell.name)}"
         )
         return False
-    # A sign alone beside numbers is a missing one.
-    unlike = (at for at, word in enumerate(cell.words) if hint_of(word) or (n_numbers and not word.strip("+- ")))
+    # Signs alone beside numbers are a missing one, or 0.
+    unlike = (at for at, word in enumerate(cell.words) if hint_of(word) or (n_numbers and not re.search(r"\w", word)))
     if 2 * sum(int(counts[at]) for at in unlike) > n_words:
         raise fail_not_numbers(cell, is_word)
     if len(texts) > _FEWEST_TEXTS and 2 * len(texts) > n_words + n_numbers:

@@ -144,13 +144,13 @@ NO_FEATURES = ForModel(Columns(), None, 0)
 def read_table(
     source: Source,
     kind: Kind,
-    options: TableOptions = UNSAID,
+    options: TableOptions,
     *,
-    model: ForModel | None = None,
-    unlabelled: bool = False,
-    bag_label: str = "same",
-    dtype: DTypeLike = np.float64,
-    scratch: Scratch = MEMORY,
+    model: ForModel | None,
+    unlabelled: bool,
+    bag_label: str,
+    dtype: DTypeLike,
+    scratch: Scratch,
 ) -> Dataset:
     """The rows of a table: X dense or CSR.
 

@@ -1,7 +1,7 @@
 """Separated values (CSV, TSV) as cells: what separates them is seen in the first lines; the rest is native.
 
 The text is UTF-8 unless said otherwise or a byte order mark says UTF-16. The first line that is not blank has the names
-of the columns. RFC 4180 says how quotes are read; missing cells are empty or ?, ., NA, N/A, NaN, null, None or nil.
+of the columns. RFC 4180 says how quotes are read.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from apsvm._native import _kernels
 from apsvm.data.dataset import DataError
-from apsvm.data.tables.cells import Cells, Places, Scratch
+from apsvm.data.tables.cells import MISSING_WORDS, Cells, Places, Scratch
 from apsvm.data.tables.recognising import SEPARATORS
 
 #: Bytes looked at before anything is parsed, and the rows among them.
@@ -39,7 +39,6 @@ _POINT = re.compile(r"[+-]?\d*\.\d+([eE][+-]?\d+)?")
 #: 1.234 is 1234 in German, and 1,234 in others; 234 may be either's.
 _GROUPED, _SMALL = re.compile(r"[+-]?[1-9]\d{0,2}\.\d{3}"), re.compile(r"[+-]?\d{1,3}")
 _WINDOWS = "cp1252"
-_MISSING = {"", "?", "na", "n/a", "nan", "null", "none", "nil", "."}
 _NAMES = re.compile(rb"[\r\n \xef\xbb\xbf]*[^\r\n]+[\r\n]")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
@@ -111,7 +110,7 @@ def _with_thousands(names: Sequence[str], rows: Sequence[Sequence[str]], *, mixe
     a point stand beside them, which programs that write three decimals do not leave."""
     result = {}
     for name, column in zip(names, zip_longest(*rows, fillvalue=""), strict=False):
-        fields = [field for field in column if field.lower() not in _MISSING]
+        fields = [field for field in column if field.lower() not in MISSING_WORDS]
         grouped = [field for field in fields if _GROUPED.fullmatch(field)]
         others = [field for field in fields if not _GROUPED.fullmatch(field)]
         if grouped and (others or not mixed) and all(map(_SMALL.fullmatch, others)):
@@ -163,16 +162,12 @@ def _check_names(names: Sequence[str], source: str) -> None:
 
 
 def decoded(blocks: Iterator[bytes], name: str, encoding: str, remarks: list[str] | None = None) -> Iterator[bytes]:
-    """The text in UTF-8, without a byte order mark. Raises DataError. ``remarks``: where "auto" may take another
-    encoding than UTF-8, and says so once that is read."""
-    first = b""
-    for block in blocks:
-        first += block
-        if len(first) >= 3:
-            break
+    """The text of ``text_blocks`` in UTF-8. Raises DataError. ``remarks``: where "auto" may take another encoding than
+    UTF-8, and says so once that is read."""
+    first = next(blocks)
     if first.startswith(_UTF16):
         encoding = "utf-16"
-    blocks = chain((first.removeprefix(codecs.BOM_UTF8),), blocks)
+    blocks = chain((first,), blocks)
     if encoding == "auto" and remarks is not None:
         return _utf8_or_windows(blocks, name, remarks)
     if encoding == "auto" or codecs.lookup(encoding).name == "utf-8":

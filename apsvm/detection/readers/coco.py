@@ -17,6 +17,7 @@ from pathlib import PurePosixPath
 from typing import Any, NoReturn
 
 from apsvm._support.files import read_bytes
+from apsvm._support.shown import shortened
 from apsvm._support.types import JsonObject
 from apsvm.data.dataset import DataError
 from apsvm.detection.base import Detections, Objects
@@ -186,5 +187,4 @@ def _kind(value: object) -> str:
 
 def _text(value: object) -> str:
     """A value of the file, short, for a message."""
-    text = json.dumps(value)
-    return text if len(text) <= 40 else text[:39] + "…"
+    return shortened(json.dumps(value), 40)

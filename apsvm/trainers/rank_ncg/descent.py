@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm._support.clock import Span, Spans
+from apsvm._support.clock import Span, Spans, add_spans
 from apsvm._support.log import span_fields
 from apsvm.data.row_operator import RowOperator
 from apsvm.solvers.score_space import ScoreFunction, V
@@ -131,8 +131,7 @@ class _Recorder:
     def take_spans(self) -> Mapping[str, Span]:
         """The time of each part since the last call; it is added to ``spans``."""
         parts = self._loss.spans().parts
-        for part, span in parts.items():
-            self.spans[part] = self.spans.get(part, Span()) + span
+        add_spans(self.spans, parts)
         return parts
 
     def on_evaluation(self, evaluation: SmoothEvaluation) -> None:

@@ -22,7 +22,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm._support.clock import Span, Spans
+from apsvm._support.clock import Span, Spans, add_spans
 from apsvm._support.work import of_saved
 from apsvm.losses.base import Loss
 from apsvm.models.net import Layer, Net
@@ -251,8 +251,7 @@ class _Descent:
         self._trouble = solution.trouble
         self._iterations += solution.iterations
         self._fallbacks += report.qp_fallbacks
-        for part, span in report.spans.items():
-            self._spans[part] = self._spans.get(part, Span()) + span
+        add_spans(self._spans, report.spans)
         self._show(number, at, held_out, solution.iterations)
         return net
 

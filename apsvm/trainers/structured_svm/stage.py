@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm._support.clock import Span
+from apsvm._support.clock import Span, add_spans
 from apsvm._support.log import Log, NoLog, span_fields
 from apsvm._support.types import JsonDict, JsonObject
 from apsvm._support.work import of_saved
@@ -223,8 +223,7 @@ class Stage:
             calls += len(account.calls)
             parts = account.parts()
             taken = {part: parts[part] for part in ("scores", "oracle", "gradient")} | {"qp": iteration.qp_span}
-            for part, span in taken.items():
-                spans[part] = spans.get(part, Span()) + span
+            add_spans(spans, taken)
             _log_iteration(self._watch.log, name, C, iteration, account.calls, taken)
             if not is_shown or self._watch.progress is unseen:
                 return

@@ -11,6 +11,7 @@ import xml.etree.ElementTree as ElementTree
 import matplotlib
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from apsvm.metrics.curves import Steps
 from apsvm.report.pictures import PICTURES
@@ -23,6 +24,7 @@ from apsvm.report.pictures.precision_recall import Curve, PrecisionRecall
 from apsvm.report.pictures.scaling import Timing, TimingsBySize, timings_of_log
 from apsvm.report.pictures.shapes import Shape, Shapes
 from apsvm.report.pictures.style import SIZES
+from apsvm.report.pictures.top_of_list import TopOfList
 
 
 def bounds(iteration, primal, dual, **more):
@@ -93,6 +95,29 @@ def test_text_is_escaped_and_not_read_as_mathematics():
     svg = EXAMPLES["pr"].render("svg")
     assert "AP < & $x$" in texts(svg)
     assert b"AP &lt; &amp; $x$" in svg
+
+
+def test_what_is_drawn_of_precision_and_recall():
+    figure = Figure()
+    EXAMPLES["pr"].draw(figure, SIZES["column"])
+    (axes,) = figure.axes
+    curve, base_rate = axes.lines
+    assert (axes.get_xlim(), axes.get_ylim()) == ((0.0, 1.0), (0.0, 1.02))
+    assert np.array(curve.get_data()).tolist() == [[0.0, 0.5, 1.0], [1.0, 1.0, 0.4]]
+    assert curve.get_drawstyle() == "steps-pre"
+    assert list(base_rate.get_ydata()) == [0.2, 0.2]
+
+
+def test_what_is_drawn_of_the_top_of_a_list():
+    figure = Figure()
+    scores, relevant = np.array([3.0, 2.0, 2.0, 1.0]), np.array([True, True, False, False])
+    TopOfList({"m": (scores, relevant)}, base_rate=0.5).draw(figure, SIZES["column"])
+    (axes,), (legend,) = figure.axes, figure.legends
+    assert (axes.get_xlim(), axes.get_ylim(), axes.get_xscale()) == ((1.0, 4.0), (0.0, 1.02), "log")
+    places, precision = axes.lines[0].get_data()
+    assert places.tolist() == [1, 2, 3, 4]
+    assert precision.tolist() == pytest.approx([1.0, 1.5 / 2, 2 / 3, 0.5])  # of equal scores the mean of both orders
+    assert [text.get_text() for text in legend.get_texts()] == ["m", "random order, 0.5"]
 
 
 @pytest.mark.slow
