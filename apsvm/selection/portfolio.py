@@ -49,8 +49,9 @@ if TYPE_CHECKING:
 
 #: Folds of the screening.
 SCREENING_FOLDS = 3
-#: This many entries, one of a kind, go on to the final, if they are no further behind the best, or by no more than the
-#: standard error of the difference; a difference of ``CLEAR`` standard errors counts, however small.
+#: This many kinds go on, to more rows by their best entry and those near it, to the final by their best alone, if that
+#: is near the best of all: no further behind than this, or than the standard error of the difference; a difference of
+#: ``CLEAR`` standard errors counts, however small.
 FINALISTS, NEAR, CLEAR = 3, 0.01, 4.0
 
 
@@ -65,9 +66,6 @@ class Round(NamedTuple):
 #: Of fewer positives what is best on rows held out is best by chance, mostly.
 FEW_POSITIVES = 50
 ROUNDS = (Round(400_000, 2_500, 500), Round(2_000_000, 10_000, 2_000))
-#: From each round but the last go on, of as many kinds as there are finalists, the best entry and those that are behind
-#: it by no more than this many standard errors of the difference.
-ERRORS = 1.0
 #: Entries that are behind the best by this many standard errors in the first fold are tried in no other. The errors are
 #: those of one entry; entries that are judged by the same rows differ less.
 HOPELESS = 2.0
@@ -442,28 +440,26 @@ class PortfolioSearch:
         return [one for place, one in enumerate(ranked) if place < least or one[1].mean(self.metric) >= limit]
 
     def _survivors(self, ranked: Sequence[tuple[Entry, Candidate]]) -> list[tuple[Entry, Candidate]]:
-        """Of entries, the best first, those that go on to the next round; a kind that does better with more rows is not
-        crowded out by several of another one."""
+        """Of entries, the best first, those that go on to the next round: of as many kinds as there are finalists, so
+        that several of one kind do not crowd out another that does better with more rows."""
         of_kinds: dict[object, list[tuple[Entry, Candidate]]] = {}
         for one in ranked:
             of_kinds.setdefault(one[0].kind, []).append(one)
         kinds = list(of_kinds.values())[:FINALISTS]
-        near = [one for of_kind in kinds for one in self._near(of_kind, 1, len(of_kind), ERRORS)]
+        near = [one for of_kind in kinds for one in self._near(of_kind, len(of_kind))]
         return [one for one in ranked if any(one is other for other in near)]
 
-    def _near(
-        self, ranked: Sequence[tuple[Entry, Candidate]], least: int, most: int, errors: float, near: float = 0.0
-    ) -> list[tuple[Entry, Candidate]]:
-        """Of entries, the best first, the first ``least``, and up to ``most`` that are behind the best by no more than
-        this many standard errors of the difference, fold by fold, or by ``near``, unless that is ``CLEAR`` of them."""
+    def _near(self, ranked: Sequence[tuple[Entry, Candidate]], most: int) -> list[tuple[Entry, Candidate]]:
+        """Of entries, the best first, up to ``most`` that are behind it by no more than a standard error of the
+        difference, fold by fold, or by ``NEAR``, unless that is ``CLEAR`` of them."""
         kept = []
         for place, one in enumerate(ranked[:most]):
             behind = np.subtract(ranked[0][1].values(self.metric), one[1].values(self.metric))
-            limit = near
+            limit = NEAR
             if behind.size > 1:
                 error = float(behind.std(ddof=1)) / math.sqrt(behind.size)
-                limit = max(min(near, CLEAR * error), errors * error)
-            if place < least or behind.mean() <= limit:
+                limit = max(min(NEAR, CLEAR * error), error)
+            if place == 0 or behind.mean() <= limit:
                 kept.append(one)
         return kept
 
@@ -478,7 +474,7 @@ class PortfolioSearch:
             to_the_end = len(candidate.folds) == len(screened[0][1].folds)
             if entry in self.racing and to_the_end:  # of the last round
                 best_of_kind.setdefault(entry.kind, (entry, candidate))
-        return self._near(list(best_of_kind.values()), 1, self._most_finalists, 1.0, NEAR)
+        return self._near(list(best_of_kind.values()), self._most_finalists)
 
     @property
     def _most_finalists(self) -> int:
