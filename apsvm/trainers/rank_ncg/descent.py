@@ -126,14 +126,13 @@ class _Recorder:
 
     def __init__(self, loss: Pairs[Any], watch: Watch) -> None:
         self._loss, self._watch = loss, watch
-        self.spans: dict[str, Span] = {}
+        self.spans = Spans()
 
     def take_spans(self) -> Mapping[str, Span]:
         """The time of each part since the last call; it is added to ``spans``."""
-        parts = self._loss.spans().parts
-        for part, span in parts.items():
-            self.spans[part] = self.spans.get(part, Span()) + span
-        return parts
+        spans = self._loss.spans()
+        self.spans.add(spans)
+        return spans
 
     def on_evaluation(self, evaluation: SmoothEvaluation) -> None:
         self._watch.log.write(

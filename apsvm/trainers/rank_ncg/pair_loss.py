@@ -84,7 +84,7 @@ class PairLoss(ScoreFunction[NDArray[np.float64]]):
         return 0.0
 
     def scores(self, w: NDArray[np.float64], out: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
-        with self._spans.time("scores"):
+        with self._spans["scores"]:
             return self.rows.scores(w, out)
 
     def slopes(self, scores: NDArray[np.float64], out: NDArray[np.float64]) -> None:
@@ -94,7 +94,7 @@ class PairLoss(ScoreFunction[NDArray[np.float64]]):
         return Tangent(self._sum(scores, slopes, with_loss=True))
 
     def combine(self, slopes: NDArray[np.float64]) -> NDArray[np.float64]:
-        with self._spans.time("gradient"):
+        with self._spans["gradient"]:
             return self.rows.combine(slopes)
 
     def spans(self) -> Spans:
@@ -105,7 +105,7 @@ class PairLoss(ScoreFunction[NDArray[np.float64]]):
     def _sum(self, scores: NDArray[np.float64], out: NDArray[np.float64], *, with_loss: bool) -> float:
         if not (np.isfinite(scores.sum()) or np.isfinite(scores).all()):
             raise FloatingPointError("scores are not finite: the feature values are too large, scale them down")
-        with self._spans.time("sums"):
+        with self._spans["sums"]:
             return self._sums(scores, out, self.scale, with_loss)
 
 
