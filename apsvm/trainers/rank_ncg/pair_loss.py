@@ -127,7 +127,13 @@ class Arrangement:
 def arrange(classes: Classes, groups: NDArray[np.int64] | None) -> Arrangement:
     """groups : (n,) int64, rows of one query share a value, in any order; None: one query"""
     n = classes.of_row.size
-    query = np.zeros(n, dtype=np.int64) if groups is None else np.unique(groups, return_inverse=True)[1]
+    if groups is None:
+        short = classes.of_row.astype(np.min_scalar_type(classes.names.size), copy=False)  # short keys sort by digits
+        counts = np.bincount(classes.of_row)
+        present = np.flatnonzero(counts)
+        starts = np.append(0, np.cumsum(counts[present]))
+        return Arrangement(np.argsort(short, kind="stable"), starts, present, np.array([0, present.size]))
+    query = np.unique(groups, return_inverse=True)[1]
     order = np.lexsort((classes.of_row, query))
     query, of_row = query[order], classes.of_row[order]
     new_query, new_segment = np.ones((2, n), dtype=bool)
