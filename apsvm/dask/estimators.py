@@ -32,14 +32,14 @@ from apsvm.dask.sources import ArrayPart
 from apsvm.dask.training import HINGE_ONLY
 from apsvm.data.labels import Target, again, of_numbers, of_two
 from apsvm.estimators.base import LinearEstimator
-from apsvm.estimators.following import WeakRankerWarning, logger, tell, training
+from apsvm.estimators.following import WeakRankerWarning, logger, training
 from apsvm.estimators.measure import value_of
 from apsvm.estimators.parameters import in_python, in_words_of_python
 from apsvm.estimators.rank_ncg import RankNCG
 from apsvm.estimators.structured import APSVMClassifier, APSVMRanker
 from apsvm.metrics.evaluate import parse_metrics
 from apsvm.models.linear import LinearRanker
-from apsvm.trainers.base import AnyTrainer, Watch
+from apsvm.trainers.base import AnyTrainer
 from apsvm.trainers.fitting import AUTO, FeatureOptions
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class _OnCluster(LinearEstimator):
         self._take_names(ArrayPart(*parts[0]).names)
         crew = ActorCrew(client, parts)
         try:
-            with training(self.verbose), in_words_of_python(self._trainer.Settings, plan.loss_name):
+            with training(self.verbose) as watch, in_words_of_python(self._trainer.Settings, plan.loss_name):
                 data = ShardedData.of(crew, "X")
                 self.n_features_in_ = data.width
                 weights = None if sample_weight is None else data.weigh(by_query=by_query)
@@ -107,7 +107,7 @@ class _OnCluster(LinearEstimator):
                     query_weights=weights,
                 )
                 self._require_some_of_both(data, target)
-                *_, outcome = fit.outcomes(Watch(progress=tell, remark=logger.info))
+                *_, outcome = fit.outcomes(watch)
                 if HINGE_ONLY in outcome.notes:
                     text = in_python(HINGE_ONLY, self._trainer.Settings, plan.loss_name)
                     logger.warning("%s: %s", type(self).__name__, text)

@@ -19,7 +19,7 @@ from apsvm.data.labels import LabelOptions, Target, decide
 from apsvm.models.linear import LinearRanker
 from apsvm.trainers.base import AnyTrainer, Outcome, TrainingSet, Watch
 from apsvm.trainers.constant_feature import constant_by_rule
-from apsvm.trainers.fitting import AUTO, FeatureOptions, Fit, LogOfData, asked_of, scale_by_rule
+from apsvm.trainers.fitting import AUTO, FeatureOptions, Fit, about_data, asked_of, scale_by_rule
 from apsvm.trainers.rank_ncg.trainer import RankNCGTrainer
 from apsvm.trainers.settings import SettingsError
 from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
@@ -127,7 +127,7 @@ class ShardedFit:
     def outcomes(self, watch: Watch, start: NDArray[np.float64] | None = None) -> Iterator[Outcome]:
         """The trained rankers, as ``Fit.outcomes`` gives them."""
         trainer, target = self.fit.trainer, self.fit.target
-        watch = replace(watch, log=LogOfData(watch.log, self.fit, lambda: self.data.rows))
+        watch = about_data(watch, self.fit, lambda: self.data.rows)
         weights = {"query_weights": self.query_weights} if trainer.capabilities.query_weights else {}
         yield from SHARDED[trainer.family].train(
             trainer,

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm._native import _kernels
-from apsvm._support.clock import Spans
+from apsvm._support.clock import Span
 from apsvm.dask.messages import Runs, added, narrow, runs_where
 from apsvm.dask.shards.lists import Gathered, Pieces, Splits, Survey, Ties, bins_of
 from apsvm.dask.shards.risk import NOT_FINITE, ShardedRisk
@@ -132,11 +132,11 @@ class ListRisk(ShardedRisk):
         self._usually_open = 0  # after a count in bins made for its own scores
 
     def tangent(self, scores: Handle, slopes: Handle) -> Tangent:
-        spans = Spans()
-        with spans.time("oracle"):
+        span = Span()
+        with span:
             value, loss, gathered, violating = self._most_violated(scores, slopes)
         self._account.calls.append(
-            OracleCall("bucket", self.n_pos, self.n_neg, 1, gathered, violating, value, loss, spans.parts["oracle"])
+            OracleCall("bucket", self.n_pos, self.n_neg, 1, gathered, violating, value, loss, span)
         )
         return Tangent(value, loss)
 

@@ -74,7 +74,7 @@ class SummedPairs(_PairsOnShards):
     """Of queries."""
 
     def tangent(self, scores: Handle, slopes: Handle) -> Tangent:
-        with self._account.spans.time("sums"):
+        with self._account.spans["sums"]:
             self._vectors.overwritten(slopes)
             answers = self._vectors.ask("pairs_tangent", scores.number, slopes.number)
         if not all(finite for finite, _ in answers):
@@ -90,7 +90,7 @@ class ListPairs(_PairsOnShards):
         self._graph, self._scale = graph, scale
 
     def tangent(self, scores: Handle, slopes: Handle) -> Tangent:
-        with self._account.spans.time("sums"):
+        with self._account.spans["sums"]:
             self._vectors.overwritten(slopes)
             moments: list[Moments | None] = self._vectors.ask("pair_moments", scores.number)
             present = [one for one in moments if one is not None]

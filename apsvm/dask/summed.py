@@ -7,7 +7,7 @@ A round a call: each shard runs the oracle of one machine on its own queries.
 
 from __future__ import annotations
 
-from apsvm._support.clock import Spans
+from apsvm._support.clock import Span
 from apsvm.dask.shards.risk import NOT_FINITE, ShardedRisk
 from apsvm.dask.vectors import Handle, HandleVectors
 from apsvm.risk.rankings import OracleCall
@@ -30,9 +30,9 @@ class SummedRisk(ShardedRisk):
         self._oracle = oracle
 
     def tangent(self, scores: Handle, slopes: Handle) -> Tangent:
-        vectors, spans = self._vectors, Spans()
+        vectors, span = self._vectors, Span()
         foreseen = vectors.foreseen
-        with spans.time("oracle"):
+        with span:
             vectors.overwritten(slopes)
             answers = vectors.ask(
                 "tangent", scores.number, slopes.number, None if foreseen is None else foreseen.number
@@ -54,7 +54,7 @@ class SummedRisk(ShardedRisk):
                 int(violating),
                 value,
                 loss,
-                spans.parts["oracle"],
+                span,
             )
         )
         return Tangent(value, loss)

@@ -12,6 +12,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import replace
 from difflib import get_close_matches
+from functools import cache
 from numbers import Integral
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
@@ -40,7 +41,7 @@ from apsvm.data.features.base import FeatureMap
 from apsvm.data.features.scaling import NO_SCALING, SCALINGS
 from apsvm.data.labels import Target
 from apsvm.estimators.bags import Columns, checked_pool, each_alone, of_bags
-from apsvm.estimators.following import FOR_STALLED, WeakRankerWarning, evidence_of, logger, tell, training
+from apsvm.estimators.following import FOR_STALLED, WeakRankerWarning, evidence_of, logger, training
 from apsvm.estimators.frames import encoded, has_types_of_numbers, is_frame, learned, numbers_of, of_numbers
 from apsvm.estimators.importances import importances
 from apsvm.estimators.measure import trained_measure
@@ -55,7 +56,7 @@ from apsvm.models.linear import LinearRanker
 from apsvm.models.reading import load_any_model
 from apsvm.selection.completion import outcomes
 from apsvm.solvers.state import State
-from apsvm.trainers.base import AnyTrainer, Outcome, TrainingSet, Watch
+from apsvm.trainers.base import AnyTrainer, Outcome, TrainingSet
 from apsvm.trainers.fitting import AUTO, FeatureOptions, Fit, asked_of
 from apsvm.trainers.settings import Settings, SettingsError
 
@@ -144,6 +145,13 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
                 raise TypeError(f"{cls.__name__} has no parameter {name!r}: {hint}")
         made: Self = super().__new__(cls)
         return made
+
+    @classmethod
+    @cache
+    def _get_param_names(cls) -> list[str]:
+        """As scikit-learn reads them from the signature, which takes a twentieth of a fit of few rows."""
+        names: list[str] = super()._get_param_names()
+        return names
 
     #: Who trains, and parameters whose settings have other names.
     _trainer: ClassVar[type[AnyTrainer]]
@@ -346,7 +354,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         self._refuse(plan, counted)
         fit = self._training(X, target, counted, plan, ids)
         self._require_both(fit.target.of(fit.selection))
-        with training(self.verbose), in_words_of_python(self._trainer.Settings, plan.loss_name):
+        with training(self.verbose) as watch, in_words_of_python(self._trainer.Settings, plan.loss_name):
             raw, fit = fit, fit.prepared()
             self._check_decision(raw)
             data, start = fit.training_set(), self._start(plan, fit)
@@ -354,7 +362,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
             for remark in plan.check(data):
                 text = in_python(remark, self._trainer.Settings, plan.loss_name)
                 logger.warning("%s: %s", type(self).__name__, text)
-            *_, outcome = outcomes(fit, Watch(progress=tell, remark=logger.info), start, data)
+            *_, outcome = outcomes(fit, watch, start, data)
             model = self._decided(raw, outcome, self._model_of(fit, data, outcome, counted))
         self._keep(model)
         self._set_importances(model, X)
@@ -506,8 +514,8 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         refusal = cls._refusal(header)
         if refusal is not None:
             raise ValueError(refusal)
-        names = cls._get_param_names()
-        recorded = {name: value for name, value in cls._parameters(model).items() if name in names}
+        own = cls._get_param_names()
+        recorded = {name: value for name, value in cls._parameters(model).items() if name in own}
         estimator = cls(**{**recorded, **parameters})
         estimator.n_features_in_ = model.width // header.features.columns_of_feature
         names, table = header.features.names, header.features.columns

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from apsvm._support.blas import one_blas_thread
-from apsvm.trainers.base import Outcome, Progress
+from apsvm.trainers.base import Outcome, Progress, Watch, unseen
 
 logger = logging.getLogger("apsvm")
 
@@ -26,10 +26,8 @@ class NotFiniteError(FloatingPointError, ValueError):
     of bad input."""
 
 
-def tell(progress: Progress) -> None:
+def _tell(progress: Progress) -> None:
     """A line of a progress display, for the log."""
-    if not logger.isEnabledFor(logging.INFO):
-        return
     words = {"iter": "iteration"}
     first, *others = progress.columns
     values = [
@@ -41,8 +39,9 @@ def tell(progress: Progress) -> None:
 
 
 @contextmanager
-def training(verbose: int) -> Iterator[None]:
-    """One BLAS thread: the solvers' products are small, and more would make the last bits depend on their number.
+def training(verbose: int) -> Iterator[Watch]:
+    """Who follows a training, of one BLAS thread: the solvers' products are small, and more would make the last bits
+    depend on their number.
     ``verbose``: what the logger "apsvm" is told is shown on standard error, unless the program handles it itself.
 
     Raises
@@ -59,7 +58,7 @@ def training(verbose: int) -> Iterator[None]:
             logger.addHandler(handler)
     try:
         with one_blas_thread():
-            yield
+            yield Watch(progress=_tell if logger.isEnabledFor(logging.INFO) else unseen, remark=logger.info)
     except FloatingPointError as error:
         raise NotFiniteError(str(error)) from error
     finally:

@@ -88,9 +88,9 @@ class NativeQuery:
 class QueriesOracle(Protocol):
     """An oracle made ready for many queries, with what it keeps from call to call."""
 
-    def __call__(self, scores: NDArray[np.float64], weights: NDArray[np.float64], /) -> Violation:
-        """The sums over the queries, by their shares, for ``scores`` (n,); writes all row weights into ``weights``
-        (n,); both float64, C-contiguous, laid out as ``Queries`` says."""
+    def __call__(self, scores: NDArray[np.float64], weights: NDArray[np.float64], /) -> tuple[float, float, int, int]:
+        """The sums of what a ``Violation`` holds over the queries, by their shares, for ``scores`` (n,); writes all row
+        weights into ``weights`` (n,); both float64, C-contiguous, laid out as ``Queries`` says."""
 
 
 class Oracle(ABC, Generic[LossT]):
@@ -141,7 +141,7 @@ def one_after_another(tasks: Tasks, oracles: Sequence[BoundOracle]) -> QueriesOr
         for first, n_pos, n_neg, weight, oracle in zip(*(array.tolist() for array in tasks), oracles, strict=True)
     ]
 
-    def most_violated(scores: NDArray[np.float64], weights: NDArray[np.float64], /) -> Violation:
+    def most_violated(scores: NDArray[np.float64], weights: NDArray[np.float64], /) -> tuple[float, float, int, int]:
         value = lost = 0.0
         evaluated = violating = 0
         weights[:] = 0.0
@@ -154,7 +154,7 @@ def one_after_another(tasks: Tasks, oracles: Sequence[BoundOracle]) -> QueriesOr
             lost += weight * violation.loss
             evaluated += violation.ranks_evaluated
             violating += violation.violating
-        return Violation(value, lost, evaluated, violating)
+        return value, lost, evaluated, violating
 
     return most_violated
 
@@ -185,8 +185,9 @@ class NativeOracle(RankingOracle):
     def bind_queries(self, loss: RankingLoss, queries: Queries, *, threads: int = 1) -> QueriesOracle:
         kernel = _kernels.RankingOracle(self.name, loss.unimodal, threads)
         first, n_pos, n_neg, shares = queries.tasks
-        sizes, which = np.unique(np.stack([n_pos, n_neg]), axis=1, return_inverse=True)
-        for n_positives, n_negatives in sizes.T.tolist():
+        sizes: dict[tuple[int, int], int] = {}
+        which = [sizes.setdefault(pair, len(sizes)) for pair in zip(n_pos.tolist(), n_neg.tolist(), strict=True)]
+        for n_positives, n_negatives in sizes:
             kernel.add_tables(n_negatives, *loss.tables(n_positives, n_negatives))
-        kernel.add_tasks(first, which.ravel().astype(np.int64), shares)
-        return lambda scores, weights: Violation(*kernel(scores, weights))
+        kernel.add_tasks(first, np.array(which), shares)
+        return kernel

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm._native import _kernels
-from apsvm.oracles.base import Violation
 from apsvm.oracles.layout import Queries
 
 
@@ -23,9 +22,9 @@ class RankingByScore:
         self._kernel = _kernels.RankingByScore(threads)
         self._kernel.add_tasks(first, n_pos, n_neg, shares)
 
-    def __call__(self, scores: NDArray[np.float64], weights: NDArray[np.float64], /) -> Violation:
-        return Violation(*self._kernel(scores, weights))
+    def __call__(self, scores: NDArray[np.float64], weights: NDArray[np.float64], /) -> tuple[float, float, int, int]:
+        return self._kernel(scores, weights)
 
-    def subtract(self, scores: NDArray[np.float64], weights: NDArray[np.float64], /) -> Violation:
+    def subtract(self, scores: NDArray[np.float64], weights: NDArray[np.float64], /) -> tuple[float, float, int, int]:
         """The same, but c⁰ is subtracted from the ``weights`` (n,) that there are, and takes no vector of its own."""
-        return Violation(*self._kernel.subtract(scores, weights))
+        return self._kernel.subtract(scores, weights)

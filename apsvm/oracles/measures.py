@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm._native import _kernels
-from apsvm.oracles.base import BoundOracle, LossT, NativeQuery, Oracle, QueriesOracle, Violation
+from apsvm.oracles.base import BoundOracle, LossT, NativeQuery, Oracle, QueriesOracle
 from apsvm.oracles.layout import Queries
 
 
@@ -41,7 +41,7 @@ class MeasureOracle(Oracle[LossT]):
     def bind_queries(self, loss: LossT, queries: Queries, *, threads: int = 1) -> QueriesOracle:
         kernel = self._kernel(loss, int((queries.n_pos + queries.n_neg).max()), threads)
         kernel.add_tasks(*queries.tasks)
-        return lambda scores, weights: Violation(*kernel(scores, weights))
+        return kernel
 
     def _kernel(self, loss: LossT, n: int, threads: int) -> _kernels.MeasureOracle:
         form, parameter, discount = self.measure(loss, n)

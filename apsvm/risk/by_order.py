@@ -11,13 +11,16 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from apsvm._native import _kernels
 from apsvm.data.labels import Target
 from apsvm.losses.base import Loss, LossError, is_over_labellings, is_over_rankings
 from apsvm.losses.graded import takes_grades
 from apsvm.oracles.layout import NothingToRankError
 
 #: Rows whose order is looked at in one go.
-_BLOCK = 1 << 17
+_BLOCK = 1 << 22
+#: Beyond every score that is a number.
+_FARTHEST = np.finfo(np.float64).max
 
 
 def loss_by_order(
@@ -70,12 +73,12 @@ def _tasks(loss: Loss, target: Target) -> Iterator[tuple[NDArray[np.bool_], floa
     if target.grades is not None and takes_grades(loss):
         for threshold, weight in loss.levels(target.grades):
             yield target.grades >= threshold, weight
-    elif target.relevant.any() and not target.relevant.all():
+    elif 0 < np.count_nonzero(target.relevant) < target.relevant.size:
         yield target.relevant, 1.0
 
 
 def _of_task(loss: Loss, scores: NDArray[np.float64], positive: NDArray[np.bool_]) -> float:
-    n_pos = int(positive.sum())
+    n_pos = int(np.count_nonzero(positive))
     n_neg = positive.size - n_pos
     if is_over_rankings(loss):
         return loss.of_ranking(_negatives_above(scores, positive), n_neg)
@@ -89,14 +92,14 @@ def _of_task(loss: Loss, scores: NDArray[np.float64], positive: NDArray[np.bool_
 
 def _negatives_above(scores: NDArray[np.float64], positive: NDArray[np.bool_]) -> NDArray[np.int64]:
     """How many negatives stand above each positive, (P,), from the first positive to the last: those that score no
-    less; what is not a number stands last. Rows are gone through some at a time: an order of them all would be as large
+    less; what is not a number stands last. Rows are gone through some at a time: a copy of them all would be as large
     as they are."""
-    if np.isnan(scores.max()):
-        scores = np.where(np.isnan(scores), -np.inf, scores)
-    ascending = np.sort(scores[positive])
-    below = np.zeros(ascending.size + 1, dtype=np.int64)  # negatives that score no less than k positives, at [k]
+    if not _kernels.all_within(scores, _FARTHEST):
+        scores = np.nan_to_num(scores, nan=-_FARTHEST, posinf=_FARTHEST, neginf=-_FARTHEST)
+    positives = -scores[positive]
+    following = np.zeros(positives.size + 1, dtype=np.int64)  # negatives that k positives score more than, at [k]
     for start in range(0, scores.size, _BLOCK):
         block = slice(start, start + _BLOCK)
-        negatives = np.sort(scores[block][~positive[block]])
-        below += np.bincount(np.searchsorted(ascending, negatives, side="right"), minlength=below.size)
-    return np.cumsum(below[:0:-1])
+        above = _kernels.count_below(positives, -scores[block][~positive[block]])
+        following += np.bincount(above, minlength=following.size)
+    return np.cumsum(following[:-1])

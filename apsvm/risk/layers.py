@@ -119,24 +119,24 @@ class LayerRisk(ScoreFunction[NDArray[np.float64]]):
     def scores(self, w: NDArray[np.float64], out: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
         """The z of every row, one row after the other: (m·out,) float64, for w (out·in,)."""
         out = np.empty(self.n_scores) if out is None else out
-        with self._spans.time("scores"):
+        with self._spans["scores"]:
             np.matmul(self._inputs, w.reshape(self._shape).T, out=out.reshape(-1, self._shape[0]))
         return out
 
     def tangent(self, scores: NDArray[np.float64], slopes: NDArray[np.float64]) -> Tangent:
         z = scores.reshape(-1, self._shape[0])
-        with self._spans.time("scores"):
+        with self._spans["scores"]:
             a, b, active = self._upwards(z)
             f = self._constant + np.einsum("ij,ij->i", self._slope, z) + np.where(self._positive, -b, a)
         c = np.empty(f.size)
         value = self._risk.tangent(f, c).value
-        with self._spans.time("gradient"):
+        with self._spans["gradient"]:
             curved = self._downwards(active, np.where(self._positive, 0.0, c), np.where(self._positive, -c, 0.0))
             np.add(curved, c[:, None] * self._slope, out=slopes.reshape(z.shape))
         return Tangent(value)
 
     def combine(self, slopes: NDArray[np.float64]) -> NDArray[np.float64]:
-        with self._spans.time("gradient"):
+        with self._spans["gradient"]:
             return (slopes.reshape(-1, self._shape[0]).T @ self._inputs).ravel()
 
     def account(self) -> Account:

@@ -63,5 +63,5 @@ class Ramp(ScoreFunction[NDArray[np.float64]]):
     def account(self) -> Account:
         """The hinge's oracle calls since the last time, and the time of the parts."""
         hinge, order = self.hinge.account(), self.by_score.account()
-        by_score = sum((call.span for call in order.calls), order.spans.parts.get("gradient", Span()))
-        return Account(hinge.calls, Spans({**hinge.spans.parts, "by score": by_score}))
+        by_score = sum((call.span for call in order.calls), order.spans.get("gradient", Span()))
+        return Account(hinge.calls, Spans({**hinge.spans, "by score": by_score}))

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm._support.clock import Span, Spans, Timed
+from apsvm._support.clock import Span, Spans
 from apsvm.data.row_operator import ScoredRows
 from apsvm.losses.base import Loss, RankingLoss
 from apsvm.oracles import ranking
@@ -83,7 +83,7 @@ class Account:
     def parts(self) -> dict[str, Span]:
         """The time of each part, that of the oracle among them."""
         oracle = sum((call.span for call in self.calls), Span())
-        return {"scores": Span(), "oracle": oracle, "gradient": Span(), **self.spans.parts}
+        return {"scores": Span(), "oracle": oracle, "gradient": Span(), **self.spans}
 
 
 class NoLoss(RankingLoss):
@@ -137,7 +137,7 @@ class Risk(ScoreFunction[NDArray[np.float64]]):
         return 0.0
 
     def scores(self, w: NDArray[np.float64], out: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
-        with self._account.spans.time("scores"):
+        with self._account.spans["scores"]:
             return self.rows.scores(w, out)
 
     def tangent(self, scores: NDArray[np.float64], slopes: NDArray[np.float64]) -> Tangent:
@@ -147,20 +147,12 @@ class Risk(ScoreFunction[NDArray[np.float64]]):
     def _by_queries(self, oracle: QueriesOracle, scores: NDArray[np.float64], slopes: NDArray[np.float64]) -> Tangent:
         """What the oracle says of the scores; it does with ``slopes`` what it does, and the call is accounted for."""
         ranking.check_scores(scores)
-        with Timed() as timed:
-            value, loss, ranks_evaluated, violating = oracle(scores, slopes)
-        call = OracleCall(
-            oracle=self.oracle.name,
-            n_pos=self.n_pos,
-            n_neg=self.n_neg,
-            queries=self.queries,
-            ranks_evaluated=ranks_evaluated,
-            violating=violating,
-            risk=value,
-            loss=loss,
-            span=timed.span,
-            ranks=self._rank_counts(slopes) if self._counts_ranks else None,
-        )
+        span = Span()
+        with span:
+            value, loss, evaluated, violating = oracle(scores, slopes)
+        ranks = self._rank_counts(slopes) if self._counts_ranks else None
+        name, n_pos, n_neg = self.oracle.name, self.n_pos, self.n_neg
+        call = OracleCall(name, n_pos, n_neg, self.queries, evaluated, violating, value, loss, span, ranks)
         self._account.calls.append(call)
         return Tangent(value, loss)
 
@@ -168,7 +160,7 @@ class Risk(ScoreFunction[NDArray[np.float64]]):
         return ranking.rank_counts(ranking.ranks(c[self.n_pos :], self.n_pos))
 
     def combine(self, slopes: NDArray[np.float64]) -> NDArray[np.float64]:
-        with self._account.spans.time("gradient"):
+        with self._account.spans["gradient"]:
             return self.rows.combine(slopes)
 
     def __call__(self, w: NDArray[np.float64]) -> CuttingPlane:

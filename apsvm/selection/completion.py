@@ -37,7 +37,7 @@ from apsvm.selection.thresholds import held_out_scores, is_graded, threshold_by
 from apsvm.solvers.state import State
 from apsvm.trainers.base import AnyTrainer, Outcome, TrainingSet, Watch
 from apsvm.trainers.feature_scales import scales_checked
-from apsvm.trainers.fitting import Fit, LogOfData
+from apsvm.trainers.fitting import Fit, about_data
 from apsvm.trainers.one_vs_rest import OneVsRestTrainer
 from apsvm.trainers.ranking_check import ranking_checked, scores_of, tells_apart
 from apsvm.trainers.structured_svm.remarks import caution_of
@@ -70,7 +70,7 @@ def outcomes(
     data : the training set, where there is one already
     """
     data = data or fit.training_set()
-    watch = replace(watch, log=LogOfData(watch.log, fit, data.rows.__len__))
+    watch = about_data(watch, fit, data.rows.__len__)
     for outcome in trained(fit.trainer, data, watch, start, fit.held_out()):
         checked = ranking_checked(outcome, data, fit.trainer)
         yield scales_checked(checked, fit.dataset) if fit.features.scale == "none" else checked

@@ -239,7 +239,7 @@ class QuickRace(Race):
         left = None if self._deadline is None else self._deadline - time.perf_counter()
         if left is not None and left <= 0.0:
             return path
-        settings = replace(trainer.settings, time_limit=left)
+        settings = trainer.settings if left is None else replace(trainer.settings, time_limit=left)
         plan = Plan(loss=self.trainer.loss, settings=settings, start=task.start, is_rough=True)
         risk = part.risk if part.training.bags is None and part.training.components == 1 else None
         began = time.perf_counter()

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm._support.clock import Span, Spans
+from apsvm._support.clock import Span
 from apsvm.solvers.certificate import Certificate, tolerance_of
 from apsvm.solvers.levels import Levels
 from apsvm.solvers.line_search import Cutter
@@ -207,23 +207,18 @@ class Solver:
             it ends the run as ``NUMERICAL_TROUBLE``, with the best point and bounds so far.
         """
         limits = Limits(tolerance_of(epsilon, C), max_iterations, time_limit, should_stop, good_enough)
-        run = self._begin(C, centre, limits)
-        while run.state is None:
-            with run.guarded():
-                self._cut(run)
-                self._solve_qp(run)
-                self._working_set.forget_idle()
-                self._verify(run)
-            if run.state is None:
-                run.complete_iteration()
-                on_iteration(
-                    CuttingPlaneIteration(run.iterations, run.certificate, run.planes, run.qp, run.qp_span, run.seconds)
-                )
-                run.decide()
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is not finite is found
+            run = self._begin(C, centre, limits)
+            while run.state is None:
+                run.attempt(self._iterate)
+                if run.state is None:
+                    run.complete_iteration()
+                    bounds, planes, qp = run.certificate, run.planes, run.qp
+                    on_iteration(CuttingPlaneIteration(run.iterations, bounds, planes, qp, run.qp_span, run.seconds))
+                    run.decide()
+            if run.state is not State.CONVERGED:
+                run.attempt(self._measure)
         assert self._best is not None
-        if run.state is not State.CONVERGED:
-            with run.guarded():
-                self._measure(run)
         return CuttingPlaneSolution(
             self._best,
             self._best_risk,
@@ -265,10 +260,21 @@ class Solver:
             self._best, self._best_risk = self._start, self._cutter.stand_at(self._start, self._warm.reach)
             self._warm = None
         if self._best is not None:
-            with run.guarded():
-                run.primal = self._objective(self._best, self._best_risk)
-                self._solve_qp(run)
+            run.attempt(self._go_on)
         return run
+
+    def _go_on(self, run: Run) -> None:
+        """From the best point and the planes that there are."""
+        assert self._best is not None
+        run.primal = self._objective(self._best, self._best_risk)
+        self._solve_qp(run)
+
+    def _iterate(self, run: Run) -> None:
+        self._cut(run)
+        self._solve_qp(run)
+        self._working_set.forget_idle()
+        if run.enough:  # a certificate counts only where the best point's risk is computed afresh
+            self._measure(run)
 
     def _cut(self, run: Run) -> None:
         """Adds planes for the run's point, and keeps the better of the best point and the one that the cutter found."""
@@ -289,8 +295,8 @@ class Solver:
     def _solve_qp(self, run: Run) -> None:
         """The minimiser of the planes, whose dual objective is a lower bound. The next point is that, or nearer."""
         working_set = self._working_set
-        spans = Spans()
-        with spans.time("qp"):
+        span = Span()
+        with span:
             qp = self._backend.solve(working_set.problem(), working_set.alpha, QP_SHARE * run.tolerance)
             run.point, dual = working_set.accept(qp.alpha)
             if not math.isfinite(qp.gap) or not math.isfinite(dual):
@@ -299,12 +305,7 @@ class Solver:
             if self._levels is not None and self._best is not None and not run.enough:
                 nearer = self._levels.step(working_set, self._best, run.primal, run.dual, run.tolerance)
                 run.point = run.point if nearer is None else nearer
-        run.qp, run.qp_span, run.planes = qp, spans.parts["qp"], len(working_set)
-
-    def _verify(self, run: Run) -> None:
-        """A certificate counts only where the best point's risk is computed afresh."""
-        if run.enough:
-            self._measure(run)
+        run.qp, run.qp_span, run.planes = qp, span, len(working_set)
 
     def _measure(self, run: Run) -> None:
         """Computes the best point's risk afresh: along a line search scores are added up, with what rounding does to
@@ -318,4 +319,4 @@ class Solver:
 
     def _objective(self, point: NDArray[np.float64], risk: float) -> float:
         working_set = self._working_set
-        return 0.5 * float(point @ point) - float(working_set.centre @ point) + working_set.C * risk
+        return 0.5 * float(point.dot(point)) - float(working_set.centre.dot(point)) + working_set.C * risk

@@ -17,6 +17,8 @@ Which λ is best differs from problem to problem, and in the course of one (``He
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -43,20 +45,20 @@ class Heights:
 
     def __init__(self) -> None:
         self._at = 0
-        self._rates = np.full(len(HEIGHTS), -np.inf)  # of log(gap), an iteration, in the last block of each
-        self._blocks = np.zeros(len(HEIGHTS), dtype=np.int64)  # the number, from 1, of that block; 0: none
+        self._rates = [-math.inf] * len(HEIGHTS)  # of log(gap), an iteration, in the last block of each
+        self._blocks = [0] * len(HEIGHTS)  # the number, from 1, of that block; 0: none
         self._iterations = 0  # in this block
-        self._gap_before = np.inf  # this block
+        self._gap_before = math.inf  # this block
         self._trial = False
         self._patience = PATIENCE
         self._left = 0  # blocks to the next trial
 
     def next(self, gap: float) -> int:
         """Which of ``HEIGHTS`` is λ for a step from this gap, > 0."""
-        length = BLOCK if self._blocks.any() else FIRST_BLOCK
+        length = BLOCK if any(self._blocks) else FIRST_BLOCK
         if self._iterations == length:
-            self._rates[self._at] = np.log(self._gap_before / gap) / length
-            self._blocks[self._at] = self._blocks.max() + 1
+            self._rates[self._at] = math.log(self._gap_before / gap) / length
+            self._blocks[self._at] = max(self._blocks) + 1
             self._iterations = 0
             self._decide()
         if self._iterations == 0:
@@ -66,7 +68,7 @@ class Heights:
 
     def _decide(self) -> None:
         """Which one the next block is for."""
-        at, best, longest_ago = self._at, int(self._rates.argmax()), int(self._blocks.argmin())
+        at, best, longest_ago = self._at, self._rates.index(max(self._rates)), self._blocks.index(min(self._blocks))
         trial, self._trial = self._trial, False
         if self._rates[at] >= FAST:
             return
@@ -86,7 +88,7 @@ class Levels:
 
     def __init__(self) -> None:
         self._heights = Heights()
-        self._ratios = np.ones(len(HEIGHTS))  # θ/(1 − θ), where the last step of each height ended
+        self._ratios = [1.0] * len(HEIGHTS)  # θ/(1 − θ), where the last step of each height ended
         self._native = _kernels.LevelSteps()
 
     def begin(self) -> None:
@@ -99,10 +101,10 @@ class Levels:
         """The next point, (dimension,), for the best one so far and the bounds; None for the minimiser of m,
         where λ is 0 or numbers fail. The planes that bear it count as in use. ``tolerance``: the gap asked for."""
         gap = primal - dual
-        if not 0.0 < gap < np.inf:
+        if not 0.0 < gap < math.inf:
             return None
         at = self._heights.next(gap)
-        height, ratio = HEIGHTS[at], float(self._ratios[at])
+        height, ratio = HEIGHTS[at], self._ratios[at]
         if height == 0.0:
             return None
         plain, from_centre = working_set.problem(), best - working_set.centre

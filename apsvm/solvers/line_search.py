@@ -155,6 +155,7 @@ class AfterLineSearch(Generic[V]):
         self._vectors = risk.vectors
         self._best: _Known[V] | None = None
         self._scores: V | None = None  # the best point's, between two searches
+        self._is_exact = False  # and not what rounding along a search has made of them
         self._unused: list[V] = []
         self.reach = 1.0
 
@@ -162,6 +163,7 @@ class AfterLineSearch(Generic[V]):
         if self._best is None:
             self._best = self._know(point)
             return _cut(self._risk, self._best, self._best)
+        self._is_exact = False
         try:
             best, beyond = self._search(self._best, point, C, gap, centre)
         except FloatingPointError:
@@ -174,8 +176,11 @@ class AfterLineSearch(Generic[V]):
         return cut
 
     def stand_at(self, point: NDArray[np.float64], reach: float) -> float:
-        self.restart()
-        self._best, self.reach = self._know(point), reach
+        if not self._is_exactly_at(point):
+            self.restart()
+            self._best = self._know(point)
+        assert self._best is not None
+        self.reach = reach
         return self._best.risk
 
     def restart(self) -> None:
@@ -185,8 +190,9 @@ class AfterLineSearch(Generic[V]):
 
     def verified_risk(self, point: NDArray[np.float64]) -> float:
         if self._best is not None and np.array_equal(point, self._best.point):
-            self._forget(self._best)
-            self._best = self._know(point)  # rid of what rounding has added up
+            if not self._is_exact:  # but what rounding has added up
+                self._forget(self._best)
+                self._best = self._know(point)
             self._unused.clear()  # mostly the run ends here
             return self._best.risk
         scores = self._risk.scores(point, self._vector())
@@ -195,6 +201,10 @@ class AfterLineSearch(Generic[V]):
         self._forget(fresh)
         return fresh.risk
 
+    def _is_exactly_at(self, point: NDArray[np.float64]) -> bool:
+        """Whether ``point`` is the best one, and its scores are as computed afresh."""
+        return self._is_exact and self._best is not None and np.array_equal(point, self._best.point)
+
     def _vector(self) -> V:
         """A score vector of any content. (Fresh arrays cost more than the oracle.)"""
         return self._unused.pop() if self._unused else self._vectors.empty()
@@ -202,7 +212,9 @@ class AfterLineSearch(Generic[V]):
     def _know(self, point: NDArray[np.float64]) -> _Known[V]:
         """The point with the risk there; its scores, computed afresh, are kept."""
         self._scores = self._risk.scores(point, self._vector() if self._scores is None else self._scores)
-        return _known_point(self._risk, point, self._scores, self._vector())
+        here = _known_point(self._risk, point, self._scores, self._vector())
+        self._is_exact = True
+        return here
 
     def _forget(self, point_kept: _Known[V]) -> None:
         """Takes back its slopes."""
@@ -315,7 +327,8 @@ class _Quadratic(NamedTuple):
 
     @classmethod
     def of(cls, away: NDArray[np.float64], direction: NDArray[np.float64]) -> _Quadratic:
-        return cls(0.5 * float(away @ away), float(away @ direction), 0.5 * float(direction @ direction))
+        square = 0.5 * float(direction.dot(direction))
+        return cls(0.5 * float(away.dot(away)), float(away.dot(direction)), square)
 
     def at(self, t: float) -> float:
         return self.constant + t * (self.linear + t * self.square)

@@ -14,6 +14,7 @@ Zhang 2005, the approximate Wolfe conditions).
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from collections.abc import Callable
 from typing import Generic, NamedTuple
@@ -193,7 +194,7 @@ class QuasiNewton(Generic[V]):
     def _gradient(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
         """At ``w``, whose slopes are in ``_slopes``."""
         gradient: NDArray[np.float64] = self._regularisation * w + self._C * self._function.combine(self._slopes)
-        if not np.isfinite(gradient).all():
+        if not _kernels.all_within(gradient, sys.float_info.max):
             raise not_finite("gradient")
         return gradient
 

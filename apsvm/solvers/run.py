@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,6 +49,7 @@ class Run:
 
     Attributes
     ----------
+    tolerance : the gap asked for
     primal, dual : the objective of the best point so far, and the best lower bound
     point : (dimension,) float64, where the next plane is taken
     iterations : those completed
@@ -68,15 +68,11 @@ class Run:
         self.planes = 0
         self.state: State | None = None
         self.trouble: str | None = None
+        self.tolerance = limits.tolerance
         self._limits = limits
         self._began = time.perf_counter()
         self._unchanged = 0
         self._before = (self.primal, self.dual)
-
-    @property
-    def tolerance(self) -> float:
-        """The gap asked for."""
-        return self._limits.tolerance
 
     @property
     def seconds(self) -> float:
@@ -89,19 +85,17 @@ class Run:
 
     @property
     def enough(self) -> bool:
-        return self.certificate.reached or self._limits.good_enough(self.primal, self.dual)
+        return self.primal - self.dual <= self.tolerance or self._limits.good_enough(self.primal, self.dual)
 
     def raise_dual(self, dual: float) -> None:
         """A QP that is solved to its own tolerance only may come out below one before; both bounds hold."""
         self.dual = max(self.dual, dual)
 
-    @contextmanager
-    def guarded(self) -> Iterator[None]:
+    def attempt(self, step: Callable[[Run], None]) -> None:
         """An iteration. What is not finite ends the run if there is a good point, and is an error before."""
         self._before = (self.primal, self.dual)
         try:
-            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-                yield
+            step(self)
         except FloatingPointError as error:
             if not math.isfinite(self.primal):
                 raise

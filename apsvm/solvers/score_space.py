@@ -90,7 +90,7 @@ class ArrayVectors:
         np.abs(x, out=out)
 
     def dot(self, x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
-        return float(x @ y)
+        return float(x.dot(y))
 
 
 class Tangent(NamedTuple):

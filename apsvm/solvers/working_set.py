@@ -53,23 +53,26 @@ class WorkingSet:
     C: float
 
     def __init__(self, dimension: int, lower_bound: float = 0.0, planes: Planes | None = None) -> None:
-        self._size = 0
+        self._size = t = 0 if planes is None else planes.offsets.size
+        room = max(8, 2 * t)
         self._lower_bound = lower_bound
         self.centre = np.zeros(dimension)
-        self._from_centre = np.empty(8)
-        self._planes = np.empty((8, dimension))
-        self._gram = np.empty((8, 8))
-        self._offsets = np.empty(8)
-        self._soft = np.empty(8, dtype=bool)
-        self._idle = np.zeros(8, dtype=np.int64)
-        self._names = np.empty(8, dtype=np.int64)
-        self._next_name = 0
-        self._memos: list[NDArray[np.float64] | None] = []
+        self._from_centre = np.empty(room)
+        self._planes = np.empty((room, dimension))
+        self._gram = np.empty((room, room))
+        self._offsets = np.empty(room)
+        self._soft = np.ones(room, dtype=bool)
+        self._solves = 0
+        self._used = np.zeros(room, dtype=np.int64)  # the solve after which a plane was added, or last had an α
+        self._names = np.arange(room)
+        self._next_name = t
+        self._memos: list[NDArray[np.float64] | None] = [None] * t
         self.alpha = np.zeros(0)
         if planes is not None:
-            for plane, offset in zip(planes.planes, planes.offsets.tolist(), strict=True):
-                self.add(plane, offset, soft=True)
-            self.alpha = planes.alpha
+            self._planes[:t], self.alpha = planes.planes, planes.alpha
+            self._offsets[:t] = self._from_centre[:t] = planes.offsets - lower_bound
+            for at in range(t):  # as ``add`` does, to the same bits
+                self._gram[at, : at + 1] = self._gram[: at + 1, at] = self._planes[: at + 1] @ self._planes[at]
 
     def __len__(self) -> int:
         return self._size
@@ -97,7 +100,7 @@ class WorkingSet:
     @property
     def dual_of_nothing(self) -> float:
         """The dual objective at α = 0."""
-        return self.C * self._lower_bound - 0.5 * float(self.centre @ self.centre)
+        return self.C * self._lower_bound - 0.5 * float(self.centre.dot(self.centre))
 
     def add(
         self, plane: NDArray[np.float64], offset: float, *, soft: bool, memo: NDArray[np.float64] | None = None
@@ -116,9 +119,9 @@ class WorkingSet:
         self._gram[t, : t + 1] = row
         self._gram[: t + 1, t] = row
         self._offsets[t] = offset
-        self._from_centre[t] = offset + float(plane @ self.centre)
+        self._from_centre[t] = offset + float(plane.dot(self.centre))
         self._soft[t] = soft
-        self._idle[t] = 0
+        self._used[t] = self._solves
         self._names[t] = self._next_name
         self._next_name += 1
         self._size = t + 1
@@ -136,24 +139,24 @@ class WorkingSet:
         t = self._size
         self.alpha = feasible(alpha, self._soft[:t], self.C)
         w = self.centre - self.combine(self.alpha)
-        dual = float(self.alpha @ self._offsets[:t]) - 0.5 * float(w @ w)
+        dual = float(self.alpha.dot(self._offsets[:t])) - 0.5 * float(w.dot(w))
         return w, dual + self.C * self._lower_bound
 
     def use(self, planes: NDArray[np.bool_]) -> None:
         """Those, (t,) bool, are not idle, though they may have no α."""
-        self._idle[: self._size][planes] = 0
+        self._used[: self._size][planes] = self._solves
 
     def forget_idle(self) -> None:
         """Counts the planes with (all but) no α and drops those idle for ``IDLE_LIMIT`` solves in a row."""
         t = self._size
         # An interior-point solution has no exact zeros.
         support = self.alpha > 1e-9 * self.alpha.max(initial=0.0)
-        idle = self._idle[:t]
-        idle += 1
-        idle[support] = 0
-        keep = idle < IDLE_LIMIT
-        if not keep.all():
-            self._keep(np.flatnonzero(keep))
+        self._solves += 1
+        self._used[:t][support] = self._solves
+        if self._solves >= IDLE_LIMIT:
+            keep = self._used[:t] > self._solves - IDLE_LIMIT
+            if not keep.all():
+                self._keep(np.flatnonzero(keep))
 
     def move(self, change: Callable[[NDArray[np.float64]], NDArray[np.float64]]) -> None:
         """Adds to each plane with a memo and an α what ``change``, (dimension,), says of that memo; drops the others.
@@ -179,7 +182,7 @@ class WorkingSet:
         for run in np.split(keep, np.flatnonzero(np.diff(keep) > 1) + 1) if n > 0 else ():
             self._gram[:n, at : at + run.size] = rows[:, run[0] : run[-1] + 1]
             at += run.size
-        for kept in (self._offsets, self._from_centre, self._soft, self._idle, self._names):
+        for kept in (self._offsets, self._from_centre, self._soft, self._used, self._names):
             kept[:n] = kept[keep]
         self._memos = [self._memos[at] for at in keep.tolist()]
         self.alpha = self.alpha[keep]
@@ -191,7 +194,7 @@ class WorkingSet:
         planes[:old] = self._planes
         gram[:old, :old] = self._gram
         self._planes, self._gram = planes, gram
-        self._offsets, self._from_centre, self._soft, self._idle, self._names = (
+        self._offsets, self._from_centre, self._soft, self._used, self._names = (
             np.concatenate([kept[:old], np.empty(new - old, dtype=kept.dtype)])
-            for kept in (self._offsets, self._from_centre, self._soft, self._idle, self._names)
+            for kept in (self._offsets, self._from_centre, self._soft, self._used, self._names)
         )

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from apsvm._support import sparse as sp
 from apsvm._support.container import ModelError
-from apsvm._support.log import Log
+from apsvm._support.log import Log, NoLog
 from apsvm._support.machine import installed, thread_count
 from apsvm._support.types import Matrix
 from apsvm.data.bags import HOW_SAID, Bags
@@ -38,7 +38,7 @@ from apsvm.models.items import ItemFactors, ItemRanker
 from apsvm.models.linear import LinearRanker
 from apsvm.models.net import Net, NetRanker
 from apsvm.models.sets import RankerSet
-from apsvm.trainers.base import AnyTrainer, Outcome, TrainingSet
+from apsvm.trainers.base import AnyTrainer, Outcome, TrainingSet, Watch
 from apsvm.trainers.constant_feature import constant_by_rule
 from apsvm.trainers.feature_options import AUTO as AUTO
 from apsvm.trainers.feature_options import FeatureOptions as FeatureOptions
@@ -451,7 +451,12 @@ def _has_components(outcome: Outcome) -> bool:
     return isinstance(outcome.w, np.ndarray) and outcome.w.ndim == 2
 
 
-class LogOfData:
+def about_data(watch: Watch, fit: Fit, count_rows: Callable[[], int]) -> Watch:
+    """The watch, with a log whose ``start`` record also says what is trained, and on what, where there is a log."""
+    return watch if isinstance(watch.log, NoLog) else replace(watch, log=_LogOfData(watch.log, fit, count_rows))
+
+
+class _LogOfData:
     """A log whose ``start`` record also says what is trained, and on what."""
 
     def __init__(self, log: Log, fit: Fit, count_rows: Callable[[], int]) -> None:

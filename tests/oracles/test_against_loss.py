@@ -161,4 +161,4 @@ def test_many_queries_at_once_in_threads(rng):
         judged, _, _, weights = against(own, np.arange(own.size) < n_pos, loss)
         value += share * judged
         np.testing.assert_allclose(one[first : first + own.size], share * weights, atol=1e-15)
-    assert found.value == pytest.approx(value, rel=1e-12)
+    assert found[0] == pytest.approx(value, rel=1e-12)

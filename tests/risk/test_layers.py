@@ -133,7 +133,7 @@ def test_its_account_and_its_refusals():
     value(risk, w)
     account = risk.account()
     assert len(account.calls) == 1
-    assert {"scores", "gradient"} <= set(account.spans.parts)
+    assert {"scores", "gradient"} <= set(account.spans)
     assert risk.account().calls == []
     with np.errstate(over="ignore", invalid="ignore"), pytest.raises(FloatingPointError, match="not finite"):
         value(risk, np.full(w.size, 1e308))

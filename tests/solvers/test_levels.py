@@ -98,8 +98,7 @@ def test_steps_stay_finite_where_no_level_is_ever_reached(rng):
         for _ in range(300):
             point = steps.step(working_set, np.ones(6), primal, dual, 1e-3)
             assert point is None or np.isfinite(point).all()
-    assert np.isfinite(steps._ratios).all()
-    assert (steps._ratios > 0.0).all()
+    assert all(0.0 < ratio < np.inf for ratio in steps._ratios)
 
 
 def choices(rate_of, n):

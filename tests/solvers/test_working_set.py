@@ -121,5 +121,5 @@ def test_what_is_not_finite_stays_out():
         with np.errstate(over="ignore"), pytest.raises(FloatingPointError, match="cutting plane"):
             kept.add(np.array(plane), offset, soft=True)
     assert len(kept) == 0
-    with pytest.raises(ValueError, match="shorter"):
+    with pytest.raises(ValueError, match="broadcast"):
         WorkingSet(2, planes=Planes(np.ones((2, 2)), np.ones(1), np.zeros(2)))

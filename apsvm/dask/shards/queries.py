@@ -14,7 +14,7 @@ from apsvm.dask.node_sums import Moments as NodeMoments
 from apsvm.dask.node_sums import moments_of, pair_sums
 from apsvm.dask.shards.rows import ShardRows, product
 from apsvm.models.decision import line_of
-from apsvm.oracles.base import QueriesOracle, Violation
+from apsvm.oracles.base import QueriesOracle
 
 if TYPE_CHECKING:
     from apsvm.losses.base import Loss
@@ -93,7 +93,7 @@ class QueriesShard(ShardRows):
         values, to = self._vector(scores), self._vector(slopes)
         if not np.isfinite(values).all():
             return False, None, 0.0
-        violation = tuple(self._most_violated(values, to))
+        violation = self._most_violated(values, to)
         return True, violation, 0.0 if foreseen is None else product(to, self._vector(foreseen))
 
     def evaluate(
@@ -196,7 +196,7 @@ class QueriesShard(ShardRows):
         return True, self._pairs.tangent(values, to).value
 
 
-def _nothing(scores: NDArray[np.float64], slopes: NDArray[np.float64], /) -> Violation:
+def _nothing(scores: NDArray[np.float64], slopes: NDArray[np.float64], /) -> tuple[float, float, int, int]:
     """The risk of a shard without anything to rank."""
     slopes[:] = 0.0
-    return Violation(0.0, 0.0, 0, 0)
+    return 0.0, 0.0, 0, 0

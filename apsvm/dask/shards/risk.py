@@ -47,7 +47,7 @@ class ShardedRisk(ScoreFunction[Handle]):
         return out
 
     def combine(self, slopes: Handle) -> NDArray[np.float64]:
-        with self._account.spans.time("gradient"):
+        with self._account.spans["gradient"]:
             return in_order(self._vectors.ask("combine", slopes.number))
 
     def account(self) -> Account:

@@ -176,7 +176,7 @@ class StepOfQueries:
         scale = sigma * self._epsilon
         perturbed, by_score = self._weights
         scaled = apart / scale
-        value = self._sign * (self._perturbed(scaled, perturbed).value - self._by_score(scaled, by_score).value)
+        value = self._sign * (self._perturbed(scaled, perturbed)[0] - self._by_score(scaled, by_score)[0])
         slopes = (perturbed - by_score) * (self._sign / scale)
         # σ moves with w too. Without this term the gradient would have a part along w, which moves no ranking.
         pull = float(slopes @ (apart / sigma)) / (1.0 + l2)

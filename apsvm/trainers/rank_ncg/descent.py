@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm._support.clock import Span, Spans, add_spans
+from apsvm._support.clock import Span, Spans
 from apsvm._support.log import span_fields
 from apsvm.data.row_operator import RowOperator
 from apsvm.solvers.score_space import ScoreFunction, V
@@ -126,13 +126,13 @@ class _Recorder:
 
     def __init__(self, loss: Pairs[Any], watch: Watch) -> None:
         self._loss, self._watch = loss, watch
-        self.spans: dict[str, Span] = {}
+        self.spans = Spans()
 
     def take_spans(self) -> Mapping[str, Span]:
         """The time of each part since the last call; it is added to ``spans``."""
-        parts = self._loss.spans().parts
-        add_spans(self.spans, parts)
-        return parts
+        spans = self._loss.spans()
+        self.spans.add(spans)
+        return spans
 
     def on_evaluation(self, evaluation: SmoothEvaluation) -> None:
         self._watch.log.write(

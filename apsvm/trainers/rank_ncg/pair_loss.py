@@ -84,7 +84,7 @@ class PairLoss(ScoreFunction[NDArray[np.float64]]):
         return 0.0
 
     def scores(self, w: NDArray[np.float64], out: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
-        with self._spans.time("scores"):
+        with self._spans["scores"]:
             return self.rows.scores(w, out)
 
     def slopes(self, scores: NDArray[np.float64], out: NDArray[np.float64]) -> None:
@@ -94,7 +94,7 @@ class PairLoss(ScoreFunction[NDArray[np.float64]]):
         return Tangent(self._sum(scores, slopes, with_loss=True))
 
     def combine(self, slopes: NDArray[np.float64]) -> NDArray[np.float64]:
-        with self._spans.time("gradient"):
+        with self._spans["gradient"]:
             return self.rows.combine(slopes)
 
     def spans(self) -> Spans:
@@ -105,7 +105,7 @@ class PairLoss(ScoreFunction[NDArray[np.float64]]):
     def _sum(self, scores: NDArray[np.float64], out: NDArray[np.float64], *, with_loss: bool) -> float:
         if not (np.isfinite(scores.sum()) or np.isfinite(scores).all()):
             raise FloatingPointError("scores are not finite: the feature values are too large, scale them down")
-        with self._spans.time("sums"):
+        with self._spans["sums"]:
             return self._sums(scores, out, self.scale, with_loss)
 
 
@@ -127,7 +127,13 @@ class Arrangement:
 def arrange(classes: Classes, groups: NDArray[np.int64] | None) -> Arrangement:
     """groups : (n,) int64, rows of one query share a value, in any order; None: one query"""
     n = classes.of_row.size
-    query = np.zeros(n, dtype=np.int64) if groups is None else np.unique(groups, return_inverse=True)[1]
+    if groups is None:
+        short = classes.of_row.astype(np.min_scalar_type(classes.names.size), copy=False)  # short keys sort by digits
+        counts = np.bincount(classes.of_row)
+        present = np.flatnonzero(counts)
+        starts = np.append(0, np.cumsum(counts[present]))
+        return Arrangement(np.argsort(short, kind="stable"), starts, present, np.array([0, present.size]))
+    query = np.unique(groups, return_inverse=True)[1]
     order = np.lexsort((classes.of_row, query))
     query, of_row = query[order], classes.of_row[order]
     new_query, new_segment = np.ones((2, n), dtype=bool)

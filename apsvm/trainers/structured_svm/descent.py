@@ -26,7 +26,7 @@ from typing import Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm._support.clock import Span, add_spans
+from apsvm._support.clock import Span, Spans
 from apsvm.data.row_operator import ScoredRows
 from apsvm.risk import Account
 from apsvm.solvers import concave_convex, quasi_newton
@@ -124,7 +124,7 @@ class _Spent:
     began: float = field(default_factory=time.perf_counter)
     oracle_calls: int = 0
     iterations: int = 0
-    spans: dict[str, Span] = field(default_factory=dict)
+    spans: Spans = field(default_factory=Spans)
 
     @property
     def seconds(self) -> float:
@@ -136,7 +136,7 @@ class _Spent:
 
     def add(self, oracle_calls: int, spans: Mapping[str, Span]) -> None:
         self.oracle_calls += oracle_calls
-        add_spans(self.spans, spans)
+        self.spans.add(spans)
 
 
 class Descent:

@@ -22,7 +22,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm._support.clock import Span, Spans, add_spans
+from apsvm._support.clock import Span, Spans
 from apsvm._support.work import of_saved
 from apsvm.losses.base import Loss
 from apsvm.models.net import Layer, Net
@@ -114,14 +114,14 @@ def train_layer_wise(
 
     spans = Spans()
     if start is None:
-        with spans.time("log loss"):
+        with spans["log loss"]:
             start = _log_loss_net(problem, hidden, settings, watch, stop)
     for C in values_of_C:
         piece = watch.strand.piece(f"layers, C={C!r}")
         if piece.result is not None:
             yield of_saved(TrainedLayers, piece.result)
             continue
-        trained = _Descent(problem, settings, watch, C, began, spans.parts).run(start)
+        trained = _Descent(problem, settings, watch, C, began, spans).run(start)
         if watch.should_stop():
             piece.broken_off()
         piece.done(trained)
@@ -152,7 +152,7 @@ class _Descent:
         watch: Watch,
         C: float,
         began: float,
-        spans: dict[str, Span],
+        spans: Spans,
     ) -> None:
         self._problem, self._settings, self._watch = problem, settings, watch
         self._C, self._began = C, began
@@ -251,7 +251,7 @@ class _Descent:
         self._trouble = solution.trouble
         self._iterations += solution.iterations
         self._fallbacks += report.qp_fallbacks
-        add_spans(self._spans, report.spans)
+        self._spans.add(report.spans)
         self._show(number, at, held_out, solution.iterations)
         return net
 

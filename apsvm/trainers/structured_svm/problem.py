@@ -85,10 +85,11 @@ class Problem:
     def solve(self, C: float, path: Path, began: float) -> tuple[Trained, WarmStart | None]:
         """The solution for C, after those of the ``path``, and what the next C begins with besides; raises as
         ``go_down``."""
-        self.stage.begin(path.warm)
         before, risk, last = path.done[-1].w if path.done else None, self.risk, self.descents[-1]
         if self.plan.is_rough and last.takes_steps:
             return _rough(last.lowest(C, self.starts(C, before, None), time.perf_counter() - began)), None
+        if path.done:
+            self.stage.begin(path.warm)
         reports = go_down(self.descents, self.starts, C, before, began)
         warm = self.stage.warm_start if risk.convex is risk else None
         if self.plan.is_rough:

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm._support.clock import Span, add_spans
+from apsvm._support.clock import Span, Spans
 from apsvm._support.log import Log, NoLog, span_fields
 from apsvm._support.types import JsonDict, JsonObject
 from apsvm._support.work import of_saved
@@ -131,7 +131,8 @@ def along_path(
     """What ``solve`` returns for each C, told what came before. It is a piece of the watch's strand, of which a C that
     is finished is not done again."""
     piece = watch.strand.piece(name)
-    path: Path = of_saved(Path, piece.result or piece.state or Path())
+    saved = piece.result or piece.state
+    path: Path = Path() if saved is None else of_saved(Path, saved)
     yield from path.done
     for C in values_of_C[len(path.done) :]:
         trained, warm = solve(C, path)
@@ -169,7 +170,8 @@ class Stage:
         self._watch = watch
         self.oracle = oracle
         self._start = np.zeros(dimension) if start is None else start
-        self._constraints, self._around = constraints, around
+        self._constraints = constraints
+        self._cutter = around(CUTTERS[settings.solver](risk))
         self.begin()
 
     @property
@@ -180,10 +182,11 @@ class Stage:
     def begin(self, warm: WarmStart | None = None) -> None:
         """The next run starts from what another stage of the same risk came to, or where this one began, and from
         nothing else."""
-        cutter = self._around(CUTTERS[self._settings.solver](self._risk))
+        if warm is None:
+            self._cutter.restart()
         backend = BACKENDS[self._settings.qp]()
         start = self._start if warm is None else warm
-        self._solver = Solver(cutter, self._start.size, backend, start=start, constraints=self._constraints)
+        self._solver = Solver(self._cutter, self._start.size, backend, start=start, constraints=self._constraints)
 
     def restart(self, point: NDArray[np.float64]) -> None:
         """The next run starts from ``point`` (dimension,)."""
@@ -213,18 +216,25 @@ class Stage:
         slackness : times ε is enough, or what is ``good_enough`` (``Solver.minimise``)
         is_shown : on the display; the log has it in any case
         """
-        spans: dict[str, Span] = {}
+        spans, qp = Spans(), Span()
         fallbacks = calls = 0
 
-        def on_iteration(iteration: CuttingPlaneIteration) -> None:
-            nonlocal fallbacks, calls
-            fallbacks += iteration.qp.fell_back is not None
+        def accounted(qp: Span) -> tuple[list[OracleCall], Mapping[str, Span]]:
+            nonlocal calls
             account = self._risk.account()
             calls += len(account.calls)
             parts = account.parts()
-            taken = {part: parts[part] for part in ("scores", "oracle", "gradient")} | {"qp": iteration.qp_span}
-            add_spans(spans, taken)
-            _log_iteration(self._watch.log, name, C, iteration, account.calls, taken)
+            taken = {part: parts[part] for part in ("scores", "oracle", "gradient")} | {"qp": qp}
+            spans.add(taken)
+            return account.calls, taken
+
+        def on_iteration(iteration: CuttingPlaneIteration) -> None:
+            nonlocal fallbacks, qp
+            fallbacks += iteration.qp.fell_back is not None
+            if not self._watch.is_followed:  # an account takes as long as the oracle of a hundred rows
+                qp += iteration.qp_span
+                return
+            _log_iteration(self._watch.log, name, C, iteration, *accounted(iteration.qp_span))
             if not is_shown or self._watch.progress is unseen:
                 return
             bounds = iteration.certificate
@@ -251,6 +261,7 @@ class Stage:
             centre=centre,
             good_enough=good_enough,
         )
+        accounted(qp)
         return StageReport(name, self.oracle, calls, solution, spans, fallbacks)
 
 

@@ -1,6 +1,9 @@
 #include "rows/rows.hpp"
 
 #include <algorithm>
+#include <limits>
+#include <numeric>
+#include <utility>
 
 #include "support/checks.hpp"
 #include "rows/dense_rows.hpp"
@@ -116,6 +119,7 @@ std::size_t Scores<Matrix>::threads_worthwhile() const {
 
 template <class Matrix>
 void Scores<Matrix>::compute(Pieces::Cursor &cursor, std::size_t last) const {
+    if (Matrix::dense && k_ == 1 && from_memory_ && pieces_.leave_few_out()) return compute_ranges(cursor, last);
     const std::size_t step = chunk_of(work_of_row_, k_);
     std::size_t numbers[kChunk];
     pieces_.each(cursor, last, [&](std::size_t, std::size_t begin, std::size_t end) {
@@ -126,6 +130,33 @@ void Scores<Matrix>::compute(Pieces::Cursor &cursor, std::size_t last) const {
                 dots(X_, numbers, n, W_ + h * X_.n_columns, out_ + i * k_ + h, k_, h == 0 && from_memory_);
         }
     });
+}
+
+// Pieces of ranges of the matrix. A range comes faster one row after another, with those that are left out, than each
+// run's rows with the gaps that the others leave.
+template <class Matrix>
+void Scores<Matrix>::compute_ranges(Pieces::Cursor &cursor, std::size_t last) const {
+    std::size_t numbers[kChunk];
+    std::vector<double> of_range;
+    std::vector<std::pair<std::size_t, std::size_t>> parts;  // places, of each run
+    while (cursor.piece < last) {
+        std::size_t low = std::numeric_limits<std::size_t>::max(), high = 0;
+        parts.clear();
+        pieces_.each(cursor, cursor.piece + 1, [&](std::size_t, std::size_t begin, std::size_t end) {
+            parts.emplace_back(begin, end);
+            low = std::min(low, list_[begin]);
+            high = std::max(high, list_[end - 1] + 1);
+        });
+        if (parts.empty()) continue;
+        of_range.resize(high - low);
+        for (std::size_t row = low; row < high; row += kChunk) {
+            const std::size_t n = std::min(kChunk, high - row);
+            std::iota(numbers, numbers + n, row);
+            dots(X_, numbers, n, W_, of_range.data() + (row - low), 1, true);
+        }
+        for (const auto &[begin, end] : parts)
+            for (std::size_t i = begin; i < end; ++i) out_[i] = of_range[list_[i] - low];
+    }
 }
 
 template <class Matrix>

@@ -61,6 +61,8 @@ public:
     void compute(Pieces::Cursor &cursor, std::size_t last) const;
 
 private:
+    void compute_ranges(Pieces::Cursor &cursor, std::size_t last) const;
+
     const Matrix &X_;
     const SelectedRows &list_;
     const double *W_;

@@ -74,6 +74,9 @@ public:
 
     std::size_t count() const { return count_; }
 
+    // Whether they are what a few ascending runs have of ranges of the matrix, half of its rows at least.
+    bool leave_few_out() const { return runs_.size() > 2 && 2 * rows_.size() >= n_rows_; }
+
     // The place of a walk through the pieces: before this one, and in each run at this place.
     struct Cursor {
         std::size_t piece = 0;
