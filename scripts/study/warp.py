@@ -186,14 +186,18 @@ def of_implicit(kind: str, factors: int, **settings: float) -> Callable[[sp.csr_
 
 
 def of_lightfm(factors: int, rate: float, features: sp.csr_array | None = None) -> Callable[[sp.csr_array], Scores]:
-    """Its WARP, thirty epochs, with features of the items or factors of each; it has factors of users, as
-    ``of_implicit``."""
+    """Its WARP, thirty epochs, on the items that a user has, by features where there are any, else with factors of
+    each; it has factors of users, as ``of_implicit``."""
 
     def train(likes: sp.csr_array) -> Scores:
         from lightfm import LightFM
 
         model = LightFM(no_components=factors, loss="warp", learning_rate=rate, random_state=0)
-        model.fit(likes.tocoo(), item_features=features, epochs=30, num_threads=1)
+        if features is None:
+            model.fit(likes.tocoo(), epochs=30, num_threads=1)
+        else:
+            liked = np.flatnonzero(likes.sum(axis=0))
+            model.fit(likes[:, liked].tocoo(), item_features=features[liked], epochs=30, num_threads=1)
         at = 0
 
         def score(rows: sp.csr_array) -> np.ndarray:
@@ -306,7 +310,7 @@ def warp_by_features(features: sp.csr_array) -> Callable[[sp.csr_array], Scores]
 def for_lightfm(features: sp.csr_array) -> sp.csr_matrix:
     rows = sp.csr_matrix(normalize(sp.csr_matrix(features), "l1"), dtype=np.float32)
     rows.indices, rows.indptr = rows.indices.astype(np.int32), rows.indptr.astype(np.int32)
-    return rows
+    return rows  # LightFM takes no others
 
 
 def find_new(arguments: argparse.Namespace) -> None:
