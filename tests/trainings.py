@@ -149,11 +149,14 @@ def train_lists(
     *,
     watch: Watch | None = None,
     validate: Callable[[ItemFactors], float] | None = None,
+    features: Any = None,
     **settings: Any,
 ) -> TrainedItems:
     """WARP for rows that are users."""
     plan = WarpTrainer("warp", WarpSettings(rows_as_users=True, **settings))
-    return item_factors.train_items(lists, factors, plan.settings, watch or Watch(), show=plan.show, validate=validate)
+    return item_factors.train_items(
+        lists, factors, plan.settings, watch or Watch(), show=plan.show, validate=validate, features=features
+    )
 
 
 def train_by_steps(

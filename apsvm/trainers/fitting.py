@@ -222,6 +222,7 @@ class Fit:
             unit=dataset.unit,
             source=dataset.source,
             fingerprint=dataset.fingerprint,
+            has_names=dataset.table is not None,
             relearned=relearned,
         )
 

@@ -74,6 +74,13 @@ class WarpSettings(EpochSettings):
         "of the items; apsvm predict then lists the best items for each row.",
     )
     factors: int = setting(64, range=Range(1, 4096), help="For --rows-as-users: numbers an item.")
+    item_features: str | None = setting(
+        None,
+        label="item features",
+        metavar="FILE",
+        help="For --rows-as-users: a file whose row j has the features of item j. Items that no user has are scored by "
+        "them; rows behind the last item of DATA are such items.",
+    )
 
     @property
     def rate(self) -> float:

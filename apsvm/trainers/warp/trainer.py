@@ -11,8 +11,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from apsvm._support.machine import memory
+from apsvm._support.shown import printable
 from apsvm.data.takes import Takes
-from apsvm.trainers.base import Outcome, Progress, Trainer, TrainingError, TrainingSet, Watch
+from apsvm.trainers.base import InputError, Outcome, Progress, Trainer, TrainingError, TrainingSet, Watch
 from apsvm.trainers.capabilities import Capabilities
 from apsvm.trainers.epochs import check_metric, ending, evidence, progress_of, validator
 from apsvm.trainers.settings import SettingsError, SettingValue
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from apsvm._support import sparse as sp
+    from apsvm._support.types import Matrix
     from apsvm.data.rows import Rows
     from apsvm.models.items import ItemFactors
     from apsvm.solvers.sgd import Epoch
@@ -62,8 +64,9 @@ class WarpTrainer(Trainer[WarpSettings]):
             )
         if settings.rows_as_users and "preference" in named:
             raise SettingsError("--preference does not apply to --rows-as-users")
-        if not settings.rows_as_users and "factors" in named:
-            raise SettingsError("--factors is for --rows-as-users")
+        for option in ("factors", "item_features"):
+            if not settings.rows_as_users and option in named:
+                raise SettingsError(f"--{option.replace('_', '-')} is for --rows-as-users")
         check_metric(self.validation_metric)
         self.capabilities = self._capabilities()
 
@@ -74,6 +77,10 @@ class WarpTrainer(Trainer[WarpSettings]):
                 features="the columns of --rows-as-users are items",
             )
         return replace(self.capabilities, labels=Takes.ORDER) if self.settings.preference else self.capabilities
+
+    def inputs(self) -> Mapping[str, str]:
+        path = self.settings.item_features
+        return {} if path is None else {"item_features": path}
 
     @property
     def metric(self) -> str | None:
@@ -187,11 +194,19 @@ class WarpTrainer(Trainer[WarpSettings]):
         from apsvm.trainers.warp.item_factors import evaluate_lists, popularity, train_items
 
         name, rng = self.validation_metric, np.random.default_rng(self.settings.seed)
-        lists = liked_items(_in_memory(data).in_memory().matrix)
+        features = self._item_features(data, watch)
+
+        def lists_of(users: TrainingSet) -> sp.csr_array:
+            lists = liked_items(_in_memory(users).in_memory().matrix)
+            if features is not None:
+                lists.resize(lists.shape[0], features.shape[0])
+            return lists
+
+        lists = lists_of(data)
         if validation is None:  # drawn: files often keep similar users together
             judged = lists[np.sort(rng.permutation(lists.shape[0])[:USERS_JUDGED])]
         else:
-            judged = liked_items(_in_memory(validation).in_memory().matrix)
+            judged = lists_of(validation)
         shown, hidden, _ = hide(judged, HIDDEN_SHARE, rng)
 
         def of_users(score: Callable[[sp.csr_array], NDArray[np.floating]]) -> NDArray[np.float64]:
@@ -207,7 +222,9 @@ class WarpTrainer(Trainer[WarpSettings]):
                 except (MetricError, NothingToRankError) as error:
                     raise TrainingError(f"{validation.source}: {error}") from None
 
-        trained = train_items(lists, self.settings.factors, self.settings, watch, show=self.show, validate=validate)
+        trained = train_items(
+            lists, self.settings.factors, self.settings, watch, show=self.show, validate=validate, features=features
+        )
         cautions = []
         with suppress(MetricError, NothingToRankError):
             mine, simplest = of_users(trained.factors.score), of_users(popularity(lists))
@@ -225,16 +242,40 @@ class WarpTrainer(Trainer[WarpSettings]):
         if trained.users_skipped:
             notes.append(f"{trained.users_skipped} users of less than two items, or of all, were left out")
         notes.append(f"{lists.shape[1]} items with {self.settings.factors} factors, from {lists.nnz} likes")
+        counts = {"users": trained.users, "users_skipped": trained.users_skipped, "likes": int(lists.nnz)}
+        if features is not None:
+            counts["items_by_features"] = trained.items_by_features
+            notes.append(
+                f"{trained.items_by_features} items that none of the users has are scored by their features, as in "
+                f"{self.settings.item_features}"
+            )
         return Outcome(
             w=trained.factors,
             cautions=cautions,
             settings=self._resolved,
             epochs=evidence(trained, validation, self.validation_metric),
             details={"threads": self.settings.workers},
-            counts={"users": trained.users, "users_skipped": trained.users_skipped, "likes": int(lists.nnz)},
+            counts=counts,
             notes=notes,
             **ending(trained),
         )
+
+    def _item_features(self, data: TrainingSet, watch: Watch) -> Matrix | None:
+        """(items, features), of as many items as its file has rows; None without such a file."""
+        from apsvm.data.reading import read_data
+
+        path = self.settings.item_features
+        if path is None:
+            return None
+        features, items = read_data(path, unlabelled=True), data.rows.features
+        count = features.X.shape[0]
+        if count < items or (data.has_names and count > items):  # an item behind the named ones would have no name
+            raise InputError(
+                f"{features.source}: expected a row for each of the {items:,} items of {data.source}, found {count:,}"
+            )
+        for remark in () if features.table is None else features.table.remarks:
+            watch.remark(f"{features.source}: {printable(remark)}")
+        return features.X
 
     @property
     def _resolved(self) -> WarpSettings:
