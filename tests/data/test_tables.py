@@ -342,6 +342,10 @@ def test_the_names_behind_a_byte_order_mark_and_blank_lines(tmp_path: Path) -> N
     data = read(tmp_path, "\ufeff\r\n X,y\n1,1\n2,0\n", label="y")
     assert data.table is not None
     assert data.table.columns.feature_names() == ("X",)
+    for encoding in ("utf-8-sig", "utf-16"):  # what Excel writes
+        assert read(tmp_path, "sep=;\r\ny;a,b\r\n1;2,5\r\n0;3\r\n".encode(encoding)).X.tolist() == [[2.5], [3.0]]
+    with pytest.raises(DataError, match=r"data\.csv:3: expected 2 fields, found 3"):
+        read(tmp_path, "sep=,\ny,a\n1,2,3\n")
 
 
 @pytest.mark.parametrize("compress", [bytes, gzip.compress, bz2.compress])

@@ -206,3 +206,8 @@ def listed(names: Sequence[str]) -> str:
     """Names in a message, the first ones where there are many."""
     some = ", ".join(name or "(no name)" for name in names[:_MOST_LISTED])
     return some if len(names) <= _MOST_LISTED else f"{some}, … ({len(names):,} in all)"
+
+
+def quoted(name: str) -> str:
+    """A name as one would type it in a shell."""
+    return name if re.fullmatch(r"[\w.-]+", name) else f"'{name}'"
