@@ -455,6 +455,11 @@ def test_encodings(tmp_path: Path) -> None:
         read(tmp_path, text.encode("utf-16")[:-1], encoding="utf-16")
 
 
+def test_labels_of_one_word(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="all rows have the label 'yes'; a ranking needs another one too"):
+        read(tmp_path, "y,a\nyes,1\nyes,2\n").positives(0.0)
+
+
 def test_a_title_above_the_names(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="its columns are Export of May; if the first line has no names, delete"):
         read(tmp_path, "Export of May\ny,a\n1,2\n", label="y")

@@ -1,8 +1,8 @@
 """Separated values (CSV, TSV) as cells: what separates them is seen in the first lines; the rest is native.
 
 The text is UTF-8 unless said otherwise or a byte order mark says UTF-16. The first line that is not blank has the names
-of the columns; above it may stand Excel's ``sep=;``. RFC 4180 says how quotes are read; missing cells are empty or ?, .,
-NA, N/A, NaN, null, None or nil.
+of the columns; above it may stand Excel's ``sep=;``. RFC 4180 says how quotes are read; missing cells are empty or ?,
+., NA, N/A, NaN, null, None or nil.
 """
 
 from __future__ import annotations
@@ -163,7 +163,10 @@ def _check_names(names: Sequence[str], source: str) -> None:
             f"{', '.join(twice[:8])}; {IF_A_ROW}"
         )
     if any("\0" in name for name in names):
-        raise DataError(f"{source}: expected text, found NUL bytes among the names of its columns")
+        raise DataError(
+            f"{source}: expected text, found NUL bytes among the names of its columns; --encoding utf-16-le reads "
+            "UTF-16 without a byte order mark"
+        )
 
 
 def decoded(blocks: Iterator[bytes], name: str, encoding: str, remarks: list[str] | None = None) -> Iterator[bytes]:
