@@ -341,7 +341,13 @@ class Completion:
         outcome = replace(
             outcome,
             cautions=caution_of(
-                outcome, trainer, of_bags=data.bags is not None, held_out=choice.loss, start=start, chosen=choice.bound
+                outcome,
+                trainer,
+                of_bags=data.bags is not None,
+                held_out=choice.loss,
+                by_chance=choice.by_chance(),
+                start=start,
+                chosen=choice.bound,
             ),
             details={**outcome.details, "choice": about},
         )

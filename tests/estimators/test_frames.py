@@ -90,7 +90,7 @@ def test_polars_and_pickles(payments, fraud):
     np.testing.assert_allclose(of_polars.coef_, fitted.coef_, rtol=1e-9)
     numbers = {"a": [1.0, 2.0, 0.5] * 100, "b": [True, False, True] * 100}
     for a, is_encoded in ((numbers["a"], False), ([None, 2.0, 0.5] * 100, True), ([np.nan, 2.0, 0.5] * 100, True)):
-        header = APSVMClassifier().fit(pl.DataFrame({**numbers, "a": a}), fraud).to_model().header
+        header = APSVMClassifier().fit(pl.DataFrame({**numbers, "a": a}), [0, 0, 1] * 100).to_model().header
         assert (header.features.columns is not None) == is_encoded
     again = pickle.loads(pickle.dumps(fitted))
     np.testing.assert_array_equal(again.predict(payments), fitted.predict(payments))
