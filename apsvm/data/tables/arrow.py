@@ -316,7 +316,7 @@ class _Words:
 def _is_string(kind: Any) -> bool:
     from pyarrow import types
 
-    return bool(types.is_string(kind) or types.is_large_string(kind))
+    return bool(types.is_string(kind) or types.is_large_string(kind) or str(kind) == "string_view")  # polars' own
 
 
 def _all_missing(n: int) -> AnyArray:
