@@ -461,8 +461,9 @@ def test_labels_of_one_word(tmp_path: Path) -> None:
 
 
 def test_a_title_above_the_names(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="its columns are Export of May; if the first line has no names, delete"):
-        read(tmp_path, "Export of May\ny,a\n1,2\n", label="y")
+    for options in ({"label": "y"}, {}):
+        with pytest.raises(DataError, match="its columns are Export of May; if the first line has no names, delete"):
+            read(tmp_path, "Export of May\ny,a\n1,2\n", **options)
 
 
 def test_a_first_row_taken_for_names_is_suspected(tmp_path: Path) -> None:
