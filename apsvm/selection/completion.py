@@ -359,7 +359,7 @@ class Completion:
         )
         if self.label is None:
             notes = [self.in_words(), *([] if self.mixture is None else [str(self.mixture)]), *outcome.notes]
-            if choice.loss < FLAWLESS:
+            if choice.loss < FLAWLESS and (start or trainer.loss_name) == "ap":  # a loss of the top is soon 0
                 notes.insert(1, _TOO_GOOD)
             outcome = replace(outcome, notes=notes, seconds={"choosing": self.seconds, **outcome.seconds})
         return self._with_threshold(outcome, data)
