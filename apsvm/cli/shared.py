@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -11,7 +12,7 @@ from typing import IO
 import click
 
 from apsvm._support.files import standard_output
-from apsvm._support.shown import printable_lines
+from apsvm._support.shown import printable, printable_lines
 
 #: The exit codes beside 0 and click's 2; docs/training.md says what each means.
 INTERNAL = 1
@@ -27,6 +28,9 @@ INTERRUPTED = 130
 TERMINATED = 143
 CLOSED_PIPE = 141
 
+#: What no reading of a file ends with, but a writing.
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
 
 #: Takes away what stands in the last line of the terminal while another line is written: of the ``cli.bar.Bar``.
 line_below: Callable[[], AbstractContextManager[None]] | None = None
@@ -41,7 +45,7 @@ def say(message: str) -> None:
     if sys.stderr is None:
         return
     with suppress(OSError), _above():
-        text = printable_lines(message)
+        text = printable(message)
         click.echo(text if text.startswith(" ") else f"apsvm: {text}", err=True)
 
 
@@ -78,6 +82,8 @@ def reading(what: str) -> Iterator[None]:
         raise Failure(BAD_DATA, str(error)) from None
     except OSError as error:
         name = "standard input" if what == "-" else what
+        if error.errno in _NO_ROOM:  # of the cells that ``apsvm convert`` keeps in a file
+            raise Failure(CANNOT_WRITE, f"cannot write the cells of {name}: {error.strerror}") from None
         raise Failure(NO_INPUT, f"cannot read {name}: {error.strerror or error}") from None
 
 

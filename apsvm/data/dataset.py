@@ -273,6 +273,9 @@ class Dataset:
         n_negative = positive.size - n_positive
         if n_positive == 0 or n_negative == 0:
             missing = "positive" if n_positive == 0 else "negative"
+            if self.table is not None and len(self.table.columns.label_words) == 1:
+                label = self.table.columns.label_words[0]
+                raise DataError(f"{self.source}: all rows have the label {label!r}; a ranking needs another one too")
             raise DataError(
                 f"{self.source}: there are no {missing} rows ({n_positive} positive, {n_negative} negative); "
                 f"a ranking needs both{self._hint_at_likes()}"

@@ -30,7 +30,9 @@ _OF_THE_COMMAND = (
 
 
 def is_frame(X: object) -> bool:
-    """Whether it has columns with types, as pandas' and polars' data frames have."""
+    """Whether it has columns with types, as pandas' and polars' data frames have. Raises ValueError for a lazy one."""
+    if hasattr(X, "lazy") and not hasattr(X, "shape"):
+        raise ValueError(f"expected a data frame with its rows, found {type(X).__name__}: collect() it")
     return hasattr(X, "columns") and hasattr(X, "dtypes")
 
 
@@ -139,6 +141,8 @@ def _arrow(frame: Any) -> Any:
     arrays = []
     for at, name in enumerate(frame.columns):
         column = frame.iloc[:, at]
+        if str(column.dtype) == "category" and str(column.cat.categories.dtype).startswith(("interval", "period")):
+            column = column.cat.rename_categories(column.cat.categories.map(str))  # of pandas.cut
         try:
             arrays.append(pyarrow.Array.from_pandas(column))
         except UnicodeEncodeError:

@@ -54,6 +54,12 @@ DESCENTS = (0.1, 0.5, 0.9, 0.97)
 DESCENTS_OF_QUERIES = (0.9, 0.97)
 #: Of the time limit, what the start of a loss of the top may take.
 SHARE_OF_START = 2.0 / 3.0
+#: Below it a loss is rounding.
+FLAWLESS = 1e-9
+_TOO_GOOD = (
+    "there is no loss on rows held out: if that is too good to be true, a feature may know the label (apsvm predict "
+    "--explain shows what counts)"
+)
 #: Rows for each weight from which a threshold chosen on the training rows holds on others
 #: (``scripts/study/thresholds.py``).
 ENOUGH_ROWS_A_FEATURE = 10
@@ -341,12 +347,20 @@ class Completion:
         outcome = replace(
             outcome,
             cautions=caution_of(
-                outcome, trainer, of_bags=data.bags is not None, held_out=choice.loss, start=start, chosen=choice.bound
+                outcome,
+                trainer,
+                of_bags=data.bags is not None,
+                held_out=choice.loss,
+                by_chance=choice.by_chance(),
+                start=start,
+                chosen=choice.bound,
             ),
             details={**outcome.details, "choice": about},
         )
         if self.label is None:
             notes = [self.in_words(), *([] if self.mixture is None else [str(self.mixture)]), *outcome.notes]
+            if choice.loss < FLAWLESS and (start or trainer.loss_name) == "ap":  # a loss of the top is soon 0
+                notes.insert(1, _TOO_GOOD)
             outcome = replace(outcome, notes=notes, seconds={"choosing": self.seconds, **outcome.seconds})
         return self._with_threshold(outcome, data)
 

@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from apsvm.oracles import make_oracle
 from apsvm.risk import NothingToRankError, Risk
+from apsvm.risk.by_order import loss_by_order
 from apsvm.selection.choice import WORTH_IT, Candidate, Measurements
 from apsvm.selection.folds import AffordableFolds, affordable_folds
 from apsvm.selection.grids import Variant
@@ -76,6 +77,8 @@ NEGLIGIBLE, ERRORS = 0.02, 0.5
 FEWEST_VALUES = 20_000
 #: The gap asked for, by the bound, at the least: a ranking hardly changes below.
 EPSILON = {"hinge": 0.01, "tight": 0.1}
+#: Random orders that the chosen one is compared with; of few, as each is a sort of the rows held out.
+SHUFFLES = 5
 #: Of the time limit, what the race may take.
 SHARE_OF_TIME = 1.0 / 3.0
 #: Of several classes, this many are compared, evenly from the rarest to the most frequent. Five were compared in .6 of
@@ -106,6 +109,21 @@ class Choice:
     def loss(self) -> float:
         """Of the chosen candidate on the rows held out; nan where there is none."""
         return self.candidates[0].mean(LOSS) if self.candidates else np.nan
+
+    def by_chance(self) -> tuple[float, float]:
+        """Mean and deviation of the loss of the rows held out where the chosen candidate's scores are shuffled; nan
+        where there is no candidate, or rows are in queries: that is a question of more than one order."""
+        if self.race is None or not self.candidates or self.race.data.queries is not None:
+            return np.nan, np.nan
+        rng = np.random.default_rng(self.race.trainer.settings.seed)
+        losses = np.zeros(SHUFFLES)
+        for fold, measured in enumerate(self.candidates[0].folds):
+            assert isinstance(measured.w, np.ndarray)
+            test = self.race.test(fold)
+            scores = test.scores(measured.w)
+            losses += [loss_by_order(self.race.trainer.loss, rng.permutation(scores), test.target) for _ in losses]
+        losses /= len(self.candidates[0].folds)
+        return float(losses.mean()), float(losses.std(ddof=1))
 
     def start(self, label: float | None = None) -> NDArray[np.float64] | None:
         """(dimension,) float64, the chosen candidate's weights on the first fold, of a class where there are several;

@@ -43,6 +43,18 @@ def test_a_model_that_ranks_nothing(quiet, weak, here, tmp_path):
     assert json.loads(here("info", model, "--json").stdout)["cautions"] == [caution]
 
 
+@pytest.mark.parametrize("signal", [0.0, 1.0, 99.0])
+def test_a_model_that_ranks_by_chance_or_too_well(signal, here, write_rows, tmp_path):
+    """Rows held out in random order are what it is compared with; of one that makes no mistake a label may be known."""
+    rng = np.random.default_rng(1)
+    labels = np.where(rng.random(400) < 0.2, 1.0, -1.0)
+    X = np.round(rng.normal(size=(400, 3)) + signal * (labels > 0)[:, None], 3)
+    said = here("train", write_rows(tmp_path / "rows.svm", X, labels), tmp_path / "m").stderr
+    assert ("a feature may know the label" in said) == (signal == 99.0)
+    assert ("this model ranks hardly better than chance" in said) == (signal == 0.0)
+    assert (len(load_model(tmp_path / "m").header.cautions) == 1) == (signal == 0.0)
+
+
 @pytest.mark.slow
 def test_what_it_advises_helps(weak, here, tmp_path):
     for bound in ("auto", "tight"):

@@ -386,6 +386,10 @@ def test_the_names_behind_a_byte_order_mark_and_blank_lines(tmp_path: Path) -> N
     data = read(tmp_path, "\ufeff\r\n X,y\n1,1\n2,0\n", label="y")
     assert data.table is not None
     assert data.table.columns.feature_names() == ("X",)
+    for encoding in ("utf-8-sig", "utf-16"):  # what Excel writes
+        assert read(tmp_path, "sep=;\r\ny;a,b\r\n1;2,5\r\n0;3\r\n".encode(encoding)).X.tolist() == [[2.5], [3.0]]
+    with pytest.raises(DataError, match=r"data\.csv:3: expected 2 fields, found 3"):
+        read(tmp_path, "sep=,\ny,a\n1,2,3\n")
 
 
 @pytest.mark.parametrize("compress", [bytes, gzip.compress, bz2.compress])
@@ -495,9 +499,15 @@ def test_encodings(tmp_path: Path) -> None:
         read(tmp_path, text.encode("utf-16")[:-1], encoding="utf-16")
 
 
+def test_labels_of_one_word(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="all rows have the label 'yes'; a ranking needs another one too"):
+        read(tmp_path, "y,a\nyes,1\nyes,2\n").positives(0.0)
+
+
 def test_a_title_above_the_names(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="its columns are Export of May; if the first line has no names, delete"):
-        read(tmp_path, "Export of May\ny,a\n1,2\n", label="y")
+    for options in ({"label": "y"}, {}):
+        with pytest.raises(DataError, match="its columns are Export of May; if the first line has no names, delete"):
+            read(tmp_path, "Export of May\ny,a\n1,2\n", **options)
 
 
 def test_a_first_row_taken_for_names_is_suspected(tmp_path: Path) -> None:

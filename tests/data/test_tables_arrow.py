@@ -70,6 +70,12 @@ def test_the_same_as_csv(tmp_path: Path, kind: str) -> None:
     assert len(data.fingerprint) == 64
 
 
+def test_what_polars_writes(tmp_path: Path) -> None:
+    polars = pytest.importorskip("polars")
+    polars.DataFrame({"word": ["u", "v", "u"], "y": [1, 0, 0]}).write_ipc(tmp_path / "t.arrow")
+    assert read_data(tmp_path / "t.arrow").table.columns.feature_names() == ("word=u", "word=v")
+
+
 def test_from_a_stream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = written(tmp_path, "parquet")
     with io.TextIOWrapper(io.BytesIO(path.read_bytes())) as stream:

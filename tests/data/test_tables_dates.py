@@ -21,7 +21,7 @@ DAYS = [
     datetime(2024, 3, 3, 12, 45, 30),
 ]
 WRITTEN = ["%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%SZ", "%Y/%m/%d %H:%M:%S", "%d.%m.%Y %H:%M:%S", "%d/%m/%Y %H:%M:%S",
-           "%m/%d/%Y %I:%M:%S %p", "%m-%d-%Y %H:%M:%S+00:00"]  # fmt: skip
+           "%m/%d/%Y %I:%M:%S %p", "%m-%d-%Y %H:%M:%S+00:00", "%d-%b-%Y %H:%M:%S", "%d %b %Y %H:%M:%S"]  # fmt: skip
 
 
 def text_of(days, form):
@@ -113,7 +113,11 @@ def test_sparse_rows_have_the_same(tmp_path):
         ("03/04/2024,1\n13/04/2024,0\n04/13/2024,0\n", r"are not all of one form \('04/13/2024'\)"),
         ("2024-01-05,1\n2024-01-06,0\n20240107,0\n", r"are not all of one form \('20240107'\)"),
         ("10:30,1\n25:45,0\n", "has dates"),
-        ("03/04/24,1\n,0\n", "has dates"),
+        (
+            "03/04/24,1\n,0\n",
+            r"has dates \('03/04/24'\) of a form that is not read here, such as years of two digits: write",
+        ),
+        ("3-Apr-24,1\n5-May-24,0\n", r"has dates \('3-Apr-24'\) of a form that is not read"),
     ],
 )
 def test_what_is_not_clear_is_refused(text, message, tmp_path):

@@ -68,6 +68,10 @@ def test_it_is_what_the_csv_is(rows, gz, tmp_path_factory):
         (LINES + "\n" + LINES, ":3: expected a JSON object a line, found ''"),
         (LINES + '{"a": [1], "b": "x", "label": 0}\n', ":3: column 'a': expected a number or a word, found a list"),
         (LINES + '{"a": 1, "b": {}, "label": 0}\n', ":3: column 'b': expected a number or a word, found an object"),
+        (
+            LINES + '{"a b": {}, "label": 0}\n',
+            ":3: column 'a b': expected a number or a word, found an object, or --drop 'a b'",
+        ),
         (LINES + '{"a": 1e999, "b": "x", "label": 0}\n', ":3: column 'a': expected a finite number, found 'inf'"),
         (LINES + '{"a": ' + "[" * 100_000 + "\n", ":3: expected a JSON object"),
         ('{"a": 1}\n{"a": 2}\n', "label"),
@@ -87,6 +91,12 @@ def test_errors_name_line_and_column(text, message, tmp_path):
         read_data(tmp_path / "t")
     assert str(caught.value).startswith(str(tmp_path / "t"))
     assert message in str(caught.value)
+
+
+def test_columns_of_lists_can_be_left_out(tmp_path):
+    (tmp_path / "t").write_text(LINES + '{"a": 3, "b": "x", "label": 0, "tags": ["u", 1], "user": {"age": 3}}\n')
+    data = read_data(tmp_path / "t", table=TableOptions(drop=("tags", "user")))
+    assert data.table.columns.feature_names() == ("a", "b=x", "b=y")
 
 
 @pytest.mark.parametrize("first", ["1", '"one"'])  # a column of pyarrow, and one of numbers and words

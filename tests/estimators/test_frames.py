@@ -90,7 +90,7 @@ def test_polars_and_pickles(payments, fraud):
     np.testing.assert_allclose(of_polars.coef_, fitted.coef_, rtol=1e-9)
     numbers = {"a": [1.0, 2.0, 0.5] * 100, "b": [True, False, True] * 100}
     for a, is_encoded in ((numbers["a"], False), ([None, 2.0, 0.5] * 100, True), ([np.nan, 2.0, 0.5] * 100, True)):
-        header = APSVMClassifier().fit(pl.DataFrame({**numbers, "a": a}), fraud).to_model().header
+        header = APSVMClassifier().fit(pl.DataFrame({**numbers, "a": a}), [0, 0, 1] * 100).to_model().header
         assert (header.features.columns is not None) == is_encoded
     again = pickle.loads(pickle.dumps(fitted))
     np.testing.assert_array_equal(again.predict(payments), fitted.predict(payments))
@@ -131,6 +131,7 @@ def test_types(payments, fraud):
             "kind": pd.Categorical(np.arange(n) % 3),
             "mixed": [1, "a", 2.5, None] * (n // 4),
             "whole": pd.array([1, None] * (n // 2), dtype="Int64"),
+            "cut": pd.cut(np.arange(n), 2),
         }
     )
     names = APSVMClassifier().fit(frame, fraud).to_model().features()
@@ -144,6 +145,8 @@ def test_types(payments, fraud):
         "mixed=a",
         "mixed is missing",
         "whole",
+        "cut=(-0.299, 149.5]",
+        "cut=(149.5, 299.0]",
     ]
 
 
@@ -173,6 +176,8 @@ def test_frames_that_do_not_fit(payments, fraud):
     for message, frame in refused.items():
         with pytest.raises(ValueError, match=message):
             fitted.predict(frame)
+    with pytest.raises(ValueError, match=r"expected a data frame with its rows, found LazyFrame: collect\(\) it"):
+        APSVMClassifier().fit(pl.from_pandas(payments).lazy(), fraud)
     unfit = {
         "column 'note' has 300 different words in 300 rows .*: leave it out of X$": [
             f"no. {at} of it" for at in range(n)

@@ -79,6 +79,7 @@ def _written_here() -> str:
             f"_YEAR_FIRST = re.compile({dates._YEAR_FIRST.pattern!r})",
             f"_YEAR_LAST = re.compile({dates._YEAR_LAST.pattern!r})",
             f"_TIME_ALONE = re.compile({dates._TIME_ALONE.pattern!r})",
+            f"_MONTHS = {dates._MONTHS!r}",
             f"_EPOCH = {dates._EPOCH}",
             f"EXAMPLES = {EXAMPLES!r}",
             f"MISSING_WORDS = {cells.MISSING_WORDS!r}",

@@ -25,8 +25,8 @@ SCALINGS = ("none", "maxabs", "standard", "l2")
 
 @dataclass(frozen=True, slots=True)
 class Scaling:
-    """divisors : (d,) float64, s_j, 1 for a constant column; centre : (d,) float64, subtracted first; None for none.
-    unit_rows : rows are divided by their Euclidean length (a row of zeros stays)."""
+    """divisors : (d,) float64, s_j, of a constant column its size, at least 1; centre : (d,) float64, subtracted first;
+    None for none. unit_rows : rows are divided by their Euclidean length (a row of zeros stays)."""
 
     name: str
     divisors: NDArray[np.float64] | None = None
@@ -70,5 +70,7 @@ def scaling_of(name: str, largest: Callable[[], NDArray[np.float64]], moments: C
     if name == "standard":
         mean, variance = moments()
         usable = np.isfinite(variance) & (variance > 0.0)
-        return Scaling(name, np.where(usable, np.sqrt(np.where(usable, variance, 1.0)), 1.0), mean)
+        deviation = np.sqrt(np.where(usable, variance, 1.0))
+        # A constant of 1e16 would leave nothing of the other columns' digits in a score.
+        return Scaling(name, np.where(variance == 0.0, np.maximum(np.abs(mean), 1.0), deviation), mean)
     raise ValueError(f"unknown scaling {name!r}: choose from {', '.join(SCALINGS)}")

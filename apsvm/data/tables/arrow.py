@@ -21,7 +21,7 @@ from apsvm._native import _kernels
 from apsvm.data.dataset import DataError, NoRowsError
 from apsvm.data.hashing import hash_of_file
 from apsvm.data.tables.cells import MEMORY, MISSING, Cells, Places, Scratch
-from apsvm.data.tables.parts import listed
+from apsvm.data.tables.parts import listed, quoted
 from apsvm.data.tables.recognising import Kind, is_json
 from apsvm.data.tables.separated import CELLS, SKIPPED, TEXT, Choice, decoded, not_utf8
 from apsvm.data.text import text_blocks
@@ -149,18 +149,20 @@ def _opened_json(
             return _batches_of(table)
     except (pyarrow.ArrowException, UnicodeError):
         pass  # a column of numbers and words, or a line that is none: pyarrow does not say where
-    return _batches_of(pyarrow.table(_columns_of_json(content, name)))
+    columns, n = _columns_of_json(content, name)
+
+    def batches(kept: list[str]) -> Iterator[Any]:
+        table = pyarrow.table({column: _of_one_type(columns[column], column, name) for column in kept})
+        return iter(table.to_batches(_ROWS))
+
+    return list(columns), n, batches
 
 
-def _columns_of_json(content: bytes, name: str) -> dict[str, list[float | str | None]]:
-    """The columns of JSON lines, line by line; numbers and words of one column become words.
-
-    Raises
-    ------
-    DataError : a line is no object of numbers, words, true, false and null
-    """
+def _columns_of_json(content: bytes, name: str) -> tuple[dict[str, list[Any]], int]:
+    """The columns of JSON lines, line by line, and the number of lines. Raises DataError where one is no object."""
     columns: dict[str, list[Any]] = {}
-    for number, line in enumerate(content.split(b"\n")):
+    lines = content.split(b"\n")
+    for number, line in enumerate(lines):
         try:
             row = json.loads(line.decode(), parse_int=_integer)
             if b"\\u" in line:  # half of a surrogate pair is no text
@@ -174,13 +176,10 @@ def _columns_of_json(content: bytes, name: str) -> dict[str, list[float | str | 
             whole = "; a document over all lines is not read" if number == 0 and is_json(content) else ""
             raise DataError(f"{name}:{number + 1}: expected a JSON object a line, found {found!r}{whole}")
         for key, value in row.items():
-            if value is not None and not isinstance(value, bool | int | float | str):
-                found = "a list" if isinstance(value, list) else "an object"
-                raise DataError(f"{name}:{number + 1}: column {key!r}: expected a number or a word, found {found}")
             columns.setdefault(key, [None] * number).append(value)
         for values in columns.values():
             values.extend([None] * (number + 1 - len(values)))
-    return {key: _of_one_type(values) for key, values in columns.items()}
+    return columns, len(lines)
 
 
 def _is_exact(column: Any) -> bool:
@@ -199,8 +198,16 @@ def _integer(digits: str) -> int | str:
     return int(digits) if len(digits) < 19 else digits
 
 
-def _of_one_type(values: list[Any]) -> list[Any]:
+def _of_one_type(values: list[Any], column: str, source: str) -> list[float | str | None]:
+    """A column of JSON lines; numbers and words of one become words. Raises DataError for a list or an object."""
     types = {type(value) for value in values if value is not None}
+    if not types <= {bool, int, float, str}:
+        at = next(at for at, value in enumerate(values) if isinstance(value, list | dict))
+        found = "a list" if isinstance(values[at], list) else "an object"
+        raise DataError(
+            f"{source}:{at + 1}: column {column!r}: expected a number or a word, found {found}, "
+            f"or --drop {quoted(column)}"
+        )
     if len(types) <= 1:
         return values
     if types == {int, float} and all(value is None or abs(value) < _EXACT for value in values):
@@ -259,7 +266,10 @@ class _Words:
             return self._numbers_of(array)
         is_date = types.is_date(kind) or types.is_timestamp(kind) or types.is_time(kind)
         if not (is_number or types.is_boolean(kind) or is_date or _is_string(kind)):
-            raise DataError(f"{self._source}: column {self.name!r}: expected numbers or words, found the type {kind}")
+            raise DataError(
+                f"{self._source}: column {self.name!r}: expected numbers or words, found the type {kind}, "
+                f"or --drop {quoted(self.name)}"
+            )
         array = array.cast(pyarrow.string()).dictionary_encode()
         cells = self._of_texts(array.dictionary.to_pylist())
         place = array.indices.fill_null(len(cells)).to_numpy()
@@ -306,7 +316,7 @@ class _Words:
 def _is_string(kind: Any) -> bool:
     from pyarrow import types
 
-    return bool(types.is_string(kind) or types.is_large_string(kind))
+    return bool(types.is_string(kind) or types.is_large_string(kind) or str(kind) == "string_view")  # polars' own
 
 
 def _all_missing(n: int) -> AnyArray:

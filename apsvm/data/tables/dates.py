@@ -19,7 +19,8 @@ from apsvm.models.columns import DatePart
 
 _TIME = r"(\d{1,2}):(\d{2})(?::(\d{2}(?:[.,]\d+)?))?(?:\s*([AaPp])\.?[Mm]\.?)?\s*(Z|[+-]\d{2}:?\d{2})?"
 _YEAR_FIRST = re.compile(rf"(\d{{4}})([-/.])(\d{{1,2}})\2(\d{{1,2}})(?:[T ]\s*{_TIME})?")
-_YEAR_LAST = re.compile(rf"(\d{{1,2}})([-/.])(\d{{1,2}})\2(\d{{4}})(?:[T ]\s*{_TIME})?")
+_YEAR_LAST = re.compile(rf"(\d{{1,2}})([-/.]| (?=[A-Za-z]))(\d{{1,2}}|[A-Za-z]{{3}})\2(\d{{4}})(?:[T ]\s*{_TIME})?")
+_MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 _TIME_ALONE = re.compile(_TIME)
 _EPOCH = date(1970, 1, 1).toordinal()
 #: Days of a year, in the mean.
@@ -47,6 +48,7 @@ def days_of(word: str, order: str) -> float | None:
             "dmy": (third, second, first),
             "mdy": (third, first, second),
         }[order]
+        month = _MONTHS.index(month.lower()) + 1 if month.lower() in _MONTHS else month
         try:
             days = float(date(int(year), int(month), int(day)).toordinal() - _EPOCH)
         except ValueError:

@@ -20,7 +20,7 @@ from apsvm.data.dataset import DataError
 from apsvm.data.read_options import TableOptions
 from apsvm.data.tables.cells import MISSING, Cell, Cells, fail_not_numbers, hint_of, is_meant_as_number, shown, text_of
 from apsvm.data.tables.dates import day_of, days_of, parts_of
-from apsvm.data.tables.parts import Parts, listed
+from apsvm.data.tables.parts import Parts, listed, quoted
 from apsvm.data.tables.written_numbers import number_of, of_one_unit
 from apsvm.models.columns import NUMBER_STYLES, ORDERS, Column, ColumnKind, Columns, DatePart
 
@@ -141,6 +141,7 @@ def _refuse_missing(cell: Cell, what: str) -> None:
 
 _DATE = re.compile(
     r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}(?!\d).*|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}(?!\d).*|\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?"
+    r"|\d{1,2}([-/. ])[A-Za-z]{3}\3\d{2,4}(?!\d).*"
 )
 
 #: What a column is called that names rows: id, customer_id, customerId, Order No, rownames.
@@ -364,9 +365,11 @@ def _may_be_category(cell: Cell, learned: _Learned, texts: list[str], counts: ND
     if 2 * dates > n_words:
         example = next(word for word in cell.words if _DATE.fullmatch(word))
         other = _unlike_the_others(cell)
+        what = f"{shown(example)}) that are not all of one form ({shown(other)})"
+        if example == other:
+            what = f"{shown(example)}) of a form that is not read here, such as years of two digits"
         learned.problems.append(
-            f"column {cell.name!r} has dates ({shown(example)}) that are not all of one form ({shown(other)}): write "
-            f"them alike, year first, or --drop {quoted(cell.name)}"
+            f"column {cell.name!r} has dates ({what}: write them alike, year first, or --drop {quoted(cell.name)}"
         )
         return False
     # Signs alone beside numbers are a missing one, or 0.
@@ -399,11 +402,6 @@ def _leave_out_text(cell: Cell, n_different: str, n: int, learned: _Learned) -> 
         f"column {cell.name!r} has {n_different} different words in {n:,} rows ({shown(cell.words[0])}, …), no "
         f"categories: --drop {quoted(cell.name)}, or --id-column if it names the rows"
     )
-
-
-def quoted(name: str) -> str:
-    """A name as one would type it in a shell."""
-    return name if re.fullmatch(r"[\w.-]+", name) else f"'{name}'"
 
 
 def _remarks(learned: _Learned) -> list[str]:

@@ -22,6 +22,8 @@ QUERIES = ("qid", "query_id")
 BAGS = ("bag", "bag_id")
 
 _MOST_LISTED = 12
+#: What to do where one column is all that the first line has.
+_IF_A_TITLE = "; if the first line has no names, delete what stands above the line that has"
 
 
 class NoLabelError(DataError):
@@ -165,6 +167,7 @@ def _no_label(names: Sequence[str], free: Sequence[str]) -> str:
     fitting = [name for name in free if _plain(name) in _names_of_labels(free)]
     what = f"several columns may be the labels: {', '.join(fitting)}" if fitting else "which column has the labels?"
     hint = f"; {IF_A_ROW}" if not fitting and seem_a_row(names) else ""
+    hint = _IF_A_TITLE if len(names) == 1 else hint
     return f"{what}: name it by --label-column; its columns are {listed(names)}{hint}"
 
 
@@ -186,8 +189,7 @@ def check_there(name: str, names: Sequence[str], source: str, option: str) -> No
     if name not in names:
         near = difflib.get_close_matches(name, list(names))
         hint = f"; did you mean {near[0]!r}?" if near else ""
-        if len(names) == 1:
-            hint = "; if the first line has no names, delete what stands above the line that has"
+        hint = _IF_A_TITLE if len(names) == 1 else hint
         raise DataError(f"{source}: no column is called {name!r} ({option}): its columns are {listed(names)}{hint}")
 
 
@@ -206,3 +208,8 @@ def listed(names: Sequence[str]) -> str:
     """Names in a message, the first ones where there are many."""
     some = ", ".join(name or "(no name)" for name in names[:_MOST_LISTED])
     return some if len(names) <= _MOST_LISTED else f"{some}, … ({len(names):,} in all)"
+
+
+def quoted(name: str) -> str:
+    """A name as one would type it in a shell."""
+    return name if re.fullmatch(r"[\w.-]+", name) else f"'{name}'"

@@ -1,7 +1,7 @@
 """Separated values (CSV, TSV) as cells: what separates them is seen in the first lines; the rest is native.
 
 The text is UTF-8 unless said otherwise or a byte order mark says UTF-16. The first line that is not blank has the names
-of the columns. RFC 4180 says how quotes are read.
+of the columns; above it may stand Excel's ``sep=;``. RFC 4180 says how quotes are read.
 """
 
 from __future__ import annotations
@@ -39,7 +39,9 @@ _POINT = re.compile(r"[+-]?\d*\.\d+([eE][+-]?\d+)?")
 #: 1.234 is 1234 in German, and 1,234 in others; 234 may be either's.
 _GROUPED, _SMALL = re.compile(r"[+-]?[1-9]\d{0,2}\.\d{3}"), re.compile(r"[+-]?\d{1,3}")
 _WINDOWS = "cp1252"
-_NAMES = re.compile(rb"[\r\n \xef\xbb\xbf]*[^\r\n]+[\r\n]")
+#: What may stand above the names; ``sep=;`` is what Excel writes, and reads.
+_ABOVE = re.compile(rf"[\r\n \ufeff]*(?:sep=([{SEPARATORS}])[\r\n]+[\r\n ]*)?")
+_NAMES = re.compile(rb"[\r\n \xef\xbb\xbf]*(?:sep=.[\r\n]+)?[^\r\n]+[\r\n]")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 #: Held while csv.field_size_limit is another.
@@ -74,11 +76,12 @@ class Head:
     @classmethod
     def of(cls, text: str, name: str, *, is_whole: bool, decimal: str | None) -> Head:
         """``text``: the beginning of the table, or all of it. Raises DataError."""
-        skipped = len(text) - len(text.lstrip("\r\n \ufeff"))
-        blank, text = text[:skipped], text[skipped:]
+        above = _ABOVE.match(text)
+        assert above is not None
+        blank, text = above[0], text[above.end() :]
         if not text:
             raise DataError(f"{name}: expected the names of columns in the first line, found an empty file")
-        separator = _separator(text, is_whole)
+        separator = above[1] or _separator(text, is_whole)
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True)
         try:
             names = [field.strip() for field in next(reader)]
@@ -158,7 +161,10 @@ def _check_names(names: Sequence[str], source: str) -> None:
             f"{', '.join(twice[:8])}; {IF_A_ROW}"
         )
     if any("\0" in name for name in names):
-        raise DataError(f"{source}: expected text, found NUL bytes among the names of its columns")
+        raise DataError(
+            f"{source}: expected text, found NUL bytes among the names of its columns; --encoding utf-16-le reads "
+            "UTF-16 without a byte order mark"
+        )
 
 
 def decoded(blocks: Iterator[bytes], name: str, encoding: str, remarks: list[str] | None = None) -> Iterator[bytes]:

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from apsvm.trainers.structured_svm.stage import Trained
     from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
 
+#: Standard deviations of a normal distribution beyond which on one side a twentieth lies.
+ONE_SIDED = 1.64
+
 
 def caution_of(
     outcome: Outcome,
@@ -20,6 +23,7 @@ def caution_of(
     *,
     of_bags: bool = False,
     held_out: float = math.nan,
+    by_chance: tuple[float, float] = (math.nan, math.nan),
     start: str | None = None,
     chosen: str | None = None,
 ) -> list[str]:
@@ -30,6 +34,7 @@ def caution_of(
     trainer : as requested
     held_out : the loss on rows held out, nan where there is none; ``start``: of another loss, where this one starts
         from its model
+    by_chance : mean and deviation of that loss in random orders
     chosen : the bound that was chosen, where it was
     """
     if math.isfinite(held_out):
@@ -40,7 +45,13 @@ def caution_of(
     else:
         return []
     if share < NEARLY_NOTHING:
-        return []
+        mean, deviation = by_chance
+        if not share > mean - ONE_SIDED * deviation:
+            return []
+        return [
+            f"{what} is {share:.1%}, and in random orders {mean:.1%} ± {deviation:.1%}: this model ranks hardly "
+            "better than chance; what may help: more positive rows, other features"
+        ]
     remedies = []
     if trainer.settings.bound == "hinge" and trainer.loss.over_rankings:
         remedies.append("--bound tight or --bound auto")

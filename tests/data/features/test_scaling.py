@@ -52,13 +52,14 @@ def test_a_ranker_of_scaled_rows_is_one_of_raw_rows(name, X, rng):
     assert moved + constant == pytest.approx(0.0, abs=1e-9)
 
 
-def test_a_constant_column_is_left_alone(X):
+def test_a_constant_column_is_divided_by_its_size(X):
     for name in ("maxabs", "standard"):
         assert learn_scaling(name, X).divisors[5] == 1.0
-    assert learn_scaling("standard", np.delete(X, 7, axis=0)).divisors[3] == 1.0
+    assert learn_scaling("standard", np.delete(X, 7, axis=0)).divisors[3] == 2.0
+    assert learn_scaling("standard", np.full((9, 2), [-1e17, 0.1])).divisors.tolist() == [1e17, 1.0]
     # Constant but for rounding.
     noisy = np.full((50, 1), 1e6) + 1e-9 * np.arange(50)[:, None]
-    assert learn_scaling("standard", noisy).divisors == [1.0]
+    assert learn_scaling("standard", noisy).divisors == pytest.approx([1e6])
 
 
 @pytest.mark.parametrize("offset", [1e3, 1e6, -1e9, 1e12])
