@@ -22,7 +22,7 @@ def check(name, text):
 
 
 def plain(value):
-    """Data in words: a dataclass by its fields, numbers of six digits, whatever holds them."""
+    """Data in words: a dataclass by its fields, numbers of six digits, rounding errors as 0."""
     if is_dataclass(value) and not isinstance(value, type):
         held = ", ".join(f"{field.name}={plain(getattr(value, field.name))}" for field in fields(value))
         return f"{type(value).__name__}({held})"
@@ -32,4 +32,6 @@ def plain(value):
         return plain(value.tolist())
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(plain, value)) + "]"
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    if isinstance(value, float):
+        return "0" if abs(value) < 1e-12 else f"{value:.6g}"
+    return str(value)

@@ -133,7 +133,11 @@ def _metric_tiles(run: Run, judged: Sequence[JudgedRanker]) -> Iterator[tuple[st
                 yield name, f"{results[0].values[name]:.4f}", where
         found = judged[0].found()
         if found is not None:
-            yield f"found in the first {run.top:,}", found, f"of {results[0].n_positives:,} positive rows"
+            yield (
+                f"found in the first {run.top:,}",
+                found,
+                f"of {results[0].n_positives:,} positive {judged[0].dataset.unit}",
+            )
         return
     for name in dict.fromkeys([judged[0].trained_metric, "AP"]):
         values = [result.values[name] for result in results if name in result.values]

@@ -106,11 +106,12 @@ def data_of(run: Run, judged: Sequence[JudgedRanker]) -> Markup:
             ("values", f"{dataset.n_values:,} ({share(dataset.n_values / max(1, rows * features))} of all)"),
         ]
         result += _constants(dataset)
-        if len(judged) == 1:
-            positives = int(judged[0].relevant.sum())
-            result.append(("positive rows", f"{positives:,} ({share(positives / rows)})"))
-        if dataset.groups is not None:
-            result += _queries(dataset.groups, judged[0].relevant if len(judged) == 1 else None)
+        ranked, relevant = (judged[0].dataset, judged[0].relevant) if len(judged) == 1 else (dataset, None)
+        if relevant is not None:
+            positives = int(relevant.sum())
+            result.append((f"positive {ranked.unit}", f"{positives:,} ({share(positives / relevant.size)})"))
+        if ranked.groups is not None:
+            result += _queries(ranked.groups, relevant, ranked.unit)
         if dataset.costs is not None:
             result.append(("cost:", "given"))
         content = _labels(dataset, judged)
@@ -132,16 +133,16 @@ def _constants(dataset: Dataset) -> list[tuple[object, object]]:
     return [("features that never vary", f"{constant:,}")] if constant else []
 
 
-def _queries(groups: NDArray[np.int64], relevant: NDArray[np.bool_] | None) -> list[tuple[object, object]]:
+def _queries(groups: NDArray[np.int64], relevant: NDArray[np.bool_] | None, unit: str) -> list[tuple[object, object]]:
     _, codes, sizes = np.unique(groups, return_inverse=True, return_counts=True)
     result: list[tuple[object, object]] = [
         ("queries", f"{sizes.size:,}"),
-        ("rows a query", f"{sizes.min():,} to {sizes.max():,}, median {np.median(sizes):g}"),
+        (f"{unit} a query", f"{sizes.min():,} to {sizes.max():,}, median {np.median(sizes):g}"),
     ]
     if relevant is not None:
         positives = np.bincount(codes, weights=relevant)
         both = int(((positives > 0) & (positives < sizes)).sum())
-        result.append(("queries with both kinds of rows", f"{both:,}"))
+        result.append((f"queries with both kinds of {unit}", f"{both:,}"))
     return result
 
 
