@@ -312,7 +312,10 @@ def test_bags(groups):
 
 def test_runs_side_by_side():
     path = replace(path_of_C(), folder="path", top=4)
-    check("comparison", comparison([two_classes(), replace(two_classes(), folder="again"), path, classes()]))
+    check(
+        "comparison",
+        comparison([two_classes(), replace(two_classes(), folder="again"), path, replace(classes(), top=4)]),
+    )
     check("comparison-of-others", comparison([queries(), run_of({}, None, LOG, folder="killed")]))
     check("comparison-of-none", comparison([run_of({}, None, [START], folder=name) for name in "ab"]))
 
