@@ -77,7 +77,7 @@ SURFACES = [
 #: Pictures that take other ways than the examples.
 MORE = {
     "convergence-of-many": Convergence.of_logs(
-        {f"run {at}": [START, *(bounds(n, 2.0 - n / 9, n / 9 + at / 99) for n in range(1, 30))] for at in range(5)},
+        {f"run {at}": [START, *(bounds(n, 2.0 - n / 99, n / 99 + at / 99) for n in range(1, 48))] for at in range(5)},
         "five runs",
     ),
     "convergence-of-two": Convergence.of_logs({"a": LOG, "b": [*LOG[:2], bounds(2, 1.0, 1.0)]}),
