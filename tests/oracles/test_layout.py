@@ -51,6 +51,9 @@ def test_grades_stand_in_descending_order_with_their_levels(scattered):
     layout = lay_out(loss, grades > 0, groups=groups, grades=grades)
     used = used_queries(grades, groups, lambda own: np.unique(own).size > 1)
     assert layout.queries_skipped == np.unique(groups).size - len(used)
+    whole = lay_out(loss, grades > 0, grades=grades)
+    np.testing.assert_array_equal(whole.members, np.argsort(-grades, kind="stable"))
+    assert (whole.queries.n_pos.tolist(), whole.queries.n_neg.tolist()) == ([(grades > 0).sum()], [(grades == 0).sum()])
     tasks, at = layout.queries.tasks, 0
     for number, query in enumerate(used):
         first = layout.queries.first[number]
