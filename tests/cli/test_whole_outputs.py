@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import expected
 import numpy as np
+import onnx
 import pytest
 from detections import Scenes
 
@@ -15,11 +16,18 @@ from apsvm._support.shown import as_json
 from apsvm.cli import run as command_line
 from apsvm.cli.output.compared import Results, progress_line
 from apsvm.data.dataset import Dataset
+from apsvm.data.features.nystroem import Nystroem
+from apsvm.data.features.piecewise import Piecewise
+from apsvm.data.features.products import Products
+from apsvm.data.features.rules import Rules, Size
+from apsvm.data.features.spline import Spline
 from apsvm.models.columns import Column, ColumnKind, Columns, DatePart
 from apsvm.models.components import ComponentRanker
 from apsvm.models.header import Calibration, Data, Features, Header, LabelKind, Labels, Threshold
 from apsvm.models.linear import LinearRanker
+from apsvm.models.net import Layer, Net, NetRanker
 from apsvm.models.sets import RankerSet
+from apsvm.report.pictures.base import Picture
 from apsvm.selection.average import Average
 from apsvm.selection.choice import Candidate
 from apsvm.selection.grids import Grid
@@ -152,7 +160,9 @@ def test_what_is_printed(name, files, capfd):
     expected.check(f"printed-{name}.txt", f"{out}--- stderr\n{err}--- exit code {code}\n")
 
 
-def test_exported_json(files, here):
+@pytest.fixture
+def more_models(files):
+    """A table's, one of pooled bags, and one on every kind of feature map."""
     columns = Columns(
         features=(
             Column(name="size", fill=2.0, missing=True, style="comma"),
@@ -167,12 +177,73 @@ def test_exported_json(files, here):
     linear(np.arange(5.0), replace(HEADER, features=features, labels=labels, calibration=ISOTONIC)).save("table")
     pooled = Features(zero_based=True, pool=("min", "mean"))
     ComponentRanker(np.eye(2, 4), np.arange(2.0), replace(HEADER, features=pooled)).save("components")
-    printed = [
-        here("export", "--format", "json", name).stdout for name in ("second.model", "set", "table", "components")
-    ]
+    arrays = {
+        "starts": np.array([0, 3, 3]),
+        "knots": np.array([-1.0, 0.5, 2.0]),
+        "ranges": np.array([[-2.0, -1.0], [1.0, 1.0], [4.0, 5.0]]),
+        "centre": np.array([1.0, 1.0]),
+        "deviation": np.array([2.0, 4.0]),
+        "landmarks": np.array([[0.0, 1.0], [1.0, -1.0]]),
+        "normalisation": np.array([[1.0, 0.5], [0.5, 2.0]]),
+        "gamma": np.array([0.25]),
+        "divisors": np.full(5, 2.0),
+        "features": np.array([[0, 1, -1]]),
+        "thresholds": np.array([[1.5, 0.5, 0.0]]),
+        "kept": np.array([[1, 1, 1, 0]]),
+        "sums": np.array([[0.5], [-0.5], [0.25]]),
+    }
+    for kind, parameter in (
+        (Piecewise, 3), (Spline, 3), (Products, None), (Nystroem, 2), (Rules, Size(1, 2)),
+    ):  # fmt: skip
+        learned = kind.of_arrays(2, parameter, {name: arrays[name] for name in kind.members})
+        scale = "l2" if kind is Products else "none"
+        header = replace(HEADER, features=Features(map=learned.name, scale=scale), threshold=THRESHOLD)
+        LinearRanker(np.arange(1.0, learned.n_out + 1) / 4, 0.5, header, learned).save(kind.stem)
+    net = Net((Layer(np.eye(2), np.array([0.5, 0.0])), Layer(np.array([[1.0, -1.0]]), np.array([0.25]))))
+    NetRanker(net, HEADER).save("net")
+
+
+def test_exported_json(more_models, here):
+    names = ("second.model", "set", "table", "components", "nystroem")
+    printed = [here("export", "--format", "json", name).stdout for name in names]
     printed.append(here("export", "--format", "json", "set", "--positive-label", 2).stdout)
-    text = re.sub(r'("apsvm": ")[^"]*', r"\1", "\n".join(printed))
-    expected.check("exported.json", text)
+    expected.check("exported.json", "\n".join(printed))
+
+
+def test_pictures_of_detections(files, here, monkeypatch):
+    monkeypatch.setattr(Picture, "render", lambda picture, format, size: expected.plain(picture).encode())
+    text = ""
+    for command in (DETECTIONS, TWO):
+        here(*command, "--picture", "curves.svg")
+        text += (files / "curves.svg").read_text() + "\n"
+    expected.check("curves-of-detections.txt", text)
+
+
+def described(graph):
+    """A graph of ONNX in lines."""
+    constants = {one.name: onnx.numpy_helper.to_array(one) for one in graph.graph.initializer}
+    for value in (*graph.graph.input, *graph.graph.output):
+        kind = value.type.tensor_type
+        shape = [axis.dim_param or axis.dim_value for axis in kind.shape.dim]
+        yield f"{value.name}: {onnx.TensorProto.DataType.Name(kind.elem_type)} {expected.plain(shape)}"
+    for node in graph.graph.node:
+        given = {one.name: onnx.helper.get_attribute_value(one) for one in node.attribute}
+        inputs = [f"{name}={expected.plain(constants[name])}" if name in constants else name for name in node.input]
+        yield f"{node.output[0]} = {node.domain}{node.op_type}({', '.join(inputs)}) {expected.plain(given)}"
+    yield from sorted(f"{one.key}: {one.value}" for one in graph.metadata_props)
+    yield f"{graph.producer_name} {graph.ir_version} {[(one.domain, one.version) for one in graph.opset_import]}"
+
+
+def test_exported_graphs(more_models, here):
+    names = (
+        *("first", "second.model", "set", "two", "table", "components", "net"),
+        *("piecewise", "products", "nystroem", "rules"),
+    )
+    text = ""
+    for name in names:
+        here("export", "--format", "onnx", name, "graph.onnx")
+        text += f"== {name}\n" + "\n".join(described(onnx.load("graph.onnx"))) + "\n"
+    expected.check("onnx.txt", text)
 
 
 def candidate(grid, loss, values, C=(), *, as_asked=True, kind=Candidate, **more):
