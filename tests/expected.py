@@ -3,6 +3,7 @@ difference of the files is what has changed."""
 
 from __future__ import annotations
 
+import difflib
 import os
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
@@ -18,7 +19,9 @@ def check(name, text):
     path = FOLDER / name
     if os.environ.get("APSVM_WRITE_EXPECTED"):
         path.write_text(text, encoding="utf-8")
-    assert text == path.read_text(encoding="utf-8")
+    lines = path.read_text(encoding="utf-8").splitlines(), text.splitlines()
+    difference = "\n".join(difflib.unified_diff(*lines, "expected", "found", lineterm="", n=0))
+    assert not difference, difference
 
 
 def plain(value):

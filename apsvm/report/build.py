@@ -195,15 +195,14 @@ def _mean(values: Sequence[float | None]) -> float | None:
 
 def _curves(run: Run, judged: Sequence[JudgedRanker]) -> list[Markup]:
     """Precision and recall of all rankers that have both kinds of rows, of classes their mean too."""
-    curves = [(part, part.curve) for part in judged if part.curve is not None]
-    present = [curve for _, curve in curves if curve is not None]
-    if not present:
+    curves = [(part, curve) for part in judged if (curve := part.curve) is not None]
+    if not curves:
         return []
+    present = [curve for _, curve in curves]
     named = len(curves) <= MOST_NAMED
     lines = [
         Curve(f"{part.title}, AP {curve.ap:.4f}" if named else "", curve.steps, aside=run.of_classes)
         for part, curve in curves
-        if curve is not None
     ]
     if run.of_classes:
         mean = math.fsum(curve.ap for curve in present) / len(present)

@@ -246,26 +246,24 @@ def time_by_part(run: Run) -> Markup:
     ends = [finished.end.get("seconds", {}) for finished in run.finished]
     spans = run.spans()
     remarks = []
+    parts = {"reading": run.command.get("seconds", 0.0), **spans}
     if run.of_classes and spans:
         remarks.append(
             "Wall-clock seconds of the parts, added up over the classes, several of which ran at a time; the whole "
             f"took {in_seconds(sum(math.fsum(end.values()) for end in ends))}."
         )
-        parts = {"reading": run.command.get("seconds", 0.0), **spans}
     elif ends and all(ends):
         parts = {}
         for end in ends:
             for name, seconds in end.items():
                 parts[name] = parts.get(name, 0.0) + seconds
     else:
-        parts = {"reading": run.command.get("seconds", 0.0), **spans}
         remarks.append("As far as the log goes.")
-    total = math.fsum(parts.values())
     names = {"qp": "working-set QP", "scores": "scores X·w", "gradient": "gradient Xᵀc", "by score": "ranking by score"}
     spent = [record["oracle_wall_ns"] / 1e6 for record in run.records if "oracle_wall_ns" in record]
     if spent:
         remarks.append(f"{len(spent):,} oracle calls, {np.median(spent):.3g} ms at the median.")
-    whole = total or 1.0
+    whole = math.fsum(parts.values()) or 1.0
     rows = [
         [names.get(name, name), bar(seconds / whole, in_seconds(seconds)), share(seconds / whole)]
         for name, seconds in parts.items()

@@ -94,10 +94,12 @@ MORE = {
         [Timing(name, 5, n, n * 1e-6, what) for name in ("a", "b") for n in (5, 25) for what in ("x", "y")],
         "negatives", "conditions",
     ),
-    "scaling-of-one": TimingsBySize({"a": [(100, 1e-3)]}, "rows", guide=True),
+    "scaling-of-one": TimingsBySize({"a": [(100, 1e-3)]}, "rows"),
     "shapes-and-surfaces": Shapes(EXAMPLES["shapes"].shapes[:2], SURFACES, title="both"),
-    "surfaces": Shapes([], [*SURFACES, SURFACES[0], SURFACES[1]], "gives"),
-    "histogram-of-grades": Histogram({f"grade {g}": np.arange(g + 2.0) for g in range(9)}, "s", "grades"),
+    "surface": Shapes([], SURFACES[:1]),
+    "shape-and-surface": Shapes(EXAMPLES["shapes"].shapes[1:2], SURFACES[1:]),
+    "surfaces": Shapes([], [*SURFACES, SURFACES[0], SURFACES[1]]),
+    "histogram-of-grades": Histogram({f"grade {g}": np.arange(g + 2.0) for g in range(9)}),
     "top": TopOfList({name: (np.arange(9.0), np.arange(9) % (at + 2) == 0) for name, at in named(9).items()}, 0.25),
 }  # fmt: skip
 
@@ -372,6 +374,13 @@ def test_scaling_lines():
     assert list(by_negatives.lines["a, x, P = 2"]) == [(10, pytest.approx(2e-8)), (50, pytest.approx(1e-7))]
     twice = TimingsBySize.of_timings([Timing("a", 1, 9, 2.0), Timing("a", 2, 8, 1.0)])
     assert twice.lines == {"a": [(10, 1.0)]}
+    assert Timing.checked("a", 1, 2, 3) == Timing("a", 1, 2, 3.0, "")
+    assert Timing.checked("a", 1, 2, 0.5, "b") == Timing("a", 1, 2, 0.5, "b")
+    bad = [(None, 1, 2, 3), ("a", 1.0, 2, 3), ("a", 1, None, 3), ("a", 0, 2, 3), ("a", 1, 0, 3), ("a", 2**53, 2, 3),
+           ("a", 1, 2**53, 3), ("a", 1, 2, 0.0), ("a", 1, 2, 1e300), ("a", 1, 2, "3")]  # fmt: skip
+    for one in bad:
+        with pytest.raises(ValueError, match="expected"):
+            Timing.checked(*one)
     found = timings_of_log([oracle(1), oracle(2), oracle(9)])
     assert found == [Timing("bucket", 2, 4, pytest.approx(2e-6))]
     with pytest.raises(PictureError, match="no timings"):
