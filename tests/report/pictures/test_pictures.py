@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
@@ -89,7 +90,7 @@ MORE = {
     "pr-of-classes": PrecisionRecall(
         [Curve("mean", CURVE), Curve("", CURVE, aside=True), Curve("one", CURVE, aside=True)], title="of classes"
     ),
-    "path-of-two": Path({"a": [Point(1, 0.5, 0.25)], "b": [Point(2, 0.5, 0.25, chosen=True)]}, "AUC", "x", "two"),
+    "path-of-two": Path({"a": [Point(1, 0.5, 0.25)], "b": [Point(20, 0.5, 0.25, chosen=True)]}, "AUC", "x", "two"),
     "scaling-of-conditions": TimingsBySize.of_timings(
         [Timing(name, 5, n, n * 1e-6, what) for name in ("a", "b") for n in (5, 25) for what in ("x", "y")],
         "negatives", "conditions",
@@ -97,7 +98,7 @@ MORE = {
     "scaling-of-one": TimingsBySize({"a": [(100, 1e-3)]}, "rows"),
     "shapes-and-surfaces": Shapes(EXAMPLES["shapes"].shapes[:2], SURFACES, title="both"),
     "surface": Shapes([], SURFACES[:1]),
-    "shape-and-surface": Shapes(EXAMPLES["shapes"].shapes[1:2], SURFACES[1:]),
+    "one-shape-and-surface": Shapes(EXAMPLES["shapes"].shapes[1:2], SURFACES[1:]),
     "surfaces": Shapes([], [*SURFACES, SURFACES[0], SURFACES[1]]),
     "histogram-of-grades": Histogram({f"grade {g}": np.arange(g + 2.0) for g in range(9)}),
     "top": TopOfList({name: (np.arange(9.0), np.arange(9) % (at + 2) == 0) for name, at in named(9).items()}, 0.25),
@@ -128,28 +129,39 @@ def artists(axes):
         yield f"  text {plain(text.get_position())} {text.get_ha()} {text.get_va()} {text.get_text()!r}"
 
 
-def described(picture, size):
+def look(style):
+    """A style in one spelling: matplotlib 3.8 has all of a font in one property."""
+    font = re.match(r"(.*)font: (?:(\d+) )?([\d.]+px) ([^;]*)(.*)", style)
+    if font:
+        weight = f"font-weight: {font[2]}; " if font[2] else ""
+        style = f"{font[1]}{weight}font-size: {font[3]}; font-family: {font[4]}{font[5]}"
+    return "; ".join(sorted(style.split("; ")))
+
+
+def described(picture, size, monkeypatch):
     """A picture's data and, of its SVG, texts and how things look."""
-    figure = Figure()
-    picture.draw(figure, size)
-    yield f"{size.width:g} × {picture.height(size):.6g} inches"
+    drawn, draw = [], type(picture).draw
+    monkeypatch.setattr(type(picture), "draw", lambda *given: drawn.append(given[1]) or draw(*given))
+    root = ElementTree.fromstring(picture.render("svg", size))
+    (figure,) = drawn
+    yield f"{size.width:g} × {picture.height(size):.6g} inches {figure.get_suptitle()!r}"
     for axes in figure.axes:
         yield from artists(axes)
-    root = ElementTree.fromstring(picture.render("svg", size))
-    yield "texts " + " | ".join("".join(node.itertext()) for node in root.iter() if node.tag.endswith("}text"))
+    words = ("".join(node.itertext()) for node in root.iter() if node.tag.endswith("}text"))
+    yield "texts " + " | ".join(word for word in words if word != figure.get_suptitle())
     looks = (
-        f"{node.tag.partition('}')[2]}: {node.get('style')}"
+        f"{node.tag.partition('}')[2]}: {look(node.get('style'))}"
         for node in root.iter()
         if node.get("style") and "transform-origin" not in node.get("style")
     )
-    yield from dict.fromkeys(looks)
+    yield from sorted(set(looks))
 
 
 @pytest.mark.parametrize("name", [*EXAMPLES, *MORE])
-def test_all_of_a_picture(name):
+def test_all_of_a_picture(name, monkeypatch):
     """Everything that is drawn, as it is drawn."""
     picture, size = {**EXAMPLES, **MORE}[name], SIZES["column" if name.startswith("s") else "page"]
-    expected.check(f"picture-{name}.txt", "\n".join(described(picture, size)) + "\n")
+    expected.check(f"picture-{name}.txt", "\n".join(described(picture, size, monkeypatch)) + "\n")
 
 
 @pytest.mark.slow
