@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
+import signal
 from dataclasses import replace
+from itertools import count
 from types import SimpleNamespace
 
 import expected
@@ -14,7 +17,11 @@ from detections import Scenes
 
 from apsvm._support.shown import as_json
 from apsvm.cli import run as command_line
+from apsvm.cli.options.training import Signals
 from apsvm.cli.output.compared import Results, progress_line
+from apsvm.cli.output.training_log import TrainingLog
+from apsvm.cli.output.written_models import TrainedModel, write_models
+from apsvm.cli.shared import Failure
 from apsvm.data.dataset import Dataset
 from apsvm.data.features.nystroem import Nystroem
 from apsvm.data.features.piecewise import Piecewise
@@ -23,7 +30,19 @@ from apsvm.data.features.rules import Rules, Size
 from apsvm.data.features.spline import Spline
 from apsvm.models.columns import Column, ColumnKind, Columns, DatePart
 from apsvm.models.components import ComponentRanker
-from apsvm.models.header import Calibration, Data, Features, Header, LabelKind, Labels, Threshold
+from apsvm.models.header import (
+    Bounds,
+    Calibration,
+    Data,
+    Epochs,
+    Features,
+    Gradient,
+    Header,
+    LabelKind,
+    Labels,
+    Threshold,
+    Validation,
+)
 from apsvm.models.linear import LinearRanker
 from apsvm.models.net import Layer, Net, NetRanker
 from apsvm.models.sets import RankerSet
@@ -33,6 +52,7 @@ from apsvm.selection.choice import Candidate
 from apsvm.selection.grids import Grid
 from apsvm.selection.race import Measured, PathInFold, Task
 from apsvm.trainers import trainer_of
+from apsvm.trainers.base import Outcome
 from apsvm.trainers.fitting import FeatureOptions
 from apsvm.trainers.settings import Multiple
 
@@ -318,3 +338,75 @@ def test_the_tables_of_cv():
         path = PathInFold(Task(at, next(grids[at].variants()), 1), measured)
         text += "\n" + progress_line(path, grids, "AP")
     expected.check("cv-tables.txt", text + "\n")
+
+
+def outcome(state="converged", **more):
+    seconds = more.pop("seconds", {"scores": 0.25, "qp": 0.5})
+    return Outcome(w=np.ones(2), state=state, settings=trainer_of("ap").Settings(), seconds=seconds, **more)
+
+
+class Told:
+    """A log, as a list."""
+
+    def __init__(self):
+        self.records = []
+
+    def write(self, event, **fields):
+        self.records.append({"event": event, **fields})
+
+
+def test_how_trainings_end(files, capfd, monkeypatch):
+    """Messages, records of the log and exit codes, whole; each look at the clock is three seconds later."""
+    clock = count(0.0, 3.0)
+    monkeypatch.setattr("time.perf_counter", lambda: next(clock))
+    bounds = Bounds(primal=2.0, dual=1.5, gap=0.5, tolerance=1.0)
+    validation = Validation(file="v", sha256="", metric="AP", value=0.75)
+    epochs = Epochs(count=4, best=2, estimated_loss=0.5)
+    certified = outcome(C=2.0, iterations=7, certificate=bounds)
+    gradient = Gradient(value=1.0, gradient_norm=0.5, target=0.25, evaluations=9)
+    plain, late = Signals(), Signals([signal.SIGINT])
+    limited = outcome("time limit", as_asked=False, cautions=["take care"])
+    of_classes = outcome(C=3.0, classes=[(1.0, certified), (2.0, limited)], skipped=[(5.0, "too few")])
+    runs = {
+        "two": ([certified, limited], plain, {}),
+        "quiet": ([certified, limited], plain, {"quiet": True}),
+        "nothing ranked": ([outcome(ranks=False)], plain, {"quiet": True}),
+        "epochs": ([outcome(epochs=epochs), outcome(epochs=replace(epochs, validation=validation))], plain, {}),
+        "gradient": ([outcome(iterations=3, gradient=gradient)], plain, {}),
+        "classes": ([of_classes], plain, {}),
+        "interrupted": ([outcome("interrupted", interrupted=True), certified], late, {}),
+        "none": ([], late, {}),
+        "refused": ([certified], plain, {"guard": SimpleNamespace(refuses=lambda model, name: name == "AP")}),
+        "late": ([certified], Signals([signal.SIGTERM]), {}),
+    }  # fmt: skip
+    text = ""
+    for name, (outcomes, signals, more) in runs.items():
+        told, header = Told(), replace(HEADER, threshold=THRESHOLD)
+        log = TrainingLog("log", told)
+        trained = [
+            TrainedModel(one, linear((1.0, 0.0), replace(header, state=one.state, as_asked=one.as_asked)), ["a figure"])
+            for one in outcomes
+        ]
+        names = [f"written{at}" for at in range(2)][: max(1, len(trained))]
+        try:
+            code = write_models(names, trained, log, signals, read_seconds=0.125, **{"quiet": False, **more})
+        except Failure as failure:
+            code = f"{failure.exit_code} {failure.message}"
+        written = ", ".join(name for name in names if (files / name).exists())
+        text += f"== {name}: exit code {code}; late {signals.are_late}; written {written}\n{capfd.readouterr().err}"
+        text += "".join(f"{json.dumps(one)}\n" for one in told.records)
+        for one in names:
+            (files / one).unlink(missing_ok=True)
+    log = TrainingLog("log", SimpleNamespace(write=raising(OSError(28, "No space left on device"))))
+    code = write_models(
+        ["m"], [TrainedModel(certified, linear((1.0, 0.0)), [])], log, plain, read_seconds=0, quiet=True
+    )
+    text += f"== a full disk: exit code {code}\n{capfd.readouterr().err}"
+    expected.check("trainings-end.txt", text)
+
+
+def raising(error):
+    def write(*given, **fields):
+        raise error
+
+    return write
