@@ -18,7 +18,9 @@ from detections import Scenes
 from apsvm._support.shown import as_json
 from apsvm.cli import run as command_line
 from apsvm.cli.options.training import Signals
+from apsvm.cli.output.bar import Bar
 from apsvm.cli.output.compared import Results, progress_line
+from apsvm.cli.output.progress import Display
 from apsvm.cli.output.training_log import TrainingLog
 from apsvm.cli.output.written_models import TrainedModel, write_models
 from apsvm.cli.shared import Failure
@@ -52,7 +54,7 @@ from apsvm.selection.choice import Candidate
 from apsvm.selection.grids import Grid
 from apsvm.selection.race import Measured, PathInFold, Task
 from apsvm.trainers import trainer_of
-from apsvm.trainers.base import Outcome
+from apsvm.trainers.base import Outcome, Progress
 from apsvm.trainers.fitting import FeatureOptions
 from apsvm.trainers.settings import Multiple
 
@@ -410,3 +412,26 @@ def raising(error):
         raise error
 
     return write
+
+
+def test_progress_of_a_training(capfd, monkeypatch):
+    """By default lines that come ever more rarely, with --verbose tables or lines, with --quiet nothing."""
+    clock = count(0.0, 4.0)
+    monkeypatch.setattr("time.monotonic", lambda: next(clock))
+    columns = {"iteration": ">9d", "gap": ">8.2e", "planes": "<7", "loss": ".3f"}
+    values = [{"iteration": at, "gap": 0.5 / (at + 1), "planes": None, "loss": 0.25 + at} for at in range(12)]
+    stages = ["train"] * 8 + ["tight"] * 3 + [""]
+    bars = {"verbose": None, "lines": Bar("training"), "in one line": Bar("classes", 3), "quiet": Bar("quiet")}
+    displays = {
+        "verbose": Display(verbose=True, quiet=False),
+        "lines": Display(verbose=False, quiet=False, bar=bars["lines"]),
+        "in one line": Display(verbose=True, quiet=False, one_line=True, bar=bars["in one line"]),
+        "quiet": Display(verbose=True, quiet=True, bar=bars["quiet"]),
+    }
+    text = ""
+    for name, display in displays.items():
+        for value, stage in zip(values, stages, strict=True):
+            display.show(Progress(stage=stage, columns=columns, values=value))
+        bar = bars[name]
+        text += f"== {name}: {None if bar is None else bar.text(0.0)}\n{capfd.readouterr().err}"
+    expected.check("progress.txt", text)
