@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import platform
 import re
 import signal
+import time
 from dataclasses import replace
+from importlib import metadata
 from itertools import count
 from types import SimpleNamespace
 
@@ -15,6 +18,7 @@ import onnx
 import pytest
 from detections import Scenes
 
+from apsvm._support.machine import cores
 from apsvm._support.shown import as_json
 from apsvm.cli import run as command_line
 from apsvm.cli.options.training import Signals
@@ -435,3 +439,16 @@ def test_progress_of_a_training(capfd, monkeypatch):
         bar = bars[name]
         text += f"== {name}: {None if bar is None else bar.text(0.0)}\n{capfd.readouterr().err}"
     expected.check("progress.txt", text)
+
+
+def test_the_record_of_a_run(files, here):
+    before = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    here("train", "-q", "queries.svm", "--run-dir", "run", "-C", "1,10x", "--bound", "hinge", "--epsilon", 0.5)
+    record = json.loads((files / "run" / "log.jsonl").read_text().splitlines()[0])
+    assert before <= record.pop("began") <= time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    assert 0.0 < record.pop("seconds") < 60.0
+    assert record.pop("machine") == f"{platform.system()} {platform.machine()}, {cores()} cores"
+    versions = {"python": platform.python_version(), **{name: metadata.version(name) for name in ("apsvm", "numpy")}}
+    assert record.pop("versions") == versions
+    assert record.pop("data") == str(files / "queries.svm")
+    expected.check("record-of-a-run.json", json.dumps(record, indent=1) + "\n")
