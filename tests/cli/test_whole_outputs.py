@@ -236,6 +236,37 @@ def test_exported_json(more_models, here):
     expected.check("exported.json", "\n".join(printed))
 
 
+def test_exported_python(more_models, here):
+    """Scores, labels and probabilities, and what is wrong with a row, by the standard library alone."""
+    rows = [
+        [1.25, 0.75],
+        [-0.25, 0.0],
+        [0.75, 0.75],
+        [-3.0, 9.0],
+        {1: 0.5},
+        {"2": 3.0},
+        {0: 1.0},
+        {3: 1.0},
+        [0.0],
+        [0.0, None],
+    ]
+    cells = {"size": "1,5", "kind": "red", "when": "1970-01-02"}
+    of_table = [cells, {**cells, "size": None, "kind": "blue", "when": ""}, {**cells, "kind": None}, {"size": 1}]
+    text = ""
+    for name in ("second.model", "set", "several.set", "two", "table", "piecewise", "spline", "products", "rules"):
+        scorer = {}
+        exec(here("export", "--format", "python", name).stdout, scorer)
+        for row in of_table if name == "table" else rows:
+            text += f"{name} {row}"
+            for call in ("score", "label", "probability"):
+                try:
+                    text += f" | {expected.plain(scorer[call](row))}"
+                except ValueError as error:
+                    text += f" | {error}"
+            text += "\n"
+    expected.check("exported-python.txt", text)
+
+
 def test_pictures_of_detections(files, here, monkeypatch):
     monkeypatch.setattr(Picture, "render", lambda picture, format, size: expected.plain(picture).encode())
     text = ""
