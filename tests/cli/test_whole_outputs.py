@@ -365,6 +365,7 @@ def test_the_tables_of_cv():
         results(one, [plain], multiples, beside=beside[:1]),
         results(one, [plain], multiples[:1]),
         results(maps, options, of_features, average=average, chosen=of_features[1]),
+        results(maps[1:], options[::-1][:2], [replace(one, grid=at) for at, one in enumerate(of_features[:2])]),
     ]
     text = "\n\n".join("\n".join([*one.table(), as_json(one.to_json())]) for one in every)
     paths = [

@@ -69,6 +69,57 @@ def named(count):
     return {f"line {at}": at for at in range(count)}
 
 
+def gradients(at):
+    """A log of RankNCG, the second one's first value not known."""
+    records = [
+        {
+            "event": "iteration",
+            "iteration": n,
+            "value": None if at == n else 2 / n,
+            "gradient_norm": at / n,
+            "seconds": n,
+        }
+        for n in (1, 2, 3)
+    ]
+    return [*records, {"event": "end", "asked": 0.125}]
+
+
+def epochs(at):
+    """A log of WARP, of two classes."""
+    return [
+        {"event": "epoch", "epoch": n, "loss": at + 1 / n, "validation": n / 4, "seconds": n, "class": label}
+        for n in (1, 2, 3)
+        for label in (0, 1)
+    ]
+
+
+DESCENT = [
+    *(
+        {
+            "event": "step",
+            "stage": "tight",
+            "start": "from the hinge",
+            "C": 2.0,
+            "step": n,
+            "objective": 1 / n,
+            "seconds": n,
+        }
+        for n in (1, 2)
+    ),
+    {**bounds(1, 9.0, 8.0), "stage": "tight"},
+    {
+        "event": "round",
+        "stage": "tight",
+        "C": 2.0,
+        "round": 1,
+        "objective": 0.75,
+        "dual": 0.5,
+        "gap": 0.25,
+        "seconds": 3,
+    },
+    {**bounds(1, 9.0, 8.0), "stage": "tight"},
+    {"event": "round", "stage": "tight", "C": 2.0, "round": 2, "objective": 0.5, "dual": 0.5, "gap": 0.0, "seconds": 4},
+]
 CURVE = Steps(np.array([0.25, 0.5, 1.0]), np.array([1.0, 0.8, 0.4]))
 RANKS_OF_STAGES = [oracle(n, [[1, 2], [3, 2]], stage=stage) for stage in ("a", "b") for n in (1, 2)]
 SURFACES = [
@@ -86,6 +137,9 @@ MORE = {
         {"log": [{"event": "epoch", "epoch": 1, "loss": n, "validation": None, "seconds": n, "class": n}
                  for n in range(13)]}
     ),
+    "gradients": Convergence.of_logs({name: gradients(at) for name, at in named(2).items()}),
+    "epochs": Convergence.of_logs({name: epochs(at) for name, at in named(2).items()}),
+    "tight-bound": Convergence.of_logs({"log": [*LOG, *DESCENT]}),
     "heatmap-of-stages": Heatmap.of_log(RANKS_OF_STAGES, "two stages"),
     "pr-of-classes": PrecisionRecall(
         [Curve("mean", CURVE), Curve("", CURVE, aside=True), Curve("one", CURVE, aside=True)], title="of classes"
