@@ -193,14 +193,16 @@ def more_models(files):
         features=(
             Column(name="size", fill=2.0, missing=True, style="comma"),
             Column(name="kind", kind=ColumnKind.CATEGORY, categories=("red",), other=True),
-            Column(name="when", kind=ColumnKind.DATE, fill=1.0, order="ymd", newest=10.5, parts=(DatePart.AGE,)),
+            Column(name="when", kind=ColumnKind.DATE, fill=1.0, order="ymd", newest=10.5, parts=tuple(DatePart)),
         ),
         label="fraud",
         label_words=("no", "yes"),
     )
     features = Features(names=columns.feature_names(), columns=columns, scale="l2")
     labels = Labels(names=("no", "yes"))
-    linear(np.arange(5.0), replace(HEADER, features=features, labels=labels, calibration=ISOTONIC)).save("table")
+    linear(
+        np.arange(1.0 * columns.width), replace(HEADER, features=features, labels=labels, calibration=ISOTONIC)
+    ).save("table")
     pooled = Features(zero_based=True, pool=("min", "mean"))
     ComponentRanker(np.eye(2, 4), np.arange(2.0), replace(HEADER, features=pooled)).save("components")
     arrays = {
