@@ -17,10 +17,9 @@ class SearchingOracle(NativeOracle):
 
     @classmethod
     def refusal(cls, loss: Loss) -> str | None:
-        refusal = super().refusal(loss)
-        if refusal is None and is_of_two_arrays(loss) and not loss.unimodal:
+        if is_of_two_arrays(loss) and not loss.unimodal:
             return "it searches the ranks by bisection, and this loss does not declare itself unimodal"
-        return refusal
+        return super().refusal(loss)
 
 
 class Search(SearchingOracle):

@@ -133,7 +133,11 @@ def _metric_tiles(run: Run, judged: Sequence[JudgedRanker]) -> Iterator[tuple[st
                 yield name, f"{results[0].values[name]:.4f}", where
         found = judged[0].found()
         if found is not None:
-            yield f"found in the first {run.top:,}", found, f"of {results[0].n_positives:,} positive rows"
+            yield (
+                f"found in the first {run.top:,}",
+                found,
+                f"of {results[0].n_positives:,} positive {judged[0].dataset.unit}",
+            )
         return
     for name in dict.fromkeys([judged[0].trained_metric, "AP"]):
         values = [result.values[name] for result in results if name in result.values]
@@ -191,15 +195,14 @@ def _mean(values: Sequence[float | None]) -> float | None:
 
 def _curves(run: Run, judged: Sequence[JudgedRanker]) -> list[Markup]:
     """Precision and recall of all rankers that have both kinds of rows, of classes their mean too."""
-    curves = [(part, part.curve) for part in judged if part.curve is not None]
-    present = [curve for _, curve in curves if curve is not None]
-    if not present:
+    curves = [(part, curve) for part in judged if (curve := part.curve) is not None]
+    if not curves:
         return []
+    present = [curve for _, curve in curves]
     named = len(curves) <= MOST_NAMED
     lines = [
         Curve(f"{part.title}, AP {curve.ap:.4f}" if named else "", curve.steps, aside=run.of_classes)
         for part, curve in curves
-        if curve is not None
     ]
     if run.of_classes:
         mean = math.fsum(curve.ap for curve in present) / len(present)

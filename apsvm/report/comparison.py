@@ -63,7 +63,7 @@ def comparison(runs: Sequence[Run]) -> str:
     notes = [f"{run.folder}: {note}" for run in runs for note in run.notes] + failures
     if len({run.dataset.fingerprint for run in runs if run.dataset is not None}) > 1:
         notes.insert(0, "The runs are not judged on the same rows: their figures do not compare (--data)")
-    names = few([run.folder for run in runs])
+    names = few(run.folder for run in runs)
     return page(
         f"{names} — apsvm report",
         element("h1", f"{len(runs)} runs: {names}"),
@@ -113,9 +113,7 @@ def _cell(value: float | None, best: float, several: bool) -> Markup | str:
 
 
 def _curves(columns: Sequence[Column]) -> Markup:
-    present = [
-        (column, curve) for column, curve in ((column, column.curve()) for column in columns) if curve is not None
-    ]
+    present = [(column, curve) for column in columns if (curve := column.curve()) is not None]
     if not present or len(present) > MOST_CURVES:
         return Markup("")
     rate = math.fsum(rate for _, (_, rate) in present) / len(present)
@@ -137,7 +135,7 @@ def _endings(runs: Sequence[Run]) -> Markup:
     for run in runs:
         headers = [header for _, header in run.headers()]
         good = bool(headers) and all(header.as_asked for header in headers)
-        state = few(list(dict.fromkeys(header.state for header in headers))) if headers else "no model"
+        state = few(dict.fromkeys(header.state for header in headers)) if headers else "no model"
         gaps = [header.certificate.gap / (header.C or 1.0) for header in headers if header.certificate is not None]
         seconds = math.fsum(value for one in run.finished for value in one.end.get("seconds", {}).values())
         counts = [header.iterations for header in headers if header.iterations is not None]
@@ -145,7 +143,7 @@ def _endings(runs: Sequence[Run]) -> Markup:
             [
                 run.folder,
                 element("span", state, class_="good" if good else "bad"),
-                few(list(dict.fromkeys(header.loss for header in headers))),
+                few(dict.fromkeys(header.loss for header in headers)),
                 f"{max(gaps):.2g}" if gaps else "–",
                 f"{sum(counts):,}" if counts else "–",
                 in_seconds(seconds) if seconds else "–",

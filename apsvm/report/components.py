@@ -44,7 +44,7 @@ def _of_all(count: int, of: int) -> Markup:
 def _largest(result: Weights, names: list[str]) -> Markup:
     contribution = result.contribution
     order = np.argsort(-contribution, kind="stable")[:MOST_FEATURES]
-    most = float(contribution.max(initial=0.0)) or 1.0
+    most = float(contribution.max())
     return table(
         ["feature", "weight", "mean", "deviation", "|weight| · deviation"],
         [

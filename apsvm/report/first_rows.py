@@ -106,7 +106,7 @@ def _bars(reasons: Reasons, largest: float) -> Markup:
     """A line for each reason: its words, what it gave, and a bar of that, about the middle."""
     lines = []
     for words, gave in reasons.all():
-        share = 0.0 if largest == 0.0 else min(1.0, abs(gave) / largest)
+        share = 0.0 if largest == 0.0 else abs(gave) / largest
         bar = element("i", class_="up" if gave >= 0.0 else "down", style=f"--share:{share:.3f}")
         lines.append(element("div", element("span", words), element("b", f"{gave:+.4g}"), bar, class_="gave"))
     return element("div", *lines, class_="reasons")

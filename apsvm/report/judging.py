@@ -164,7 +164,7 @@ def weights_of(part: JudgedRanker) -> Markup:
     def largest(values: NDArray[np.float64], at: int) -> Markup:
         """By ``values``, whose column, the ``at``-th, has the bars."""
         order = np.argsort(-values, kind="stable")[:MOST_FEATURES]
-        most = float(values.max(initial=0.0)) or 1.0
+        most = float(values.max())
         rows = []
         for j in order[values[order] > 0].tolist():
             row: list[object] = [names[j], signed(result.weight[j])]

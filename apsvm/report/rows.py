@@ -34,14 +34,14 @@ class Misplaced(NamedTuple):
 def misplaced(
     scores: NDArray[np.float64], grades: NDArray[np.float64] | NDArray[np.bool_], groups: NDArray[np.int64] | None
 ) -> Misplaced:
-    """For scores (n,), grades (n,), and groups (n,) or None, one query; finite all."""
+    """For scores (n,), grades (n,), and groups (n,) or None, one query; n ≥ 1, finite all."""
     n = scores.size
     query = (
         np.zeros(n, dtype=np.int64) if groups is None else np.unique(groups, return_inverse=True)[1].astype(np.int64)
     )
     levels, grade = np.unique(grades, return_inverse=True)
     order = np.lexsort((-grade, -scores, query))
-    begins = np.searchsorted(query[order], np.arange(query.max(initial=-1) + 1))
+    begins = np.searchsorted(query[order], np.arange(query.max() + 1))
     size = np.bincount(query)[query]
     place = np.empty(n, dtype=np.int64)
     place[order] = np.arange(n) - begins[query[order]] + 1
@@ -63,9 +63,9 @@ def _inversions(query: Counts, grade: Counts, n_levels: int) -> tuple[Counts, Co
     above, below = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
     at = np.arange(n)  # positions, blocks alike in query and in the bits done, stable within them
     block = query
-    for bit in reversed(range(max(1, int(n_levels - 1).bit_length()))):
+    for bit in reversed(range(int(n_levels - 1).bit_length())):
         high = (grade[at] >> bit) & 1
-        begins = np.flatnonzero(np.r_[True, block[1:] != block[:-1]]) if n else np.zeros(0, dtype=np.int64)
+        begins = np.flatnonzero(np.r_[True, block[1:] != block[:-1]])
         sizes = np.diff(np.r_[begins, n])
         lows = np.cumsum(1 - high) - (1 - high)  # lows before each position
         lows_before = lows - np.repeat(lows[begins], sizes)
@@ -77,5 +77,5 @@ def _inversions(query: Counts, grade: Counts, n_levels: int) -> tuple[Counts, Co
         # Blocks are in order; within one the lows come first, as they stand.
         sort = np.argsort(block, kind="stable")
         at, block = at[sort], block[sort]
-        block = np.cumsum(np.r_[0, block[1:] != block[:-1]]) if n else block  # numbered anew: no overflow
+        block = np.cumsum(np.r_[0, block[1:] != block[:-1]])  # numbered anew: no overflow
     return above, below

@@ -63,8 +63,6 @@ def _best(part: JudgedRanker) -> NDArray[np.int64]:
 
 def _reasons(part: JudgedRanker, rows: NDArray[np.int64]) -> list[list[str]] | None:
     """None where it does not tell what each feature gave."""
-    if not part.ranker.explainable:
-        return None
     try:
         return [one.in_words() for one in reasons_of(part.ranker, part.dataset.select(rows), MOST_REASONS)]
     except ValueError:
@@ -77,9 +75,8 @@ class RowNames:
 
     def __init__(self, part: JudgedRanker, lines: NDArray[np.int64] | None) -> None:
         deciding, self._groups = part.dataset.deciding, part.groups
-        where = np.arange(1, part.scores.size + 1 if deciding is None else deciding.max(initial=0) + 2)
-        where = where if lines is None else lines
-        self._where = where if deciding is None else where[deciding]
+        places = np.arange(part.scores.size) if deciding is None else deciding
+        self._where = places + 1 if lines is None else lines[places]
         rows = part.dataset.table
         self._keys = None if rows is None else rows.keys
         self.heading = ["row" if lines is None else "line"]

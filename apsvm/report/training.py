@@ -106,11 +106,12 @@ def data_of(run: Run, judged: Sequence[JudgedRanker]) -> Markup:
             ("values", f"{dataset.n_values:,} ({share(dataset.n_values / max(1, rows * features))} of all)"),
         ]
         result += _constants(dataset)
-        if len(judged) == 1:
-            positives = int(judged[0].relevant.sum())
-            result.append(("positive rows", f"{positives:,} ({share(positives / rows)})"))
-        if dataset.groups is not None:
-            result += _queries(dataset.groups, judged[0].relevant if len(judged) == 1 else None)
+        ranked, relevant = (judged[0].dataset, judged[0].relevant) if len(judged) == 1 else (dataset, None)
+        if relevant is not None:
+            positives = int(relevant.sum())
+            result.append((f"positive {ranked.unit}", f"{positives:,} ({share(positives / relevant.size)})"))
+        if ranked.groups is not None:
+            result += _queries(ranked.groups, relevant, ranked.unit)
         if dataset.costs is not None:
             result.append(("cost:", "given"))
         content = _labels(dataset, judged)
@@ -132,16 +133,16 @@ def _constants(dataset: Dataset) -> list[tuple[object, object]]:
     return [("features that never vary", f"{constant:,}")] if constant else []
 
 
-def _queries(groups: NDArray[np.int64], relevant: NDArray[np.bool_] | None) -> list[tuple[object, object]]:
+def _queries(groups: NDArray[np.int64], relevant: NDArray[np.bool_] | None, unit: str) -> list[tuple[object, object]]:
     _, codes, sizes = np.unique(groups, return_inverse=True, return_counts=True)
     result: list[tuple[object, object]] = [
         ("queries", f"{sizes.size:,}"),
-        ("rows a query", f"{sizes.min():,} to {sizes.max():,}, median {np.median(sizes):g}"),
+        (f"{unit} a query", f"{sizes.min():,} to {sizes.max():,}, median {np.median(sizes):g}"),
     ]
     if relevant is not None:
         positives = np.bincount(codes, weights=relevant)
         both = int(((positives > 0) & (positives < sizes)).sum())
-        result.append(("queries with both kinds of rows", f"{both:,}"))
+        result.append((f"queries with both kinds of {unit}", f"{both:,}"))
     return result
 
 
@@ -245,26 +246,24 @@ def time_by_part(run: Run) -> Markup:
     ends = [finished.end.get("seconds", {}) for finished in run.finished]
     spans = run.spans()
     remarks = []
+    parts = {"reading": run.command.get("seconds", 0.0), **spans}
     if run.of_classes and spans:
         remarks.append(
             "Wall-clock seconds of the parts, added up over the classes, several of which ran at a time; the whole "
             f"took {in_seconds(sum(math.fsum(end.values()) for end in ends))}."
         )
-        parts = {"reading": run.command.get("seconds", 0.0), **spans}
     elif ends and all(ends):
         parts = {}
         for end in ends:
             for name, seconds in end.items():
                 parts[name] = parts.get(name, 0.0) + seconds
     else:
-        parts = {"reading": run.command.get("seconds", 0.0), **spans}
         remarks.append("As far as the log goes.")
-    total = math.fsum(parts.values())
     names = {"qp": "working-set QP", "scores": "scores X·w", "gradient": "gradient Xᵀc", "by score": "ranking by score"}
     spent = [record["oracle_wall_ns"] / 1e6 for record in run.records if "oracle_wall_ns" in record]
     if spent:
         remarks.append(f"{len(spent):,} oracle calls, {np.median(spent):.3g} ms at the median.")
-    whole = total or 1.0
+    whole = math.fsum(parts.values()) or 1.0
     rows = [
         [names.get(name, name), bar(seconds / whole, in_seconds(seconds)), share(seconds / whole)]
         for name, seconds in parts.items()

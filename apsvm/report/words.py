@@ -223,7 +223,7 @@ def in_seconds(value: float) -> str:
 
 def share(value: float) -> str:
     """As a percentage, small ones not rounded to nothing."""
-    return f"{value:.1%}" if value >= 0.0095 or value == 0 else f"{value:.2g}" if value < 1e-4 else f"{value:.2%}"
+    return f"{value:.1%}" if value >= 0.00995 or value == 0 else f"{100.0 * value:.2g}%"
 
 
 def few(values: Iterable[str]) -> str:

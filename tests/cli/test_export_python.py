@@ -6,6 +6,7 @@ import ast
 import csv
 import gzip
 import sys
+import time
 from datetime import UTC, date, datetime, timedelta, timezone
 from types import SimpleNamespace
 
@@ -115,11 +116,21 @@ def test_an_average(table, run):
     np.testing.assert_allclose(scores, numbers(run("predict", data, table / "average").stdout)[:, 0], rtol=1e-12)
 
 
-def test_values_of_python(table, run):
+@pytest.fixture
+def in_tokyo(monkeypatch):
+    """The time zone of this process."""
+    with monkeypatch.context() as changed:
+        changed.setenv("TZ", "Asia/Tokyo")
+        time.tzset()
+        yield
+    time.tzset()
+
+
+def test_values_of_python(table, run, in_tokyo):
     data, model = table / "rows.csv", table / "values"
     run("train", "-q", data, model, *HINGE, "--label-column", "y")
     scorer = exported(run, model)
-    as_text = {"paid": "$1,234.50", "age": "NA", "city": "7", "day": "31.12.2023 22:30", "new": "TRUE", "kind": " b"}
+    as_text = {"paid": "$1,234.50", "age": "NA", "city": "7.0", "day": "31.12.2023 22:30", "new": "TRUE", "kind": " b"}
     as_text["at"] = "10:30 p.m."
     moment = datetime(2023, 12, 31, 23, 30, tzinfo=timezone(timedelta(hours=1)))
     values = {"paid": 1234.5, "age": float("nan"), "city": 7, "day": moment, "new": True, "kind": "b", "more": 0}

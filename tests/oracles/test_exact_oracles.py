@@ -202,7 +202,7 @@ def test_hand_values():
     for s in (-1.0, 0.0, 0.1, 0.25, 1.0):
         assert most_violated_ranking([s, 0.0], [1, 0]).value == pytest.approx(max(0.0, 0.5 - 2 * s))
     # At w = 0 every negative goes to the top: Δ = 1 − (1/P) Σ k/(k+N).
-    found = most_violated_ranking(np.zeros(5), [1, 1, 0, 0, 0])
+    found = most_violated_ranking(np.zeros(5), np.array([1, 1, 0, 0, 0], dtype=object))
     assert found.value == pytest.approx(1 - (1 / 4 + 2 / 5) / 2)
     np.testing.assert_array_equal(found.ranks, [1, 1, 1])
 

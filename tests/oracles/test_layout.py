@@ -51,6 +51,9 @@ def test_grades_stand_in_descending_order_with_their_levels(scattered):
     layout = lay_out(loss, grades > 0, groups=groups, grades=grades)
     used = used_queries(grades, groups, lambda own: np.unique(own).size > 1)
     assert layout.queries_skipped == np.unique(groups).size - len(used)
+    whole = lay_out(loss, grades > 0, grades=grades)
+    np.testing.assert_array_equal(whole.members, np.argsort(-grades, kind="stable"))
+    assert (whole.queries.n_pos.tolist(), whole.queries.n_neg.tolist()) == ([(grades > 0).sum()], [(grades == 0).sum()])
     tasks, at = layout.queries.tasks, 0
     for number, query in enumerate(used):
         first = layout.queries.first[number]
@@ -65,6 +68,13 @@ def test_grades_stand_in_descending_order_with_their_levels(scattered):
             assert tasks.weights[at] == pytest.approx(weight / len(used))
             at += 1
     assert at == tasks.first.size > len(used)
+    apart = layout.levels_apart()
+    assert apart.queries_skipped == layout.queries_skipped > 0
+    np.testing.assert_array_equal(apart.queries.shares, tasks.weights)
+    for first, n_pos, n_neg, at in zip(*tasks[:3], apart.queries.first, strict=True):
+        rows = slice(first, first + n_pos + n_neg)
+        np.testing.assert_array_equal(apart.members[at : at + n_pos + n_neg], layout.members[rows])
+    assert (apart.queries.n_pos.tolist(), apart.queries.n_neg.tolist()) == (tasks.n_pos.tolist(), tasks.n_neg.tolist())
 
 
 def test_one_query_weights_and_costs(scattered, rng):
@@ -116,6 +126,7 @@ def test_costs_are_known_to_the_one_oracle_that_wants_them(rng):
 
 def test_of_some_queries():
     queries = Queries(np.array([1, 2, 3]), np.array([4, 5, 6]), np.array([0.2, 0.3, 0.5]))
+    assert queries.positive.tolist() == [True] + 4 * [False] + 2 * [True] + 5 * [False] + 3 * [True] + 6 * [False]
     part = queries.of(np.array([0, 2]))
     assert (part.n_pos.tolist(), part.n_neg.tolist(), part.shares.tolist()) == ([1, 3], [4, 6], [0.2, 0.5])
     assert part.first.tolist() == [0, 5]

@@ -34,4 +34,5 @@ def test_two_classes_and_places():
     assert found.above.tolist() == [0, 1, 0, 2]
     assert found.below.tolist() == [2, 0, 1, 0]
     assert found.place.tolist() == [1, 2, 3, 4]
-    assert misplaced(np.empty(0), np.empty(0), None).above.size == 0
+    alike = misplaced(np.array([1.0, 2.0]), np.zeros(2), None)
+    assert [counts.tolist() for counts in alike] == [[0, 0], [0, 0], [0, 0], [0, 0], [2, 1], [2, 2]]

@@ -4,20 +4,33 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import expected
 import numpy as np
 import pytest
 from html_reader import Reader
 
 from apsvm import LinearRanker
 from apsvm.data.dataset import Dataset
-from apsvm.models.header import Bounds, Epochs, Gradient, Header, LabelKind, Labels, Threshold
+from apsvm.models.averages import average_of
+from apsvm.models.header import (
+    Bounds,
+    Calibration,
+    Epochs,
+    Features,
+    Gradient,
+    Header,
+    LabelKind,
+    Labels,
+    Threshold,
+    Validation,
+)
 from apsvm.models.sets import RankerSet
 from apsvm.report.build import report
-from apsvm.report.decisions import threshold_in_words
+from apsvm.report.decisions import _RULES, probabilities_in_words, threshold_in_words
 from apsvm.report.run import Finished, Run
 from apsvm.report.settings import settings_of, settings_of_start, shown
 from apsvm.report.training import time_by_part
-from apsvm.report.words import certificate, meaning, unfinished
+from apsvm.report.words import certificate, few, in_seconds, meaning, members, of_several, share, unfinished
 
 BOUNDS = Bounds(primal=2.0, dual=1.0, gap=1.0, tolerance=0.5)
 GRADIENT = Gradient(value=3.0, gradient_norm=0.25, target=0.125, evaluations=7)
@@ -50,16 +63,44 @@ def test_how_it_ended(evidence, after):
 
 
 def test_the_evidence():
-    def said(**evidence):
-        return " ".join(certificate(Header(loss="mine", state="stalled", as_asked=False, **evidence)))
-
-    assert "by at most 1, or 0.5 in units of the loss, where 0.25 was requested" in said(certificate=BOUNDS, C=2.0)
-    assert "by at most 1, where 0.5 was requested" in said(certificate=BOUNDS)
-    assert "entry of its gradient is 0.25, still above the 0.125 asked for" in said(gradient=GRADIENT)
-    assert "asked for" not in said(gradient=Gradient(value=1.0, gradient_norm=0.5))
-    assert "the estimated loss is what the draws" in said(epochs=EPOCHS)
-    assert "the lower bound of the loss is" in said(epochs=EPOCHS, settings={"update": "negative"})
-    assert "There is no certificate: nothing shows how far" in said()
+    """All that is said of a model and its log, whole."""
+    certificates = [
+        BOUNDS,
+        replace(BOUNDS, bound="tight", stationary=True, hinge_objective=2.5),
+        replace(BOUNDS, bound="tight", exact=False, hinge_objective=2.5),
+        replace(BOUNDS, stationary=True),
+        replace(BOUNDS, layer=2),
+    ]
+    validation = Validation(file="held.svm", sha256="", metric="AP", value=0.5)
+    gradients = [GRADIENT, replace(GRADIENT, target=0.25, evaluations=1), Gradient(value=1.0, gradient_norm=0.5)]
+    evidence = [
+        *({"certificate": one, "C": C} for one in certificates for C in (None, 2.0)),
+        {"certificate": certificates[3], "settings": {"components": 2}},
+        *({"gradient": one, "iterations": 3} for one in gradients),
+        {"epochs": EPOCHS},
+        {"epochs": replace(EPOCHS, validation=validation), "settings": {"update": "negative"}},
+        {},
+    ]
+    texts = []
+    for more in evidence:
+        header = Header(loss="mine", state="stalled", as_asked=False, **more)
+        texts += ["", *certificate(header), *([of_several(header, header.certificate)] if header.certificate else [])]
+    headers = [
+        Header(loss="ap", C=2.0, certificate=replace(BOUNDS, bound="tight")),
+        Header(loss="auc", features=Features(map="piecewise:4")),
+        Header(loss="auc", certificate=BOUNDS),
+    ]
+    average = average_of([LinearRanker(np.ones(1), 0.0, one) for one in headers], [1.5, 2.0, 1.0]).header
+    texts += ["", *certificate(average), *members(average)]
+    calibration = Calibration(
+        method="isotonic", scores=(1.0,) * 3, probabilities=(0.1, 0.2, 0.9), held_out="x", rows=1234
+    )
+    texts += ["", probabilities_in_words(calibration)]
+    texts += [threshold_in_words(Threshold(value=2.0, rule=rule)) for rule in (*_RULES, "recall")]
+    texts += ["", *map(in_seconds, (0.0, 0.0994, 0.0995, 119.4, 119.5, 600.0))]
+    texts += map(share, (0.0, 1e-7, 1e-5, 1.25e-4, 0.0099, 0.00995, 1.0))
+    texts += [few("abcd"), few("abcde")]
+    expected.check("words.txt", "\n".join(texts) + "\n")
 
 
 def test_every_kind_of_labels_has_a_meaning():
@@ -73,14 +114,19 @@ def test_every_kind_of_labels_has_a_meaning():
         LabelKind.NONE: Labels(kind=LabelKind.NONE),
     }
     assert set(labels) == set(LabelKind)
-    said = {kind: meaning(of_kind) for kind, of_kind in labels.items()}
-    assert said[LabelKind.BINARY] == "1 is positive, -1 negative"
-    assert said[LabelKind.ONE_LABEL] == "8 is positive, all others (0, 1, 2, 3, 4, 5, 6, 7, …) are negative"
-    assert said[LabelKind.THRESHOLD] == "2.5 and above are positive, the others negative"
-    assert "cut into 3 classes" in said[LabelKind.ORDER]
-    assert "a row may have several" in said[LabelKind.CLASSES]
-    assert meaning(Labels(names=("ham", "spam"))) == "spam against ham"
-    assert len(set(said.values())) == len(said)
+    others = {
+        "no number": Labels(),
+        "without negatives": Labels(positive=2.0),
+        "one of eight": Labels(kind=LabelKind.ONE_LABEL, positive=8.0, negative=tuple(map(float, range(8)))),
+        "one, unknown": Labels(kind=LabelKind.ONE_LABEL),
+        "one by name": Labels(kind=LabelKind.ONE_LABEL, names=("ham", "spam")),
+        "above": Labels(kind=LabelKind.THRESHOLD, relevant_above=1.5),
+        "above the lowest": Labels(kind=LabelKind.ORDER),
+        "classes": Labels(kind=LabelKind.CLASSES),
+        "two words": Labels(names=("ham", "spam")),
+    }
+    texts = [f"{kind}: {meaning(labels)}" for kind, labels in (labels | others).items()]
+    expected.check("labels.txt", "\n".join(texts) + "\n")
 
 
 def test_settings_by_the_names_that_their_trainer_declares():

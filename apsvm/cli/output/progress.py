@@ -43,7 +43,7 @@ class Display:
         if self._bar is not None and self._one_line:
             self._bar.reach(len(self._begun))
         elif self._bar is not None:
-            self._bar.reach(progress.number, progress.stage)
+            self._bar.reach(progress.number, progress.stage or None)
         if self._verbose and not self._one_line:
             heading = _heading(progress)
             if heading != self._heading:

@@ -106,7 +106,7 @@ class Convergence(Picture):
             x = line.seconds if against else line.steps
             marker = "o" if len(x) < MARKED else None
             style = (0, (3, 2)) if line.dashed else dash(line.series)
-            label = line.name if named and line.name else None
+            label = line.name if named else ""
             values = np.clip(line.values, -LARGEST, LARGEST)
             axes.plot(
                 np.clip(x, 0.0, LARGEST),

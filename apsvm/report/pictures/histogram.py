@@ -22,13 +22,11 @@ MOST_FILLED = 2
 
 @dataclass(frozen=True)
 class Histogram(Picture):
-    """values : name of the kind → (n,) finite numbers, n ≥ 1; x_label : what they are"""
+    """values : name of the kind → (n,) finite numbers, n ≥ 1: scores"""
 
     name: ClassVar[str] = "histogram"
 
     values: Mapping[str, NDArray[np.float64]]
-    x_label: str = "score"
-    title: str = ""
 
     def shares(self) -> tuple[NDArray[np.float64], dict[str, NDArray[np.float64]]]:
         """The edges (b + 1,) of bins that all kinds share, and for each kind the shares of its values in them (b,)."""
@@ -56,7 +54,6 @@ class Histogram(Picture):
             axes.stairs(share, edges, color=colour(at), linewidth=1.2, label=name, baseline=None)
         axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=None))
         axes.set_ylim(bottom=0)
-        axes.set_xlabel(self.x_label)
+        axes.set_xlabel("score")
         axes.set_ylabel("share of the kind")
-        axes.set_title(self.title)
         legend_below(figure, size, axes)

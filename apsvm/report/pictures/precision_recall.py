@@ -52,7 +52,7 @@ class PrecisionRecall(Picture):
             else:
                 look = {"color": colour(at), "linestyle": dash(at), "linewidth": 0.8 if curve.aside else 1.6}
                 at += 1
-            axes.plot(recall, precision, drawstyle="steps-pre", label=curve.name or None, **look)
+            axes.plot(recall, precision, drawstyle="steps-pre", label=curve.name, **look)
         if self.base_rate is not None:
             axes.axhline(
                 self.base_rate, color=MUTED, linewidth=0.8, linestyle=(0, (1, 2)),

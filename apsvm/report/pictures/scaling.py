@@ -54,7 +54,7 @@ class Timing:
 @dataclass(frozen=True)
 class TimingsBySize(Picture):
     """lines : name → points (n, seconds), n > 0 and rising; x_label : what n counts; y_label : what took so long;
-    guide : whether a line of slope 1 is drawn; title : above it"""
+    title : above it"""
 
     name: ClassVar[str] = "scaling"
 
@@ -62,7 +62,6 @@ class TimingsBySize(Picture):
     x_label: str
     y_label: str = "milliseconds a call"
     title: str = ""
-    guide: bool = True
 
     @classmethod
     def of_timings(cls, timings: Sequence[Timing], against: str = "total", title: str = "") -> TimingsBySize:
@@ -103,8 +102,7 @@ class TimingsBySize(Picture):
                 x, [1e3 * seconds for seconds in y], marker="o", label=name, color=colour(of),
                 linestyle=dash(of + 8 * condition),
             )  # fmt: skip
-        if self.guide:
-            self._draw_guide(axes)
+        self._draw_guide(axes)
         axes.set_xlabel(self.x_label)
         axes.set_ylabel(self.y_label)
         axes.set_title(self.title)

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure, FigureBase
 
 
+#: What the curves are.
+_GIVES = "gives to the score"
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Shape:
     """The curve of a feature.
@@ -54,13 +58,12 @@ class Surface:
 @dataclass(frozen=True)
 class Shapes(Picture):
     """shapes : one panel each, in this order, all of one scale; surfaces : below them heat maps, one panel each, of one
-    scale of colours; y_label : what the curves are"""
+    scale of colours; title : above all"""
 
     name: ClassVar[str] = "shapes"
 
     shapes: Sequence[Shape]
     surfaces: Sequence[Surface] = ()
-    y_label: str = "gives to the score"
     title: str = ""
 
     def __post_init__(self) -> None:
@@ -104,7 +107,7 @@ class Shapes(Picture):
             axes.locator_params(axis="x", nbins=4)
         for axes in panels[len(self.shapes) :]:
             axes.set_visible(False)
-        figure.supylabel(self.y_label, fontsize=size.font)
+        figure.supylabel(_GIVES, fontsize=size.font)
 
     def _draw_surfaces(self, figure: FigureBase, size: Size) -> None:
         columns = self._columns(self.surfaces, size)
@@ -124,4 +127,4 @@ class Shapes(Picture):
             axes.locator_params(nbins=4)
         for axes in panels[len(self.surfaces) :]:
             axes.set_visible(False)
-        figure.colorbar(mesh, ax=panels.tolist(), label=self.y_label, shrink=0.8)
+        figure.colorbar(mesh, ax=panels.tolist(), label=_GIVES, shrink=0.8)

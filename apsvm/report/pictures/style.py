@@ -128,7 +128,7 @@ def dash(at: int) -> str | tuple[int, tuple[float, ...]]:
     return DASHES[at // len(SERIES) % len(DASHES)]
 
 
-def legend_below(figure: Figure, size: Size, *panels: Axes, columns: int | None = None) -> None:
+def legend_below(figure: Figure, size: Size, *panels: Axes) -> None:
     """One legend for the figure's panels, below them, if anything in them has a name; each name stands once."""
     handles: JsonDict = {}
     for axes in panels:
@@ -142,7 +142,7 @@ def legend_below(figure: Figure, size: Size, *panels: Axes, columns: int | None 
             list(handles.values()),
             list(handles),
             loc="outside lower center",
-            ncols=min(columns or fits, fits, len(handles)),
+            ncols=min(fits, len(handles)),
         )
 
 

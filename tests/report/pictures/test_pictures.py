@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
 
+import expected
 import matplotlib
 import numpy as np
 import pytest
+from expected import plain
+from matplotlib.collections import PolyCollection, QuadMesh
 from matplotlib.figure import Figure
 
 from apsvm.metrics.curves import Steps
@@ -22,7 +26,7 @@ from apsvm.report.pictures.histogram import Histogram
 from apsvm.report.pictures.path import Path, Point
 from apsvm.report.pictures.precision_recall import Curve, PrecisionRecall
 from apsvm.report.pictures.scaling import Timing, TimingsBySize, timings_of_log
-from apsvm.report.pictures.shapes import Shape, Shapes
+from apsvm.report.pictures.shapes import Shape, Shapes, Surface
 from apsvm.report.pictures.style import SIZES
 from apsvm.report.pictures.top_of_list import TopOfList
 
@@ -60,6 +64,160 @@ def test_there_is_an_example_of_every_picture():
     assert all(picture.name == name for name, picture in EXAMPLES.items())
 
 
+def named(count):
+    """Lines of several names and colours."""
+    return {f"line {at}": at for at in range(count)}
+
+
+def gradients(at):
+    """A log of RankNCG, the second one's first value not known."""
+    records = [
+        {
+            "event": "iteration",
+            "iteration": n,
+            "value": None if at == n else 2 / n,
+            "gradient_norm": at / n,
+            "seconds": n,
+        }
+        for n in (1, 2, 3)
+    ]
+    return [*records, {"event": "end", "asked": 0.125}]
+
+
+def epochs(at):
+    """A log of WARP, of two classes."""
+    return [
+        {"event": "epoch", "epoch": n, "loss": at + 1 / n, "validation": n / 4, "seconds": n, "class": label}
+        for n in (1, 2, 3)
+        for label in (0, 1)
+    ]
+
+
+DESCENT = [
+    *(
+        {
+            "event": "step",
+            "stage": "tight",
+            "start": "from the hinge",
+            "C": 2.0,
+            "step": n,
+            "objective": 1 / n,
+            "seconds": n,
+        }
+        for n in (1, 2)
+    ),
+    {**bounds(1, 9.0, 8.0), "stage": "tight"},
+    {
+        "event": "round",
+        "stage": "tight",
+        "C": 2.0,
+        "round": 1,
+        "objective": 0.75,
+        "dual": 0.5,
+        "gap": 0.25,
+        "seconds": 3,
+    },
+    {**bounds(1, 9.0, 8.0), "stage": "tight"},
+    {"event": "round", "stage": "tight", "C": 2.0, "round": 2, "objective": 0.5, "dual": 0.5, "gap": 0.0, "seconds": 4},
+]
+CURVE = Steps(np.array([0.25, 0.5, 1.0]), np.array([1.0, 0.8, 0.4]))
+RANKS_OF_STAGES = [oracle(n, [[1, 2], [3, 2]], stage=stage) for stage in ("a", "b") for n in (1, 2)]
+SURFACES = [
+    Surface(("u", "v"), np.arange(3.0), np.arange(4.0), np.arange(6.0).reshape(3, 2) * sign, np.ones((2, 2)) / 2)
+    for sign in (1, -2)
+]
+#: Pictures that take other ways than the examples.
+MORE = {
+    "convergence-of-many": Convergence.of_logs(
+        {f"run {at}": [START, *(bounds(n, 2.0 - n / 99, n / 99 + at / 99) for n in range(1, 48))] for at in range(5)},
+        "five runs",
+    ),
+    "convergence-of-two": Convergence.of_logs({"a": LOG, "b": [*LOG[:2], bounds(2, 1.0, 1.0)]}),
+    "convergence-of-thirteen": Convergence.of_logs(
+        {"log": [{"event": "epoch", "epoch": 1, "loss": n, "validation": None, "seconds": n, "class": n}
+                 for n in range(13)]}
+    ),
+    "gradients": Convergence.of_logs({name: gradients(at) for name, at in named(2).items()}),
+    "epochs": Convergence.of_logs({name: epochs(at) for name, at in named(2).items()}),
+    "tight-bound": Convergence.of_logs({"log": [*LOG, *DESCENT]}),
+    "heatmap-of-stages": Heatmap.of_log(RANKS_OF_STAGES, "two stages"),
+    "pr-of-classes": PrecisionRecall(
+        [Curve("mean", CURVE), Curve("", CURVE, aside=True), Curve("one", CURVE, aside=True)], title="of classes"
+    ),
+    "path-of-two": Path({"a": [Point(1, 0.5, 0.25)], "b": [Point(20, 0.5, 0.25, chosen=True)]}, "AUC", "x", "two"),
+    "scaling-of-conditions": TimingsBySize.of_timings(
+        [Timing(name, 5, n, n * 1e-6, what) for name in ("a", "b") for n in (5, 25) for what in ("x", "y")],
+        "negatives", "conditions",
+    ),
+    "scaling-of-one": TimingsBySize({"a": [(100, 1e-3)]}, "rows"),
+    "shapes-and-surfaces": Shapes(EXAMPLES["shapes"].shapes[:2], SURFACES, title="both"),
+    "surface": Shapes([], SURFACES[:1]),
+    "one-shape-and-surface": Shapes(EXAMPLES["shapes"].shapes[1:2], SURFACES[1:]),
+    "surfaces": Shapes([], [*SURFACES, SURFACES[0], SURFACES[1]]),
+    "histogram-of-grades": Histogram({f"grade {g}": np.arange(g + 2.0) for g in range(9)}),
+    "top": TopOfList({name: (np.arange(9.0), np.arange(9) % (at + 2) == 0) for name, at in named(9).items()}, 0.25),
+}  # fmt: skip
+
+
+def artists(axes):
+    """What is drawn in a panel, from its data."""
+    yield f"title {axes.get_title()!r} x {axes.get_xlabel()!r} y {axes.get_ylabel()!r} {axes.get_visible()}"
+    yield f"  {axes.get_xscale()} {plain(axes.get_xlim())}, {axes.get_yscale()} {plain(axes.get_ylim())}"
+    for line in axes.lines:
+        name = "" if line.get_label().startswith("_") else line.get_label()
+        yield f"  line {name!r} {plain(np.asarray(line.get_xdata()))} {plain(np.asarray(line.get_ydata()))}"
+        yield f"    {line.get_drawstyle()} {line.get_marker()} {line.get_markersize():g} {line.get_zorder():g}"
+    for stairs in axes.patches:
+        yield f"  stairs {stairs.get_label()!r} {plain(list(stairs.get_data()))}"
+    for collection in axes.collections:
+        if isinstance(collection, QuadMesh):
+            of_bar = axes.get_label() == "<colorbar>"
+            cells = "" if of_bar else plain(np.asarray(collection.get_array()))
+            yield f"  cells {plain(collection.get_clim())} {collection.get_cmap().name} {cells}"
+        elif isinstance(collection, PolyCollection):
+            yield f"  area {plain(collection.get_paths()[0].vertices)}"
+    for image in axes.images:
+        yield f"  image {plain(image.get_extent())} {plain(image.get_clim())} {image.get_cmap().name}"
+        yield f"    {image.get_interpolation()} {plain(np.asarray(image.get_array()))}"
+    for text in axes.texts:
+        yield f"  text {plain(text.get_position())} {text.get_ha()} {text.get_va()} {text.get_text()!r}"
+
+
+def look(style):
+    """A style in one spelling: matplotlib 3.8 has all of a font in one property."""
+    font = re.match(r"(.*)font: (?:(\d+) )?([\d.]+px) ([^;]*)(.*)", style)
+    if font:
+        weight = f"font-weight: {font[2]}; " if font[2] else ""
+        style = f"{font[1]}{weight}font-size: {font[3]}; font-family: {font[4]}{font[5]}"
+    return "; ".join(sorted(style.split("; ")))
+
+
+def described(picture, size, monkeypatch):
+    """A picture's data and, of its SVG, texts and how things look."""
+    drawn, draw = [], type(picture).draw
+    monkeypatch.setattr(type(picture), "draw", lambda *given: drawn.append(given[1]) or draw(*given))
+    root = ElementTree.fromstring(picture.render("svg", size))
+    (figure,) = drawn
+    yield f"{size.width:g} × {picture.height(size):.6g} inches {figure.get_suptitle()!r}"
+    for axes in figure.axes:
+        yield from artists(axes)
+    words = ("".join(node.itertext()) for node in root.iter() if node.tag.endswith("}text"))
+    yield "texts " + " | ".join(word for word in words if word != figure.get_suptitle())
+    looks = (
+        f"{node.tag.partition('}')[2]}: {look(node.get('style'))}"
+        for node in root.iter()
+        if node.get("style") and "transform-origin" not in node.get("style")
+    )
+    yield from sorted(set(looks))
+
+
+@pytest.mark.parametrize("name", [*EXAMPLES, *MORE])
+def test_all_of_a_picture(name, monkeypatch):
+    """Everything that is drawn, as it is drawn."""
+    picture, size = {**EXAMPLES, **MORE}[name], SIZES["column" if name.startswith("s") else "page"]
+    expected.check(f"picture-{name}.txt", "\n".join(described(picture, size, monkeypatch)) + "\n")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_every_picture_at_every_size(name):
@@ -95,17 +253,6 @@ def test_text_is_escaped_and_not_read_as_mathematics():
     svg = EXAMPLES["pr"].render("svg")
     assert "AP < & $x$" in texts(svg)
     assert b"AP &lt; &amp; $x$" in svg
-
-
-def test_what_is_drawn_of_precision_and_recall():
-    figure = Figure()
-    EXAMPLES["pr"].draw(figure, SIZES["column"])
-    (axes,) = figure.axes
-    curve, base_rate = axes.lines
-    assert (axes.get_xlim(), axes.get_ylim()) == ((0.0, 1.0), (0.0, 1.02))
-    assert np.array(curve.get_data()).tolist() == [[0.0, 0.5, 1.0], [1.0, 1.0, 0.4]]
-    assert curve.get_drawstyle() == "steps-pre"
-    assert list(base_rate.get_ydata()) == [0.2, 0.2]
 
 
 def test_what_is_drawn_of_the_top_of_a_list():
@@ -293,6 +440,13 @@ def test_scaling_lines():
     assert list(by_negatives.lines["a, x, P = 2"]) == [(10, pytest.approx(2e-8)), (50, pytest.approx(1e-7))]
     twice = TimingsBySize.of_timings([Timing("a", 1, 9, 2.0), Timing("a", 2, 8, 1.0)])
     assert twice.lines == {"a": [(10, 1.0)]}
+    assert Timing.checked("a", 1, 2, 3) == Timing("a", 1, 2, 3.0, "")
+    assert Timing.checked("a", 1, 2, 0.5, "b") == Timing("a", 1, 2, 0.5, "b")
+    bad = [(None, 1, 2, 3), ("a", 1.0, 2, 3), ("a", 1, None, 3), ("a", 0, 2, 3), ("a", 1, 0, 3), ("a", 2**53, 2, 3),
+           ("a", 1, 2**53, 3), ("a", 1, 2, 0.0), ("a", 1, 2, 1e300), ("a", 1, 2, "3")]  # fmt: skip
+    for one in bad:
+        with pytest.raises(ValueError, match="expected"):
+            Timing.checked(*one)
     found = timings_of_log([oracle(1), oracle(2), oracle(9)])
     assert found == [Timing("bucket", 2, 4, pytest.approx(2e-6))]
     with pytest.raises(PictureError, match="no timings"):
