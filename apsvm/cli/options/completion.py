@@ -78,7 +78,7 @@ class FeatureMapName(ParamType):
         try:
             return str(parsed(str(value)))
         except ValueError as error:
-            self.fail(str(error), param, ctx)
+            self.fail(str(error))
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
         from apsvm.data.features import FEATURE_MAPS
