@@ -188,9 +188,8 @@ class Several(ParamType):
             self.fail(f"found one twice in {value!r}")
         return values
 
-    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:
-        metavar = self.one.get_metavar(param, ctx)
-        return metavar and f"{metavar},…"
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
+        return f"{self.one.get_metavar(param, ctx) or self.one.name.upper()},…"
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         before, comma, last = incomplete.rpartition(",")
