@@ -222,11 +222,31 @@ def test_labels_of_bags(here, tmp_path):
 
 
 REFUSED = [
-    (2, ("--pool", "median"), "expected some of min, mean, max"),
-    (2, ("--pool", "mean", "--bags", "ignore"), "--bags ignore takes every row for itself"),
-    (2, ("--bags", "ignore", "--bag-label", "any"), "--bags ignore takes every row for itself"),
-    (2, ("--pool", "mean", "--bag-label", "any", "--positive-label", "1"), "--relevant-from goes with it"),
-    (65, ("--pool", "mean", "--bags", "BAGS"), "it has bags of its own"),
+    (
+        2,
+        ("--pool", "median"),
+        "Error: Invalid value for '--pool': expected some of min, mean, max, with commas between them, found 'median'",
+    ),
+    (
+        2,
+        ("--pool", "mean", "--bags", "ignore"),
+        "Error: --bags ignore takes every row for itself: leave out --pool and --bag-label",
+    ),
+    (
+        2,
+        ("--bags", "ignore", "--bag-label", "any"),
+        "Error: --bags ignore takes every row for itself: leave out --pool and --bag-label",
+    ),
+    (
+        2,
+        ("--pool", "mean", "--bag-label", "any", "--positive-label", "1"),
+        "Error: --bag-label any gives a bag the highest label of its rows: --relevant-from goes with it",
+    ),
+    (
+        65,
+        ("--pool", "mean", "--bags", "BAGS"),
+        ": it has bags of its own; --bags FILE (bags=) is for rows that say none",
+    ),
 ]
 
 
@@ -234,7 +254,7 @@ REFUSED = [
 def test_options_that_do_not_go_together(code, options, message, made, here, tmp_path):
     shutil.copy(made[0], tmp_path / "BAGS")
     options = [str(tmp_path / option) if option == "BAGS" else option for option in options]
-    assert message in here("train", made[0], tmp_path / "m", *options, code=code).stderr
+    assert here("train", made[0], tmp_path / "m", *options, code=code).stderr.endswith(f"{message}\n")
 
 
 def test_models_and_rows_that_do_not_fit(made, here, cancer, tmp_path):

@@ -85,14 +85,18 @@ def test_rows_without_labels(run, models):
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (("old", "old", "rows.csv"), 2, "same file"),
-        (("old", "new", "-"), 2, "name a file"),
-        (("old", "classes", "rows.csv"), 65, "classes: it is a set of rankers"),
-        (("old", "new", "no.csv"), 66, "cannot read no.csv"),
+        (("old", "old", "rows.csv"), 2, "Error: OLD and NEW are the same file"),
+        (("old", "new", "-"), 2, "Error: DATA may be read once for each model: name a file"),
+        (
+            ("old", "classes", "rows.csv"),
+            65,
+            "error: classes: it is a set of rankers, one a class (--one-vs-rest): compare is for models of one ranking",
+        ),
+        (("old", "new", "no.csv"), 66, "error: cannot read no.csv: No such file or directory"),
     ],
     ids=lambda value: value[1] if isinstance(value, tuple) else None,
 )
 def test_what_cannot_be_compared(arguments, code, words, run, models):
     if not (models / "classes").exists():
         run("train", "-q", models / "rows.csv", models / "classes", "--one-vs-rest", "--id-column", "name")
-    assert words in run("compare", *arguments, code=code, cwd=models).stderr
+    assert run("compare", *arguments, code=code, cwd=models).stderr.endswith(f"{words}\n")

@@ -137,8 +137,8 @@ def test_query_weights(graded, run, tmp_path):
         ("1 nan\n", "weights:1: expected a qid"),
         ("x 1\n", "weights:1: expected a qid"),
         ("1 1\n1 2\n", "weights:2: qid 1 has a weight already"),
-        ("1 0\n", "at least one weight above 0"),
-        ("", "at least one weight above 0"),
+        ("1 0\n", ": expected lines 'qid weight', at least one weight above 0, found none"),
+        ("", ": expected lines 'qid weight', at least one weight above 0, found none"),
     ],
 )
 def test_bad_query_weights(graded, text, message, run, tmp_path):

@@ -274,9 +274,9 @@ def test_interrupted(number, code, digits, command, environment, tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("1 1:1\n1 1:2\n", "no negative rows"),
-        (" 1:1\n 1:2\n", "no row has a label"),
-        ("1,2 1:1\n1,2 1:2\n", "no negative rows"),
+        ("1 1:1\n1 1:2\n", ": there are no negative rows (2 positive, 0 negative); a ranking needs both"),
+        (" 1:1\n 1:2\n", ": no row has a label"),
+        ("1,2 1:1\n1,2 1:2\n", ": there are no negative rows (2 positive, 0 negative); a ranking needs both"),
         ("1 1:1\n1,1 1:2\n", "data:2:3: label '1' is given twice in this row"),
         ("1 1:1\n1,x 1:2\n", "data:2:3: expected a number as the label, found 'x'"),
     ],

@@ -51,16 +51,28 @@ def test_a_path_in_a_configuration_file(cancer, run, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("-", "-C", "1,2"), "standard output"),
-        (("m", "-C", "1,1"), "same file name"),
-        (("m", "-C", "1,,2"), "auto or a multiple such as 10x, found ''"),
-        (("m", "-C", "1,-2"), "above 0"),
-        (("m", "-C", ""), "expected a finite number"),
+        (("-", "-C", "1,2"), "Error: several models cannot all go to standard output: name a MODEL"),
+        (("m", "-C", "1,1"), "Error: values of C that give the same file name: .C1, .C1"),
+        (
+            ("m", "-C", "1,,2"),
+            "Error: Invalid value for '-C' / '--C': expected a finite number above 0, auto or a multiple "
+            "such as 10x, found ''",
+        ),
+        (
+            ("m", "-C", "1,-2"),
+            "Error: Invalid value for '-C' / '--C': expected a finite number above 0, auto or a multiple "
+            "such as 10x, found '-2'",
+        ),
+        (
+            ("m", "-C", ""),
+            "Error: Invalid value for '-C' / '--C': expected a finite number above 0, auto or a multiple "
+            "such as 10x, found ''",
+        ),
     ],
 )
 def test_refused_paths(options, message, cancer, run, tmp_path):
     done = run("train", cancer.path, *options, code=2, cwd=tmp_path)
-    assert message in done.stderr
+    assert done.stderr.endswith(f"{message}\n")
     assert os.listdir(tmp_path) == []
 
 

@@ -180,43 +180,112 @@ def test_scaling(logged, here, tmp_path):
 @pytest.mark.parametrize(
     ("what", "content", "code", "message"),
     [
-        ("convergence", b"", 65, "an empty log"),
-        ("convergence", b"1 1:2\n", 65, ":1: not a log of apsvm train"),
-        ("convergence", b'{"event": "start"}\n', 65, "no iteration in it"),
+        ("convergence", b"", 65, ": an empty log: expected a JSON object a line"),
+        ("convergence", b"1 1:2\n", 65, ":1: not a log of apsvm train: expected a JSON object with an event"),
+        (
+            "convergence",
+            b'{"event": "start"}\n',
+            65,
+            "error: in: no iteration in it, nor another event that has seconds and other numbers",
+        ),
         ("convergence", None, 66, "cannot read"),
-        ("heatmap", b"{%s}\n" % CALL, 65, "train with --log-ranks"),
+        ("heatmap", b"{%s}\n" % CALL, 65, ": its oracle records have no ranks: train with --log-ranks"),
         (
             "heatmap",
             b'{%s, "stage": "train", "C": 1, "iteration": 1, "ranks": [[1, 3]]}\n' % CALL,
             65,
-            "of 2 negatives",
+            ": expected the ranks of 2 negatives in a record, found 3",
         ),
-        ("heatmap", b'{"event": "start"}\n', 65, "no oracle record"),
+        (
+            "heatmap",
+            b'{"event": "start"}\n',
+            65,
+            ": no oracle record: expected the log of a structured training (--loss ap, ndcg, auc, …)",
+        ),
         (
             "heatmap",
             b'{%s, "stage": "train", "C": 1, "iteration": 1, "ranks": []}\n' % CALL.replace(b": 2", b": 0"),
             65,
-            "no negatives",
+            ": there are no negatives whose ranks could be drawn",
         ),
-        ("scaling", b"{%s}\n" % CALL.replace(b": 2", b": 0"), 65, "no oracle record"),
-        ("convergence", b'{"event": "iteration", "primal": 1}\n', 65, "not as apsvm train writes it"),
-        ("convergence", b'{"event": "epoch", "epoch": 1}\n', 65, "not as apsvm train writes it"),
-        ("heatmap", b'{"event": "oracle", "ranks": [[1, 2]]}\n', 65, "not as apsvm train writes it"),
-        ("scaling", b'{"event": "oracle", "oracle": "qs"}\n', 65, "not as apsvm train writes it"),
+        (
+            "scaling",
+            b"{%s}\n" % CALL.replace(b": 2", b": 0"),
+            65,
+            ": no oracle record: expected the log of a structured training (--loss ap, ndcg, auc, …)",
+        ),
+        (
+            "convergence",
+            b'{"event": "iteration", "primal": 1}\n',
+            65,
+            ":1: not as apsvm train writes it: expected 'iteration' in a record of 'iteration'",
+        ),
+        (
+            "convergence",
+            b'{"event": "epoch", "epoch": 1}\n',
+            65,
+            ":1: not as apsvm train writes it: expected 'loss' in a record of 'epoch'",
+        ),
+        (
+            "heatmap",
+            b'{"event": "oracle", "ranks": [[1, 2]]}\n',
+            65,
+            ":1: not as apsvm train writes it: expected 'oracle' in a record of 'oracle'",
+        ),
+        (
+            "scaling",
+            b'{"event": "oracle", "oracle": "qs"}\n',
+            65,
+            ":1: not as apsvm train writes it: expected 'n_pos' in a record of 'oracle'",
+        ),
         ("path", b'{"event": "start"}\n', 65, "apsvm cv --json"),
         ("path", b"{", 65, "not JSON"),
         ("path", b"[" * 200_000, 65, "not JSON"),
         ("path", b'{"metric": "AP", "settings": [[]]}', 65, "apsvm cv --json"),
-        ("path", RESULTS % (b"1", b"NaN"), 65, "finite values of AP"),
-        ("path", RESULTS % (b"0", b"0.5"), 65, "C above 0"),
+        (
+            "path",
+            RESULTS % (b"1", b"NaN"),
+            65,
+            ": expected the results of apsvm cv --json (ValueError: expected C above 0 and finite values of "
+            "AP, found Point(C=1.0, mean=nan, deviation=0.1, chosen=True))",
+        ),
+        (
+            "path",
+            RESULTS % (b"0", b"0.5"),
+            65,
+            ": expected the results of apsvm cv --json (ValueError: expected C above 0 and finite values of "
+            "AP, found Point(C=0.0, mean=0.5, deviation=0.1, chosen=True))",
+        ),
         ("path", RESULTS % (b"9" * 400, b"0.5"), 65, "apsvm cv --json"),
-        ("convergence", b"[" * 200_000, 65, ":1: not a log"),
-        ("scaling", TIMINGS % b"-1", 65, "seconds above 0"),
-        ("scaling", TIMINGS % b'"x"', 65, "seconds above 0"),
-        ("scaling", TIMINGS % b'1, "n_pos": null', 65, "two whole numbers"),
-        ("scaling", TIMINGS % b'1, "n_neg": 0', 65, "rows of both classes"),
+        ("convergence", b"[" * 200_000, 65, ":1: not a log of apsvm train: expected a JSON object with an event"),
+        (
+            "scaling",
+            TIMINGS % b"-1",
+            65,
+            ": expected the results of apsvm bench oracle --json (ValueError: expected seconds above 0, found -1)",
+        ),
+        (
+            "scaling",
+            TIMINGS % b'"x"',
+            65,
+            ": expected the results of apsvm bench oracle --json (ValueError: expected seconds above 0, found 'x')",
+        ),
+        (
+            "scaling",
+            TIMINGS % b'1, "n_pos": null',
+            65,
+            ": expected the results of apsvm bench oracle --json (ValueError: expected a name and two whole "
+            "numbers, found 'qs', None, 2)",
+        ),
+        (
+            "scaling",
+            TIMINGS % b'1, "n_neg": 0',
+            65,
+            ": expected the results of apsvm bench oracle --json (ValueError: expected rows of both "
+            "classes, found 1 and 0)",
+        ),
         ("scaling", b'{"timings": [{}]}', 65, "apsvm bench oracle --json"),
-        ("scaling", b'{"timings": []}', 65, "no timings"),
+        ("scaling", b'{"timings": []}', 65, "error: no timings to draw"),
     ],
 )
 def test_bad_input(what, content, code, message, here, tmp_path):
@@ -252,23 +321,44 @@ def test_without_matplotlib(logged, script, tmp_path):
 @pytest.mark.parametrize(
     ("options", "data", "code", "message"),
     [
-        (("--log-ranks",), "1 1:1\n-1 1:2\n", 2, "--log FILE or --run-dir"),
-        (("--log", "log", "--log-ranks", "--loss", "f1"), "1 1:1\n-1 1:2\n", 2, "losses over rankings"),
-        (("--log", "log", "--log-ranks", "--loss", "wmw"), "1 1:1\n-1 1:2\n", 2, "--log-ranks is not for --loss wmw"),
+        (
+            ("--log-ranks",),
+            "1 1:1\n-1 1:2\n",
+            2,
+            "Error: --log-ranks needs a log to write to: --log FILE or --run-dir FOLDER",
+        ),
+        (
+            ("--log", "log", "--log-ranks", "--loss", "f1"),
+            "1 1:1\n-1 1:2\n",
+            2,
+            "Error: --log-ranks is for losses over rankings, and f1 is none",
+        ),
+        (
+            ("--log", "log", "--log-ranks", "--loss", "wmw"),
+            "1 1:1\n-1 1:2\n",
+            2,
+            "Error: --log-ranks is not for --loss wmw: it is for Structured SVM (--loss ap, ndcg, mrr, auc, f1, …)",
+        ),
         (
             ("--log", "log", "--log-ranks"),
             "1 qid:1 1:1\n-1 qid:1 1:2\n1 qid:2 1:1\n-1 qid:2 1:2\n",
             65,
-            "found 2 queries",
+            "error: data: --log-ranks needs one ranking of two classes, found 2 queries",
         ),
-        (("--log", "log", "--log-ranks", "--loss", "ndcg"), "2 1:1\n1 1:2\n0 1:3\n", 65, "found grades"),
+        (
+            ("--log", "log", "--log-ranks", "--loss", "ndcg"),
+            "2 1:1\n1 1:2\n0 1:3\n",
+            65,
+            "error: data: --log-ranks needs one ranking of two classes, found grades (--relevant-from makes "
+            "two classes of them)",
+        ),
     ],
 )
 def test_log_ranks_that_cannot_be(options, data, code, message, here, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "data").write_text(data)
     done = here("train", "data", "m", *options, code=code)
-    assert message in done.stderr
+    assert done.stderr.endswith(f"{message}\n")
     assert sorted(os.listdir(tmp_path)) == ["data"]
 
 

@@ -118,9 +118,9 @@ def test_what_does_not_go_is_refused(train, folder, option):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (["", ""], "there are no rows"),
-        (["1 1:1\n", "1 1:2\n"], "no negative rows"),
-        (["1 qid:1 1:1\n-1 qid:1 1:2\n", "1 1:1\n"], "some have qid and some have none"),
+        (["", ""], ": there are no rows"),
+        (["1 1:1\n", "1 1:2\n"], ": there are no negative rows (2 positive, 0 negative); a ranking needs both"),
+        (["1 qid:1 1:1\n-1 qid:1 1:2\n", "1 1:1\n"], ": of the parts, some have qid and some have none"),
         (["1 1:1\n-1 1:2\n", "1 1:x\n"], "part-1:1:"),
         (["1 bag:1 1:1\n-1 bag:1 1:2\n", "1 bag:2 1:1\n"], "bag"),
     ],
