@@ -36,6 +36,9 @@ def test_what_moved_and_whether_by_chance(run, models):
     came, went = (new <= 20) & (old > 20), (old <= 20) & (new > 20)
     assert came.sum() > 3
     listed = [line.split() for line in said.splitlines() if line.startswith(("in ", "out "))]
+    labels = [line.rsplit(",", 1)[1] for line in (models / "rows.csv").read_text().split()[1:]]
+    assert said.splitlines()[0].split() == ["row", "old", "new", "label"]
+    assert [row[4] for row in listed] == [("negative", "positive")[int(labels[int(row[1][1:])])] for row in listed]
     assert {row[1] for row in listed if row[0] == "in"} == {f"r{i}" for i in np.flatnonzero(came)}
     assert {row[1] for row in listed if row[0] == "out"} == {f"r{i}" for i in np.flatnonzero(went)}
     assert all((int(row[2]), int(row[3])) == (old[int(row[1][1:])], new[int(row[1][1:])]) for row in listed)

@@ -84,6 +84,19 @@ def test_what_does_not_fit_is_said_with_its_file_and_line(parts, run, tmp_path):
     assert not out.exists()
 
 
+def test_bags_of_parts(run, tmp_path):
+    """Their labels are those of their best rows, and of rows alone where bags are ignored."""
+    for name in ("a.csv", "b.csv"):
+        (tmp_path / name).write_text("bag,x,label\n1,1,0\n1,2,1\n2,3,0\n2,4,0\n")
+    parts = (tmp_path / "a.csv", tmp_path / "b.csv", tmp_path / "parts", "--label-column", "label")
+    for options, labels in (("--bag-label", "any"), [1.0, 1.0, 0.0, 0.0]), (("--bags", "ignore"), [0.0, 1.0, 0.0, 0.0]):
+        run("convert", "-q", *parts, "--bag-column", "bag", *options)
+        found = open_folder(tmp_path / "parts")
+        assert (found.relevance.tolist(), found.bags is None) == (labels * 2, "ignore" in options)
+    said = run("convert", "-q", *parts, "--bag-column", "bag", code=65).stderr
+    assert "a.csv" in said
+
+
 @pytest.fixture
 def searches(tmp_path):
     lines = ["query,doc,clicked,length", *(f"q {row % 3},d{row},{row % 2},{row * 7 % 11}" for row in range(18))]

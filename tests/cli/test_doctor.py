@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import platform
@@ -14,6 +15,7 @@ import cvxpy
 import apsvm
 from apsvm._native import _kernels
 from apsvm.cli.commands.doctor import CHECKS, NEEDED, OPTIONAL
+from apsvm.data.svmlight import read_svmlight
 
 FOUND = {
     "packages": "all that are needed",
@@ -118,6 +120,10 @@ def test_what_is_broken_is_told(here, monkeypatch):
     assert text.count("ok: well") == len(CHECKS) - 2
 
 
+def half(text):
+    return io.BytesIO(b"\n".join(text.read().split(b"\n")[:40]))
+
+
 def test_a_wrong_kernel_is_found(here, monkeypatch):
     from apsvm.oracles.bucket import Bucket
 
@@ -128,7 +134,9 @@ def test_a_wrong_kernel_is_found(here, monkeypatch):
         return lambda *arrays: bound(*arrays)._replace(value=bound(*arrays).value + 1e-6)
 
     monkeypatch.setattr(Bucket, "bind_ranking", off)
+    monkeypatch.setattr("apsvm.data.svmlight.read_svmlight", lambda text, real=read_svmlight: real(half(text)))
     checks = json.loads(here("doctor", "--json", code=1).stdout)["checks"]
     assert not checks["compiled core = brute force"]["ok"]
     assert not checks["oracles agree"]["ok"]
     assert checks["row products = numpy"]["ok"]
+    assert checks["training is certified"] == {"ok": False, "found": "the text was not read as it was written"}

@@ -176,6 +176,8 @@ def test_what_needs_bags(made, model, run, tmp_path):
         ("eval", plain, "--model", model),
     ):
         assert "in none" in run(*command, code=65).stderr
+    said = run("predict", plain, model, "--instances", "--which", code=65).stderr
+    assert said.startswith(f"apsvm: error: {plain}: ")
     run("train", "-q", "--bags", "ignore", "--bound", "hinge", made[0], tmp_path / "rows.model")
     refused = run("predict", made[0], tmp_path / "rows.model", "--instances", code=2).stderr
     assert "--instances is for a model of bags" in refused

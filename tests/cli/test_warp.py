@@ -469,3 +469,5 @@ def test_the_recipe_of_the_documentation_makes_rows_of_likes(here, tmp_path, mon
     np.testing.assert_array_equal(likes, [[False, True, True], [True, False, True]])
     here("train", "-q", "--loss", "warp", "--rows-as-users", "likes.npz", "m", "--epochs", 2)
     assert load_any_model("m").width == 3
+    # A matrix without labels.
+    assert [line.split(":")[0] for line in here("predict", "likes.npz", "m").stdout.splitlines()] == ["1", "2"]

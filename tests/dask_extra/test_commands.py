@@ -408,8 +408,7 @@ def test_an_empty_part_and_parts_of_one_row(apsvm, tmp_path):
         (
             ["train", "{parts}", "m", "--scheduler", "tcp://127.0.0.1:1"],
             66,
-            "error: no scheduler answers at tcp://127.0.0.1:1: Timed out trying to connect to "
-            "tcp://127.0.0.1:1 after 0.2 s",
+            "error: no scheduler answers at tcp://127.0.0.1:1",
         ),
         (
             ["train", "{parts}", "m", "--scheduler", "@", "--bound", "tight"],
@@ -488,5 +487,5 @@ def test_what_does_not_go_is_refused(apsvm, parts, tmp_path, monkeypatch, argume
     told = [argument.replace("{parts}", parts.pattern) for argument in arguments]
     found, _, said = apsvm(*told)
     assert found == code, said
-    assert said.endswith(f"{message}\n")
+    assert said.partition(": Timed out ")[0].rstrip().endswith(message)
     assert not (tmp_path / "m").exists()
