@@ -162,7 +162,7 @@ def test_a_signal_during_the_screening(number, data, here, tmp_path, monkeypatch
         done = here("cv", data, "--folds", 3, "-j", 1, "-o", model, code=128 + number)
     finally:
         signal.signal(signal.SIGINT, previous)
-    assert "stopped, nothing was finished in every fold" in done.stderr
+    assert done.stderr.endswith("error: stopped, nothing was finished in every fold\n")
     assert " 1/3  auc" in done.stderr
     assert " 2/3" not in done.stderr
     assert "go on" not in done.stderr
@@ -205,7 +205,7 @@ def test_a_signal_during_the_outer_folds(data, here, tmp_path, monkeypatch):
         done = here("cv", data, "--folds", 2, "-j", 1, "-C", "0.1,1", "--nested", "-o", model, code=130)
     finally:
         signal.signal(signal.SIGINT, previous)
-    assert "not all outer folds were done" in done.stderr
+    assert done.stderr.endswith("interrupted: not all outer folds were done\n")
     assert "nested, " not in done.stdout
     assert model.exists()
 
@@ -213,7 +213,7 @@ def test_a_signal_during_the_outer_folds(data, here, tmp_path, monkeypatch):
 def test_too_few_positives_are_said_at_once(here, tmp_path, write_rows, rng):
     path = write_rows(tmp_path / "four.svm", rng.normal(size=(50, 3)), np.where(np.arange(50) < 4, 1.0, -1.0))
     done = here("cv", path, code=65)
-    assert "5 folds need at least 5 positive rows, found 4" in done.stderr
+    assert done.stderr.endswith(": 5 folds need at least 5 positive rows, found 4\n")
     assert "screened" not in done.stderr
 
 
@@ -251,8 +251,8 @@ def test_a_budget_that_ends(looks, data, here, tmp_path, ends):
 def test_a_budget_of_a_grid(data, here, ends, monkeypatch):
     ends(1)
     done = here("cv", data, "--folds", 3, "-j", 1, "--budget", 60, "-C", "0.1,1,10", "--bound", "hinge")
-    assert "1 settings, in 2 of 3 folds" in done.stderr
+    assert done.stderr.endswith("the budget ends the comparison: 1 settings, in 2 of 3 folds\n")
     monkeypatch.undo()
     done = here("cv", data, "--folds", 3, "-j", 1, "--budget", 0.001, "-C", "0.1,1,10", "--bound", "hinge")
-    assert "the budget ends the comparison: " in done.stderr
+    assert done.stderr.endswith("the budget ends the comparison: 1 settings, in 2 of 3 folds\n")
     assert here("cv", data, "--budget", 60, "--nested", code=2).stderr.count("--budget is for one search") == 1

@@ -417,7 +417,7 @@ def test_the_end_of_the_process_leaves_nothing_undone():
 def test_as_a_module():
     done = subprocess.run([sys.executable, "-m", "apsvm", "nothing"], capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert "No such command 'nothing'" in done.stderr
+    assert done.stderr.endswith("Error: No such command 'nothing'.\n")
 
 
 def test_the_page_says_what_every_code_means():
