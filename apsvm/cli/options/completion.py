@@ -106,7 +106,7 @@ class FileName(ParamType):
 def complete_files(command: click.Command) -> None:
     """Arguments and options whose metavar says so take the names of files, in ``command`` and all below it."""
     for param in command.params:
-        if param.type is click.STRING and _FILES.fullmatch(param.metavar or ""):
+        if param.type is click.STRING and param.metavar and _FILES.fullmatch(param.metavar):
             param.type = FileName()
     if isinstance(command, click.Group):
         for below in command.commands.values():
