@@ -281,8 +281,7 @@ def test_what_cannot_be_explained(bumps, digits, here, tmp_path):
     )
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["piecewise", "spline"])
+@pytest.mark.parametrize("name", ["piecewise", pytest.param("spline", marks=pytest.mark.slow)])
 def test_plot_shapes(name, bumps, here, tmp_path):
     here("train", "-q", *HINGE, bumps, tmp_path / "m", "--features", name)
     here("plot", "shapes", tmp_path / "m", "-o", tmp_path / "all.svg", "--title", "bumps")
