@@ -273,6 +273,8 @@ def test_another_trainings_is_refused(source, options, words, data, kept, run, t
     done = run("train", "-q", data / source, "M", "--bound", "hinge", *options, *KEPT, code=65, cwd=tmp_path)
     assert "a checkpoint of another training" in done.stderr
     assert words.lower() in done.stderr.lower()
+    done = run("cv", "-q", data / source, "-o", "M", "--bound", "hinge", *options, *KEPT, code=65, cwd=tmp_path)
+    assert "; the command was train and is cv" in done.stderr
     assert kept.read_bytes() == content
     assert not (tmp_path / "M").exists()
 

@@ -257,6 +257,13 @@ def test_the_help_of_train_lists_every_choice(run):
     assert "|".join(LOSSES) in shown
 
 
+def test_only_cv_tries_several_pools(run):
+    shown = {name: " ".join(run(name, "--help=bags").stdout.split()) for name in ("train", "cv")}
+    assert "or several of them, min,mean,max. May be given more than once: each is tried." in shown["cv"]
+    assert "or several of them, min,mean,max." in shown["train"]
+    assert "each is tried" not in shown["train"]
+
+
 def test_every_option_of_train_has_a_place_in_its_help(run):
     shown = run("train", "--help-all").stdout
     for param in program.commands["train"].params:

@@ -110,7 +110,7 @@ def _check_environment(ctx: click.Context, names: dict[str, str]) -> None:
 
 
 def _nearest(word: str, candidates: Iterable[str]) -> str:
-    near = difflib.get_close_matches(word, list(candidates), n=1)
+    near = difflib.get_close_matches(word, list(candidates))
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
