@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm._support.types import JsonDict, Matrix
-from apsvm.data.features.scaling import learn_scaling
 from apsvm.data.labels import of_relevance
 from apsvm.data.rows import Rows
 from apsvm.losses import make_loss
@@ -31,8 +30,8 @@ from apsvm.trainers.structured_svm.training import train as train_plan
 
 T = TypeVar("T")
 Scores = tuple[NDArray[np.float64], NDArray[np.float64]]
-#: A data set's name, rows (n, d), and which of them are relevant (n,) bool.
-Named = tuple[str, Matrix, NDArray[np.bool_]]
+#: The values of C of apsvm's trainings, and of its rivals'.
+CHOICES, RIVAL_CHOICES = (1.0, 10.0, 100.0, 1000.0, 10000.0), (0.01, 0.1, 1.0, 10.0, 100.0)
 
 
 class LinearClassifier(Protocol):
@@ -52,22 +51,6 @@ def fastest(call: Callable[[], T], *, budget: float = 1.0, at_least: int = 3) ->
         taken = time.perf_counter() - began
         best, spent, count = min(best, taken), spent + taken, count + 1
     return best, result
-
-
-def side_by_side(calls: Sequence[Callable[[], object]]) -> list[float]:
-    """Processor seconds of the fastest of several rounds, of each of the calls: they take turns, so that what else the
-    machine does meets all of them."""
-    best, spent, rounds = [np.inf] * len(calls), 0.0, 0
-    for call in calls:
-        call()
-    while rounds < 5 or (spent < len(calls) and rounds < 200):
-        for which, call in enumerate(calls):
-            began = time.thread_time()
-            call()
-            taken = time.thread_time() - began
-            best[which], spent = min(best[which], taken), spent + taken
-        rounds += 1
-    return best
 
 
 def normal_scores(rng: np.random.Generator, n_pos: int, n_neg: int, shift: float) -> Scores:
@@ -144,8 +127,6 @@ def train_table(
     X_test: Matrix,
     relevant_test: NDArray[np.bool_],
     *,
-    choices: Sequence[float] = (1.0, 10.0, 100.0, 1000.0, 10000.0),
-    rival_choices: Sequence[float] = (0.01, 0.1, 1.0, 10.0, 100.0),
     threads: int = 1,
     ratios: list[float] | None = None,
 ) -> Iterator[str]:
@@ -175,10 +156,10 @@ def train_table(
         return TimedFit(ap(np.asarray(model.decision_function(X_test)), relevant_test), seconds, C)
 
     methods: dict[str, tuple[Callable[[float], TimedFit], Sequence[float]]] = {
-        "LinearSVC": (partial(theirs, LinearSVC()), rival_choices),
-        "LogisticRegression": (partial(theirs, LogisticRegression(max_iter=1000)), rival_choices),
-        "apsvm": (partial(ours, "line-search"), choices),
-        "apsvm cutting-plane": (partial(ours, "cutting-plane"), choices),
+        "LinearSVC": (partial(theirs, LinearSVC()), RIVAL_CHOICES),
+        "LogisticRegression": (partial(theirs, LogisticRegression(max_iter=1000)), RIVAL_CHOICES),
+        "apsvm": (partial(ours, "line-search"), CHOICES),
+        "apsvm cutting-plane": (partial(ours, "cutting-plane"), CHOICES),
     }
     yield f"{name}: {X.shape[0]} x {X.shape[1]}, {int(relevant.sum())} positive; {threads} thread(s)"
     yield f"  {'method':<20} {'C':>8} {'test AP':>8} {'seconds':>9} {'/ LinearSVC':>12} {'iterations':>11}"
@@ -193,78 +174,6 @@ def train_table(
             f"  {method:<20} {best.C:>8g} {best.ap:>8.4f} {best.seconds:>9.4f} {best.seconds / reference:>12.2f} "
             f"{iterations:>11}"
         )
-
-
-def iteration_table(sets: Sequence[Named], choices: Sequence[float]) -> Iterator[str]:
-    """Lines of a table: iterations and seconds to ε of the plain cutting-plane method and of the line search."""
-    yield "iterations and seconds to epsilon = 0.001; one thread"
-    yield f"  {'data':<28} {'C':>8} {'plain':>7} {'search':>7} {'ratio':>6} {'plain s':>9} {'search s':>9} {'ratio':>6}"
-    ratios = []
-    for name, X, relevant in sets:
-        data = TrainingSet(Rows(X), of_relevance(relevant))
-        for C in choices:
-            counts, seconds = [], []
-            for solver in ("cutting-plane", "line-search"):
-                settings = StructuredSettings(solver=solver, bound="hinge")
-                taken, trained = fastest(partial(train_ap, data, C, settings), budget=0.3, at_least=1)
-                counts.append(trained.solution.iterations)
-                seconds.append(taken)
-            ratios.append(counts[1] / counts[0])
-            yield (
-                f"  {name:<28} {C:>8g} {counts[0]:>7} {counts[1]:>7} {ratios[-1]:>6.2f} {seconds[0]:>9.4f} "
-                f"{seconds[1]:>9.4f} {seconds[1] / seconds[0]:>6.2f}"
-            )
-    yield f"  iterations: geometric mean {np.exp(np.mean(np.log(ratios))):.2f}, worst {max(ratios):.2f}"
-
-
-def bound_table(sets: Sequence[Named], choices: Sequence[float]) -> Iterator[str]:
-    """Lines of a table: seconds and oracle calls to the hinge's minimiser and to the tight bound's stationary point;
-    features are standardised."""
-    yield "the hinge and the tight bound, epsilon = 0.001; one thread"
-    yield f"  {'data':<28} {'C':>8} {'hinge s':>9} {'calls':>6} {'tight s':>9} {'calls':>6} {'ratio':>6}"
-    ratios = []
-    for name, X, relevant in sets:
-        data = TrainingSet(Rows(X, scaling=learn_scaling("standard", X)), of_relevance(relevant))
-        for C in choices:
-            seconds, calls = [], []
-            for bound in ("hinge", "tight"):
-                settings = StructuredSettings(bound=bound)
-                taken, trained = fastest(partial(train_ap, data, C, settings), budget=0.3, at_least=1)
-                seconds.append(taken)
-                calls.append(sum(stage.oracle_calls for stage in trained.stages))
-            ratios.append(seconds[1] / seconds[0])
-            yield (
-                f"  {name:<28} {C:>8g} {seconds[0]:>9.4f} {calls[0]:>6} {seconds[1]:>9.4f} {calls[1]:>6} "
-                f"{ratios[-1]:>6.2f}"
-            )
-    yield f"  seconds: geometric mean {np.exp(np.mean(np.log(ratios))):.2f}, worst {max(ratios):.2f}"
-
-
-#: Eight values of C.
-PATH = tuple(10.0**power for power in range(-2, 6))
-
-
-def path_table(sets: Sequence[Named]) -> Iterator[str]:
-    """Lines of a table: a path of values of C in one go, against the dearest of them trained alone; features are
-    standardised; processor time."""
-    yield f"a path of C from {PATH[0]:g} to {PATH[-1]:g}, {len(PATH)} values, processor seconds; one thread"
-    yield f"  {'data':<28} {'path':>8} {'dearest':>8} {'ratio':>6}"
-    for name, X, relevant in sets:
-        data = TrainingSet(Rows(X, scaling=learn_scaling("standard", X)), of_relevance(relevant))
-
-        def seconds(values: Sequence[float], data: TrainingSet = data) -> float:
-            settings = StructuredSettings(bound="hinge", C=tuple(values))
-
-            def once() -> float:
-                began = time.process_time()
-                for _ in train_plan(Plan(loss=make_loss("ap"), settings=settings), data, Watch()):
-                    pass
-                return time.process_time() - began
-
-            return min(once() for _ in range(3))
-
-        whole, dearest = seconds(PATH), max(seconds([C]) for C in PATH)
-        yield f"  {name:<28} {whole:>8.3f} {dearest:>8.3f} {whole / dearest:>6.2f}"
 
 
 def parse_table(path: str, threads: Sequence[int]) -> Iterator[str]:

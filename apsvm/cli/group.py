@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import NamedTuple
 
@@ -42,7 +42,7 @@ class CommandGroup(click.Group):
         self._stubs.format_commands(ctx, formatter)
 
 
-class ImportedCommands(MutableMapping[str, click.Command]):
+class ImportedCommands(Mapping[str, click.Command]):
     """Commands by their names, for ``click.Group``.
 
     Parameters
@@ -63,14 +63,6 @@ class ImportedCommands(MutableMapping[str, click.Command]):
             complete_files(command)
             self._imported[name] = command
         return self._imported[name]
-
-    def __setitem__(self, name: str, command: click.Command) -> None:
-        self._places.setdefault(name, "")
-        self._imported[name] = command
-
-    def __delitem__(self, name: str) -> None:
-        del self._places[name]
-        self._imported.pop(name, None)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._places)

@@ -260,7 +260,7 @@ def _in_order(path: str) -> Iterator[None]:
         places = [one for one in context.command.params if isinstance(one, click.Argument)]
         if not str(error).endswith("(no zip archive)") or path not in [context.params[str(one.name)] for one in places]:
             raise
-        arguments = [str(one.metavar or one.name) for one in places]
+        arguments = [str(one.metavar) for one in places]
         raise ModelError(f"{error}: expected {context.command_path} {' '.join(arguments)}") from None
 
 

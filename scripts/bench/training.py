@@ -34,7 +34,8 @@ from threadpoolctl import threadpool_limits
 
 from apsvm import read_svmlight
 from apsvm._support.types import Matrix
-from apsvm.cli.benchmarks import PATH, Named, bound_table, iteration_table, path_table, train_table
+from apsvm.cli.benchmarks import fastest, train_ap, train_table
+from apsvm.data.features.scaling import learn_scaling
 from apsvm.data.labels import of_relevance
 from apsvm.data.rows import Rows
 from apsvm.losses import make_loss
@@ -43,11 +44,15 @@ from apsvm.trainers.structured_svm.plan import Plan
 from apsvm.trainers.structured_svm.settings import StructuredSettings
 from apsvm.trainers.structured_svm.training import train
 
+#: A data set's name, rows (n, d), and which of them are relevant (n,) bool.
+Named = tuple[str, Matrix, np.ndarray]
 NOISY = "noisy 50,000 x 300"
 LOSSES = "ap,ndcg,auc,zero-one"
 VALUES_OF_C = "1,1e2,1e4,1e5,1e6,1e7"
 #: Each case is trained this often at least, and again until that many seconds are spent on it.
 TURNS, SECONDS = 2, 0.5
+#: Eight values of C.
+PATH = tuple(10.0**power for power in range(-2, 6))
 #: The rivals' values of C.
 RIVAL_PATH = tuple(10.0**power for power in range(-4, 4))
 
@@ -160,6 +165,72 @@ def processor_seconds(call: Callable[[], None]) -> float:
     began = time.process_time()
     call()
     return time.process_time() - began
+
+
+def iteration_table(sets: Sequence[Named], choices: Sequence[float]) -> Iterator[str]:
+    """Lines of a table: iterations and seconds to ε of the plain cutting-plane method and of the line search."""
+    yield "iterations and seconds to epsilon = 0.001; one thread"
+    yield f"  {'data':<28} {'C':>8} {'plain':>7} {'search':>7} {'ratio':>6} {'plain s':>9} {'search s':>9} {'ratio':>6}"
+    ratios = []
+    for name, X, relevant in sets:
+        data = TrainingSet(Rows(X), of_relevance(relevant))
+        for C in choices:
+            counts, seconds = [], []
+            for solver in ("cutting-plane", "line-search"):
+                settings = StructuredSettings(solver=solver, bound="hinge")
+                taken, trained = fastest(partial(train_ap, data, C, settings), budget=0.3, at_least=1)
+                counts.append(trained.solution.iterations)
+                seconds.append(taken)
+            ratios.append(counts[1] / counts[0])
+            yield (
+                f"  {name:<28} {C:>8g} {counts[0]:>7} {counts[1]:>7} {ratios[-1]:>6.2f} {seconds[0]:>9.4f} "
+                f"{seconds[1]:>9.4f} {seconds[1] / seconds[0]:>6.2f}"
+            )
+    yield f"  iterations: geometric mean {np.exp(np.mean(np.log(ratios))):.2f}, worst {max(ratios):.2f}"
+
+
+def bound_table(sets: Sequence[Named], choices: Sequence[float]) -> Iterator[str]:
+    """Lines of a table: seconds and oracle calls to the hinge's minimiser and to the tight bound's stationary point;
+    features are standardised."""
+    yield "the hinge and the tight bound, epsilon = 0.001; one thread"
+    yield f"  {'data':<28} {'C':>8} {'hinge s':>9} {'calls':>6} {'tight s':>9} {'calls':>6} {'ratio':>6}"
+    ratios = []
+    for name, X, relevant in sets:
+        data = TrainingSet(Rows(X, scaling=learn_scaling("standard", X)), of_relevance(relevant))
+        for C in choices:
+            seconds, calls = [], []
+            for bound in ("hinge", "tight"):
+                settings = StructuredSettings(bound=bound)
+                taken, trained = fastest(partial(train_ap, data, C, settings), budget=0.3, at_least=1)
+                seconds.append(taken)
+                calls.append(sum(stage.oracle_calls for stage in trained.stages))
+            ratios.append(seconds[1] / seconds[0])
+            yield (
+                f"  {name:<28} {C:>8g} {seconds[0]:>9.4f} {calls[0]:>6} {seconds[1]:>9.4f} {calls[1]:>6} "
+                f"{ratios[-1]:>6.2f}"
+            )
+    yield f"  seconds: geometric mean {np.exp(np.mean(np.log(ratios))):.2f}, worst {max(ratios):.2f}"
+
+
+def path_table(sets: Sequence[Named]) -> Iterator[str]:
+    """Lines of a table: a path of values of C in one go, against the dearest of them trained alone; features are
+    standardised; processor time."""
+    yield f"a path of C from {PATH[0]:g} to {PATH[-1]:g}, {len(PATH)} values, processor seconds; one thread"
+    yield f"  {'data':<28} {'path':>8} {'dearest':>8} {'ratio':>6}"
+    for name, X, relevant in sets:
+        data = TrainingSet(Rows(X, scaling=learn_scaling("standard", X)), of_relevance(relevant))
+
+        def seconds(values: Sequence[float], data: TrainingSet = data) -> float:
+            settings = StructuredSettings(bound="hinge", C=tuple(values))
+
+            def once() -> None:
+                for _ in train(Plan(loss=make_loss("ap"), settings=settings), data, Watch()):
+                    pass
+
+            return min(processor_seconds(once) for _ in range(3))
+
+        whole, dearest = seconds(PATH), max(seconds([C]) for C in PATH)
+        yield f"  {name:<28} {whole:>8.3f} {dearest:>8.3f} {whole / dearest:>6.2f}"
 
 
 def rival_path_table(sets: Sequence[Named]) -> Iterator[str]:

@@ -24,6 +24,7 @@ from sklearn.preprocessing import scale
 
 from apsvm import load_model
 from apsvm.cli import run as command_line
+from apsvm.cli.output.bar import Bar
 from apsvm.trainers import trainer_of
 from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
 
@@ -139,6 +140,26 @@ def here(capfd: pytest.CaptureFixture[str]) -> Run:
         return Done([*map(str, arguments)], found, out, err)
 
     return call
+
+
+@pytest.fixture
+def bars(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What the lines of ``output.bar`` begin with, as they would be on a terminal, one behind another."""
+    shown: list[str] = []
+
+    def reach(bar: Bar, done: int, what: str | None = None) -> None:
+        as_it_is(bar, done, what)
+        shown.append(bar.text(0.0).rpartition(",")[0])
+
+    def enter(bar: Bar) -> Bar:
+        shown.append(bar.text(0.0).rpartition(",")[0])
+        bar.is_shown = True
+        return bar
+
+    as_it_is = Bar.reach
+    monkeypatch.setattr(Bar, "reach", reach)
+    monkeypatch.setattr(Bar, "__enter__", enter)
+    return shown
 
 
 @pytest.fixture(scope="session")

@@ -279,4 +279,6 @@ def test_models_that_describe_the_same_labels_differently(data, here, tmp_path):
         assert same({metric: together["metrics"][metric] for metric in alone["metrics"]}, alone["metrics"])
     here("train", "-q", path, tmp_path / "other", "--positive-label", -1)
     done = here("eval", path, *models, "--model", tmp_path / "other", code=2)
-    assert "the models have different positive labels" in done.stderr
+    assert done.stderr.endswith(
+        "Error: the models have different positive labels: choose by --positive-label or --relevant-from\n"
+    )

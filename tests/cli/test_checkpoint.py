@@ -273,6 +273,8 @@ def test_another_trainings_is_refused(source, options, words, data, kept, run, t
     done = run("train", "-q", data / source, "M", "--bound", "hinge", *options, *KEPT, code=65, cwd=tmp_path)
     assert "a checkpoint of another training" in done.stderr
     assert words.lower() in done.stderr.lower()
+    done = run("cv", "-q", data / source, "-o", "M", "--bound", "hinge", *options, *KEPT, code=65, cwd=tmp_path)
+    assert "; the command was train and is cv" in done.stderr
     assert kept.read_bytes() == content
     assert not (tmp_path / "M").exists()
 
@@ -285,7 +287,10 @@ def test_a_table_read_otherwise_is_another_training(kills, run, tmp_path):
     run(*arguments, cwd=tmp_path)
     (tmp_path / "kept").write_bytes(kills.content)
     done = run(*arguments, "--missing", "zero", code=65, cwd=tmp_path)
-    assert "reading a table: missing was median and is zero" in done.stderr
+    assert done.stderr.endswith(
+        "error: kept: a checkpoint of another training: reading a table: missing was median and is zero. "
+        "Remove it, or name another file\n"
+    )
 
 
 @pytest.mark.parametrize("damage", [lambda content: b"", lambda content: content[:-1], lambda content: b"1 1:2\n"])

@@ -36,6 +36,9 @@ def test_what_moved_and_whether_by_chance(run, models):
     came, went = (new <= 20) & (old > 20), (old <= 20) & (new > 20)
     assert came.sum() > 3
     listed = [line.split() for line in said.splitlines() if line.startswith(("in ", "out "))]
+    labels = [line.rsplit(",", 1)[1] for line in (models / "rows.csv").read_text().split()[1:]]
+    assert said.splitlines()[0].split() == ["row", "old", "new", "label"]
+    assert [row[4] for row in listed] == [("negative", "positive")[int(labels[int(row[1][1:])])] for row in listed]
     assert {row[1] for row in listed if row[0] == "in"} == {f"r{i}" for i in np.flatnonzero(came)}
     assert {row[1] for row in listed if row[0] == "out"} == {f"r{i}" for i in np.flatnonzero(went)}
     assert all((int(row[2]), int(row[3])) == (old[int(row[1][1:])], new[int(row[1][1:])]) for row in listed)
@@ -73,26 +76,34 @@ def test_rows_without_labels(run, models):
     done = run("compare", "old", "new", "later.csv", cwd=models)
     assert "the first 100: " in done.stdout
     assert "AP" not in done.stdout
-    assert "only places are compared" in done.stderr
+    assert done.stderr.endswith(
+        "later.csv: it has no labels of both kinds, or not in every row: only places are compared\n"
+    )
     # Some rows have labels: as good as none, by the same reading.
     rows = (models / "rows.csv").read_text().splitlines()
     (models / "undecided.csv").write_text("\n".join([rows[0], rows[1][:-1], *rows[2:]]))
     again = run("compare", "old", "new", "undecided.csv", cwd=models)
     assert again.stdout == done.stdout
-    assert "no labels of both kinds, or not in every row: only places" in again.stderr
+    assert again.stderr.endswith(
+        "undecided.csv: it has no labels of both kinds, or not in every row: only places are compared\n"
+    )
 
 
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (("old", "old", "rows.csv"), 2, "same file"),
-        (("old", "new", "-"), 2, "name a file"),
-        (("old", "classes", "rows.csv"), 65, "classes: it is a set of rankers"),
-        (("old", "new", "no.csv"), 66, "cannot read no.csv"),
+        (("old", "old", "rows.csv"), 2, "Error: OLD and NEW are the same file"),
+        (("old", "new", "-"), 2, "Error: DATA may be read once for each model: name a file"),
+        (
+            ("old", "classes", "rows.csv"),
+            65,
+            "error: classes: it is a set of rankers, one a class (--one-vs-rest): compare is for models of one ranking",
+        ),
+        (("old", "new", "no.csv"), 66, "error: cannot read no.csv: No such file or directory"),
     ],
     ids=lambda value: value[1] if isinstance(value, tuple) else None,
 )
 def test_what_cannot_be_compared(arguments, code, words, run, models):
     if not (models / "classes").exists():
         run("train", "-q", models / "rows.csv", models / "classes", "--one-vs-rest", "--id-column", "name")
-    assert words in run("compare", *arguments, code=code, cwd=models).stderr
+    assert run("compare", *arguments, code=code, cwd=models).stderr.endswith(f"{words}\n")

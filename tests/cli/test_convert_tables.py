@@ -74,7 +74,7 @@ def test_what_does_not_fit_is_said_with_its_file_and_line(parts, run, tmp_path):
     assert "b.csv: expected the columns of " in said
     assert "a.csv, found no column island" in said
     second.write_text("\n".join([f"{lines[0]},age", f"{lines[1]},3"]))
-    assert "found the column age besides" in run("convert", first, second, out, *OPTIONS, code=65).stderr
+    assert run("convert", first, second, out, *OPTIONS, code=65).stderr.endswith(", found the column age besides\n")
     second.write_text("\n".join([lines[0], lines[1], ",".join(["Adelie", "Dream", "abc", *lines[1].split(",")[3:]])]))
     said = run("convert", first, second, out, *OPTIONS, "--max-categories", "1", code=65).stderr
     assert "b.csv:3: column 'culmen_length_mm': expected a number, found 'abc'" in said
@@ -82,6 +82,19 @@ def test_what_does_not_fit_is_said_with_its_file_and_line(parts, run, tmp_path):
     for others, what in (([tmp_path / "rows.svm"], "rows.svm is none"), (["-"], "- is none")):
         assert what in run("convert", first, *others, out, *OPTIONS, code=2).stderr
     assert not out.exists()
+
+
+def test_bags_of_parts(run, tmp_path):
+    """Their labels are those of their best rows, and of rows alone where bags are ignored."""
+    for name in ("a.csv", "b.csv"):
+        (tmp_path / name).write_text("bag,x,label\n1,1,0\n1,2,1\n2,3,0\n2,4,0\n")
+    parts = (tmp_path / "a.csv", tmp_path / "b.csv", tmp_path / "parts", "--label-column", "label")
+    for options, labels in (("--bag-label", "any"), [1.0, 1.0, 0.0, 0.0]), (("--bags", "ignore"), [0.0, 1.0, 0.0, 0.0]):
+        run("convert", "-q", *parts, "--bag-column", "bag", *options)
+        found = open_folder(tmp_path / "parts")
+        assert (found.relevance.tolist(), found.bags is None) == (labels * 2, "ignore" in options)
+    said = run("convert", "-q", *parts, "--bag-column", "bag", code=65).stderr
+    assert "a.csv" in said
 
 
 @pytest.fixture

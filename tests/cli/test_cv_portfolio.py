@@ -41,22 +41,36 @@ def data(rng, tmp_path, write_rows):
     return write_rows(tmp_path / "rows.svm", X, np.where(np.abs(X[:, 0]) + 0.3 * rng.normal(size=200) > 1.3, 1.0, -1.0))
 
 
-@pytest.mark.slow
-def test_what_it_says(data, here):
-    assert "fold " not in here("cv", data, "--folds", 3, "-j", 1).stderr
-    done = here("cv", "-v", data, "--folds", 3, "-j", 1)
-    lines = done.stderr.splitlines()
-    assert lines[0] == "apsvm: nothing to try was named: 3 combinations of losses and features are screened"
+def test_what_it_says(data, here, bars):
+    first, *lines = here("cv", "-v", data, "--folds", 3, "-j", 1).stderr.splitlines()
+    assert first == "apsvm: nothing to try was named: 3 combinations of losses and features are screened"
     screened = [line for line in lines if "/3  " in line and "fold " not in line]
+    assert [line[:6] for line in screened] == [" 1/3  ", " 2/3  ", " 3/3  "]
     assert sorted(line.split("  ")[1].split(":")[0] for line in screened) == sorted(map(str, ENTRIES))
     assert all(re.search(r": AP (0\.\d{4}|1\.0000) \((1 fold|3 folds) of 200 rows\)$", line) for line in screened)
     # Lines are far behind.
     (on,) = [line for line in lines if "the best go on" in line]
+    assert on.startswith("apsvm: the best go on: ")
     assert set(on.partition("on: ")[2].split("; ")) <= {
         "ap, hinge, piecewise, standard",
         "ap, tight, piecewise, standard",
     }
-    assert sum("fold " in line for line in lines) >= 3
+    in_folds = [line for line in lines if "fold " in line]
+    assert [line[:7] for line in in_folds] == [f" {at + 1}/{len(in_folds)}  f" for at in range(len(in_folds))]
+    screening, comparing = bars.index("screening"), bars.index("comparing")
+    assert bars[0] == f"reading {data}"
+    assert bars[comparing + len(in_folds) + 1 :] == ["averaging", "training common models on the same folds"]
+    for said, pattern in (
+        (bars[screening + 1 : comparing], r"\[[#.]{24}\] \d/\d paths screened; (.*), standard leads \(AP 0\.\d{4}\)"),
+        (bars[comparing + 1 : -2], r"\[[#.]{24}\] \d/3 paths compared(; ap leads \(AP 0\.\d{4}\))?"),
+    ):
+        assert len(said) >= 3
+        assert all(re.fullmatch(pattern, one) for one in said), said
+    leaders = [float(one[-7:-1]) for one in bars[screening + 2 : comparing]]
+    best = {line.split("  ")[1].split(":")[0]: float(line.partition(": AP ")[2][:6]) for line in screened}
+    assert leaders[0] <= max(leaders)
+    assert max(best, key=best.get) in on
+    assert "leads" in bars[-3]
 
 
 @pytest.mark.slow
@@ -148,7 +162,7 @@ def test_a_signal_during_the_screening(number, data, here, tmp_path, monkeypatch
         done = here("cv", data, "--folds", 3, "-j", 1, "-o", model, code=128 + number)
     finally:
         signal.signal(signal.SIGINT, previous)
-    assert "stopped, nothing was finished in every fold" in done.stderr
+    assert done.stderr.endswith("error: stopped, nothing was finished in every fold\n")
     assert " 1/3  auc" in done.stderr
     assert " 2/3" not in done.stderr
     assert "go on" not in done.stderr
@@ -191,7 +205,7 @@ def test_a_signal_during_the_outer_folds(data, here, tmp_path, monkeypatch):
         done = here("cv", data, "--folds", 2, "-j", 1, "-C", "0.1,1", "--nested", "-o", model, code=130)
     finally:
         signal.signal(signal.SIGINT, previous)
-    assert "not all outer folds were done" in done.stderr
+    assert done.stderr.endswith("interrupted: not all outer folds were done\n")
     assert "nested, " not in done.stdout
     assert model.exists()
 
@@ -199,7 +213,7 @@ def test_a_signal_during_the_outer_folds(data, here, tmp_path, monkeypatch):
 def test_too_few_positives_are_said_at_once(here, tmp_path, write_rows, rng):
     path = write_rows(tmp_path / "four.svm", rng.normal(size=(50, 3)), np.where(np.arange(50) < 4, 1.0, -1.0))
     done = here("cv", path, code=65)
-    assert "5 folds need at least 5 positive rows, found 4" in done.stderr
+    assert done.stderr.endswith(": 5 folds need at least 5 positive rows, found 4\n")
     assert "screened" not in done.stderr
 
 
@@ -237,8 +251,8 @@ def test_a_budget_that_ends(looks, data, here, tmp_path, ends):
 def test_a_budget_of_a_grid(data, here, ends, monkeypatch):
     ends(1)
     done = here("cv", data, "--folds", 3, "-j", 1, "--budget", 60, "-C", "0.1,1,10", "--bound", "hinge")
-    assert "1 settings, in 2 of 3 folds" in done.stderr
+    assert done.stderr.endswith("the budget ends the comparison: 1 settings, in 2 of 3 folds\n")
     monkeypatch.undo()
     done = here("cv", data, "--folds", 3, "-j", 1, "--budget", 0.001, "-C", "0.1,1,10", "--bound", "hinge")
-    assert "the budget ends the comparison: " in done.stderr
+    assert done.stderr.endswith("the budget ends the comparison: 1 settings, in 2 of 3 folds\n")
     assert here("cv", data, "--budget", 60, "--nested", code=2).stderr.count("--budget is for one search") == 1

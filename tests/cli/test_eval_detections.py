@@ -138,7 +138,9 @@ def test_only_the_images_asked_for(here, files, tmp_path):
     assert result["detections_not_asked_for"] == 445
     assert "; 445 in images that are not to be evaluated" in here("eval-detections", *paths).stdout
     (tmp_path / "images").write_text("x\n")
-    assert "expected the requested image 'x'" in here("eval-detections", *paths, code=65).stderr
+    assert here("eval-detections", *paths, code=65).stderr.endswith(
+        ": expected the requested image 'x', found none of that name\n"
+    )
 
 
 def test_numbered_classes(here, files, tmp_path):
@@ -150,7 +152,9 @@ def test_numbered_classes(here, files, tmp_path):
         lines = [f"{names.index(name)} {score} {' '.join(map(str, box))}\n" for _, name, score, box in rows]
         (tmp_path / "d" / f"{image}.txt").write_text("".join(lines))
     paths = (files / "o_voc", tmp_path / "d", "--format", "voc,text")
-    assert "numbers need a list of classes" in here("eval-detections", *paths, code=65).stderr
+    assert here("eval-detections", *paths, code=65).stderr.endswith(
+        ", such as 'aeroplane', found '14', and none of them anywhere; numbers need a list of classes\n"
+    )
     result = read(here, *paths, "--classes", tmp_path / "names")
     assert result["metrics"]["AP(voc2010)"] == pytest.approx(0.613874792284281, abs=1e-12)
 
@@ -158,39 +162,73 @@ def test_numbered_classes(here, files, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("o_voc", "d_text", "--format", "xyz"), "expected one of voc, coco, text, csv, or two of them with a comma"),
-        (("o_voc", "d_text", "--format", "voc,text,voc"), "expected one of voc, coco, text"),
-        (("o_voc", "--format", "voc"), "Missing argument"),
-        (("o_voc", "o_voc", "--format", "voc"), "OBJECTS and DETECTIONS are both"),
-        (("o_voc", "d_text", "d_text", "--format", "voc,text"), "the same detections are given twice"),
-        (("o_voc", "d_text", "--format", "voc,text", "--compare"), "--compare needs at least two DETECTIONS"),
-        (("o_voc", "d_text", "--format", "voc,text", "-m", "AP"), "unknown metric of detections 'AP'"),
-        (("o_voc", "d_text", "--format", "voc,text", "-m", "AP(coco)@2"), "expected an IoU above 0 and at most 1"),
-        (("o_voc", "d_text", "--format", "voc,text", "--nms", "nan"), "expected a finite number"),
-        (("o_voc", "d_text", "--format", "voc,text", "--seed", "1"), "--seed is for"),
-        (("-", "-", "--format", "coco"), "both -"),
+        (
+            ("o_voc", "d_text", "--format", "xyz"),
+            "Error: Invalid value for '--format': expected one of voc, coco, text, csv, or two of them with "
+            "a comma, found 'xyz'",
+        ),
+        (
+            ("o_voc", "d_text", "--format", "voc,text,voc"),
+            "Error: Invalid value for '--format': expected one of voc, coco, text, csv, or two of them with "
+            "a comma, found 'voc,text,voc'",
+        ),
+        (("o_voc", "--format", "voc"), "Error: Missing argument 'DETECTIONS…'."),
+        (("o_voc", "o_voc", "--format", "voc"), "Error: OBJECTS and DETECTIONS are both o_voc"),
+        (("o_voc", "d_text", "d_text", "--format", "voc,text"), "Error: the same detections are given twice"),
+        (("o_voc", "d_text", "--format", "voc,text", "--compare"), "Error: --compare needs at least two DETECTIONS"),
+        (
+            ("o_voc", "d_text", "--format", "voc,text", "-m", "AP"),
+            "Error: unknown metric of detections 'AP'; nearest: AP75, AP50; known: AP(coco), AP50, AP75, "
+            "AP(voc2007), AP(voc2010), AP(coco)@t, AP(voc2007)@t, AP(voc2010)@t",
+        ),
+        (
+            ("o_voc", "d_text", "--format", "voc,text", "-m", "AP(coco)@2"),
+            "Error: bad parameter in metric 'AP(coco)@2': expected an IoU above 0 and at most 1, found '2'",
+        ),
+        (
+            ("o_voc", "d_text", "--format", "voc,text", "--nms", "nan"),
+            "Error: Invalid value for '--nms': expected a finite number of at least 0 and of at most 1, found 'nan'",
+        ),
+        (
+            ("o_voc", "d_text", "--format", "voc,text", "--seed", "1"),
+            "Error: --seed is for --confidence, --bootstrap and --compare",
+        ),
+        (("-", "-", "--format", "coco"), "Error: OBJECTS and DETECTIONS are both -"),
     ],
 )
 def test_usage(here, files, monkeypatch, arguments, message):
     monkeypatch.chdir(files)
-    assert message in here("eval-detections", *arguments, code=2).stderr
+    assert here("eval-detections", *arguments, code=2).stderr.endswith(f"{message}\n")
 
 
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (("o_voc", "nowhere", "--format", "voc"), 66, "cannot read nowhere"),
-        (("o_coco", "d_text", "--format", "voc,text"), 66, "cannot read o_coco"),
-        (("o_voc", "d_text", "--format", "text"), 65, "o_voc: expected files *.txt in this folder, found none"),
-        (("o_text", "d_voc", "--format", "text"), 65, "expected names such as '2007_000027', found 'comp3"),
-        (("o_text", "d_coco", "--format", "text,coco"), 65, "COCO results name images and classes by ids"),
-        (("d_coco", "d_coco/", "--format", "coco"), 65, "d_coco: expected an object of images"),
+        (("o_voc", "nowhere", "--format", "voc"), 66, "error: cannot read nowhere: No such file or directory"),
+        (("o_coco", "d_text", "--format", "voc,text"), 66, "error: cannot read o_coco: Not a directory"),
+        (("o_voc", "d_text", "--format", "text"), 65, "error: o_voc: expected files *.txt in this folder, found none"),
+        (
+            ("o_text", "d_voc", "--format", "text"),
+            65,
+            "error: d_voc: none of its images is among the 100 of o_text: expected names such as "
+            "'2007_000027', found 'comp3_det_test_aeroplane'",
+        ),
+        (
+            ("o_text", "d_coco", "--format", "text,coco"),
+            65,
+            "error: d_coco: COCO results name images and classes by ids, and o_text has none",
+        ),
+        (
+            ("d_coco", "d_coco/", "--format", "coco"),
+            65,
+            "error: d_coco: expected an object of images, annotations and categories, found a list",
+        ),
     ],
 )
 def test_files_that_are_no_such(here, files, monkeypatch, arguments, code, message):
     monkeypatch.chdir(files)
     done = here("eval-detections", *arguments, code=code)
-    assert message in done.stderr
+    assert done.stderr.endswith(f"{message}\n")
     assert done.stderr.count("\n") == 1
 
 

@@ -148,9 +148,14 @@ def test_metrics_of_grades_alone_need_no_threshold(run, ranked):
     assert found["metrics"] == pytest.approx(expected.values, rel=1e-12)
     assert found["positives"] == int((grades >= 1).sum())
     done = run("eval", folder / "data", "--scores", folder / "a", "-m", "WMW", "-m", "AP", code=65)
-    assert "expected the labels +1 and -1" in done.stderr
+    assert done.stderr.endswith(
+        ": expected the labels +1 and -1, or +1 and 0, found 0, 1, 2, 3; --positive-label (positive_label=) "
+        "chooses the one that is positive, --relevant-from (relevant_from=) the lowest of several, "
+        "--one-vs-rest trains a ranker for each; if they are grades, --loss ndcg (loss='ndcg') trains on "
+        "them\n"
+    )
 
 
 def test_per_query_needs_queries(run, digits, trained):
     done = run("eval", digits.path, "--model", trained(digits), "--per-query", code=65)
-    assert "--per-query needs queries" in done.stderr
+    assert done.stderr.endswith(": --per-query needs queries, and its rows have none (qid:)\n")

@@ -76,7 +76,7 @@ def test_bad_files(run, tmp_path):
     assert "r:2: document 'a' is retrieved twice for query '1', first on line 1" in done.stderr
     (tmp_path / "r").write_text("1 Q0 a 1 1 t\n")
     done = run("eval", "--qrels", PUBLISHED / "qrels.test", "--run", tmp_path / "r", code=65)
-    assert "none of its 1 queries is among the 3 of" in done.stderr
+    assert done.stderr.endswith(f": none of its 1 queries is among the 3 of {PUBLISHED / 'qrels.test'}\n")
     done = run("eval", "--qrels", PUBLISHED / "qrels.test", "--run", tmp_path / "nowhere", code=66)
     assert "cannot read" in done.stderr
 
@@ -133,7 +133,8 @@ def letor_model(run, tmp_path):
 
 def documents_of(run, data, model, expected, **more):
     done = run("predict", data, model, "--trec-run", "t", **more)
-    assert expected in done.stderr
+    source = "<stdin>" if data == "-" else data
+    assert done.stderr == f"apsvm: {source}: documents are called by {expected}\n"
     return [tuple(line.split()[::2][:2]) for line in done.stdout.splitlines()]
 
 
@@ -141,7 +142,7 @@ def documents_of(run, data, model, expected, **more):
 def test_documents_of_letor(compress, run, letor_model, tmp_path):
     path = tmp_path / "data"
     path.write_bytes(compress("".join(LETOR).encode()))
-    found = documents_of(run, path, letor_model, "by the docid of their comments")
+    found = documents_of(run, path, letor_model, "the docid of their comments")
     assert set(found) == {("10", "GX029-35-5894638"), ("10", "GX2"), ("7", "ä3"), ("7", "GX2")}
     top = run("predict", path, letor_model, "--top", "2").stdout
     assert [tuple(line.split("\t")[:2]) for line in top.splitlines()] == found
@@ -149,11 +150,15 @@ def test_documents_of_letor(compress, run, letor_model, tmp_path):
 
 def test_documents_that_comments_do_not_name(run, letor_model, tmp_path):
     path, numbers = tmp_path / "data", {("10", "1"), ("10", "2"), ("7", "3"), ("7", "4")}
-    for old, new, why in (("#DOCID=", "#", "not every row"), ("GX2", "GX029-35-5894638", "two of their docids")):
-        path.write_text("".join(LETOR).replace(old, new))
-        assert set(documents_of(run, path, letor_model, why)) == numbers
-    text = "".join(LETOR)
-    assert set(documents_of(run, "-", letor_model, "of files alone", input=text.encode())) == numbers
+    called, text = "their rows' numbers, from 1", "".join(LETOR)
+    for old, new, why in (
+        ("#DOCID=", "#", "not every row has a comment # docid = …"),
+        ("GX2", "GX029-35-5894638", "in a query two of their docids are the same"),
+    ):
+        path.write_text(text.replace(old, new))
+        assert set(documents_of(run, path, letor_model, f"{called}: {why}")) == numbers
+    why = "comments (# docid = …) are read of files alone"
+    assert set(documents_of(run, "-", letor_model, f"{called}: {why}", input=text.encode())) == numbers
 
 
 def test_documents_that_are_bags(run, tmp_path):
@@ -167,13 +172,14 @@ def test_documents_that_are_bags(run, tmp_path):
     data, options = tmp_path / "bags", ("-q", "--bound", "hinge", "-C", "1")
     data.write_text("".join(lines))
     run("train", data, tmp_path / "latent", "--latent", "--start", "bag-means", *options)
-    found = dict(map(reversed, documents_of(run, data, tmp_path / "latent", "by the docid of their comments")))
+    found = dict(map(reversed, documents_of(run, data, tmp_path / "latent", "the docid of their comments")))
     deciding = [
         int(line.split()[1]) for line in run("predict", data, tmp_path / "latent", "--which").stdout.splitlines()
     ]
     assert found == {f"D{bag}_{row - 1 - 3 * bag}": str(bag // 4) for bag, row in enumerate(deciding)}
     run("train", data, tmp_path / "pooled", "--pool", "mean", *options)
-    numbers = documents_of(run, data, tmp_path / "pooled", "they are bags, and comments are of rows")
+    called = "their bags' numbers, as bag:INT"
+    numbers = documents_of(run, data, tmp_path / "pooled", f"{called}: they are bags, and comments are of rows")
     assert {name for _, name in numbers} == {f"bag:{bag}" for bag in range(16)}
 
 

@@ -14,6 +14,8 @@ from pages import ROOT
 
 from apsvm import load_model
 from apsvm.cli import shared
+from apsvm.trainers import known_losses
+from apsvm.trainers.structured_svm.settings import ORACLE_CHOICES
 
 GOOD = "1 1:1 2:1\n-1 1:2\n1 1:1.5\n-1 1:1.2 2:3\n"
 
@@ -33,45 +35,89 @@ def small(run, folder):
     return data, model
 
 
+NO_C = "Invalid value for '-C' / '--C': expected a finite number above 0, auto or a multiple such as 10x"
+
+
 @pytest.mark.parametrize(
-    "options",
+    ("options", "message"),
     [
-        ("--nope",),
-        ("-C", "0"),
-        ("-C", "-1"),
-        ("-C", "nan"),
-        ("-C", "inf"),
-        ("-C", "x"),
-        ("-e", "0"),
-        ("--time-limit", "-1"),
-        ("--max-iterations", "0"),
-        ("--keep-easy", "100.5"),
-        ("--keep-easy", "nan"),
-        ("--bias", "inf"),
-        ("--positive-label", "nan"),
-        ("--threads", "-1"),
-        ("--threads", str(10**20)),
-        ("--max-features", "0"),
-        ("--max-features", str(10**20)),
-        ("--seed", "-1"),
-        ("--loss", "map"),
-        ("--loss", "rbp(2)"),
-        ("--loss", "ndcg@ten"),
-        ("--loss", "nowhere:Loss"),
-        ("--loss", "zero-one", "--query-weights", "weights"),
-        ("--positive-label", "1", "--relevant-from", "1"),
-        ("--oracle", "brute-force"),
-        ("--qp", "simplex"),
-        ("--dtype", "float16"),
-        ("--loss", "zero-one", "--oracle", "qs"),
-        ("--loss", "zero-one", "--oracle", "appx"),
+        (("-C", "0"), f"{NO_C}, found '0'"),
+        (("-C", "-1"), f"{NO_C}, found '-1'"),
+        (("-C", "nan"), f"{NO_C}, found 'nan'"),
+        (("-C", "inf"), f"{NO_C}, found 'inf'"),
+        (("-C", "x"), f"{NO_C}, found 'x'"),
+        (("-e", "0"), "Invalid value for '-e' / '--epsilon': expected a finite number above 0, found '0'"),
+        (
+            ("--time-limit", "-1"),
+            "Invalid value for '--time-limit': expected a finite number of at least 0, found '-1'",
+        ),
+        (("--max-iterations", "0"), "Invalid value for '--max-iterations': 0 is not in the range x>=1."),
+        (
+            ("--keep-easy", "100.5"),
+            "Invalid value for '--keep-easy': expected a finite number of at least 0 and of at most 100, found '100.5'",
+        ),
+        (
+            ("--keep-easy", "nan"),
+            "Invalid value for '--keep-easy': expected a finite number of at least 0 and of at most 100, found 'nan'",
+        ),
+        (("--bias", "inf"), "Invalid value for '-B' / '--bias': expected a finite number, auto or none, found 'inf'"),
+        (
+            ("--positive-label", "nan"),
+            "Invalid value for '--positive-label': expected a finite number or a word, found 'nan'",
+        ),
+        (("--threads", "-1"), "Invalid value for '--threads': -1 is not in the range 0<=x<=1024."),
+        (
+            ("--threads", str(10**20)),
+            "Invalid value for '--threads': 100000000000000000000 is not in the range 0<=x<=1024.",
+        ),
+        (
+            ("--max-features", "0"),
+            "Invalid value for '--max-features': 0 is not in the range 1<=x<=4611686018427387904.",
+        ),
+        (
+            ("--max-features", str(10**20)),
+            "Invalid value for '--max-features': 100000000000000000000 is not in the range 1<=x<=4611686018427387904.",
+        ),
+        (("--seed", "-1"), "Invalid value for '--seed': -1 is not in the range x>=0."),
+        (
+            ("--loss", "map"),
+            "Invalid value for '--loss': unknown loss 'map': choose from "
+            f"{', '.join(known_losses())}; did you mean 'ap'?",
+        ),
+        (("--loss", "rbp(2)"), "--loss rbp(2): loss rbp(rho) needs a persistence 0 < rho < 1, found 2.0"),
+        (
+            ("--loss", "ndcg@ten"),
+            "--loss ndcg@ten: bad parameter in loss 'ndcg@ten': ndcg@k takes a whole number, as in ndcg@10, "
+            "found 'ten'",
+        ),
+        (
+            ("--loss", "nowhere:Loss"),
+            "--loss nowhere:Loss: loss 'nowhere:Loss': cannot import 'nowhere': No module named 'nowhere'",
+        ),
+        (
+            ("--loss", "zero-one", "--query-weights", "weights"),
+            "--query-weights does not apply: --loss zero-one takes all rows as one query",
+        ),
+        (
+            ("--positive-label", "1", "--relevant-from", "1"),
+            "--positive-label and --relevant-from say the same thing twice: give one",
+        ),
+        (
+            ("--oracle", "brute-force"),
+            f"Invalid value for '--oracle': 'brute-force' is not one of {', '.join(map(repr, ORACLE_CHOICES))}.",
+        ),
+        (("--qp", "simplex"), "Invalid value for '--qp': 'simplex' is not one of 'auto', 'active-set', 'cvxpy'."),
+        (("--dtype", "float16"), "Invalid value for '--dtype': 'float16' is not one of 'float64', 'float32'."),
+        (("--loss", "zero-one", "--oracle", "qs"), "--oracle qs cannot serve --loss zero-one: choose auto"),
+        (("--loss", "zero-one", "--oracle", "appx"), "--oracle appx cannot serve --loss zero-one: choose auto"),
     ],
-    ids=" ".join,
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
-def test_bad_options(options, data, run, tmp_path):
+def test_bad_options(options, message, data, run, tmp_path):
     done = run("train", data, tmp_path / "m", *options, code=2)
-    assert "Error: " in done.stderr
     assert done.stdout == ""
+    assert done.stderr.startswith("Usage: apsvm train [OPTIONS] DATA [MODEL]\n")
+    assert done.stderr.endswith(f"\n\nError: {message}\n")
     assert not (tmp_path / "m").exists()
 
 
@@ -216,8 +262,12 @@ def test_no_input(arguments, small, run, tmp_path):
     if arguments == ("train", "."):
         arguments = ("train", ".", "m")
     done = run(*(word.format(data=data, model=model) for word in arguments), code=66, cwd=tmp_path)
-    assert done.stderr.startswith("apsvm: error: cannot read ")
-    assert done.stderr.count("\n") == 1
+    why = (
+        ".: neither a data file nor a folder made by apsvm convert"
+        if "m" in arguments
+        else "nowhere: No such file or directory"
+    )
+    assert done.stderr == f"apsvm: error: cannot read {why}\n"
     assert not list(tmp_path.iterdir())
 
 
@@ -387,7 +437,7 @@ def test_the_end_of_the_process_leaves_nothing_undone():
 def test_as_a_module():
     done = subprocess.run([sys.executable, "-m", "apsvm", "nothing"], capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert "No such command 'nothing'" in done.stderr
+    assert done.stderr.endswith("Error: No such command 'nothing'.\n")
 
 
 def test_the_page_says_what_every_code_means():

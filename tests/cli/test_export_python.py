@@ -177,7 +177,11 @@ def test_unit_rows_of_any_size(run, tmp_path):
 def test_what_has_no_such_file(run, tmp_path):
     (tmp_path / "bags").write_text("1 bag:1 1:1\n1 bag:1 1:2\n-1 bag:2 1:0\n1 bag:3 1:2\n-1 bag:4 1:1\n")
     run("train", "-q", "bags", "m", "--pool", "mean", *HINGE, cwd=tmp_path)
-    assert "scores single rows" in run("export", "m", "--format", "python", code=65, cwd=tmp_path).stderr
+    assert run("export", "m", "--format", "python", code=65, cwd=tmp_path).stderr.endswith(
+        "error: m: it ranks bags (--pool), and --format python scores single rows\n"
+    )
     (tmp_path / "users").write_text("0 1:1 2:1\n0 2:1 3:1\n0 1:1 3:1\n")
     run("train", "-q", "users", "items", "--loss", "warp", "--rows-as-users", cwd=tmp_path)
-    assert "expected a linear ranker" in run("export", "items", "--format", "python", code=65, cwd=tmp_path).stderr
+    assert run("export", "items", "--format", "python", code=65, cwd=tmp_path).stderr.endswith(
+        "error: items: expected a linear ranker, found a ranker of items for users (--rows-as-users)\n"
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 import click
 import numpy as np
@@ -14,7 +15,8 @@ import apsvm
 from apsvm import LinearRanker, load_any_model, load_model
 from apsvm.cli import program
 from apsvm.losses import LOSSES
-from apsvm.models.header import Bounds, Data, Features, Header, LabelKind, Labels
+from apsvm.models.columns import Column, Columns
+from apsvm.models.header import Bounds, Data, Features, Header, LabelKind, Labels, SkippedClass
 from apsvm.solvers.qp import BACKENDS
 from apsvm.trainers.structured_svm.settings import ORACLE_CHOICES
 
@@ -70,6 +72,88 @@ def test_nothing_is_printed_of_what_is_absent(here, tmp_path):
     assert "There is no certificate" in shown["ended"]
 
 
+ALL = Header(
+    family="structured-svm",
+    loss="ap",
+    metric="AP",
+    C=2.5,
+    seed=7,
+    state="converged",
+    iterations=3,
+    labels=Labels(kind=LabelKind.ONE_LABEL, positive=2.0, negative=(0.0, 1.0)),
+    features=Features(zero_based=True, scale="l2", bias=2.0),
+    settings={"bound": "tight", "epsilon": 0.5, "C": 2.5},
+    details={
+        "choice": {
+            "bound": "tight",
+            "held_out": "2 folds",
+            "candidates": [
+                {"bound": "tight", "C": 2.5, "loss": 0.25},
+                {"bound": "hinge", "C": 1, "loss": 0.5},
+                {"bound": "hinge", "C": 9, "loss": 0.75},
+                {"bound": "linear"},
+            ],
+        }
+    },
+    cautions=("take care",),
+    classes_skipped=(SkippedClass(label=4.0, reason="it has 1 row"),),
+    data=Data(
+        file="rows.svm", sha256="ab12", rows=1234, positives=1000, queries=2, queries_skipped=1, counts={"left_out": 3}
+    ),
+    selection={"rule": "highest mean", "folds": 2, "kept": {"not": "shown"}},
+    estimator="APSVMClassifier",
+    versions={"apsvm": "1", "numpy": "2"},
+)
+TOLD = """\
+model        a linear ranker
+loss         ap
+trainer      structured-svm
+metric       AP
+labels       2 is positive, all others (0, 1) are negative
+features     4 features, counted from 0; rows divided by their length; a constant feature of 2
+weights      2 are not zero, norm 5, constant 1.5
+C            2.5
+settings     ε, the gap asked for, / C: 0.5; bound: tight; seed: 7
+chosen by    folds: 2; rule: highest mean
+bound        tight, by the loss on rows held out (2 folds): tight 0.25 (C = 2.5); hinge 0.5 (C = 1)
+ended        The training converged after 3 iterations. There is no certificate: nothing shows how
+             far from the best the model is.
+caution      take care
+left out     class 4: it has 1 row
+data         rows.svm, 1,234 rows, 1,000 positive, 2 queries (1 left out), 3 left out
+sha256       ab12
+estimator    APSVMClassifier
+versions     apsvm 1, numpy 2
+"""
+
+
+def test_all_that_is_printed(here, tmp_path):
+    LinearRanker(np.array([3.0, 0.0, 4.0, 0.0]), 1.5, ALL).save(tmp_path / "m")
+    assert here("info", tmp_path / "m").stdout == TOLD
+    columns = (Column(name="a"), Column(name="b"))
+    roles = {"label": "y", "qid": "q", "bag": "g", "cost": "c", "id": "i"}
+    of_a_table = replace(
+        ALL,
+        features=Features(
+            names=("a", "b"), scale="maxabs", columns=Columns(features=columns, **roles, missing="indicator")
+        ),
+        details={"choice": {"bound": "hinge", "held_out": "x", "candidates": [], "start": "ap"}},
+        data=Data(file="t.csv", rows=5, queries=1),
+    )
+    LinearRanker(np.array([3.0, 4.0]), 0.0, of_a_table).save(tmp_path / "m")
+    shown = facts(here("info", tmp_path / "m").stdout)
+    assert shown["features"] == "2 features; each scaled to a largest magnitude of 1: a, b"
+    assert shown["weights"] == "2 are not zero, norm 5"
+    assert shown["bound"] == "of the start: hinge, by the ap loss on rows held out (x)"
+    rest = "missing cells: the median, and a feature that says so"
+    assert shown["columns"] == f"label: y; qid: q; bag: g; cost: c; id: i; {rest}"
+    assert shown["data"] == "t.csv, 5 rows, 1 query"
+    many = Features(names=tuple(f"n{at}" for at in range(101)))
+    LinearRanker(np.ones(101), 0.0, Header(loss="mine", features=many)).save(tmp_path / "m")
+    names = ", ".join(f"n{at}" for at in range(100))
+    assert facts(here("info", tmp_path / "m").stdout)["features"] == f"101 features: {names}, …"
+
+
 def test_of_several_classes_a_line_for_each(digits, here, tmp_path):
     few = tmp_path / "few"
     lines = [line for line in digits.path.read_text().splitlines() if line.split(".")[0].split()[0] in ("1", "4", "7")]
@@ -78,12 +162,20 @@ def test_of_several_classes_a_line_for_each(digits, here, tmp_path):
     text = here("info", tmp_path / "m").stdout
     model = load_any_model(tmp_path / "m")
     head, *rows = [line.split() for line in text.partition("\n\n")[2].replace("gap / C", "gap/C").splitlines()]
-    assert head[:5] == ["class", "state", "iterations", "C", "gap/C"]
-    assert [row[0] for row in rows] == ["1", "4", "7"]
-    for row, header in zip(rows, model.headers, strict=True):
-        assert row[1:4] == [header.state, str(header.iterations), "1"]
-        assert row[5] == str(header.data.positives)
-    assert facts(text)["model"].endswith("3 classes")
+    assert head == ["class", "state", "iterations", "C", "gap/C", "positives", "threshold", "not", "zero", "norm"]
+    for row, label, one in zip(rows, ("1", "4", "7"), model.rankers(), strict=True):
+        header = one.header
+        assert row == [
+            label, header.state, str(header.iterations), "1", f"{header.certificate.gap:.2g}",
+            str(header.data.positives), f"{header.threshold.value:.6g}", str(np.count_nonzero(one.coef)),
+            f"{np.linalg.norm(one.coef):.6g}",
+        ]  # fmt: skip
+    shown = facts(text)
+    assert shown["model"] == "a set of rankers, one a class (--one-vs-rest): 3 classes"
+    assert shown["ended"] == "every class as asked"
+    here("train", "-q", few, tmp_path / "m", "--one-vs-rest", "--loss", "warp", "--epochs", "1")
+    text = here("info", tmp_path / "m").stdout
+    assert text.partition("\n\n")[2].splitlines()[0].split()[:3] == ["class", "state", "epochs"]
 
 
 NASTY = "\x1b[2J\x07\r\u202e\u2028\x9b31m"
@@ -163,6 +255,13 @@ def test_the_help_of_train_lists_every_choice(run):
     for choices in (ORACLE_CHOICES, BACKENDS):
         assert f"[{'|'.join(choices)}]" in shown
     assert "|".join(LOSSES) in shown
+
+
+def test_only_cv_tries_several_pools(run):
+    shown = {name: " ".join(run(name, "--help=bags").stdout.split()) for name in ("train", "cv")}
+    assert "or several of them, min,mean,max. May be given more than once: each is tried." in shown["cv"]
+    assert "or several of them, min,mean,max." in shown["train"]
+    assert "each is tried" not in shown["train"]
 
 
 def test_every_option_of_train_has_a_place_in_its_help(run):

@@ -52,22 +52,62 @@ def test_the_better_of_two_stays(command, run, models):
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        ((*TRAIN, "--keep-if-worse", "worse", "before.csv"), 65, "worse is trained on these rows"),
-        ((*TRAIN, "--keep-if-worse", "worse", "rows.csv"), 65, "the new model is trained on these rows"),
-        ((*TRAIN, "--drop", "c", "--keep-if-worse", "worse", "unlike.csv"), 65, "the model needs the column 'a', and"),
-        ((*TRAIN, "--drop", "c", "--keep-if-worse", "worse", "alike.csv"), 65, "alike.csv: there are no positive rows"),
-        ((*TRAIN, "--keep-if-worse", "worse", "no.csv"), 66, "cannot read no.csv"),
-        ((*TRAIN, "--keep-if-worse", "no", "held.csv"), 66, "cannot read no:"),
-        ((*TRAIN, "--keep-if-worse", "worse", "-"), 2, "two files"),
-        ((*TRAIN, "--one-vs-rest", "--keep-if-worse", "worse", "held.csv"), 2, "of worse and the new model one ranks"),
-        ((*TRAIN[:-1], "1,2", "--keep-if-worse", "worse", "held.csv"), 2, "one value of -C"),
-        (("train", "rows.csv", "held.csv", "--keep-if-worse", "worse", "held.csv"), 2, "is the judged rows file"),
-        (("cv", "rows.csv", "-o", "held.csv", "--keep-if-worse", "worse", "held.csv"), 2, "is the judged rows file"),
-        ((*TRAIN, "--log", "worse", "--keep-if-worse", "worse", "held.csv"), 2, "is the old model file"),
-        (("cv", "rows.csv", "-C", "1", "--keep-if-worse", "worse", "held.csv"), 2, "-o"),
+        (
+            (*TRAIN, "--keep-if-worse", "worse", "before.csv"),
+            65,
+            "error: before.csv: worse is trained on these rows, which flatter it",
+        ),
+        (
+            (*TRAIN, "--keep-if-worse", "worse", "rows.csv"),
+            65,
+            "error: rows.csv: the new model is trained on these rows, which flatter it",
+        ),
+        (
+            (*TRAIN, "--drop", "c", "--keep-if-worse", "worse", "unlike.csv"),
+            65,
+            "error: unlike.csv: the model needs the column 'a', and the file has only b, y",
+        ),
+        (
+            (*TRAIN, "--drop", "c", "--keep-if-worse", "worse", "alike.csv"),
+            65,
+            "error: alike.csv: there are no positive rows (0 positive, 2 negative); a ranking needs both",
+        ),
+        ((*TRAIN, "--keep-if-worse", "worse", "no.csv"), 66, "error: cannot read no.csv: No such file or directory"),
+        ((*TRAIN, "--keep-if-worse", "no", "held.csv"), 66, "error: cannot read no: No such file or directory"),
+        ((*TRAIN, "--keep-if-worse", "worse", "-"), 2, "Error: --keep-if-worse names two files: OLD and ROWS"),
+        (
+            (*TRAIN, "--one-vs-rest", "--keep-if-worse", "worse", "held.csv"),
+            2,
+            "Error: of worse and the new model one ranks classes, and the other does not",
+        ),
+        (
+            (*TRAIN[:-1], "1,2", "--keep-if-worse", "worse", "held.csv"),
+            2,
+            "Error: --keep-if-worse is for one model: give one value of -C",
+        ),
+        (
+            ("train", "rows.csv", "held.csv", "--keep-if-worse", "worse", "held.csv"),
+            2,
+            "Error: 'held.csv' is the judged rows file: it would be overwritten",
+        ),
+        (
+            ("cv", "rows.csv", "-o", "held.csv", "--keep-if-worse", "worse", "held.csv"),
+            2,
+            "Error: 'held.csv' is the judged rows file: it would be overwritten",
+        ),
+        (
+            (*TRAIN, "--log", "worse", "--keep-if-worse", "worse", "held.csv"),
+            2,
+            "Error: 'worse' is the old model file: it would be overwritten",
+        ),
+        (
+            ("cv", "rows.csv", "-C", "1", "--keep-if-worse", "worse", "held.csv"),
+            2,
+            "Error: --keep-if-worse is for the model that -o writes",
+        ),
     ],
 )
 def test_what_cannot_be_judged(arguments, code, words, run, models):
     said = run(*arguments, code=code, cwd=models).stderr
-    assert words in said
+    assert said.endswith(f"{words}\n")
     assert "converged" not in said

@@ -176,8 +176,14 @@ def test_what_needs_bags(made, model, run, tmp_path):
         ("eval", plain, "--model", model),
     ):
         assert "in none" in run(*command, code=65).stderr
+    said = run("predict", plain, model, "--instances", "--which", code=65).stderr
+    assert said.startswith(f"apsvm: error: {plain}: ")
     run("train", "-q", "--bags", "ignore", "--bound", "hinge", made[0], tmp_path / "rows.model")
     refused = run("predict", made[0], tmp_path / "rows.model", "--instances", code=2).stderr
     assert "--instances is for a model of bags" in refused
-    assert "--start is for --latent" in run("train", "--start", "anneal", made[0], tmp_path / "m", code=2).stderr
-    assert "give one" in run("train", "--latent", "--pool", "max", made[0], tmp_path / "m", code=2).stderr
+    assert run("train", "--start", "anneal", made[0], tmp_path / "m", code=2).stderr.endswith(
+        "Error: --start is for --latent\n"
+    )
+    assert run("train", "--latent", "--pool", "max", made[0], tmp_path / "m", code=2).stderr.endswith(
+        "Error: --pool makes a row of each bag, and this training is of the rows in bags: give one\n"
+    )

@@ -61,9 +61,16 @@ def test_grades_are_more_than_positive_and_negative(graded, run, tmp_path):
 
 def test_other_losses_want_to_know_what_is_relevant(graded, run, tmp_path):
     done = run("train", "--loss", "ap", graded, tmp_path / "m", code=65)
-    assert "--relevant-from" in done.stderr
+    assert done.stderr.endswith(
+        ": expected the labels +1 and -1, or +1 and 0, found -0, 1, 2, 3; --positive-label (positive_label=) "
+        "chooses the one that is positive, --relevant-from (relevant_from=) the lowest of several, "
+        "--one-vs-rest trains a ranker for each; if they are grades, --loss ndcg (loss='ndcg') trains on "
+        "them\n"
+    )
     assert run("train", graded, tmp_path / "m", "--relevant-from", 4, code=65).stderr.count("no positive rows") == 1
-    assert "no negative rows" in run("train", graded, tmp_path / "m", "--relevant-from", -1, code=65).stderr
+    assert run("train", graded, tmp_path / "m", "--relevant-from", -1, code=65).stderr.endswith(
+        ": there are no negative rows (600 positive, 0 negative); a ranking needs both\n"
+    )
 
 
 def test_ndcg_is_the_default_of_queries_with_grades(graded, run, tmp_path):
@@ -71,7 +78,9 @@ def test_ndcg_is_the_default_of_queries_with_grades(graded, run, tmp_path):
     run("train", *HINGE, "--loss", "ndcg", graded, named)
     assert "queries with grades: --loss ndcg" in run("train", *HINGE, graded, default).stderr
     assert np.array_equal(load_model(named).coef, load_model(default).coef)
-    assert "--metric 'nDCG(exp)@10' --loss ndcg" in run("cv", *HINGE, "-C", 1, "--folds", 2, graded).stderr
+    assert run("cv", *HINGE, "-C", 1, "--folds", 2, graded).stderr.endswith(
+        ": queries with grades: --metric 'nDCG(exp)@10' --loss ndcg\n"
+    )
 
 
 def test_sizes_of_queries_beside_the_data(graded, run, tmp_path):
@@ -137,8 +146,8 @@ def test_query_weights(graded, run, tmp_path):
         ("1 nan\n", "weights:1: expected a qid"),
         ("x 1\n", "weights:1: expected a qid"),
         ("1 1\n1 2\n", "weights:2: qid 1 has a weight already"),
-        ("1 0\n", "at least one weight above 0"),
-        ("", "at least one weight above 0"),
+        ("1 0\n", ": expected lines 'qid weight', at least one weight above 0, found none"),
+        ("", ": expected lines 'qid weight', at least one weight above 0, found none"),
     ],
 )
 def test_bad_query_weights(graded, text, message, run, tmp_path):

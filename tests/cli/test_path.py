@@ -51,16 +51,28 @@ def test_a_path_in_a_configuration_file(cancer, run, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("-", "-C", "1,2"), "standard output"),
-        (("m", "-C", "1,1"), "same file name"),
-        (("m", "-C", "1,,2"), "auto or a multiple such as 10x, found ''"),
-        (("m", "-C", "1,-2"), "above 0"),
-        (("m", "-C", ""), "expected a finite number"),
+        (("-", "-C", "1,2"), "Error: several models cannot all go to standard output: name a MODEL"),
+        (("m", "-C", "1,1"), "Error: values of C that give the same file name: .C1, .C1"),
+        (
+            ("m", "-C", "1,,2"),
+            "Error: Invalid value for '-C' / '--C': expected a finite number above 0, auto or a multiple "
+            "such as 10x, found ''",
+        ),
+        (
+            ("m", "-C", "1,-2"),
+            "Error: Invalid value for '-C' / '--C': expected a finite number above 0, auto or a multiple "
+            "such as 10x, found '-2'",
+        ),
+        (
+            ("m", "-C", ""),
+            "Error: Invalid value for '-C' / '--C': expected a finite number above 0, auto or a multiple "
+            "such as 10x, found ''",
+        ),
     ],
 )
 def test_refused_paths(options, message, cancer, run, tmp_path):
     done = run("train", cancer.path, *options, code=2, cwd=tmp_path)
-    assert message in done.stderr
+    assert done.stderr.endswith(f"{message}\n")
     assert os.listdir(tmp_path) == []
 
 
@@ -97,12 +109,12 @@ def test_refused_warm_starts(cancer, run, tmp_path):
     narrow = tmp_path / "narrow.svm"
     narrow.write_text("1 1:1\n-1 1:2\n")
     done = run("train", narrow, tmp_path / "n", "--warm-start", model, code=65)
-    assert "it has weights for 30 features, the data has 1" in done.stderr
+    assert done.stderr.endswith(": it has weights for 30 features, the data has 1\n")
     zero = tmp_path / "zero.svm"
     zero.write_text("1 0:1 40:1\n-1 0:2\n")
     done = run("train", zero, tmp_path / "n", "--zero-based", "--warm-start", model, code=65)
-    assert "different bases" in done.stderr
+    assert done.stderr.endswith(": its features and the data's count from different bases\n")
     done = run("train", cancer.path, tmp_path / "n", "--oracle", "appx", "--warm-start", model, code=2)
-    assert "--warm-start does not apply" in done.stderr
+    assert done.stderr.endswith("Error: --warm-start does not apply: --oracle appx starts from its own binary SVM\n")
     run("train", cancer.path, tmp_path / "n", "--warm-start", tmp_path / "nowhere", code=66)
     assert not (tmp_path / "n").exists()

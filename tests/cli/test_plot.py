@@ -159,64 +159,129 @@ def test_path(cancer, here, tmp_path):
     assert "no metric 'F1'" in here("plot", "path", results, "-o", tmp_path / "p.svg", "-m", "F1", code=65).stderr
 
 
-@pytest.mark.slow
 def test_scaling(logged, here, tmp_path):
-    timings = tmp_path / "bench.json"
-    sizes = ("--positives", 20, "--positives", 40, "--negatives", 200, "--negatives", 400, "--shift", 1)
-    printed = here("bench", "oracle", *sizes, "--json", timings).stdout
-    assert printed.count("\n") == 3 + 4
-    found = json.loads(timings.read_text())["timings"]
-    oracles = {timing["oracle"] for timing in found}
-    assert len(found) == 4 * len(oracles)
-    assert oracles >= {"greedy", "qs", "bucket"}
-    assert all(timing["seconds"] > 0 for timing in found)
-    here("plot", "scaling", timings, "--against", "negatives", "-o", tmp_path / "s.svg")
+    """Of what ``apsvm bench oracle --json`` writes, two sizes of positives and of negatives each, and of a log."""
+    timings = [
+        {"oracle": oracle, "n_pos": n_pos, "n_neg": n_neg, "seconds": 1e-6 * n_neg, "shift": 1}
+        for oracle in ("greedy", "qs") for n_pos in (20, 40) for n_neg in (200, 400)
+    ]  # fmt: skip
+    found = tmp_path / "bench.json"
+    found.write_text(json.dumps({"timings": timings}))
+    here("plot", "scaling", found, "--against", "negatives", "-o", tmp_path / "s.svg")
     assert {"negatives", "milliseconds a call", "qs, P = 20", "qs, P = 40"} <= {*texts(tmp_path / "s.svg")}
-    here("plot", "scaling", timings, logged, "-o", tmp_path / "s.svg")
+    here("plot", "scaling", found, logged, "-o", tmp_path / "s.svg")
     assert {"rows", "bucket", "greedy, shift 1"} <= {*texts(tmp_path / "s.svg")}
-    assert json.loads(here("bench", "oracle", *sizes[:8], "--json", "-").stdout)["timings"]
 
 
 @pytest.mark.parametrize(
     ("what", "content", "code", "message"),
     [
-        ("convergence", b"", 65, "an empty log"),
-        ("convergence", b"1 1:2\n", 65, ":1: not a log of apsvm train"),
-        ("convergence", b'{"event": "start"}\n', 65, "no iteration in it"),
+        ("convergence", b"", 65, ": an empty log: expected a JSON object a line"),
+        ("convergence", b"1 1:2\n", 65, ":1: not a log of apsvm train: expected a JSON object with an event"),
+        (
+            "convergence",
+            b'{"event": "start"}\n',
+            65,
+            "error: in: no iteration in it, nor another event that has seconds and other numbers",
+        ),
         ("convergence", None, 66, "cannot read"),
-        ("heatmap", b"{%s}\n" % CALL, 65, "train with --log-ranks"),
+        ("heatmap", b"{%s}\n" % CALL, 65, ": its oracle records have no ranks: train with --log-ranks"),
         (
             "heatmap",
             b'{%s, "stage": "train", "C": 1, "iteration": 1, "ranks": [[1, 3]]}\n' % CALL,
             65,
-            "of 2 negatives",
+            ": expected the ranks of 2 negatives in a record, found 3",
         ),
-        ("heatmap", b'{"event": "start"}\n', 65, "no oracle record"),
+        (
+            "heatmap",
+            b'{"event": "start"}\n',
+            65,
+            ": no oracle record: expected the log of a structured training (--loss ap, ndcg, auc, …)",
+        ),
         (
             "heatmap",
             b'{%s, "stage": "train", "C": 1, "iteration": 1, "ranks": []}\n' % CALL.replace(b": 2", b": 0"),
             65,
-            "no negatives",
+            ": there are no negatives whose ranks could be drawn",
         ),
-        ("scaling", b"{%s}\n" % CALL.replace(b": 2", b": 0"), 65, "no oracle record"),
-        ("convergence", b'{"event": "iteration", "primal": 1}\n', 65, "not as apsvm train writes it"),
-        ("convergence", b'{"event": "epoch", "epoch": 1}\n', 65, "not as apsvm train writes it"),
-        ("heatmap", b'{"event": "oracle", "ranks": [[1, 2]]}\n', 65, "not as apsvm train writes it"),
-        ("scaling", b'{"event": "oracle", "oracle": "qs"}\n', 65, "not as apsvm train writes it"),
+        (
+            "scaling",
+            b"{%s}\n" % CALL.replace(b": 2", b": 0"),
+            65,
+            ": no oracle record: expected the log of a structured training (--loss ap, ndcg, auc, …)",
+        ),
+        (
+            "convergence",
+            b'{"event": "iteration", "primal": 1}\n',
+            65,
+            ":1: not as apsvm train writes it: expected 'iteration' in a record of 'iteration'",
+        ),
+        (
+            "convergence",
+            b'{"event": "epoch", "epoch": 1}\n',
+            65,
+            ":1: not as apsvm train writes it: expected 'loss' in a record of 'epoch'",
+        ),
+        (
+            "heatmap",
+            b'{"event": "oracle", "ranks": [[1, 2]]}\n',
+            65,
+            ":1: not as apsvm train writes it: expected 'oracle' in a record of 'oracle'",
+        ),
+        (
+            "scaling",
+            b'{"event": "oracle", "oracle": "qs"}\n',
+            65,
+            ":1: not as apsvm train writes it: expected 'n_pos' in a record of 'oracle'",
+        ),
         ("path", b'{"event": "start"}\n', 65, "apsvm cv --json"),
         ("path", b"{", 65, "not JSON"),
         ("path", b"[" * 200_000, 65, "not JSON"),
         ("path", b'{"metric": "AP", "settings": [[]]}', 65, "apsvm cv --json"),
-        ("path", RESULTS % (b"1", b"NaN"), 65, "finite values of AP"),
-        ("path", RESULTS % (b"0", b"0.5"), 65, "C above 0"),
+        (
+            "path",
+            RESULTS % (b"1", b"NaN"),
+            65,
+            ": expected the results of apsvm cv --json (ValueError: expected C above 0 and finite values of "
+            "AP, found Point(C=1.0, mean=nan, deviation=0.1, chosen=True))",
+        ),
+        (
+            "path",
+            RESULTS % (b"0", b"0.5"),
+            65,
+            ": expected the results of apsvm cv --json (ValueError: expected C above 0 and finite values of "
+            "AP, found Point(C=0.0, mean=0.5, deviation=0.1, chosen=True))",
+        ),
         ("path", RESULTS % (b"9" * 400, b"0.5"), 65, "apsvm cv --json"),
-        ("convergence", b"[" * 200_000, 65, ":1: not a log"),
-        ("scaling", TIMINGS % b"-1", 65, "seconds above 0"),
-        ("scaling", TIMINGS % b'"x"', 65, "seconds above 0"),
-        ("scaling", TIMINGS % b'1, "n_pos": null', 65, "two whole numbers"),
-        ("scaling", TIMINGS % b'1, "n_neg": 0', 65, "rows of both classes"),
+        ("convergence", b"[" * 200_000, 65, ":1: not a log of apsvm train: expected a JSON object with an event"),
+        (
+            "scaling",
+            TIMINGS % b"-1",
+            65,
+            ": expected the results of apsvm bench oracle --json (ValueError: expected seconds above 0, found -1)",
+        ),
+        (
+            "scaling",
+            TIMINGS % b'"x"',
+            65,
+            ": expected the results of apsvm bench oracle --json (ValueError: expected seconds above 0, found 'x')",
+        ),
+        (
+            "scaling",
+            TIMINGS % b'1, "n_pos": null',
+            65,
+            ": expected the results of apsvm bench oracle --json (ValueError: expected a name and two whole "
+            "numbers, found 'qs', None, 2)",
+        ),
+        (
+            "scaling",
+            TIMINGS % b'1, "n_neg": 0',
+            65,
+            ": expected the results of apsvm bench oracle --json (ValueError: expected rows of both "
+            "classes, found 1 and 0)",
+        ),
         ("scaling", b'{"timings": [{}]}', 65, "apsvm bench oracle --json"),
-        ("scaling", b'{"timings": []}', 65, "no timings"),
+        ("scaling", b'{"timings": []}', 65, "error: no timings to draw"),
     ],
 )
 def test_bad_input(what, content, code, message, here, tmp_path):
@@ -231,12 +296,20 @@ def test_bad_input(what, content, code, message, here, tmp_path):
 
 
 def test_bad_output(logged, here, tmp_path):
-    assert "ends in .png or .svg" in here("plot", "convergence", logged, "-o", tmp_path / "a.pdf", code=2).stderr
-    assert "No such directory" in here("plot", "convergence", logged, "-o", tmp_path / "no" / "a.svg", code=74).stderr
+    assert here("plot", "convergence", logged, "-o", tmp_path / "a.pdf", code=2).stderr.endswith(
+        ": expected a name that ends in .png or .svg\n"
+    )
+    assert here("plot", "convergence", logged, "-o", tmp_path / "no" / "a.svg", code=74).stderr.endswith(
+        ": No such directory\n"
+    )
     link = tmp_path / "log.svg"
     link.symlink_to(logged)
-    assert "would be overwritten" in here("plot", "convergence", logged, "-o", link, code=2).stderr
-    assert "given twice" in here("plot", "convergence", logged, logged, "-o", tmp_path / "a.svg", code=2).stderr
+    assert here("plot", "convergence", logged, "-o", link, code=2).stderr.endswith(
+        "' is the input 1 file: it would be overwritten\n"
+    )
+    assert here("plot", "convergence", logged, logged, "-o", tmp_path / "a.svg", code=2).stderr.endswith(
+        "Error: the same file is given twice\n"
+    )
 
 
 def test_without_matplotlib(logged, script, tmp_path):
@@ -245,30 +318,51 @@ def test_without_matplotlib(logged, script, tmp_path):
     (tmp_path / "matplotlib" / "__init__.py").write_text("raise ImportError")
     env = {"PYTHONPATH": str(tmp_path)}
     done = script("plot", "convergence", logged, "-o", tmp_path / "a.png", code=69, env=env)
-    assert "pip install 'apsvm[plot]'" in done.stderr
+    assert done.stderr.endswith("error: drawing needs matplotlib, which is not installed: pip install 'apsvm[plot]'\n")
     assert not (tmp_path / "a.png").exists()
 
 
 @pytest.mark.parametrize(
     ("options", "data", "code", "message"),
     [
-        (("--log-ranks",), "1 1:1\n-1 1:2\n", 2, "--log FILE or --run-dir"),
-        (("--log", "log", "--log-ranks", "--loss", "f1"), "1 1:1\n-1 1:2\n", 2, "losses over rankings"),
-        (("--log", "log", "--log-ranks", "--loss", "wmw"), "1 1:1\n-1 1:2\n", 2, "--log-ranks is not for --loss wmw"),
+        (
+            ("--log-ranks",),
+            "1 1:1\n-1 1:2\n",
+            2,
+            "Error: --log-ranks needs a log to write to: --log FILE or --run-dir FOLDER",
+        ),
+        (
+            ("--log", "log", "--log-ranks", "--loss", "f1"),
+            "1 1:1\n-1 1:2\n",
+            2,
+            "Error: --log-ranks is for losses over rankings, and f1 is none",
+        ),
+        (
+            ("--log", "log", "--log-ranks", "--loss", "wmw"),
+            "1 1:1\n-1 1:2\n",
+            2,
+            "Error: --log-ranks is not for --loss wmw: it is for Structured SVM (--loss ap, ndcg, mrr, auc, f1, …)",
+        ),
         (
             ("--log", "log", "--log-ranks"),
             "1 qid:1 1:1\n-1 qid:1 1:2\n1 qid:2 1:1\n-1 qid:2 1:2\n",
             65,
-            "found 2 queries",
+            "error: data: --log-ranks needs one ranking of two classes, found 2 queries",
         ),
-        (("--log", "log", "--log-ranks", "--loss", "ndcg"), "2 1:1\n1 1:2\n0 1:3\n", 65, "found grades"),
+        (
+            ("--log", "log", "--log-ranks", "--loss", "ndcg"),
+            "2 1:1\n1 1:2\n0 1:3\n",
+            65,
+            "error: data: --log-ranks needs one ranking of two classes, found grades (--relevant-from makes "
+            "two classes of them)",
+        ),
     ],
 )
 def test_log_ranks_that_cannot_be(options, data, code, message, here, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "data").write_text(data)
     done = here("train", "data", "m", *options, code=code)
-    assert message in done.stderr
+    assert done.stderr.endswith(f"{message}\n")
     assert sorted(os.listdir(tmp_path)) == ["data"]
 
 

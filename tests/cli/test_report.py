@@ -401,22 +401,37 @@ def test_labels_beside_a_matrix_are_found_again(rng, here, tmp_path):
 def test_what_cannot_be(digits_run, cancer, here, tmp_path):
     folder = digits_run[1]
     (tmp_path / "file").touch()
-    assert "holds a run already" in here("train", cancer.path, "--run-dir", folder, code=2).stderr
-    assert "leave out MODEL" in here("train", cancer.path, "m", "--run-dir", tmp_path / "a", code=2).stderr
-    assert "would be overwritten" in here("train", cancer.path, "--run-dir", cancer.path, code=2).stderr
-    assert "Not a directory" in here("train", cancer.path, "--run-dir", tmp_path / "file", code=74).stderr
-    assert "No such directory" in here("train", cancer.path, "--run-dir", tmp_path / "a" / "b", code=74).stderr
+    assert here("train", cancer.path, "--run-dir", folder, code=2).stderr.endswith(
+        ": it holds a run already (log.jsonl): name another folder, or remove it\n"
+    )
+    assert here("train", cancer.path, "m", "--run-dir", tmp_path / "a", code=2).stderr.endswith(
+        "Error: --run-dir has places for the model and the log: leave out MODEL and --log\n"
+    )
+    assert here("train", cancer.path, "--run-dir", cancer.path, code=2).stderr.endswith(
+        "' is the data file: it would be overwritten\n"
+    )
+    assert here("train", cancer.path, "--run-dir", tmp_path / "file", code=74).stderr.endswith(": Not a directory\n")
+    assert here("train", cancer.path, "--run-dir", tmp_path / "a" / "b", code=74).stderr.endswith(
+        ": No such directory\n"
+    )
     bad = tmp_path / "bad"
     bad.write_text("1 1:x\n")
     here("train", bad, "--run-dir", tmp_path / "new", code=65)
     assert not (tmp_path / "new").exists()
     assert "expected a folder of apsvm train --run-dir\n" in here("report", tmp_path, code=66).stderr
     (tmp_path / "model").touch()
-    assert "of a model alone tell apsvm info, eval and verify" in here("report", tmp_path / "model", code=66).stderr
-    assert "would be overwritten" in here("report", folder, "-o", folder / "log.jsonl", code=2).stderr
+    assert here("report", tmp_path / "model", code=66).stderr.endswith(
+        ": no log.jsonl in it: expected a folder of apsvm train --run-dir; of a model alone tell apsvm info, "
+        "eval and verify\n"
+    )
+    assert here("report", folder, "-o", folder / "log.jsonl", code=2).stderr.endswith(
+        "' is the log 1 file: it would be overwritten\n"
+    )
     shutil.copytree(folder, tmp_path / "copy")
     (tmp_path / "copy" / "ranker.model").unlink()
-    assert "is not there" in here("report", tmp_path / "copy", code=65).stderr
+    assert here("report", tmp_path / "copy", code=65).stderr.endswith(
+        ": the log says that this model was written, and it is not there\n"
+    )
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])

@@ -57,7 +57,7 @@ def test_warm_start_between_scaled_models(wide, run, info, tmp_path):
     first = done.stderr.splitlines()[2].split()
     assert float(first[1]) == pytest.approx(info(tmp_path / "m").certificate.primal, rel=1e-5)
     done = run("train", *HINGE, path, tmp_path / "n", "--scale", "l2", "--warm-start", tmp_path / "m", code=65)
-    assert "one divides rows by their length" in done.stderr
+    assert done.stderr.endswith(": of the model and this training, one divides rows by their length (l2)\n")
 
 
 def test_export(wide, run, tmp_path):
@@ -70,7 +70,9 @@ def test_export(wide, run, tmp_path):
     )
     assert "warning" not in done.stderr
     run("train", "-q", *HINGE, path, tmp_path / "m", "--scale", "l2")
-    assert "divides each row by its length" in run("export", tmp_path / "m", "--format", "liblinear").stderr
+    assert run("export", tmp_path / "m", "--format", "liblinear").stderr.endswith(
+        "warning: the model divides each row by its length (--scale l2); give the exported one such rows\n"
+    )
 
 
 def far_apart(rng):
@@ -120,7 +122,7 @@ def test_tables_are_standardised_by_default(rng, run, info, tmp_path):
 
 def test_warp_is_not_scaled(cancer, run, tmp_path):
     done = run("train", cancer.path, tmp_path / "m", "--loss", "warp", "--scale", "l2", code=2)
-    assert "--scale does not apply: the steps of --loss warp" in done.stderr
+    assert done.stderr.endswith("Error: --scale does not apply: the steps of --loss warp read the rows as they are\n")
     run("train", "-q", cancer.path, tmp_path / "m", "--loss", "warp", "--epochs", 1, "--scale", "none")
 
 

@@ -38,7 +38,9 @@ def test_commands(absent, run, cancer, tmp_path):
     run("eval", cancer.path, "--model", model)
     run("verify", model, cancer.path)
     done = run("train", cancer.path, model, "--qp", "cvxpy", code=69)
-    assert "--qp cvxpy: the QP solver cvxpy needs the packages cvxpy and clarabel: pip install" in done.stderr
+    assert done.stderr.endswith(
+        "error: --qp cvxpy: the QP solver cvxpy needs the packages cvxpy and clarabel: pip install cvxpy clarabel\n"
+    )
     assert "cvxpy" in run("doctor", code=1).stdout
 
 

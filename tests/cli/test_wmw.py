@@ -279,7 +279,7 @@ def test_no_output_replaces_the_graph(graded, train, tmp_path):
     graph.write_text("0 1\n")
     for outputs in ((graph,), (tmp_path / "m", "--log", graph)):
         said = train(graded, *outputs, "--graph", graph, code=2)
-        assert "graph" in said
+        assert said.endswith("' is the graph file: it would be overwritten\n")
     assert graph.read_text() == "0 1\n"
 
 

@@ -118,9 +118,9 @@ def test_what_does_not_go_is_refused(train, folder, option):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (["", ""], "there are no rows"),
-        (["1 1:1\n", "1 1:2\n"], "no negative rows"),
-        (["1 qid:1 1:1\n-1 qid:1 1:2\n", "1 1:1\n"], "some have qid and some have none"),
+        (["", ""], ": there are no rows"),
+        (["1 1:1\n", "1 1:2\n"], ": there are no negative rows (2 positive, 0 negative); a ranking needs both"),
+        (["1 qid:1 1:1\n-1 qid:1 1:2\n", "1 1:1\n"], ": of the parts, some have qid and some have none"),
         (["1 1:1\n-1 1:2\n", "1 1:x\n"], "part-1:1:"),
         (["1 bag:1 1:1\n-1 bag:1 1:2\n", "1 bag:2 1:1\n"], "bag"),
     ],
@@ -165,6 +165,32 @@ def test_a_class_that_is_left_out(train, tmp_path):
     assert load_any_model(tmp_path / "w").coef.tobytes() == load_any_model(tmp_path / "p").coef.tobytes()
     assert train(tmp_path / "whole", "u", *options[:-2])[0] == 0
     assert load_any_model(tmp_path / "w").coef.tobytes() != load_any_model(tmp_path / "u").coef.tobytes()
+
+
+def test_what_it_says(train, tmp_path):
+    """As on one machine, but for the iterations; and its record of the run."""
+    rows = [f"{row % 3},{row * row % 3 + row % 7},{'uv'[row % 2]},{'abc'[row % 3]}\n" for row in range(60)]
+    for name, of_part in (("whole", rows), ("t-0", rows[:30]), ("t-1", rows[30:])):
+        (tmp_path / f"{name}.csv").write_text("x,y,z,kind\n" + "".join(of_part))
+    options = ("--bound", "hinge", "-C", "1", "--label-column", "kind", "--missing", "zero")
+    told = {}
+    for name, there in (("t-*", True), ("whole", False)):
+        data = tmp_path / f"{name}.csv"
+        code, said = train(data, "-v", "--run-dir", tmp_path / name[0], *options, there=there)
+        assert code == 0, said
+        lines = [line.replace(f"{data}", "DATA").replace(f"{tmp_path / name[0]}", "RUN") for line in said.splitlines()]
+        told[there] = [line for line in lines if " iter " not in line and " s: " not in line]
+        quiet = train(data, "-q", tmp_path / "m", *options, there=there)
+        assert quiet == (0, "")
+        record = json.loads((tmp_path / name[0] / "log.jsonl").read_text().splitlines()[0])
+        assert (record["event"], record["data"], record["rows"]) == ("run", str(data), 60)
+    described = "apsvm: DATA: 60 rows, 3 classes, 4 features, 240 values"
+    assert told[True][0] == "apsvm: DATA: words, each a feature: z (2)"
+    assert [line for line in told[True] if line != f"{described}, on each of 2 workers"] == [
+        line for line in told[False] if line != described
+    ]
+    assert len(told[True]) == len(told[False]) > 5
+    assert f"{described}, on each of 2 workers" in told[True]
 
 
 def test_the_tasks_of_a_process_share_one_blas_thread(monkeypatch):

@@ -182,36 +182,87 @@ def test_eval(here):
 @over(
     ("arguments", "message"),
     [
-        (("train", "--architecture", "lstm", "s"), "--samples or --time-limit"),
-        (("train", "--samples", "8", "s"), "--architecture"),
-        (("train", *SMALL, "--samples", "8", "-"), "standard output"),
-        (("train", *SMALL, "--samples", "8", "--log", "s", "s"), "same place"),
-        (("train", *SMALL, "--samples", "8", "--log", "s.training", "s"), "same place"),
-        (("train", *SMALL, "--samples", "0", "s"), "expected a finite number"),
-        (("train", *SMALL, "--samples", "1.5", "s"), "whole number"),
-        (("train", *SMALL, "--samples", "nan", "s"), "expected a finite number"),
-        (("train", *SMALL, "--samples", "many", "s"), "expected a number"),
-        (("train", *SMALL, "--samples", "8", "--time-limit", "-1", "s"), "expected a finite number"),
-        (("train", "--architecture", "lsmt", "--samples", "8", "s"), "did you mean 'lstm'"),
-        (("train", "--architecture", "laplace", "--samples", "8", "s"), "needs no training"),
-        (("train", "--architecture", "cnn", "--length", "20", "--samples", "8", "s"), "37 or more"),
-        (("train", "--architecture", "lstm", "--longest", "200", "--samples", "8", "s"), "one length"),
-        (("train", *SMALL, "--samples", "8", "--device", "abacus", "s"), "--device abacus"),
+        (("train", "--architecture", "lstm", "s"), "Error: give --samples or --time-limit: how long to train"),
+        (("train", "--samples", "8", "s"), "Error: Missing option '--architecture'."),
+        (
+            ("train", *SMALL, "--samples", "8", "-"),
+            "Error: the training stands beside OUTPUT: it cannot be standard output",
+        ),
+        (
+            ("train", *SMALL, "--samples", "8", "--log", "s", "s"),
+            "Error: the log and the sorter cannot go to the same place",
+        ),
+        (
+            ("train", *SMALL, "--samples", "8", "--log", "s.training", "s"),
+            "Error: the log and the sorter cannot go to the same place",
+        ),
+        (
+            ("train", *SMALL, "--samples", "0", "s"),
+            "Error: Invalid value for '--samples': expected a finite number of at least 1 and of at most "
+            "1e+15, found '0'",
+        ),
+        (
+            ("train", *SMALL, "--samples", "1.5", "s"),
+            "Error: Invalid value for '--samples': expected a whole number, found '1.5'",
+        ),
+        (
+            ("train", *SMALL, "--samples", "nan", "s"),
+            "Error: Invalid value for '--samples': expected a finite number of at least 1 and of at most "
+            "1e+15, found 'nan'",
+        ),
+        (
+            ("train", *SMALL, "--samples", "many", "s"),
+            "Error: Invalid value for '--samples': expected a number, found 'many'",
+        ),
+        (
+            ("train", *SMALL, "--samples", "8", "--time-limit", "-1", "s"),
+            "Error: Invalid value for '--time-limit': expected a finite number of at least 0, found '-1'",
+        ),
+        (
+            ("train", "--architecture", "lsmt", "--samples", "8", "s"),
+            "Error: unknown sorter 'lsmt': choose from lstm, lstm-large, gru-constrained, gru-proj, "
+            "gru-sum, cnn, cnn(depth), mlp, neighbours, handcrafted, handcrafted(lam), handcrafted-raw, "
+            "handcrafted-raw(lam), laplace, laplace(lam); did you mean 'lstm'?",
+        ),
+        (("train", "--architecture", "laplace", "--samples", "8", "s"), "Error: sorter 'laplace' needs no training"),
+        (
+            ("train", "--architecture", "cnn", "--length", "20", "--samples", "8", "s"),
+            "Error: sorter 'cnn(10)' takes lists of 37 or more, found 20",
+        ),
+        (
+            ("train", "--architecture", "lstm", "--longest", "200", "--samples", "8", "s"),
+            "Error: sorter 'lstm' takes lists of one length: no longest",
+        ),
+        (
+            ("train", *SMALL, "--samples", "8", "--device", "abacus", "s"),
+            "Error: --device abacus: not there; choose cpu, cuda, cuda:N or mps",
+        ),
         (
             ("train", *SMALL, "--samples", "8", "--device", "gpu", "s"),
-            "gpu: not there; choose cpu, cuda, cuda:N or mps",
+            "Error: --device gpu: not there; choose cpu, cuda, cuda:N or mps",
         ),
-        (("train", *SMALL, "--samples", "8", "--learning-rate", "0", "s"), "expected a finite number"),
-        (("eval",), "SORTER"),
-        (("eval", "lstm"), "must be trained first"),
-        (("eval", "nobody"), "unknown sorter"),
-        (("eval", "laplace", "--length", "10,10"), "twice"),
-        (("eval", "laplace", "--length", "1"), "1"),
-        (("eval", "laplace(0)"), "finite λ"),
+        (
+            ("train", *SMALL, "--samples", "8", "--learning-rate", "0", "s"),
+            "Error: Invalid value for '--learning-rate': expected a finite number above 0, found '0'",
+        ),
+        (("eval",), "Error: Missing argument 'SORTER…'."),
+        (("eval", "lstm"), "Error: sorter 'lstm' must be trained first (apsvm sorter train): name its file"),
+        (
+            ("eval", "nobody"),
+            "Error: unknown sorter 'nobody': choose from lstm, lstm-large, gru-constrained, gru-proj, "
+            "gru-sum, cnn, cnn(depth), mlp, neighbours, handcrafted, handcrafted(lam), handcrafted-raw, "
+            "handcrafted-raw(lam), laplace, laplace(lam); nor is there a file of that name",
+        ),
+        (("eval", "laplace", "--length", "10,10"), "Error: Invalid value for '--length': found one twice in '10,10'"),
+        (
+            ("eval", "laplace", "--length", "1"),
+            "Error: Invalid value for '--length': 1 is not in the range 2<=x<=100000.",
+        ),
+        (("eval", "laplace(0)"), "Error: sorter 'laplace(λ)' takes a finite λ above 0, found 0.0"),
     ],
 )
 def test_refusals(arguments, message, here):
-    assert message in here(*arguments, code=2)[1]
+    assert here(*arguments, code=2)[1].endswith(f"{message}\n")
     assert os.listdir() == []
 
 

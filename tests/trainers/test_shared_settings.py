@@ -6,8 +6,13 @@ import importlib
 import json
 import sys
 
+import click
 import pytest
 from newcomers import COST, FOLDS, LATENT, LINE, SECOND
+
+from apsvm.cli.options.trainers import trainer_options
+from apsvm.trainers import TRAINERS
+from apsvm.trainers.settings import declared
 
 #: The first that declares a setting of a name is another trainer each time.
 two_newcomers = pytest.mark.parametrize(
@@ -40,7 +45,9 @@ def test_each_reads_values_in_its_own_type(rows, run, info_of, tmp_path, monkeyp
     for value, reason in [("10x", "expected a number, found '10x'"), ("1,2", "expected a number, found '1,2'")]:
         said = run("train", "--loss", "second", "-C", value, data, model, code=2)[1]
         assert f": {reason}\n" in said
-    assert "10 is not in the range 1<=x<=9" in run("train", "--loss", "second", "--bound", 10, data, model, code=2)[1]
+    said = run("train", "--loss", "second", "--bound", 10, data, model, code=2)[1]
+    assert said.startswith("Usage: ")
+    assert said.endswith("\n\nError: Invalid value for '--bound': 10 is not in the range 1<=x<=9.\n")
     assert "'5' is not one of 'auto'," in run("train", "--loss", "ap", "--bound", 5, data, model, code=2)[1]
     config = tmp_path / "config.toml"
     config.write_text('loss = "second"\nC = 3\nbound = 6\n')
@@ -52,7 +59,9 @@ def test_each_reads_values_in_its_own_type(rows, run, info_of, tmp_path, monkeyp
     monkeypatch.delenv("APSVM_TRAIN_BOUND")
     config.write_text('loss = "second"\nC = [1, 2]\n')
     said = run("train", "-q", "--config", config, data, model, code=2)[1]
-    assert "expected a number, found (1, 2)" in said
+    assert "Error: Invalid value for '-C' / '--C': expected a number, found (1, 2)\n" in said.replace(
+        "'--C' / '-C'", "'-C' / '--C'"
+    )
     config.write_text("bound = true\n")
     said = run("train", "-q", "--config", config, data, model, code=2)[1]
     assert "'bound' must be a string or an integer, found True" in said or "an integer or a string, found True" in said
@@ -78,15 +87,57 @@ def test_help_tells_them_apart(cli, run):
     options = {
         option.name: option for option in importlib.import_module("apsvm.cli.options.trainers").trainer_options()
     }
-    for name, *parts in [
-        ("margin", "How far ahead a positive must be.", "perceptron 0.1", "second 0.625"),
-        ("passes", "perceptron: Corrections of each query, at most.", "perceptron 200", "second 3"),
-        ("C", "second: Of no use.", "structured-svm auto", "second 2.5", "Several values: a model each"),
-        ("bound", "second: Of no use.", "structured-svm auto", "second 4"),
+    passes = {"perceptron": "Corrections of each query, at most.", "second": "Corrections, at most."}
+    settings = declared(TRAINERS["structured-svm"].Settings)
+    C, bound = ({"structured-svm": settings[name][1].help, "second": "Of no use."} for name in ("C", "bound"))
+    several = " Several values: a model each, MODEL with .C<value> in its name; each starts from those before."
+    for name, texts, defaults, more in [
+        ("margin", {}, {"perceptron": "0.1", "second": "0.625"}, ""),
+        ("passes", passes, {"perceptron": "200", "second": "3"}, ""),
+        ("C", C, {"structured-svm": "auto", "second": "2.5"}, several),
+        ("bound", bound, {"structured-svm": "auto", "second": "4"}, ""),
     ]:
-        assert all(part in options[name].help for part in parts), options[name].help
+        order = [trainer.family for trainer in options[name].takers]
+        said = (
+            " ".join(f"{family}: {texts[family]}" for family in order) if texts else "How far ahead a positive must be."
+        )
+        by_default = "; ".join(f"{family} {defaults[family]}" for family in order)
+        assert options[name].help == f"{said} [default: {by_default}]{more}"
+        assert (options[name].default, options[name].show_default, options[name].metavar) == (None, False, None)
     text = "".join(run("train", "--help-all")[0].split())
     assert "[auto|hinge|tight]|INTEGERRANGE" in text or "INTEGERRANGE|[auto|hinge|tight]" in text
+
+
+def test_help_of_options_that_several_trainers_share():
+    context = click.Context(click.Command("train"))
+    options = {option.name: option for option in trainer_options()}
+    assert options["l2"].help == (
+        "warp and net: Weight of ½‖w‖² against the loss. direct-loss: Weight of ‖w‖² against the scores' variance. "
+        "[default: warp 0; direct-loss 1; net 0.0001]"
+    )
+    assert options["learning_rate"].help == (
+        "How long a step is. [default: warp 0.05, with adadelta a factor of 1; direct-loss 0.03 deviations of the "
+        "scores; net 0.003]"
+    )
+    assert options["epochs"].help.endswith("included. [default: warp and direct-loss 30; net 200]")
+    assert options["l2"].families == "warp and direct-loss and net"
+    assert options["query_weights"].opts == ["--query-weights"]
+    shown = {name: (options[name].default, options[name].show_default) for name in ("C", "max_iterations", "epsilon")}
+    assert shown == {"C": ("auto", True), "max_iterations": (10000, True), "epsilon": (None, False)}
+    names = ("C", "epsilon", "tau", "query_weights", "learning_rate", "bound", "components")
+    assert [options[name].make_metavar(context) for name in names] == [
+        "NUMBER[,NUMBER…]", "NUMBER|EPS", "auc|p@1|p@K|harmonic", "FILE", "NUMBER", "[auto|hinge|tight]",
+        "INTEGER RANGE",
+    ]  # fmt: skip
+    lists = {option.name: option for option in trainer_options(as_lists=True)}
+    assert [lists[name].make_metavar(context) for name in names] == [
+        "NUMBER[,NUMBER…]", "NUMBERS|EPS", "auc|p@1|p@K|harmonic", "FILE", "NUMBERS", "[auto|hinge|tight],…",
+        "INTEGER RANGE,…",
+    ]  # fmt: skip
+    assert lists["bound"].default == ("hinge", "tight")
+    assert lists["learning_rate"].help.endswith(
+        "[default: warp 0.005, 0.05, 0.5; direct-loss 0.03 deviations of the scores; net 0.001, 0.003, 0.01]"
+    )
 
 
 @two_newcomers

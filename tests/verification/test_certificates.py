@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -112,6 +113,75 @@ def test_of_every_kind_of_model(arguments, data, tmp_path, capsys):
     assert "certificate  holds:" in said
     assert "positive" in said or "grades" in said or "against all others" in said
     assert "the file that the model was trained on" in said
+
+
+FIGURES = ("gap", "lower_bound", "objective", "rounding", "at_nothing", "share", "iterations", "planes", "reasons")
+
+
+@over(
+    "arguments",
+    [
+        "--bound hinge -C 3 two.svm",
+        "--bound tight -C 3 two.svm",
+        "--bound hinge -C 3 --max-iterations 2 two.svm",
+        "--one-vs-rest --bound hinge -C 3 grades.svm",
+    ],
+)
+def test_what_is_printed(arguments, data, tmp_path, capsys):
+    """The whole JSON, and the whole text by it."""
+    model, source = trained(data, tmp_path, arguments), f"{data}/{arguments.split()[-1]}"
+    headers = load_any_model(model).headers
+    capsys.readouterr()
+    code = run(["verify", "--json", model, source])
+    text = capsys.readouterr().out
+    found = json.loads(text)
+    assert text == json.dumps(found, indent=1, sort_keys=True) + "\n"
+    of_classes = "one-vs-rest" in arguments
+    meaning = "each label in turn against all others" if of_classes else "1 is positive, -1 negative"
+    sha256 = hashlib.sha256(Path(source).read_bytes()).hexdigest()
+    lines = [
+        f"data         {source}: the file that the model was trained on, by its SHA-256",
+        f"sha256       {sha256}",
+        f"labels       {meaning}",
+    ]
+    for label, (header, one) in enumerate(zip(headers, found["certificates"], strict=True)):
+        bounds, C = header.certificate, header.C
+        outcome = "holds" if bounds.reached else "holds, but says nothing"
+        assert code == (0 if bounds.reached else 5)
+        assert one == {name: one[name] for name in FIGURES} | {
+            **({"class": label} if of_classes else {}),
+            "loss": "ap",
+            "loss_defined_by": "apsvm.verification",
+            "C": 3.0,
+            "bound": bounds.bound,
+            "outcome": outcome,
+            "stationary": bounds.stationary,
+            "claimed": {"primal": bounds.primal, "dual": bounds.dual, "gap": bounds.gap},
+            "asked": bounds.tolerance,
+        }
+        lines += ["", f"class        {label}"] if of_classes else []
+        apart = abs(one["objective"] - bounds.primal)
+        of = "convex majorant's minimum" if bounds.stationary else "optimum"
+        early = "" if bounds.reached else "; the training ended before the gap asked for"
+        gap, share = f"{one['gap'] / C:.3g}", 100.0 * one["share"]
+        means = f"the model stands at a stationary point, to {gap} of the loss"
+        if not bounds.stationary:
+            means = f"no weights have an objective lower by more than {gap} of the loss"
+        lines += [
+            f"loss         ap, C = 3, bound {bounds.bound}",
+            f"objective    {bounds.primal:.9g} by the model, {one['objective']:.9g} recomputed, {apart:.2g} apart",
+            f"lower bound  {bounds.dual:.9g} by the model, {one['lower_bound']:.9g} proved anew, of the {of}",
+            f"gap          {bounds.gap / C:.3g} of the loss by the model, {gap} proved; asked for: 0.001",
+            f"             {share:.2g} % of the objective at w = 0, {one['at_nothing']:.6g}",
+            f"rounding     at most {one['rounding']:.2g} in the model's figures",
+            f"proof        {one['planes']} planes, {one['iterations']} iterations",
+            f"certificate  {outcome}: {means}{early}",
+        ]
+    assert {name: found[name] for name in found if name != "certificates"} == {
+        "same_data": True, "sha256": sha256, "labels": meaning,
+    }  # fmt: skip
+    assert run(["verify", model, source]) == code
+    assert capsys.readouterr().out.splitlines() == lines
 
 
 def test_weights_of_queries(data, tmp_path, capsys):

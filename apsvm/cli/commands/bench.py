@@ -59,50 +59,45 @@ def oracle(
     """Milliseconds a call of every oracle for the AP loss, on the same scores."""
     if (data is None) != (model is None):
         raise click.UsageError("--data and --model go together")
+    from itertools import product
+    from json import dumps
+
     import numpy as np
 
-    from apsvm.cli.benchmarks import normal_scores, oracle_table
+    from apsvm._support.files import write_whole
+    from apsvm.cli.benchmarks import Scores, normal_scores, oracle_table
     from apsvm.data.labels import recall
 
     if json is not None:
         check_output(json, data=data, model=model)
     show = _ignore if json == "-" else put
     timings: list[JsonDict] = []
+
+    def time(queries: list[Scores], **about: float) -> None:
+        timed: list[JsonDict] = []
+        with Bar("timing"):
+            for line in oracle_table(queries, threads=threads, timings=timed):
+                show(line)
+        timings.extend({**timing, **about} for timing in timed)
+
     if data is not None and model is not None:
         ranker = read_model(model)
         dataset, scores = score_rows(ranker, data, read)
         with reading(dataset.source):
             relevant = recall(dataset, ranker.header.labels).relevant
-        with Bar("timing"):
-            for line in oracle_table([(scores[relevant], scores[~relevant])], threads=threads, timings=timings):
-                show(line)
-        _write_timings(json, timings)
-        return
-    for distance in shift:
-        show(f"normal scores, the positives' shifted by {distance:g}")
-        rng = np.random.default_rng(seed)
-        made = [normal_scores(rng, n_pos, n_neg, distance) for n_pos in positives for n_neg in negatives]
-        of_shift: list[JsonDict] = []
-        with Bar("timing"):
-            for line in oracle_table(made, threads=threads, timings=of_shift):
-                show(line)
-        timings += [{**timing, "shift": distance} for timing in of_shift]
-    _write_timings(json, timings)
+        time([(scores[relevant], scores[~relevant])])
+    else:
+        for distance in shift:
+            show(f"normal scores, the positives' shifted by {distance:g}")
+            rng = np.random.default_rng(seed)
+            time([normal_scores(rng, *size, distance) for size in product(positives, negatives)], shift=distance)
+    if json is not None:
+        with writing(json):
+            write_whole(json, (dumps({"timings": timings}, indent=1) + "\n").encode())
 
 
 def _ignore(line: str) -> None:
     pass
-
-
-def _write_timings(path: str | None, timings: list[JsonDict]) -> None:
-    if path is None:
-        return
-    import json
-
-    from apsvm._support.files import write_whole
-
-    with writing(path):
-        write_whole(path, (json.dumps({"timings": timings}, indent=1) + "\n").encode())
 
 
 @bench.command()

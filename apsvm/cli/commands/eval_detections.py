@@ -32,7 +32,7 @@ class _Formats(ParamType):
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
         words = value if isinstance(value, tuple) else tuple(str(value).lower().split(","))
         if not 1 <= len(words) <= 2 or not all(word in FORMATS for word in words):
-            self.fail(f"expected one of {', '.join(FORMATS)}, or two of them with a comma, found {value!r}", param, ctx)
+            self.fail(f"expected one of {', '.join(FORMATS)}, or two of them with a comma, found {value!r}")
         return words[0], words[-1]
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:

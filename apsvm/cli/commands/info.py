@@ -197,10 +197,8 @@ def _data(data: Data) -> str:
     if data.positives is not None:
         parts.append(f"{data.positives:,} positive")
     if data.queries is not None:
-        parts.append(
-            f"{data.queries:,} {'query' if data.queries == 1 else 'queries'}"
-            + (f" ({data.queries_skipped:,} left out)" * bool(data.queries_skipped))
-        )
+        skipped = f" ({data.queries_skipped:,} left out)" if data.queries_skipped else ""
+        parts.append(f"{data.queries:,} {'query' if data.queries == 1 else 'queries'}{skipped}")
     parts += [f"{count:,} {name.replace('_', ' ')}" for name, count in data.counts.items()]
     return ", ".join(part for part in parts if part)
 

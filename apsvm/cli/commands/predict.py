@@ -493,7 +493,7 @@ def _lines(ranker: Model, data: str, model: str, read: ReadOptions, options: Pre
     from apsvm.models.items import ItemRanker
 
     if isinstance(ranker, ItemRanker):
-        return list(best_items(ranker, data, read, options.top or TOP, ignore_unknown=options.ignore_unknown))
+        return best_items(ranker, data, read, options.top or TOP, ignore_unknown=options.ignore_unknown)
     if options.instances:
         return lines_of_rows(ranker, data, read, options)
     rows, scores = score_rows(ranker, data, read, ignore_unknown=options.ignore_unknown, unlabelled=True)

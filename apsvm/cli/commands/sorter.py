@@ -58,7 +58,7 @@ class WholeNumber(Number):
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
         number = super().convert(value, param, ctx)
         if number != int(number):
-            self.fail(f"expected a whole number, found {value!r}", param, ctx)
+            self.fail(f"expected a whole number, found {value!r}")
         return int(number)
 
 

@@ -78,7 +78,7 @@ class FeatureMapName(ParamType):
         try:
             return str(parsed(str(value)))
         except ValueError as error:
-            self.fail(str(error), param, ctx)
+            self.fail(str(error))
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
         from apsvm.data.features import FEATURE_MAPS
@@ -106,7 +106,7 @@ class FileName(ParamType):
 def complete_files(command: click.Command) -> None:
     """Arguments and options whose metavar says so take the names of files, in ``command`` and all below it."""
     for param in command.params:
-        if param.type is click.STRING and _FILES.fullmatch(param.metavar or ""):
+        if param.type is click.STRING and param.metavar and _FILES.fullmatch(param.metavar):
             param.type = FileName()
     if isinstance(command, click.Group):
         for below in command.commands.values():

@@ -22,7 +22,7 @@ def _options(command: click.Command) -> dict[str, str]:
     """Spellings allowed in a file (``max-iterations`` and ``max_iterations``) → parameter name."""
     names: dict[str, str] = {}
     for param in command.params:
-        if isinstance(param, click.Option) and param.name not in (None, "config", "help"):
+        if isinstance(param, click.Option) and param.expose_value:
             assert param.name is not None
             names[param.name] = names[param.name.replace("_", "-")] = param.name
     return names
@@ -70,22 +70,21 @@ def _expected(option: click.Parameter, value: object) -> str | None:
 
 def expected_by(kind: ParamType, value: object) -> str | None:
     """What a type wants instead of a file's ``value``; None if it is fine."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if isinstance(kind, OfItsTrainer):
         wanted = [expected_by(one, value) for one in kind.kinds]
         return None if None in wanted else " or ".join(dict.fromkeys(filter(None, wanted)))
     if isinstance(kind, click.types.BoolParamType):
         return None if isinstance(value, bool) else "true or false"
     if isinstance(kind, click.IntRange):
-        return None if is_number and isinstance(value, int) else "an integer"
+        return None if _is_number(value) and isinstance(value, int) else "an integer"
     if isinstance(kind, NumberList):
         numbers = value if isinstance(value, list | tuple) and value else [value]
         fine = all(_is_number_or_range(number, kind) for number in numbers)
         return None if fine else "a number or a list of numbers"
     if isinstance(kind, LabelValue | ConstantFeature):
-        return None if is_number or isinstance(value, str) else "a number or a word"
+        return None if _is_number(value) or isinstance(value, str) else "a number or a word"
     if isinstance(kind, Number):
-        return None if is_number else "a number"
+        return None if _is_number(value) else "a number"
     return None if isinstance(value, str) else "a string"
 
 
@@ -95,6 +94,10 @@ def _is_number_or_range(value: object, kind: NumberList) -> bool:
             return bool(kind.convert(value, None, None))
         except click.BadParameter:
             return False
+    return _is_number(value)
+
+
+def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
@@ -107,7 +110,7 @@ def _check_environment(ctx: click.Context, names: dict[str, str]) -> None:
 
 
 def _nearest(word: str, candidates: Iterable[str]) -> str:
-    near = difflib.get_close_matches(word, list(candidates), n=1)
+    near = difflib.get_close_matches(word, list(candidates))
     return f"; did you mean {near[0]!r}?" if near else ""
 
 

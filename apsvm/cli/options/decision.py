@@ -36,7 +36,7 @@ class ThresholdType(ParamType):
         try:
             return text if text == "none" else str(ThresholdRule.parse(text))
         except ValueError as error:
-            self.fail(str(error), param, ctx)
+            self.fail(str(error))
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
         return "f1|fpr=A|precision=A|recall=A|top=K|none"

@@ -24,6 +24,17 @@ def plain_float(text: str) -> float:
     return float(text)
 
 
+def number_of(value: object) -> float:
+    """The number in text, or of a configuration file; infinite where a whole one is beyond float64. ValueError."""
+    if isinstance(value, str):
+        return plain_float(value)
+    assert isinstance(value, int | float)
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
+
+
 class Number(ParamType):
     """A finite number between bounds (click's own FloatRange lets NaN through)."""
 
@@ -33,12 +44,16 @@ class Number(ParamType):
         self.range = Range(low, high, open_low)
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        return self.number(value)
+
+    def number(self, value: object) -> float:
+        """The value, text or a number of a configuration file."""
         try:
-            number = plain_float(value) if isinstance(value, str) else float(value)  # type: ignore[arg-type]
-        except (TypeError, ValueError):
-            self.fail(f"expected a number, found {value!r}", param, ctx)
+            number = number_of(value)
+        except ValueError:
+            self.fail(f"expected a number, found {value!r}")
         if not self.range.admits(number):
-            self.fail(f"expected a finite number {self.range}".rstrip() + f", found {value!r}", param, ctx)
+            self.fail(f"expected a finite number {self.range}".rstrip() + f", found {value!r}")
         return number
 
 
@@ -53,9 +68,9 @@ class ConstantFeature(ParamType):
         if word in ("auto", "none"):
             return word
         try:
-            return Number().convert(value, param, ctx)
+            return Number().number(value)
         except click.UsageError:
-            self.fail(f"expected a finite number, auto or none, found {value!r}", param, ctx)
+            self.fail(f"expected a finite number, auto or none, found {value!r}")
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
         return "NUMBER|auto|none"
@@ -68,11 +83,11 @@ class LabelValue(ParamType):
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float | str:
         try:
-            number = plain_float(value) if isinstance(value, str) else float(value)  # type: ignore[arg-type]
+            number = number_of(value)
         except ValueError:
             return str(value)
         if not math.isfinite(number):
-            self.fail(f"expected a finite number or a word, found {value!r}", param, ctx)
+            self.fail(f"expected a finite number or a word, found {value!r}")
         return number
 
 
@@ -87,7 +102,7 @@ class PoolNames(ParamType):
         try:
             return value if isinstance(value, tuple) else parse_pool(str(value))
         except ValueError as error:
-            self.fail(str(error), param, ctx)
+            self.fail(str(error))
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
         return "min,mean,max"
@@ -117,44 +132,42 @@ class NumberList(ParamType):
         values: list[float | Multiple] = []
         for word in words:
             if isinstance(word, str) and ":" in word:
-                values += self._range(word, param, ctx)
+                values += self._range(word)
             else:
-                values.append(self._one(word, param, ctx))
+                values.append(self._one(word))
         return tuple(values)
 
-    def _one(self, word: object, param: click.Parameter | None, ctx: click.Context | None) -> float | Multiple:
+    def _one(self, word: object) -> float | Multiple:
         if isinstance(word, Multiple):
             return word
         text = word.strip().lower() if isinstance(word, str) else ""
         if self._multiples and text == "auto":
             return AUTO_MULTIPLE
         if not self._multiples:
-            return self._number.convert(word, param, ctx)
+            return self._number.number(word)
         is_multiple = text.endswith("x")
         try:
-            value = self._number.convert(text[:-1] if is_multiple else word, param, ctx)
+            value = self._number.number(text[:-1] if is_multiple else word)
         except click.UsageError:
             expected = f"a finite number {self._number.range}, auto or a multiple such as 10x"
-            self.fail(f"expected {expected}, found {word!r}", param, ctx)
+            self.fail(f"expected {expected}, found {word!r}")
         return Multiple(value) if is_multiple else value
 
-    def _range(
-        self, text: str, param: click.Parameter | None, ctx: click.Context | None
-    ) -> list[float] | list[Multiple]:
+    def _range(self, text: str) -> list[float] | list[Multiple]:
         first, to, *steps = text.split(":")
         try:
             base = plain_float(steps[0].strip().lower().removeprefix("log"))
             if len(steps) != 1 or not steps[0].strip().lower().startswith("log") or not 1.0 < base < math.inf:
                 raise ValueError
         except (ValueError, IndexError):
-            self.fail(f"expected a range like 0.01:100:log10 or 1:64:log2, found {text!r}", param, ctx)
-        ends = [self._one(end, param, ctx) for end in (first, to)]
+            self.fail(f"expected a range like 0.01:100:log10 or 1:64:log2, found {text!r}")
+        ends = [self._one(end) for end in (first, to)]
         start, end = (value.factor if isinstance(value, Multiple) else value for value in ends)
         if isinstance(ends[0], Multiple) != isinstance(ends[1], Multiple) or not 0.0 < start <= end:
-            self.fail(f"expected a range from a number above 0 to one that is not smaller, found {text!r}", param, ctx)
+            self.fail(f"expected a range from a number above 0 to one that is not smaller, found {text!r}")
         count = math.floor((math.log(end) - math.log(start)) / math.log(base) + 1e-9) + 1
         if count > _MOST_VALUES:
-            self.fail(f"expected a range of at most {_MOST_VALUES} values, found {text!r}", param, ctx)
+            self.fail(f"expected a range of at most {_MOST_VALUES} values, found {text!r}")
         # As written by hand: 0.3 and not 0.30000000000000004.
         numbers = [float(f"{start * base**at:.12g}") for at in range(count)]
         return [Multiple(number) for number in numbers] if isinstance(ends[0], Multiple) else numbers
@@ -172,12 +185,11 @@ class Several(ParamType):
         words = value if isinstance(value, tuple) else [word.strip() for word in str(value).split(",")]
         values = tuple(self.one.convert(word, param, ctx) for word in words)
         if len(set(values)) < len(values):
-            self.fail(f"found one twice in {value!r}", param, ctx)
+            self.fail(f"found one twice in {value!r}")
         return values
 
-    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:
-        metavar = self.one.get_metavar(param, ctx)
-        return metavar and f"{metavar},…"
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
+        return f"{self.one.get_metavar(param, ctx) or self.one.name.upper()},…"
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         before, comma, last = incomplete.rpartition(",")

@@ -73,7 +73,7 @@ def table_options(command: CommandT, *, learning: bool) -> CommandT:
 
 
 def taken(options: JsonDict, positive_label: float | str | None) -> TableOptions:
-    """Takes the values of the options on tables out of ``given``."""
+    """Takes the values of the options on tables out of ``options``."""
     named: JsonDict = {part: options.pop(f"{part}_column", None) for part in _PARTS}
     named |= {
         name: options.pop(name) for name in ("missing", "max_categories", "encoding", "decimal") if name in options

@@ -172,9 +172,12 @@ class TrainerOption(click.Option):
             return value
         context, kind = click.get_current_context(), taken.type()
         expected = None if isinstance(value, str) else expected_by(kind, value)  # of a configuration file
-        if expected is not None:
-            raise click.BadParameter(f"expected {expected}, found {value!r}", context, self)
-        return kind.convert(value, self, context)
+        try:
+            if expected is not None:
+                kind.fail(f"expected {expected}, found {value!r}")
+            return kind.convert(value, self, context)
+        except click.BadParameter as failure:
+            raise click.BadParameter(failure.message, context, self) from None
 
 
 def _of_each(texts: Mapping[type[AnyTrainer], str], form: str, between: str) -> str:
@@ -231,7 +234,7 @@ class LossName(ParamType):
         try:
             return ChosenLoss.of(loss)
         except UnknownNameError as error:
-            self.fail(str(error), param, ctx)
+            self.fail(str(error))
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
         return f"[{'|'.join(known_losses())}|package.module:Name]"
@@ -369,20 +372,13 @@ def with_named_trainer(loss: ChosenLoss, named: Collection[str]) -> ChosenLoss:
             )
             trainer = next(asking, trainer)
     extra = trainer.capabilities.extra
-    if extra is not None and not _is_installed(extra):
+    if extra is not None and find_spec(extra) is None:
         raise Failure(MISSING, f"{trainer.title} needs the package {extra}: pip install 'apsvm[{extra}]'")
-    if click.get_current_context().params.get("qp") == "cvxpy" and not _is_installed("cvxpy"):
+    if click.get_current_context().params.get("qp") == "cvxpy" and find_spec("cvxpy") is None:
         from apsvm.solvers.qp.cvxpy_clarabel import NEEDS
 
         raise Failure(MISSING, f"--qp cvxpy: {NEEDS}")
     return ChosenLoss(loss.name, trainer)
-
-
-def _is_installed(package: str) -> bool:
-    try:
-        return find_spec(package) is not None
-    except ValueError:  # a module without a specification
-        return False
 
 
 def refuse_options_of_others(losses: Sequence[ChosenLoss], named: Collection[str]) -> None:
