@@ -205,7 +205,8 @@ def _read_trec(data: bytes, folder: Path) -> None:
 def _model_seeds() -> list[bytes]:
     """A file of each kind of model, of one and of several classes, with and without a feature map."""
     rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(60, 3)), np.arange(60) % 3
+    y = np.arange(60) % 3
+    X = rng.normal(size=(60, 3)) + (y == 1)[:, None]
     estimators = [
         APSVMClassifier(C=1.0).fit(X, y == 1),
         APSVMClassifier(C=1.0, features="piecewise:2").fit(X, y == 1),
