@@ -210,6 +210,23 @@ def test_passes_beyond_the_caches_come_to_the_same_bits(dtype, rng):
     assert np.array_equal(many.combine(c), many.with_threads(2).combine(c))
 
 
+@over("missing", [0.0, 0.3])
+def test_runs_that_share_ranges_are_summed_in_the_order_of_the_matrix(missing, rng):
+    """Beyond the caches: of ranges without gaps one row after another, of those that a run has nearly alone or whose
+    factors are mostly 0 run by run. Rows that are not selected may be anything."""
+    X = rng.normal(size=(45_000, 50))
+    run = rng.integers(0, 3, len(X)) * (np.arange(len(X)) < 30_000)
+    run[rng.random(len(X)) < missing] = 9
+    order = np.concatenate([np.flatnonzero(run == number) for number in range(3)])
+    order = np.r_[order, order[order % 7 == 0][:50]]  # some twice
+    c = rng.normal(size=order.size) * (order > 10_000)
+    expected = X[order].T @ c
+    X[run == 9] = np.inf
+    rows = Rows(X).select(order)
+    np.testing.assert_allclose(rows.combine(c), expected, rtol=1e-9, atol=1e-9)
+    np.testing.assert_array_equal(rows.combine(c), rows.with_threads(2).combine(c))
+
+
 @pytest.mark.parametrize("scale", ["none", "maxabs", "standard", "l2"])
 def test_copied_rows_are_the_same(scale, rng):
     """Means of 1e9 deviations would leave no digit in float32 before they are subtracted."""

@@ -61,6 +61,11 @@ def test_a_walk_of_two_threads(kind):
     check_walk(20_000, 8, np.float64, kind, 2)
 
 
+@pytest.mark.slow
+def test_a_walk_beyond_the_caches():
+    check_walk(45_000, 50, np.float64, "dense", 2)
+
+
 def test_nothing_to_do():
     _kernels.walk_dense(np.zeros((3, 2)), [], [], 2)
 

@@ -1,7 +1,6 @@
 #include "rows/rows.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -51,6 +50,18 @@ template <class Matrix>
 bool skipping_pays(std::size_t nonzero, std::size_t n, bool from_memory) {
     if constexpr (!Matrix::dense) return nonzero < n;
     return 4 * nonzero < (from_memory ? 2 : 3) * n;
+}
+
+// Whether factors are worth being dealt out to a range in the matrix's order, to add its rows without gaps: where all of
+// them are selected, nine tenths are not of one run, and a third is not of factor 0. The shares are near those where both
+// ways took as long, at 20 and 100 columns.
+bool dealing_pays(const Range &range, std::size_t nonzero) {
+    std::size_t places = 0, longest = 0;
+    for (const auto &[begin, end] : range.parts) {
+        places += end - begin;
+        longest = std::max(longest, end - begin);
+    }
+    return places == range.high - range.low && 10 * longest < 9 * places && 3 * nonzero >= places;
 }
 
 // Pieces of about this many multiply-adds.
@@ -119,9 +130,24 @@ std::size_t Scores<Matrix>::threads_worthwhile() const {
 
 template <class Matrix>
 void Scores<Matrix>::compute(Pieces::Cursor &cursor, std::size_t last) const {
-    if (Matrix::dense && k_ == 1 && from_memory_ && pieces_.leave_few_out()) return compute_ranges(cursor, last);
-    const std::size_t step = chunk_of(work_of_row_, k_);
     std::size_t numbers[kChunk];
+    // A range comes faster one row after another, with those that are left out, than each run's rows with the gaps that
+    // the others leave.
+    if (Matrix::dense && k_ == 1 && from_memory_ && pieces_.leave_few_out()) {
+        std::vector<double> of_range;
+        pieces_.each_range(cursor, last, [&](std::size_t, const Range &range) {
+            of_range.resize(range.high - range.low);
+            for (std::size_t row = range.low; row < range.high; row += kChunk) {
+                const std::size_t n = std::min(kChunk, range.high - row);
+                std::iota(numbers, numbers + n, row);
+                dots(X_, numbers, n, W_, of_range.data() + (row - range.low), 1, true);
+            }
+            for (const auto &[begin, end] : range.parts)
+                list_.each(begin, end, [&](std::size_t i, std::size_t row) { out_[i] = of_range[row - range.low]; });
+        });
+        return;
+    }
+    const std::size_t step = chunk_of(work_of_row_, k_);
     pieces_.each(cursor, last, [&](std::size_t, std::size_t begin, std::size_t end) {
         for (std::size_t i = begin; i < end; i += step) {
             const std::size_t n = std::min(step, end - i);
@@ -130,33 +156,6 @@ void Scores<Matrix>::compute(Pieces::Cursor &cursor, std::size_t last) const {
                 dots(X_, numbers, n, W_ + h * X_.n_columns, out_ + i * k_ + h, k_, h == 0 && from_memory_);
         }
     });
-}
-
-// Pieces of ranges of the matrix. A range comes faster one row after another, with those that are left out, than each
-// run's rows with the gaps that the others leave.
-template <class Matrix>
-void Scores<Matrix>::compute_ranges(Pieces::Cursor &cursor, std::size_t last) const {
-    std::size_t numbers[kChunk];
-    std::vector<double> of_range;
-    std::vector<std::pair<std::size_t, std::size_t>> parts;  // places, of each run
-    while (cursor.piece < last) {
-        std::size_t low = std::numeric_limits<std::size_t>::max(), high = 0;
-        parts.clear();
-        pieces_.each(cursor, cursor.piece + 1, [&](std::size_t, std::size_t begin, std::size_t end) {
-            parts.emplace_back(begin, end);
-            low = std::min(low, list_[begin]);
-            high = std::max(high, list_[end - 1] + 1);
-        });
-        if (parts.empty()) continue;
-        of_range.resize(high - low);
-        for (std::size_t row = low; row < high; row += kChunk) {
-            const std::size_t n = std::min(kChunk, high - row);
-            std::iota(numbers, numbers + n, row);
-            dots(X_, numbers, n, W_, of_range.data() + (row - low), 1, true);
-        }
-        for (const auto &[begin, end] : parts)
-            for (std::size_t i = begin; i < end; ++i) out_[i] = of_range[list_[i] - low];
-    }
 }
 
 template <class Matrix>
@@ -175,7 +174,9 @@ Combination<Matrix>::Combination(const Matrix &X, const Selection &rows, const d
                                  std::size_t threads, bool follows)
     : X_(X), list_(rows.list), C_(C), k_(k), work_of_row_(work_a_row(X, rows.n_rows)),
       from_memory_(!follows && exceeds_caches(rows.list, work_of_row_)),
-      pieces_(pieces_of(rows, work_of_row_ * static_cast<double>(k))), entries_(pieces_.count() + 1, 0) {
+      pieces_(pieces_of(rows, work_of_row_ * static_cast<double>(k))),
+      by_ranges_(Matrix::dense && k == 1 && exceeds_caches(rows.list, work_of_row_) && pieces_.leave_few_out()),
+      entries_(pieces_.count() + 1, 0) {
     const std::size_t counting = std::clamp<std::size_t>(list_.size() * k / kWorkPerThread, 1, threads);
     in_threads(counting, threads, [&](std::size_t t) {
         pieces_.each(pieces_.count() * t / counting, pieces_.count() * (t + 1) / counting,
@@ -201,30 +202,49 @@ std::size_t Combination<Matrix>::first_piece(std::size_t block) const {
 template <class Matrix>
 void Combination<Matrix>::add(std::size_t block, Pieces::Cursor &cursor, std::size_t last) {
     double *const total = totals_.data() + block * k_ * X_.n_columns;
+    std::vector<double> of_range;
+    pieces_.each_range(cursor, last, [&](std::size_t piece, const Range &range) {
+        const std::size_t nonzero = entries_[piece + 1] - entries_[piece];
+        if (nonzero == 0) return;
+        if (!by_ranges_ || !dealing_pays(range, nonzero)) {
+            for (const auto &[begin, end] : range.parts) add_places(begin, end, total);
+            return;
+        }
+        of_range.assign(range.high - range.low, 0.0);
+        for (const auto &[begin, end] : range.parts)
+            list_.each(begin, end, [&](std::size_t i, std::size_t row) { of_range[row - range.low] += C_[i]; });
+        std::size_t numbers[kChunk];
+        for (std::size_t row = range.low; row < range.high; row += kChunk) {
+            const std::size_t n = std::min(kChunk, range.high - row);
+            std::iota(numbers, numbers + n, row);
+            add_rows(X_, numbers, of_range.data() + (row - range.low), n, total, from_memory_);
+        }
+    });
+}
+
+template <class Matrix>
+void Combination<Matrix>::add_places(std::size_t begin, std::size_t end, double *total) const {
     const std::size_t step = chunk_of(work_of_row_, k_);
     std::size_t numbers[kChunk], weighted[kChunk];
     double factors[kChunk];
-    pieces_.each(cursor, last, [&](std::size_t piece, std::size_t begin, std::size_t end) {
-        if (entries_[piece] == entries_[piece + 1]) return;
-        for (std::size_t i = begin; i < end; i += step) {
-            const std::size_t n = std::min(step, end - i);
-            list_.read(i, i + n, numbers);
-            if (k_ == 1 && !skipping_pays<Matrix>(count_nonzero(C_ + i, n), n, from_memory_)) {
-                add_rows(X_, numbers, C_ + i, n, total, from_memory_);
-                continue;
-            }
-            for (std::size_t h = 0; h < k_; ++h) {
-                std::size_t kept = 0;
-                for (std::size_t j = 0; j < n; ++j) {
-                    const double factor = C_[(i + j) * k_ + h];
-                    weighted[kept] = numbers[j];
-                    factors[kept] = factor;
-                    kept += factor != 0.0;
-                }
-                add_rows(X_, weighted, factors, kept, total + h * X_.n_columns, h == 0 && from_memory_);
-            }
+    for (std::size_t i = begin; i < end; i += step) {
+        const std::size_t n = std::min(step, end - i);
+        list_.read(i, i + n, numbers);
+        if (k_ == 1 && !skipping_pays<Matrix>(count_nonzero(C_ + i, n), n, from_memory_)) {
+            add_rows(X_, numbers, C_ + i, n, total, from_memory_);
+            continue;
         }
-    });
+        for (std::size_t h = 0; h < k_; ++h) {
+            std::size_t kept = 0;
+            for (std::size_t j = 0; j < n; ++j) {
+                const double factor = C_[(i + j) * k_ + h];
+                weighted[kept] = numbers[j];
+                factors[kept] = factor;
+                kept += factor != 0.0;
+            }
+            add_rows(X_, weighted, factors, kept, total + h * X_.n_columns, h == 0 && from_memory_);
+        }
+    }
 }
 
 template <class Matrix>

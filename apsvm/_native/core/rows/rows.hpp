@@ -61,8 +61,6 @@ public:
     void compute(Pieces::Cursor &cursor, std::size_t last) const;
 
 private:
-    void compute_ranges(Pieces::Cursor &cursor, std::size_t last) const;
-
     const Matrix &X_;
     const SelectedRows &list_;
     const double *W_;
@@ -96,6 +94,8 @@ public:
     void write(double *out) const;
 
 private:
+    void add_places(std::size_t begin, std::size_t end, double *total) const;
+
     const Matrix &X_;
     const SelectedRows &list_;
     const double *C_;
@@ -103,6 +103,7 @@ private:
     double work_of_row_;
     bool from_memory_;  // and not from the caches
     Pieces pieces_;
+    bool by_ranges_;  // in the matrix's order where that pays; of a pass that follows, too, for the same bits
     std::vector<std::size_t> entries_;  // of C up to each piece, those that are not 0: the work to do
     std::size_t blocks_;
     std::vector<double> totals_;  // (blocks, k, X.n_columns)

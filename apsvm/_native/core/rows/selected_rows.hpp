@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace apsvm {
@@ -23,14 +24,20 @@ public:
         return narrow_ ? static_cast<std::size_t>(narrow_[i]) : wide_ ? static_cast<std::size_t>(wide_[i]) : i;
     }
 
+    // body(place, row) for the places [begin, end).
+    template <class Body>
+    void each(std::size_t begin, std::size_t end, Body body) const {
+        if (narrow_)
+            for (std::size_t i = begin; i < end; ++i) body(i, static_cast<std::size_t>(narrow_[i]));
+        else if (wide_)
+            for (std::size_t i = begin; i < end; ++i) body(i, static_cast<std::size_t>(wide_[i]));
+        else
+            for (std::size_t i = begin; i < end; ++i) body(i, i);
+    }
+
     // Those at the places [begin, end), written to `out`.
     void read(std::size_t begin, std::size_t end, std::size_t *out) const {
-        if (narrow_)
-            for (std::size_t i = begin; i < end; ++i) *out++ = static_cast<std::size_t>(narrow_[i]);
-        else if (wide_)
-            for (std::size_t i = begin; i < end; ++i) *out++ = static_cast<std::size_t>(wide_[i]);
-        else
-            for (std::size_t i = begin; i < end; ++i) *out++ = i;
+        each(begin, end, [&](std::size_t, std::size_t row) { *out++ = row; });
     }
 
     // The first place in [begin, end), where the rows ascend, of a row that is not before this one: soon found where it
@@ -62,6 +69,12 @@ private:
     const std::int32_t *narrow_ = nullptr;
     const std::int64_t *wide_ = nullptr;
     std::size_t n_;
+};
+
+// What ascending runs have of a range of the matrix.
+struct Range {
+    std::size_t low, high;                                   // its rows [low, high)
+    std::vector<std::pair<std::size_t, std::size_t>> parts;  // places, of each run that has some
 };
 
 // The places of a selection in pieces, which depend on the selection and the size asked for alone. Where it is a few
@@ -108,6 +121,24 @@ public:
                 cursor.at[run] = rows_.place_of(next, begin, runs_[run + 1]);
                 if (begin < cursor.at[run]) body(piece, begin, cursor.at[run]);
             }
+        }
+    }
+
+    // body(piece, range) for the pieces up to `last` that have a row, piece after piece.
+    template <class Body>
+    void each_range(Cursor &cursor, std::size_t last, Body body) const {
+        Range range;
+        while (cursor.piece < last) {
+            const std::size_t piece = cursor.piece;
+            range.low = n_rows_;
+            range.high = 0;
+            range.parts.clear();
+            each(cursor, piece + 1, [&](std::size_t, std::size_t begin, std::size_t end) {
+                range.low = std::min(range.low, rows_[begin]);
+                range.high = std::max(range.high, rows_[end - 1] + 1);
+                range.parts.emplace_back(begin, end);
+            });
+            if (!range.parts.empty()) body(piece, range);
         }
     }
 
