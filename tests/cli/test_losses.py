@@ -62,7 +62,7 @@ def test_grades_are_more_than_positive_and_negative(graded, run, tmp_path):
 def test_other_losses_want_to_know_what_is_relevant(graded, run, tmp_path):
     done = run("train", "--loss", "ap", graded, tmp_path / "m", code=65)
     assert done.stderr.endswith(
-        ": expected the labels +1 and -1, or +1 and 0, found -0, 1, 2, 3; --positive-label (positive_label=) "
+        ": expected the labels +1 and -1, or +1 and 0, found 0, 1, 2, 3; --positive-label (positive_label=) "
         "chooses the one that is positive, --relevant-from (relevant_from=) the lowest of several, "
         "--one-vs-rest trains a ranker for each; if they are grades, --loss ndcg (loss='ndcg') trains on "
         "them\n"

@@ -73,6 +73,10 @@ def test_the_same_as_csv(tmp_path: Path, kind: str) -> None:
 def test_what_polars_writes(tmp_path: Path) -> None:
     polars = pytest.importorskip("polars")
     polars.DataFrame({"word": ["u", "v", "u"], "y": [1, 0, 0]}).write_ipc(tmp_path / "t.arrow")
+    if not hasattr(pa, "string_view"):
+        with pytest.raises(DataError, match="not an Arrow table that is read here"):
+            read_data(tmp_path / "t.arrow")
+        return
     assert read_data(tmp_path / "t.arrow").table.columns.feature_names() == ("word=u", "word=v")
 
 

@@ -228,7 +228,7 @@ def _parsing(name: str, kind: Kind) -> Iterator[None]:
 
     try:
         yield
-    except (pyarrow.ArrowException, OSError, ValueError) as error:
+    except (pyarrow.ArrowException, OSError, ValueError, KeyError) as error:  # KeyError: a type newer than pyarrow
         if isinstance(error, DataError | MemoryError):
             raise
         why = " ".join(str(error).split())  # some of them have more than a line
