@@ -351,7 +351,7 @@ class Completion:
                 trainer,
                 of_bags=data.bags is not None,
                 held_out=choice.loss,
-                by_chance=choice.by_chance(),
+                by_chance=choice.by_chance,
                 start=start,
                 chosen=choice.bound,
             ),

@@ -21,6 +21,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -86,9 +87,9 @@ SHARE_OF_TIME = 1.0 / 3.0
 MOST_CLASSES = 10
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Choice:
-    """The bound, and the C where none was named.
+    """The bound, and the C where none was named; of several classes they share one.
 
     Attributes
     ----------
@@ -110,6 +111,7 @@ class Choice:
         """Of the chosen candidate on the rows held out; nan where there is none."""
         return self.candidates[0].mean(LOSS) if self.candidates else np.nan
 
+    @cached_property
     def by_chance(self) -> tuple[float, float]:
         """Mean and deviation of the loss of the rows held out where the chosen candidate's scores are shuffled; nan
         where there is no candidate, or rows are in queries: that is a question of more than one order."""
