@@ -334,11 +334,10 @@ def pairs(h: Hostile) -> None:
 
 
 def lists(h: Hostile) -> None:
-    starts = h.boundaries(h.size(0, 6), 0, h.chance.choice((5, 5, 3000)))
-    n = int(starts[-1])
-    positive = (h.rng.random(n) < 0.4).astype(np.uint8)
-    valid = (h.rng.random(n) < 0.8).astype(np.uint8) if h.chance.random() < 0.5 else np.empty(0, np.uint8)
-    found = _kernels.count_classes(h(starts), h(positive), h(valid))
+    shape = h.size(0, 6), h.size(0, h.chance.choice((5, 5, 3000)))
+    positive = h.rng.random(shape) < 0.4
+    valid = h.rng.random(shape) < 0.8 if h.chance.random() < 0.5 else None
+    found = _kernels.count_classes(h(positive), h(valid))
     loss, begins, arrays = make_loss("ap"), ([], []), ([], [])
     for n_pos, n_neg in found:
         begins[0].append(sum(map(len, arrays[0])))
@@ -350,17 +349,16 @@ def lists(h: Hostile) -> None:
     weights, discount = (np.concatenate([*array, []]) for array in arrays)
     dtype = h.chance.choice((np.float32, np.float64))
     with np.errstate(over="ignore"):
-        scores = h.scores(n).astype(dtype)
+        scores = h.scores(positive.size).astype(dtype).reshape(shape)
     _kernels.solve_lists(
         h(h.chance.choice(("bucket", "qs", "greedy", "against-loss"))), h(True), h(h.chance.choice(("hinge", "ramp"))),
-        h(scores), h(starts), h(positive), h(valid), h(ints(begins[0])), h(weights), h(ints(begins[1])),
-        h(discount), h(np.zeros(starts.size - 1)), h(np.zeros(starts.size - 1, bool)), h(np.zeros(n, dtype)),
-        h(h.threads()),
+        h(scores), h(positive), h(valid), h(ints(begins[0])), h(weights), h(ints(begins[1])),
+        h(discount), h(np.zeros(shape[0])), h(np.zeros(shape[0], bool)), h(np.zeros(shape, dtype)), h(h.threads()),
     )  # fmt: skip
     _kernels.soft_rank_losses(
-        h(scores), h(starts), h(positive), h(valid), h(0.1), h(h.chance.random() < 0.5),
-        h(np.array(h.chance.choice(([], [1.0, 4.0])))), h(1.0), h(np.zeros(starts.size - 1)),
-        h(np.zeros(starts.size - 1, bool)), h(np.zeros(n, dtype)), h(h.threads()),
+        h(scores), h(positive), h(valid), h(0.1), h(h.chance.random() < 0.5),
+        h(np.array(h.chance.choice(([], [1.0, 4.0])))), h(1.0), h(np.zeros(shape[0])),
+        h(np.zeros(shape[0], bool)), h(np.zeros(shape, dtype)), h(h.threads()),
     )  # fmt: skip
 
 

@@ -288,18 +288,16 @@ def kernel_sum(
     threads: int,
 ) -> None: ...
 
-# The oracles over the lists of a batch: rows list after list, classes mixed, in arrays of any shape. List l has the
-# rows starts[l] to starts[l + 1]; ``valid`` is empty where all rows count. Loss of list l: u_k at
-# weights[weights_begin[l] + k − 1], D(p) at discount[discount_begin[l] + p − 1]. Writes (l,) values, which lists have
-# both classes, and the row weights.
+# The oracles over the lists of a batch, classes mixed: (n,), one list, or (l, n), one a row; ``valid`` is None where
+# all rows count. Loss of list i: u_k at weights[weights_begin[i] + k − 1], D(p) at discount[discount_begin[i] + p − 1].
+# Writes (l,) values, which lists have both classes, and the row weights.
 def solve_lists(
     algorithm: str,
     unimodal: bool,
     form: str,
     scores: _Values,
-    starts: NDArray[int64],
-    positive: NDArray[uint8],
-    valid: NDArray[uint8],
+    positive: NDArray[bool_],
+    valid: NDArray[bool_] | None,
     weights_begin: NDArray[int64],
     weights: NDArray[float64],
     discount_begin: NDArray[int64],
@@ -311,16 +309,15 @@ def solve_lists(
     /,
 ) -> None: ...
 def count_classes(
-    starts: NDArray[int64], positive: NDArray[uint8], valid: NDArray[uint8]
+    positive: NDArray[bool_], valid: NDArray[bool_] | None
 ) -> list[tuple[int, int]]: ...  # (positives, negatives)
 
 # Smooth-AP, or with ``places`` recall among the first K, of the same lists by the Laplace kernel, whose width is
 # ``relative`` to each list's standard deviation or in units of the scores. Writes the same.
 def soft_rank_losses(
     scores: _Values,
-    starts: NDArray[int64],
-    positive: NDArray[uint8],
-    valid: NDArray[uint8],
+    positive: NDArray[bool_],
+    valid: NDArray[bool_] | None,
     tau: float,
     relative: bool,
     places: NDArray[float64],

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Protocol, Self, TypeVar
 
@@ -104,9 +104,10 @@ def oracle_table(queries: Sequence[Scores], *, timings: list[JsonDict], threads:
         )
 
 
-def train_ap(data: TrainingSet, C: float, settings: StructuredSettings) -> Trained:
-    """An AP-SVM; of the settings all but ``C`` count."""
-    (trained,) = train_plan(Plan(loss=make_loss("ap"), settings=replace(settings, C=(C,))), data, Watch())
+def train_ap(data: TrainingSet, C: float, *, bound: str = "hinge", solver: str = "line-search") -> Trained:
+    """An AP-SVM of which nothing is left to be chosen."""
+    settings = StructuredSettings(C=(C,), bound=bound, solver=solver)
+    (trained,) = train_plan(Plan(loss=make_loss("ap"), settings=settings), data, Watch())
     return trained
 
 
@@ -142,8 +143,7 @@ def train_table(
 
     def ours(solver: str, C: float) -> TimedFit:
         data = TrainingSet(Rows(X, threads=threads), of_relevance(relevant))
-        settings = StructuredSettings(solver=solver, bound="hinge")
-        seconds, trained = fastest(partial(train_ap, data, C, settings), budget=0.5, at_least=1)
+        seconds, trained = fastest(partial(train_ap, data, C, solver=solver), budget=0.5, at_least=1)
         scores = Rows(X_test).scores(trained.w)
         return TimedFit(ap(scores, relevant_test), seconds, C, trained.solution.iterations)
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from typing import ClassVar, NamedTuple
+from functools import partial
+from typing import ClassVar, NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor, nn
@@ -12,10 +14,13 @@ from torch.autograd.function import FunctionCtx
 
 from apsvm._support.caller import warn_caller
 from apsvm.torch.inference import Answer
-from apsvm.torch.lists import Block, Lists, Reduction, check_reduction, lists_of, require_classes
+from apsvm.torch.lists import Block, Reduction, check_reduction, lists_of, require_classes
 
 #: Calls without a list that counts, after which a training is warned.
 CALLS_WATCHED = 20
+
+#: What ``lists_of`` takes beside the scores: target, mask, qid, dim and ignore_index.
+Others: TypeAlias = tuple[Tensor, Tensor | None, Tensor | None, int, int | None]
 
 
 class Values(NamedTuple):
@@ -56,8 +61,9 @@ class ListLoss(nn.Module):
         super().__init__()
         self.reduction = check_reduction(reduction)
         self.ignore_index = ignore_index
-        self._have_counted: list[Sequence[Tensor]] = []
-        self._has_warned = False
+        #: Calls in a row that had no list that counts; below 0, calls that are not looked at. In a list, as a module
+        #: takes long to set an attribute.
+        self._watched: list[float] = [0]
 
     def forward(
         self,
@@ -116,19 +122,19 @@ class ListLoss(nn.Module):
 
     def watch(self, counts: Sequence[Tensor]) -> None:
         """Takes note of which lists of a call counted, (b,) bool of each block, and warns of a training without any."""
-        if self._has_warned:
+        calls = self._watched
+        calls[0] += 1
+        if calls[0] <= 0:
             return
-        self._have_counted.append(counts)
-        if len(self._have_counted) < CALLS_WATCHED:
-            return
-        # Not at each call: a look takes a tenth of a small one, and waits for the device.
-        if not any(part.any() for parts in self._have_counted for part in parts):
-            self._has_warned = True
+        if any(any(part.tolist()) for part in counts):
+            # Not at each call: a look takes a tenth of a small one, and waits for the device.
+            calls[0] = -CALLS_WATCHED
+        elif calls[0] == CALLS_WATCHED:
+            calls[0] = -math.inf
             warn_caller(
                 f"{type(self).__name__}: {CALLS_WATCHED} calls in a row had no list that counts, so that loss and "
                 f"gradient were 0: a list needs {self.needs}"
             )
-        self._have_counted.clear()
 
     def extra_repr(self) -> str:
         return f"reduction={self.reduction!r}"
@@ -149,26 +155,25 @@ def _outside_compiled_graphs() -> Callable[..., Tensor]:
 def _evaluate(
     loss: ListLoss, scores: Tensor, target: Tensor, mask: Tensor | None, qid: Tensor | None, dim: int
 ) -> Tensor:
-    def lists_with(scores: Tensor) -> Lists:
-        return lists_of(scores, target, mask, qid, dim, loss.ignore_index)
-
-    kind = scores.device.type if isinstance(scores, Tensor) else "cpu"  # else lists_of says so
+    kind = "cpu" if getattr(scores, "is_cpu", True) else scores.device.type  # of what is no tensor lists_of says so
     if torch.is_autocast_enabled(kind):
         # Scores of half precision are widened here; autocast would narrow what is computed of them.
         with torch.autocast(kind, enabled=False):
             return _evaluate(loss, scores, target, mask, qid, dim)
+    others = target, mask, qid, dim, loss.ignore_index
     # One number of lists that stand as the scores do has its slopes where those of the lists are.
     if qid is None and loss.reduction != "none" and loss.knows_slopes(kind):
-        total, counts = _by_slopes(loss, scores, lists_with, dim)
+        total, counts = _by_slopes(loss, scores, others)
     else:
-        total, counts = _by_values(loss, lists_with(scores))
+        total, counts = _by_values(loss, scores, others)
     if scores.requires_grad:
         loss.watch(counts)
     return total
 
 
-def _by_values(loss: ListLoss, lists: Lists) -> tuple[Tensor, list[Tensor]]:
+def _by_values(loss: ListLoss, scores: Tensor, others: Others) -> tuple[Tensor, list[Tensor]]:
     """The loss with its graph, and which lists of each block count."""
+    lists = lists_of(scores, *others)
     if not loss.takes_fractions:
         for block in lists.blocks:
             require_classes(block)
@@ -177,13 +182,11 @@ def _by_values(loss: ListLoss, lists: Lists) -> tuple[Tensor, list[Tensor]]:
     return lists.reduce([part.values for part in parts], counts, loss.reduction), counts
 
 
-def _by_slopes(
-    loss: ListLoss, scores: Tensor, lists_with: Callable[[Tensor], Lists], dim: int
-) -> tuple[Tensor, list[Tensor]]:
+def _by_slopes(loss: ListLoss, scores: Tensor, others: Others) -> tuple[Tensor, list[Tensor]]:
     """The same by ``answer_of``: a graph of one node."""
-    lists = lists_with(scores.detach() if isinstance(scores, Tensor) else scores)
+    lists = lists_of(scores, *others, detached=True)
     block = lists.blocks[0]
-    if not loss.takes_fractions:
+    if block.rows.target.dtype != torch.bool and not loss.takes_fractions:
         require_classes(block)
     values, counts, slopes = loss.answer_of(block)
     if len(values) == 1:
@@ -197,12 +200,12 @@ def _by_slopes(
     if not (scores.requires_grad and torch.is_grad_enabled()):
         return torch.as_tensor(total, dtype=lists.dtype), [counts]
     if scores.ndim == 2:
-        slopes = slopes.t() if dim in (0, -2) else slopes
+        slopes = slopes.t() if others[3] in (0, -2) else slopes
     elif slopes.ndim == 2:
         slopes = slopes.view(-1)
     wide = scores if scores.dtype == slopes.dtype else scores.to(slopes.dtype)
     if loss.is_smooth:
-        return _Attached.apply(wide, total, slopes, lambda scores: _by_values(loss, lists_with(scores))[0]), [counts]
+        return _Attached.apply(wide, total, slopes, partial(_by_values, loss, others=others)), [counts]
     # Its way back is not through Python.
     with_graph = torch.dot(wide, slopes) if scores.ndim == 1 else torch.dot(wide.flatten(), slopes.flatten())
     with_graph.detach().fill_(total)
@@ -210,11 +213,16 @@ def _by_slopes(
 
 
 class _Attached(torch.autograd.Function):
-    """A number whose slopes are known; where those are to be derived once more, ``again`` makes it with its graph."""
+    """A number whose slopes are known; where those are to be derived once more, the first that ``again``
+    makes is the number with its graph."""
 
     @staticmethod
     def forward(
-        ctx: FunctionCtx, scores: Tensor, value: Tensor | float, slopes: Tensor, again: Callable[[Tensor], Tensor]
+        ctx: FunctionCtx,
+        scores: Tensor,
+        value: Tensor | float,
+        slopes: Tensor,
+        again: Callable[[Tensor], tuple[Tensor, list[Tensor]]],
     ) -> Tensor:
         ctx.save_for_backward(scores, slopes)
         ctx.again = again
@@ -224,7 +232,7 @@ class _Attached(torch.autograd.Function):
     def backward(ctx: FunctionCtx, *above: Tensor) -> tuple[Tensor, None, None, None]:
         scores, slopes = ctx.saved_tensors
         if torch.is_grad_enabled():
-            (slopes,) = torch.autograd.grad(ctx.again(scores), scores, create_graph=True)
+            (slopes,) = torch.autograd.grad(ctx.again(scores)[0], scores, create_graph=True)
         return above[0] * slopes, None, None, None
 
 

@@ -171,6 +171,7 @@ def lists_of(
     qid: Tensor | None = None,
     dim: int = -1,
     ignore_index: int | None = None,
+    detached: bool = False,
 ) -> Lists:
     """The lists that the arguments of a loss describe.
 
@@ -182,6 +183,7 @@ def lists_of(
     qid : (n,) integers in any order: rows of one value are a list
     dim : the dimension along which a list lies, of scores (B, n)
     ignore_index : rows of this target do not count
+    detached : without the graph of the scores
 
     Raises
     ------
@@ -189,6 +191,8 @@ def lists_of(
     ValueError : shapes or devices that differ, more than two dimensions, ``qid`` with a batch
     """
     _check(scores, target, mask, qid, dim)
+    if detached:
+        scores = scores.detach()
     valid = mask
     if ignore_index is not None:
         counted = target != ignore_index
@@ -297,23 +301,22 @@ def _widths(lengths: Tensor) -> Tensor:
 def _check(scores: Tensor, target: Tensor, mask: Tensor | None, qid: Tensor | None, dim: int) -> None:
     if not isinstance(scores, Tensor):
         raise TypeError(f"scores must be a tensor, found {type(scores).__name__}")
+    shape, device = scores.shape, scores.device
     for name, tensor in (("target", target), ("mask", mask), ("qid", qid)):
         if tensor is None and name != "target":
             continue
         if not isinstance(tensor, Tensor):
             raise TypeError(f"{name} must be a tensor, found {type(tensor).__name__}")
-        if tensor.shape != scores.shape:
+        if tensor.shape != shape:
             hint = ""
-            if name == "target" and tensor.shape == scores.shape[:1]:
-                K = scores.shape[1]
+            if name == "target" and tensor.shape == shape[:1]:
+                K = shape[1]
                 hint = f"; of {K} classes' numbers make torch.nn.functional.one_hot(target, {K}), and say dim=0"
                 if K <= 2:
                     hint = f"; for one list, say scores{'[:, 1] - scores[:, 0]' if K == 2 else '.squeeze(1)'}"
-            raise ValueError(
-                f"{name} must have the shape of scores, {tuple(scores.shape)}, found {tuple(tensor.shape)}{hint}"
-            )
-        if tensor.device != scores.device:
-            raise ValueError(f"{name} is on {tensor.device}, scores are on {scores.device}")
+            raise ValueError(f"{name} must have the shape of scores, {tuple(shape)}, found {tuple(tensor.shape)}{hint}")
+        if tensor.device != device:
+            raise ValueError(f"{name} is on {tensor.device}, scores are on {device}")
     if not scores.is_floating_point() or scores.layout != torch.strided:
         raise TypeError(f"scores must be dense and floating point, found {scores.dtype}, {scores.layout}")
     if target.is_complex():

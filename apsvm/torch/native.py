@@ -7,8 +7,6 @@ the number of threads, changes a bit.
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -20,20 +18,12 @@ from apsvm.torch.tables import Tables
 
 #: The types of scores that native code reads.
 READ = torch.float32, torch.float64
-_ALL = np.empty(0, dtype=np.uint8)
 #: Of Smooth-AP.
 NO_PLACES = np.empty(0)
 
 
-@lru_cache(maxsize=64)
-def _starts(shape: torch.Size) -> NDArray[np.int64]:
-    """Where the lists of rows (n,) or (b, n) begin, and the last ends."""
-    n_lists, n = shape if len(shape) == 2 else (1, *shape)
-    return np.arange(n_lists + 1, dtype=np.int64) * n
-
-
-def _flags(marks: Tensor | None) -> NDArray[np.uint8]:
-    return _ALL if marks is None else marks.contiguous().numpy().view(np.uint8)
+def _marks(marks: Tensor | None) -> NDArray[np.bool_] | None:
+    return None if marks is None else marks.contiguous().numpy()
 
 
 def infer_native(
@@ -48,8 +38,8 @@ def infer_native(
     algorithm : ``"bucket"``; or ``"against-loss"``, for the rankings that maximise F − Δ: the values are then
         max_R {F − Δ}, and of the form "ramp" F of the ranking by score minus that
     """
-    s, starts, flags, counted = scores.contiguous(), _starts(scores.shape), _flags(positive), _flags(valid)
-    sizes = _kernels.count_classes(starts, flags, counted)
+    s, flags, counted = scores.contiguous(), positive.contiguous().numpy(), _marks(valid)
+    sizes = _kernels.count_classes(flags, counted)
     of_lists = tables.of_lists(sizes)
     values, counts, row_weights = np.empty(len(sizes)), np.empty(len(sizes), dtype=np.bool_), torch.empty_like(s)
     _kernels.solve_lists(
@@ -57,7 +47,6 @@ def infer_native(
         tables.loss.unimodal,
         form,
         s.numpy(),
-        starts,
         flags,
         counted,
         of_lists.weights_begin,
@@ -89,13 +78,12 @@ def soft_rank_native(
     scores, positive, valid : as for ``infer_native``
     tau : the kernel's width in units of the scores, or if ``relative`` in standard deviations of each list's
     """
-    s, starts = scores.contiguous(), _starts(scores.shape)
-    values, counts, slopes = np.empty(len(starts) - 1), np.empty(len(starts) - 1, dtype=np.bool_), torch.empty_like(s)
+    s, n_lists = scores.contiguous(), 1 if scores.ndim == 1 else len(scores)
+    values, counts, slopes = np.empty(n_lists), np.empty(n_lists, dtype=np.bool_), torch.empty_like(s)
     _kernels.soft_rank_losses(
         s.numpy(),
-        starts,
-        _flags(positive),
-        _flags(valid),
+        positive.contiguous().numpy(),
+        _marks(valid),
         tau,
         relative,
         places,

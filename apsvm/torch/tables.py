@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from functools import lru_cache
 from threading import Lock
 from typing import NamedTuple
@@ -15,7 +14,7 @@ from apsvm.losses import LOSSES, make_loss
 from apsvm.losses.base import LossError, RankingLoss, is_of_two_arrays
 from apsvm.losses.graded import GAINS, GradedLoss, takes_grades
 
-#: Weights are kept until they are this many numbers, those asked for last.
+#: Tables are kept until they are this many numbers.
 KEPT = 1 << 21
 #: Lengths at which it is checked whether D(p) is the same for lists of every length.
 LENGTHS = (1, 2, 3, 7, 50, 1000, 4096)
@@ -46,7 +45,7 @@ class Tables:
     def __init__(self, loss: RankingLoss) -> None:
         self.loss = loss
         self._lock = Lock()
-        self._weights: OrderedDict[tuple[int, int], NDArray[np.float64]] = OrderedDict()
+        self._of_size: dict[tuple[int, int], ListTables] = {}
         self._kept = 0
         self._discount = np.empty(0), np.empty(0)
         self._ideals: dict[int, float] = {}
@@ -63,19 +62,22 @@ class Tables:
         ------
         LossError : the loss breaks its contract at these sizes
         """
+        if len(sizes) == 1:
+            return self._of_one(sizes[0])
         if not sizes:
             return ListTables(*(np.empty(0, dtype=kind) for kind in ("i8", "f8", "i8", "f8", "f8")))
-        with self._lock:
-            if len(sizes) == 1 and self._one_discount:
-                n_pos, n_neg = sizes[0]
-                return ListTables(_FIRST, self._weights_of(n_pos, n_neg), _FIRST, *self._one_of(n_pos + n_neg))
-            number_of = {size: number for number, size in enumerate(dict.fromkeys(sizes))}
-            which = np.array([number_of[size] for size in sizes])
-            weights = [self._weights_of(*size) for size in number_of]
-            starts = np.cumsum([0, *(part.size for part in weights)])
-            joined = weights[0] if len(weights) == 1 else np.concatenate(weights)
-            places, discount, drops = self._discounts_of([max(1, n_pos) + max(1, n_neg) for n_pos, n_neg in number_of])
-            return ListTables(starts[:-1][which], joined, places[which], discount, drops)
+        number_of = {size: number for number, size in enumerate(dict.fromkeys(sizes))}
+        which = np.array([number_of[size] for size in sizes])
+        tables = [self._of_one(size) for size in number_of]
+        weights_begin, weights = _joined([part.weights for part in tables])
+        if self._one_discount:
+            longest = max(tables, key=lambda part: part.discount.size)
+            return ListTables(
+                weights_begin[which], weights, np.zeros(which.size, dtype=np.int64), longest.discount, longest.drops
+            )
+        discount_begin, discount = _joined([part.discount for part in tables])
+        drops = np.concatenate([part.drops for part in tables])
+        return ListTables(weights_begin[which], weights, discount_begin[which], discount, drops)
 
     def ideals(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
         """The best DCG with this many positives, of the shape of ``counts``; 0 with none. A graded loss only."""
@@ -89,28 +91,28 @@ class Tables:
         distinct, which = np.unique(counts, return_inverse=True)
         return np.array([self._ideals[count] for count in distinct.tolist()])[which].reshape(counts.shape)
 
-    def _weights_of(self, n_pos: int, n_neg: int) -> NDArray[np.float64]:
-        key = n_pos, n_neg
-        if key in self._weights:
-            self._weights.move_to_end(key)
-            return self._weights[key]
-        weights = self._weights[key] = self.loss.weights_of(max(1, n_pos), max(1, n_neg))
-        self._kept += weights.size
-        while self._kept > KEPT and len(self._weights) > 1:
-            self._kept -= self._weights.popitem(last=False)[1].size
-        return weights
+    def _of_one(self, size: tuple[int, int]) -> ListTables:
+        """The tables of a single list with these numbers of positives and negatives."""
+        tables = self._of_size.get(size)  # without the lock: most calls end here
+        if tables is not None:
+            return tables
+        with self._lock:
+            n_pos, n_neg = (max(1, number) for number in size)
+            weights = self.loss.weights_of(n_pos, n_neg)
+            discount, drops = self._discount_of(n_pos + n_neg)
+            tables = ListTables(_FIRST, weights, _FIRST, discount, drops)
+            numbers = weights.size + (0 if self._one_discount else discount.size + drops.size)
+            self._kept += numbers
+            if self._kept > KEPT:
+                self._of_size.clear()
+                self._kept = numbers
+            self._of_size[size] = tables
+        return tables
 
-    def _discounts_of(self, lengths: list[int]) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-        """(where that of each length begins, D, drops)."""
-        if self._one_discount:
-            return np.zeros(len(lengths), dtype=np.int64), *self._one_of(max(lengths))
-        parts = [self._padded(length) for length in lengths]
-        begins = np.cumsum([0, *lengths], dtype=np.int64)[:-1]
-        discount, drops = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-        return begins, discount, drops
-
-    def _one_of(self, length: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """(D, drops) of all lists up to this long."""
+    def _discount_of(self, length: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """(D, drops) of a list of this length, or longer where they are the same for lists of every length."""
+        if not self._one_discount:
+            return self._padded(length)
         if self._discount[0].size < length:
             # Twice as long as needed: lists that grow by and by do not have it made each time.
             self._discount = self._padded(1 << length.bit_length())
@@ -119,6 +121,12 @@ class Tables:
     def _padded(self, n: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         discount = self.loss.discount_of(n)
         return discount, np.append(discount[:-1] - discount[1:], 0.0)
+
+
+def _joined(arrays: list[NDArray[np.float64]]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """(where each begins, all of them one after another); of a single one no copy is made."""
+    begins = np.cumsum([0, *(array.size for array in arrays[:-1])], dtype=np.int64)
+    return begins, arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
 
 
 def tables_of(loss: str | object) -> Tables:

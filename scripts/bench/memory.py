@@ -36,6 +36,7 @@ import numpy as np, scipy.sparse
 from threadpoolctl import threadpool_limits
 from apsvm.data.folder import open_folder
 from apsvm.data.labels import LabelOptions
+from apsvm.selection.completion import outcomes
 from apsvm.trainers.base import Watch
 from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
 from apsvm.trainers.fitting import FeatureOptions, Fit

@@ -190,7 +190,6 @@ def in_training(n: int = 3_000_000) -> Iterator[Bar]:
     from apsvm.data.labels import of_relevance
     from apsvm.data.rows import Rows
     from apsvm.trainers.base import TrainingSet
-    from apsvm.trainers.structured_svm.settings import StructuredSettings
 
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, 20))
@@ -200,7 +199,7 @@ def in_training(n: int = 3_000_000) -> Iterator[Bar]:
     for threads in (1, 2):
         with threadpool_limits(threads):
             began = time.perf_counter()
-            trained = train_ap(TrainingSet(Rows(X, threads=threads), relevant), 10.0, StructuredSettings())
+            trained = train_ap(TrainingSet(Rows(X, threads=threads), relevant), 10.0)
             seconds.append(time.perf_counter() - began)
         if threads == 1:
             oracle = sum(stage.spans["oracle"].wall_ns / 1e9 for stage in trained.stages)

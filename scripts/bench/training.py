@@ -177,8 +177,7 @@ def iteration_table(sets: Sequence[Named], choices: Sequence[float]) -> Iterator
         for C in choices:
             counts, seconds = [], []
             for solver in ("cutting-plane", "line-search"):
-                settings = StructuredSettings(solver=solver, bound="hinge")
-                taken, trained = fastest(partial(train_ap, data, C, settings), budget=0.3, at_least=1)
+                taken, trained = fastest(partial(train_ap, data, C, solver=solver), budget=0.3, at_least=1)
                 counts.append(trained.solution.iterations)
                 seconds.append(taken)
             ratios.append(counts[1] / counts[0])
@@ -200,8 +199,7 @@ def bound_table(sets: Sequence[Named], choices: Sequence[float]) -> Iterator[str
         for C in choices:
             seconds, calls = [], []
             for bound in ("hinge", "tight"):
-                settings = StructuredSettings(bound=bound)
-                taken, trained = fastest(partial(train_ap, data, C, settings), budget=0.3, at_least=1)
+                taken, trained = fastest(partial(train_ap, data, C, bound=bound), budget=0.3, at_least=1)
                 seconds.append(taken)
                 calls.append(sum(stage.oracle_calls for stage in trained.stages))
             ratios.append(seconds[1] / seconds[0])

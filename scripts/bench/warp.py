@@ -4,8 +4,8 @@
 
 Trained are made sets with 10 % positives, a linear signal plus noise. After every epoch a plain loop takes as many dot
 products of random rows (``Rows.scores``, one thread), so that both see the machine in the same state. A trial is one
-dot product, and so is the score of each drawn positive; "ratio" is WARP's time for one over the plain loop's. The first
-epoch, in which nearly every trial is an update, is shown apart from the others.
+dot product, and so is the score of each drawn positive; "ratio" is WARP's CPU time for one over the plain loop's. The
+first epoch, in which nearly every trial is an update, is shown apart from the others.
 
 "2 thr." is how many times the dot products per second of one thread two of them make (Hogwild), by the clock, and
 "by CPU" twice one thread's CPU time for a dot product over two threads' own: what two free cores would give, whatever
@@ -41,7 +41,7 @@ class Beside:
 
     rows: Rows
     rng: np.random.Generator
-    #: Of each epoch: dot products, ns of each, ns of each of the plain loop's.
+    #: Of each epoch: dot products, ns of each by the clock, CPU ns of each of the plain loop's.
     epochs: list[tuple[int, float, float]] = field(default_factory=list)
     cpu_seconds: list[float] = field(default_factory=list)
     began: float = field(default_factory=time.process_time)
@@ -51,11 +51,11 @@ class Beside:
         dots = epoch.passed.trials + epoch.passed.draws
         chosen = self.rows.select(self.rng.integers(0, len(self.rows), size=200_000))
         w, out = self.rng.normal(size=self.rows.dimension), np.empty(len(chosen))
-        began, count = time.perf_counter(), 0
-        while time.perf_counter() - began < PLAIN_SECONDS:
+        began, count = time.process_time(), 0
+        while time.process_time() - began < PLAIN_SECONDS:
             chosen.scores(w, out)
             count += len(chosen)
-        plain = (time.perf_counter() - began) / count
+        plain = (time.process_time() - began) / count
         self.epochs.append((dots, 1e9 * epoch.seconds / dots, 1e9 * plain))
         self.began = time.process_time()
         return WarpTrainer().show(epoch)
@@ -65,9 +65,9 @@ class Beside:
         return sum(self.cpu_seconds[first:]) / sum(dots for dots, _, _ in self.epochs[first:])
 
     def ratio(self, first: int, last: int) -> float:
-        """Time over the plain loop's, for all dot products of some epochs."""
-        some = self.epochs[first:last]
-        return sum(dots * own for dots, own, _ in some) / sum(dots * plain for dots, _, plain in some)
+        """CPU time over the plain loop's, for all dot products of some epochs."""
+        plain = sum(1e-9 * dots * each for dots, _, each in self.epochs[first:last])
+        return sum(self.cpu_seconds[first:last]) / plain
 
 
 def sparse(n: int, d: int, nnz: int, dtype: type, rng: np.random.Generator) -> sp.csr_array:

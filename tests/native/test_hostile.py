@@ -181,8 +181,8 @@ def test_scores_too_far_apart_for_a_table_of_cells():
     tables = make_loss("ap").tables(2, 2)
     row_weights = zeros(4)
     _kernels.solve_lists(
-        "bucket", True, "ramp", np.array([-1e308, 1e308, 1e308, -1e308]), ints(0, 4), np.array([1, 1, 0, 0], np.uint8),
-        np.empty(0, np.uint8), ints(0), tables.weights, ints(0), tables.discount, zeros(1),
+        "bucket", True, "ramp", np.array([-1e308, 1e308, 1e308, -1e308]), np.array([True, True, False, False]), None,
+        ints(0), tables.weights, ints(0), tables.discount, zeros(1),
         np.empty(1, bool), row_weights, 1,
     )  # fmt: skip
     assert np.isfinite(row_weights).all()

@@ -10,28 +10,25 @@ from apsvm._native import _kernels
 from apsvm.losses import make_loss
 from apsvm.oracles.inference import most_violated_ranking
 
-NONE = np.empty(0, dtype=np.uint8)
-
 
 def arguments(**changes):
-    """Two lists, of three and of two rows."""
+    """Two lists of three rows, of which the second has two that count."""
     loss = make_loss("ap")
     first, second = loss.tables(1, 2), loss.tables(1, 1)
     given = {
         "algorithm": "bucket",
         "unimodal": True,
         "form": "hinge",
-        "scores": np.array([0.1, 0.3, -0.2, 1.0, 2.0]),
-        "starts": np.array([0, 3, 5], dtype=np.int64),
-        "positive": np.array([1, 0, 0, 0, 1], dtype=np.uint8),
-        "valid": NONE,
+        "scores": np.array([[0.1, 0.3, -0.2], [1.0, 2.0, 7.0]]),
+        "positive": np.array([[True, False, False], [False, True, True]]),
+        "valid": np.array([[True, True, True], [True, True, False]]),
         "weights_begin": np.array([0, 1], dtype=np.int64),
         "weights": np.concatenate([first.weights, second.weights]),
         "discount_begin": np.array([0, 3], dtype=np.int64),
         "discount": np.concatenate([first.discount, second.discount]),
         "values": np.empty(2),
         "counts": np.empty(2, dtype=bool),
-        "row_weights": np.empty(5),
+        "row_weights": np.empty((2, 3)),
         "threads": 1,
     }
     return given | changes
@@ -39,12 +36,13 @@ def arguments(**changes):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_lists_are_queries(dtype):
-    given = arguments(scores=np.array([0.1, 0.3, -0.2, 1.0, 2.0], dtype=dtype), row_weights=np.empty(5, dtype=dtype))
+    given = arguments(scores=arguments()["scores"].astype(dtype), row_weights=np.empty((2, 3), dtype=dtype))
     _kernels.solve_lists(*given.values())
-    for at, (rows, positive) in enumerate(((slice(0, 3), [1, 0, 0]), (slice(3, 5), [0, 1]))):
-        expected = most_violated_ranking(given["scores"][rows], positive)
+    for at, positive in enumerate(([1, 0, 0], [0, 1])):
+        expected = most_violated_ranking(given["scores"][at, : len(positive)], positive)
         assert given["values"][at] == pytest.approx(expected.value, abs=1e-15)
-        np.testing.assert_allclose(given["row_weights"][rows], expected.row_weights, rtol=1e-7)
+        np.testing.assert_allclose(given["row_weights"][at, : len(positive)], expected.row_weights, rtol=1e-7)
+    assert given["row_weights"][1, 2] == 0.0
     assert given["counts"].all()
 
 
@@ -53,14 +51,12 @@ def test_lists_are_queries(dtype):
     [
         ({"algorithm": "quick"}, "unknown algorithm quick"),
         ({"form": "cliff"}, "unknown form cliff"),
-        ({"scores": np.zeros(4)}, "expected 5 scores"),
-        ({"starts": np.array([0, 3, 6])}, "lists from the first row to the last"),
-        ({"starts": np.array([1, 3, 5])}, "lists from the first row to the last"),
-        ({"starts": np.empty(0, dtype=np.int64)}, "lists from the first row to the last"),
-        ({"starts": np.array([0, 7, 5])}, "lists that ascend"),
-        ({"positive": np.array([1, 0, 0, 0, 2], dtype=np.uint8)}, "marks of 0 and 1"),
-        ({"valid": np.array([1, 0, 0, 0, 255], dtype=np.uint8)}, "marks of 0 and 1"),
-        ({"valid": np.ones(4, dtype=np.uint8)}, "expected 5 marks of rows that count"),
+        ({"scores": np.zeros(5)}, "expected 6 scores"),
+        ({"positive": np.zeros((1, 2, 3), dtype=bool)}, "one list, or lists of as many rows"),
+        ({"positive": np.array(True)}, "one list, or lists of as many rows"),
+        ({"positive": np.array([[1, 0, 0], [0, 0, 2]], dtype=np.uint8).view(bool)}, "marks of 0 and 1"),
+        ({"valid": np.array([[1, 0, 0], [0, 0, 255]], dtype=np.uint8).view(bool)}, "marks of 0 and 1"),
+        ({"valid": np.ones(5, dtype=bool)}, "expected 6 marks of rows that count"),
         ({"weights_begin": np.array([0, 2])}, "weights for the positives of each list"),
         ({"weights_begin": np.array([0, 3])}, "weights for the positives of each list"),
         ({"weights_begin": np.array([-1, 1])}, "weights for the positives of each list"),
@@ -70,7 +66,7 @@ def test_lists_are_queries(dtype):
         ({"discount_begin": np.array([0])}, "expected 2 begins of discounts"),
         ({"values": np.empty(1)}, "expected 2 values"),
         ({"counts": np.empty(3, dtype=bool)}, "expected 2 marks of lists that count"),
-        ({"row_weights": np.empty(6)}, "expected 5 row weights"),
+        ({"row_weights": np.empty(5)}, "expected 6 row weights"),
         ({"threads": 0}, "at least one thread"),
     ],
 )
@@ -80,7 +76,7 @@ def test_lists_that_do_not_fit(changes, says):
 
 
 @pytest.mark.parametrize(
-    "changes", [{"row_weights": np.empty(5, dtype=np.float32)}, {"positive": np.zeros(5, dtype=bool)}]
+    "changes", [{"row_weights": np.empty(6, dtype=np.float32)}, {"positive": np.zeros((2, 3), dtype=np.uint8)}]
 )
 def test_types_that_do_not_fit(changes):
     with pytest.raises(TypeError):
@@ -88,10 +84,11 @@ def test_types_that_do_not_fit(changes):
 
 
 def test_classes_are_counted():
-    starts, positive = np.array([0, 3, 3, 5]), np.array([1, 0, 1, 0, 0], dtype=np.uint8)
-    valid = np.array([1, 1, 0, 0, 1], dtype=np.uint8)
-    for mask, sizes in ((NONE, [(2, 1), (0, 0), (0, 2)]), (valid, [(1, 1), (0, 0), (0, 1)])):
-        assert _kernels.count_classes(starts, positive, mask) == sizes
+    positive, valid = np.array([[1, 0, 1], [0, 0, 0]], dtype=bool), np.array([[1, 1, 0], [0, 0, 1]], dtype=bool)
+    assert _kernels.count_classes(positive, None) == [(2, 1), (0, 3)]
+    assert _kernels.count_classes(positive, valid) == [(1, 1), (0, 1)]
+    assert _kernels.count_classes(positive[0], None) == [(2, 1)]
+    assert _kernels.count_classes(positive[:, :0], None) == [(0, 0), (0, 0)]
 
 
 @pytest.mark.parametrize(

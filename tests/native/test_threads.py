@@ -136,12 +136,11 @@ def test_pairs(rng):
 
 
 def test_lists_and_decaying_sums(rng):
-    starts = np.r_[0, np.cumsum(rng.integers(50, 100, size=400))].astype(np.int64)
-    n = int(starts[-1])
-    positive = (rng.random(n) < 0.3).astype(np.uint8)
-    none = np.empty(0, np.uint8)
+    shape = 400, 75
+    n = 400 * 75
+    positive = rng.random(shape) < rng.random((400, 1))
     loss, weights, discounts, begins = make_loss("ap"), [], [], ([], [])
-    for n_pos, n_neg in _kernels.count_classes(starts, positive, none):
+    for n_pos, n_neg in _kernels.count_classes(positive, None):
         tables = loss.tables(n_pos, n_neg)
         begins[0].append(sum(map(len, weights)))
         begins[1].append(sum(map(len, discounts)))
@@ -153,8 +152,7 @@ def test_lists_and_decaying_sums(rng):
     def call(threads: int) -> tuple[np.ndarray, ...]:
         values, counts, row_weights, sums = np.empty(400), np.empty(400, dtype=bool), np.empty(n), np.empty(4 * n)
         _kernels.solve_lists(
-            "bucket", True, "ramp", scores, starts, positive, none, *tables, values, counts,
-            row_weights, threads,
+            "bucket", True, "ramp", scores, positive, None, *tables, values, counts, row_weights, threads,
         )  # fmt: skip
         _kernels.decaying_sums(decay, np.tile(scores, 4), sums, 4, 1, True, threads)
         return values, counts, row_weights, sums
@@ -207,11 +205,7 @@ def test_weights_that_threads_share(rule, rng):
 def test_calls_from_several_threads(rng):
     """Kernels work without Python's lock: each call has memory of its own."""
     scores = rng.normal(size=20_000)
-    starts, positive, none = (
-        ints(0, scores.size),
-        (rng.random(scores.size) < 0.2).astype(np.uint8),
-        np.empty(0, np.uint8),
-    )
+    positive = rng.random(scores.size) < 0.2
     n_pos = int(positive.sum())
     tables = make_loss("ap").tables(n_pos, scores.size - n_pos)
     answers: list[bytes] = []
@@ -219,7 +213,7 @@ def test_calls_from_several_threads(rng):
     def work() -> None:
         row_weights = np.empty(scores.size)
         _kernels.solve_lists(
-            "bucket", True, "hinge", scores, starts, positive, none, ints(0), tables.weights, ints(0), tables.discount,
+            "bucket", True, "hinge", scores, positive, None, ints(0), tables.weights, ints(0), tables.discount,
             np.empty(1), np.empty(1, dtype=bool), row_weights, 2,
         )  # fmt: skip
         answers.append(row_weights.tobytes())

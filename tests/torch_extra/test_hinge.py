@@ -401,7 +401,7 @@ class TestTables:
         for n_pos in range(1, 200):
             written = tables.of_lists([(n_pos, 7), (300, 7)])
             assert written.weights.size == n_pos + 300
-        assert sum(weights.size for weights in tables._weights.values()) <= 1000 + 300
+        assert sum(part.weights.size for part in tables._of_size.values()) <= 1000
 
     def test_a_loss_that_fails_at_a_size(self):
         class Breaks(Own):

@@ -174,10 +174,8 @@ template <class Score>
 void solve_list(const RankingSolver &solver, bool against_loss, ListForm form, std::size_t list, const Score *scores,
                 const ListRows &rows, const ListLosses &losses, const ListAnswers<Score> &answers, Workspace &work,
                 std::size_t threads) {
-    const auto begin = static_cast<std::size_t>(rows.starts[list]);
-    const auto end = static_cast<std::size_t>(rows.starts[list + 1]);
-    std::int64_t n_pos = 0, n_neg = 0;
-    count_classes({rows.starts.subspan(list, 2), rows.positive, rows.valid}, &n_pos, &n_neg);
+    const std::size_t begin = list * rows.n, end = begin + rows.n;
+    const auto [n_pos, n_neg] = count_classes(rows, list);
     const bool finite = work.split(scores, rows, begin, end);
     const auto counts = [&](std::size_t i) { return rows.valid == nullptr || rows.valid[i]; };
     answers.counts[list] = n_pos > 0 && n_neg > 0;
@@ -219,22 +217,19 @@ void solve_list(const RankingSolver &solver, bool against_loss, ListForm form, s
 
 }  // namespace
 
-void count_classes(const ListRows &rows, std::int64_t *n_pos, std::int64_t *n_neg) {
-    for (std::size_t l = 0; l + 1 < rows.starts.size(); ++l) {
-        const auto begin = static_cast<std::size_t>(rows.starts[l]), end = static_cast<std::size_t>(rows.starts[l + 1]);
-        std::int64_t positives = 0, counted = 0;
-        if (rows.valid == nullptr) {
-            for (std::size_t i = begin; i < end; ++i) positives += rows.positive[i];
-            counted = static_cast<std::int64_t>(end - begin);
-        } else {
-            for (std::size_t i = begin; i < end; ++i) {
-                positives += rows.positive[i] & rows.valid[i];
-                counted += rows.valid[i];
-            }
+ClassSizes count_classes(const ListRows &rows, std::size_t list) {
+    const std::size_t begin = list * rows.n, end = begin + rows.n;
+    std::int64_t positives = 0, counted = 0;
+    if (rows.valid == nullptr) {
+        for (std::size_t i = begin; i < end; ++i) positives += rows.positive[i];
+        counted = static_cast<std::int64_t>(rows.n);
+    } else {
+        for (std::size_t i = begin; i < end; ++i) {
+            positives += rows.positive[i] & rows.valid[i];
+            counted += rows.valid[i];
         }
-        n_pos[l] = positives;
-        n_neg[l] = counted - positives;
     }
+    return {positives, counted - positives};
 }
 
 template <class Score>
@@ -242,16 +237,12 @@ void solve_lists(Algorithm algorithm, bool unimodal, ListForm form, const Score 
                  const ListLosses &losses, const ListAnswers<Score> &answers, std::size_t threads) {
     constexpr std::size_t rows_per_thread = 1u << 13;  // below, a thread costs more than it saves
     const RankingSolver solver(algorithm, unimodal);
-    const std::size_t n_lists = rows.starts.size() - 1;
-    std::size_t longest = 0;
-    for (std::size_t l = 0; l < n_lists; ++l)
-        longest = std::max(longest, static_cast<std::size_t>(rows.starts[l + 1] - rows.starts[l]));
-    const auto n = static_cast<std::size_t>(rows.starts[n_lists]);
-    // A list that is most of the rows has all threads to itself.
-    const std::size_t workers = 2 * longest > n ? 1 : std::clamp<std::size_t>(n / rows_per_thread, 1, threads);
+    // A single list has all threads to itself.
+    const std::size_t workers =
+        rows.n_lists == 1 ? 1 : std::clamp<std::size_t>(rows.n_lists * rows.n / rows_per_thread, 1, threads);
     std::vector<std::unique_ptr<Workspace>> workspaces(workers);
     for (auto &workspace : workspaces) workspace = pool().take();
-    in_runs(n_lists, workers, [&](std::size_t list, std::size_t t) {
+    in_runs(rows.n_lists, workers, [&](std::size_t list, std::size_t t) {
         solve_list(solver, algorithm == Algorithm::against_loss, form, list, scores, rows, losses, answers,
                    *workspaces[t], workers == 1 ? threads : 1);
     });

@@ -1,4 +1,4 @@
-// The oracles for a batch of a network: lists of rows one after another, the classes mixed, of single or double
+// The oracles for a batch of a network: lists of n rows one after another, the classes mixed, of single or double
 // precision. Each list is a query of its own; its answer and the row weights of its rows are written where it stands.
 #pragma once
 
@@ -10,15 +10,19 @@
 
 namespace apsvm {
 
-// What the lists' rows are. List l has the rows [starts[l], starts[l + 1]).
+// What the lists' rows are. List l has the rows [l · n, (l + 1) · n).
 struct ListRows {
-    std::span<const std::int64_t> starts;
+    std::size_t n_lists, n;
     const std::uint8_t *positive;  // 1 or 0
     const std::uint8_t *valid;     // 1 for the rows that count; null: all
 };
 
-// The numbers of rows of both classes of each list.
-void count_classes(const ListRows &rows, std::int64_t *n_pos, std::int64_t *n_neg);
+struct ClassSizes {
+    std::int64_t positives, negatives;
+};
+
+// How many rows of a list count, of each class.
+ClassSizes count_classes(const ListRows &rows, std::size_t list);
 
 // The loss of list l: u_k at [weights_begin[l] + k − 1], D(p) at [discount_begin[l] + p − 1].
 struct ListLosses {

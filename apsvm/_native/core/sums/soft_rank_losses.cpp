@@ -80,10 +80,8 @@ template <class Score>
 void of_list(const SoftRankLoss &loss, std::size_t list, const Score *scores, const ListRows &rows,
              const ListAnswers<Score> &answers, Workspace &work) {
     auto [values, counted, slopes] = answers;
-    const auto begin = static_cast<std::size_t>(rows.starts[list]), end = static_cast<std::size_t>(rows.starts[list + 1]);
-    std::int64_t n_pos = 0, n_neg = 0;
-    count_classes({rows.starts.subspan(list, 2), rows.positive, rows.valid}, &n_pos, &n_neg);
-    const std::size_t room = end - begin;
+    const std::size_t begin = list * rows.n, end = begin + rows.n, room = rows.n;
+    const auto [n_pos, n_neg] = count_classes(rows, list);
     for (auto *numbers : {&work.scores, &work.decay})
         if (numbers->size() < room) numbers->resize(room);
     for (auto *sums : {&work.above, &work.around, &work.flow, &work.back})
@@ -147,12 +145,10 @@ template <class Score>
 void soft_rank_losses(const SoftRankLoss &loss, const Score *scores, const ListRows &rows,
                       const ListAnswers<Score> &answers, std::size_t threads) {
     constexpr std::size_t rows_per_thread = 1u << 13;  // below, a thread costs more than it saves
-    const std::size_t n_lists = rows.starts.size() - 1;
-    const auto n = static_cast<std::size_t>(rows.starts[n_lists]);
-    const std::size_t workers = std::clamp<std::size_t>(n / rows_per_thread, 1, threads);
+    const std::size_t workers = std::clamp<std::size_t>(rows.n_lists * rows.n / rows_per_thread, 1, threads);
     thread_local Workspace own;  // kept from call to call, unless it is large
     std::vector<Workspace> others(workers - 1);
-    in_runs(n_lists, workers, [&, mine = &own](std::size_t list, std::size_t t) {
+    in_runs(rows.n_lists, workers, [&, mine = &own](std::size_t list, std::size_t t) {
         of_list(loss, list, scores, rows, answers, t == 0 ? *mine : others[t - 1]);
     });
     if (own.scores.size() > (1u << 16)) own = {};
