@@ -9,9 +9,9 @@ convex, a quadratic plus a piecewise linear function. Each evaluation bounds h f
 quadratic plus the larger of the two nearest tangents, below the best φ seen, bounds what is left to gain. The next t is
 where φ' would pass 0 if it were straight between these two, as it nearly is where there are many rows: where the
 tangents cross, halfway, needs more trials for a worse point. The new best point is the best one seen. The plane is
-taken at the nearest point tried beyond the minimum, where φ rises again: like the point 0.9·w_b + 0.1·w_n of OCAS (Franc
-and Sonnenburg 2009) it lies a little towards w_n, nearer than theirs, which saves iterations, and its hinge is known,
-which saves an oracle call.
+taken at the nearest point tried beyond the minimum, where φ rises again: like the point 0.9·w_b + 0.1·w_n of OCAS
+(Franc and Sonnenburg 2009) it lies a little towards w_n, nearer than theirs, which saves iterations, and its hinge is
+known, which saves an oracle call.
 """
 
 from __future__ import annotations
@@ -381,6 +381,6 @@ def _minimum(regular: _Quadratic, left: _Line, right: _Line | None) -> tuple[flo
 
 
 def _where_level(regular: _Quadratic, left: _Line, right: _Line) -> float:
-    """Where φ' would pass 0 if it were straight between two tangents' points; the left one, if φ does not fall there."""
+    """Where φ' would pass 0 if it were straight between two points; the left one, if φ does not fall there."""
     falling, rising = (regular.slope(line.t) + line.slope for line in (left, right))
     return left.t - (right.t - left.t) * falling / (rising - falling) if falling < 0.0 else left.t
