@@ -5,11 +5,13 @@ costs an oracle call and no pass over X. From the best point w_b the line search
 
     φ(t) = ½‖w_b + t(w_n − w_b) − c‖² + C·h(s_b + t(s_n − s_b)),   0 ≤ t ≤ 1,
 
-convex, a quadratic plus a piecewise linear function. Each evaluation bounds h from below by a tangent, the next t
-minimises the quadratic plus the larger of the two nearest tangents, and the difference to the best φ seen bounds what
-is left to gain. The new best point is the best one seen. The plane is taken at the nearest point tried beyond the
-minimum, where φ rises again: like the point 0.9·w_b + 0.1·w_n of OCAS (Franc and Sonnenburg 2009) it lies a little
-towards w_n, nearer than theirs, which saves iterations, and its hinge is known, which saves an oracle call.
+convex, a quadratic plus a piecewise linear function. Each evaluation bounds h from below by a tangent: the least of the
+quadratic plus the larger of the two nearest tangents, below the best φ seen, bounds what is left to gain. The next t is
+where φ' would pass 0 if it were straight between these two, as it nearly is where there are many rows: where the
+tangents cross, halfway, needs more trials for a worse point. The new best point is the best one seen. The plane is
+taken at the nearest point tried beyond the minimum, where φ rises again: like the point 0.9·w_b + 0.1·w_n of OCAS
+(Franc and Sonnenburg 2009) it lies a little towards w_n, nearer than theirs, which saves iterations, and its hinge is
+known, which saves an oracle call.
 """
 
 from __future__ import annotations
@@ -25,9 +27,12 @@ from apsvm.solvers.score_space import ScoreFunction, V
 from apsvm.solvers.state import not_finite
 
 #: The search stops when it can gain at most this share of the current gap.
-GAP_SHARE = 0.01
+GAP_SHARE = 0.003
 #: Most evaluations in one search.
 MOST_TRIALS = 12
+#: Of the slope where the search begins, what is none: where φ' is straight between two points tried, a trial comes to
+#: its 0, and rounding must not decide on which side that is.
+LEVEL = 1e-9
 #: How much farther each trial goes while the objective still falls there.
 STEP_OUT = 2.0
 
@@ -250,6 +255,7 @@ class AfterLineSearch(Generic[V]):
         # Of a convex function's tangents only the nearest on either side count between them. Before there is one on the
         # right, trials step out from where the last search ended: the QP's point itself is mostly far too far.
         left, right = segment.tangent(0.0, C, here.risk, slopes_here), None
+        level = LEVEL * (regular.slope(0.0) + left.slope)
         best, value, at = here, regular.at(0.0) + C * here.risk, 0.0
         beyond: _Known[V] | None = None
         reach = self.reach
@@ -258,6 +264,8 @@ class AfterLineSearch(Generic[V]):
             if right is None:
                 t = min(t, reach)
                 reach *= STEP_OUT
+            else:
+                t = _where_level(regular, left, right)
             open_gain = value - (regular.constant + lower)
             if open_gain <= GAP_SHARE * gap or not left.t < t or (right is not None and t >= right.t):
                 break
@@ -267,7 +275,7 @@ class AfterLineSearch(Generic[V]):
             assert trial.slopes is not None
             touching = segment.tangent(t, C, trial.risk, trial.slopes)
             others = [best] if beyond is None or beyond is best else [best, beyond]
-            if regular.slope(t) + touching.slope < 0.0:
+            if regular.slope(t) + touching.slope < level:
                 left = touching
             else:
                 right, beyond = touching, trial
@@ -298,12 +306,18 @@ class _Segment(Generic[V]):
         self.direction = end - start
         self._scores, self._change = scores, change
         self._moved = 0.0  # where along the segment the scores are
+        self._starts_at_0 = not start.any()
 
     def move(self, t: float) -> None:
-        """The scores become those at t."""
-        if t != self._moved:
+        """The scores become those at t. From w = 0 on they are as computed afresh: back there all are the same, and
+        what rounding leaves of a way there and back must not rank them."""
+        if t == self._moved:
+            return
+        if self._starts_at_0:
+            self._risk.vectors.scale(t, self._change, self._scores)
+        else:
             self._risk.vectors.move(self._scores, t - self._moved, self._change)
-            self._moved = t
+        self._moved = t
 
     def tangent(self, t: float, C: float, risk: float, slopes: V) -> _Line:
         """Of C·risk at t, where the risk and its slopes are these."""
@@ -364,3 +378,9 @@ def _minimum(regular: _Quadratic, left: _Line, right: _Line | None) -> tuple[flo
     if right is not None:
         larger = max(larger, right.slope * t + right.at_zero)
     return t, t * (linear + t * square) + larger
+
+
+def _where_level(regular: _Quadratic, left: _Line, right: _Line) -> float:
+    """Where φ' would pass 0 if it were straight between two points; the left one, if φ does not fall there."""
+    falling, rising = (regular.slope(line.t) + line.slope for line in (left, right))
+    return left.t - (right.t - left.t) * falling / (rising - falling) if falling < 0.0 else left.t

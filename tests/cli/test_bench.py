@@ -82,7 +82,7 @@ TRAINED = """\
   method                      C  test AP   seconds  / LinearSVC  iterations
   LinearSVC                   1   0.1797    0.8000         1.00
   LogisticRegression        100   0.1773    2.2000         2.75
-  apsvm                      10   0.1709    2.6000         3.25           6
+  apsvm                     100   0.1773    2.8000         3.50           7
   apsvm cutting-plane        10   0.1773    3.6000         4.50          14
 """
 

@@ -110,11 +110,11 @@ def test_a_class_gets_what_it_gets_alone(rare, here, tmp_path):
 
 
 def test_verify_info_and_warm_starts_know_it(rare, here, tmp_path):
-    here("train", "-q", "--loss", "f1", "-C", 100, rare, tmp_path / "m")
+    here("train", "-q", "--loss", "f1", "-C", 100, "-e", 1e-5, rare, tmp_path / "m")
     before = load_model(tmp_path / "m")
     here("verify", tmp_path / "m", rare)
     assert f"a constant feature of {before.header.features.bias:g}" in here("info", tmp_path / "m").stdout
-    here("train", "-q", "--loss", "f1", "-C", 100, rare, tmp_path / "again", "--warm-start", tmp_path / "m")
+    here("train", "-q", "--loss", "f1", "-C", 100, "-e", 1e-5, rare, tmp_path / "again", "--warm-start", tmp_path / "m")
     again = load_model(tmp_path / "again")
     assert again.header.iterations < before.header.iterations
     np.testing.assert_allclose(again.score(np.eye(3)), before.score(np.eye(3)), rtol=0.05)

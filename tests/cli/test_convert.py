@@ -72,8 +72,8 @@ def test_train_predict_eval_on_dense_rows(X: Any, capfdbinary: pytest.CaptureFix
     write_text(X)
     assert run(["convert", "-q", "--dense", "data.svm", "data.dir"]) == 0
     assert isinstance(open_folder("data.dir").X, np.ndarray)
-    assert run(["train", "-q", "data.svm", "text.model"]) == 0
-    assert run(["train", "-q", "data.dir", "folder.model"]) == 0
+    assert run(["train", "-q", "-e", "1e-5", "data.svm", "text.model"]) == 0
+    assert run(["train", "-q", "-e", "1e-5", "data.dir", "folder.model"]) == 0
     weights = [np.frombuffer(model_of(name)[1]) for name in ("text.model", "folder.model")]
     np.testing.assert_allclose(*weights, rtol=0.05, atol=0.05)
     for data in ("data.svm", "data.dir"):

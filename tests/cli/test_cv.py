@@ -181,7 +181,7 @@ def test_a_choice_at_the_edge_widens_its_grid(rng, here, write_rows, tmp_path):
     X = rng.normal(size=(200, 6))
     X[:, 0] = 3e-6 * (labels + 0.5 * rng.normal(size=200))  # w must be long to see it
     path = write_rows(tmp_path / "faint.svm", X, labels)
-    options = ("--bound", "hinge", "--scale", "none")
+    options = ("--bound", "hinge", "--scale", "none", "--epsilon", 1e-4)
     done = here("cv", "-v", path, "--loss", "ap", *options, "--json", tmp_path / "j")
     settings = json.loads((tmp_path / "j").read_text())["settings"]
     assert [one["C"] for one in settings] == ["0.001x", "0.01x", "0.1x", *(f"{10**power}x" for power in range(6))]

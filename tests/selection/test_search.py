@@ -229,7 +229,7 @@ def test_settings_trained_one_by_one_widen_too(few_among_noise, grid):
 
 def test_what_somebody_named_is_not_widened_but_said(faint, grid):
     named = tuple(Multiple(10.0**power) for power in range(-3, 4))
-    search, wider = searched(faint, [grid("ap", {"C": named, **HINGE})])
+    search, wider = searched(faint, [grid("ap", {"C": named, "epsilon": (1e-4,), **HINGE})])
     candidates = search.candidates()
     assert not wider
     assert [one.choice["C"] for one in candidates] == list(named)
