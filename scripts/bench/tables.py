@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
+import pyarrow.parquet
 
 from apsvm.data import read_data
 from apsvm.data.read_options import TableOptions
@@ -68,6 +69,27 @@ def reading(path: Path) -> dict[str, float]:
     return {who: megabytes / fastest(call) for who, call in calls.items()}
 
 
+def parquet_reading(path: Path) -> dict[str, float]:
+    """Processor seconds for the CSV's rows as Parquet, each the least of several, taken in turn."""
+    import pandas as pd
+
+    parquet = path.with_suffix(".parquet")
+    pyarrow.parquet.write_table(pyarrow.csv.read_csv(path), parquet)
+    calls: dict[str, Callable[[], object]] = {
+        "apsvm": lambda: read_data(parquet, table=TableOptions(label="fraud", drop=("id",))),
+        "pyarrow.parquet": lambda: pyarrow.parquet.read_table(parquet),
+        "pandas": lambda: pd.read_parquet(parquet),
+        "pandas, as a matrix": lambda: pd.read_parquet(parquet).to_numpy(dtype=np.float64),
+    }
+    seconds = dict.fromkeys(calls, np.inf)
+    for _ in range(REPETITIONS):
+        for who, call in calls.items():
+            began = time.process_time()
+            call()
+            seconds[who] = min(seconds[who], time.process_time() - began)
+    return seconds
+
+
 def commands(folder: Path, data: Path) -> dict[str, dict[str, float]]:
     """Seconds and megabytes of each command."""
     apsvm, model = str(Path(sys.executable).with_name("apsvm")), str(folder / "payments.model")
@@ -103,11 +125,13 @@ def measured(rows: int) -> dict[str, Any]:
         with ProcessPoolExecutor(1, get_context("spawn")) as pool:
             pool.submit(write_payments, data, rows).result()
             speeds = pool.submit(reading, data).result()
+            seconds_of_parquet = pool.submit(parquet_reading, data).result()
         return {
             "rows": rows,
             "columns": COLUMNS + 2,
             "megabytes": data.stat().st_size / 1e6,
             "reading": speeds,
+            "parquet": seconds_of_parquet,
             "commands": commands(folder, data),
         }
 
@@ -120,6 +144,8 @@ def main() -> None:
     figures = measured(arguments.rows)
     for who, speed in figures["reading"].items():
         print(f"{who:<40} {speed:>8.0f} MB/s")
+    for who, seconds in figures["parquet"].items():
+        print(f"{'Parquet, ' + who:<40} {seconds:>8.2f} s {seconds / figures['parquet']['pandas']:>8.2f} x pandas")
     for command, costs in figures["commands"].items():
         print(f"{command:<40} {costs['seconds']:>8.1f} s {costs['megabytes']:>8.0f} MB")
     arguments.json.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
