@@ -237,11 +237,11 @@ def _single(
     trains, judges, alike = np.zeros((3, int(of_unit.max()) + 1), dtype=bool)
     shares = ((of_first, first_judging), (of_others, others_judging))
     for stratum, (train, judge) in zip(strata, shares, strict=True):
-        shuffled = rng.permutation(stratum)
-        end = max(1, round(train * stratum.size))
-        trains[shuffled[:end]] = True
-        judges[shuffled[end : end + max(1, round(judge * stratum.size))]] = True
-        alike[shuffled[end : end + max(1, round(first_judging * stratum.size))]] = True
+        end, *others = (max(1, round(share * stratum.size)) for share in (train, judge, first_judging))
+        drawn = rng.choice(stratum, size=min(stratum.size, end + max(others)), replace=False)
+        trains[drawn[:end]] = True
+        for part, others_end in zip((judges, alike), others, strict=True):
+            part[drawn[end : end + others_end]] = True
     counts = int(trains.sum()), int(judges.sum())
     rows = [np.flatnonzero(part[of_unit]) for part in (trains, judges, alike)]
     return Fold(rows[0], rows[1]), rows[2], counts
