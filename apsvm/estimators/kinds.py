@@ -8,7 +8,6 @@ classes; for them there is the ranker, which is neither classifier nor regressor
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from types import MethodType
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -236,13 +235,13 @@ class TwoClasses(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
     def _set_weights(self, coef: NDArray[np.float64], intercept: float) -> None:
         self.coef_, self.intercept_ = self._sign * coef.reshape(1, -1), np.array([self._sign * intercept])
 
-    def _described(self, header: Header) -> Header:
+    def _described(self, header: Header, changes: JsonDict) -> Header:
         """The classes as they were, the negative and the positive, ``True`` being no 1.0."""
         classes: list[Json] = [
             name if isinstance(name, bool | int | float) else str(name) for name in self._negative_first.tolist()
         ]
-        details = {**header.details, "classes": classes}
-        return super()._described(replace(header, details=details, threshold=self._break_even(header.threshold)))
+        details, threshold = {**changes["details"], "classes": classes}, self._break_even(header.threshold)
+        return super()._described(header, {**changes, "details": details, "threshold": threshold})
 
     def _break_even(self, threshold: Threshold | None) -> Threshold | None:
         """What the constant makes of the threshold of a training."""
