@@ -97,10 +97,9 @@ def _negatives_above(scores: NDArray[np.float64], positive: NDArray[np.bool_]) -
     if not _kernels.all_within(scores, _FARTHEST):
         scores = np.nan_to_num(scores, nan=-_FARTHEST, posinf=_FARTHEST, neginf=-_FARTHEST)
     positives = -scores[positive]
-    following: int | NDArray[np.int64] = 0  # negatives that k positives score more than, at [k]
+    following = np.zeros(positives.size + 1, dtype=np.int64)  # negatives that k positives score more than, at [k]
     for start in range(0, scores.size, _BLOCK):
         block = slice(start, start + _BLOCK)
         above = _kernels.count_below(positives, -scores[block][~positive[block]])
-        following += np.bincount(above, minlength=positives.size + 1)
-    assert isinstance(following, np.ndarray)
+        following += np.bincount(above, minlength=following.size)
     return following[:-1].cumsum()
