@@ -1,7 +1,8 @@
 """Wall and CPU time of the parts of an iteration, in nanoseconds.
 
 Reading the CPU time of a process asks the kernel, for microseconds, in some containers for much longer: more than the
-oracle call that is timed. It is read only once it is kept (``count_cpu_time``), and is 0 until then.
+oracle call that is timed. It is read only once it is kept (``count_cpu_time``), and is 0 until then; nor is it asked
+how long a thread has waited before one has.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from time import perf_counter_ns
 
-_cpu_time_ns: Callable[[], int] = int
+_wall_time_ns: Callable[[], int] = perf_counter_ns
+_cpu_time_ns: Callable[[], int] | None = None
 
 
 def count_cpu_time() -> None:
@@ -35,6 +37,8 @@ def wall_time_ns() -> int:
 
 def add_waiting(ns: int) -> None:
     """This thread has waited for others."""
+    global _wall_time_ns
+    _wall_time_ns = wall_time_ns
     _waited.ns += ns
 
 
@@ -50,12 +54,14 @@ class Span:
         return Span(self.wall_ns + other.wall_ns, self.cpu_ns + other.cpu_ns)
 
     def __enter__(self) -> None:
-        self.wall_ns -= perf_counter_ns() - _waited.ns
-        self.cpu_ns -= _cpu_time_ns()
+        self.wall_ns -= _wall_time_ns()
+        if _cpu_time_ns is not None:
+            self.cpu_ns -= _cpu_time_ns()
 
-    def __exit__(self, *error: object) -> None:
-        self.wall_ns += perf_counter_ns() - _waited.ns
-        self.cpu_ns += _cpu_time_ns()
+    def __exit__(self, kind: object, error: object, traceback: object) -> None:
+        self.wall_ns += _wall_time_ns()
+        if _cpu_time_ns is not None:
+            self.cpu_ns += _cpu_time_ns()
 
 
 class Spans(dict[str, Span]):

@@ -13,6 +13,7 @@ to be no more than ``ALARM``. Rows of one query, or bag, are not drawn one by on
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -34,6 +35,7 @@ MOST_ROWS, MOST_FEATURES = 4_000, 300
 MOST_WORDS = 10
 #: The quantiles between lowest and highest, and the digits of the range that they are kept to.
 _QUANTILES, _DIGITS = (0.1, 0.25, 0.5, 0.75, 0.9), 3
+_POWERS = np.array([10.0**decimals for decimals in range(15)])
 #: Decimals of shares.
 _DECIMALS = 4
 
@@ -48,9 +50,11 @@ def spread_of(dataset: Dataset, selection: NDArray[np.int64] | None = None) -> S
     columns = None if table is None else table.columns
     features: list[int] = []
     values: list[float] = []
-    for _, numbers, words in _columns(columns, sample.shape[1]):
+    kinds = list(_columns(columns, sample.shape[1]))
+    bounds_of = iter(_bounds(sample[:, [j for _, numbers, _ in kinds for j in numbers]]))
+    for _, numbers, words in kinds:
         for j in numbers:
-            bounds = _bounds(sample[:, j])
+            bounds = next(bounds_of)
             features += [j] * len(bounds)
             values += bounds
         often = sorted(words, key=lambda j: -float(sample[:, j].mean()))[:MOST_WORDS]
@@ -103,27 +107,32 @@ def _columns(columns: Columns | None, width: int) -> Iterator[tuple[str, list[in
 
 def _sample(dataset: Dataset, selection: NDArray[np.int64] | None) -> tuple[NDArray[np.float64], int]:
     """Dense rows, evenly drawn, and of how many units: queries, bags, or rows."""
-    rows = np.arange(len(dataset)) if selection is None else selection
-    if rows.size > MOST_ROWS:
-        rows = rows[np.linspace(0, rows.size - 1, MOST_ROWS).astype(np.int64)]
-    X = dataset.X[rows]
+    rows, n = selection, len(dataset) if selection is None else selection.size
+    if n > MOST_ROWS:
+        drawn = np.linspace(0, n - 1, MOST_ROWS).astype(np.int64)
+        rows, n = drawn if selection is None else selection[drawn], MOST_ROWS
+    X = dataset.X if rows is None else dataset.X[rows]
     units = dataset.groups if dataset.groups is not None else dataset.bags
-    n = rows.size if units is None else int(np.unique(units[rows]).size)
+    if units is not None:
+        n = int(np.unique(units if rows is None else units[rows]).size)
     return np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64), n
 
 
-def _bounds(values: NDArray[np.float64]) -> list[float]:
-    """Those of a feature (n,): below the lowest, quantiles, each once, and the highest."""
-    ordered = np.sort(values)
-    lowest, highest = float(ordered[0]), float(ordered[-1])
-    inner = ordered[(np.array(_QUANTILES) * (ordered.size - 1)).astype(np.int64)]
+def _bounds(values: NDArray[np.float64]) -> Iterator[list[float]]:
+    """Those of each feature of (n, k): below the lowest, quantiles, each once, and the highest."""
+    ordered = np.sort(values, axis=0)
+    lowest, highest = ordered[0], ordered[-1]
+    inner = ordered[(np.array(_QUANTILES) * (len(ordered) - 1)).astype(np.int64)]
     with np.errstate(over="ignore", divide="ignore"):
         decimals = _DIGITS - np.floor(np.log10(highest - lowest))
-    if abs(decimals) < 15:
-        inner = np.round(inner, int(decimals))
-    inside = np.unique(inner[(inner >= lowest) & (inner < highest)])
-    below = float(np.nextafter(lowest, -np.inf))
-    return [*([below] if np.isfinite(below) else []), *inside.tolist(), highest]
+        to_round = np.abs(decimals) < len(_POWERS)
+        power = _POWERS[np.where(to_round, np.abs(decimals), 0.0).astype(np.int64)]
+        rounded = np.where(decimals < 0.0, np.rint(inner / power) * power, np.rint(inner * power) / power)
+    inner = np.where(to_round, rounded, inner)
+    below = np.nextafter(lowest, -np.inf)
+    for low, high, least, quantiles in zip(*(part.tolist() for part in (lowest, highest, below, inner.T)), strict=True):
+        inside = sorted({value for value in quantiles if low <= value < high})
+        yield [*([least] if math.isfinite(least) else []), *inside, high]
 
 
 def _shares(sample: NDArray[np.float64], features: Sequence[int], values: Sequence[float]) -> NDArray[np.float64]:

@@ -12,7 +12,7 @@ the mapped rows, where memory allows.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -327,24 +327,24 @@ class Rows:
         """``scores`` of each w in W (k, dimension): (m, k) float64, to the same bits; each row is mapped, and read from
         memory, once. Written to ``out`` (m, k), C-contiguous, if given."""
         self._check_files()
-        d = self.features
         if W.shape[1] != self.dimension:
             raise ValueError(f"expected {self.dimension} weights, as there are columns, found {W.shape[1]}")
         if out is None:
             out = np.empty((len(self), len(W)))
-        scaling = self._scaling
-        features = np.ascontiguousarray(W[:, :d] if scaling.divisors is None else W[:, :d] / scaling.divisors)
-        for place, X, which in self._in_memory(self._selection, len(self)):
-            if isinstance(X, CsrMatrix):
-                self._kernels.scores_csr(X, which, features, out[place], self.threads)
-            else:
-                self._kernels.scores_dense(X, which, features, out[place], self.threads)
+        scaling, features = self._scaling, W if self._bias is None else W[:, :-1]
+        features = np.ascontiguousarray(features if scaling.divisors is None else features / scaling.divisors)
+        X = self._X
+        if isinstance(X, MappedMatrix):
+            for place, block in self._blocks(X, self._selection, len(self)):
+                self._score(block, None, features, out[place])
+        else:
+            self._score(X if self._csr is None else self._csr, self._selection, features, out)
         if self._factors is not None:
             out *= self._of_selected(self._factors)[:, None]
         if scaling.centre is not None:
-            _add_to_columns(out, np.array([-(scaling.centre @ of_features) for of_features in features]))
+            _add_to_columns(out, [-scaling.centre.dot(of_features) for of_features in features])
         if self._bias is not None:
-            _add_to_columns(out, self._bias * W[:, d])
+            _add_to_columns(out, [self._bias * w[-1] for w in W])
         return out
 
     def combine(self, c: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -355,43 +355,50 @@ class Rows:
     def combine_all(self, C: NDArray[np.float64]) -> NDArray[np.float64]:
         """``combine`` of each column of C (m, k), C-contiguous: (k, dimension) float64, in one pass."""
         self._check_files()
-        d = self.features
-        out = np.zeros((C.shape[1], self.dimension))
         of_row = C if self._factors is None else C * self._of_selected(self._factors)[:, None]
-        selection = self._selection
-        if isinstance(self._X, MappedMatrix):  # a row that is mapped is touched
-            weighted = np.flatnonzero(of_row.any(axis=1))
-            selection, of_row = self._numbers(weighted), of_row[weighted]
-        for place, X, which in self._in_memory(selection, len(of_row)):
-            part = np.empty((C.shape[1], d))
-            if isinstance(X, CsrMatrix):
-                self._kernels.combine_csr(X, which, of_row[place], part, self.threads)
-            else:
-                self._kernels.combine_dense(X, which, of_row[place], part, self.threads)
-            out[:, :d] += part
+        X = self._X
+        if isinstance(X, MappedMatrix):
+            weighted = np.flatnonzero(of_row.any(axis=1))  # a row that is mapped is touched
+            of_row, combined = of_row[weighted], np.zeros((C.shape[1], self.features))
+            for place, block in self._blocks(X, self._numbers(weighted), weighted.size):
+                combined += self._combined(block, None, of_row[place])
+        else:
+            combined = self._combined(X if self._csr is None else self._csr, self._selection, of_row)
         scaling = self._scaling
         if scaling.centre is not None or self._bias is not None:
-            sums = [column.sum() for column in np.ascontiguousarray(C.T)]
+            sums = np.array([np.add.reduce(column) for column in np.ascontiguousarray(C.T)])[:, None]
         if scaling.centre is not None:
-            out[:, :d] -= np.array([total * scaling.centre for total in sums]).reshape(len(sums), d)
+            combined -= sums * scaling.centre
         if scaling.divisors is not None:
-            out[:, :d] /= scaling.divisors
-        if self._bias is not None:
-            out[:, d] = [self._bias * total for total in sums]
-        return out
+            combined /= scaling.divisors
+        return combined if self._bias is None else np.append(combined, self._bias * sums, axis=1)
 
-    def _in_memory(
-        self, selection: RowNumbers | None, m: int
-    ) -> Iterator[tuple[slice, CsrMatrix | AnyArray, RowNumbers | None]]:
-        """The rows ``selection`` (m,), all for None, mapped ones block by block: their places in 0..m, a matrix in
-        memory as the kernels take it, and which of its rows they are, None for all."""
-        X = self._X
-        if not isinstance(X, MappedMatrix):
-            yield slice(0, m), X if self._csr is None else self._csr, selection
-            return
+    def _blocks(
+        self, X: MappedMatrix, selection: RowNumbers | None, m: int
+    ) -> Iterator[tuple[slice, CsrMatrix | AnyArray]]:
+        """The rows ``selection`` (m,) of X, all for None, mapped block by block: their places in 0..m, and a matrix as
+        the kernels take it."""
         for place in X.blocks(m):
             block = X[place if selection is None else selection[place]]
-            yield place, block if isinstance(block, np.ndarray) else _checked(_with_plain_arrays(block)), None
+            yield place, block if isinstance(block, np.ndarray) else _checked(_with_plain_arrays(block))
+
+    def _score(
+        self, X: CsrMatrix | AnyArray, which: RowNumbers | None, W: NDArray[np.float64], out: NDArray[np.float64]
+    ) -> None:
+        if isinstance(X, CsrMatrix):
+            self._kernels.scores_csr(X, which, W, out, self.threads)
+        else:
+            self._kernels.scores_dense(X, which, W, out, self.threads)
+
+    def _combined(
+        self, X: CsrMatrix | AnyArray, which: RowNumbers | None, C: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        combined = np.empty((C.shape[1], self.features))
+        if isinstance(X, CsrMatrix):
+            self._kernels.combine_csr(X, which, C, combined, self.threads)
+        else:
+            self._kernels.combine_dense(X, which, C, combined, self.threads)
+        return combined
 
 
 def _checked(matrix: Matrix) -> CsrMatrix:
@@ -421,10 +428,10 @@ def _with_plain_arrays(matrix: Matrix) -> Matrix:
     return plain
 
 
-def _add_to_columns(table: NDArray[np.float64], numbers: NDArray[np.float64]) -> None:
+def _add_to_columns(table: NDArray[np.float64], numbers: Sequence[float]) -> None:
     """Adds a number to each column; numpy goes through the rows of a narrow table one by one."""
-    if numbers.size >= FEW_COLUMNS:
+    if len(numbers) >= FEW_COLUMNS:
         table += numbers
         return
-    for column, number in zip(table.T, numbers, strict=True):
-        column += number
+    for column, number in enumerate(numbers):
+        table[:, column] += number

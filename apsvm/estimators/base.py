@@ -275,9 +275,10 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         """The constant where the loss does not depend on it; scores : (n,) of the training rows without it"""
         return 0.0
 
-    def _described(self, header: Header) -> Header:
-        """What the estimator itself has to say in its model's header."""
-        return header
+    def _described(self, header: Header, changes: JsonDict) -> Header:
+        """The header with these ``changes``, fields by name, ``details`` among them, and with what the estimator itself
+        has to say in it."""
+        return replace(header, **changes)
 
     def _check_decision(self, fit: Fit) -> None:
         """Raises ValueError where ``_decided`` would."""
@@ -444,21 +445,14 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         return None if self._table is None else TableRows(self._table)
 
     def _header_of(self, header: Header, groups: NDArray[np.int64] | None) -> Header:
+        versions = {**header.versions, "scikit-learn": installed("scikit-learn")}
+        changes: JsonDict = {"details": header.details, "estimator": type(self).__name__, "versions": versions}
         names = getattr(self, "feature_names_in_", None)
-        if self._table is not None:
-            names = np.array(self._table.feature_names(), dtype=object)
-        queries = header.data.queries
-        if queries is None and groups is not None:
-            queries = int(np.unique(groups).size)
-        return self._described(
-            replace(
-                header,
-                features=replace(header.features, names=None if names is None else tuple(names.tolist())),
-                data=replace(header.data, queries=queries),
-                estimator=type(self).__name__,
-                versions={**header.versions, "scikit-learn": installed("scikit-learn")},
-            )
-        )
+        if self._table is None and names is not None:  # the table's own are there
+            changes["features"] = replace(header.features, names=tuple(names.tolist()))
+        if header.data.queries is None and groups is not None:
+            changes["data"] = replace(header.data, queries=int(np.unique(groups).size))
+        return self._described(header, changes)
 
     def _pool(self) -> tuple[str, ...] | None:
         return checked_pool(self.pool)

@@ -49,21 +49,22 @@ def training(verbose: int) -> Iterator[Watch]:
     NotFiniteError
         In the place of a FloatingPointError, with its words.
     """
-    handler = logging.StreamHandler(sys.stderr)
-    before = logger.level
-    handled = logger.hasHandlers()
+    before, handler = logger.level, None
     if verbose:
-        logger.setLevel(logging.INFO)
-        if not handled:
+        if not logger.hasHandlers():
+            handler = logging.StreamHandler(sys.stderr)
             logger.addHandler(handler)
+        logger.setLevel(logging.INFO)
     try:
         with one_blas_thread():
             yield Watch(progress=_tell if logger.isEnabledFor(logging.INFO) else unseen, remark=logger.info)
     except FloatingPointError as error:
         raise NotFiniteError(str(error)) from error
     finally:
-        logger.removeHandler(handler)
-        logger.setLevel(before)
+        if handler is not None:
+            logger.removeHandler(handler)
+        if verbose:
+            logger.setLevel(before)
 
 
 def evidence_of(outcome: Outcome) -> str:

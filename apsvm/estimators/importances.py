@@ -26,7 +26,8 @@ def importances(model: Ranker, X: Matrix, columns: Columns | None) -> NDArray[np
     ----------
     columns : what the columns of a data frame became; None: features are columns
     """
-    rows = X[np.unique(np.linspace(0, X.shape[0] - 1, MOST_ROWS).astype(np.int64))]
+    n = X.shape[0]
+    rows = X if n <= MOST_ROWS else X[np.linspace(0, n - 1, MOST_ROWS).astype(np.int64)]
     per_feature = 1 if model.header.features.pool is None else model.header.features.columns_of_feature
     n_columns = model.width // per_feature
     column_of = np.arange(model.width) % n_columns

@@ -8,7 +8,6 @@ classes; for them there is the ranker, which is neither classifier nor regressor
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from types import MethodType
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -117,17 +116,7 @@ class TwoClasses(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
 
     def _read(self, X: Matrix, y: Column, plan: AnyTrainer) -> tuple[Matrix, Target]:
         X, y = validated(self, X, y)
-        kind = type_of_target(y, input_name="y")
-        if kind != "binary":
-            check_classification_targets(y)
-            raise ValueError(
-                f"Only binary classification is supported. The type of the target is {kind}. For one class against "
-                "the others give y == label, for each of them sklearn.multiclass.OneVsRestClassifier; for grades there "
-                f"is {self._for_grades}"
-            )
-        classes = np.unique(y)
-        if classes.size < 2:
-            raise ValueError("expected rows of both classes, found one class only")
+        classes = self._classes_in(y)
         self.classes_, self.pos_label_ = classes, self._positive_of(classes.tolist())
         target = of_two(y, self._negative_first)
         self._warn_of_a_guess(target)
@@ -140,6 +129,25 @@ class TwoClasses(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
         if unknown.any():
             raise ValueError(f"expected labels of {self.classes_.tolist()}, found {y[unknown].tolist()[0]!r}")
         return X, of_two(y, self._negative_first)
+
+    def _classes_in(self, y: AnyArray) -> AnyArray:
+        """(2,) the values of y, ascending. Raises ValueError unless there are two that are no measurements."""
+        if y.dtype.kind in "biuf":  # of which type_of_target says the same, and takes as long as the training
+            classes = np.unique(y)
+            if classes.size == 2 and not (classes % 1).any():
+                return classes
+        kind = type_of_target(y, input_name="y")
+        if kind != "binary":
+            check_classification_targets(y)
+            raise ValueError(
+                f"Only binary classification is supported. The type of the target is {kind}. For one class against "
+                "the others give y == label, for each of them sklearn.multiclass.OneVsRestClassifier; for grades there "
+                f"is {self._for_grades}"
+            )
+        classes = np.unique(y)
+        if classes.size < 2:
+            raise ValueError("expected rows of both classes, found one class only")
+        return classes
 
     def _positive_of(self, classes: list[object]) -> object:
         """Which of the two ``classes``, ascending, is positive."""
@@ -227,13 +235,13 @@ class TwoClasses(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
     def _set_weights(self, coef: NDArray[np.float64], intercept: float) -> None:
         self.coef_, self.intercept_ = self._sign * coef.reshape(1, -1), np.array([self._sign * intercept])
 
-    def _described(self, header: Header) -> Header:
+    def _described(self, header: Header, changes: JsonDict) -> Header:
         """The classes as they were, the negative and the positive, ``True`` being no 1.0."""
         classes: list[Json] = [
             name if isinstance(name, bool | int | float) else str(name) for name in self._negative_first.tolist()
         ]
-        details = {**header.details, "classes": classes}
-        return super()._described(replace(header, details=details, threshold=self._break_even(header.threshold)))
+        details, threshold = {**changes["details"], "classes": classes}, self._break_even(header.threshold)
+        return super()._described(header, {**changes, "details": details, "threshold": threshold})
 
     def _break_even(self, threshold: Threshold | None) -> Threshold | None:
         """What the constant makes of the threshold of a training."""

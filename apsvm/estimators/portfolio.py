@@ -285,9 +285,10 @@ class APSVMClassifierCV(_Portfolio, TwoClasses):
         )
         return fewest
 
-    def _described(self, header: Header) -> Header:
+    def _described(self, header: Header, changes: JsonDict) -> Header:
         """Trainers got 1 and 0."""
-        return replace(super()._described(header), labels=of_two(self._negative_first, self._negative_first).labels)
+        labels = of_two(self._negative_first, self._negative_first).labels
+        return super()._described(header, {**changes, "labels": labels})
 
     def _constant(self, model: Ranker, X: Matrix, target: Target) -> float:
         threshold = model.header.threshold

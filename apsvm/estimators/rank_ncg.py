@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -175,13 +174,13 @@ class RankNCG(Weighted, RankerOfNumbers):
     def _require_both(self, target: Target) -> None:
         """The trainer itself looks for pairs."""
 
-    def _described(self, header: Header) -> Header:
+    def _described(self, header: Header, changes: JsonDict) -> Header:
         """All edges, and not only those between classes of the training."""
         edges = self._edges()
         if edges is None:
-            return super()._described(header)
-        details = {**header.details, "edges": _as_json(edges)}
-        return super()._described(replace(header, metric=WilcoxonMannWhitney(edges).name, details=details))
+            return super()._described(header, changes)
+        details, metric = {**changes["details"], "edges": _as_json(edges)}, WilcoxonMannWhitney(edges).name
+        return super()._described(header, {**changes, "metric": metric, "details": details})
 
     def _recall(self, header: Header) -> None:
         super()._recall(header)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Literal
 
 from apsvm._support.types import JsonDict, Seed
@@ -137,9 +136,9 @@ class _Structured(WeightedBags, TakesLoss):
         parameters["fit_intercept"] = bool(header.details.get("fit_intercept", bias is not None or has_level))
         return parameters
 
-    def _described(self, header: Header) -> Header:
-        details = {**header.details, "fit_intercept": bool(self.fit_intercept)}
-        return super()._described(replace(header, details=details))
+    def _described(self, header: Header, changes: JsonDict) -> Header:
+        details = {**changes["details"], "fit_intercept": bool(self.fit_intercept)}
+        return super()._described(header, {**changes, "details": details})
 
     def _recall(self, header: Header) -> None:
         super()._recall(header)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 from sklearn.utils import Tags
@@ -142,8 +141,9 @@ class WARPRanker(ByQuery, RankerOfNumbers):
         self._lowest = float(np.min(y))
         return X, target
 
-    def _described(self, header: Header) -> Header:
-        return super()._described(replace(header, details={**header.details, "lowest_grade": self._lowest}))
+    def _described(self, header: Header, changes: JsonDict) -> Header:
+        details = {**changes["details"], "lowest_grade": self._lowest}
+        return super()._described(header, {**changes, "details": details})
 
     def _recall(self, header: Header) -> None:
         super()._recall(header)

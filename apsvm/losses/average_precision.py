@@ -28,4 +28,4 @@ class AveragePrecisionLoss(RankingLoss):
 
     def of_ranking(self, negatives_above: NDArray[np.int64], n_neg: int) -> float:
         places = np.arange(1, negatives_above.size + 1) + negatives_above
-        return float((negatives_above / places).mean())
+        return float((negatives_above / places).sum() / places.size)

@@ -10,12 +10,15 @@ monotone (Mohapatra, Rolínek et al. 2018, Observation 2: the loss is "QS-suitab
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from functools import cached_property
 from typing import ClassVar, NamedTuple, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
+
+from apsvm._native import _kernels
 
 
 class LossError(ValueError):
@@ -221,7 +224,7 @@ class RankingLoss(LossOverRankings):
             raise LossError(f"loss {self.name!r}: {which}({n}) failed: {error}") from error
         if array.shape != (n,):
             raise LossError(f"loss {self.name!r}: expected {n} numbers of {which}({n}), found shape {array.shape}")
-        if not np.isfinite(array).all():
+        if not _kernels.all_within(array, sys.float_info.max):
             raise LossError(f"loss {self.name!r}: {which}({n}) must be finite")
         return array
 
@@ -229,9 +232,10 @@ class RankingLoss(LossOverRankings):
 def _first_rise(discount: NDArray[np.float64], differences: int, slack: float) -> int | None:
     """The first position where the discount (1), or what it falls by (2), rises by more than ``slack``."""
     for start in range(0, discount.size - differences, _BLOCK):
-        rise = np.diff(discount[start : start + _BLOCK + differences])
+        block = discount[start : start + _BLOCK + differences]
+        rise = block[1:] - block[:-1]
         if differences == 2:
-            rise = np.diff(-rise)
+            rise = rise[:-1] - rise[1:]
         rises = rise > slack
         if rises.any():
             return start + int(np.argmax(rises)) + 1

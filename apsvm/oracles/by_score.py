@@ -7,24 +7,14 @@ A negative is above a positive only if it scores more. No separation oracle, and
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
-from apsvm._native import _kernels
+from apsvm._native._kernels import RankingByScore
 from apsvm.oracles.layout import Queries
 
 
-class RankingByScore:
-    """The ranking by score of many queries (a ``QueriesOracle``). The result does not depend on ``threads``."""
-
-    def __init__(self, queries: Queries, *, threads: int = 1) -> None:
-        first, n_pos, n_neg, shares = queries.tasks
-        self._kernel = _kernels.RankingByScore(threads)
-        self._kernel.add_tasks(first, n_pos, n_neg, shares)
-
-    def __call__(self, scores: NDArray[np.float64], weights: NDArray[np.float64], /) -> tuple[float, float, int, int]:
-        return self._kernel(scores, weights)
-
-    def subtract(self, scores: NDArray[np.float64], weights: NDArray[np.float64], /) -> tuple[float, float, int, int]:
-        """The same, but c⁰ is subtracted from the ``weights`` (n,) that there are, and takes no vector of its own."""
-        return self._kernel.subtract(scores, weights)
+def ranking_by_score(queries: Queries, *, threads: int = 1) -> RankingByScore:
+    """The ranking by score of many queries (a ``QueriesOracle``). The result does not depend on ``threads``. Its
+    ``subtract`` does the same, but c⁰ is subtracted from the weights (n,) that there are, and takes no vector of its
+    own."""
+    kernel = RankingByScore(threads)
+    kernel.add_tasks(*queries.tasks)
+    return kernel

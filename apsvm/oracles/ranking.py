@@ -29,7 +29,7 @@ def descending_order(scores: NDArray[np.float64]) -> NDArray[np.int64]:
 def check_scores(scores: NDArray[np.float64]) -> None:
     """Raises FloatingPointError where ``scores`` (n,) float64 are not finite, or too far apart for the sums of their
     differences to be. NaN has no place in an order: the sorting kernels rely on this."""
-    if certainly_add_up(scores):
+    if _kernels.all_within(scores, _NEAR):
         return
     if not np.isfinite(scores).all():
         raise FloatingPointError("scores are not finite: the feature values (or bias) are too large, scale them down")

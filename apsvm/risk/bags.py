@@ -23,7 +23,7 @@ from apsvm.data.bags import rows_of_runs
 from apsvm.data.row_operator import ScoredRows
 from apsvm.losses.base import Loss
 from apsvm.oracles.base import AnyOracle
-from apsvm.oracles.by_score import RankingByScore
+from apsvm.oracles.by_score import ranking_by_score
 from apsvm.oracles.layout import lay_out
 from apsvm.risk.rankings import Account, NoLoss, Risk, bind_risk
 from apsvm.solvers.score_space import Majoriser, Tangent
@@ -104,7 +104,7 @@ class BagRisk(Risk):
             slopes[rows] = of_bags
 
     def by_score(self) -> Risk:
-        order = RankingByScore(self.layout, threads=self.rows.threads)
+        order = ranking_by_score(self.layout, threads=self.rows.threads)
         return replace(self, loss=NoLoss(), _most_violated=order, _counts_ranks=False, _account=Account())
 
     @property

@@ -102,4 +102,4 @@ def _negatives_above(scores: NDArray[np.float64], positive: NDArray[np.bool_]) -
         block = slice(start, start + _BLOCK)
         above = _kernels.count_below(positives, -scores[block][~positive[block]])
         following += np.bincount(above, minlength=following.size)
-    return np.cumsum(following[:-1])
+    return following[:-1].cumsum()

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm._support.clock import Span, Spans
+from apsvm._support.clock import Spans
 from apsvm.risk.rankings import Account, Risk
 from apsvm.solvers.score_space import ArrayVectors, Majoriser, ScoreFunction, Tangent
 
@@ -63,5 +63,4 @@ class Ramp(ScoreFunction[NDArray[np.float64]]):
     def account(self) -> Account:
         """The hinge's oracle calls since the last time, and the time of the parts."""
         hinge, order = self.hinge.account(), self.by_score.account()
-        by_score = sum((call.span for call in order.calls), order.spans.get("gradient", Span()))
-        return Account(hinge.calls, Spans({**hinge.spans, "by score": by_score}))
+        return Account(hinge.calls, Spans({**hinge.spans, "by score": order.parts()["oracle"]}))

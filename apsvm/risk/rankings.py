@@ -15,12 +15,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from apsvm._native._kernels import RankingByScore
 from apsvm._support.clock import Span, Spans
 from apsvm.data.row_operator import ScoredRows
 from apsvm.losses.base import Loss, RankingLoss
 from apsvm.oracles import ranking
 from apsvm.oracles.base import AnyOracle, QueriesOracle
-from apsvm.oracles.by_score import RankingByScore
+from apsvm.oracles.by_score import ranking_by_score
 from apsvm.oracles.layout import Layout, Queries, lay_out
 from apsvm.solvers.score_space import ArrayVectors, ScoreFunction, Tangent
 
@@ -82,8 +83,10 @@ class Account:
 
     def parts(self) -> dict[str, Span]:
         """The time of each part, that of the oracle among them."""
-        oracle = sum((call.span for call in self.calls), Span())
-        return {"scores": Span(), "oracle": oracle, "gradient": Span(), **self.spans}
+        spans = [call.span for call in self.calls]
+        parts = {"scores": Span(), "oracle": Span(), "gradient": Span(), **self.spans}
+        parts["oracle"] += Span(sum(span.wall_ns for span in spans), sum(span.cpu_ns for span in spans))
+        return parts
 
 
 class NoLoss(RankingLoss):
@@ -142,14 +145,10 @@ class Risk(ScoreFunction[NDArray[np.float64]]):
 
     def tangent(self, scores: NDArray[np.float64], slopes: NDArray[np.float64]) -> Tangent:
         """The risk at ``scores``, and its offset Δ; ``slopes`` becomes the row weights c."""
-        return self._by_queries(self._most_violated, scores, slopes)
-
-    def _by_queries(self, oracle: QueriesOracle, scores: NDArray[np.float64], slopes: NDArray[np.float64]) -> Tangent:
-        """What the oracle says of the scores; it does with ``slopes`` what it does, and the call is accounted for."""
         ranking.check_scores(scores)
         span = Span()
         with span:
-            value, loss, evaluated, violating = oracle(scores, slopes)
+            value, loss, evaluated, violating = self._most_violated(scores, slopes)
         ranks = self._rank_counts(slopes) if self._counts_ranks else None
         name, n_pos, n_neg = self.oracle.name, self.n_pos, self.n_neg
         call = OracleCall(name, n_pos, n_neg, self.queries, evaluated, violating, value, loss, span, ranks)
@@ -188,15 +187,17 @@ class Risk(ScoreFunction[NDArray[np.float64]]):
             queries_skipped=self.queries_skipped,
             n_scores=self.n_scores,
             layout=self.layout,
-            _most_violated=RankingByScore(self.layout, threads=self.rows.threads),
+            _most_violated=ranking_by_score(self.layout, threads=self.rows.threads),
         )
 
     def less(self, by_score: Risk, scores: NDArray[np.float64], slopes: NDArray[np.float64]) -> float:
         """By how much this risk exceeds ``by_score`` at ``scores``; ``slopes`` becomes the difference of their row
         weights."""
-        assert isinstance(by_score._most_violated, RankingByScore)
-        value = self._by_queries(self._most_violated, scores, slopes).value
-        return value - by_score._by_queries(by_score._most_violated.subtract, scores, slopes).value
+        order = by_score._most_violated
+        assert isinstance(order, RankingByScore)
+        value = Risk.tangent(self, scores, slopes).value
+        with by_score._account.spans["oracle"]:
+            return value - order.subtract(scores, slopes)[0]
 
     def account(self) -> Account:
         """What was done since the last call."""

@@ -332,11 +332,12 @@ class Completion:
         """The outcome with what the choice says of it, and the settings that were requested."""
         trainer, choice = self.trainer, self.choice
         assert isinstance(trainer, StructuredSVMTrainer)
-        asked_C = outcome.settings.C if len(trainer.settings.C) > 1 else trainer.settings.C  # type: ignore[attr-defined]
-        outcome = replace(outcome, settings=replace(trainer.settings, C=asked_C))
-        start = trainer.loss.starts_from if _descends_from_another(trainer, data) else None
+        settings, of_bags = trainer.settings, data.bags is not None
+        if len(settings.C) > 1:
+            settings = replace(settings, C=outcome.settings.C)  # type: ignore[attr-defined]
         if choice is None:
-            return replace(outcome, cautions=caution_of(outcome, trainer, of_bags=data.bags is not None))
+            return replace(outcome, settings=settings, cautions=caution_of(outcome, trainer, of_bags=of_bags))
+        start = trainer.loss.starts_from if _descends_from_another(trainer, data) else None
         about: dict[str, Json] = {
             "bound": choice.bound,
             "held_out": choice.how,
@@ -346,10 +347,11 @@ class Completion:
         }
         outcome = replace(
             outcome,
+            settings=settings,
             cautions=caution_of(
                 outcome,
                 trainer,
-                of_bags=data.bags is not None,
+                of_bags=of_bags,
                 held_out=choice.loss,
                 by_chance=choice.by_chance,
                 start=start,

@@ -14,8 +14,8 @@ Zhang 2005, the approximate Wolfe conditions).
 
 from __future__ import annotations
 
+import math
 import sys
-from collections import deque
 from collections.abc import Callable
 from typing import Generic, NamedTuple
 
@@ -82,7 +82,7 @@ def descend(
     here = QuasiNewton(risk, w, C=C, curvature=curvature)
     idle = 0
     for number in range(1, max_iterations + 1):
-        if should_stop() or not here.gradient.any():
+        if should_stop():
             break
         objective, afresh = here.objective, here.knows_nothing
         try:
@@ -98,14 +98,6 @@ def descend(
         if idle == PATIENCE or (afresh and not moved):
             break
     return Descended(here.w, None)
-
-
-class _Pair(NamedTuple):
-    """A step, the change of the gradient over it, and their product, > 0."""
-
-    step: NDArray[np.float64]
-    change: NDArray[np.float64]
-    product: float
 
 
 class QuasiNewton(Generic[V]):
@@ -145,7 +137,8 @@ class QuasiNewton(Generic[V]):
         self._diagonal = np.ones(w.size) if curvature is None else 1.0 / curvature
         self._smooth = smooth
         self._on_trial = on_trial
-        self._history: deque[_Pair] = deque(maxlen=MEMORY)
+        # The last steps, the changes of the gradient over them, and their products, > 0.
+        self._history: tuple[list[NDArray[np.float64]], list[NDArray[np.float64]], list[float]] = [], [], []
         self._scores, self._change, self._trial, self._slopes = (self._vectors.empty() for _ in range(4))
         self.evaluations = 0
         self.w = w
@@ -154,41 +147,39 @@ class QuasiNewton(Generic[V]):
     @property
     def knows_nothing(self) -> bool:
         """Of the curvature: the next step goes down the gradient."""
-        return not self._history
+        return not self._history[0]
 
     def forget(self) -> None:
         """Drops what the last steps said of the curvature."""
-        self._history.clear()
+        self._history = [], [], []
 
     def refresh(self) -> None:
         """Computes the scores, and what follows from them, afresh: rid of what rounding has added up."""
         self._function.scores(self.w, self._scores)
         value = self._function.tangent(self._scores, self._slopes).value
         self.evaluations += 1
-        self.objective = 0.5 * self._regularisation * float(self.w @ self.w) + self._C * value
-        if not np.isfinite(self.objective):
+        self.objective = 0.5 * self._regularisation * float(self.w.dot(self.w)) + self._C * value
+        if not math.isfinite(self.objective):
             raise not_finite("objective")
         self.gradient = self._gradient(self.w)
 
     def step(self) -> bool:
         """Moves to a lower J; False, and stays, if there is none along the direction."""
-        pairs = self._history
-        direction = _kernels.newton_direction(
-            self.gradient,
-            self._diagonal,
-            [pair.step for pair in pairs],
-            [pair.change for pair in pairs],
-            [pair.product for pair in pairs],
-        )
+        direction = _kernels.newton_direction(self.gradient, self._diagonal, *self._history)
         if self.knows_nothing and not self._smooth:
             direction = self._short(direction)
         before, gradient = self.w, self.gradient
         if not self._search(direction):
             return False
         moved, changed = self.w - before, self.gradient - gradient
-        product = float(moved @ changed)
+        product = float(moved.dot(changed))
         if product > 0.0:
-            self._history.append(_Pair(moved, changed, product))
+            steps, changes, products = self._history
+            steps.append(moved)
+            changes.append(changed)
+            products.append(product)
+            if len(products) > MEMORY:
+                del steps[0], changes[0], products[0]
         return True
 
     def _gradient(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -211,11 +202,12 @@ class QuasiNewton(Generic[V]):
 
     def _search(self, direction: NDArray[np.float64]) -> bool:
         """Moves along ``direction`` to a lower J; False, and stays, if there is none."""
-        slope = float(self.gradient @ direction)
+        slope = float(self.gradient.dot(direction))
         if not -np.inf < slope < 0.0:
             return False
         self._function.scores(direction, self._change)
-        squares = _Squares(float(self.w @ self.w), float(self.w @ direction), float(direction @ direction))
+        w = self.w
+        squares = _Squares(float(w.dot(w)), float(w.dot(direction)), float(direction.dot(direction)))
         step, low, high = self._first_trial(), 0.0, np.inf
         passed = False
         for _ in range(MOST_TRIALS):
@@ -231,7 +223,7 @@ class QuasiNewton(Generic[V]):
             step = 0.5 * (low + high) if high < np.inf else 2.0 * tried
         if not objective < self.objective and not (self._smooth and passed):
             return False
-        w = self.w + tried * direction
+        w = w + tried * direction
         if not passed:
             self._function.slopes(self._trial, self._slopes)
         self.w, self.gradient, self.objective = w, self._gradient(w), objective

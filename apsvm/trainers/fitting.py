@@ -323,48 +323,42 @@ class Fit:
 
     def model(self, outcome: Outcome) -> Model:
         """The model of an outcome, its weights for rows as they are in the file."""
-        model, spread = self._model(outcome), spread_of(self.dataset, self.selection)
-        if spread is None:
-            return model
-        if model.has_classes:
-            model = model.with_header(_with_spread(model.header, spread))
-        return model.with_headers([_with_spread(header, spread) for header in model.headers])
-
-    def _model(self, outcome: Outcome) -> Model:
+        spread = spread_of(self.dataset, self.selection)
         if outcome.classes:
-            return self._set(outcome)
+            return self._set(outcome, spread)
+        header = self._header(outcome, spread)
         if isinstance(outcome.w, ItemFactors):
-            return ItemRanker(outcome.w, self.header(outcome))
+            return ItemRanker(outcome.w, header)
         if isinstance(outcome.w, Net):
-            return NetRanker(outcome.w.behind(self.scaling), self.header(outcome), self.feature_map)
-        return self._components(self, outcome) if _has_components(outcome) else self._linear(self, outcome)
+            return NetRanker(outcome.w.behind(self.scaling), header, self.feature_map)
+        return self._components(outcome, header) if _has_components(outcome) else self._linear(outcome, header)
 
-    def _set(self, outcome: Outcome) -> Model:
+    def _set(self, outcome: Outcome, spread: Spread | None) -> Model:
         parts = list(self._parts(outcome))
         ranker_of = self._components if _has_components(parts[0][1]) else self._linear
-        rankers: list[WeightedRanker] = [ranker_of(fit, part) for fit, part in parts]
-        return RankerSet.of(rankers, self.header(outcome))
+        rankers: list[WeightedRanker] = [ranker_of(part, fit._header(part, spread)) for fit, part in parts]
+        return RankerSet.of(rankers, self._header(outcome, spread))
 
     def _parts(self, outcome: Outcome) -> Iterator[tuple[Fit, Outcome]]:
         """Each class's own training, and the outcome of it."""
         for label, part in outcome.classes:
             yield replace(self, target=two_classes(self.dataset, LabelOptions(positive_label=label))), part
 
-    def _linear(self, fit: Fit, outcome: Outcome) -> LinearRanker:
+    def _linear(self, outcome: Outcome, header: Header) -> LinearRanker:
         w, width, bias = outcome.w, self.n_columns, self.bias
         assert isinstance(w, np.ndarray)
         intercept = 0.0 if bias is None else bias * float(w[width])
         coef, constant = self.scaling.raw_weights(w[:width])
-        return LinearRanker(coef, intercept + constant, fit.header(outcome), self.feature_map)
+        return LinearRanker(coef, intercept + constant, header, self.feature_map)
 
-    def _components(self, fit: Fit, outcome: Outcome) -> ComponentRanker:
+    def _components(self, outcome: Outcome, header: Header) -> ComponentRanker:
         assert isinstance(outcome.w, np.ndarray)
         parts = [self.scaling.raw_weights(w) for w in outcome.w[:, :-1]]
         intercepts = outcome.w[:, -1] + [constant for _, constant in parts]
-        return ComponentRanker(np.stack([coef for coef, _ in parts]), intercepts, fit.header(outcome), self.feature_map)
+        return ComponentRanker(np.stack([coef for coef, _ in parts]), intercepts, header, self.feature_map)
 
-    def header(self, outcome: Outcome) -> Header:
-        """What the model says of itself."""
+    def _header(self, outcome: Outcome, spread: Spread | None) -> Header:
+        """What the model says of itself; ``spread``: of the training rows."""
         trainer, dataset, instances = self.trainer, self.dataset, self.dataset.instances
         columns = None if dataset.table is None else dataset.table.columns
         return Header(
@@ -402,6 +396,7 @@ class Fit:
                 queries=outcome.queries,
                 queries_skipped=outcome.queries_skipped,
                 counts=outcome.counts if instances is None else {**outcome.counts, "instances": instances},
+                spread=spread,
             ),
             classes_skipped=tuple(SkippedClass(label=label, reason=reason) for label, reason in outcome.skipped),
             versions={"python": platform.python_version(), **_versions()},
@@ -442,10 +437,6 @@ def _versions() -> dict[str, str]:
         return {**found, "cvxpy": installed("cvxpy")}
     except ModuleNotFoundError:
         return found
-
-
-def _with_spread(header: Header, spread: Spread) -> Header:
-    return replace(header, data=replace(header.data, spread=spread))
 
 
 def _has_components(outcome: Outcome) -> bool:

@@ -63,7 +63,8 @@ def tells_apart(w: NDArray[np.float64] | Net, rows: RowOperator) -> bool:
     """Whether two rows have different scores; mostly the first rows say so."""
     low, high, start, size = np.inf, -np.inf, 0, _FIRST_BLOCK
     while start < len(rows):
-        scores = scores_of(w, rows.select(np.arange(start, min(start + size, len(rows)))))
+        part = rows if len(rows) <= size else rows.select(np.arange(start, min(start + size, len(rows))))
+        scores = scores_of(w, part)
         low, high = min(low, float(scores.min())), max(high, float(scores.max()))
         if high - low > 0.0:
             return True

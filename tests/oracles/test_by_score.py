@@ -7,7 +7,7 @@ import pytest
 from over import over
 
 from apsvm._native import _kernels
-from apsvm.oracles.by_score import RankingByScore
+from apsvm.oracles.by_score import ranking_by_score
 from apsvm.oracles.layout import Levels, Queries
 
 SCORES = {
@@ -45,7 +45,7 @@ def test_it_is_what_its_definition_says(kind, sizes, rng):
     c = np.concatenate([share * of_query for share, (_, of_query) in zip(shares, expected, strict=True)])
     there = rng.normal(size=scores.size)
     for threads in (1, 2):
-        order = RankingByScore(queries, threads=threads)
+        order = ranking_by_score(queries, threads=threads)
         weights, rest = np.empty(scores.size), there.copy()
         answer, again = order(scores, weights), order.subtract(scores, rest)
         assert answer == again
@@ -59,7 +59,7 @@ def test_levels_share_their_rows(rng):
     """Two levels in the first query and one in the second."""
     scores = np.round(rng.normal(size=90), 1)
     levels = Levels(np.array([0, 0, 1]), np.array([5, 20, 10]), np.array([0.5, 2.0, 1.0]))
-    order = RankingByScore(Queries(np.array([20, 10]), np.array([30, 30]), np.array([1.0, 0.5]), None, levels))
+    order = ranking_by_score(Queries(np.array([20, 10]), np.array([30, 30]), np.array([1.0, 0.5]), None, levels))
     tasks = [(0, 50, 5, 0.5), (0, 50, 20, 2.0), (50, 40, 10, 0.5)]
     value, c = 0.0, np.zeros(90)
     for first, n, n_pos, weight in tasks:
@@ -75,7 +75,7 @@ def test_the_same_counts_in_strips_as_one_by_one(rng):
     """So many positives, so unevenly spread, that cells of equal width would be crowded."""
     scores = np.concatenate([rng.standard_cauchy(5000) ** 3, rng.standard_cauchy(5000) ** 3, np.zeros(50)])
     weights = np.empty(scores.size)
-    value, *_ = RankingByScore(Queries(np.array([5000]), np.array([5050]), np.ones(1)))(scores, weights)
+    value, *_ = ranking_by_score(Queries(np.array([5000]), np.array([5050]), np.ones(1)))(scores, weights)
     g, c = by_definition(scores, 5000)
     np.testing.assert_allclose(weights, c, rtol=1e-14)
     assert value == pytest.approx(g)

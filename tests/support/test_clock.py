@@ -19,7 +19,7 @@ from apsvm._support.log import JsonLinesLog, NoLog
 @pytest.fixture
 def uncounted(monkeypatch):
     """As in a process that has no log."""
-    monkeypatch.setattr(clock, "_cpu_time_ns", int)
+    monkeypatch.setattr(clock, "_cpu_time_ns", None)
 
 
 def busy():

@@ -44,6 +44,7 @@ is lengthened, and C is the one for which the length t with
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -100,9 +101,9 @@ def C_by_rule(
     if loss.over_rankings:
         factor = TIMES_FOR_BAGS * FACTORS["hinge"][several] if bags else FACTORS[bound][several]
         most = MOST_ROWS_A_FEATURE["hinge" if several else bound]
-        factor *= np.sqrt(n) * min(1.0 + n / d, most) ** 2
+        factor *= math.sqrt(n) * min(1.0 + n / d, most) ** 2
     with np.errstate(over="ignore"):  # inf is told below
-        C = float(np.exp(np.log(factor) - np.log(d) - np.log(variance).mean()))
+        C = float(np.exp(np.log(factor) - np.log(d) - np.log(variance).sum() / d))
     return C if 0.0 < C < np.inf else 1.0
 
 

@@ -17,6 +17,7 @@ where rounds would end.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -66,17 +67,17 @@ def value(function: ScoreFunction[Weights], w: Weights, C: float) -> float:
 
 def at_its_best_length(function: ScoreFunction[Weights], w: Weights, C: float) -> Weights:
     """``w`` at the length where J is lowest, of those tried: the hinge and the ramp are not indifferent to it."""
-    scores = function.scores(w, function.vectors.empty())
-    scaled, slopes = function.vectors.empty(), function.vectors.empty()
-    square = float(w @ w)
+    vectors = function.vectors
+    scores, scaled, slopes = function.scores(w, vectors.empty()), vectors.empty(), vectors.empty()
+    square = float(w.dot(w))
 
     def objective(length: float) -> float:
-        function.vectors.scale(length, scores, scaled)
+        vectors.scale(length, scores, scaled)
         try:
             value = 0.5 * length**2 * square + C * function.tangent(scaled, slopes).value
         except FloatingPointError:
             return np.inf
-        return value if np.isfinite(value) else np.inf
+        return value if math.isfinite(value) else np.inf
 
     best, lowest = 1.0, objective(1.0)
     for factor in (LENGTHEN, 1.0 / LENGTHEN):

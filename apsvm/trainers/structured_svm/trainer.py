@@ -271,7 +271,7 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
         if self.bound is None:
             raise SettingsError("the bound is left open: name it, hinge or tight, or have it chosen")
         data = self.rows_of(data)
-        settings = replace(self.settings, bound=self.bound)
+        settings = self.settings if self.settings.bound == self.bound else replace(self.settings, bound=self.bound)
         plan = Plan(
             loss=self.loss,
             settings=settings,
@@ -281,7 +281,7 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
             descent=self._descent,
         )
         for C, name, trained in zip(settings.C, self.names, train(plan, data, watch), strict=False):
-            yield self.outcome(data, replace(settings, C=(C,)), name, trained)
+            yield self.outcome(data, settings if len(settings.C) == 1 else replace(settings, C=(C,)), name, trained)
 
     def _point(self, data: TrainingSet, w: NDArray[np.float64] | None) -> NDArray[np.float64] | None:
         """A ranker's weights as a point of the training: of several components (H·dimension,)."""
