@@ -128,17 +128,14 @@ APSVM_CLONES void place_parts(const double *f, std::size_t n, double per_width, 
 }
 
 typedef double Four __attribute__((vector_size(4 * sizeof(double))));
-typedef std::int64_t FourPlaces __attribute__((vector_size(4 * sizeof(std::int64_t))));
-
 // Rows become columns.
 inline __attribute__((always_inline)) void transpose(Four *rows) {
-    constexpr FourPlaces even{0, 4, 2, 6}, odd{1, 5, 3, 7}, low{0, 1, 4, 5}, high{2, 3, 6, 7};
-    const Four a = __builtin_shuffle(rows[0], rows[1], even), b = __builtin_shuffle(rows[0], rows[1], odd);
-    const Four c = __builtin_shuffle(rows[2], rows[3], even), d = __builtin_shuffle(rows[2], rows[3], odd);
-    rows[0] = __builtin_shuffle(a, c, low);
-    rows[1] = __builtin_shuffle(b, d, low);
-    rows[2] = __builtin_shuffle(a, c, high);
-    rows[3] = __builtin_shuffle(b, d, high);
+    const Four a{rows[0][0], rows[1][0], rows[0][2], rows[1][2]}, b{rows[0][1], rows[1][1], rows[0][3], rows[1][3]};
+    const Four c{rows[2][0], rows[3][0], rows[2][2], rows[3][2]}, d{rows[2][1], rows[3][1], rows[2][3], rows[3][3]};
+    rows[0] = Four{a[0], a[1], c[0], c[1]};
+    rows[1] = Four{b[0], b[1], d[0], d[1]};
+    rows[2] = Four{a[2], a[3], c[2], c[3]};
+    rows[3] = Four{b[2], b[3], d[2], d[3]};
 }
 
 // sums[where[i]] += q[i] (x[i]^0 … x[i]^7), four rows at once.
