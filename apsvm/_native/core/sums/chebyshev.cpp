@@ -128,6 +128,7 @@ APSVM_CLONES void place_parts(const double *f, std::size_t n, double per_width, 
 }
 
 typedef double Four __attribute__((vector_size(4 * sizeof(double))));
+
 // Rows become columns.
 inline __attribute__((always_inline)) void transpose(Four *rows) {
     const Four a{rows[0][0], rows[1][0], rows[0][2], rows[1][2]}, b{rows[0][1], rows[1][1], rows[0][3], rows[1][3]};
