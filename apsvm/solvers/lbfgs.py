@@ -20,20 +20,18 @@ class LBFGS(SmoothSearch):
     def search(self, run: SmoothRun[V]) -> None:
         here = QuasiNewton(
             run.problem,
-            run.w,
+            run.point,
             regularisation=run.regularisation,
             smooth=True,
             on_trial=lambda step, objective, slope: run.evaluated(objective=objective, step=step, slope=slope),
         )
-        fresh = True  # the scores have not been added to
-        norm = float(np.abs(here.gradient).max())
-        run.evaluated(objective=here.objective, gradient_norm=norm)
+        norm, fresh = run.point.norm, True  # the scores have not been added to
         while norm > run.target or not fresh:
             if norm <= run.target:
                 # Rid of what rounding has added up: the gradient must be small at Xw itself.
-                here.refresh()
-                norm, fresh = float(np.abs(here.gradient).max()), True
-                run.evaluated(objective=here.objective, gradient_norm=norm)
+                run.point = here.refresh()
+                norm, fresh = run.point.norm, True
+                run.evaluated(objective=run.point.objective, gradient_norm=norm)
                 continue
             afresh = here.knows_nothing
             if here.step():

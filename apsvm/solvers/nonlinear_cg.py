@@ -3,8 +3,8 @@
     d = −g + β d,   β = max(0, g·(g − g_before) / g_before·g_before),   d = −g where g·d ≥ 0
 
 The step is a root of φ'(a) = c(s + a t)·t + λ (w·d + a d·d), with t = Xd: along the direction the scores are known, so
-a trial costs one evaluation of c and no pass over X; an iteration costs two passes, t and the new Xᵀc. J is never
-evaluated. φ' is increasing, J being convex: secant steps outwards until it changes sign, then false position between.
+a trial costs one evaluation of c and no pass over X; an iteration costs two passes, t and the new Xᵀc. It never looks
+at J. φ' is increasing, J being convex: secant steps outwards until it changes sign, then false position between.
 """
 
 from __future__ import annotations
@@ -34,24 +34,19 @@ class NonlinearCG(SmoothSearch):
     name: ClassVar[str] = "prcg"
 
     def search(self, run: SmoothRun[V]) -> None:
-        problem, w = run.problem, run.w
+        w, gradient = run.point.w, run.point.gradient
         step: float | None = None
-        line = _Line(run, problem.scores(w))
-        problem.slopes(line.scores, line.c)
-        gradient = run.gradient(w, line.c)
-        norm, fresh = float(np.abs(gradient).max()), True  # the scores have not been added to
-        run.evaluated(gradient_norm=norm)
+        line = _Line(run)
+        norm, fresh = run.point.norm, True  # the scores have not been added to
         direction = -gradient
         while True:
             if norm <= run.target:
                 if fresh:
                     return
                 # Rid of what rounding has added up: the gradient must be small at Xw itself.
-                problem.scores(w, line.scores)
-                problem.slopes(line.scores, line.c)
-                gradient = run.gradient(w, line.c)
-                norm, fresh = float(np.abs(gradient).max()), True
-                run.evaluated(gradient_norm=norm)
+                gradient = run.evaluate(w, line.scores, line.c).gradient
+                norm, fresh = run.point.norm, True
+                run.evaluated(objective=run.point.objective, gradient_norm=norm)
                 continue
             steepest = float(gradient @ direction) >= 0.0
             if steepest:
@@ -77,11 +72,11 @@ class _Line(Generic[V]):
     c : ∂L/∂s there
     """
 
-    def __init__(self, run: SmoothRun[V], scores: V) -> None:
-        self.scores = scores
+    def __init__(self, run: SmoothRun[V]) -> None:
+        self.scores, self.c = run.point.scores, run.point.slopes
         self._run = run
         self._vectors = run.problem.vectors
-        self.c, self._trial, self._change = (self._vectors.empty() for _ in range(3))
+        self._trial, self._change = self._vectors.empty(), self._vectors.empty()
 
     def minimise(
         self, w: NDArray[np.float64], direction: NDArray[np.float64], slope: float, step: float | None

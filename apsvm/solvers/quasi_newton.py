@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm._native import _kernels
-from apsvm.solvers.score_space import ScoreFunction, V
+from apsvm.solvers.score_space import Evaluated, ScoreFunction, V
 from apsvm.solvers.state import not_finite
 
 #: Pairs of steps and gradient changes that are kept.
@@ -106,7 +106,7 @@ class QuasiNewton(Generic[V]):
     Parameters
     ----------
     function : r
-    w : (dimension,) float64, where to begin
+    w : (dimension,) float64, where to begin; or that point evaluated, whose vectors are taken over
     regularisation, C : λ and the weight of r
     curvature : (dimension,) float64 > 0, how much J curves in each weight, up to a factor; None: alike
     smooth : r is smooth and convex
@@ -123,7 +123,7 @@ class QuasiNewton(Generic[V]):
     def __init__(
         self,
         function: ScoreFunction[V],
-        w: NDArray[np.float64],
+        w: NDArray[np.float64] | Evaluated[V],
         *,
         regularisation: float = 1.0,
         C: float = 1.0,
@@ -134,15 +134,18 @@ class QuasiNewton(Generic[V]):
         self._function = function
         self._vectors = function.vectors
         self._regularisation, self._C = regularisation, C
-        self._diagonal = np.ones(w.size) if curvature is None else 1.0 / curvature
         self._smooth = smooth
         self._on_trial = on_trial
         # The last steps, the changes of the gradient over them, and their products, > 0.
         self._history: tuple[list[NDArray[np.float64]], list[NDArray[np.float64]], list[float]] = [], [], []
-        self._scores, self._change, self._trial, self._slopes = (self._vectors.empty() for _ in range(4))
+        self._change, self._trial = self._vectors.empty(), self._vectors.empty()
         self.evaluations = 0
-        self.w = w
-        self.refresh()
+        if isinstance(w, Evaluated):
+            self.w, self._scores, self._slopes, self.objective, self.gradient = w
+        else:
+            self.w, self._scores, self._slopes = w, self._vectors.empty(), self._vectors.empty()
+            self.refresh()
+        self._diagonal = np.ones(self.w.size) if curvature is None else 1.0 / curvature
 
     @property
     def knows_nothing(self) -> bool:
@@ -153,7 +156,7 @@ class QuasiNewton(Generic[V]):
         """Drops what the last steps said of the curvature."""
         self._history = [], [], []
 
-    def refresh(self) -> None:
+    def refresh(self) -> Evaluated[V]:
         """Computes the scores, and what follows from them, afresh: rid of what rounding has added up."""
         self._function.scores(self.w, self._scores)
         value = self._function.tangent(self._scores, self._slopes).value
@@ -162,6 +165,7 @@ class QuasiNewton(Generic[V]):
         if not math.isfinite(self.objective):
             raise not_finite("objective")
         self.gradient = self._gradient(self.w)
+        return Evaluated(self.w, self._scores, self._slopes, self.objective, self.gradient)
 
     def step(self) -> bool:
         """Moves to a lower J; False, and stays, if there is none along the direction."""

@@ -128,6 +128,33 @@ class Majoriser(NamedTuple, Generic[V]):
     held: NDArray[np.int64] | None = None
 
 
+class Evaluated(NamedTuple, Generic[V]):
+    """A point and what J(w) = λ/2 ‖w‖² + C·r(Xw) is there.
+
+    Attributes
+    ----------
+    w : NDArray[np.float64]
+        (dimension,) float64.
+    scores, slopes : V
+        Xw, computed afresh, and c there, until they are overwritten.
+    objective : float
+        Float, J.
+    gradient : NDArray[np.float64]
+        (dimension,) float64, ∇J.
+    """
+
+    w: NDArray[np.float64]
+    scores: V
+    slopes: V
+    objective: float
+    gradient: NDArray[np.float64]
+
+    @property
+    def norm(self) -> float:
+        """‖∇J‖∞"""
+        return float(np.abs(self.gradient).max(initial=0.0))
+
+
 class ScoreFunction(Protocol[V]):
     """A function of w that sees w only through its scores: r(Xw). It is convex, and its own majoriser, unless it says
     otherwise.

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from apsvm._support.blas import one_blas_thread
 from apsvm._support.registry import Registry
-from apsvm.solvers.score_space import ScoreFunction, V
+from apsvm.solvers.score_space import Evaluated, ScoreFunction, V
 from apsvm.solvers.state import State, not_finite
 
 #: Of the sum of its terms' sizes, what rounding leaves of a gradient entry that is zero.
@@ -113,8 +113,11 @@ class SmoothRun(Generic[V]):
     """One minimisation: what a search asks, counts and tells.
 
     w : (dimension,) float64, the point reached so far; the search moves it
-    asked : the gradient norm at which it has arrived
+    target : the gradient norm at which it has arrived
+    point : what was evaluated last; the search begins there, and may take its vectors
     """
+
+    point: Evaluated[V]
 
     def __init__(
         self,
@@ -144,6 +147,16 @@ class SmoothRun(Generic[V]):
         if not np.isfinite(gradient).all():
             raise not_finite("gradient")
         return gradient
+
+    def evaluate(self, w: NDArray[np.float64], scores: V, slopes: V) -> Evaluated[V]:
+        """``point`` becomes ``w``, evaluated afresh; ``scores`` and ``slopes``, of any content, become those there."""
+        problem = self.problem
+        loss = problem.tangent(problem.scores(w, scores), slopes).value
+        objective = 0.5 * self.regularisation * float(w @ w) + loss
+        if not np.isfinite(objective):
+            raise not_finite("objective")
+        self.point = Evaluated(w, scores, slopes, objective, self.gradient(w, slopes))
+        return self.point
 
     def evaluated(
         self,
@@ -177,7 +190,8 @@ class SmoothSearch(ABC):
 
     @abstractmethod
     def search(self, run: SmoothRun[V]) -> None:
-        """Moves ``run.w`` until the gradient's norm is at most ``run.asked``; raises Stop if it ends before that."""
+        """Moves ``run.w`` from ``run.point`` until the gradient's norm, evaluated afresh, is at most ``run.target``;
+        raises Stop if it ends before that."""
 
 
 SEARCHES: Registry[SmoothSearch] = Registry(
@@ -211,39 +225,46 @@ def minimise(
 
 
 def _minimise(run: SmoothRun[V], search: SmoothSearch, *, starts_at_origin: bool) -> SmoothSolution:
-    problem, limits, regularisation = run.problem, run.limits, run.regularisation
+    problem = run.problem
     origin = np.zeros_like(run.w)
     state, trouble = State.CONVERGED, None
-    scores, c, sizes = (problem.vectors.empty() for _ in range(3))
+    scores, slopes = problem.vectors.empty(), problem.vectors.empty()
     try:
-        problem.slopes(problem.scores(origin, scores), c)
-        gradient = run.gradient(origin, c)
-        if not np.isfinite(gradient @ gradient):
-            raise not_finite("gradient's square")
-        # Constant features leave a gradient of rounding errors, and no share of those can be asked for.
-        problem.vectors.absolute(c, sizes)
-        rounding = ROUNDING * float(np.abs(problem.combine(sizes)).max(initial=0.0))
-        norm = float(np.abs(gradient).max(initial=0.0))
-        run.target = max(limits.tolerance * norm, rounding)
-        run.evaluated(gradient_norm=norm)
-        if not starts_at_origin or norm > run.target:
+        norm = _know_target(run, run.evaluate(origin, scores, slopes))
+        run.evaluated(objective=run.point.objective, gradient_norm=norm)
+        if not starts_at_origin:
+            norm = run.evaluate(run.w, scores, slopes).norm
+            run.evaluated(objective=run.point.objective, gradient_norm=norm)
+        if norm > run.target:
             trouble = _search(search, run)
     except Stop as stop:
         state = stop.state
     if trouble is not None:
         state = State.NUMERICAL_TROUBLE
-    w = run.w
-    loss = problem.tangent(problem.scores(w, scores), c).value
-    objective = 0.5 * regularisation * float(w @ w) + loss
-    if not np.isfinite(objective):
-        raise not_finite("objective")
-    norm = float(np.abs(run.gradient(w, c)).max(initial=0.0))
+    evaluations = run.evaluations
+    if not np.array_equal(run.point.w, run.w):
+        run.evaluate(run.w, scores, slopes)
+        evaluations += 1
+    norm = run.point.norm
     if norm <= run.target:
         state = State.CONVERGED
     elif state is State.CONVERGED:
         state = State.STALLED
-    evaluations = run.evaluations + 1
-    return SmoothSolution(w, objective, norm, run.target, state, run.iterations, evaluations, run.seconds, trouble)
+    return SmoothSolution(
+        run.w, run.point.objective, norm, run.target, state, run.iterations, evaluations, run.seconds, trouble
+    )
+
+
+def _know_target(run: SmoothRun[V], origin: Evaluated[V]) -> float:
+    """Sets the gradient norm to be reached, and returns that at 0."""
+    if not np.isfinite(origin.gradient @ origin.gradient):
+        raise not_finite("gradient's square")
+    # Constant features leave a gradient of rounding errors, and no share of those can be asked for.
+    sizes = run.problem.vectors.empty()
+    run.problem.vectors.absolute(origin.slopes, sizes)
+    rounding = ROUNDING * float(np.abs(run.problem.combine(sizes)).max(initial=0.0))
+    run.target = max(run.limits.tolerance * origin.norm, rounding)
+    return origin.norm
 
 
 def _search(search: SmoothSearch, run: SmoothRun[V]) -> str | None:

@@ -172,7 +172,7 @@ def test_the_log(cancer, train, info, tmp_path):
     assert (first["n_rows"], first["n_classes"], first["lambda"]) == (569, 2, 1e-3)
     assert (last["event"], last["state"], last["value"]) == ("end", "converged", facts.gradient.value)
     kinds = [record["event"] for record in records]
-    assert (kinds.count("iteration"), kinds.count("evaluation")) == (facts.iterations, facts.gradient.evaluations - 1)
+    assert (kinds.count("iteration"), kinds.count("evaluation")) == (facts.iterations, facts.gradient.evaluations)
     values = [record["value"] for record in records if record["event"] == "iteration"]
     assert values == sorted(values, reverse=True)
     assert values[-1] == pytest.approx(last["value"], rel=1e-12)

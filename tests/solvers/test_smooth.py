@@ -105,9 +105,9 @@ def test_what_is_told(rng, name):
     iterations: list[SmoothIteration] = []
     found = solve(problem, name, on_evaluation=evaluations.append, on_iteration=iterations.append)
     assert [told.index for told in evaluations] == list(range(1, len(evaluations) + 1))
-    assert found.evaluations == len(evaluations) + 1 == problem.evaluations  # the last one checks the result
-    if name == "prcg":  # the last but one, too, by scores that are computed afresh
-        assert evaluations[-1].gradient_norm == found.gradient_norm
+    assert found.evaluations == len(evaluations) == problem.evaluations
+    # The last one checks the result, by scores that are computed afresh.
+    assert (evaluations[-1].objective, evaluations[-1].gradient_norm) == (found.objective, found.gradient_norm)
     assert [told.index for told in iterations] == list(range(1, found.iterations + 1))
     assert iterations[-1].gradient_norm <= found.target * (1 + 1e-6)
     if name == "lbfgs":
@@ -129,8 +129,8 @@ def test_a_trial_of_the_gradients_line_search_passes_over_no_row(rng):
     problem = logistic(rng)
     found = solve(problem, "prcg")
     assert found.evaluations > 1.3 * found.iterations
-    # t and Xᵀc an iteration; the first point, the check that it has converged, and the result.
-    assert problem.passes <= 2 * found.iterations + 12
+    # t and Xᵀc an iteration; at 0, with what rounding leaves there, and the check that it has converged.
+    assert problem.passes <= 2 * found.iterations + 5 + 2 * 2
 
 
 @pytest.mark.parametrize("name", SEARCHES)
@@ -245,8 +245,8 @@ def test_quasi_newton_passes_twice_an_iteration(rng, make):
     problem = make(rng)
     found = solve(problem, "lbfgs", tolerance=1e-7)
     assert found.state is State.CONVERGED
-    # X d and Xᵀc an iteration; at 0, where the search begins, its end afresh, and the result.
-    assert problem.passes <= 2 * found.iterations + 9
+    # X d and Xᵀc an iteration; at 0, with what rounding leaves there, and the end afresh.
+    assert problem.passes == 2 * found.iterations + 5
 
 
 @pytest.mark.parametrize("make", [logistic, quartic])

@@ -12,7 +12,7 @@ paper. ℓ is summed pair by pair or in O(n) (``fast_sums.hpp``).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -146,6 +146,8 @@ def arrange(classes: Classes, groups: NDArray[np.int64] | None) -> Arrangement:
 
 def require_pairs(classes: Classes, graph: PreferenceGraph, groups: NDArray[np.int64] | None) -> None:
     """Raises NoPairsError if no query has two rows of which one is preferred to the other."""
+    if groups is None:  # a row of each class tells as much
+        classes = replace(classes, of_row=np.flatnonzero(np.bincount(classes.of_row)))
     _sums(arrange(classes, groups), classes, graph, "logistic", "direct", None, 1)
 
 

@@ -5,18 +5,23 @@
 // are at g's limits, 0 and 1 (or 0 and −t), and need only running sums. Two choices of φ:
 //
 //   Chebyshev   φ_k = T_k. g on a pair of cells is its interpolant in both places, tabulated once a process for each
-//               distance between cells: exact to rounding.
+//               distance between cells: exact to rounding. Rows do not see T_k: in an eighth of a cell eight powers of the
+//               place are as exact, for moments and for series, and the cell's T_k are linear in them.
 //   Fourier     erfc(s) ≈ 1 − (4/π) Σ_{odd n<2p} e^{−n²h²}/n sin 2nhs, valid to ε for |s| ≤ r (Raykar et al. 2008):
 //               error at most ε Σ|q|. Cells of width 2 r_x; a cell whose centre is within r − r_x of a target counts by
 //               the series, one above it as 2 Σq and one below it as nothing.
 //
-// Cost: O(terms) a source and a target, and terms² for each pair of near cells that hold something.
+// Cost: O(powers) or O(terms) a source and a target, and terms² for each pair of near cells that hold something.
+//
+// A basis goes through the rows block by block: `take` finds their moments, `evaluate` their series.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
+#include "sums/cells.hpp"
 #include "sums/pair_kernels.hpp"
 
 namespace apsvm {
@@ -24,54 +29,34 @@ namespace apsvm {
 // Which sum a target needs of the sources: as the preferred row over them, as a row below them, or their losses.
 enum class Part { preferred, below, loss };
 
-// The moments of a set of sources, cell by cell, and how many sources each cell holds.
-struct Field {
-    std::size_t stride = 0;
-    std::vector<double> moments;
-    std::vector<std::int64_t> rows;
-
-    void clear(std::size_t cells, std::size_t numbers_per_cell) {
-        stride = numbers_per_cell;
-        moments.assign(cells * stride, 0.0);
-        rows.assign(cells, 0);
-    }
-    void add(std::size_t cell, const double *values, std::int64_t n) {
-        double *at = moments.data() + cell * stride;
-        for (std::size_t k = 0; k < stride; ++k) at[k] += values[k];
-        rows[cell] += n;
-    }
-};
-
-// Cells by their number: `ids` ascends. A few numbers in a row, or, where scores are spread too far, those in use.
-using Ids = std::vector<double>;
-
 class Chebyshev {
 public:
     explicit Chebyshev(const PairKernel &kernel);
 
     static constexpr std::size_t kTerms = 14;
     static constexpr std::size_t kStride = 16;
-    // g's coefficients for a pair of cells at one distance, column by column: how many of the columns matter, and
-    // whether rows beyond the first eight do.
+    // Parts of a cell, and the powers that a part takes.
+    static constexpr std::size_t kParts = 8, kPowers = 8;
+    // g's coefficients for a pair of cells at one distance, column by column: how many of the columns matter, and in
+    // how many of them rows beyond the first eight do.
     struct Offset {
         alignas(64) double column[kTerms][kStride];
-        std::size_t columns;
-        bool long_columns;
+        std::size_t columns, long_columns;
     };
 
     std::size_t stride() const { return kStride; }
     // In how many ways a target's place within its cell decides which coefficients it takes.
     static constexpr std::size_t variants() { return 1; }
     double id(double f) const;
-    // Place in the cell, −1 … 1, and key = (id − first)·variants + variant, of n scores.
-    void place(const double *f, std::size_t n, double first, double *x, std::int32_t *key) const;
-    // The moments of n places, with weights q or, if null, 1.
-    void moments(const double *x, const double *q, std::size_t n, double *out) const;
+    // Finds the block's runs and moments; f, q, where: of all rows, scores, weights (null: 1), and what `evaluate` is
+    // to be given again.
+    void take(const Grid &grid, const double *f, const double *q, Block &block, std::uint16_t *where) const;
     // coefs[target · stride · variants …] += factor · (the part's sum over the field), for each cell of `targets`.
-    void spread(Part part, const Field &field, const Ids &ids, const std::int32_t *targets, std::size_t n_targets,
-                double factor, double *coefs) const;
-    // out[where[i]] = the series at x[i].
-    void evaluate(const double *coefs, const double *x, std::size_t n, const std::uint16_t *where, double *out) const;
+    void spread(Part part, const Field &field, const Ids &ids, std::span<const std::int32_t> targets, double factor,
+                double *coefs) const;
+    // out, of the block's rows: the series of their cells, of those in use by their segment.
+    void evaluate(const double *f, const Block &block, const std::uint16_t *where, const CellsInUse &use,
+                  const std::vector<double> &coefs, double *out) const;
 
 private:
     const PairKernel &kernel_;
@@ -96,11 +81,11 @@ public:
     std::size_t stride() const { return stride_; }
     static constexpr std::size_t variants() { return 4; }
     double id(double f) const;
-    void place(const double *f, std::size_t n, double first, double *x, std::int32_t *key) const;
-    void moments(const double *x, const double *q, std::size_t n, double *out) const;
-    void spread(Part part, const Field &field, const Ids &ids, const std::int32_t *targets, std::size_t n_targets,
-                double factor, double *coefs) const;
-    void evaluate(const double *coefs, const double *x, std::size_t n, const std::uint16_t *where, double *out) const;
+    void take(const Grid &grid, const double *f, const double *q, Block &block, std::uint16_t *where) const;
+    void spread(Part part, const Field &field, const Ids &ids, std::span<const std::int32_t> targets, double factor,
+                double *coefs) const;
+    void evaluate(const double *f, const Block &block, const std::uint16_t *where, const CellsInUse &use,
+                  const std::vector<double> &coefs, double *out) const;
 
 private:
     double per_width_, width_, h_, edge_;

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <cstring>
 #include <numbers>
+#include <numeric>
+#include <utility>
 
 #include "sums/fast_sums.hpp"
 #include "support/lanes.hpp"
@@ -13,14 +15,16 @@ namespace apsvm {
 
 namespace {
 
+// x: places in the cells, 0 in their middle; key, unless null: (cell − first) · variants + variant.
 APSVM_CLONES void place_waves(const double *f, std::size_t n, double per_width, double width, double edge, double first,
-                              double *x, std::int32_t *key) {
+                              double *__restrict x, std::int32_t *__restrict key) {
     for (std::size_t i = 0; i < n; ++i) {
         const double u = f[i] * per_width;
         const double cell = std::floor(u);
         const double at = (u - cell - 0.5) * width;
         x[i] = at;
-        key[i] = 4 * static_cast<std::int32_t>(cell - first) + (at >= edge ? 1 : 0) + (at <= -edge ? 2 : 0);
+        if (key != nullptr)
+            key[i] = 4 * static_cast<std::int32_t>(cell - first) + (at >= edge ? 1 : 0) + (at <= -edge ? 2 : 0);
     }
 }
 
@@ -86,6 +90,16 @@ APSVM_CLONES void wave_values(const double *coefs, const double *x, std::size_t 
     }
 }
 
+// Calls each(run, rows before it in the block, how many rows it has).
+template <class Each>
+void for_runs(const Block &block, Each each) {
+    const auto n = static_cast<std::uint32_t>(block.end - block.begin);
+    for (std::size_t r = 0; r < block.runs.size(); ++r) {
+        const std::uint32_t begin = block.runs[r].begin;
+        each(r, begin, (r + 1 < block.runs.size() ? block.runs[r + 1].begin : n) - begin);
+    }
+}
+
 }  // namespace
 
 Fourier::Fourier(double c, const FourierSetting &setting)
@@ -116,15 +130,56 @@ Fourier::Fourier(double c, const FourierSetting &setting)
 
 double Fourier::id(double f) const { return std::floor(f * per_width_); }
 
-void Fourier::place(const double *f, std::size_t n, double first, double *x, std::int32_t *key) const {
-    place_waves(f, n, per_width_, width_, edge_, first, x, key);
+// The rows take turns by their keys: where[j], of the block's, is the place of the row that is the jth.
+void Fourier::take(const Grid &grid, const double *f, const double *q, Block &block, std::uint16_t *where) const {
+    const std::size_t n = block.end - block.begin, keys = grid.ids.size() * variants();
+    static thread_local std::vector<double> of_thread(3 * kBlock);
+    static thread_local std::vector<std::int32_t> keys_of_thread(kBlock);
+    static thread_local std::vector<std::uint32_t> next_of_thread;
+    double *const x = of_thread.data(), *const sorted_x = x + kBlock, *const sorted_q = sorted_x + kBlock;
+    std::int32_t *const key = keys_of_thread.data();
+    std::vector<std::uint32_t> &next = next_of_thread;
+    where += block.begin;
+    if (grid.in_a_row) {
+        place_waves(f + block.begin, n, per_width_, width_, edge_, grid.ids[0], x, key);
+    } else {
+        for (std::size_t i = 0; i < n; ++i) {
+            const double cell = id(f[block.begin + i]);
+            place_waves(f + block.begin + i, 1, per_width_, width_, edge_, cell, x + i, key + i);
+            key[i] += grid.at(cell) * static_cast<std::int32_t>(variants());
+        }
+    }
+    block.runs.clear();
+    if (keys <= 8 * n) {
+        next.assign(keys, 0);
+        for (std::size_t i = 0; i < n; ++i) ++next[static_cast<std::size_t>(key[i])];
+        std::uint32_t at = 0;
+        for (std::size_t k = 0; k < keys; ++k) {
+            if (next[k] != 0) block.runs.push_back({static_cast<std::int32_t>(k), at});
+            at += std::exchange(next[k], at);
+        }
+        for (std::size_t i = 0; i < n; ++i)
+            where[next[static_cast<std::size_t>(key[i])]++] = static_cast<std::uint16_t>(i);
+    } else {
+        std::iota(where, where + n, std::uint16_t{0});
+        std::sort(where, where + n,
+                  [&](std::uint16_t a, std::uint16_t b) { return key[a] != key[b] ? key[a] < key[b] : a < b; });
+        for (std::uint32_t i = 0; i < n; ++i)
+            if (i == 0 || key[where[i]] != key[where[i - 1]]) block.runs.push_back({key[where[i]], i});
+    }
+    for (std::size_t i = 0; i < n; ++i) sorted_x[i] = x[where[i]];
+    if (q != nullptr)
+        for (std::size_t i = 0; i < n; ++i) sorted_q[i] = q[block.begin + where[i]];
+    block.cells.clear();
+    block.moments.resize(block.runs.size() * stride_);
+    for_runs(block, [&](std::size_t r, std::size_t begin, std::size_t count) {
+        block.cells.push_back(block.runs[r].key / static_cast<std::int32_t>(variants()));
+        wave_moments(sorted_x + begin, q == nullptr ? nullptr : sorted_q + begin, count, h_, p_,
+                     block.moments.data() + r * stride_);
+    });
 }
 
-void Fourier::moments(const double *x, const double *q, std::size_t n, double *out) const {
-    wave_moments(x, q, n, h_, p_, out);
-}
-
-void Fourier::spread(Part part, const Field &field, const Ids &ids, const std::int32_t *targets, std::size_t n_targets,
+void Fourier::spread(Part part, const Field &field, const Ids &ids, std::span<const std::int32_t> targets,
                      double factor, double *coefs) const {
     double total = 0.0;
     for (std::size_t s = 0; s < ids.size(); ++s) total += field.moments[s * stride_];
@@ -146,7 +201,7 @@ void Fourier::spread(Part part, const Field &field, const Ids &ids, const std::i
     double far = 0.0;  // Σq of the cells above every influence
     std::size_t from = ids.size(), to = ids.size();
     std::vector<double> common(stride_);
-    for (std::size_t t = n_targets; t-- > 0;) {
+    for (std::size_t t = targets.size(); t-- > 0;) {
         const double id = ids[static_cast<std::size_t>(targets[t])];
         for (; ids[to - 1] > id + (always_ + 1); --to) far += field.moments[(to - 1) * stride_];
         from = std::min(from, to);
@@ -154,7 +209,7 @@ void Fourier::spread(Part part, const Field &field, const Ids &ids, const std::i
         std::fill(common.begin(), common.end(), 0.0);
         common[0] = constant + sign * far;
         for (std::size_t s = from; s < to; ++s)
-            if (const int d = static_cast<int>(ids[s] - id); field.rows[s] != 0 && std::abs(d) <= always_)
+            if (const int d = static_cast<int>(ids[s] - id); field.holds[s] && std::abs(d) <= always_)
                 add_cell(s, d, common.data());
         double *own = coefs + t * variants() * stride_;
         for (std::size_t variant = 0; variant < variants(); ++variant)
@@ -168,9 +223,22 @@ void Fourier::spread(Part part, const Field &field, const Ids &ids, const std::i
     }
 }
 
-void Fourier::evaluate(const double *coefs, const double *x, std::size_t n, const std::uint16_t *where,
-                       double *out) const {
-    wave_values(coefs, x, n, h_, p_, where, out);
+void Fourier::evaluate(const double *f, const Block &block, const std::uint16_t *where, const CellsInUse &use,
+                       const std::vector<double> &coefs, double *out) const {
+    const std::size_t n = block.end - block.begin;
+    static thread_local std::vector<double> of_thread(2 * kBlock);
+    double *const x = of_thread.data(), *const sorted_x = x + kBlock;
+    where += block.begin;
+    out += block.begin;
+    place_waves(f + block.begin, n, per_width_, width_, edge_, 0.0, x, nullptr);
+    for (std::size_t i = 0; i < n; ++i) sorted_x[i] = x[where[i]];
+    std::size_t slot = 0;
+    for_runs(block, [&](std::size_t r, std::size_t begin, std::size_t count) {
+        const auto key = static_cast<std::size_t>(block.runs[r].key);
+        while (use.cells[slot] != block.cells[r]) ++slot;
+        wave_values(coefs.data() + (slot * variants() + key % variants()) * stride_, sorted_x + begin, count, h_, p_,
+                    where + begin, out);
+    });
 }
 
 }  // namespace apsvm

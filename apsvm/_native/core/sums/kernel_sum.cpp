@@ -15,36 +15,27 @@ template <class Basis>
 void sum_by_cells(const Basis &basis, const KernelSum &sum, std::span<const double> sources,
                   std::span<const double> weights, std::span<const double> targets, double *out, std::size_t threads) {
     Grid grid;
-    grid.lay(basis, {{sources.data(), sources.size()}, {targets.data(), targets.size()}});
-    // The places go to `to`, where they are kept, or are done with when their moments are taken.
+    grid.lay(basis, sources, targets);
     std::vector<std::uint16_t> where(std::max(sources.size(), targets.size()));
-    const auto sort_all = [&](std::span<const double> scores, const double *q, std::vector<Block> &blocks, double *to) {
+    const auto take_all = [&](std::span<const double> scores, const double *q, std::vector<Block> &blocks) {
         std::size_t n = 0;
         add_blocks(blocks, n, 0, scores.size());
-        in_threads(n, threads, [&](std::size_t b) {
-            std::vector<double> x(to == nullptr ? kBlock : 0), weights_sorted(q == nullptr ? 0 : kBlock);
-            double *const places = to == nullptr ? x.data() : to + blocks[b].begin;
-            double *const weights_to = q == nullptr ? nullptr : weights_sorted.data();
-            sort_block(basis, grid, scores.data(), q, blocks[b], places, weights_to, where.data() + blocks[b].begin);
-            take_moments(basis, places, weights_to, blocks[b]);
-        });
+        in_threads(n, threads, [&](std::size_t b) { basis.take(grid, scores.data(), q, blocks[b], where.data()); });
     };
     std::vector<Block> blocks, target_blocks;
     std::vector<std::int32_t> slots(grid.ids.size(), -1);
     CellsInUse use;
     Field field;
-    sort_all(sources, weights.data(), blocks, nullptr);
-    add_up_blocks(basis, blocks.data(), blocks.data() + blocks.size(), slots, use);
+    take_all(sources, weights.data(), blocks);
+    add_up_blocks(blocks, basis.stride(), slots, use);
     field.clear(grid.ids.size(), basis.stride());
-    for (std::size_t c = 0; c < use.cells.size(); ++c)
-        field.add(static_cast<std::size_t>(use.cells[c]), use.moments.data() + c * basis.stride(), use.rows[c]);
-    sort_all(targets, nullptr, target_blocks, out);
-    add_up_blocks(basis, target_blocks.data(), target_blocks.data() + target_blocks.size(), slots, use);
+    field.add(use);
+    take_all(targets, nullptr, target_blocks);
+    add_up_blocks(target_blocks, basis.stride(), slots, use);
     std::vector<double> coefs(use.cells.size() * basis.variants() * basis.stride(), 0.0);
-    basis.spread(sum.part, field, grid.ids, use.cells.data(), use.cells.size(), sum.factor, coefs.data());
+    basis.spread(sum.part, field, grid.ids, use.cells, sum.factor, coefs.data());
     in_threads(target_blocks.size(), threads, [&](std::size_t b) {
-        const std::size_t begin = target_blocks[b].begin;
-        evaluate_block(basis, target_blocks[b], where.data() + begin, use, coefs, out + begin);
+        basis.evaluate(targets.data(), target_blocks[b], where.data(), use, coefs, out);
     });
 }
 

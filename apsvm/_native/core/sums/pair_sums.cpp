@@ -147,21 +147,22 @@ double PairSums::evaluate_query(const Query &query, const double *f, double *out
         return 0.0;
     }
     if (summation_ == Summation::direct) return directly(query, f, out, scale, with_loss);
+    const std::span<const double> scores(f + query.begin, query.end - query.begin);
     if (summation_ == Summation::automatic) {
         if (query.pairs <= kSurelyDirect) return directly(query, f, out, scale, with_loss);
-        work.grid.lay(chebyshev_, {{f + query.begin, query.end - query.begin}});
+        work.grid.lay(chebyshev_, scores);
         // Whether the loss is wanted too makes no difference: the slopes must be the same.
         if (static_cast<double>(query.pairs) * kPairCost <= cost_by_cells(query, work.grid))
             return directly(query, f, out, scale, with_loss);
         return by_cells(chebyshev_, query, f, out, scale, with_loss, threads, work);
     }
     if (fourier_) {
-        work.grid.lay(*fourier_, {{f + query.begin, query.end - query.begin}});
+        work.grid.lay(*fourier_, scores);
         by_cells(*fourier_, query, f, out, scale, false, threads, work);
         if (!with_loss) return 0.0;
         out = nullptr;
     }
-    work.grid.lay(chebyshev_, {{f + query.begin, query.end - query.begin}});
+    work.grid.lay(chebyshev_, scores);
     return by_cells(chebyshev_, query, f, out, scale, with_loss, threads, work);
 }
 
@@ -217,12 +218,7 @@ void PairSums::empty(const Basis &basis, Workspace &work) {
 template <class Basis>
 void PairSums::hold(const Basis &basis, Range which, std::size_t first, Workspace &work) const {
     const auto add = [&](std::size_t from, std::size_t to) {
-        for (std::size_t s = from; s < to; ++s) {
-            const CellsInUse &use = work.use[s - first];
-            for (std::size_t c = 0; c < use.cells.size(); ++c)
-                work.field.add(static_cast<std::size_t>(use.cells[c]), use.moments.data() + c * basis.stride(),
-                               use.rows[c]);
-        }
+        for (std::size_t s = from; s < to; ++s) work.field.add(work.use[s - first]);
     };
     const Range *wanted = ranges_.data() + which.first;
     const std::size_t n = which.last - which.first;
@@ -255,13 +251,7 @@ double PairSums::by_cells(const Basis &basis, const Query &query, const double *
     }
     work.first_block.push_back(n_blocks);
     in_threads(n_blocks, threads, [&](std::size_t b) {
-        Block &block = work.blocks[b];
-        thread_local std::vector<double> unused, sorted_q;
-        if (q != nullptr) sorted_q.resize(kBlock);
-        if (out == nullptr) unused.resize(kBlock);
-        double *const x = out == nullptr ? unused.data() : out + block.begin;
-        sort_block(basis, work.grid, f, q, block, x, sorted_q.data(), work.where.data() + block.begin);
-        take_moments(basis, x, q == nullptr ? nullptr : sorted_q.data(), block);
+        basis.take(work.grid, f, q, work.blocks[b], work.where.data());
     });
 
     work.slots.assign(work.grid.ids.size(), -1);
@@ -270,15 +260,14 @@ double PairSums::by_cells(const Basis &basis, const Query &query, const double *
         work.coefs.resize(n_segments);
     }
     for (std::size_t s = 0; s < n_segments; ++s) {
-        add_up_blocks(basis, work.blocks.data() + work.first_block[s], work.blocks.data() + work.first_block[s + 1],
+        add_up_blocks({work.blocks.data() + work.first_block[s], work.blocks.data() + work.first_block[s + 1]}, stride,
                       work.slots, work.use[s]);
         work.coefs[s].assign(work.use[s].cells.size() * basis.variants() * stride, 0.0);
     }
 
     double loss = 0.0;
     const auto spread = [&](Part part, std::size_t s, double factor, std::vector<double> &coefs) {
-        basis.spread(part, work.field, work.grid.ids, work.use[s].cells.data(), work.use[s].cells.size(), factor,
-                     coefs.data());
+        basis.spread(part, work.field, work.grid.ids, work.use[s].cells, factor, coefs.data());
     };
     std::vector<double> felt;
     empty(basis, work);
@@ -309,8 +298,7 @@ double PairSums::by_cells(const Basis &basis, const Query &query, const double *
                   segment_of.begin() + static_cast<std::ptrdiff_t>(work.first_block[s + 1]), s);
     in_threads(n_blocks, threads, [&](std::size_t b) {
         const Block &block = work.blocks[b];
-        evaluate_block(basis, block, work.where.data() + block.begin, work.use[segment_of[b]],
-                       work.coefs[segment_of[b]], out + block.begin);
+        basis.evaluate(f, block, work.where.data(), work.use[segment_of[b]], work.coefs[segment_of[b]], out);
         if (q != nullptr)
             for (std::size_t i = block.begin; i < block.end; ++i) out[i] *= q[i];
     });

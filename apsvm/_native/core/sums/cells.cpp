@@ -1,0 +1,58 @@
+#include "sums/cells.hpp"
+
+#include "support/lanes.hpp"
+#include "support/threads.hpp"
+
+namespace apsvm {
+
+namespace {
+
+// low = min(low, scores), high = max(high, scores), several at once: one alone would wait for itself.
+APSVM_CLONES void widen(const double *scores, std::size_t n, double &low, double &high) {
+    Vec lows = Vec{} + low, highs = Vec{} + high, s;
+    std::size_t i = 0;
+    for (; i + kLanes <= n; i += kLanes) {
+        std::memcpy(&s, scores + i, sizeof s);
+        lows = s < lows ? s : lows;
+        highs = s > highs ? s : highs;
+    }
+    for (; i < n; ++i) {
+        low = std::min(low, scores[i]);
+        high = std::max(high, scores[i]);
+    }
+    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+        low = std::min(low, lows[lane]);
+        high = std::max(high, highs[lane]);
+    }
+}
+
+}  // namespace
+
+Grid::Bounds Grid::range_of(std::span<const double> scores, std::span<const double> more) {
+    double low = std::numeric_limits<double>::infinity(), high = -low;
+    for (const std::span<const double> part : {scores, more}) widen(part.data(), part.size(), low, high);
+    return {low, high};
+}
+
+void add_up_blocks(std::span<const Block> blocks, std::size_t stride, std::vector<std::int32_t> &slots,
+                   CellsInUse &use) {
+    use.cells.clear();
+    for (const Block &block : blocks)
+        for (const std::int32_t cell : block.cells)
+            if (std::int32_t &slot = slots[static_cast<std::size_t>(cell)]; slot < 0) {
+                slot = 0;
+                use.cells.push_back(cell);
+            }
+    std::sort(use.cells.begin(), use.cells.end());
+    for (std::size_t c = 0; c < use.cells.size(); ++c)
+        slots[static_cast<std::size_t>(use.cells[c])] = static_cast<std::int32_t>(c);
+    use.moments.assign(use.cells.size() * stride, 0.0);
+    for (const Block &block : blocks)
+        for (std::size_t c = 0; c < block.cells.size(); ++c) {
+            double *const to = use.moments.data() + static_cast<std::size_t>(slots[block.cells[c]]) * stride;
+            for (std::size_t k = 0; k < stride; ++k) to[k] += block.moments[c * stride + k];
+        }
+    for (const std::int32_t cell : use.cells) slots[static_cast<std::size_t>(cell)] = -1;
+}
+
+}  // namespace apsvm
