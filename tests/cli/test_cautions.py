@@ -87,7 +87,7 @@ def test_a_threshold_of_a_model_that_ranks_nothing(weak, here, tmp_path):
     ("options", "state"),
     [
         (("--bound", "hinge", "--max-iterations", 1), "iteration limit after 1 iterations"),
-        (("--loss", "wmw", "--max-iterations", 1), "iteration limit after 1 iterations, 4 evaluations"),
+        (("--loss", "wmw", "--max-iterations", 1), "iteration limit after 1 iterations, 3 evaluations"),
         (("--one-vs-rest", "--bound", "hinge", "--max-iterations", 1), "2 classes: 2 iteration limit"),
     ],
     ids=["svm", "wmw", "classes"],
