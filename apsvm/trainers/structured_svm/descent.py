@@ -65,7 +65,8 @@ def value(function: ScoreFunction[Weights], w: Weights, C: float) -> float:
 
 
 def at_its_best_length(function: ScoreFunction[Weights], w: Weights, C: float) -> tuple[float, Weights]:
-    """J, inf where it is not finite, and ``w`` at the length where J is lowest, of those tried: the hinge and the ramp are not indifferent to it."""
+    """J, inf where it is not finite, and ``w`` at the length where J is lowest, of those tried: the hinge and the ramp
+    are not indifferent to it."""
     scores = function.scores(w, function.vectors.empty())
     scaled, slopes = function.vectors.empty(), function.vectors.empty()
     square = float(w @ w)

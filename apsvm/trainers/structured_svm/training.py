@@ -94,8 +94,8 @@ def _of_rows(plan: Plan, data: TrainingSet, watch: Watch, risk: Risk) -> Problem
     curved = data.rows if plan.is_rough else risk.rows  # whose moments other plans have asked for
     if is_tight:
         descents.append(Descent("tight", Ramp(risk), stage, settings, watch, curved=curved))
-    given = start if besides is None else besides
-    starts = StartsOfRows(risk, curved, given, is_rough=plan.is_rough and is_tight)
+    point = start if besides is None else besides
+    starts = StartsOfRows(risk, curved, point, is_rough=plan.is_rough and is_tight)
     return Problem(plan, data, risk, stage, descents, starts)
 
 
