@@ -6,9 +6,10 @@ parted. O(n log n).
 
 ``affordable_folds`` are as many as a quick comparison may cost: five; where a pass over the rows takes longer three of
 positives that are few, and of large data one: a training part on which an oracle call takes ``MS_OF_A_PART``, but of
-enough positives and of enough rows for the values that each holds, and as many rows to judge by as are scored in twice
-that time. On ijcnn1 and a1a.t, whose three folds took 2.5 times as long, test AP was within .001 of what it is with
-them.
+enough positives, of enough rows for the values that each holds, and of no fewer rows than columns, and as many rows to
+judge by as are scored in twice that time. On ijcnn1 and a1a.t, whose three folds took 2.5 times as long, test AP was
+within .001 of what it is with them. Of 1,000,000 rows and 100,000 columns 7,000 rows chose a C whose ranking had an AP
+of .548, and 100,000 rows one of .606.
 """
 
 from __future__ import annotations
@@ -209,7 +210,7 @@ def affordable_folds(data: TrainingSet, seed: int, trainings: int = 1) -> Afford
         folds = [Fold(np.flatnonzero(fold_of != at), np.flatnonzero(fold_of == at)) for at in range(k)]
         how = f"{k} folds of {kind}"
     else:
-        least = ROWS_A_VALUE * data.rows.n_values / len(data.rows) ** 2
+        least = max(ROWS_A_VALUE * data.rows.n_values / len(data.rows), data.rows.features) / len(data.rows)
         fold, alike, counts = _single(strata, of_unit, call, least, rng)
         folds, how = [fold], "{1:,} {kind}, trained on {0:,} others".format(*counts, kind=kind)
     if queries is not None:

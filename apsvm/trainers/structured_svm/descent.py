@@ -65,8 +65,9 @@ def value(function: ScoreFunction[Weights], w: Weights, C: float) -> float:
     return 0.5 * float(w @ w) + C * risk
 
 
-def at_its_best_length(function: ScoreFunction[Weights], w: Weights, C: float) -> Weights:
-    """``w`` at the length where J is lowest, of those tried: the hinge and the ramp are not indifferent to it."""
+def at_its_best_length(function: ScoreFunction[Weights], w: Weights, C: float) -> tuple[float, Weights]:
+    """J, inf where it is not finite, and ``w`` at the length where J is lowest, of those tried: the hinge and the ramp
+    are not indifferent to it."""
     vectors = function.vectors
     scores, scaled, slopes = function.scores(w, vectors.empty()), vectors.empty(), vectors.empty()
     square = float(w.dot(w))
@@ -83,7 +84,8 @@ def at_its_best_length(function: ScoreFunction[Weights], w: Weights, C: float) -
     for factor in (LENGTHEN, 1.0 / LENGTHEN):
         while 1.0 / LONGEST < best < LONGEST and (tried := objective(factor * best)) < lowest:
             best, lowest = factor * best, tried
-    return min(((lowest, best), *((objective(other), other) for other in (0.5 * best, 2.0 * best))))[1] * w
+    lowest, best = min(((lowest, best), *((objective(other), other) for other in (0.5 * best, 2.0 * best))))
+    return lowest, best * w
 
 
 def curvature_of(rows: ScoredRows) -> Weights:
@@ -150,6 +152,7 @@ class Descent:
     stage : the solver, of r's convex part
     curved : the rows whose variances say how much r curves, where quasi-Newton steps go before the rounds; None: they
         do not
+    descents : from how many of the starts the steps go down, those that are lowest at their best length
     slackness : times ε is enough for a minimiser
     """
 
@@ -162,10 +165,11 @@ class Descent:
         watch: Watch,
         *,
         curved: ScoredRows | None = None,
+        descents: int = 1,
         slackness: float = 1.0,
     ) -> None:
         self.name, self.function, self.takes_steps = name, function, curved is not None
-        self._stage, self._settings, self._watch = stage, settings, watch
+        self._stage, self._settings, self._watch, self._descents = stage, settings, watch, descents
         self._curved, self._slackness = curved, slackness
 
     def go_down(self, C: float, starts: Mapping[str, Weights], seconds_used: float) -> StageReport:
@@ -195,14 +199,17 @@ class Descent:
         return curvature_of(self._curved)
 
     def _lowest(self, starts: Mapping[str, Weights], C: float, spent: _Spent) -> Weights:
-        """A start from which there is no descent is left out; the first one, where there is none at all."""
+        """A start from which there is no descent is left out; the first one, where there is none at all. On rows the
+        descents from several starts end so close to each other that one of them is enough."""
         first = next(iter(starts.values()))
         self._stage.restart(first)  # the descents need the memory of its score vectors
+        begun = {start: at_its_best_length(self.function, point, C) for start, point in starts.items()}
+        tried = sorted(begun, key=lambda start: begun[start][0])[: self._descents]
         ends: list[tuple[float, Weights]] = []
-        for start, point in starts.items():
+        for start in tried:
             try:
-                w = self._by_steps(f"{self.name}, {start}", point, C, spent)
-                ends.append((majorant(self.function, w, C).objective if len(starts) > 1 else 0.0, w))
+                w = self._by_steps(f"{self.name}, {start}", begun[start][1], C, spent)
+                ends.append((majorant(self.function, w, C).objective, w))
             except FloatingPointError:
                 continue
         return min(ends, key=lambda end: end[0])[1] if ends else first
@@ -227,7 +234,7 @@ class Descent:
         descended = quasi_newton.descend(
             self.function,
             C,
-            at_its_best_length(self.function, point, C),
+            point,
             curvature=self._curvature,
             enough=LEAST_GAIN * self._settings.epsilon * C,
             max_iterations=self._settings.max_iterations,

@@ -23,7 +23,7 @@ from apsvm.data.rows import Rows
 from apsvm.solvers import quasi_newton
 from apsvm.solvers.score_space import ArrayVectors, ScoreFunction, Tangent
 from apsvm.trainers.base import TrainingSet
-from apsvm.trainers.structured_svm.descent import at_its_best_length, curvature_of, value
+from apsvm.trainers.structured_svm.descent import at_its_best_length, curvature_of
 from apsvm.trainers.structured_svm.stage import StageReport
 
 #: Clusterings that are tried, and of their starts how many are descended from, those of the lowest J; one where there
@@ -72,8 +72,8 @@ class StartsOfComponents:
             return {"from the C before": before}
         if self._points is None:
             self._points = starts(self._data, 1 if self._is_rough else CLUSTERINGS, self._seed)
-        points = [at_its_best_length(self._function, point, C) for point in self._points]
-        points.sort(key=lambda point: value(self._function, point, C))
+        ranked = sorted((at_its_best_length(self._function, point, C) for point in self._points), key=lambda at: at[0])
+        points = [point for _, point in ranked]
         other = self._besides if before is None else before
         points = points[:DESCENTS] if other is None else [points[0], other]
         return {f"from start {number}": point for number, point in enumerate(points, 1)}

@@ -21,13 +21,9 @@ from apsvm.trainers.structured_svm.problem import Problem
 from apsvm.trainers.structured_svm.stage import Path, Stage, Trained, along_path
 from apsvm.trainers.structured_svm.starts_of_rows import HINGE_SLACKNESS, StartsOfRows
 
-#: From this many values on a training begins at the weights of its candidate: the hinge, which takes two thirds of the
-#: iterations from there (of few rows, where that is no matter, what it comes to from 0 within ε was better by .001 of
-#: test AP), and the tight bound, whose descent from the hinge ended no lower on ijcnn1 and two made sets.
+#: From this many values on the hinge begins at the weights of its candidate, from where it takes two thirds of the
+#: iterations; of few rows, where that is no matter, what it comes to from 0 within ε was better by .001 of test AP.
 WORTH_A_START = 1 << 20
-#: The same where the start is the solution of another loss: the ranking is as good without the descent from the hinge,
-#: in less than half the time (two ranking sets, eight of two classes, four losses); of few values neither takes long.
-OF_ANOTHER_LOSS = 1 << 16
 
 
 def train(plan: Plan, data: TrainingSet, watch: Watch, risk: Risk | None = None) -> Iterator[Trained]:
@@ -89,7 +85,7 @@ def _of_rows(plan: Plan, data: TrainingSet, watch: Watch, risk: Risk) -> Problem
     """The hinge; with the tight bound roughly, and by quasi-Newton steps from there on."""
     settings, is_tight = plan.settings, plan.settings.bound == "tight"
     start, besides = plan.start, plan.besides
-    is_large = len(settings.C) == 1 and data.rows.n_values >= (OF_ANOTHER_LOSS if plan.started_by else WORTH_A_START)
+    is_large = len(settings.C) == 1 and data.rows.n_values >= WORTH_A_START
     if start is None and is_large and not is_tight:
         start = besides
     stage = _stage(plan, watch, risk, start)
@@ -98,8 +94,8 @@ def _of_rows(plan: Plan, data: TrainingSet, watch: Watch, risk: Risk) -> Problem
     curved = data.rows if plan.is_rough else risk.rows  # whose moments other plans have asked for
     if is_tight:
         descents.append(Descent("tight", Ramp(risk), stage, settings, watch, curved=curved))
-    value, is_alone = start if besides is None else besides, is_large and besides is not None
-    starts = StartsOfRows(risk, curved, value, is_alone=is_alone, is_rough=plan.is_rough and is_tight)
+    point = start if besides is None else besides
+    starts = StartsOfRows(risk, curved, point, is_rough=plan.is_rough and is_tight)
     return Problem(plan, data, risk, stage, descents, starts)
 
 
@@ -118,12 +114,12 @@ def _of_bags(plan: Plan, data: TrainingSet, watch: Watch, risk: Risk) -> Problem
 
 def _of_components(plan: Plan, data: TrainingSet, watch: Watch, risk: Risk) -> Problem:
     """Rounds by the hinge from all starts; with the tight bound quasi-Newton steps, and rounds from the lowest end."""
-    from apsvm.trainers.structured_svm.starts_of_components import StartsOfComponents
+    from apsvm.trainers.structured_svm.starts_of_components import DESCENTS, StartsOfComponents
 
     stage = _stage(plan, watch, risk)
     descent = Descent("latent", risk, stage, plan.settings, watch)
     if plan.settings.bound == "tight":
-        descent = Descent("tight", Ramp(risk), stage, plan.settings, watch, curved=risk.rows)
+        descent = Descent("tight", Ramp(risk), stage, plan.settings, watch, curved=risk.rows, descents=DESCENTS)
     is_rough = plan.is_rough and descent.takes_steps
     start, besides = (plan.besides, None) if plan.started_by else (plan.start, plan.besides)
     starts = StartsOfComponents(data, descent.function, plan.settings.seed, start, besides, is_rough=is_rough)
