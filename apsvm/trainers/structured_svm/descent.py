@@ -59,12 +59,6 @@ class Objective(ScoreFunction[Weights], Protocol):
     def account(self) -> Account: ...
 
 
-def value(function: ScoreFunction[Weights], w: Weights, C: float) -> float:
-    """J(w)."""
-    risk = function.tangent(function.scores(w, function.vectors.empty()), function.vectors.empty()).value
-    return 0.5 * float(w @ w) + C * risk
-
-
 def at_its_best_length(function: ScoreFunction[Weights], w: Weights, C: float) -> tuple[float, Weights]:
     """J, inf where it is not finite, and ``w`` at the length where J is lowest, of those tried: the hinge and the ramp
     are not indifferent to it."""
