@@ -1,4 +1,4 @@
-"""The Python of README, CONTRIBUTING and docs/ runs, their commands have the options they use, what they add to apsvm
+"""The Python of README and docs/ runs, their commands have the options they use, what they add to apsvm
 works as they say, their links lead somewhere, and the README's table is what was measured."""
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ def test_python_runs(at, files):
 def test_the_loss_of_grades_is_what_it_says(files, rng):
     """Of any order of graded rows the weighted sum over the levels is one minus the utility."""
     (snippet,) = (code for code in SNIPPETS if "GradedLoss" in code)
-    exec(compile(snippet, "CONTRIBUTING.md", "exec"), files)
+    exec(compile(snippet, "extending.md", "exec"), files)
     assert files["votes"].to_model().header.labels.kind is LabelKind.GRADES
     loss = files["Votes"]()
     for _ in range(50):
