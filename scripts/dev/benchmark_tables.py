@@ -1,4 +1,4 @@
-"""The tables of docs/benchmarks.md that are made from files in docs/figures, which bench scripts write (``--json``).
+"""The tables of docs/benchmarks.md that are made from files in docs/figures, which scripts write (``--json``).
 
 ``scripts/dev/draw_cases.py`` puts them into the page.
 """
@@ -19,10 +19,8 @@ Figures = Any
 
 def benchmark_tables(figures: Path) -> dict[str, str]:
     """Markdown by the table's name, of the files in the folder ``figures``."""
-    made = {"defaults": of_defaults, "oracles": of_oracles, "losses": of_losses}
-    tables = {name: table(_read(figures / f"{name}.json")) for name, table in made.items()}
-    of_table = _read(figures / "tables.json")
-    return {**tables, "csv": of_reading(of_table), "million": of_commands(of_table)}
+    made = {"defaults": of_defaults, "oracles": of_oracles}
+    return {name: table(_read(figures / f"{name}.json")) for name, table in made.items()}
 
 
 def _read(path: Path) -> Figures:
@@ -65,28 +63,6 @@ def of_oracles(measured: Sequence[Mapping[str, Any]]) -> str:
         cells = [_two_digits(1e3 * seconds[n_neg, shift, oracle]) for oracle in oracles]
         rows.append([f"{n_neg:,}, {STAGES[shift]}", *cells])
     return markdown(rows)
-
-
-def of_losses(measured: Sequence[Mapping[str, Any]]) -> str:
-    """Milliseconds a call and times the binary SVM's pass, of what scripts/bench/losses.py measured."""
-    rows = [["", *measured[0]["milliseconds"]]]
-    for one in measured:
-        cells = [f"{value:.3f} ({_two_digits(value / one['binary'])})" for value in one["milliseconds"].values()]
-        rows.append([f"{one['loss'].upper()}, {STAGES[one['shift']]}", *cells])
-    return markdown(rows)
-
-
-def of_reading(measured: Mapping[str, Any]) -> str:
-    """Megabytes a second, of what scripts/bench/tables.py measured."""
-    speeds = measured["reading"]
-    return markdown([["CSV", *speeds], ["MB/s", *(f"{speed:.0f}" for speed in speeds.values())]])
-
-
-def of_commands(measured: Mapping[str, Any]) -> str:
-    """Seconds and memory of each command, of what scripts/bench/tables.py measured."""
-    costs = measured["commands"].items()
-    steps = [[f"`{command}`", f"{one['seconds']:.1f}", f"{one['megabytes']:.0f}"] for command, one in costs]
-    return markdown([["", "seconds", "MB of memory"], *steps])
 
 
 def _two_digits(value: float) -> str:
