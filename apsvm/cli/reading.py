@@ -321,7 +321,6 @@ def rows_for(
     if data.unknown_features:
         say(f"{data.unknown_features} feature values unknown to the model were ignored")
     if features.pool is None:
-        _say_what_left(model, data)
         return data
     if data.bags is None:
         from apsvm.data.bags import HOW_SAID
@@ -329,24 +328,6 @@ def rows_for(
         what = f"the model ranks bags (--pool {pool}), and these rows are in none: {HOW_SAID}"
         raise Failure(BAD_DATA, f"{data.source}: {what}")
     return pooled(data, features.pool)
-
-
-#: Columns named, at the most, that have left training.
-_MOST_NAMED = 10
-
-
-def _say_what_left(model: Model, data: Dataset) -> None:
-    """A line for each column that has left that of the model's training."""
-    from apsvm.data.drift import columns_that_left
-
-    spread = model.header.data.spread
-    if click.get_current_context().params.get("quiet"):
-        return
-    left = [] if spread is None else list(columns_that_left(spread, data, model.features()))
-    for line in left[:_MOST_NAMED]:
-        say(f"{data.source}: {printable(line)}")
-    if len(left) > _MOST_NAMED:
-        say(f"{data.source}: so have {len(left) - _MOST_NAMED:,} more columns")
 
 
 def features_wanted(model: Model) -> ForModel:

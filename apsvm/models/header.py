@@ -194,32 +194,6 @@ class Epochs:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Spread:
-    """How the features of the training rows are spread (``apsvm.data.drift``): the share of rows at or below values.
-
-    Attributes
-    ----------
-    count : int
-        Of how many rows the shares are, or, where there are any, of how many queries or bags.
-    features : tuple[int, ...]
-        (k,) from 0.
-    values, shares : tuple[float, ...]
-        (k,) each: the share of the rows whose feature is at most the value.
-    """
-
-    count: int
-    features: tuple[int, ...] = ()
-    values: tuple[float, ...] = ()
-    shares: tuple[float, ...] = ()
-
-    def __post_init__(self) -> None:
-        if not len(self.features) == len(self.values) == len(self.shares):
-            raise HeaderError("expected as many features as values and shares in 'data.spread'")
-        if min(self.features, default=0) < 0 or any(not 0.0 <= share <= 1.0 for share in self.shares) or self.count < 1:
-            raise HeaderError("expected features from 0, shares between 0 and 1, and a count above 0 in 'data.spread'")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Data:
     """The training rows.
 
@@ -235,8 +209,6 @@ class Data:
         Queries trained on, and those without anything to rank.
     counts : Mapping[str, int]
         What else the family counted, by name (pairs, users, likes).
-    spread : Spread, optional
-        How its features are spread, of a table or of dense rows of few columns.
     """
 
     file: str = ""
@@ -246,7 +218,6 @@ class Data:
     queries: int | None = None
     queries_skipped: int | None = None
     counts: Mapping[str, int] = field(default_factory=dict)
-    spread: Spread | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -389,6 +360,8 @@ class Header:
             raise HeaderError("it is not a JSON object")
         schema = value.get("schema")
         content = {key: item for key, item in value.items() if key != "schema"}
+        if isinstance(content.get("data"), Mapping):  # some files also say how the training rows were spread
+            content["data"] = {key: item for key, item in content["data"].items() if key != "spread"}
         if type(schema) is not int or schema != SCHEMA:
             raise HeaderError(f"expected schema {SCHEMA}, found {schema!r}: it was written by another version of apsvm")
         return header_json.decoded(cls, content)

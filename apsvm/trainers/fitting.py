@@ -22,7 +22,6 @@ from apsvm._support.machine import installed, thread_count
 from apsvm._support.types import Matrix
 from apsvm.data.bags import HOW_SAID, Bags
 from apsvm.data.dataset import DataError
-from apsvm.data.drift import spread_of
 from apsvm.data.features import LINEAR, learn_map
 from apsvm.data.features.mapped import MappedMatrix, dense_pays
 from apsvm.data.features.scaling import NO_SCALING, Scaling, learn_scaling
@@ -33,7 +32,7 @@ from apsvm.data.row_operator import RowOperator
 from apsvm.data.rows import Rows
 from apsvm.models.base import Model, Ranker, WeightedRanker
 from apsvm.models.components import ComponentRanker
-from apsvm.models.header import Data, Features, Header, SkippedClass, Spread
+from apsvm.models.header import Data, Features, Header, SkippedClass
 from apsvm.models.items import ItemFactors, ItemRanker
 from apsvm.models.linear import LinearRanker
 from apsvm.models.net import Net, NetRanker
@@ -323,21 +322,20 @@ class Fit:
 
     def model(self, outcome: Outcome) -> Model:
         """The model of an outcome, its weights for rows as they are in the file."""
-        spread = spread_of(self.dataset, self.selection)
         if outcome.classes:
-            return self._set(outcome, spread)
-        header = self._header(outcome, spread)
+            return self._set(outcome)
+        header = self._header(outcome)
         if isinstance(outcome.w, ItemFactors):
             return ItemRanker(outcome.w, header)
         if isinstance(outcome.w, Net):
             return NetRanker(outcome.w.behind(self.scaling), header, self.feature_map)
         return self._components(outcome, header) if _has_components(outcome) else self._linear(outcome, header)
 
-    def _set(self, outcome: Outcome, spread: Spread | None) -> Model:
+    def _set(self, outcome: Outcome) -> Model:
         parts = list(self._parts(outcome))
         ranker_of = self._components if _has_components(parts[0][1]) else self._linear
-        rankers: list[WeightedRanker] = [ranker_of(part, fit._header(part, spread)) for fit, part in parts]
-        return RankerSet.of(rankers, self._header(outcome, spread))
+        rankers: list[WeightedRanker] = [ranker_of(part, fit._header(part)) for fit, part in parts]
+        return RankerSet.of(rankers, self._header(outcome))
 
     def _parts(self, outcome: Outcome) -> Iterator[tuple[Fit, Outcome]]:
         """Each class's own training, and the outcome of it."""
@@ -357,8 +355,8 @@ class Fit:
         intercepts = outcome.w[:, -1] + [constant for _, constant in parts]
         return ComponentRanker(np.stack([coef for coef, _ in parts]), intercepts, header, self.feature_map)
 
-    def _header(self, outcome: Outcome, spread: Spread | None) -> Header:
-        """What the model says of itself; ``spread``: of the training rows."""
+    def _header(self, outcome: Outcome) -> Header:
+        """What the model says of itself."""
         trainer, dataset, instances = self.trainer, self.dataset, self.dataset.instances
         columns = None if dataset.table is None else dataset.table.columns
         return Header(
@@ -396,7 +394,6 @@ class Fit:
                 queries=outcome.queries,
                 queries_skipped=outcome.queries_skipped,
                 counts=outcome.counts if instances is None else {**outcome.counts, "instances": instances},
-                spread=spread,
             ),
             classes_skipped=tuple(SkippedClass(label=label, reason=reason) for label, reason in outcome.skipped),
             versions={"python": platform.python_version(), **_versions()},

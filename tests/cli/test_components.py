@@ -67,7 +67,7 @@ def _figures(content) -> list[dict]:
     return [one for part in content if isinstance(part, dict | list) for one in _figures(part)]
 
 
-@pytest.mark.parametrize("features", ["linear", "piecewise", "spline"])
+@pytest.mark.parametrize("features", ["linear", "piecewise"])
 @pytest.mark.parametrize("scale", ["none", "maxabs", "l2"])
 def test_features_and_scalings(features, scale, two_kinds, here, tmp_path):
     path, _ = two_kinds

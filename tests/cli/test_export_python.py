@@ -23,7 +23,6 @@ OF_TABLES = [
     (*HINGE, "--missing", "indicator", "--threshold", "f1", "--calibrate", "platt"),
     (*HINGE, "--features", "piecewise:3", "--scale", "l2", "--max-categories", "2"),
     (*HINGE, "--features", "rules:20:depth=3"),
-    (*HINGE, "--features", "spline:5"),
     (*HINGE, "--features", "products"),
     (*HINGE, "--features", "nystroem:15"),
     ("--components", "2", "-C", "1"),

@@ -7,7 +7,6 @@ import math
 
 import numpy as np
 import pytest
-from scipy.interpolate import BSpline
 from sklearn.datasets import load_svmlight_file
 from sklearn.metrics import average_precision_score
 
@@ -20,7 +19,7 @@ from apsvm.models.reading import load_any_model
 #: For what is about the hinge, or needs some model quickly: by default the bound is chosen.
 HINGE = ("--bound", "hinge")
 
-MAPS = ("piecewise:3", "spline", "products", "nystroem:30")
+MAPS = ("piecewise:3", "products", "nystroem:30")
 
 
 @pytest.fixture(scope="module")
@@ -74,17 +73,6 @@ def score_of(exported, X):
             phi += [
                 max(0.0, v - q) if q >= 0 else min(0.0, v - q) for v, qs in zip(x, of_feature, strict=True) for q in qs
             ]
-        elif name == "spline":
-            phi = []
-            for v, base in zip(x, of_feature, strict=True):
-                if not base:
-                    phi.append(v)
-                    continue
-                first, last = base[1] - base[0], base[-1] - base[-2]
-                t = [base[0] - i * first for i in (3, 2, 1)] + base + [base[-1] + i * last for i in (1, 2, 3)]
-                curve = BSpline(np.array(t), np.eye(len(base) + 2), 3)
-                inside = min(max(v, base[0]), base[-1])
-                phi += (curve(inside) + (v - inside) * curve.derivative()(inside)).tolist()
         elif name != "linear":
             z = [(v - m) / s for v, m, s in zip(x, features["centre"], features["deviation"], strict=True)]
             phi = z + [z[i] * z[j] for i in range(len(z)) for j in range(i, len(z))]
@@ -213,7 +201,7 @@ def test_a_map_that_does_not_take_the_rows(here, write_rows, tmp_path, rng):
     assert not (tmp_path / "m").exists()
 
 
-@pytest.mark.parametrize("name", ["cubes", "piecewise:0", "spline:two"])
+@pytest.mark.parametrize("name", ["cubes", "piecewise:0", "nystroem:two"])
 def test_names_that_are_none(name, bumps, here, tmp_path):
     assert "--features" in here("train", *HINGE, bumps, tmp_path / "m", "--features", name, code=2).stderr
 
@@ -241,7 +229,7 @@ def explained(text):
     return rows
 
 
-@pytest.mark.parametrize(("name", "scale"), [("piecewise", "standard"), ("spline", "none"), ("linear", "l2")])
+@pytest.mark.parametrize(("name", "scale"), [("piecewise", "standard"), ("linear", "l2")])
 def test_explain(name, scale, bumps, rows, here, scored, tmp_path):
     X, _ = rows
     here("train", "-q", *HINGE, bumps, tmp_path / "m", "--features", name, "--scale", scale)
@@ -281,9 +269,8 @@ def test_what_cannot_be_explained(bumps, digits, here, tmp_path):
     )
 
 
-@pytest.mark.parametrize("name", ["piecewise", pytest.param("spline", marks=pytest.mark.slow)])
-def test_plot_shapes(name, bumps, here, tmp_path):
-    here("train", "-q", *HINGE, bumps, tmp_path / "m", "--features", name)
+def test_plot_shapes(bumps, here, tmp_path):
+    here("train", "-q", *HINGE, bumps, tmp_path / "m", "--features", "piecewise")
     here("plot", "shapes", tmp_path / "m", "-o", tmp_path / "all.svg", "--title", "bumps")
     text = (tmp_path / "all.svg").read_text()
     assert all(f">{words}<" in text for words in ("1", "2", "3", "bumps", "gives to the score"))
@@ -322,7 +309,7 @@ def test_shapes_that_are_none(bumps, digits, here, tmp_path):
 
 @pytest.mark.slow
 def test_the_report_shows_curves(bumps, here, tmp_path):
-    for name, there in (("spline", True), ("linear", False), ("products", False)):
+    for name, there in (("piecewise", True), ("linear", False), ("products", False)):
         here("train", "-q", *HINGE, bumps, "--run-dir", tmp_path / name, "--features", name)
         here("report", tmp_path / name, "-o", tmp_path / f"{name}.html")
         page = (tmp_path / f"{name}.html").read_text()

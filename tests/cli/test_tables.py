@@ -479,21 +479,3 @@ def test_an_empty_file_is_no_svmlight_text_either(run, tmp_path):
     path.touch()
     done = run("train", path, tmp_path / "m", "--label-column", "y", code=65)
     assert done.stderr == f"apsvm: error: {path}: expected at least one row, found none\n"
-
-
-def test_columns_that_are_not_as_in_training(run, tmp_path, rng):
-    def write(name, n, moved):
-        lines = [f"{a + moved},{b},{int(a + b > 0)}\n" for a, b in rng.normal(size=(n, 2))]
-        (tmp_path / name).write_text("a,b,y\n" + "".join(lines))
-
-    write("rows.csv", 500, 0.0)
-    write("fresh.csv", 500, 0.0)
-    write("moved.csv", 500, 1.0)
-    run("train", "-q", "rows.csv", "m", "-C", 1, "--bound", "hinge", cwd=tmp_path)
-    for command in (("predict", "{}", "m", "/dev/null"), ("eval", "{}", "--model", "m")):
-        said = [
-            run(*(word.format(name) for word in command), cwd=tmp_path).stderr for name in ("fresh.csv", "moved.csv")
-        ]
-        assert "not as in training" not in said[0]
-        assert "moved.csv: column 'a' is not as in training: above " in said[1]
-        assert "column 'b'" not in said[1]

@@ -33,7 +33,6 @@ from apsvm.data.features.nystroem import Nystroem
 from apsvm.data.features.piecewise import Piecewise
 from apsvm.data.features.products import Products
 from apsvm.data.features.rules import Rules, Size
-from apsvm.data.features.spline import Spline
 from apsvm.models.columns import Column, ColumnKind, Columns, DatePart
 from apsvm.models.components import ComponentRanker
 from apsvm.models.header import (
@@ -221,7 +220,7 @@ def more_models(files):
         "sums": np.array([[0.5], [-0.5], [0.25]]),
     }
     for kind, parameter in (
-        (Piecewise, 3), (Spline, 3), (Products, None), (Nystroem, 2), (Rules, Size(1, 2)),
+        (Piecewise, 3), (Products, None), (Nystroem, 2), (Rules, Size(1, 2)),
     ):  # fmt: skip
         learned = kind.of_arrays(2, parameter, {name: arrays[name] for name in kind.members})
         scale = "l2" if kind is Products else "none"
@@ -255,7 +254,7 @@ def test_exported_python(more_models, here):
     cells = {"size": "1,5", "kind": "red", "when": "1970-01-02"}
     of_table = [cells, {**cells, "size": None, "kind": "blue", "when": ""}, {**cells, "kind": None}, {"size": 1}]
     text = ""
-    for name in ("second.model", "set", "several.set", "two", "table", "piecewise", "spline", "products", "rules"):
+    for name in ("second.model", "set", "several.set", "two", "table", "piecewise", "products", "rules"):
         scorer = {}
         exec(here("export", "--format", "python", name).stdout, scorer)
         for row in of_table if name == "table" else rows:

@@ -12,7 +12,7 @@ from apsvm.data.features.mapped import MappedMatrix
 from apsvm.data.features.scaling import learn_scaling
 from apsvm.data.rows import Rows
 
-MAPS = ("piecewise", "spline:4", "products", "nystroem:20")
+MAPS = ("piecewise", "products", "nystroem:20")
 
 
 @pytest.fixture

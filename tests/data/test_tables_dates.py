@@ -75,6 +75,7 @@ def test_other_rows_have_the_age_of_training(tmp_path):
     )
     assert [row[0] for row in rows(again)] == [-2.0, 0.0, 1.0, 2.0]
     assert "1 cell is missing (when 1): filled as in training" in remarks(again)
+    assert "column 'when': 1 date is after the newest of training ('2024-01-07')" in remarks(again)
     with pytest.raises(DataError, match=r":3: column 'when': expected a date such as 2024-03-31, found '03.01.2024'"):
         read(tmp_path, "y,when\n0,\n1,03.01.2024\n0,\n", columns_of(data))
     with pytest.raises(DataError, match="expected a date such as 2024-03-31, found '20240103'"):

@@ -34,7 +34,6 @@ from apsvm.models.header import (
     Labels,
     Member,
     SkippedClass,
-    Spread,
     Threshold,
     Validation,
     parse_pool,
@@ -95,15 +94,7 @@ def headers_of(kind: type) -> st.SearchStrategy[typing.Any]:
         return st.builds(kind, **{**fields, **dates}) | st.builds(kind, **{**fields, **others, "parts": st.just(())})
     if kind is Calibration:
         return st.builds(kind, **{**fields, **_PLATT}) | st.builds(kind, **{**fields, **_ISOTONIC})
-    if kind is Spread:
-        entries = st.lists(st.tuples(st.integers(0, 2**40), finite, st.floats(0.0, 1.0)), max_size=3)
-        return st.builds(_spread, st.integers(1), entries)
     return st.builds(kind, **fields)
-
-
-def _spread(count: int, entries: list[tuple[int, float, float]]) -> Spread:
-    features, values, shares = tuple(zip(*entries, strict=True)) or ((), (), ())
-    return Spread(count=count, features=features, values=values, shares=shares)
 
 
 _PLATT = {
@@ -301,6 +292,12 @@ def test_an_unknown_field():
             Header.from_json(replaced(content, part, {**inner, "colour": 1}))
 
 
+def test_a_field_of_former_files_is_ignored():
+    content = FULL.to_json()
+    spread = {"count": 1, "features": [0], "values": [1.0], "shares": [0.5]}
+    assert Header.from_json({**content, "data": {**content["data"], "spread": spread}}) == FULL
+
+
 @pytest.mark.parametrize("schema", [None, 0, 3, -1, "1", 2.0, 1.0, True, [1], {}])
 def test_an_unknown_schema(schema):
     with pytest.raises(
@@ -387,35 +384,6 @@ def test_columns_that_there_cannot_be(column, words):
 )
 def test_calibrations_that_there_may_be(calibration):
     assert Header(loss="ap", calibration=calibration).calibration == calibration
-
-
-COUNTS = "expected as many features as values and shares in 'data.spread'"
-RANGES = "expected features from 0, shares between 0 and 1, and a count above 0 in 'data.spread'"
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({}, None),
-        ({"shares": (0.0, 1.0)}, None),
-        ({"features": (), "values": (), "shares": ()}, None),
-        ({"features": (0, 1, 2)}, COUNTS),
-        ({"values": (1.0,)}, COUNTS),
-        ({"shares": ()}, COUNTS),
-        ({"features": (-1, 1)}, RANGES),
-        ({"shares": (-0.1, 0.5)}, RANGES),
-        ({"shares": (0.5, 1.1)}, RANGES),
-        ({"shares": (0.5, float("nan"))}, RANGES),
-        ({"count": 0}, RANGES),
-    ],
-)
-def test_how_columns_are_spread(changes, message):
-    given = {"count": 1, "features": (0, 1), "values": (2.0, 1.0), "shares": (0.5, 0.25), **changes}
-    if message is None:
-        assert Spread(**given).shares == given["shares"]
-        return
-    with pytest.raises(HeaderError, match=f"^{message}$"):
-        Spread(**given)
 
 
 def test_labels_as_people_write_them():

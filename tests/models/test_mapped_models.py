@@ -19,7 +19,7 @@ from apsvm.data.features import learn_map
 from apsvm.models.base import ScoreError
 from apsvm.models.header import Features, Header, LabelKind, Labels
 
-MAPS = ("piecewise", "spline", "products", "nystroem:9")
+MAPS = ("piecewise", "products", "nystroem:9")
 
 
 @pytest.fixture

@@ -301,7 +301,7 @@ def test_who_goes_on(two_classes):
         return Candidate(0, "ap", {}, [Measured({}, {"AP": value}, 0.0, "", as_asked=True) for value in values])
 
     whole = PortfolioSearch(two_classes, AP)
-    names = [entry("ap", features=name) for name in ("linear", "piecewise:2", "spline:3", "products", "nystroem:9")]
+    names = [entry("ap", features=name) for name in ("linear", "piecewise:2", "rules:9", "products", "nystroem:9")]
     same = entry("auc", features="products")
     whole.racing = [*names, same]
 

@@ -212,7 +212,7 @@ MOST_PAIRS = 6
 def shapes(model: str, label: float | None, most: int, output: str, size: str, title: str) -> None:
     """What a model makes of each feature: the curves whose sum is the score, over the values of the training rows.
 
-    MODEL is of apsvm train --features piecewise, spline or rules. A curve is 0 at the feature's mean. Of rules, heat
+    MODEL is of apsvm train --features piecewise or rules. A curve is 0 at the feature's mean. Of rules, heat
     maps below show what two features give together. With --scale l2 the sum is divided by the length of the mapped row.
     """
     import numpy as np

@@ -367,7 +367,7 @@ numbers, and a .npz or .npy matrix needs none.
 With --explain a line goes on with name=value for the features that gave the most to the score, in either direction,
 these first, a tab before each: 1.25 <tab> 7=+0.8 <tab> 3=-0.2. Names are those of the columns, or their numbers in
 the file. A value is what the feature's own curve has there, relative to its mean in the training rows (--features
-piecewise or spline), or its weight times its value (linear), divided by the row's length with --scale l2. Those of
+piecewise), or its weight times its value (linear), divided by the row's length with --scale l2. Those of
 all features add up to the score except for a constant. Of a model of several components (--components) they are those
 of the component that gave the score, and component=h stands before them.
 

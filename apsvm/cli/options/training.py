@@ -65,7 +65,7 @@ _OPTIONS = (
         default="linear",
         show_default=True,
         help="What is made of the features before they are weighed: linear, nothing; piecewise:K, a broken line each, "
-        "with K knots (4); spline:K, a smooth curve each, with K knots (5); rules:N:depth=D, the leaves of N trees "
+        "with K knots (4); rules:N:depth=D, the leaves of N trees "
         "(200) of depth D (3) that boosting grows on the labels; products, of all pairs; nystroem:M, an RBF kernel "
         "by M landmarks (300). Sparse rows stay sparse with linear, piecewise and rules. --scale comes after.",
     ),

@@ -33,8 +33,6 @@ FEATURE_MAPS: Registry[FeatureMap] = Registry(
         LINEAR: "apsvm.data.features.linear:Linear",
         "piecewise": "apsvm.data.features.piecewise:Piecewise",
         "piecewise:k": "apsvm.data.features.piecewise:Piecewise",
-        "spline": "apsvm.data.features.spline:Spline",
-        "spline:k": "apsvm.data.features.spline:Spline",
         "rules": "apsvm.data.features.rules:Rules",
         "rules:n": "apsvm.data.features.rules:Rules",
         "products": "apsvm.data.features.products:Products",

@@ -29,10 +29,9 @@ class FeatureMap(ABC):
     An instance is learned, and immutable. What a class declares decides where it is offered and how it is named.
     """
 
-    #: The name without its parameter; the parameter's default (None: there is none) and least value.
+    #: The name without its parameter, and the parameter's default; None: there is none.
     stem: ClassVar[str]
     default_parameter: ClassVar[Parameter] = None
-    least_parameter: ClassVar[int] = 1
     #: The names of its arrays.
     members: ClassVar[tuple[str, ...]] = ()
     #: Whether the map of a CSR matrix is one: whether 0 maps to 0.
@@ -65,9 +64,9 @@ class FeatureMap(ABC):
     @classmethod
     def read(cls, text: str) -> Parameter:
         """The parameter that a name has in words: here a whole number. Raises FeatureMapError."""
-        if not (text.isascii() and text.isdecimal() and cls.least_parameter <= int(text[:9]) and len(text) < 9):
+        if not (text.isascii() and text.isdecimal() and int(text[:9]) >= 1 and len(text) < 9):
             raise FeatureMapError(
-                f"bad parameter in feature map '{cls.stem}:{text}': expected a whole number from {cls.least_parameter} "
+                f"bad parameter in feature map '{cls.stem}:{text}': expected a whole number from 1 "
                 f"on, as in {MapName(cls, cls.default_parameter)}"
             )
         return int(text)

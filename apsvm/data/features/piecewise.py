@@ -15,43 +15,64 @@ A feature of two values has none. Neither rule looks at how X is stored.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from apsvm._support import sparse as sp
 from apsvm._support.types import Matrix
-from apsvm.data.features import Parameter
-from apsvm.data.features.columns import ColumnValues
-from apsvm.data.features.knots import KnottedMap
+from apsvm.data.features import FeatureMapError, Parameter, TrainingRows
+from apsvm.data.features.base import AdditiveMap, checked
+from apsvm.data.features.columns import ColumnValues, column_values
+
+if TYPE_CHECKING:
+    from apsvm._support.types import AnyArray
 
 #: Dense rows that are mapped at a time, so that they stay in the cache.
 _ROWS = 256
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Piecewise(KnottedMap):
-    """See the module."""
+class Piecewise(AdditiveMap):
+    """See the module.
+
+    Attributes
+    ----------
+    knots : float64, ascending within a feature
+    starts : (n_in + 1,) int64, those of feature j are ``knots[starts[j]:starts[j + 1]]``
+    ranges : (3, n_in) float64, the lowest value, the mean and the highest of each feature in the training rows
+    """
 
     stem: ClassVar[str] = "piecewise"
     default_parameter: ClassVar[Parameter] = 4
+    members: ClassVar[tuple[str, ...]] = ("knots", "starts", "ranges")
     keeps_sparse: ClassVar[bool] = True
+
+    parameter: Parameter
+    knots: NDArray[np.float64]
+    starts: NDArray[np.int64]
+    ranges: NDArray[np.float64]
+
+    @property
+    def n_in(self) -> int:
+        return self.starts.size - 1
 
     @property
     def n_out(self) -> int:
         return self.n_in + self.knots.size
 
-    @staticmethod
-    def choose(values: ColumnValues, K: int) -> NDArray[np.float64]:
-        lowest, highest = values.in_order(np.array([0, values.n - 1]))
-        knots = values.in_order(_ranks(K, values.n))
-        if np.count_nonzero(knots == 0.0) > 1 and values.nonzero.size:
-            knots = values.nonzero[_ranks(K, values.nonzero.size)]
-        inside: NDArray[np.float64] = np.unique(knots[(lowest < knots) & (knots < highest)])
-        return inside
+    @classmethod
+    def learn(cls, rows: TrainingRows, parameter: Parameter) -> Self:
+        assert isinstance(parameter, int)
+        knots, ranges = [np.empty(0)], np.empty((3, rows.X.shape[1]))
+        for j, values in enumerate(column_values(rows.X, rows.selection)):
+            knots.append(_knots(values, parameter))
+            ranges[:, j] = values.range()
+        starts = np.cumsum([one.size for one in knots], dtype=np.int64)
+        return cls(parameter, np.concatenate(knots), starts, ranges)
 
     def apply(self, X: Matrix) -> Matrix:
         if sp.issparse(X):
@@ -104,6 +125,44 @@ class Piecewise(KnottedMap):
     def sources(self) -> NDArray[np.int64]:
         sources: NDArray[np.int64] = np.concatenate([np.arange(self.n_in, dtype=np.int64), self._feature_of_knot()])
         return sources
+
+    def typical(self) -> NDArray[np.float64]:
+        mean: NDArray[np.float64] = self.ranges[1]
+        return mean
+
+    def breaks(self, j: int) -> NDArray[np.float64]:
+        return self.knots[self.starts[j] : self.starts[j + 1]]
+
+    def limits(self, j: int) -> tuple[float, float]:
+        return float(self.ranges[0, j]), float(self.ranges[2, j])
+
+    def arrays(self) -> dict[str, AnyArray]:
+        return {"knots": self.knots, "starts": self.starts, "ranges": self.ranges}
+
+    @classmethod
+    def of_arrays(cls, n_in: int, parameter: Parameter, arrays: Mapping[str, AnyArray]) -> Self:
+        knots = checked(arrays, "knots", np.float64, (None,))
+        starts = checked(arrays, "starts", np.int64, (n_in + 1,))
+        ranges = checked(arrays, "ranges", np.float64, (3, n_in))
+        if starts[0] != 0 or starts[-1] != knots.size or (starts[1:] < starts[:-1]).any():
+            raise FeatureMapError(f"the array starts does not divide the {knots.size} knots among the features")
+        begins = np.zeros(knots.size, dtype=bool)
+        begins[starts[:-1][starts[:-1] < knots.size]] = True
+        if not ((knots[1:] > knots[:-1]) | begins[1:]).all():
+            raise FeatureMapError("the knots of a feature do not ascend")
+        if (ranges[1:] < ranges[:-1]).any():
+            raise FeatureMapError("the array ranges is not of lowest values, means and highest values")
+        return cls(parameter, knots, starts, ranges)
+
+
+def _knots(values: ColumnValues, K: int) -> NDArray[np.float64]:
+    """The knots of a feature of these values, ascending."""
+    lowest, highest = values.in_order(np.array([0, values.n - 1]))
+    knots = values.in_order(_ranks(K, values.n))
+    if np.count_nonzero(knots == 0.0) > 1 and values.nonzero.size:
+        knots = values.nonzero[_ranks(K, values.nonzero.size)]
+    inside: NDArray[np.float64] = np.unique(knots[(lowest < knots) & (knots < highest)])
+    return inside
 
 
 def _ranks(K: int, n: int) -> NDArray[np.int64]:

@@ -27,7 +27,6 @@ from apsvm._support.types import Matrix
 from apsvm.data.features import FeatureMapError, Parameter, TrainingRows
 from apsvm.data.features.base import FeatureMap, Parts, checked
 from apsvm.data.features.binning import binned, rows_to_learn_from
-from apsvm.data.features.knots import KnottedMap
 from apsvm.data.features.piecewise import Piecewise
 from apsvm.data.moments import column_moments
 
@@ -77,7 +76,7 @@ class Rules(FeatureMap):
 
     stem: ClassVar[str] = "rules"
     default_parameter: ClassVar[Parameter] = Size(TREES_OF_DEEP, DEPTH)
-    members: ClassVar[tuple[str, ...]] = (*KnottedMap.members, "divisors", "features", "thresholds", "kept", "sums")
+    members: ClassVar[tuple[str, ...]] = (*Piecewise.members, "divisors", "features", "thresholds", "kept", "sums")
     keeps_sparse: ClassVar[bool] = True
     makes_sparse: ClassVar[bool] = True
     looks_at_targets: ClassVar[bool] = True
@@ -259,7 +258,7 @@ class Rules(FeatureMap):
         return np.union1d(self.beside.breaks(j), self.thresholds[self.features == j])
 
     def arrays(self) -> dict[str, AnyArray]:
-        own = {name: getattr(self, name) for name in self.members[len(KnottedMap.members) :]}
+        own = {name: getattr(self, name) for name in self.members[len(Piecewise.members) :]}
         return {**self.beside.arrays(), **own}
 
     @classmethod

@@ -19,7 +19,7 @@ from apsvm.data.tables.cells import MEMORY, MISSING, TRUTH, Cell, Cells, Scratch
 from apsvm.data.tables.dates import days_of, features_of_dates
 from apsvm.data.tables.learning import counted
 from apsvm.data.tables.written_numbers import DECIMAL, number_of
-from apsvm.models.columns import EXAMPLES, Column, ColumnKind, Columns
+from apsvm.models.columns import EXAMPLES, Column, ColumnKind, Columns, DatePart
 
 if TYPE_CHECKING:
     from apsvm._support.types import AnyArray
@@ -34,6 +34,7 @@ class _Counts:
 
     missing: dict[str, int] = field(default_factory=dict)
     unknown: dict[str, int] = field(default_factory=dict)
+    later: dict[str, int] = field(default_factory=dict)
     examples: dict[str, str] = field(default_factory=dict)
 
 
@@ -299,6 +300,10 @@ def _dates(part: _Part, values: NDArray[np.float64], begin: int, cells: Cells, c
         raise cell.fail(
             begin + row, f"expected a date such as {EXAMPLES[column.order]}, found {shown(cell.text_at(row))}"
         )
+    later = np.flatnonzero(days > column.newest)
+    if later.size and DatePart.AGE in column.parts:
+        counts.later[column.name] = counts.later.get(column.name, 0) + later.size
+        counts.examples.setdefault(column.name, cell.text_at(int(later[0])))
     features = features_of_dates(days, column.parts, column.newest)
     if is_missing.any():
         features[is_missing, 0] = _fill(column, cell, begin, counts)
@@ -355,4 +360,8 @@ def _remarks(counts: _Counts, columns: Columns) -> list[str]:
         what = "counts as an infrequent one" if name in with_other else "gives nothing to a score"
         example = f"{counts.examples[name]!r}{', …' if count > 1 else ''}"
         remarks.append(f"column {name!r}: {words} no feature in the model ({example}): such a word {what}")
+    for name, count in counts.later.items():
+        dates = "1 date is" if count == 1 else f"{count:,} dates are"
+        example = f"{counts.examples[name]!r}{', …' if count > 1 else ''}"
+        remarks.append(f"column {name!r}: {dates} after the newest of training ({example})")
     return remarks

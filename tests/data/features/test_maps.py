@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from over import over
 from sklearn.kernel_approximation import Nystroem as ScikitNystroem
-from sklearn.preprocessing import PolynomialFeatures, SplineTransformer, StandardScaler
+from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 from apsvm._support.registry import UnknownNameError
 from apsvm.data.features import FEATURE_MAPS, FeatureMapError, base, learn_map, map_of_arrays, mapped, parsed
@@ -195,9 +195,7 @@ def test_arrays_that_are_no_map_s(name, X):
         ("piecewise", {"knots": [1.0, 2.0], "starts": [0, 1]}, "does not divide the 2 knots"),
         ("piecewise", {"knots": [1.0], "starts": [1, 1]}, "does not divide"),
         ("piecewise", {"knots": [np.inf], "starts": [0, 1]}, "not finite"),
-        ("spline", {"knots": [1.0, 2.0], "starts": [0, 2]}, "less than 3 knots"),
         ("piecewise", {"knots": [], "starts": [0, 0], "ranges": [[0.0], [2.0], [1.0]]}, "not of lowest values, means"),
-        ("spline", {"knots": [-1e308, 0.0, 1e308], "starts": [0, 3]}, "farther from each other than float64"),
         ("products", {"centre": [0.0], "deviation": [0.0]}, "not above 0"),
         (
             "nystroem:2",
@@ -239,7 +237,6 @@ def test_knots_of_several_features_may_fall_back():
         ("piecewise:x", "whole number"),
         ("piecewise:", "whole number"),
         ("piecewise:1e3", "whole number"),
-        ("spline:2", "whole number from 3 on"),
         ("nystroem:99999999999999999999", "whole number"),
         ("products:3", "choose from"),
         ("rules:0", "a number of trees up to 10,000, a depth from 1 to 6, or both"),
@@ -271,9 +268,6 @@ def test_too_much(rng, monkeypatch):
     X = rng.normal(size=(1000, 5))
     with pytest.raises(FeatureMapError, match=r"1,000 rows of 20 dense columns, .* GB, more than a quarter"):
         learn_map("products", X)
-    with pytest.raises(FeatureMapError, match="sparse rows become dense; piecewise keeps them sparse"):
-        learn_map("spline", sp.csr_array(X))
-    assert learn_map("spline", X).n_out == 35  # mapped block by block
 
 
 # Each against another's arithmetic.
@@ -303,23 +297,6 @@ def test_where_knots_stand():
     assert knots([*[0] * 100, *range(-100, 0)], 4) == [-81.0, -61.0, -41.0, -21.0]
     assert knots([1, 2, 3], 4) == [2.0]
     assert knots([0, 1] * 9, 4) == knots([5, 5], 4) == knots([0, 0], 4) == []
-
-
-def test_splines_as_scikit_learn_has_them(rng):
-    X = rng.gamma(2.0, size=(200, 3)) * np.array([1.0, 1e3, 1e-3])
-    beyond = np.vstack([X, X.min(axis=0) - X.std(axis=0), X.max(axis=0) + 3 * X.std(axis=0)])
-    for K in (3, 5, 9):
-        judge = SplineTransformer(n_knots=K, knots="quantile", extrapolation="linear").fit(X)
-        np.testing.assert_allclose(learn_map(f"spline:{K}", X).apply(beyond), judge.transform(beyond), atol=1e-9)
-
-
-def test_splines_of_few_values():
-    X = np.column_stack([np.arange(60) % 2, np.arange(60) % 3, np.zeros(60)]).astype(float)
-    learned = learn_map("spline", X)
-    assert learned.sources().tolist() == [0, 1, 1, 1, 1, 1, 2]
-    mapped_rows = learned.apply(X)
-    np.testing.assert_array_equal(mapped_rows[:, [0, 6]], X[:, [0, 2]])
-    np.testing.assert_allclose(mapped_rows[:, 1:6].sum(axis=1), 1.0)
 
 
 def test_products_as_scikit_learn_has_them(X):
