@@ -3,9 +3,8 @@
 >>> import apsvm
 >>> sorted(apsvm.__all__)  # doctest: +NORMALIZE_WHITESPACE
 ['APSVMClassifier', 'APSVMClassifierCV', 'APSVMRanker', 'APSVMRankerCV', 'ComponentRanker',
-'DataError', 'Dataset', 'DirectLossClassifier', 'DirectLossRanker', 'LinearRanker', 'ModelError', 'RankNCG',
-'RankerSet', 'WARPRanker', 'WeakRankerWarning', 'estimator_for', 'load_any_model', 'load_model',
-'most_violated_ranking', 'read_svmlight', 'stack_bags']
+'DataError', 'Dataset', 'LinearRanker', 'ModelError', 'RankNCG', 'RankerSet', 'WARPRanker', 'WeakRankerWarning',
+'load_any_model', 'load_model', 'most_violated_ranking', 'read_svmlight', 'stack_bags']
 """
 
 from __future__ import annotations
@@ -22,12 +21,9 @@ if TYPE_CHECKING:
         APSVMClassifierCV,
         APSVMRanker,
         APSVMRankerCV,
-        DirectLossClassifier,
-        DirectLossRanker,
         RankNCG,
         WARPRanker,
         WeakRankerWarning,
-        estimator_for,
         stack_bags,
     )
     from apsvm.models.components import ComponentRanker
@@ -46,15 +42,12 @@ __all__ = [
     "ComponentRanker",
     "DataError",
     "Dataset",
-    "DirectLossClassifier",
-    "DirectLossRanker",
     "LinearRanker",
     "ModelError",
     "RankNCG",
     "RankerSet",
     "WARPRanker",
     "WeakRankerWarning",
-    "estimator_for",
     "load_any_model",
     "load_model",
     "most_violated_ranking",
@@ -70,15 +63,12 @@ _HOMES = {
     "ComponentRanker": "apsvm.models.components",
     "DataError": "apsvm.data.dataset",
     "Dataset": "apsvm.data.dataset",
-    "DirectLossClassifier": "apsvm.estimators",
-    "DirectLossRanker": "apsvm.estimators",
     "LinearRanker": "apsvm.models.linear",
     "ModelError": "apsvm._support.container",
     "RankNCG": "apsvm.estimators",
     "RankerSet": "apsvm.models.sets",
     "WARPRanker": "apsvm.estimators",
     "WeakRankerWarning": "apsvm.estimators",
-    "estimator_for": "apsvm.estimators",
     "load_any_model": "apsvm.models.reading",
     "load_model": "apsvm.models.reading",
     "most_violated_ranking": "apsvm.oracles.inference",

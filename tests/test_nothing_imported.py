@@ -12,7 +12,6 @@ from command import in_process
 from over import over
 
 from apsvm import APSVMClassifier, APSVMRanker, RankNCG, WARPRanker, load_any_model, load_model
-from apsvm.estimators import DirectLossClassifier, DirectLossRanker
 
 DANGER = """
 import numpy as np
@@ -24,7 +23,7 @@ class Loss:
     def discount(self, n):
         return -np.arange(n, dtype=np.float64)
 """
-NAMES = ["danger:Loss", "DANGER:Loss", "direct(danger:Loss)", "rbp(danger:Loss)", "ap@danger:Loss", "danger"]
+NAMES = ["danger:Loss", "DANGER:Loss", "rbp(danger:Loss)", "ap@danger:Loss", "danger"]
 ROWS = "1 1:2 2:1\n-1 1:1 2:2\n1 1:3 2:1\n-1 2:4\n"
 X, Y = np.array([[2.0, 1], [1, 2], [3, 1], [0, 4]]), [1, -1, 1, -1]
 
@@ -49,12 +48,11 @@ def stored(name, family, metric):
 
 
 @over("metric", ["AP", None])
-@over("family", ["structured-svm", "direct-loss", "rank-ncg", "warp", "net", ""])
+@over("family", ["structured-svm", "rank-ncg", "warp", "net", ""])
 @over("name", NAMES)
 def test_estimators_take_it_for_a_name(name, family, metric, danger):
     stored(name, family, metric)
-    kinds = (APSVMClassifier, APSVMRanker, RankNCG, WARPRanker, DirectLossClassifier, DirectLossRanker)
-    for kind in kinds:
+    for kind in (APSVMClassifier, APSVMRanker, RankNCG, WARPRanker):
         try:
             estimator = kind.from_model(load_model("model"))
         except (ValueError, TypeError):
@@ -94,9 +92,8 @@ def test_the_caller_can_pass_the_loss_itself(danger):
     ],
     ids=lambda arguments: " ".join(arguments[:1]),
 )
-@over("name", ["danger:Loss", "direct(danger:Loss)"])
-def test_commands_take_it_for_a_name(name, arguments, danger):
-    stored(name, "direct-loss" if "(" in name else "structured-svm", None)
-    assert load_any_model("model").header.loss == name
+def test_commands_take_it_for_a_name(arguments, danger):
+    stored("danger:Loss", "structured-svm", None)
+    assert load_any_model("model").header.loss == "danger:Loss"
     done = in_process(list(arguments), env={})
     assert done.returncode in (0, 3), done.stderr

@@ -17,9 +17,6 @@ from apsvm.data.rows import Rows
 from apsvm.losses.base import Loss
 from apsvm.models.items import ItemFactors
 from apsvm.trainers.base import TrainingSet, Watch
-from apsvm.trainers.direct_loss import descent as direct_loss
-from apsvm.trainers.direct_loss.settings import DirectSettings
-from apsvm.trainers.direct_loss.trainer import DirectLossTrainer
 from apsvm.trainers.rank_ncg import descent as rank_ncg
 from apsvm.trainers.rank_ncg.descent import TrainedPairs
 from apsvm.trainers.rank_ncg.preferences import GRAPHS, Classes, PreferenceGraph
@@ -156,20 +153,4 @@ def train_lists(
     plan = WarpTrainer("warp", WarpSettings(rows_as_users=True, **settings))
     return item_factors.train_items(
         lists, factors, plan.settings, watch or Watch(), show=plan.show, validate=validate, features=features
-    )
-
-
-def train_by_steps(
-    data: TrainingSet,
-    loss: str = "ap",
-    *,
-    watch: Watch | None = None,
-    validate: Callable[[Weights], float] | None = None,
-    start: Weights | None = None,
-    **settings: Any,
-) -> TrainedByEpochs:
-    """Direct loss minimisation."""
-    plan = DirectLossTrainer(f"direct({loss})", DirectSettings(**settings))
-    return direct_loss.train_direct(
-        data, plan.loss, plan.settings, watch or Watch(), show=plan.show, validate=validate, start=start
     )

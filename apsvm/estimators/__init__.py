@@ -3,13 +3,11 @@
 ``APSVMClassifier`` takes two classes and predicts one of them, so that everything scikit-learn has for classifiers
 (scorers, displays, calibration, stratified folds) takes it. ``APSVMRanker`` takes grades and predicts scores. Both
 optimise any loss of the structured SVM by the trainer of ``apsvm train``, over one ranking or, with ``qid``, one a
-query. ``RankNCG`` is ``--loss wmw`` and ``WARPRanker`` ``--loss warp``: rankers. ``DirectLossClassifier`` and
-``DirectLossRanker`` are ``--loss 'direct(…)'``. ``estimator_for`` makes one for any other trainer.
+query. ``RankNCG`` is ``--loss wmw`` and ``WARPRanker`` ``--loss warp``: rankers.
 """
 
 from apsvm.estimators.bags import stack_bags
 from apsvm.estimators.following import WeakRankerWarning
-from apsvm.estimators.made import DirectLossClassifier, DirectLossRanker, estimator_for
 from apsvm.estimators.portfolio import APSVMClassifierCV, APSVMRankerCV
 from apsvm.estimators.rank_ncg import RankNCG
 from apsvm.estimators.structured import APSVMClassifier, APSVMRanker
@@ -20,11 +18,8 @@ __all__ = [
     "APSVMClassifierCV",
     "APSVMRanker",
     "APSVMRankerCV",
-    "DirectLossClassifier",
-    "DirectLossRanker",
     "RankNCG",
     "WARPRanker",
     "WeakRankerWarning",
-    "estimator_for",
     "stack_bags",
 ]

@@ -6,7 +6,6 @@ A setting is the parameter of its name, unless the estimator's table ``renamed``
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import re
 import typing
@@ -86,11 +85,6 @@ def parameters_of(settings: JsonObject, kind: type[Settings], renamed: Mapping[s
         for name in declared(kind)
         if settings.get(name) is not None
     }
-
-
-def default_of(field: dataclasses.Field[object]) -> object:
-    """The default of a setting, as its parameter has it."""
-    return _plain(field.default)
 
 
 def _plain(value: object) -> object:

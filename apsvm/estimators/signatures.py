@@ -1,4 +1,4 @@
-"""``fit`` and ``score`` with what their trainer has a use for: rows alone, queries, weights.
+"""``fit`` and ``score`` with what their trainer has a use for: queries, weights, bags.
 
 scikit-learn makes its metadata requests from the signatures, so that each combination is a class.
 """
@@ -16,34 +16,6 @@ from apsvm.data.bags import deciding_rows
 from apsvm.data.pooling import pooled_rows
 from apsvm.estimators.bags import bags_in
 from apsvm.estimators.base import LinearEstimator, validated
-
-
-class OfRows(LinearEstimator):
-    """All rows are one ranking."""
-
-    def fit(self, X: Matrix, y: ArrayLike) -> Self:
-        """Train.
-
-        Parameters
-        ----------
-        X : Matrix
-            (n, d) numbers: an array, a scipy.sparse matrix (CSR is used in place); or a data frame, whose words, dates
-            and missing cells become features as those of a table do on the command line.
-        y : ArrayLike
-            (n,) see the class.
-
-        Raises
-        ------
-        ValueError
-            Input that does not fit, parameters that do not go together, nothing to rank.
-        NotFiniteError
-            (a ValueError) feature values too large for the objective to be finite.
-        """
-        return self._fit(X, y, None)
-
-    def score(self, X: Matrix, y: ArrayLike) -> float:
-        """The metric trained for; arguments as in ``fit``."""
-        return self._score(X, y, None)
 
 
 class ByQuery(LinearEstimator):

@@ -17,7 +17,7 @@ from apsvm.report.decisions import probabilities_in_words, threshold_in_words
 from apsvm.report.drawing import WHOLE, drawn
 from apsvm.report.page import Markup, bar, element, facts, folded, joined, pictures, section, table
 from apsvm.report.pictures.base import PictureError
-from apsvm.report.pictures.convergence import Convergence, loss_of_epochs
+from apsvm.report.pictures.convergence import Convergence
 from apsvm.report.pictures.heatmap import Heatmap
 from apsvm.report.run import JudgedRanker, Run
 from apsvm.report.settings import Fact, settings_of, settings_of_start, shown
@@ -211,7 +211,7 @@ def _certificates(headers: Sequence[tuple[str, Header]]) -> Markup:
     if any(one is not None for one in epochs):
         columns.append(("epochs", ["" if one is None else str(one.count) for one in epochs]))
         losses = ["" if one is None else shown(one.estimated_loss) for one in epochs]
-        columns.append((loss_of_epochs(first.settings), losses))
+        columns.append(("estimated loss", losses))
     rows = zip((title for title, _ in headers), *(values for _, values in columns), strict=True)
     some = any(header.certificate is not None or header.gradient is not None for _, header in headers)
     remark = "Not all of them have a certificate." if some else "None of them has a certificate."

@@ -8,7 +8,6 @@ from apsvm._support.log import Record
 from apsvm.data.dataset import shown_label
 from apsvm.models.averages import headers_of
 from apsvm.models.header import Bounds, Epochs, Gradient, Header, LabelKind, Labels
-from apsvm.report.pictures.convergence import loss_of_epochs
 
 #: More labels than this are not listed.
 MOST_LABELS = 8
@@ -64,7 +63,7 @@ def certificate(header: Header) -> list[str]:
     if header.gradient is not None:
         return [_ending(header), *_gradient(header.gradient)]
     if header.epochs is not None:
-        return [_ending(header), *_epochs(header.epochs, loss_of_epochs(header.settings))]
+        return [_ending(header), *_epochs(header.epochs)]
     if header.members:
         count = len(header.members)
         return [_ending(header), f"The score is the average of {count} rankers, each with a certificate of its own."]
@@ -183,7 +182,7 @@ def _gradient(gradient: Gradient) -> list[str]:
     ]
 
 
-def _epochs(epochs: Epochs, loss: str) -> list[str]:
+def _epochs(epochs: Epochs) -> list[str]:
     sentences = []
     chosen_by = epochs.validation
     if chosen_by is not None:
@@ -191,8 +190,8 @@ def _epochs(epochs: Epochs, loss: str) -> list[str]:
             f"Kept is epoch {epochs.best}, whose {chosen_by.metric} on {chosen_by.file} is {chosen_by.value:.6f}."
         )
     sentences.append(
-        f"There is no certificate: the steps are stochastic, and the {loss} is what the draws happened to show while "
-        "the weights moved."
+        "There is no certificate: the steps are stochastic, and the estimated loss is what the draws happened to show "
+        "while the weights moved."
     )
     return sentences
 
@@ -203,11 +202,10 @@ def unfinished(records: Sequence[Record]) -> list[str]:
     sentences = ["The log has no end: the run was killed, or is still going on. There is no model to judge."]
     if last is None:
         return [*sentences, "It has not finished an iteration."]
-    start = next((record for record in records if record["event"] == "start"), {})
     place = f"It came to {last['event']} {last.get(last['event'], '')}".rstrip()
     if "primal" in last and last.get("C") is not None:
         place += f" at C = {number(last['C'])}"
-    columns = {"loss": loss_of_epochs(start), "gradient_norm": "gradient", **{name: name for name in _OF_BOUNDS}}
+    columns = {"loss": "estimated loss", "gradient_norm": "gradient", **{name: name for name in _OF_BOUNDS}}
     figures = [f"{name} {number(last[key])}" for key, name in columns.items() if isinstance(last.get(key), float)]
     return [*sentences, f"{place}: {', '.join(figures)}." if figures else f"{place}."]
 

@@ -38,8 +38,6 @@ from apsvm.data.labels import of_relevance
 from apsvm.data.rows import Rows
 from apsvm.metrics.evaluate import evaluate
 from apsvm.trainers.base import TrainingSet, Watch
-from apsvm.trainers.direct_loss.settings import DirectSettings
-from apsvm.trainers.direct_loss.trainer import DirectLossTrainer
 from apsvm.trainers.structured_svm.settings import StructuredSettings
 from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
 
@@ -47,8 +45,6 @@ METRICS = ("AP", "nDCG", "AUC")
 CHOICES = {"hinge": [10.0**k for k in range(-3, 6)], "tight": [10.0**k for k in range(-1, 8)]}
 LR_CHOICES = [10.0**k for k in range(-4, 3)]
 SVC_CHOICES = [10.0**k for k in range(-5, 2)]
-#: Perturbations and epochs.
-DIRECT_CHOICES = [(epsilon, epochs) for epsilon in (0.03, 0.1, 0.3) for epochs in (5, 30)]
 
 #: For each value of C: (name of the setting, scores of the test rows, seconds).
 Fits = Iterator[tuple[str, NDArray[np.float64], float]]
@@ -63,18 +59,6 @@ def structured(loss: str, bound: str) -> Method:
         for C, outcome in zip(CHOICES[bound], plan.train(data, Watch()), strict=True):
             yield f"{C:g}", X_test @ outcome.w, time.perf_counter() - began
             began = time.perf_counter()
-
-    return fits
-
-
-def direct(loss: str, update: str) -> Method:
-    def fits(X: NDArray[Any], relevant: NDArray[np.bool_], X_test: NDArray[Any]) -> Fits:
-        data = TrainingSet(Rows(X), of_relevance(relevant))
-        for epsilon, epochs in DIRECT_CHOICES:
-            began = time.perf_counter()
-            settings = DirectSettings(update=update, perturbation=epsilon, epochs=epochs)
-            (outcome,) = DirectLossTrainer(f"direct({loss})", settings).train(data, Watch())
-            yield f"{epsilon:g}, {epochs}", X_test @ outcome.w, time.perf_counter() - began
 
     return fits
 
@@ -110,7 +94,6 @@ def methods() -> dict[str, Method]:
     for loss in ("ap", "ndcg", "auc"):
         for bound in ("hinge", "tight"):
             found[f"{loss} {bound}"] = structured(loss, bound)
-    found["ap direct+"], found["ap direct-"] = direct("ap", "positive"), direct("ap", "negative")
     try:
         import lightgbm  # noqa: F401
 

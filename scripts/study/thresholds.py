@@ -28,7 +28,7 @@ from apsvm.trainers.fitting import FeatureOptions, Fit
 from apsvm.trainers.ranking_check import scores_of
 
 TRAININGS = (
-    ("ap", {}), ("ap", {"bound": "hinge"}), ("auc", {}), ("wmw", {}), ("warp", {}), ("direct(ap)", {})
+    ("ap", {}), ("ap", {"bound": "hinge"}), ("auc", {}), ("wmw", {}), ("warp", {})
 )  # fmt: skip
 FPR, F1 = ThresholdRule("fpr", 0.05), ThresholdRule("f1")
 

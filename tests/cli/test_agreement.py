@@ -16,7 +16,6 @@ from apsvm.cli import run as command_line
 from apsvm.cli.output.training_metric import of_training_rows
 from apsvm.data.labels import recall
 from apsvm.losses import LOSSES, make_loss
-from apsvm.losses.base import LossOverRankings
 from apsvm.losses.graded import GradedLoss
 from apsvm.metrics import MetricError
 from apsvm.metrics.evaluate import Evaluation, evaluate
@@ -39,11 +38,9 @@ OF_FORM = {
     "set-r@k": ["set-r@4"],
 }
 STRUCTURED = [name for form in LOSSES for name in OF_FORM.get(form, [form])]
-DIRECT = [f"direct({name})" for name in STRUCTURED if isinstance(make_loss(name), LossOverRankings)]
 #: Options of each training beside the data's; few steps, since no figure depends on them.
 TRAININGS = {
     **{(name,): (*HINGE, "--max-iterations", 4, "-C", 1) for name in STRUCTURED},
-    **{(name,): ("--epochs", 1, "--batch-rows", 16) for name in DIRECT},
     ("mine:Loss",): (*HINGE, "--max-iterations", 4),
     ("wmw",): (),
     ("wmw", "--graph", "adjacent"): (),
@@ -163,7 +160,6 @@ def is_refused(loss, kind):
 
 def optimised(name):
     """The loss that a trainer takes by this name, if it is a registered one."""
-    name = name.removeprefix("direct(").removesuffix(")") if name.startswith("direct(") else name
     return None if name in ("wmw", "warp", "mine:Loss") else make_loss(name)
 
 

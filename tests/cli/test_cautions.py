@@ -297,7 +297,6 @@ LOW = "labels below 0, the lowest -3, count as the grade 0"
     [
         ("ndcg", [0, 1, 40], [HIGH]),
         ("ndcg@2", [0, 1, 40], [HIGH]),
-        ("direct(ndcg)", [0, 1, 40], [HIGH]),
         ("ndcg(linear)", [0, 1, 40], []),
         ("ndcg", [0, 1, 10], []),
         ("ndcg", [0, 40, 40], []),
@@ -311,7 +310,7 @@ def test_grades_whose_gains_are_not_what_somebody_thinks(loss, labels, cautions,
     """The highest one's, which is all that counts, and what lies below 0; of losses that have that gain."""
     data = tmp_path / "rows.svm"
     data.write_text(rows_of(2 * labels, [query for query in (1, 2) for _ in labels]))
-    hinge = [] if loss in ("wmw", "direct(ndcg)") else ["--bound", "hinge", "-C", 1]
+    hinge = [] if loss == "wmw" else ["--bound", "hinge", "-C", 1]
     done = here("train", "--loss", loss, *hinge, data, tmp_path / "m")
     lines = [line for line in done.stderr.splitlines() if line.startswith(f"apsvm: warning: {data}: ")]
     assert len(lines) == len(cautions)

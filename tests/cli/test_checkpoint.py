@@ -74,7 +74,6 @@ TRAININGS = {
     "of the top": "two M --loss p@5 -C 1",
     "approximate": "two M --oracle appx --bound tight -C 1,10",
     "warp": "two M --loss warp --epochs 4 --validation classes --positive-label 1",
-    "direct": "two M --loss direct(ap) --epochs 4",
     "items": "users M --loss warp --rows-as-users --factors 3 --epochs 4",
     "one against the rest": "classes M --one-vs-rest --threads 2 -C 1 --bound tight",
     "latent": "bags M --latent -C 1,10 --bound tight",
@@ -184,7 +183,7 @@ def wait_for(path, process):
 
 @pytest.mark.slow
 def test_killed_for_good_it_goes_on(data, command, environment, run, tmp_path, monkeypatch):
-    arguments = ("train", "-q", data / "two", "M", "--loss", "direct(ap)", "--epochs", "150")
+    arguments = ("train", "-q", data / "two", "M", "--loss", "warp", "--epochs", "150")
     run(*arguments, cwd=tmp_path)
     expected = models(tmp_path)
     (tmp_path / "M").unlink()

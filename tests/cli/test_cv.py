@@ -136,39 +136,33 @@ def test_one_standard_error(hard, run, tmp_path):
 def test_several_trainers_side_by_side(hard, here, tmp_path):
     path, _, _ = hard
     done = here(
-        "cv", "-v", path, "--folds", 2, "--loss", "ap,wmw,warp,direct(ap)", "--bound", "hinge",
+        "cv", "-v", path, "--folds", 2, "--loss", "ap,wmw,warp", "--bound", "hinge",
         "-C", "1,10", "-l", "0.1,0.01", "--tau", "p@5",
-        "--learning-rate", "0.05,0.5", "--perturbation", 0.1, "--scale", "none",
+        "--learning-rate", "0.05,0.5", "--scale", "none",
         "--json", tmp_path / "j", "-o", tmp_path / "m",
     )  # fmt: skip
     results = json.loads((tmp_path / "j").read_text())
     assert [
-        (one["loss"], *(one.get(name) for name in ("C", "regularisation", "tau", "learning_rate", "perturbation")))
+        (one["loss"], *(one.get(name) for name in ("C", "regularisation", "tau", "learning_rate")))
         for one in results["settings"]
     ] == [
-        ("ap", 1.0, None, None, None, None),
-        ("ap", 10.0, None, None, None, None),
-        ("wmw", None, 0.01, None, None, None),
-        ("wmw", None, 0.1, None, None, None),
-        ("warp", None, None, "p@5", 0.05, None),
-        ("warp", None, None, "p@5", 0.5, None),
-        ("direct(ap)", None, None, None, 0.05, 0.1),
-        ("direct(ap)", None, None, None, 0.5, 0.1),
+        ("ap", 1.0, None, None, None),
+        ("ap", 10.0, None, None, None),
+        ("wmw", None, 0.01, None, None),
+        ("wmw", None, 0.1, None, None),
+        ("warp", None, None, "p@5", 0.05),
+        ("warp", None, None, "p@5", 0.5),
     ]
-    assert results["along"] == {
-        "ap": "C", "wmw": "regularisation", "warp": "learning_rate", "direct(ap)": "perturbation"
-    }  # fmt: skip
-    assert ["C_of_folds" in one for one in results["settings"]] == [True] * 2 + [False] * 6
-    assert done.stdout.split("\n")[0].split() == [
-        "loss", "C", "lambda", "learning-rate", "perturbation", "AP", "seconds"
-    ]  # fmt: skip
+    assert results["along"] == {"ap": "C", "wmw": "regularisation", "warp": "learning_rate"}
+    assert ["C_of_folds" in one for one in results["settings"]] == [True] * 2 + [False] * 4
+    assert done.stdout.split("\n")[0].split() == ["loss", "C", "lambda", "learning-rate", "AP", "seconds"]
     # A path of C, and everything else on its own, in each fold.
-    assert sum("fold " in line for line in done.stderr.splitlines()) == 2 * (1 + 2 + 2 + 2)
+    assert sum("fold " in line for line in done.stderr.splitlines()) == 2 * (1 + 2 + 2)
     assert "wmw lambda = 0.1 in" in done.stderr
     chosen = next(one for one in results["settings"] if one["chosen"])
     header = load_model(tmp_path / "m").header
     assert header.loss == chosen["loss"]
-    assert (header.selection["settings"], header.selection["mean"]) == (8, chosen["metrics"]["AP"]["mean"])
+    assert (header.selection["settings"], header.selection["mean"]) == (6, chosen["metrics"]["AP"]["mean"])
     name = results["along"][chosen["loss"]]
     assert header.selection[name] == chosen[name]
     assert header.settings[name] == chosen[name]

@@ -217,7 +217,6 @@ BY_TRAINING_ROWS = [
     ("--bound", "tight", "-C", "1"),
     ("--loss", "wmw"),
     ("--loss", "warp", "--epochs", "3"),
-    ("--loss", "direct(ap)", "--epochs", "2"),
     ("--components", "2", "--bound", "hinge"),
 ]
 

@@ -129,7 +129,7 @@ def test_only_the_training_rows_are_learned_from(bumps, rows, here, tmp_path):
     np.testing.assert_array_equal(load_model(tmp_path / "m").feature_map.knots, learn_map("piecewise", rows[0]).knots)
 
 
-@pytest.mark.parametrize("loss", ["wmw", "warp", "direct(ap)"])
+@pytest.mark.parametrize("loss", ["wmw", "warp"])
 def test_other_trainers(loss, bumps, rows, here, scored, tmp_path):
     here("train", "-q", bumps, tmp_path / "m", "--loss", loss, "--features", "piecewise", "--seed", 1)
     scores = scored(here("predict", bumps, tmp_path / "m").stdout)

@@ -9,7 +9,6 @@ from sklearn.utils.estimator_checks import check_estimator
 from sklearn.utils.validation import has_fit_parameter
 
 from apsvm import APSVMClassifier, APSVMRanker, RankNCG, WARPRanker
-from apsvm.estimators import DirectLossClassifier, DirectLossRanker, estimator_for
 
 ESTIMATORS = [
     APSVMClassifier(C=10),
@@ -20,9 +19,7 @@ ESTIMATORS = [
     APSVMRanker(bound="tight"),
     RankNCG(),
     WARPRanker(),
-    DirectLossClassifier(),
-    DirectLossRanker(),
-    estimator_for("auc")(bound="hinge"),
+    APSVMClassifier("auc", bound="hinge"),
 ]
 
 #: Equal to 1e-7 whatever the rows' order: of the tight bound's many stationary points rounding chooses one, and which

@@ -11,7 +11,6 @@ from sklearn.metrics import brier_score_loss
 from sklearn.model_selection import StratifiedKFold
 
 from apsvm import APSVMClassifier
-from apsvm.estimators import estimator_for
 
 X = np.random.default_rng(0).normal(size=(700, 5))
 Y = X[:, 0] + X[:, 1] + np.random.default_rng(1).normal(size=700) > 1.5
@@ -73,12 +72,6 @@ def test_copies_of_a_row_stay_together():
     model = classifier(threshold="top=30").fit(X, Y, sample_weight=weights)
     threshold = model.to_model().header.threshold
     assert threshold.called == pytest.approx(30 / 350, abs=1.01 / 350)
-
-
-def test_made_classifiers_have_it():
-    model = estimator_for("direct(auc)")(epochs=3, threshold="f1", calibrate="platt", random_state=0).fit(X, Y)
-    np.testing.assert_array_equal(model.predict(NEW), model.decision_function(NEW) > 0)
-    assert model.predict_proba(NEW).shape == (400, 2)
 
 
 def test_the_default_is_the_break_even():

@@ -13,7 +13,6 @@ from sklearn.model_selection import GridSearchCV
 
 from apsvm import APSVMClassifier, APSVMRanker, RankNCG, WARPRanker, load_model
 from apsvm.data.features import learn_map
-from apsvm.estimators import DirectLossClassifier
 
 #: Without a map no ranker tells these rows apart.
 pytestmark = pytest.mark.filterwarnings("ignore::apsvm.WeakRankerWarning")
@@ -24,7 +23,6 @@ ESTIMATORS = [
     APSVMRanker("ap", C=100, bound="hinge"),
     RankNCG(),
     WARPRanker(random_state=0),
-    DirectLossClassifier(random_state=0),
 ]
 
 

@@ -217,19 +217,17 @@ class Top:
 """
 
 
-@pytest.mark.parametrize(("loss", "more"), [("{}:Top", {"C": 1e4}), ("direct({}:Top)", {})])
-def test_a_model_imports_nothing(loss, more, tmp_path, data, monkeypatch):
+def test_a_model_imports_nothing(tmp_path, data, monkeypatch):
     """A header may name a module: it is a name, in ``from_model``, in scores, in a fit, and in clones and pickles."""
     monkeypatch.chdir(tmp_path)
     for metric in ("P@3", None):
-        name = f"named_by_a_header_{metric is None}_{'direct' in loss}"
+        name = f"named_by_a_header_{metric is None}"
         (tmp_path / f"{name}.py").write_text(MODULE.format(metric=metric))
-        estimator = apsvm.estimators.estimator_for("direct-loss" if "direct" in loss else "ap")
-        fitted = estimator().fit(data.X, data.relevant)
-        header = replace(fitted.to_model().header, loss=loss.format(name), metric=metric)
+        fitted = APSVMClassifier().fit(data.X, data.relevant)
+        header = replace(fitted.to_model().header, loss=f"{name}:Top", metric=metric)
         fitted._header = header
         fitted.to_model().save("model")
-        back = estimator.from_model(load_model("model"))
+        back = APSVMClassifier.from_model(load_model("model"))
         for model in (back, pickle.loads(pickle.dumps(back))):
             np.testing.assert_array_equal(model.decision_function(data.X), fitted.decision_function(data.X))
             assert name in str(model.get_params()["loss"])
@@ -245,10 +243,10 @@ def test_a_model_imports_nothing(loss, more, tmp_path, data, monkeypatch):
         assert not (tmp_path / "imported").exists()
         assert name not in sys.modules
     # The caller's word is another matter.
-    own = estimator.from_model(load_model("model"), loss=loss.format(name))
-    own.set_params(**more).fit(data.X, data.relevant)
+    own = APSVMClassifier.from_model(load_model("model"), loss=f"{name}:Top")
+    own.set_params(C=1e4).fit(data.X, data.relevant)
     assert (tmp_path / "imported").exists()
-    assert own.to_model().header.loss == loss.format(name)
+    assert own.to_model().header.loss == f"{name}:Top"
 
 
 def test_an_own_loss_of_a_model_is_passed(data):
@@ -281,7 +279,6 @@ def test_the_command_judges_a_ranker_as_it_scored(tmp_path, data, capsysbinary):
         APSVMRanker("ndcg"),
         apsvm.WARPRanker(random_state=0),
         apsvm.RankNCG(),
-        apsvm.estimators.DirectLossRanker(random_state=0, epochs=2),
     ):
         model.fit(X, data.y, qid=data.qid)
         model.to_model().save(path)

@@ -20,14 +20,12 @@ from sklearn.preprocessing import StandardScaler
 import apsvm
 from apsvm import APSVMClassifier, WeakRankerWarning, load_model
 from apsvm.cli import run
-from apsvm.estimators import DirectLossClassifier
 from apsvm.losses import make_loss
 
 CLASSIFIERS = [
     APSVMClassifier(C=10),
     APSVMClassifier("zero-one", C=10, intercept_scaling=3.0),
     APSVMClassifier("f1", C=100),
-    DirectLossClassifier(epochs=3, random_state=0),
 ]
 
 

@@ -10,12 +10,18 @@ from apsvm import most_violated_ranking
 from apsvm.losses import LOSSES
 from apsvm.losses.base import RankingLoss
 from apsvm.oracles import ranking
-from apsvm.oracles.against_loss import AgainstLoss
+from apsvm.oracles.base import NativeOracle
 from apsvm.oracles.bucket import Bucket
 from apsvm.oracles.layout import Queries
 from apsvm.risk import NoLoss
 
 RANKING_LOSSES = list({LOSSES[n]: n for n in reversed(list(LOSSES)) if issubclass(LOSSES[n], RankingLoss)}.values())
+
+
+class AgainstLoss(NativeOracle):
+    """max_R [F(R) − F(R*) − Δ(R*, R)]: the inference of the negative update of ``apsvm.torch.DirectLoss``."""
+
+    name = "against-loss"
 
 
 def negated(loss):

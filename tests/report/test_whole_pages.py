@@ -213,7 +213,6 @@ def test_models_with_other_evidence():
             HEADER,
             certificate=None,
             epochs=Epochs(count=4, best=4, estimated_loss=0.5),
-            settings={"update": "positive"},
         ),
         replace(HEADER, certificate=None, gradient=Gradient(value=1.0, gradient_norm=0.5, target=0.1), iterations=None),
     ]

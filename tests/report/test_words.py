@@ -78,7 +78,7 @@ def test_the_evidence():
         {"certificate": certificates[3], "settings": {"components": 2}},
         *({"gradient": one, "iterations": 3} for one in gradients),
         {"epochs": EPOCHS},
-        {"epochs": replace(EPOCHS, validation=validation), "settings": {"update": "negative"}},
+        {"epochs": replace(EPOCHS, validation=validation)},
         {},
     ]
     texts = []
@@ -156,11 +156,8 @@ def test_settings_by_the_names_that_their_trainer_declares():
 
 
 def test_settings_of_a_log_that_came_no_further():
-    start = {"event": "start", "loss": "direct(ap)", "n_rows": 3, "update": "positive", "step_rows": 8}
-    assert [(fact.name, fact.value) for fact in settings_of_start(start)] == [
-        ("update", "positive"),
-        ("rows a step", 8),
-    ]
+    start = {"event": "start", "loss": "warp", "n_rows": 3, "learning_rate": 0.5, "tau": "auc"}
+    assert [(fact.name, fact.value) for fact in settings_of_start(start)] == [("learning rate", 0.5), ("τ", "auc")]
     start = {"event": "start", "loss": "of somebody", "n_rows": 3, "step_size": 8}
     assert [(fact.name, fact.value) for fact in settings_of_start(start)] == [("step size", 8)]
 

@@ -9,7 +9,7 @@ from apsvm.selection.grids import Axis
 from apsvm.trainers import TRAINERS
 from apsvm.trainers.settings import Multiple, Range, Settings, SettingsError, declared
 
-LOSSES = {"structured-svm": "ap", "rank-ncg": "wmw", "warp": "warp", "direct-loss": "direct(ap)", "net": "bce"}
+LOSSES = {"structured-svm": "ap", "rank-ncg": "wmw", "warp": "warp", "net": "bce"}
 
 
 def multiples(*factors):
@@ -56,8 +56,6 @@ def test_what_nobody_named_goes_with_what_somebody_did(grid):
     assert axes("warp")["learning_rate"] == (0.005, 0.05, 0.5)
     assert axes("warp", rule="adadelta")["learning_rate"] == (0.1, 1.0, 10.0)
     assert axes("warp", rank_estimator="log-unbiased")["tau"] == ("harmonic",)
-    assert "learning_rate" not in axes("direct(ap)")
-    assert axes("direct(ap)", {"learning_rate": (0.1, 0.01)})["learning_rate"] == (0.01, 0.1)
 
 
 @pytest.mark.parametrize(

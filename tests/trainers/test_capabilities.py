@@ -20,7 +20,7 @@ OPTIONS = ("warm_start", "checkpoint", "scale", "features", "query_weights", "on
 
 
 def plans():
-    return [trainer(trainer.default_loss or trainer.losses[0]) for trainer in TRAINERS.values()]
+    return [trainer(trainer.losses[0]) for trainer in TRAINERS.values()]
 
 
 def test_each_class_of_each_rest_as_alone():

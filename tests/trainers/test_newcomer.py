@@ -171,16 +171,6 @@ def test_report(rows, run, tmp_path):
     assert ">wrong<" in (tmp_path / "c.svg").read_text()
 
 
-def test_estimator(rows, registered, run, tmp_path):
-    from apsvm.estimators import estimator_for
-
-    X, relevant, data = rows
-    model = estimator_for("perceptron")(passes=9, margin=0.5)
-    model.fit(X, relevant)
-    run("train", "-q", "--loss", "perceptron", "--passes", 9, "--margin", 0.5, data, tmp_path / "m")
-    np.testing.assert_allclose(np.ravel(model.coef_), load_model(tmp_path / "m").coef, rtol=1e-9)
-
-
 def test_help(run):
     text = " ".join(run("train", "--help-all")[0].split())
     assert "Perceptron (--loss perceptron)" in text

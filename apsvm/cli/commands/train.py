@@ -131,7 +131,7 @@ _COMMON = {
 )  # fmt: skip
 @click.option(
     "--seed", type=click.IntRange(0), default=0, show_default=True,
-    help="Seed of what is random: of --loss warp and direct(…), and where --components begin. Exact trainers draw "
+    help="Seed of what is random: of --loss warp, and where --components begin. Exact trainers draw "
     "nothing else; it is written into the model.",
 )  # fmt: skip
 @click.option("--warm-start", metavar="MODEL", help="Start from the weights of this model.")

@@ -2,9 +2,9 @@
 
 The structured SVM's log gives the primal and dual objective and their gap; stages, values of C and the rounds of the
 tight bound follow each other along the axes. RankNCG's gives the objective and the gradient's largest entry, WARP's the
-estimated loss of each epoch (direct loss minimisation's the bound of the loss) and the validation metric. Where values
-of C differ, objectives are divided by C, so that they are in units of the loss and the gap asked for is ε. Of another
-trainer's log the first event that has ``seconds`` and other numbers is drawn, each of those numbers.
+estimated loss of each epoch and the validation metric. Where values of C differ, objectives are divided by C, so that
+they are in units of the loss and the gap asked for is ε. Of another trainer's log the first event that has ``seconds``
+and other numbers is drawn, each of those numbers.
 """
 
 from __future__ import annotations
@@ -352,12 +352,6 @@ def _of_gradients(logs: Mapping[str, Sequence[Record]]) -> tuple[list[Panel], st
     return [*panels, Panel("gradient's largest entry", gradient, logarithmic=True, level=level)], "iteration"
 
 
-def loss_of_epochs(facts: JsonObject) -> str:
-    """What an epoch's loss is, by the ``start`` record or the model's header."""
-    bound = {"positive": "upper", "negative": "lower"}.get(facts.get("update", ""))
-    return "estimated loss" if bound is None else f"{bound} bound of the loss"
-
-
 def _of_epochs(logs: Mapping[str, Sequence[Record]]) -> tuple[list[Panel], str]:
     loss: list[Line] = []
     validation: list[Line] = []
@@ -367,6 +361,5 @@ def _of_epochs(logs: Mapping[str, Sequence[Record]]) -> tuple[list[Panel], str]:
         loss.append(Line(name, steps, seconds, [record["loss"] for record in epochs], at))
         if all(record["validation"] is not None for record in epochs):
             validation.append(Line(name, steps, seconds, [record["validation"] for record in epochs], at))
-    losses = {loss_of_epochs(record) for records in logs.values() for record in records if record["event"] == "start"}
-    panels = [Panel(losses.pop() if len(losses) == 1 else "estimated loss", loss)]
+    panels = [Panel("estimated loss", loss)]
     return panels + ([Panel("validation", validation)] if validation else []), "epoch"

@@ -30,7 +30,6 @@ class NetTrainer(Trainer[NetSettings]):
     title: ClassVar[str] = "Networks (--net 32,32)"
     Settings = NetSettings
     losses: ClassVar[tuple[str, ...]] = (*PLAIN, "ramp(loss)")
-    default_loss = "bce"
     chosen_by = "net"
     capabilities = Capabilities(
         validation=True,

@@ -366,9 +366,6 @@ def test_other_trainings_converge_too():
     epochs = [{"event": "epoch", "epoch": n, "loss": 1 / n, "validation": 0.5, "seconds": n} for n in (1, 2)]
     drawn = Convergence.of_logs({"log": epochs})
     assert (drawn.step, [panel.label for panel in drawn.panels]) == ("epoch", ["estimated loss", "validation"])
-    for update, bound in (("positive", "upper bound of the loss"), ("negative", "lower bound of the loss")):
-        direct = [{"event": "start", "loss": "direct(ap)", "update": update}, *epochs]
-        assert Convergence.of_logs({"log": direct}).panels[0].label == bound
     with pytest.raises(PictureError, match="another kind"):
         Convergence.of_logs({"one": epochs, "two": LOG})
     with pytest.raises(PictureError, match="no iteration"):

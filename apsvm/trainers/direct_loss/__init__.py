@@ -1,1 +1,0 @@
-"""Direct loss minimisation by stochastic steps (``--loss direct(…)``)."""
