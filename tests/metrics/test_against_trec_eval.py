@@ -1,6 +1,7 @@
 """TREC runs: trec_eval's published outputs, and trec_eval itself (pytrec-eval-terrier) on random runs."""
 
 import math
+import tarfile
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytrec_eval
 from apsvm.data.trec import Qrels, TrecRun, join, read_qrels, read_run
 from apsvm.metrics.evaluate import Evaluation, evaluate
 
-PUBLISHED = Path(__file__).parent / "trec_eval"
+SAMPLES = Path(__file__).parent / "trec_eval" / "samples.tar.gz"
 #: trec_eval's measure → ours
 MEASURES = {
     "map": "AP",
@@ -37,29 +38,27 @@ def evaluated(qrels: Qrels, run: TrecRun, names, relevant_from=1.0, complete=Fal
     return found
 
 
-def published(file: str) -> dict[tuple[str, str], str]:
-    return {
-        (query, measure): value for measure, query, value in map(str.split, (PUBLISHED / file).read_text().splitlines())
-    }
-
-
 @pytest.mark.parametrize("file", ["out.test", "out.test.aq"])
-def test_published_outputs(file):
+def test_published_outputs(file, tmp_path):
     """To the four decimals that were published; rbp is trec_eval's RBP(0.9)."""
-    qrels, run = read_qrels(PUBLISHED / "qrels.test"), read_run(PUBLISHED / "results.test")
+    with tarfile.open(SAMPLES) as samples:
+        samples.extractall(tmp_path, filter="data")
+    qrels, run = read_qrels(tmp_path / "qrels.test"), read_run(tmp_path / "results.test")
+    lines = map(str.split, (tmp_path / file).read_text().splitlines())
+    published = {(query, measure): value for measure, query, value in lines}
     names = MEASURES | {"rbp": "RBP(0.9)"}
     found = evaluated(qrels, run, names.values())
     queries = [*join(qrels, run).queries.tolist()]
     assert queries == ["301", "302", "303"]
     compared = 0
-    for (query, measure), value in published(file).items():
+    for (query, measure), value in published.items():
         if measure in names:
             name = names[measure]
             ours = found.values[name] if query == "all" else found.in_group[name][queries.index(query)]
             assert f"{ours:.4f}" == value, (query, measure)
             compared += 1
     assert compared == {"out.test": 13, "out.test.aq": 4 * len(names)}[file]
-    assert run.name == published(file)["all", "runid"]
+    assert run.name == published["all", "runid"]
 
 
 def random_files(rng):
