@@ -6,11 +6,12 @@ from html.parser import HTMLParser
 
 
 class Reader(HTMLParser):
-    """The rows of all tables, names and values of the lists of facts, and the text of the page."""
+    """The headings of the sections, the rows of all tables, names and values of the lists of facts, and the text."""
 
     def __init__(self, page):
         super().__init__()
-        self.rows, self.facts, self.text, self.tags, self.open = [], {}, [], [], []
+        self.rows, self.facts, self.text, self.tags, self.open, self.sections = [], {}, [], [], [], []
+        self.begins = []  # where in the rows each table does
         self.feed(page)
         assert self.open == [], f"not closed: {self.open}"
 
@@ -18,7 +19,9 @@ class Reader(HTMLParser):
         self.tags.append((tag, dict(attrs)))
         if tag not in ("meta", "path", "use", "rect", "br", "image"):
             self.open.append(tag)
-        if tag == "tr":
+        if tag == "table":
+            self.begins.append(len(self.rows))
+        elif tag == "tr":
             self.rows.append([])
         elif tag in ("td", "th"):
             self.rows[-1].append("")
@@ -38,6 +41,8 @@ class Reader(HTMLParser):
         if "style" in self.open:
             return
         self.text.append(data)
+        if "h2" in self.open:
+            self.sections.append(data)
         if self.rows and ("td" in self.open or "th" in self.open):
             self.rows[-1][-1] += data
         if "dt" in self.open:
@@ -46,14 +51,10 @@ class Reader(HTMLParser):
             self.facts[self.name] = self.facts.get(self.name, "") + data
 
     def table(self, *heading):
-        """The rows below the heading that begins so, up to the next heading."""
-        at = next(i for i, row in enumerate(self.rows) if tuple(row[: len(heading)]) == heading)
-        found = []
-        for row in self.rows[at + 1 :]:
-            if len(row) != len(self.rows[at]):
-                break
-            found.append(row)
-        return found
+        """The rows below the heading of the first table that begins so."""
+        at = next(i for i in self.begins if tuple(self.rows[i][: len(heading)]) == heading)
+        end = min((i for i in self.begins if i > at), default=len(self.rows))
+        return self.rows[at + 1 : end]
 
     @property
     def all_text(self):

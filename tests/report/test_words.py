@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import expected
 import numpy as np
 import pytest
 from html_reader import Reader
@@ -38,95 +37,110 @@ EPOCHS = Epochs(count=4, best=2, estimated_loss=0.5)
 
 
 @pytest.mark.parametrize(
-    ("evidence", "after"),
+    ("evidence", "counts"),
     [
-        ({"certificate": BOUNDS, "C": 2.0, "iterations": 3}, "after 3 iterations"),
-        ({"certificate": BOUNDS, "iterations": 1}, "after 1 iteration"),
-        ({"gradient": GRADIENT, "iterations": 3}, "after 3 iterations and 7 evaluations of all pairs"),
-        ({"epochs": EPOCHS}, "after 4 epochs"),
-        ({"iterations": 3}, "after 3 iterations"),
-        ({}, ""),
+        ({"certificate": BOUNDS, "C": 2.0, "iterations": 3}, ["3 iterations"]),
+        ({"certificate": BOUNDS, "iterations": 1}, ["1 iteration"]),
+        ({"gradient": GRADIENT, "iterations": 3}, ["3 iterations", "7 evaluations"]),
+        ({"epochs": EPOCHS}, ["4 epochs"]),
+        ({"iterations": 3}, ["3 iterations"]),
+        ({}, []),
     ],
 )
-def test_how_it_ended(evidence, after):
-    def first(state, *, as_asked):
-        return certificate(Header(loss="mine", state=state, as_asked=as_asked, **evidence))[0]
-
-    after = f" {after}" if after else ""
-    best = "this is the best model it had"
-    assert first("converged", as_asked=True) == f"The training converged{after}."
-    assert first("interrupted", as_asked=False) == f"The training was interrupted{after}: {best}."
-    assert first("time limit", as_asked=False) == f"The training ended{after} (time limit): {best}."
-    trouble = f"The training ran into numerical trouble{after}, a number beyond float64: {best} until then."
-    assert first("numerical trouble", as_asked=False) == trouble
-    assert first("", as_asked=True) == "Nothing is said of how the training ended."
+def test_how_it_ended(evidence, counts):
+    for state in ("interrupted", "time limit", "numerical trouble"):
+        sentence = certificate(Header(loss="mine", state=state, as_asked=False, **evidence))[0]
+        assert all(words in sentence for words in (state, "best model", *counts))
+    converged = certificate(Header(loss="mine", state="converged", as_asked=True, **evidence))[0]
+    assert "best" not in converged
+    assert certificate(Header(loss="mine", **evidence))[0].startswith("Nothing is said")
 
 
-def test_the_evidence():
-    """All that is said of a model and its log, whole."""
-    certificates = [
-        BOUNDS,
-        replace(BOUNDS, bound="tight", stationary=True, hinge_objective=2.5),
-        replace(BOUNDS, bound="tight", exact=False, hinge_objective=2.5),
-        replace(BOUNDS, stationary=True),
-        replace(BOUNDS, layer=2),
-    ]
+@pytest.mark.parametrize(
+    ("bounds", "of"),
+    [
+        (BOUNDS, "risk"),
+        (replace(BOUNDS, bound="tight", stationary=True, hinge_objective=2.5), "tight bound"),
+        (replace(BOUNDS, bound="tight", exact=False, hinge_objective=2.5), "tight bound"),
+        (replace(BOUNDS, stationary=True), "bags' best rows"),
+        (replace(BOUNDS, layer=2), "layer 2"),
+    ],
+)
+def test_a_certificate_in_words(bounds, of):
+    """Its value, its gap and the gap asked for; with a C in units of the loss too."""
+    header = Header(loss="mine", state="stalled", certificate=bounds)
+    _, *sentences = certificate(header)
+    text = " ".join(sentences)
+    assert of in text
+    assert "by more than 1, where 0.5" in text or "at most 1, where 0.5" in text
+    assert "1, or 0.5 in units of the loss, where 0.25 " in " ".join(certificate(replace(header, C=2.0)))
+    assert ("approximation" in text) == (not bounds.exact)
+    assert ("2.5" in text) == (bounds.hinge_objective is not None)
+    assert ("there may be lower points" in text) == ("no less than 1" not in text)
+    components = replace(header, settings={"components": 2})
+    assert ("components" in " ".join(certificate(components))) == (of == "bags' best rows")
+    assert "primal" in of_several(header, bounds).lower()
+
+
+def test_other_evidence():
+    def text(**more):
+        return " ".join(certificate(Header(loss="mine", state="stalled", **more)))
+
+    assert "still above the 0.125" in text(gradient=GRADIENT)
+    assert "at most the 0.25" in text(gradient=replace(GRADIENT, target=0.25))
+    assert "gradient is 0.5. " in text(gradient=Gradient(value=1.0, gradient_norm=0.5))
     validation = Validation(file="held.svm", sha256="", metric="AP", value=0.5)
-    gradients = [GRADIENT, replace(GRADIENT, target=0.25, evaluations=1), Gradient(value=1.0, gradient_norm=0.5)]
-    evidence = [
-        *({"certificate": one, "C": C} for one in certificates for C in (None, 2.0)),
-        {"certificate": certificates[3], "settings": {"components": 2}},
-        *({"gradient": one, "iterations": 3} for one in gradients),
-        {"epochs": EPOCHS},
-        {"epochs": replace(EPOCHS, validation=validation)},
-        {},
-    ]
-    texts = []
-    for more in evidence:
-        header = Header(loss="mine", state="stalled", as_asked=False, **more)
-        texts += ["", *certificate(header), *([of_several(header, header.certificate)] if header.certificate else [])]
+    assert "Kept is epoch 2, whose AP on held.svm is 0.500000" in text(epochs=replace(EPOCHS, validation=validation))
+    assert "no certificate" in text()
+    assert "no certificate" in text(epochs=EPOCHS)
+
+
+def test_an_average():
     headers = [
         Header(loss="ap", C=2.0, certificate=replace(BOUNDS, bound="tight")),
         Header(loss="auc", features=Features(map="piecewise:4")),
         Header(loss="auc", certificate=BOUNDS),
     ]
     average = average_of([LinearRanker(np.ones(1), 0.0, one) for one in headers], [1.5, 2.0, 1.0]).header
-    texts += ["", *certificate(average), *members(average)]
-    calibration = Calibration(
-        method="isotonic", scores=(1.0,) * 3, probabilities=(0.1, 0.2, 0.9), held_out="x", rows=1234
-    )
-    texts += ["", probabilities_in_words(calibration)]
-    texts += [threshold_in_words(Threshold(value=2.0, rule=rule)) for rule in (*_RULES, "recall")]
-    texts += ["", *map(in_seconds, (0.0, 0.0994, 0.0995, 119.4, 119.5, 600.0))]
-    texts += map(share, (0.0, 1e-7, 1e-5, 1.25e-4, 0.0099, 0.00995, 1.0))
-    texts += [few("abcd"), few("abcde")]
-    expected.check("words.txt", "\n".join(texts) + "\n")
+    assert "average of 3 rankers" in certificate(average)[1]
+    assert list(members(average)) == [
+        "linear: ap, bound tight, C = 2, gap 0.5 of the loss, 0.25 asked for; scores divided by 1.5",
+        "piecewise:4: auc; scores divided by 2",
+        "linear: auc, bound hinge, gap 1 of the loss, 0.5 asked for; scores divided by 1",
+    ]
+
+
+def test_numbers_in_words():
+    seconds = {0.0: "0 ms", 0.0994: "99.4 ms", 0.0995: "0.0995 s", 119.4: "119 s", 119.5: "2.0 min", 600.0: "10.0 min"}
+    assert {value: in_seconds(value) for value in seconds} == seconds
+    shares = {0.0: "0.0%", 1e-7: "1e-05%", 1.25e-4: "0.013%", 0.0099: "0.99%", 0.00995: "1.0%", 1.0: "100.0%"}
+    assert {value: share(value) for value in shares} == shares
+    assert (few("abcd"), few("abcde")) == ("a, b, c, d", "a, b, c, d, … (5)")
 
 
 def test_every_kind_of_labels_has_a_meaning():
-    labels = {
-        LabelKind.BINARY: Labels(positive=1.0, negative=(-1.0,)),
-        LabelKind.ONE_LABEL: Labels(kind=LabelKind.ONE_LABEL, positive=8.0, negative=tuple(map(float, range(12)))),
-        LabelKind.THRESHOLD: Labels(kind=LabelKind.THRESHOLD, relevant_from=2.5),
-        LabelKind.GRADES: Labels(kind=LabelKind.GRADES),
-        LabelKind.ORDER: Labels(kind=LabelKind.ORDER, relevant_above=1.0, cuts=(0.5, 1.5)),
-        LabelKind.CLASSES: Labels(kind=LabelKind.CLASSES, several=True),
-        LabelKind.NONE: Labels(kind=LabelKind.NONE),
-    }
-    assert set(labels) == set(LabelKind)
-    others = {
-        "no number": Labels(),
-        "without negatives": Labels(positive=2.0),
-        "one of eight": Labels(kind=LabelKind.ONE_LABEL, positive=8.0, negative=tuple(map(float, range(8)))),
-        "one, unknown": Labels(kind=LabelKind.ONE_LABEL),
-        "one by name": Labels(kind=LabelKind.ONE_LABEL, names=("ham", "spam")),
-        "above": Labels(kind=LabelKind.THRESHOLD, relevant_above=1.5),
-        "above the lowest": Labels(kind=LabelKind.ORDER),
-        "classes": Labels(kind=LabelKind.CLASSES),
-        "two words": Labels(names=("ham", "spam")),
-    }
-    texts = [f"{kind}: {meaning(labels)}" for kind, labels in (labels | others).items()]
-    expected.check("labels.txt", "\n".join(texts) + "\n")
+    many, one = tuple(map(float, range(12))), LabelKind.ONE_LABEL
+    said = [
+        (Labels(positive=1.0, negative=(-1.0,)), ["1 is positive", "-1 negative"]),
+        (Labels(), ["1 is positive"]),
+        (Labels(positive=2.0), ["2 is positive"]),
+        (Labels(names=("ham", "spam")), ["spam against ham"]),
+        (Labels(kind=one, positive=8.0, negative=many), ["8 is positive", "(0, 1, 2, 3, 4, 5, 6, 7, …)"]),
+        (Labels(kind=one, positive=8.0, negative=many[:8]), ["8 is positive", "(0, 1, 2, 3, 4, 5, 6, 7)"]),
+        (Labels(kind=one), ["one label is positive"]),
+        (Labels(kind=one, names=("ham", "spam")), ["spam is positive"]),
+        (Labels(kind=LabelKind.THRESHOLD, relevant_from=2.5), ["2.5 and above"]),
+        (Labels(kind=LabelKind.THRESHOLD, relevant_above=1.5), ["above 1.5"]),
+        (Labels(kind=LabelKind.GRADES), ["grades"]),
+        (Labels(kind=LabelKind.ORDER, relevant_above=1.0, cuts=(0.5, 1.5)), ["3 classes", "above 1 "]),
+        (Labels(kind=LabelKind.ORDER), ["above the lowest"]),
+        (Labels(kind=LabelKind.CLASSES, several=True), ["several"]),
+        (Labels(kind=LabelKind.CLASSES), ["each label in turn"]),
+        (Labels(kind=LabelKind.NONE), ["not looked at"]),
+    ]
+    assert {labels.kind for labels, _ in said} == set(LabelKind)
+    for labels, words in said:
+        assert all(part in meaning(labels) for part in words), meaning(labels)
 
 
 def test_settings_by_the_names_that_their_trainer_declares():
@@ -190,7 +204,17 @@ def test_a_threshold():
     )
     on_training = threshold_in_words(replace(chosen, held_out=None, precision=None))
     assert on_training.startswith("a score above 0.5 (f1 on the training rows, which flatters): recall 93.8 %")
-    assert threshold_in_words(Threshold(value=2.0, rule="loss")).startswith("a score above 2, which is where the loss")
+    texts = {threshold_in_words(Threshold(value=2.0, rule=rule)) for rule in _RULES}
+    assert len(texts) == len(_RULES)
+    assert all(text.startswith("a score above 2, ") for text in texts)
+
+
+def test_a_calibration():
+    calibration = Calibration(
+        method="isotonic", scores=(1.0,) * 3, probabilities=(0.1, 0.2, 0.9), held_out="x", rows=1234
+    )
+    text = probabilities_in_words(calibration)
+    assert all(words in text for words in ("isotonic", "3 corners", "from 10 % to 90 %", "1,234 rows", "(x)"))
 
 
 def test_time_by_part():

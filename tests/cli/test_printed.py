@@ -1,0 +1,358 @@
+"""What ``train``, ``cv`` and ``eval`` print, one text each (``tests/expected``), and the records beside it."""
+
+from __future__ import annotations
+
+import json
+import platform
+import signal
+import time
+from dataclasses import replace
+from importlib import metadata
+from itertools import count
+from types import SimpleNamespace
+
+import expected
+import numpy as np
+import pytest
+
+from apsvm._support.machine import cores
+from apsvm.cli import run as command_line
+from apsvm.cli.options.training import Signals
+from apsvm.cli.output.bar import Bar
+from apsvm.cli.output.compared import Results, progress_line
+from apsvm.cli.output.progress import Display
+from apsvm.cli.output.training_log import TrainingLog
+from apsvm.cli.output.written_models import TrainedModel, write_models
+from apsvm.cli.shared import Failure
+from apsvm.data.dataset import Dataset
+from apsvm.models.header import (
+    Bounds,
+    Calibration,
+    Data,
+    Epochs,
+    Gradient,
+    Header,
+    LabelKind,
+    Labels,
+    Threshold,
+    Validation,
+)
+from apsvm.models.linear import LinearRanker
+from apsvm.models.sets import RankerSet
+from apsvm.selection.average import Average
+from apsvm.selection.choice import Candidate
+from apsvm.selection.grids import Grid
+from apsvm.selection.race import Measured, PathInFold, Task
+from apsvm.trainers import trainer_of
+from apsvm.trainers.base import Outcome, Progress
+from apsvm.trainers.fitting import FeatureOptions
+from apsvm.trainers.settings import Multiple
+
+HEADER = Header(
+    family="structured-svm",
+    loss="ap",
+    metric="AP",
+    labels=Labels(positive=1.0, negative=(-1.0,)),
+    state="converged",
+    data=Data(file="rows.svm", rows=10, positives=3),
+)
+THRESHOLD = Threshold(value=1.25, rule="f1", held_out="5 folds of rows", precision=0.5, recall=1.0)
+PLATT = Calibration(method="platt", slope=2.0, offset=-1.0, lower=0.1, upper=0.9, held_out="5 folds", rows=9)
+ISOTONIC = Calibration(method="isotonic", scores=(0.0, 1.0), probabilities=(0.25, 0.75), held_out="5 folds", rows=9)
+CLASSES = Labels(kind=LabelKind.CLASSES)
+X = np.array([(4, 0), (3, 1), (2, 0), (2, 0), (1, 2), (1, -1), (0, 0), (0, 3), (-1, 0), (-2, 5)])
+
+
+def linear(coef, header=HEADER, intercept=0.5):
+    return LinearRanker(np.array(coef), intercept, header)
+
+
+def one_of(label, coef, **more):
+    labels = Labels(kind=LabelKind.ONE_LABEL, positive=label, negative=(9.0,))
+    return linear(coef, replace(HEADER, labels=labels, **more))
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    """Rows and models, in the working directory."""
+    monkeypatch.chdir(tmp_path)
+    queries = [7, 7, 7, 7, 9, 9, 9, 5, 5, 9]
+
+    def write(name, labels, query=lambda at: ""):
+        lines = (
+            f"{label}{query(at)} 1:{a} 2:{b}\n"
+            for at, ((a, b), label) in enumerate(zip(X.tolist(), labels, strict=True))
+        )
+        (tmp_path / name).write_text("".join(lines))
+
+    labels = [1, -1, 1, -1, -1, 1, -1, -1, -1, -1]
+    write("rows.svm", labels)
+    write("queries.svm", labels, lambda at: f" qid:{queries[at]}")
+    write("classes.svm", [1, 2, 1, 3, 2, 3, 1, 1, 4, 2])
+    write("several.svm", ["1,2", 2, "", 3, "1,3", 3, 1, 1, 2, "2,1"])
+    linear((1.0, -0.25)).save("first")
+    linear((0.0, 1.0), replace(HEADER, threshold=THRESHOLD, calibration=PLATT)).save("second.model")
+    rankers = [
+        one_of(1.0, (1.0, 0.0), threshold=THRESHOLD, calibration=PLATT),
+        one_of(2.0, (-1.0, 0.5), calibration=ISOTONIC),
+        one_of(3.0, (0.0, -1.0)),
+        one_of(5.0, (0.0, 0.0)),
+    ]
+    RankerSet.of(rankers, replace(HEADER, labels=CLASSES)).save("set")
+    RankerSet.of(rankers[:2], replace(HEADER, labels=CLASSES)).save("two")
+    several = [replace(one, header=replace(one.header, threshold=replace(THRESHOLD, value=0.25))) for one in rankers]
+    RankerSet.of(several[:3], replace(HEADER, labels=replace(CLASSES, several=True))).save("several.set")
+    return tmp_path
+
+
+BOTH = ("--model", "first", "--model", "second.model")
+DRAWS = ("--confidence", "0.9", "--bootstrap", "50", "--swaps", "40")
+EVALUATED = [
+    ("rows.svm", *BOTH, "--compare", *DRAWS),
+    ("rows.svm", *BOTH, "-m", "F1", "-m", "P@2"),
+    ("queries.svm", *BOTH, "--compare", "--swaps", "40", "--per-query"),
+    ("classes.svm", "--model", "set", "-m", "AP", "-m", "Accuracy"),
+    ("several.svm", "--multilabel", "--model", "several.set", "-m", "F1", "-m", "AP"),
+]
+
+
+def test_what_eval_prints(files, capfd):
+    text = ""
+    for arguments in EVALUATED:
+        assert command_line(["eval", *arguments]) == 0
+        out, err = capfd.readouterr()
+        assert err == ""
+        text += f"$ apsvm eval {' '.join(arguments)}\n{out}"
+    expected.check("eval.txt", text)
+
+
+def test_the_json_of_eval_has_the_figures_that_are_printed(files, here):
+    printed = (expected.FOLDER / "eval.txt").read_text(encoding="utf-8")
+    for arguments in EVALUATED:
+        found = json.loads(here("eval", *arguments, "--json").stdout)
+        systems = found.get("systems") or {"": found}
+        for system in systems.values():
+            assert all(f"{value:.6f}" in printed for value in system["metrics"].values())
+
+
+def test_what_predict_calls(files, here):
+    """Labels and probabilities of one ranker and of several, by their thresholds and calibrations."""
+
+    def rows(*arguments):
+        return [line.split("\t") for line in here("predict", *arguments).stdout.splitlines()]
+
+    second = np.array([0, 1, 0, 0, 2, -1, 0, 3, 0, 5]) + 0.5
+    probability = np.clip(1 / (1 + np.exp(1.0 - 2.0 * second)), 0.1, 0.9)  # of PLATT
+    found = rows("rows.svm", "second.model", "--classify", "--probability")
+    assert [row[0] for row in found] == ["1" if score > 1.25 else "-1" for score in second]
+    np.testing.assert_allclose([float(row[1]) for row in found], probability, rtol=1e-12)
+    scores = np.array(rows("classes.svm", "set"), dtype=float)
+    assert scores.shape == (10, 4)
+    best = np.argmax(scores - [1.25, 0, 0, 0], axis=1)
+    assert [row[0] for row in rows("classes.svm", "set", "--classify")] == [f"{[1, 2, 3, 5][at]}" for at in best]
+    of_two = np.array(rows("classes.svm", "two", "--probability"), dtype=float)
+    assert of_two.shape == (10, 2)
+    called = X @ np.array([[1, -1, 0], [0, 0.5, -1]]) + 0.5 > 0.25
+    several = rows("several.svm", "--multilabel", "several.set", "--classify")
+    assert [row[0] for row in several] == [",".join("123"[at] for at in np.flatnonzero(one)) for one in called]
+    for option in ("--classify", "--probability"):
+        assert "first" in here("predict", "rows.svm", "first", option, code=65).stderr
+
+
+def candidate(grid, loss, values, C=(), *, as_asked=True, kind=Candidate, **more):
+    """One that was measured in two folds."""
+    metrics = [{"AP": value, "AUC": value / 2} for value in values]
+    state = "converged" if as_asked else "time limit"
+    folds = [
+        Measured(more.get("choice", {}), values, 0.25, state, as_asked, C[at] if C else None)
+        for at, values in enumerate(metrics)
+    ]
+    return kind(grid, loss, more.pop("choice", {}), folds, **more)
+
+
+def search_of(grids, features):
+    """What of a search ``Results`` looks at."""
+    dataset = Dataset(np.ones((9, 2)), np.ones(9), None, None, False, "folder/rows.svm", "0123", 0)
+    return SimpleNamespace(
+        grids=grids,
+        fits=[SimpleNamespace(features=one, trainer=grid.trainer) for one, grid in zip(features, grids, strict=True)],
+        folds=[SimpleNamespace(test=np.arange(5)), SimpleNamespace(test=np.arange(4))],
+        dataset=dataset,
+        description=lambda: {"folds": 2, "metric": "AP"},
+        edges=lambda candidates, chosen: ["C"] if chosen is candidates[0] else [],
+        gained_by_choice=lambda candidates, metric: 0.0625,
+    )
+
+
+def grid(loss, features=None, **values):
+    kind = trainer_of(loss)
+    return Grid.of(lambda settings: kind(loss, settings), kind.Settings(), values, features=features)
+
+
+def results(grids, options, candidates, **more):
+    return Results(
+        search_of(grids, options), candidates, more.pop("chosen", candidates[0]), {"AP": 0, "AUC": 0}, **more
+    )
+
+
+def test_the_tables_of_cv():
+    """Of several losses; of C in multiples, with a model beside; and of features, with an average."""
+    plain = FeatureOptions()
+    losses = [grid("ap", C=(1.0, 10.0), bound=("hinge", "tight")), grid("warp", epochs=(5, 50))]
+    last = {axis.name: axis.values[-1] for axis in losses[1].axes}
+    several = [
+        candidate(0, "ap", (0.5, 0.75), (1.0, 1.0), choice={"bound": "tight", "C": 1.0}),
+        candidate(0, "ap", (0.25, 0.5), (10.0, 10.0), choice={"bound": "hinge", "C": 10.0}, as_asked=False),
+        candidate(1, "warp", (0.125, 0.5), choice=last),
+    ]
+    beside = [candidate(1, "SVM-light", (0.5, 0.5), choice={"C": 0.25}), candidate(1, "none", (0.0, 0.5))]
+    one = [grid("ap", C=(Multiple(1.0), Multiple(10.0)), bound=("hinge",))]
+    multiples = [
+        candidate(0, "ap", (0.5, 0.75), (1.5, 2.5), choice={"bound": "hinge", "C": Multiple(1.0)}),
+        candidate(0, "ap", (0.25, 0.5), choice={"bound": "hinge", "C": Multiple(10.0)}),
+    ]
+    options = [plain, FeatureOptions(features="rules"), FeatureOptions(scale="standard", pool=("min", "max"))]
+    maps = [grid("ap", one, C=(1.0,), bound=("hinge",)) for one in options]
+    of_features = [candidate(at, "ap", (0.5, 0.75), (1.0, 1.0), choice={"bound": "hinge", "C": 1.0}) for at in range(3)]
+    members = [SimpleNamespace(features=name) for name in ("linear", "rules")]
+    average = candidate(0, "ap", (0.75, 1.0), kind=Average, members=members)
+    every = [
+        results(losses, [plain, plain], several, beside=beside),
+        results(one, [plain], multiples, beside=beside[:1]),
+        results(one, [plain], multiples[:1]),
+        results(maps, options, of_features, average=average, chosen=of_features[1]),
+    ]
+    for found in every:
+        told = found.to_json()
+        assert told["metric"] == "AP"
+        assert [one["metrics"]["AP"]["folds"] for one in told["settings"]] == [
+            [fold.values["AP"] for fold in one.folds] for one in found.candidates
+        ]
+        assert [one["chosen"] for one in told["settings"]] == [
+            found.average is None and one is found.chosen for one in found.candidates
+        ]
+    paths = [(losses, 0, several[:2]), (losses, 1, several[2:]), (one, 0, multiples), (maps, 2, of_features[2:])]
+    text = "\n\n".join("\n".join(one.table()) for one in every) + "\n"
+    for grids, at, candidates in paths:
+        measured = [replace(found.folds[0], choice=found.choice) for found in candidates]
+        text += progress_line(PathInFold(Task(at, next(grids[at].variants()), 1), measured), grids, "AP") + "\n"
+    expected.check("cv.txt", text)
+
+
+def outcome(state="converged", **more):
+    seconds = more.pop("seconds", {"scores": 0.25, "qp": 0.5})
+    return Outcome(w=np.ones(2), state=state, settings=trainer_of("ap").Settings(), seconds=seconds, **more)
+
+
+class Told:
+    """A log, as a list."""
+
+    def __init__(self):
+        self.records = []
+
+    def write(self, event, **fields):
+        self.records.append({"event": event, **fields})
+
+
+def test_how_trainings_end(files, capfd, monkeypatch):
+    """What is printed, whole; records of the log and exit codes. Each look at the clock is three seconds later."""
+    clock = count(0.0, 3.0)
+    monkeypatch.setattr("time.perf_counter", lambda: next(clock))
+    bounds = Bounds(primal=2.0, dual=1.5, gap=0.5, tolerance=1.0)
+    validation = Validation(file="v", sha256="", metric="AP", value=0.75)
+    epochs = Epochs(count=4, best=2, estimated_loss=0.5)
+    certified = outcome(C=2.0, iterations=7, certificate=bounds)
+    gradient = Gradient(value=1.0, gradient_norm=0.5, target=0.25, evaluations=9)
+    plain, late = Signals(), Signals([signal.SIGINT])
+    limited = outcome("time limit", as_asked=False, cautions=["take care"])
+    of_classes = outcome(C=3.0, classes=[(1.0, certified), (2.0, limited)], skipped=[(5.0, "too few")])
+    runs = {
+        "two": (3, [certified, limited], plain, {}),
+        "quiet": (3, [certified, limited], plain, {"quiet": True}),
+        "nothing ranked": (3, [outcome(ranks=False)], plain, {"quiet": True}),
+        "epochs": (0, [outcome(epochs=epochs), outcome(epochs=replace(epochs, validation=validation))], plain, {}),
+        "gradient": (0, [outcome(iterations=3, gradient=gradient)], plain, {}),
+        "classes": (0, [of_classes], plain, {}),
+        "interrupted": (130, [outcome("interrupted", interrupted=True), certified], late, {}),
+        "none": (130, [], late, {}),
+        "late": (0, [certified], Signals([signal.SIGTERM]), {}),
+    }  # fmt: skip
+    text, records = "", {}
+    for name, (code, outcomes, signals, more) in runs.items():
+        told, header = Told(), replace(HEADER, threshold=THRESHOLD)
+        log = TrainingLog("log", told)
+        trained = [
+            TrainedModel(one, linear((1.0, 0.0), replace(header, state=one.state, as_asked=one.as_asked)), ["a figure"])
+            for one in outcomes
+        ]
+        names = [f"written{at}" for at in range(2)][: max(1, len(trained))]
+        try:
+            found = write_models(names, trained, log, signals, read_seconds=0.125, **{"quiet": False, **more})
+        except Failure as failure:
+            found = failure.exit_code
+        assert found == code, name
+        assert signals.are_late == (name not in ("interrupted", "none"))
+        written = [one for one in names if (files / one).exists()]
+        assert written == (names[:1] if name == "interrupted" else [] if name == "none" else names)
+        text += f"== {name}\n{capfd.readouterr().err}"
+        records[name] = told.records
+        for one in written:
+            (files / one).unlink()
+    expected.check("train.txt", text)
+    first, second = records["two"]
+    assert first.items() >= {"event": "end", "state": "converged", "C": 2.0, "primal": 2.0, "gap": 0.5}.items()
+    assert first["seconds"] == {"reading": 0.125, "scores": 0.25, "qp": 0.5, "other": 2.25}
+    assert (second["state"], second["model"]) == ("time limit", "written1")
+    assert [one["best_epoch"] for one in records["epochs"]] == [2, 2]
+    assert records["gradient"][0]["gradient_norm"] == 0.5
+    assert [one["class"] for one in records["classes"][0]["classes"]] == [1.0, 2.0]
+    assert records["classes"][0]["classes_skipped"] == [{"label": 5.0, "reason": "too few"}]
+
+    def full(*given, **fields):
+        raise OSError(28, "No space left on device")
+
+    model = TrainedModel(certified, linear((1.0, 0.0)), [])
+    log = TrainingLog("log", SimpleNamespace(write=full))
+    assert write_models(["m"], [model], log, plain, read_seconds=0, quiet=True) == 74
+    assert "log" in capfd.readouterr().err
+
+
+def test_progress_of_a_training(capfd, monkeypatch):
+    """By default lines that come ever more rarely, with --verbose tables or lines, with --quiet nothing."""
+    columns = {"iteration": ">9d", "gap": ">8.2e", "planes": "<7", "loss": ".3f"}
+    values = [{"iteration": at, "gap": 0.5 / (at + 1), "planes": None, "loss": 0.25 + at} for at in range(12)]
+    stages = ["train"] * 8 + ["tight"] * 3 + [""]
+
+    def lines(bar=None, **more):
+        clock = count(0.0, 4.0)
+        monkeypatch.setattr("time.monotonic", lambda: next(clock))
+        display = Display(bar=bar, **more)
+        for value, stage in zip(values, stages, strict=True):
+            display.show(Progress(stage=stage, columns=columns, values=value))
+        return capfd.readouterr().err.splitlines()
+
+    table = lines(verbose=True, quiet=False)
+    assert len(table) == 12 + 3  # a heading a stage
+    assert table[1].split() == ["0", "5.00e-01", "0.250"]
+    rare = Bar("training")
+    assert [line.split()[3] for line in lines(rare, verbose=False, quiet=False)] == ["2,", "4,", "9,"]
+    assert rare.text(0.0).startswith("tight 11")
+    of_classes = Bar("classes", 3)
+    assert len(lines(of_classes, verbose=True, quiet=False, one_line=True)) == 12
+    assert "3/3 classes" in of_classes.text(0.0)
+    assert lines(Bar("quiet"), verbose=True, quiet=True) == []
+
+
+def test_the_record_of_a_run(files, here):
+    before = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    here("train", "-q", "queries.svm", "--run-dir", "run", "-C", "1,10x", "--bound", "hinge", "--epsilon", 0.5)
+    record = json.loads((files / "run" / "log.jsonl").read_text().splitlines()[0])
+    assert before <= record.pop("began") <= time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    assert 0.0 < record.pop("seconds") < 60.0
+    assert record.pop("machine") == f"{platform.system()} {platform.machine()}, {cores()} cores"
+    versions = {"python": platform.python_version(), **{name: metadata.version(name) for name in ("apsvm", "numpy")}}
+    assert record.pop("versions") == versions
+    assert record["data"] == str(files / "queries.svm")
+    assert (record["rows"], record["features"], record["values"]) == (10, 2, 20)
+    assert record["options"] == {"quiet": True, "C": [1.0, "10x"], "bound": "hinge", "epsilon": "0.5"}
+    assert record["reading"]["dtype"] == "float64"

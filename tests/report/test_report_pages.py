@@ -1,0 +1,507 @@
+"""Pages of runs made by hand: their sections, the figures in them, the pictures with what they show, and escapes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from html_reader import Reader
+
+from apsvm._support import sparse as sp
+from apsvm.data.dataset import Dataset, LabelSets, TableRows
+from apsvm.data.features.piecewise import Piecewise
+from apsvm.data.features.rules import Rules, Size
+from apsvm.metrics.evaluate import evaluate
+from apsvm.models.columns import Column, ColumnKind, Columns
+from apsvm.models.components import ComponentRanker
+from apsvm.models.header import (
+    Bounds,
+    Calibration,
+    Data,
+    Epochs,
+    Features,
+    Gradient,
+    Header,
+    LabelKind,
+    Labels,
+    Threshold,
+    Validation,
+)
+from apsvm.models.linear import LinearRanker
+from apsvm.models.net import Layer, Net, NetRanker
+from apsvm.models.sets import RankerSet
+from apsvm.report.build import report
+from apsvm.report.comparison import comparison
+from apsvm.report.first_rows import FirstRows
+from apsvm.report.pictures.base import Picture
+from apsvm.report.reasons import Reasons
+from apsvm.report.run import Finished, Run
+
+#: Sections of a page of one ranker that was judged.
+ONE = ["Metrics", "The top of the list", "Convergence", "What was trained", "Data", "The most violating rows"]
+
+
+@pytest.fixture(autouse=True)
+def shown(monkeypatch):
+    """The pictures of a page, in its order, each by the name of its class."""
+    made = []
+
+    def render(self, format, size):
+        made.append(self)
+        return f'<svg viewBox="0 0 1 1"><text>picture {len(made)}</text></svg>'.encode()
+
+    monkeypatch.setattr(Picture, "render", render)
+    return made
+
+
+def kinds(pictures):
+    return [type(one).__name__ for one in pictures]
+
+
+X = np.array(
+    [[4.0, 0, 1], [3, 1, 1], [2, 0, 1], [2, 0, 1], [1, 2, 1], [1, -1, 1], [0, 0, 1], [0, 3, 1], [-1, 0, 1], [-2, 5, 1]]
+)
+LABELS = np.array([1.0, -1, 1, -1, -1, 1, -1, -1, -1, -1])
+LINES = np.array([2, 3, 5, 6, 7, 8, 11, 12, 13, 20])
+RUN = {
+    "event": "run", "data": "folder/rows.svm", "began": "2026-11-26T09:00:00Z", "seconds": 0.25, "rows": 1000,
+    "features": 3, "values": 29, "versions": {"apsvm": "1.2", "numpy": "2"}, "machine": "2 cores",
+    "options": {"positive_label": 1.0, "log_ranks": True, "quiet": True, "verbose": True, "C": [1.0, 10.0]},
+}  # fmt: skip
+START = {"event": "start", "loss": "ap", "C": 2.0, "epsilon": 0.01}
+ENDS = {"seconds": {"reading": 0.25, "scores": 1.0, "oracle": 2.0, "gradient": 0.5, "qp": 75.0, "by score": 0.0}}
+
+
+def iteration(number, **more):
+    bounds = {"primal": 3.0 / number, "dual": 1.0 - 1 / number, "gap": 2.0 / number, "seconds": number / 4}
+    spans = {"scores_wall_ns": 5e8, "qp_wall_ns": 2e9}
+    return {"event": "iteration", "stage": "train", "C": 2.0, "iteration": number, **bounds, **spans, **more}
+
+
+def oracle(number, ranks, **more):
+    of = {"n_pos": 3, "n_neg": 7, "oracle": "qs", "oracle_wall_ns": 1e6 * number, "ranks": ranks}
+    return {"event": "oracle", "stage": "train", "C": 2.0, "iteration": number, **of, **more}
+
+
+LOG = [RUN, START, oracle(1, [[1, 7]]), iteration(1), oracle(2, [[1, 2], [2, 5]]), iteration(2)]
+BOUNDS = Bounds(primal=1.5, dual=1.25, gap=0.25, tolerance=0.5)
+HEADER = Header(
+    family="structured-svm",
+    loss="ap",
+    metric="AP",
+    labels=Labels(positive=1.0, negative=(-1.0,)),
+    settings={"C": "10x", "epsilon": 0.25, "oracle": "auto", "max_iterations": 7, "threads": None},
+    details={"oracle": "qs"},
+    state="converged",
+    iterations=12,
+    C=2.0,
+    certificate=BOUNDS,
+    data=Data(file="rows.svm", rows=10, positives=3),
+    versions={"apsvm": "1.2"},
+)
+
+
+def rows(X=X, labels=LABELS, groups=None, **more):
+    labels = np.asarray(labels, dtype=np.float64)
+    return Dataset(X, labels, groups, None, False, "folder/rows.svm", "0123456789abcdef" * 4, 0, **more)
+
+
+def run_of(rankers, dataset, records=LOG, folder="a run", **more):
+    named = [Finished(name, ranker, ENDS) for name, ranker in rankers.items()]
+    return Run(folder, records, named, dataset, more.pop("lines", None), more.pop("notes", []), **more)
+
+
+def linear(header=HEADER, coef=(1.0, -0.25, 0.0), intercept=0.5, feature_map=None):
+    return LinearRanker(np.array(coef), intercept, header, feature_map)
+
+
+def two_classes():
+    header = replace(
+        HEADER,
+        features=Features(scale="standard", bias=1.0, names=("size", "age <&>", "one")),
+        seed=3,
+        cautions=("It is a test.",),
+        threshold=Threshold(value=0.5, rule="f1", held_out="5 folds", precision=0.5, recall=1.0),
+        calibration=Calibration(
+            method="platt", slope=2.0, offset=-1.0, lower=0.1, upper=0.9, held_out="5 folds", rows=9
+        ),
+    )
+    return run_of({"": linear(header)}, rows(), lines=LINES, top=4, notes=["of a test"])
+
+
+def test_two_classes(shown):
+    run = two_classes()
+    text = report(run)
+    page = Reader(text)
+    assert page.sections == [*ONE, "Weights of the largest features", "Time by part"]
+    assert "age &lt;&amp;&gt;=1" in text
+    assert "<&>" not in text
+    scores, relevant = X @ [1.0, -0.25, 0.0] + 0.5, LABELS > 0
+    metrics = dict(page.table("metric", "value"))
+    found = evaluate(list(metrics), scores, relevant, None).values
+    assert metrics == {name: f"{value:.6f}" for name, value in found.items()}
+    assert set(metrics) == {"AP", "AUC", "P@5", "P@10", "nDCG", "P@4"}
+    order = np.argsort(-scores, kind="stable")
+    top = page.table("place", "line", "label", "score")
+    assert [row[:4] for row in top] == [
+        [f"{place}", f"{LINES[row]}", f"{LABELS[row]:g}", f"{scores[row]:.6g}"] for place, row in enumerate(order, 1)
+    ]
+    assert top[1][4] == "base (+0.5), size=3 (+3), age <&>=1 (-0.25)"
+    assert "3 of 21 pairs of rows (14.3%)" in page.all_text
+    assert page.table("line", "on the wrong side")[0] == ["8", "2 of 7 (28.6%)", "1", "1.75", "5 of 10"]
+    facts = {"C": "2", "C, times the default": "10", "oracle": "qs", "scaling": "standard", "constant feature": "1",
+             "seed": "3", "options given": "--positive-label 1 --log-ranks --C 1,10", "versions": "apsvm 1.2",
+             "file": "folder/rows.svm", "rows": "10", "positive rows": "3 (30.0%)"}  # fmt: skip
+    assert facts.items() <= page.facts.items()
+    assert page.facts["positive"].startswith("a score above 0.5 (f1 on rows held out, 5 folds)")
+    assert page.facts["sha256"] == "0123456789abcdef…"
+    assert page.table("feature", "weight") == [
+        ["size", "+1", "1", "1.732", "1.732"], ["age <&>", "−0.25", "1", "1.732", "0.433"],
+    ]  # fmt: skip
+    assert page.table("part", "time")[4] == ["working-set QP", "75 s", "95.2%"]
+    assert {"of a test", "It is a test."} <= {*page.text}
+    curve, histogram, top, convergence, heatmap = shown
+    assert curve.curves[0].name == f"AP {found['AP']:.4f}"
+    assert curve.curves[0].steps.recall.tolist() == pytest.approx([1 / 3, 2 / 3, 1])
+    assert curve.base_rate == 0.3
+    assert {name: sorted(values) for name, values in histogram.values.items()} == {
+        "positive": sorted(scores[relevant]), "negative": sorted(scores[~relevant]),
+    }  # fmt: skip
+    assert [(line.name, line.values) for line in convergence.panels[0].lines] == [
+        ("primal", [3.0, 1.5]), ("dual", [0.0, 0.5]),
+    ]  # fmt: skip
+    assert (heatmap.n_pos, heatmap.n_neg) == (3, 7)
+    assert "this model" in top.lists
+
+
+def queries():
+    header = replace(
+        HEADER,
+        loss="ndcg",
+        metric="nDCG(exp)",
+        labels=Labels(kind=LabelKind.GRADES),
+        certificate=None,
+        C=None,
+        settings={"margin": 0.5},
+        family="of somebody",
+        epochs=Epochs(
+            count=4, best=2, estimated_loss=0.5, validation=Validation(file="v", sha256="", metric="AP", value=0.75)
+        ),
+        state="time limit",
+        as_asked=False,
+        data=Data(queries=3, queries_skipped=1200, counts={"pairs": 1234, "users_skipped": 2, "likes": 3}),
+    )
+    labels = [0, 2, 1, 0, 2, 1, 1, 1, 0, 3]
+    dataset = replace(rows(sp.csr_array(X), labels, np.array([7, 7, 7, 7, 9, 9, 5, 5, 9, 9])), costs=np.ones(10))
+    epochs = [{"event": "epoch", "epoch": n, "loss": 1 / n, "validation": 0.5, "seconds": n} for n in (1, 2)]
+    return run_of({"": linear(header)}, dataset, [RUN, START, *epochs], folder="queries")
+
+
+def test_queries(shown):
+    page = Reader(report(queries()))
+    assert page.sections == [
+        *ONE,
+        "The queries of the lowest nDCG(exp)",
+        "Weights of the largest features",
+        "Time by part",
+    ]
+    metrics = dict(page.table("metric", "value"))
+    assert next(iter(metrics)) == "nDCG(exp)"
+    assert "nDCG(exp)@10" in metrics
+    worst = page.table("qid", "rows", "positive", "nDCG(exp)")
+    assert [row[:3] for row in worst] == [["9", "4", "3"], ["7", "4", "2"]]
+    means = np.mean([[float(value) for value in row[3:]] for row in worst], axis=0)
+    assert float(metrics["nDCG(exp)"]) == pytest.approx(means[0], abs=2e-6)
+    assert [row[2] for row in page.table("place", "row", "qid")] == [*"77779999", *"55"]
+    facts = {"queries": "3", "rows a query": "2 to 4, median 4", "queries left out of the training": "1,200",
+             "pairs of the preference graph": "1,234", "likes": "3", "cost:": "given"}  # fmt: skip
+    assert facts.items() <= page.facts.items()
+    assert page.table("label", "rows") == [["0", "3"], ["1", "4"], ["2", "2"], ["3", "1"]]
+    assert "6 of 11 pairs of rows" in page.all_text
+    assert "time limit" in page.text
+    assert "whose AP on v is 0.750000" in page.all_text
+    assert kinds(shown) == ["PrecisionRecall", "Histogram", "Convergence"]
+    assert list(shown[1].values) == ["grade 0", "grade 1", "grade 2", "grade 3"]
+    assert shown[2].panels[0].lines[0].values == [1.0, 0.5]
+
+
+def classes():
+    each = [
+        linear(
+            replace(
+                HEADER,
+                labels=Labels(kind=LabelKind.ONE_LABEL, positive=float(label)),
+                state="converged" if label else "iteration limit",
+                as_asked=bool(label),
+                certificate=replace(BOUNDS, primal=1.5 + label / 10, gap=0.25 + label / 10),
+            ),
+            (np.cos(label), np.sin(label), 0.0),
+        )
+        for label in range(8)
+    ]
+    whole = RankerSet.of(each, Header(loss="ap", family="structured-svm"))
+    records = [RUN, START, *(iteration(1, **{"class": float(label)}) for label in range(3))]
+    return run_of(
+        {"": whole}, rows(labels=[0, 1, 2, 3, 4, 5, 6, 6, 0, 0]), records, folder="classes", notes=["two", "notes"]
+    )
+
+
+def test_classes(shown):
+    """The worst first, of six all, and what cannot be judged is said."""
+    page = Reader(report(classes()))
+    rows = page.table("", "positives", "AP")
+    *each, mean = [float(row[2]) for row in rows]
+    assert each == sorted(each)
+    assert mean == pytest.approx(np.mean(each), abs=1e-6)
+    assert len(each) == 7
+    assert page.sections.count("The most violating rows") == 6
+    assert "class 7 cannot be judged on these rows" in page.all_text
+    assert page.table("", "state", "C", "primal")[7] == ["class 7", "converged", "2", "2.2", "1.25", "0.47", "0.25"]
+    assert page.table("", "state")[0][:2] == ["class 0", "iteration limit"]
+    assert page.facts["labels"].endswith("… (8)")
+    assert [curve.aside for curve in shown[0].curves] == [False] + [True] * 7
+
+
+def path_of_C():
+    headers = [
+        replace(HEADER, C=C, certificate=replace(BOUNDS, bound="tight", stationary=True, gap=C / 8), iterations=int(C))
+        for C in (1.0, 10.0)
+    ]
+    rankers = {f"C = {header.C:g}": linear(header, (1.0, -header.C, 0.0)) for header in headers}
+    return run_of(rankers, rows(), [RUN, {**START, "C": [1.0, 10.0]}, iteration(1, C=1.0), iteration(1, C=10.0)], top=3)
+
+
+def test_a_path_of_C(shown):
+    page = Reader(report(path_of_C()))
+    assert [row[0] for row in page.table("", "positives", "AP")] == ["C = 1", "C = 10"]
+    assert page.table("", "state", "C") == [
+        ["C = 1", "converged", "1", "1.5", "1.25", "0.12", "0.5"],
+        ["C = 10", "converged", "10", "1.5", "1.25", "0.12", "0.05"],
+    ]
+    assert "stationary point" in page.all_text
+    assert page.facts["C"] == "1, 10"
+    assert shown[1].panels[0].label == "objective / C"
+    assert page.sections.count("Metrics") == 3
+
+
+def test_models_with_other_evidence():
+    """Epochs and gradients beside each other."""
+    headers = [
+        replace(
+            HEADER,
+            certificate=None,
+            epochs=Epochs(count=4, best=4, estimated_loss=0.5),
+        ),
+        replace(HEADER, certificate=None, gradient=Gradient(value=1.0, gradient_norm=0.5, target=0.1), iterations=None),
+    ]
+    page = Reader(report(run_of({f"m{at}": linear(one) for at, one in enumerate(headers)}, rows())))
+    assert "Not all of them have a certificate." in page.text
+    assert [row[:4] for row in page.table("", "state", "iterations", "epochs")] == [
+        ["m0", "converged", "12", "4"], ["m1", "converged", "", ""],
+    ]  # fmt: skip
+
+
+def test_labels_that_no_ranker_can_be_judged_on():
+    page = Reader(report(run_of({"": linear(), "other": linear()}, rows(labels=np.ones(10)), top=2)))
+    assert {"Metrics", "The top of the list"}.isdisjoint(page.sections)
+    assert "there are no negative rows (10 positive, 0 negative)" in page.all_text
+    assert page.table("feature", "weight") == [["1", "+1"], ["2", "−0.25"], ["3", "+0"]]
+    unknown = Reader(report(run_of({"": linear()}, rows(labels=np.arange(10)))))
+    assert unknown.sections == page.sections
+
+
+def components(dataset):
+    ranker = ComponentRanker(np.array([[1.0, 0.5, 0.0], [-1.0, -0.25, 0.0]]), np.array([0.5, 0.0]), HEADER)
+    return run_of({"": ranker, **({} if dataset else {"second": linear()})}, dataset)
+
+
+def test_components():
+    page = Reader(report(components(rows())))
+    assert page.sections == [*ONE, "Components", "Time by part"]
+    first, second = X @ [1.0, 0.5, 0.0] + 0.5, X @ [-1.0, -0.25, 0.0]
+    leads = first >= second
+    counts = [int((leads == on)[kind].sum()) for on in (True, False) for kind in (LABELS > 0, LABELS < 0)]
+    table = page.table("component", "positives", "negatives")
+    assert [int(cell.split()[0]) for row in table for cell in row[1:3]] == counts
+    assert [row[0] for row in page.table("place", "row")] == [f"{place}" for place in range(1, 11)]
+    alone = Reader(report(components(None)))
+    assert alone.sections == [
+        "Convergence",
+        "What was trained",
+        "Data",
+        "Weights of the largest features",
+        "Time by part",
+    ]
+    assert "component 2" in alone.text
+    assert alone.facts["rows"] == "1,000"
+
+
+def test_a_net():
+    net = Net(
+        (Layer(np.array([[1.0, 0, 0], [0, 1, 0]]), np.array([0.5, 0])), Layer(np.array([[1.0, -1.0]]), np.zeros(1)))
+    )
+    header = replace(HEADER, certificate=replace(BOUNDS, layer=2))
+    for dataset in (rows(), None):
+        page = Reader(report(run_of({"": NetRanker(net, header)}, dataset)))
+        assert page.table("layer", "inputs", "units") == [["1", "3", "2", "1.41421"], ["2", "2", "1", "1.41421"]]
+        assert "in the weights of layer 2" in page.all_text
+        assert ("Metrics" in page.sections) == (dataset is not None)
+
+
+def test_a_run_that_was_killed():
+    page = Reader(report(run_of({}, rows(), LOG[:-1], lines=LINES)))
+    alone = Reader(report(run_of({}, None, [{"event": "start", "loss": "ap"}])))
+    assert page.sections == alone.sections == ["Convergence", "What was trained", "Data", "Time by part"]
+    assert "no model" in page.text
+    assert page.table("part", "time")[0] == ["reading", "0.25 s", "9.1%"]
+    assert page.facts["loss"] == alone.facts["loss"] == "ap"
+
+
+def feature_map(name):
+    starts, ranges = np.array([0, 1, 3, 3]), np.array([[-2.0, -1, 1], [1, 1, 1], [4, 5, 1]])
+    knots = Piecewise(3, np.array([1.5, -0.5, 2.0]), starts, ranges)
+    if name == "piecewise":
+        return knots
+    nodes, thresholds = np.array([[0, 1, -1], [1, 0, 0]]), np.array([[1.5, 0.5, 0], [2.5, 0.5, 1]])
+    kept, sums = np.array([[1, 1, 1, 0], [1, 0, 1, 0]]), np.array([[0.5], [-0.5], [0.25], [1], [-1]])
+    return Rules(Size(2, 2), knots, np.full(6, 2.0), nodes, thresholds, kept, sums)
+
+
+def curved(name, **more):
+    learned = feature_map(name)
+    header = replace(HEADER, features=Features(map=learned.name, names=("a", "b", "one"), **more))
+    return linear(header, np.arange(1.0, learned.n_out + 1) / 8, 0.0, learned)
+
+
+@pytest.mark.parametrize("name", ["piecewise", "rules"])
+def test_curves(name, shown):
+    ranker = curved(name)
+    page = Reader(report(run_of({"": ranker}, rows())))
+    assert page.sections == [*ONE, "Curves of the features", "Weights of the largest features", "Time by part"]
+    scores = ranker.score(X)
+    assert [row[3] for row in page.table("place", "row")] == [f"{one:.6g}" for one in sorted(scores)[::-1]]
+    shapes = shown[-1]
+    for shape in shapes.shapes if name == "piecewise" else ():  # of a sum of curves alone
+        j = ranker.header.features.names.index(shape.name)
+        at = np.zeros((shape.x.size, 3))
+        at[:, j] = shape.x
+        rest = ranker.score(at) - shape.y
+        np.testing.assert_allclose(rest, rest[0], atol=1e-12)
+    assert len(shapes.surfaces) == (name == "rules")
+
+
+def test_curves_of_rows_of_unit_length_in_queries():
+    dataset = rows(labels=[0, 2, 1, 0, 1, 1, 1, 1, 0, 3], groups=np.arange(10) // 5)
+    ranker = curved("piecewise", scale="l2")
+    labels = Labels(kind=LabelKind.THRESHOLD, relevant_from=1.0)
+    page = Reader(report(run_of({"": replace(ranker, header=replace(ranker.header, labels=labels))}, dataset)))
+    assert "Curves of the features" in page.sections
+    assert page.facts["scaling"] == "l2"
+    assert page.facts["labels"].startswith("1 and above are positive")
+
+
+def test_rows_of_a_table():
+    columns = Columns(
+        features=(
+            Column(name="size", fill=2.0, missing=True),
+            Column(name="kind", kind=ColumnKind.CATEGORY, categories=("red", "wide"), other=True),
+        ),
+        label="fraud",
+        label_words=("no", "yes"),
+    )
+    names = columns.feature_names()
+    X = np.array([[4.0, 0, 1, 0, 0], [2, 1, 0, 1, 0], [2, 0, 0, 0, 1], [2, 0, 0, 0, 0], [1, 0, 1, 0, 0]])
+    table = TableRows(columns, keys=np.array(["a", "b", "c", "d", "e <"], dtype=object), lines=np.arange(2, 7))
+    header = replace(HEADER, features=Features(names=names, columns=columns))
+    ranker = linear(header, (1.0, -3.0, 0.5, 0.25, -0.125))
+    page = Reader(report(run_of({"": ranker}, rows(X, [1, 0, 1, 0, 0], table=table), lines=table.lines)))
+    top = page.table("place", "line", "id", "label", "score")
+    assert [row[1:4] for row in top] == [
+        ["2", "a", "yes"], ["5", "d", "no"], ["4", "c", "yes"], ["6", "e <", "no"], ["3", "b", "no"],
+    ]  # fmt: skip
+    assert top[0][5] == "base (+2.5), size=4 (+2), kind=red (+0.5)"
+    assert top[4][5] == "base (+2.5), size is missing (-3), kind=wide (+0.25)"
+    assert page.table("line", "id", "on the wrong side")[0] == ["4", "c", "1 of 3 (33.3%)", "yes", "2.375", "3 of 5"]
+
+
+def test_rows_of_several_labels():
+    sets = LabelSets.from_rows(np.array([1.0, 2, 3, 3]), np.array([1, 3, 3, 3, 4, 4, 4, 4, 4, 4]))
+    each = [linear(replace(HEADER, labels=Labels(kind=LabelKind.ONE_LABEL, positive=label))) for label in (1.0, 2.0)]
+    whole = RankerSet.of(each, Header(loss="ap", labels=Labels(kind=LabelKind.CLASSES, several=True)))
+    page = Reader(report(run_of({"": whole}, rows(labels=np.zeros(10), label_sets=sets))))
+    assert [row[1] for row in page.table("", "positives")] == ["1", "1", ""]
+    assert {"–", "3", "2,3"} <= {row[2] for row in page.table("place", "row", "label")}
+
+
+@pytest.mark.parametrize("groups", [None, np.repeat([3, 8], [5, 5])], ids=["alone", "in-queries"])
+def test_bags(groups):
+    bags = np.array([0, 0, 1, 1, 1, 2, 3, 3, 4, 4])
+    labels = np.array([1.0, 1, -1, -1, -1, 1, -1, -1, -1, -1])
+    ranker = linear(replace(HEADER, latent=True, certificate=replace(BOUNDS, stationary=True)))
+    page = report(run_of({"": ranker}, rows(labels=labels, groups=groups, bags=bags), lines=LINES, top=2))
+    page = Reader(page)
+    assert [row[1] for row in page.table("place", "line")] == ["2", "5", "8", "11", "13"]
+    assert page.facts["positive bags"] == "2 (40.0%)"
+    assert " pairs of rows (" in page.all_text
+    if groups is not None:
+        assert page.facts["bags a query"] == "2 to 3, median 2.5"
+        assert page.table("qid", "rows", "positive")[0][0] == "3"
+
+
+def test_runs_side_by_side(shown):
+    path = replace(path_of_C(), folder="path", top=4)
+    runs = [two_classes(), replace(two_classes(), folder="again"), path, replace(classes(), top=4)]
+    text = comparison(runs)
+    page = Reader(text)
+    assert page.sections == ["Metrics", "Curves", "How they ended", "Convergence", "What was different"]
+    metrics = {
+        row[0]: row[1:] for row in page.table("metric", "a run", "again", "path, C = 1", "path, C = 10", "classes")
+    }
+    best = max(metrics["AP"])
+    assert metrics["AP"].count(best) == 1
+    assert f"<b>{best}</b>" in text
+    assert metrics["found in the first 4"] == ["2", "2", "2.5", "3", "–"]
+    assert page.table("run", "state", "loss")[3] == [
+        "classes",
+        "iteration limit, converged",
+        "ap",
+        "0.47",
+        "96",
+        "78.8 s",
+    ]
+    different = {row[0]: row[1:] for row in page.table("", "a run", "again", "path", "classes")}
+    assert different["C"] == ["2", "2", "1, 10", "2"]
+    assert different["scaling"] == ["standard", "standard", "–", "–"]
+    assert "oracle" not in different
+    assert [curve.name for curve in shown[0].curves][:2] == ["a run, AP 0.7000", "again, AP 0.7000"]
+    others = Reader(comparison([queries(), run_of({}, None, LOG, folder="killed")]))
+    assert others.table("run", "state")[1] == ["killed", "no model", "", "–", "–", "–"]
+    none = Reader(comparison([run_of({}, None, [START], folder=name) for name in "ab"]))
+    assert none.rows == [["run", "state", "loss", "gap / C", "iterations", "time"]] + [
+        [name, "no model", "", "–", "–", "–"] for name in "ab"
+    ]
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_the_list_to_go_through(whole):
+    reasons = [Reasons(0.5, [("size=4", 2.0), ("age <", -0.25)], 0.125), Reasons(0.0, [], None)]
+    more = {"relevant": np.array([True, False]), "reasons": reasons} if whole else {"relevant": None, "reasons": None}
+    of_queries = {"queries": None if whole else ["q1", "q <"], "answers": None if whole else ["yes\t0.5", "no\t0.25"]}
+    first = FirstRows(
+        np.array([1, 2]), ["a <", "b"], np.array([2.5, -1.0]), n_relevant=4, n_rows=1000, **more, **of_queries
+    )
+    text = first.page("a title <", [("model", "m"), ("rows", 1000)])
+    page = Reader(text.split("<script>")[0] + "</body></html>")
+    assert "<title>a title &lt;</title>" in text
+    assert page.facts["rows"] == "1000"
+    assert page.sections == ["The list"]
+    if whole:
+        assert {"found in the first 2", "of 4 positive rows", "0.500", "0.250"} <= {*page.text}
+        assert [row[1:5] for row in page.table("place", "row")] == [["a <", "2.5", "yes", "1"], ["b", "-1", "no", "1"]]
+        assert {"size=4", "+2", "age <", "-0.25", "rest", "+0.125"} <= {*page.text}
+    else:
+        assert [row[1:] for row in page.table("place", "row", "query", "score")] == [
+            ["a <", "q1", "2.5", r"yes\t0.5"],
+            ["b", "q <", "-1", r"no\t0.25"],
+        ]
