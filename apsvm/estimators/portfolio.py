@@ -108,7 +108,6 @@ class _Portfolio(ByQuery):
                 metrics,
                 labels=self._labels(),
                 features=FeatureOptions(scale=self.scale, bias=AUTO),
-                common={"seed": self._seed()},
                 folds=self._folds(target),
                 seed=self._seed(),
                 judged_by=judged,

@@ -1,18 +1,16 @@
-"""Which setting is chosen: the one of the highest mean over the folds, or, by the rule of one standard error (Breiman
-et al. 1984), the simplest along its line whose mean is not more than one standard error below; and what the choice is
-worth, as the best of many is best by chance, too.
-"""
+"""Which setting is chosen, the one of the highest mean over the folds, and what the choice is worth, as the best of
+many is best by chance, too."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from apsvm._support.types import JsonDict, JsonObject
 from apsvm.selection.grids import Axis, Grid
 from apsvm.selection.race import Measured, PathInFold
-from apsvm.trainers.settings import SettingValue, amount
+from apsvm.trainers.settings import SettingValue
 
 #: A rise of the metric that is worth more trainings: the edge is often where a plateau begins.
 WORTH_IT = 1e-3
@@ -114,11 +112,9 @@ def best(candidates: Sequence[Candidate], metric: str) -> Candidate:
     return max(candidates, key=lambda candidate: candidate.mean(metric))
 
 
-def worth_of_choice(
-    candidates: Sequence[Candidate], metric: str, choose: Callable[[Sequence[Candidate]], Candidate]
-) -> float:
+def worth_of_choice(candidates: Sequence[Candidate], metric: str, chosen_by: str) -> float:
     """The metric of what is chosen, on rows that the choice has not seen: the mean over the folds of what each gives to
-    the candidate that is chosen by the others.
+    the candidate that is best, by the metric ``chosen_by``, in the others.
 
     Candidates may lack the last of the folds: a fold is looked at by those that were finished in it, and these are
     compared by the folds that all of them have.
@@ -128,32 +124,8 @@ def worth_of_choice(
         finished = [one for one in candidates if len(one.folds) > fold]
         common = min(len(one.folds) for one in finished)
         others = [replace(one, folds=[*one.folds[:fold], *one.folds[fold + 1 : common]]) for one in finished]
-        chosen = choose(others)
-        values.append(finished[others.index(chosen)].values(metric)[fold])
+        values.append(finished[others.index(best(others, chosen_by))].values(metric)[fold])
     return math.fsum(values) / len(values)
-
-
-def simplest(candidates: Sequence[Candidate], grid: Grid, of: Candidate, metric: str) -> Candidate:
-    """By the rule of one standard error, of those of this grid that are as near to ``of``, the best of all: first the
-    best with the simplest value of each setting that tables do not follow (components), then the simplest of the line
-    on which that lies. ``of`` itself where none is simpler than another."""
-    axis = grid.along
-    if axis is None or not axis.simpler:
-        return of
-    least = of.mean(metric) - of.deviation(metric) / math.sqrt(len(of.folds))
-    near = [one for one in candidates if one.grid == of.grid and one.mean(metric) >= least]
-    for other in grid.axes:
-        if other.simpler and other is not axis:
-            fewest = (min if other.simpler == "low" else max)(amount(one.choice[other.name]) for one in near)
-            near = [one for one in near if amount(one.choice[other.name]) == fewest]
-            of = best(near, metric)
-    name = axis.name
-
-    def size(candidate: Candidate) -> float:
-        return candidate.mean_C if candidate.C else amount(candidate.choice[name])
-
-    on_it = [one for one in line(candidates, of, axis) if one in near]
-    return min(on_it, key=size) if axis.simpler == "low" else max(on_it, key=size)
 
 
 def line(candidates: Sequence[Candidate], through: Candidate, axis: Axis) -> list[Candidate]:

@@ -40,7 +40,6 @@ class Axis:
     named : whether a user named them
     path : whether they are trained in one go
     range : the numbers that it may be
-    simpler : which of its values make the simpler model, "low" or "high"; empty if it does not matter
     """
 
     name: str
@@ -48,7 +47,6 @@ class Axis:
     named: bool = False
     path: bool = False
     range: Range = Range()  # noqa: RUF009  # frozen
-    simpler: str = ""
 
     @classmethod
     def of(cls, name: str, values: Sequence[SettingValue], about: Declared, *, named: bool) -> Axis:
@@ -59,7 +57,7 @@ class Axis:
             raise SettingsError(f"{flag}: one value twice in {', '.join(listed)}")
         if not listed:
             raise SettingsError(f"{flag}: expected a value to try, found none")
-        axis = cls(name, tuple(values), named, about.path, about.range, about.simpler)
+        axis = cls(name, tuple(values), named, about.path, about.range)
         return replace(axis, values=tuple(sorted(values, key=axis.position))) if axis.numeric else axis
 
     @property

@@ -126,8 +126,8 @@ class Entry:
         for name, value in self.settings.items():
             yield name if value is True else str(value) if name == "bound" else f"{value} {name}"
 
-    def grid(self, common: JsonObject) -> Grid:
-        """With a few values of C, or the trainer's own grid thinned out; ``common``: settings of every trainer."""
+    def grid(self, seed: int) -> Grid:
+        """With a few values of C, or the trainer's own grid thinned out."""
         trainer = trainer_of(self.loss)
         declarations = declared(trainer.Settings)
         fixed = {name: value for name, value in self.settings.items() if declarations[name][1].grid is None}
@@ -144,7 +144,7 @@ class Entry:
                 suggested[name] = about.grid[1::2]
         grid = Grid.of(
             lambda settings: trainer(self.loss, settings),
-            trainer.Settings(**{**common, **fixed}),
+            trainer.Settings(seed=seed, **fixed),
             suggested=suggested,
             features=self.features,
             labels=self.labels,
@@ -278,7 +278,6 @@ class PortfolioSearch:
 
     Parameters
     ----------
-    common : settings that every trainer takes: seed, time_limit
     folds : of the final, and of the screening if they are fewer than three; None: five, three of large data
     judged_by : what the rows are judged by; None: as ``labels`` say, or else as grades where rows have queries or all
         metrics read grades, and as two classes otherwise
@@ -296,7 +295,6 @@ class PortfolioSearch:
         *,
         labels: LabelOptions = LabelOptions(),  # noqa: B008  # frozen
         features: FeatureOptions = FeatureOptions(),  # noqa: B008  # frozen
-        common: JsonObject | None = None,
         folds: int | None = None,
         seed: int = 0,
         judged_by: Target | None = None,
@@ -305,7 +303,6 @@ class PortfolioSearch:
         self.metrics = metrics
         self.metric = next(iter(metrics))
         self._dataset = dataset
-        self._common = common or {}
         self._seed = seed
         self._folds = folds or (SCREENING_FOLDS if _large(dataset) else 5)
         self._more = {"labels": labels, **more}
@@ -331,7 +328,7 @@ class PortfolioSearch:
             return None
         return (
             f"{positives} positives are few: which entry is best is mostly chance, and what it is worth on other rows "
-            "a rough estimate (--nested has a better one)"
+            "a rough estimate"
         )
 
     def screen(
@@ -376,7 +373,7 @@ class PortfolioSearch:
         failure: Exception | None = None
         for entry in entries:
             try:
-                grids.append(entry.grid(self._common))
+                grids.append(entry.grid(self._seed))
                 tried.append(entry)
             except FAILURES as error:
                 failure = error
@@ -492,14 +489,14 @@ class PortfolioSearch:
             C = candidate.choice.get("C")
             if isinstance(C, Multiple):
                 entry = replace(entry, multiples=(C.factor,))
-        return self._search(self._dataset, self._target, [entry.grid(self._common)], self._folds)
+        return self._search(self._dataset, self._target, [entry.grid(self._seed)], self._folds)
 
     def final(self) -> SettingsSearch:
         """The search among the finalists over all rows, to be run: what was screened on all rows goes on from there; of
         others C is sought around what was best."""
         finalists = self._finalists()
         if self._of_all_rows is None:
-            grids = [_around(*finalist).grid(self._common) for finalist in finalists]
+            grids = [_around(*finalist).grid(self._seed) for finalist in finalists]
             search = self._search(self._dataset, self._target, grids, self._folds)
             search.also = []
             return search

@@ -20,7 +20,7 @@ from apsvm.data.rows import Rows
 from apsvm.models.header import Json
 from apsvm.selection.average import Average, Member, average_with, refitted
 from apsvm.selection.bags import bags_as_rows, of_bags
-from apsvm.selection.choice import Candidate, Measurements, at_the_edge, best, beyond, simplest, worth_of_choice
+from apsvm.selection.choice import Candidate, Measurements, at_the_edge, best, beyond, worth_of_choice
 from apsvm.selection.completion import outcomes
 from apsvm.selection.cross_validation import CrossValidation
 from apsvm.selection.folds import Fold, make_folds
@@ -77,7 +77,6 @@ class SettingsSearch:
     labels, features : what was said of the labels, and is done to the features where a grid has nothing of its own
     folds : how many
     seed : of the folds
-    one_standard_error : the rule of the choice, see ``apsvm.selection.choice``
     query_weights : weight of each query in training, 1 where not named
     judged_by : what the rows are judged by; None: what their labels mean to the losses, where these agree
     tolerated : errors that end a path and not the search
@@ -104,7 +103,6 @@ class SettingsSearch:
         features: FeatureOptions = FeatureOptions(),  # noqa: B008  # frozen
         folds: int = 5,
         seed: int = 0,
-        one_standard_error: bool = False,
         query_weights: Mapping[int, float] | None = None,
         judged_by: Target | None = None,
         tolerated: tuple[type[Exception], ...] = (),
@@ -113,7 +111,6 @@ class SettingsSearch:
         self.grids = grids
         self.metric = next(iter(metrics))
         self.seed = seed
-        self.rule = "one standard error" if one_standard_error else "highest mean"
         fits = list(_fits(dataset, grids, labels, features, query_weights))
         # What is dealt out and judged: rows, or bags, which all grids have in the same order.
         self.dataset = units = bags_as_rows(fits[0].dataset)
@@ -301,26 +298,15 @@ class SettingsSearch:
         return [self._cross.scored(measured, chosen.grid, fold) for fold, measured in folds]
 
     def choose(self, candidates: Sequence[Candidate]) -> Candidate:
-        """By the rule."""
-        peak = best(candidates, self.metric)
-        if self.rule == "highest mean":
-            return peak
-        return simplest(candidates, self.grids[peak.grid], peak, self.metric)
+        """The best."""
+        return best(candidates, self.metric)
 
     def gained_by_choice(self, candidates: Sequence[Candidate], metric: str | None = None) -> float:
         """By how much the mean over the folds of the best of these candidates is above what it is worth on other rows,
         by this metric, or the one that chooses: what the choice of the best adds to it."""
-        by_folds = self.choose(candidates)
-
-        def choose(others: Sequence[Candidate]) -> Candidate:
-            peak, own = best(others, self.metric), others[: len(candidates)]
-            if self.rule == "highest mean" or peak not in own or len(peak.folds) < 2:
-                return peak
-            return simplest(own, self.grids[peak.grid], peak, self.metric)
-
-        name, count = metric or self.metric, len(by_folds.folds)
-        raced = [replace(one, folds=one.folds[:count]) for one in self.raced]
-        return max(0.0, by_folds.mean(name) - worth_of_choice([*candidates, *raced], name, choose))
+        top, name = self.choose(candidates), metric or self.metric
+        raced = [replace(one, folds=one.folds[: len(top.folds)]) for one in self.raced]
+        return max(0.0, top.mean(name) - worth_of_choice([*candidates, *raced], name, self.metric))
 
     def average(
         self,
@@ -371,7 +357,6 @@ class SettingsSearch:
             "folds_of": self._folds_of,
             "seed": self.seed,
             "metric": self.metric,
-            "rule": self.rule,
         }
 
     @property
@@ -434,7 +419,7 @@ class SettingsSearch:
         maps of the rankers that are averaged. ``gained``: what the choice among ``count`` adds to the mean."""
         about: dict[str, Json]
         if isinstance(chosen, Average):
-            about = {"rule": "average of the best on several feature maps", "average": list[Json](chosen.maps)}
+            about = {"average": list[Json](chosen.maps)}
         else:
             grid = self.grids[chosen.grid]
             varied = [axis.name for axis in grid.axes if axis is grid.along or len(axis.values) > 1]

@@ -125,8 +125,6 @@ class Declared:
     grid : tuple[SettingValue, ...], optional
         The values that ``apsvm cv`` tries where none are named, which may be none; without a grid it takes one
         value only.
-    simpler : str
-        Which of its values make the simpler model, "low" or "high"; empty if it does not matter.
     metric : bool
         Whether it names a metric.
     path : bool
@@ -150,7 +148,6 @@ class Declared:
     metavar: str | None = None
     default_text: str | None = None
     grid: tuple[SettingValue, ...] | None = None
-    simpler: str = ""
     metric: bool = False
     path: bool = False
     several: str = ""

@@ -353,14 +353,6 @@ def test_cv_of_rows_parts_no_bag(made, here, tmp_path):
     assert found["data"]["rows"] == len(made[1])
 
 
-def test_nested_cv_of_pools(made, here):
-    out = here(
-        "cv", "-q", made[0], "--loss", "ap", *HINGE, "-C", "1x", "--pool", "mean", "--pool", "max", "--nested",
-        "--folds", 3,
-    ).stdout  # fmt: skip
-    assert "nested, 3 folds: AP" in out
-
-
 def test_cv_of_pools_and_best_rows(made, here, tmp_path):
     results = tmp_path / "results.json"
     here(

@@ -129,7 +129,6 @@ def test_what_is_one_piece_begins_anew(data, kills, run, tmp_path):
 COMPARISONS = {
     "grids": "two --bound hinge,tight -C 0.1,1 --folds 2 -j 1",
     "several at a time": "two --loss ap,auc --folds 2 -j 2 -C 0.1,1 --bound hinge",
-    "nested": "two --bound hinge -C 1 --loss ap,auc --folds 2 -j 1 --nested",
 }
 
 

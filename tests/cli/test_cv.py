@@ -75,7 +75,7 @@ def test_every_fold_against_a_training_of_its_own(hard, run, tmp_path):
     model = load_model(tmp_path / "m")
     assert model.coef == pytest.approx(load_model(tmp_path / "same").coef, rel=1e-6, abs=1e-9)
     assert model.header.selection == {
-        "folds": 3, "folds_of": "rows, stratified", "seed": 4, "metric": "AP", "rule": "highest mean", "settings": 4,
+        "folds": 3, "folds_of": "rows, stratified", "seed": 4, "metric": "AP", "settings": 4,
         "C": chosen["C"], "mean": chosen["metrics"]["AP"]["mean"], "deviation": chosen["metrics"]["AP"]["deviation"],
         "estimate": found["estimate"]["AP"],
     }  # fmt: skip
@@ -115,21 +115,6 @@ def test_folds_of_queries(rng, run, write_rows, tmp_path):
     assert all(size % 5 == 0 for size in found["data"]["test_rows"])
     assert "±" in done.stderr
     assert 0.6 < found["settings"][0]["metrics"]["AP"]["mean"] < 1
-
-
-@pytest.mark.slow
-def test_one_standard_error(hard, run, tmp_path):
-    path, _, _ = hard
-    options = ("-C", "1e-4:1e4:log10", "--folds", 4, "-q", "--scale", "standard")
-    run("cv", path, *options, "--json", tmp_path / "j")
-    run("cv", path, *options, "--json", tmp_path / "k", "--one-standard-error")
-    best, simple = (
-        next(s for s in json.loads((tmp_path / name).read_text())["settings"] if s["chosen"]) for name in ("j", "k")
-    )
-    least = best["metrics"]["AP"]["mean"] - best["metrics"]["AP"]["deviation"] / 2
-    settings = json.loads((tmp_path / "k").read_text())["settings"]
-    assert simple["C"] == min(s["C"] for s in settings if s["metrics"]["AP"]["mean"] >= least)
-    assert simple["C"] < best["C"]
 
 
 @pytest.mark.slow
@@ -272,11 +257,11 @@ def test_no_output_replaces_an_input(hard, run):
 def test_configuration_and_environment(hard, run, tmp_path):
     (tmp_path / "c.toml").write_text(
         'C = "1:10:log10"\nbound = "hinge"\n'
-        'folds = 3\nmetric = ["AUC", "AP"]\nloss = "auc"\none-standard-error = true\n'
+        'folds = 3\nmetric = ["AUC", "AP"]\nloss = "auc"\n'
     )  # fmt: skip
     done = run("cv", hard[0], "--config", tmp_path / "c.toml", "--json", "-", "-q", env={"APSVM_CV_FOLDS": "2"})
     found = json.loads(done.stdout)
-    assert (found["folds"], found["metric"], found["rule"]) == (2, "AUC", "one standard error")
+    assert (found["folds"], found["metric"]) == (2, "AUC")
     assert [(s["loss"], s["C"], *s["metrics"]) for s in found["settings"]] == [
         ("auc", C, "AUC", "AP") for C in (1.0, 10.0)
     ]

@@ -117,12 +117,6 @@ def test_the_model_is_used_as_any_other(data, here, tmp_path):
 
 
 @pytest.mark.slow
-def test_nested_measures_the_average(data, here):
-    said = here("cv", data, "--folds", 3, "-j", 1, "--nested").stderr
-    assert said.count("chosen: the average of the best on") == 3
-
-
-@pytest.mark.slow
 def test_none_is_made_where_one_alone_is_better(here, rng, tmp_path, write_rows, monkeypatch):
     X = rng.normal(size=(300, 3))
     score = np.cos(3.0 * X[:, 2]) + 0.1 * rng.normal(size=300)

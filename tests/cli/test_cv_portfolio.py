@@ -128,7 +128,7 @@ def test_the_model_is_one_like_others(data, here, tmp_path):
 @pytest.mark.slow
 def test_an_entry_that_does_not_fit_is_said(data, here, monkeypatch):
     class Impossible(Entry):
-        def grid(self, common):
+        def grid(self, seed):
             raise FloatingPointError("too large")
 
     monkeypatch.setattr(module, "portfolio", lambda *_: [Impossible("ap", {}, LINEAR), *ENTRIES])
@@ -169,47 +169,6 @@ def test_a_signal_during_the_screening(number, data, here, tmp_path, monkeypatch
     assert not model.exists()
 
 
-@pytest.mark.slow
-def test_nested(data, here, tmp_path):
-    """A line for each outer fold and one of them all; on stderr where stdout is for something else."""
-    model = tmp_path / "m"
-    done = here("cv", data, "--folds", 2, "-j", 1, "--nested", "-o", model)
-    values = [
-        float(line.split("AP ")[1].split(",")[0]) for line in done.stderr.splitlines() if line.startswith(" outer fold")
-    ]
-    assert len(values) == 2
-    last = done.stdout.splitlines()[-1]
-    assert last.startswith("nested, 2 folds: AP ")
-    mean, deviation = (float(text) for text in last.partition("AP ")[2].split(" ± "))
-    assert mean == pytest.approx(np.mean(values), abs=1e-4)
-    assert deviation == pytest.approx(np.std(values, ddof=1), abs=2e-4)
-    assert model.exists()
-    with_json = here("cv", data, "--folds", 2, "-j", 1, "--nested", "-q", "--json", "-", "-C", "0.1,1")
-    assert json.loads(with_json.stdout)["folds"] == 2
-    assert "nested, 2 folds: AP " in with_json.stderr
-
-
-def test_a_signal_during_the_outer_folds(data, here, tmp_path, monkeypatch):
-    """The model is written by then; the exit code tells."""
-    previous = signal.signal(signal.SIGINT, signal.default_int_handler)
-    model = tmp_path / "m"
-    command = import_module("apsvm.cli.commands.cv")
-    nest = command._Run.nest
-
-    def interrupted(self, search):
-        os.kill(os.getpid(), signal.SIGINT)
-        nest(self, search)
-
-    monkeypatch.setattr(command._Run, "nest", interrupted)
-    try:
-        done = here("cv", data, "--folds", 2, "-j", 1, "-C", "0.1,1", "--nested", "-o", model, code=130)
-    finally:
-        signal.signal(signal.SIGINT, previous)
-    assert done.stderr.endswith("interrupted: not all outer folds were done\n")
-    assert "nested, " not in done.stdout
-    assert model.exists()
-
-
 def test_too_few_positives_are_said_at_once(here, tmp_path, write_rows, rng):
     path = write_rows(tmp_path / "four.svm", rng.normal(size=(50, 3)), np.where(np.arange(50) < 4, 1.0, -1.0))
     done = here("cv", path, code=65)
@@ -226,33 +185,32 @@ def test_few_positives_are_said(data, here, rng, tmp_path, write_rows):
 
 @pytest.fixture
 def ends(monkeypatch):
-    """ends(k): the budget is over when it is looked up for the k-th time."""
+    """ends(k): the time is over when it is looked up for the k-th time."""
     run = import_module("apsvm.cli.commands.cv")._Run
 
     def after(looks):
         left = iter(range(looks - 1))
-        monkeypatch.setattr(run, "_is_over", lambda self: next(left, None) is None)
+        monkeypatch.setattr(run, "is_over", lambda self: next(left, None) is None)
 
     return after
 
 
 @pytest.mark.parametrize("looks", [1, 4, 20, 60])
-def test_a_budget_that_ends(looks, data, here, tmp_path, ends):
+def test_a_time_limit_that_ends(looks, data, here, tmp_path, ends):
     """Wherever it does, there is a model of the best so far, that two folds at least have judged."""
     ends(looks)
     model = tmp_path / "m"
-    done = here("cv", data, "--folds", 3, "-j", 1, "--budget", 60, "-o", model)
-    assert "the budget ends the comparison: " in done.stderr
+    done = here("cv", data, "--folds", 3, "-j", 1, "--time-limit", 60, "-o", model, code=3)
+    assert "the time limit ends the comparison: " in done.stderr
     assert "for comparison" not in done.stdout
     assert sum(line.endswith("chosen") for line in done.stdout.splitlines()) == 1
     assert load_model(model).header.threshold is not None
 
 
-def test_a_budget_of_a_grid(data, here, ends, monkeypatch):
+def test_a_time_limit_of_a_grid(data, here, ends, monkeypatch):
     ends(1)
-    done = here("cv", data, "--folds", 3, "-j", 1, "--budget", 60, "-C", "0.1,1,10", "--bound", "hinge")
-    assert done.stderr.endswith("the budget ends the comparison: 1 settings, in 2 of 3 folds\n")
+    done = here("cv", data, "--folds", 3, "-j", 1, "--time-limit", 60, "-C", "0.1,1,10", "--bound", "hinge", code=3)
+    assert done.stderr.endswith("the time limit ends the comparison: 1 settings, in 2 of 3 folds\n")
     monkeypatch.undo()
-    done = here("cv", data, "--folds", 3, "-j", 1, "--budget", 0.001, "-C", "0.1,1,10", "--bound", "hinge")
-    assert done.stderr.endswith("the budget ends the comparison: 1 settings, in 2 of 3 folds\n")
-    assert here("cv", data, "--budget", 60, "--nested", code=2).stderr.count("--budget is for one search") == 1
+    done = here("cv", data, "--folds", 3, "-j", 1, "--time-limit", 0, "-C", "0.1,1,10", "--bound", "hinge", code=3)
+    assert done.stderr.endswith("the time limit ends the comparison: 1 settings, in 2 of 3 folds\n")

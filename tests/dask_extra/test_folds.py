@@ -63,7 +63,7 @@ def figures(path):
     "options",
     [
         ["--loss", "ap,auc", "-C", "1,10", "--scale", "standard"],
-        ["--loss", "wmw", "--features", "piecewise:2", "--lambda", "1", "--nested"],
+        ["--loss", "wmw", "--features", "piecewise:2", "--lambda", "1"],
     ],
 )
 def test_figures_and_model_are_those_of_one_machine(cv, tmp_path, options):

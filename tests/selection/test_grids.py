@@ -7,7 +7,7 @@ from over import over
 
 from apsvm.selection.grids import Axis
 from apsvm.trainers import TRAINERS
-from apsvm.trainers.settings import Multiple, Range, Settings, SettingsError, declared
+from apsvm.trainers.settings import Multiple, Range, Settings, SettingsError
 
 LOSSES = {"structured-svm": "ap", "rank-ncg": "wmw", "warp": "warp", "net": "bce"}
 
@@ -95,10 +95,3 @@ def test_beyond(values, limits, above, below):
     assert axis.above() == above
     assert axis.below() == below
     assert all(type(new) is type(values[0]) for new in (*axis.above(), *axis.below()))
-
-
-def test_only_settings_with_a_grid_have_a_simpler_end():
-    for trainer in TRAINERS.values():
-        for _, about in declared(trainer.Settings).values():
-            assert about.simpler in ("", "low", "high")
-            assert about.grid is not None or not about.simpler

@@ -207,16 +207,16 @@ def test_a_scaling_that_is_named(two_classes):
 
 def test_the_values_of_C(two_classes):
     def multiples(one):
-        return [str(value) for value in one.grid({}).axis("C").values]
+        return [str(value) for value in one.grid(0).axis("C").values]
 
     assert multiples(entry("ap")) == ["0.01x", "0.1x", "1x", "10x"]
     assert multiples(entry("ap", "tight")) == ["0.1x", "1x", "10x"]
     assert multiples(entry("ap", multiples=(1.0, 100.0))) == ["1x", "100x"]
-    assert entry("ap").grid({"seed": 3}).settings.seed == 3
-    bound = entry("ap", "tight").grid({}).axis("bound")
+    assert entry("ap").grid(3).settings.seed == 3
+    bound = entry("ap", "tight").grid(0).axis("bound")
     assert bound.values == ("tight",)
     assert not bound.named
-    wmw = entry("wmw", None).grid({})
+    wmw = entry("wmw", None).grid(0)
     assert 2 <= len(wmw.along.values) <= module.MOST_VALUES
 
 
@@ -365,7 +365,7 @@ def test_many_rows_are_screened_in_rounds(rng, dataset, tried, monkeypatch):
 @pytest.mark.parametrize("error", [FeatureMapError, LossError, FloatingPointError, np.linalg.LinAlgError])
 def test_an_entry_that_cannot_be_tried_is_left_out(error, two_classes, tried):
     class Impossible(Entry):
-        def grid(self, common):
+        def grid(self, seed):
             raise error("it does not fit")
 
     impossible = Impossible("ap", {}, STANDARD)

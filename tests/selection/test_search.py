@@ -5,7 +5,6 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -17,7 +16,7 @@ from apsvm.data.rows import Rows
 from apsvm.metrics.evaluate import evaluate, parse_metrics
 from apsvm.metrics.thresholds import ThresholdRule, choose_threshold
 from apsvm.selection import cross_validation
-from apsvm.selection.choice import Candidate, best, simplest, worth_of_choice
+from apsvm.selection.choice import Candidate, best, worth_of_choice
 from apsvm.selection.cross_validation import CrossValidation, SelectionError
 from apsvm.selection.grids import Grid
 from apsvm.selection.race import Measured
@@ -44,7 +43,7 @@ def noisy(rng, dataset):
 class ShrunkenSettings(Settings):
     """shrink : added to the deviation of each feature"""
 
-    shrink: float = setting(1.0, grid=(0.1, 1.0, 10.0), simpler="high", help="Added to each deviation.")
+    shrink: float = setting(1.0, grid=(0.1, 1.0, 10.0), help="Added to each deviation.")
 
 
 class Shrunken(Trainer[ShrunkenSettings]):
@@ -246,49 +245,12 @@ def test_nothing_is_widened_where_nothing_can_become_better(dataset, grid, rng):
     assert not wider
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("loss", "simpler"), [("ap", min), ("wmw", max)])
-def test_one_standard_error(loss, simpler, noisy, grid):
-    binary = replace(noisy, relevance=np.where(noisy.relevance > 1.0, 1.0, -1.0))
-    search, _ = searched(binary, [grid(loss)], folds=4, one_standard_error=True)
-    candidates = search.candidates()
-    along = search.grids[0].along.name
-    peak = max(candidates, key=lambda one: one.mean("AP"))
-    least = peak.mean("AP") - peak.deviation("AP") / 2.0
-    near = [float(str(one.choice[along]).removesuffix("x")) for one in candidates if one.mean("AP") >= least]
-    assert len(near) > 1
-    chosen = search.choose(candidates)
-    assert float(str(chosen.choice[along]).removesuffix("x")) == simpler(near)
-    assert search.description()["rule"] == "one standard error"
-
-
-def test_one_standard_error_takes_the_fewest_components_first(grid):
-    """The best has three, two are as near as its error at some C, and one is not."""
-    made = grid("ap", {"C": (1.0, 10.0), "components": (1, 2, 3)})
-    means = {(1, 1.0): 0.5, (1, 10.0): 0.6, (2, 1.0): 0.78, (2, 10.0): 0.79, (3, 1.0): 0.8, (3, 10.0): 0.7}
-    candidates = []
-    for variant in made.variants():
-        for C in (1.0, 10.0):
-            mean = means[(variant.trainer.settings.components, C)]
-            folds = [Measured({}, {"AP": mean + by}, 0.0, "", as_asked=True) for by in (-0.03, 0.03)]
-            candidates.append(Candidate(0, "ap", {**variant.choice, "C": C}, folds))
-    chosen = simplest(candidates, made, max(candidates, key=lambda one: one.mean("AP")), "AP")
-    assert (chosen.choice["components"], chosen.choice["C"]) == (2, 1.0)
-
-
-def test_one_standard_error_where_none_is_simpler(grid):
-    made = grid("warp")
-    folds = [Measured({}, {"AP": value}, 0.0, "", as_asked=True) for value in (0.1, 0.9)]
-    candidates = [Candidate(0, "warp", variant.choice, folds) for variant in made.variants()]
-    assert simplest(candidates, made, candidates[4], "AP") is candidates[4]
-
-
 def test_the_best_of_many_is_worth_what_folds_give_to_the_choice_of_the_others(rng):
     def of(*values):
         return Candidate(0, "ap", {}, [Measured({}, {"AP": value}, 0.0, "", as_asked=True) for value in values])
 
     def worth(candidates):
-        return worth_of_choice(candidates, "AP", partial(best, metric="AP"))
+        return worth_of_choice(candidates, "AP", "AP")
 
     # By hand: the second is chosen by the last two folds, the first by the others.
     three = [of(0.9, 0.6, 0.4), of(0.5, 0.7, 0.7), of(0.1, 0.2, 0.9)]

@@ -24,7 +24,7 @@ from apsvm.cli.options.completion import MetricName
 from apsvm.cli.options.config import config_option
 from apsvm.cli.options.decision import decided_refit, decision_options
 from apsvm.cli.options.guard import KEEP_IF_WORSE, Guard
-from apsvm.cli.options.parameters import Number, Several
+from apsvm.cli.options.parameters import Several
 from apsvm.cli.options.trainers import (
     ChosenLoss,
     LossName,
@@ -56,6 +56,7 @@ from apsvm.cli.options.training import (
     refuse_untaken,
     signals_caught,
     spare_others,
+    time_limit_option,
     training_options,
 )
 from apsvm.cli.output.bar import Bar
@@ -87,7 +88,6 @@ if TYPE_CHECKING:
     from apsvm.selection.average import Average
     from apsvm.selection.choice import Candidate
     from apsvm.selection.grids import Grid
-    from apsvm.selection.nested import OuterFold
     from apsvm.selection.portfolio import Entry, PortfolioSearch
     from apsvm.selection.race import PathInFold
     from apsvm.selection.search import Followers, SettingsSearch
@@ -168,8 +168,6 @@ class CvRequest:
                 for warning in trainer.warnings():
                     say(f"warning: {warning}")
             families.add(trainer.family)
-        if options["nested"] and options["budget"] is not None:
-            raise click.UsageError("--budget is for one search, and --nested does it again in each of its folds")
         if self.output is None:
             refuse_if_given(("threshold", "calibrate", "keep_if_worse"), "is for the model that -o writes")
         outputs = [path for path in (self.output, options["json"], options["checkpoint"]) if path is not None]
@@ -243,7 +241,6 @@ class CvRequest:
             features=feature_options(options, trainer),
             folds=options["folds"],
             seed=options["seed"],
-            one_standard_error=options["one_standard_error"],
             query_weights=self._query_weights(dataset),
         )
 
@@ -257,10 +254,8 @@ class CvRequest:
             self.metrics,
             labels=label_options(options, trainer),
             features=feature_options(options, trainer, next(iter(options["pool"]), None)),
-            common={"time_limit": options["time_limit"], "seed": options["seed"]},
             folds=options["folds"] if given_by_user("folds") else None,
             seed=options["seed"],
-            one_standard_error=options["one_standard_error"],
             query_weights=self._query_weights(dataset),
         )
 
@@ -287,12 +282,12 @@ def _grid(loss: ChosenLoss, options: JsonObject, named: Collection[str], pool: t
         fixed["latent"] = False
         chosen -= {"latent", "start"}
     with usage_errors(loss):
-        settings = trainer.Settings(**fixed, time_limit=options["time_limit"], seed=options["seed"])
+        settings = trainer.Settings(**fixed, seed=options["seed"])
         grid = Grid.of(lambda one: trainer(loss.name, one, chosen), settings, tried)
     return grid if pool is None else replace(grid, features=feature_options(options, grid.trainer, pool))
 
 
-#: Of ``--budget``: the rest is for the training on all rows, and its threshold.
+#: Of ``--time-limit``: the rest is for the training on all rows, and its threshold.
 SHARE_OF_COMPARING = 0.6
 
 #: Of no use without a log, or where the rows that are left out measure every setting.
@@ -328,9 +323,7 @@ _COMMON = {
     "How": {
         "folds": "K  Folds. [default: 5]",
         "metric": "NAME  Metric that chooses: AP, nDCG@10, AUC, P@100, F1, … [default: AP; of grades nDCG(exp)@10]",
-        "one_standard_error": "Choose the simplest setting within a standard error of the best.",
-        "nested": "Also estimate what the choice is worth, in outer folds.",
-        "budget": "SECONDS  Take about this long, and train the best so far.",
+        "time_limit": "SECONDS  Take about this long, and train the best so far.",
     },
     "Output": {
         "output": "MODEL  Train the best setting on all rows and write this model.",
@@ -362,22 +355,9 @@ _COMMON = {
     "--loss", type=Several(LossName()), default="ap", show_default="ap; of queries with grades ndcg",
     help="Losses to try.",
 )  # fmt: skip
-@click.option(
-    "--one-standard-error", is_flag=True,
-    help="Choose not the best setting but the simplest, of the smallest C or the largest lambda, whose mean is within "
-    "one standard error of the best.",
-)  # fmt: skip
-@click.option(
-    "--nested", is_flag=True,
-    help="Also say what the choice is worth on rows that it has not seen: search, choose and train in each of as many "
-    "outer folds, and judge what those leave out. Takes as many times as long.",
-)  # fmt: skip
 @click.option("-o", "--output", metavar="MODEL", help="Train the chosen setting on all rows and write this model.")
 @click.option("--json", metavar="FILE", help="Write all results, each fold's included; - for stdout.")
-@click.option(
-    "--budget", metavar="SECONDS", type=Number(0.0, open_low=True),
-    help="Seconds for all of it, by the clock: when most of them are over, the best so far is trained.",
-)  # fmt: skip
+@time_limit_option("Seconds for all of it: when most of them are over, the best so far is trained.")
 @click.option(
     "-j", "--jobs", type=click.IntRange(0, 1024), default=0, show_default=True,
     help="Paths trained at a time, in threads; 0: one a core. The result does not depend on it.",
@@ -406,8 +386,7 @@ def cv(data: str, read: ReadOptions, **options: object) -> int:
     Folds are of whole queries where rows have qid:, else of rows, each with its share of the positives. The values of C
     are trained in one go, a path; every combination of the others is a training of its own. Multiples, 1x, are of what
     fits the scale of the features of the fold's training rows. Where the best value stands at the edge of values
-    that the user did not name, and the metric still rises there, two more beyond it are tried. --time-limit is for each
-    fold's path.
+    that the user did not name, and the metric still rises there, two more beyond it are tried.
     The deviation is that between the folds' values.
 
     With --scheduler the paths are tasks of a dask cluster, whose workers are sent all rows once; --jobs is then for
@@ -442,6 +421,7 @@ def _carry_out(request: CvRequest, elsewhere: Folds | None) -> int:
         if search is None:
             search = run.finalists(dataset)
         run.compare(search)
+        is_limited = run.is_over()
         stopped = exit_code(signals)
         candidates = run.compared(search)
         if not candidates:
@@ -454,14 +434,12 @@ def _carry_out(request: CvRequest, elsewhere: Folds | None) -> int:
         if stopped:
             say("interrupted: the table is of what was finished" + (", no model written" if run.output else ""))
             return stopped
-        as_asked = all(candidate.as_asked for candidate in candidates)
+        as_asked = not is_limited and all(candidate.as_asked for candidate in candidates)
         is_worse = False
         if run.output is not None:
             refit = run.refit(search, average or chosen, candidates)
             is_worse = refit is None
             as_asked &= bool(refit)
-        if options["nested"] and not signals:
-            run.nest(search)
         if signals and not signals.are_late:
             return exit_code(signals)
         signals.are_late = True
@@ -505,19 +483,19 @@ class _Run:
 
         return Followers(should_stop=lambda: bool(self.signals), strand=self.strand, elsewhere=self.elsewhere)
 
-    def _is_over(self) -> bool:
-        """Whether nothing more is to be compared: of a budget the rest is for the training of what is chosen."""
-        budget = self.request.options["budget"]
-        return budget is not None and time.monotonic() > self.request.began + SHARE_OF_COMPARING * budget
+    def is_over(self) -> bool:
+        """Whether nothing more is to be compared: of a time limit the rest is for the training of what is chosen."""
+        limit = self.request.options["time_limit"]
+        return limit is not None and time.monotonic() > self.request.began + SHARE_OF_COMPARING * limit
 
     @property
     def _comparing(self) -> Followers:
-        return replace(self._followers, should_stop=lambda: bool(self.signals) or self._is_over())
+        return replace(self._followers, should_stop=lambda: bool(self.signals) or self.is_over())
 
     def compared(self, search: SettingsSearch) -> list[Candidate]:
-        """The settings to choose from: those finished in every fold, or when the budget ended in the most."""
+        """The settings to choose from: those finished in every fold, or when the time was over in the most."""
         candidates = search.candidates()
-        if candidates or self.signals or not self._is_over():
+        if candidates or self.signals or not self.is_over():
             return candidates
         if not search.so_far():
             with bad_data(search.dataset.source), Bar("comparing"):
@@ -525,49 +503,8 @@ class _Run:
         candidates = search.so_far()
         if candidates and not self.request.options["quiet"]:
             folds = f"{len(candidates[0].folds)} of {len(search.folds)} folds"
-            say(f"the budget ends the comparison: {len(candidates)} settings, in {folds}")
+            say(f"the time limit ends the comparison: {len(candidates)} settings, in {folds}")
         return candidates
-
-    def nest(self, search: SettingsSearch) -> None:
-        """The whole search again in outer folds, with a line for each."""
-        from statistics import fmean, stdev
-
-        from apsvm.selection.nested import nested
-
-        options = self.request.options
-
-        def again(rows: Dataset, followers: Followers) -> SettingsSearch | None:
-            if self.request.tries_all:
-                whole = self.request.portfolio(rows)
-                whole.screen(options["jobs"], followers)
-                if self.signals or not whole.finalists():
-                    return None
-                inner = whole.final()
-            else:
-                inner = self.request.settings_search(rows)
-            inner.run(options["jobs"], followers)
-            return inner
-
-        done: list[OuterFold] = []
-        with bad_data(search.dataset.source), Bar("outer folds", options["folds"]) as bar:
-            folds = nested(
-                search.whole, search.target, self.request.metrics, again,
-                folds=options["folds"], seed=options["seed"], jobs=options["jobs"], followers=self._followers,
-            )  # fmt: skip
-            for number, fold in enumerate(folds, 1):
-                done.append(fold)
-                bar.step()
-                if not options["quiet"]:
-                    say(
-                        f" outer fold {number}: {search.metric} {fold.values[search.metric]:.4f}, chosen: {fold.chosen}"
-                    )
-        if len(done) < options["folds"]:
-            say("interrupted: not all outer folds were done")
-            return
-        show = self._show_results()
-        for metric in self.request.metrics:
-            values = [fold.values[metric] for fold in done]
-            show(f"nested, {len(done)} folds: {metric} {fmean(values):.4f} ± {stdev(values):.4f}")
 
     def finalists(self, dataset: Dataset) -> SettingsSearch:
         """The search among the best of the portfolio, with a line for each entry as it is screened."""
@@ -601,7 +538,7 @@ class _Run:
             with Bar("screening") as bar:
                 whole.screen(options["jobs"], replace(self._comparing, path=trained), ended)
             finalists = whole.finalists()
-            if not self.signals and self._is_over():
+            if not self.signals and self.is_over():
                 return whole.best_so_far()
             if self.signals or not finalists:
                 raise Failure(exit_code(self.signals) or BAD_DATA, "stopped, nothing was finished in every fold")
@@ -611,7 +548,7 @@ class _Run:
 
     def average(self, search: SettingsSearch, candidates: Sequence[Candidate], chosen: Candidate) -> Average | None:
         """The average of the best rankers, where there is one; none where the time is over."""
-        if self.signals or self._is_over():
+        if self.signals or self.is_over():
             return None
         with bad_data(search.dataset.source), Bar("averaging"):
             return search.average(candidates, chosen, self.request.options["jobs"], self._comparing)
@@ -620,7 +557,7 @@ class _Run:
         """Common models on the same folds, where the portfolio was tried."""
         from apsvm.selection.references import references
 
-        if self.request.tries_all and not self.signals and not self._is_over():
+        if self.request.tries_all and not self.signals and not self.is_over():
             with Bar("training common models on the same folds"):
                 yield from references(search, self._followers, self.request.options["jobs"])
 
@@ -675,7 +612,7 @@ class _Run:
                 f"chosen: the average of the best on {len(chosen.members)} feature maps, whose {search.metric} is not "
                 f"more than {BEHIND:g} below that of the best alone"
             )
-        return f"chosen of {len(candidates)} settings, by the {search.rule} of {search.metric}"
+        return f"chosen of {len(candidates)} settings, by the highest mean of {search.metric}"
 
     def refit(self, search: SettingsSearch, chosen: Candidate, candidates: Sequence[Candidate]) -> bool | None:
         """Trains ``chosen`` on all rows and writes the model; whether training ended as requested. None where the model
@@ -696,7 +633,7 @@ class _Run:
             return None
         with writing(self.output):
             refit.model.save(self.output)
-        self.signals.are_late = not (refit.outcome.interrupted or self.request.options["nested"])
+        self.signals.are_late = not refit.outcome.interrupted
         for caution in refit.outcome.cautions:
             say(f"warning: {self.output}: {caution}")
         if self.request.options["quiet"]:

@@ -43,6 +43,7 @@ from apsvm.cli.options.training import (
     refuse_untaken,
     signals_caught,
     spare_others,
+    time_limit_option,
     training_options,
 )
 from apsvm.cli.output.bar import Bar
@@ -146,6 +147,7 @@ _COMMON = {
 @pool_option(multiple=False)
 @decision_options("f1, on what --bound auto holds out, or else on the training rows")
 @scheduler_option
+@time_limit_option("Seconds of training, checked between iterations.")
 @training_options
 @config_option
 def train(data: str, model: str | None, read: ReadOptions, **options: object) -> int:

@@ -40,9 +40,6 @@ CommandT = TypeVar("CommandT", bound=Callable[..., object])
 
 _OPTIONS = (
     click.option(
-        "--time-limit", type=Number(0), help="Seconds of training, checked between iterations. [default: none]"
-    ),
-    click.option(
         "-B",
         "--bias",
         type=ConstantFeature(),
@@ -89,6 +86,11 @@ def training_options(command: CommandT) -> CommandT:
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
+
+
+def time_limit_option(help: str) -> Callable[[CommandT], CommandT]:
+    """The option ``--time-limit``."""
+    return click.option("--time-limit", type=Number(0), help=f"{help} [default: none]")
 
 
 def pool_option(*, multiple: bool) -> Callable[[CommandT], CommandT]:

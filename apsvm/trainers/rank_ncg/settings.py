@@ -65,7 +65,6 @@ class RankNCGSettings(Settings):
         flags=("-l", "--lambda"),
         range=Range(0.0),
         grid=(1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 1.0),
-        simpler="high",
         help="Weight of ½‖w‖² beside the loss.",
     )
     normalize: str = setting(

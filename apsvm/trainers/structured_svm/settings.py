@@ -42,7 +42,6 @@ class StructuredSettings(Settings):
         metavar="NUMBER[,NUMBER…]",
         default_text="auto",
         grid=tuple(map(Multiple, (0.001, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0))),
-        simpler="low",
         help="Weight of the risk against ½‖w‖². auto: derived from the scale of the features; 10x: ten times that. "
         "0.01:100:log10: decades from 0.01 to 100, log2: doublings.",
         several="Several values: a model each, MODEL with .C<value> in its name; each starts from those before.",
@@ -103,7 +102,6 @@ class StructuredSettings(Settings):
         label="components",
         range=Range(1, MOST_COMPONENTS),
         grid=(),
-        simpler="low",
         default_text="auto",
         help="H linear scores with a constant each, of which a row has the highest: for positives of several kinds. To "
         "a stationary point, from clusters of the positives; --bound auto is tight. auto: 1, or, of ap with bound and "
