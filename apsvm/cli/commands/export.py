@@ -1,4 +1,4 @@
-"""``apsvm export``: the model for the predictors of LIBLINEAR and SVM-light, or all of it as JSON, Python or ONNX."""
+"""``apsvm export``: the model for the predictors of LIBLINEAR and SVM-light, or all of it as JSON or ONNX."""
 
 from __future__ import annotations
 
@@ -31,9 +31,6 @@ for a missing one), words as strings ("") and dates as int64 seconds from 1970 (
 above the threshold; of several classes the number, from 0, of the one that predict --classify names) and probability,
 as far as MODEL has them. It needs apsvm[onnx].
 
-Python is a file for any Python from 3.10 on, without a package: score(row), label(row) and probability(row) take a dict
-of a table's cells, words, dates and missing ones (None) among them, or of the features by number.
-
 {LAYOUT}
 
 LIBLINEAR and SVM-light know no features but linear.
@@ -46,10 +43,10 @@ LIBLINEAR and SVM-light know no features but linear.
 @click.option(
     "--format",
     "layout",
-    type=click.Choice(["liblinear", "svmlight", "json", "python", "onnx"]),
+    type=click.Choice(["liblinear", "svmlight", "json", "onnx"]),
     required=True,
     help="liblinear: a model file of LIBLINEAR's predict; svmlight: of svm_classify; json: all that scoring takes; "
-    "python: a file that scores rows with Python's standard library; onnx: a graph for onnxruntime.",
+    "onnx: a graph for onnxruntime.",
 )
 @click.option("--positive-label", type=LabelValue(), help="Of a model of several classes: the one to export.")
 def export(model: str, out: str, layout: str, positive_label: float | str | None) -> None:
@@ -57,7 +54,7 @@ def export(model: str, out: str, layout: str, positive_label: float | str | None
 
     refuse_same_file(out, model=model)
     stored = read_any_model(model)
-    if layout in ("json", "python", "onnx"):
+    if layout in ("json", "onnx"):
         content = _whole(stored, positive_label, model, layout)
         with writing(out):
             write_whole(out, content)
@@ -92,10 +89,6 @@ def _whole(stored: Model, positive_label: float | str | None, name: str, layout:
         from apsvm.cli.output.export_json import json_text
 
         return json_text(stored, positive_label, name).encode()
-    if layout == "python":
-        from apsvm.cli.output.export_python import python_text
-
-        return python_text(stored, positive_label, name).encode()
     from apsvm.cli.output.export_onnx import onnx_bytes
 
     return onnx_bytes(stored if positive_label is None else one_ranker(stored, positive_label, name), name)

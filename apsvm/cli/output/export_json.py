@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from apsvm._support.shown import as_json
@@ -48,15 +47,10 @@ all others if "other"; either of them last, if "missing", one that is 1 where th
 Of a model of bags (train --pool) the features are those of a bag: "pool" says of what, and their names which."""
 
 
-def rankers_of(stored: Model, positive_label: float | str | None, name: str) -> Sequence[Ranker]:
-    """Those of the model in the file ``name``, or the one of a class; else the command ends."""
-    whole = stored.has_classes and positive_label is None
-    return stored.rankers() if whole else [one_ranker(stored, positive_label, name)]
-
-
 def json_text(stored: Model, positive_label: float | str | None, name: str) -> str:
     """One JSON object of the model in the file ``name``, or of one of its classes; see ``LAYOUT``."""
-    rankers = rankers_of(stored, positive_label, name)
+    whole = stored.has_classes and positive_label is None
+    rankers = stored.rankers() if whole else [one_ranker(stored, positive_label, name)]
     first = rankers[0]
     arrays = {} if first.feature_map is None else first.feature_map.arrays()
     features = first.header.features
@@ -70,7 +64,7 @@ def json_text(stored: Model, positive_label: float | str | None, name: str) -> s
         **({} if features.pool is None else {"pool": list(features.pool)}),
         "table": None if features.columns is None else table_of(features.columns),
         "columns": first.columns(),
-        "rankers": [json_of(ranker) for ranker in rankers],
+        "rankers": [_json_of(ranker) for ranker in rankers],
         "header": stored.header.to_json(),
     }
     return as_json(content, allow_nan=False) + "\n"
@@ -97,7 +91,7 @@ def _of_dates(column: Column) -> JsonDict:
     return {"order": column.order, "newest": column.newest, "parts": list(map(str, column.parts))}
 
 
-def json_of(ranker: Ranker) -> JsonDict:
+def _json_of(ranker: Ranker) -> JsonDict:
     """What a ranker scores, decides and calls likely by."""
     header = ranker.header
     return {
