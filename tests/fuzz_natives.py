@@ -462,18 +462,11 @@ def newton(h: Hostile) -> None:
     _kernels.newton_direction(h(h.scores(n)), h(h.scores(n)), h(vectors[0]), h(vectors[1]), h(h.scores(m).tolist()))
 
 
-def cut_files(h: Hostile) -> None:
-    """Of memory that is no file's: it is guarded for as long as this takes."""
-    number = _kernels.guard_mapping(h(np.zeros(h.size(0, 20), np.uint8)), h(b"cut off"), h(65))
-    _kernels.forget_mapping(number)
-    _kernels.forget_mapping(h.chance.choice((-1, 2**31 - 1)))
-
-
 ENTRIES: dict[str, Callable[[Hostile], None]] = {
     entry.__name__: entry
     for entry in (
         bags, rows, rules, order, qp, ranking, measure, by_score, bins, search, cells, pairs, lists, decays,
-        svmlight, csv, warp_rows, warp_items, cut_files, newton,
+        svmlight, csv, warp_rows, warp_items, newton,
     )
 }  # fmt: skip
 

@@ -31,7 +31,7 @@ from apsvm import APSVMClassifier, LinearRanker, RankerSet, WARPRanker
 from apsvm._support.checkpoint import Checkpoint, CheckpointError
 from apsvm._support.container import ModelError
 from apsvm.data.dataset import DataError, Dataset
-from apsvm.data.folder import HEADER, header_text, open_folder, write_folder
+from apsvm.data.folder import HEADER, open_folder, write_folder
 from apsvm.data.read_options import TableOptions
 from apsvm.data.reading import read_data
 from apsvm.data.rows import Rows
@@ -312,8 +312,7 @@ def restated(data: bytes, chance: random.Random, seeds: Sequence[bytes]) -> byte
     try:
         content = json.loads(files[HEADER])
         content["files"] = {name: hashlib.sha256(files[name]).hexdigest() for name in content["files"]}
-        del content["sha256"]
-        files[HEADER] = header_text(content)
+        files[HEADER] = json.dumps(content).encode()
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         pass
     return packed(files)

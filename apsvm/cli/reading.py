@@ -151,13 +151,11 @@ def read_rows(
     import numpy as np
 
     from apsvm._support.machine import thread_count
-    from apsvm.data.mapped_files import end_with_words
     from apsvm.data.matrices import read_groups
     from apsvm.data.parts import parts_of
     from apsvm.data.reading import read_data
     from apsvm.data.tables.cells import Scratch
 
-    end_with_words(lambda file: f"apsvm: error: {printable(file)}: cut off while it was read", BAD_DATA)
     place = " and ".join(file for file in (path, read.groups, read.labels, read.bags) if file is not None)
     base = read.zero_based if zero_based is None else zero_based
     # Where no labels are requested, those of a bag need not agree.

@@ -1,6 +1,6 @@
 """The data folder: a data set as ``.npy`` files that are mapped into memory, and a JSON header with their SHA-256.
 
-    header.json                              shape, source, columns of a table, SHA-256 of each file and of itself
+    header.json                              shape, source, columns of a table, SHA-256 of each file
     relevance.npy                            (n,) float64
     groups.npy, costs.npy, bags.npy          (n,) int64, float64, int64, where the rows have qid, cost, bag
     classes.npy, label_indptr.npy, label_indices.npy
@@ -9,34 +9,28 @@
     X.npy                                    dense rows: (n, d) float32 | float64, C order
 
 The row kernels trust their input, so every opening checks what could lead them outside an array: types and shapes, row
-pointers that rise from 0 to nnz, indices below d, labels and costs. By default it also reads every byte: the SHA-256 of
-each file, that values are finite, and that the indices of a row rise. A file that is cut off or written to while it is
-mapped is noticed before the next pass over the rows (``apsvm.data.mapped_files``).
+pointers that rise from 0 to nnz, indices below d, labels and costs. By default it also checks the SHA-256 of each file.
 """
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
 import errno
 import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 from numpy.lib import format as npy
-from numpy.typing import DTypeLike
 
 from apsvm._support import sparse as sp
 from apsvm._support.files import check_folder, sync_folder, temporary_beside
-from apsvm._support.types import JsonDict, Matrix
+from apsvm._support.types import Matrix
 from apsvm.data.dataset import DataError, Dataset, LabelSets, TableRows
-from apsvm.data.mapped_files import mapped
 from apsvm.models.columns import MISSING_RULES, Columns
 from apsvm.models.json import decoded, fields_of
 
@@ -47,10 +41,10 @@ __all__ = ["check_replaceable", "is_data_folder", "open_folder", "write_folder"]
 
 HEADER = "header.json"
 FORMAT = "apsvm data"
-VERSION = 1
+VERSION = 2
 #: From this share of stored entries on, rows are written dense: they are then smaller, and faster to multiply.
 DENSE_FROM = 0.6
-#: Items written or checked at a time, so that neither takes memory of the size of the data.
+#: Dense items written at a time, so that this does not take memory of the size of the data.
 BLOCK = 1 << 22
 _LONGEST_HEADER = 1 << 28
 _SPARSE = {"indptr.npy", "indices.npy", "values.npy"}
@@ -79,7 +73,7 @@ class _Source:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Header:
-    """header.json, which also has ``sha256``, of the header without it (``checksum``).
+    """The content of header.json.
 
     Attributes
     ----------
@@ -121,9 +115,8 @@ def open_folder(path: str | os.PathLike[str], *, check: bool = True) -> Dataset:
     Parameters
     ----------
     check : bool
-        Bool Read every byte: check each file's SHA-256, that values are finite and that indices rise within
-        each row. Without it only what protects the kernels is checked, which takes a pass over labels and
-        indices.
+        Read every byte and check each file's SHA-256. Without it only what protects the kernels is checked,
+        which takes a pass over labels and indices.
 
     Raises
     ------
@@ -139,7 +132,7 @@ def open_folder(path: str | os.PathLike[str], *, check: bool = True) -> Dataset:
         arrays[name] = _mapped(folder / name, _TYPES.get(name, (np.float64,)), 2 if name == "X.npy" else 1)
         if check:
             _check_digest(folder / name, digest)
-    opened = _Opened(folder, header, arrays, check)
+    opened = _Opened(folder, header, arrays)
     return Dataset(
         relevance=opened.labels(),
         groups=opened.vector("groups.npy"),
@@ -177,15 +170,13 @@ def _read_header(folder: Path) -> _Header:
             raise DataError(f"{place}: expected the header of a data folder (format {FORMAT!r})")
         if stated.get("version") != VERSION:
             version = stated.get("version")
-            raise DataError(f"{place}: expected version {VERSION}, found {version!r}: it was written by another apsvm")
-        is_whole = stated.pop("sha256", None) == checksum(stated)
+            problem = f"expected version {VERSION} of the format, found {version!r}"
+            raise DataError(f"{place}: {problem}: convert the data again with apsvm convert")
         header = decoded(_Header, stated)
     except DataError:
         raise
     except (ValueError, RecursionError) as error:
         raise DataError(f"{place}: damaged: {error}") from None
-    if not is_whole:
-        raise DataError(f"{place}: damaged: its content does not have the sha256 it states")
     shape = header.shape
     if len(shape) != 2 or not all(0 <= count < 1 << 62 for count in shape) or shape[0] == 0:
         raise DataError(f"{place}: damaged: expected the counts of rows and features, found {list(shape)}")
@@ -201,34 +192,32 @@ def _read_header(folder: Path) -> _Header:
 def _mapped(path: Path, dtypes: tuple[type, ...], dimensions: int) -> AnyArray:
     """The array of a .npy file, read-only. Raises DataError if it is not such an array, OSError."""
     try:
-        stream = path.open("rb")
+        array: AnyArray = npy.open_memmap(path, mode="r")
     except FileNotFoundError:
         raise DataError(f"{path}: missing: the folder is damaged") from None
-    with stream:
-        size = os.fstat(stream.fileno()).st_size
-        try:
-            version = npy.read_magic(stream)
-            read = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}[version]
-            shape, is_fortran, dtype = read(stream)
-        except Exception as error:  # numpy promises no set of them for a damaged header
-            raise DataError(f"{path}: damaged: not a .npy file that is read here ({error})") from None
-        if dtype not in dtypes or not dtype.isnative or len(shape) != dimensions or (is_fortran and dimensions > 1):
-            expected = " or ".join(np.dtype(dtype).name for dtype in dtypes)
-            order = " in Fortran order" if is_fortran else ""
-            raise DataError(
-                f"{path}: damaged: expected {expected} of {dimensions} dimensions in C order, found {dtype} of "
-                f"shape {shape}{order}"
-            )
-        start = stream.tell()
-        n_bytes = start + int(np.prod(shape, dtype=object)) * dtype.itemsize
-        if n_bytes != size:
-            raise DataError(f"{path}: damaged: expected {n_bytes} bytes, found {size}")
-        return np.empty(shape, dtype) if n_bytes == start else mapped(stream, dtype, start, shape)
+    except OSError:
+        raise
+    except Exception as error:  # numpy promises no set of them for a damaged header
+        raise DataError(f"{path}: damaged: not a .npy file that is read here ({error})") from None
+    dtype, is_ordered = array.dtype, array.flags.c_contiguous
+    if dtype not in dtypes or not dtype.isnative or array.ndim != dimensions or not is_ordered:
+        expected = " or ".join(np.dtype(dtype).name for dtype in dtypes)
+        order = "" if is_ordered else " in Fortran order"
+        raise DataError(
+            f"{path}: damaged: expected {expected} of {dimensions} dimensions in C order, found {dtype} of "
+            f"shape {array.shape}{order}"
+        )
+    return np.asarray(array)
+
+
+def _digest(path: Path) -> str:
+    """The SHA-256 of a file, hexadecimal. Raises OSError."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _check_digest(path: Path, digest: str) -> None:
-    with path.open("rb") as stream:
-        found = hashlib.file_digest(stream, "sha256").hexdigest()
+    found = _digest(path)
     if found != digest:
         raise DataError(f"{path}: damaged: its sha256 is {found}, expected {digest}")
 
@@ -236,8 +225,8 @@ def _check_digest(path: Path, digest: str) -> None:
 class _Opened:
     """The mapped arrays of a folder; each method checks those it returns and raises DataError."""
 
-    def __init__(self, folder: Path, header: _Header, arrays: Arrays, check: bool) -> None:
-        self._folder, self._header, self._arrays, self._check = folder, header, arrays, check
+    def __init__(self, folder: Path, header: _Header, arrays: Arrays) -> None:
+        self._folder, self._header, self._arrays = folder, header, arrays
         self._n, self._d = header.shape
 
     def _require(self, name: str, is_fine: bool, expected: str) -> None:
@@ -254,13 +243,13 @@ class _Opened:
     def labels(self) -> AnyArray:
         relevance = self.vector("relevance.npy")
         assert relevance is not None
-        self._require("relevance.npy", _all_finite(relevance), "finite labels")
+        self._require("relevance.npy", bool(np.isfinite(relevance).all()), "finite labels")
         return relevance
 
     def costs(self) -> AnyArray | None:
         costs = self.vector("costs.npy")
         if costs is not None:
-            is_fine = _all_finite(costs) and bool((costs >= 0).all())
+            is_fine = bool(np.isfinite(costs).all()) and bool((costs >= 0).all())
             self._require("costs.npy", is_fine, "finite costs of at least 0")
         return costs
 
@@ -269,13 +258,11 @@ class _Opened:
             return None
         classes, indptr = self._arrays["classes.npy"], self._arrays["label_indptr.npy"]
         indices = self._arrays["label_indices.npy"]
-        increase = _all_finite(classes) and bool((classes[1:] > classes[:-1]).all())
+        increase = bool(np.isfinite(classes).all()) and bool((classes[1:] > classes[:-1]).all())
         self._require("classes.npy", increase, "finite labels that increase")
         self._check_pointers("label_indptr.npy", indptr, indices.size)
         within = _all_below(indices, classes.size)
         self._require("label_indices.npy", within, f"numbers of labels from 0 to {classes.size - 1}")
-        rise = not self._check or _all_rise(indptr, indices)
-        self._require("label_indices.npy", rise, "numbers of labels that increase within each row")
         return LabelSets(classes, indptr, indices)
 
     def table(self) -> TableRows | None:
@@ -300,16 +287,12 @@ class _Opened:
         X = self._arrays.get("X.npy")
         if X is not None:
             self._require("X.npy", X.shape == self._header.shape, f"shape {self._header.shape}, found {X.shape}")
-            self._require("X.npy", not self._check or _all_finite(X.reshape(-1)), "finite values")
             return X
         indptr, indices, values = (self._arrays[f"{name}.npy"] for name in ("indptr", "indices", "values"))
         self._require("indices.npy", indices.dtype == indptr.dtype, f"{indptr.dtype} as in indptr.npy")
         self._require("values.npy", values.size == indices.size, f"{indices.size} entries, found {values.size}")
         self._check_pointers("indptr.npy", indptr, indices.size)
         self._require("indices.npy", _all_below(indices, self._d), f"indices from 0 to {self._d - 1}")
-        if self._check:
-            self._require("indices.npy", _all_rise(indptr, indices), "indices that increase within each row")
-            self._require("values.npy", _all_finite(values), "finite values")
         fits = indices.dtype == np.int64 or max(self._n, self._d) <= np.iinfo(np.int32).max
         self._require("indices.npy", fits, "int64 for this shape")
         X = sp.csr_array((values, indices, indptr), shape=self._header.shape)
@@ -322,28 +305,9 @@ class _Opened:
         self._require(name, rises, f"{self._n + 1} row pointers that rise from 0 to {end}")
 
 
-def _blocks(array: AnyArray, overlap: int = 0) -> Iterator[tuple[int, AnyArray]]:
-    """The start and the items of each block of a vector, with ``overlap`` items of the next."""
-    for start in range(0, array.size, BLOCK):
-        yield start, array[start : start + BLOCK + overlap]
-
-
-def _all_finite(array: AnyArray) -> bool:
-    return all(bool(np.isfinite(block).all()) for _, block in _blocks(array))
-
-
 def _all_below(indices: AnyArray, limit: int) -> bool:
     """Whether 0 <= index < limit for all: one pass, as a negative number is a huge unsigned one."""
     return indices.size == 0 or int(indices.view(f"u{indices.itemsize}").max()) < limit
-
-
-def _all_rise(indptr: AnyArray, indices: AnyArray) -> bool:
-    """Whether the indices increase within each row."""
-    for start, block in _blocks(indices, overlap=1):
-        falls = np.flatnonzero(block[1:] <= block[:-1]) + start + 1  # allowed where a row starts
-        if not (indptr[np.minimum(np.searchsorted(indptr, falls), indptr.size - 1)] == falls).all():
-            return False
-    return True
 
 
 # ---------------------------------------------------------------------------------------------------------- writing
@@ -352,8 +316,8 @@ def _all_rise(indptr: AnyArray, indices: AnyArray) -> bool:
 def write_folder(data: Dataset, path: str | os.PathLike[str], *, dense: bool | None = None) -> None:
     """Writes the folder whole or not at all: beside its place, synced, then renamed.
 
-    A data folder that stands there is replaced in one step; anything else is refused. A link to a data folder is
-    replaced, not followed.
+    A data folder that stands there is replaced; anything else is refused. A link to a data folder is replaced,
+    not followed.
 
     Parameters
     ----------
@@ -389,23 +353,13 @@ def write_folder(data: Dataset, path: str | os.PathLike[str], *, dense: bool | N
             queries=None if data.table is None or data.groups is None else data.table.queries or None,
         )
         with (temporary / HEADER).open("wb") as stream:
-            stream.write(header_text(fields_of(header)))
+            stream.write(json.dumps(fields_of(header), indent=1).encode() + b"\n")
             _sync(stream)
         sync_folder(temporary)
         _give_place(temporary, target)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
-
-
-def header_text(content: JsonDict) -> bytes:
-    """The header of this content as it is written, with its checksum."""
-    return (json.dumps({**content, "sha256": checksum(content)}, indent=1) + "\n").encode()
-
-
-def checksum(content: JsonDict) -> str:
-    """The SHA-256, hexadecimal, that a header of this content states."""
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def check_replaceable(path: str | os.PathLike[str]) -> None:
@@ -432,46 +386,25 @@ def _write_arrays(folder: Path, data: Dataset, X: Matrix, dense: bool) -> dict[s
         vectors["label_indices.npy"] = data.label_sets.indices
     if not dense:
         vectors |= {"indptr.npy": X.indptr, "indices.npy": X.indices, "values.npy": X.data}
-    digests = {}
+    written = []
     for name, vector in vectors.items():
         if vector is not None:
-            with _npy_file(folder / name, vector.dtype, vector.shape) as out:
-                for _, block in _blocks(vector):
-                    out.write(np.ascontiguousarray(block).data)
-            digests[name] = out.digest.hexdigest()
+            with (folder / name).open("wb") as stream:
+                np.save(stream, vector, allow_pickle=False)
+                _sync(stream)
+            written.append(name)
     if dense:
         n, d = X.shape
         step = max(1, BLOCK // max(d, 1))
-        with _npy_file(folder / "X.npy", X.dtype, X.shape) as out:
+        with (folder / "X.npy").open("wb") as stream:
+            layout = {"descr": npy.dtype_to_descr(X.dtype), "fortran_order": False, "shape": X.shape}
+            npy.write_array_header_1_0(stream, layout)
             for start in range(0, n if d else 0, step):
                 block = X[start : start + step]
-                out.write(np.ascontiguousarray(block.toarray() if sp.issparse(block) else block).data)
-        digests["X.npy"] = out.digest.hexdigest()
-    return digests
-
-
-class _Hashing:
-    """A stream that keeps the SHA-256 of what goes through it."""
-
-    def __init__(self, stream: BinaryIO) -> None:
-        self._stream = stream
-        self.digest = hashlib.sha256()
-
-    def write(self, data: bytes | memoryview) -> None:
-        self._stream.write(data)
-        self.digest.update(data)
-
-
-@contextlib.contextmanager
-def _npy_file(path: Path, dtype: DTypeLike, shape: tuple[int, ...]) -> Iterator[_Hashing]:
-    """A .npy file open behind its header, synced at the end."""
-    with path.open("wb") as stream:
-        out = _Hashing(stream)
-        npy.write_array_header_1_0(
-            out, {"descr": npy.dtype_to_descr(np.dtype(dtype)), "fortran_order": False, "shape": shape}
-        )
-        yield out
-        _sync(stream)
+                stream.write(np.ascontiguousarray(block.toarray() if sp.issparse(block) else block).data)
+            _sync(stream)
+        written.append("X.npy")
+    return {name: _digest(folder / name) for name in written}
 
 
 def _sync(stream: BinaryIO) -> None:
@@ -480,38 +413,22 @@ def _sync(stream: BinaryIO) -> None:
 
 
 def _give_place(temporary: Path, target: Path) -> None:
-    """Gives the temporary folder the target's name. What has that name is removed once it is replaced."""
-    if not os.path.lexists(target):
-        temporary.rename(target)
-        sync_folder(target.parent)
-        return
-    if _exchange(temporary, target):
-        old = temporary
-    else:  # a file system that cannot swap two names: for a moment neither has it, but both folders are whole
+    """Gives the temporary folder the target's name. What has that name steps aside, and is removed once it is replaced:
+    for a moment neither has it, but both are whole."""
+    old = None
+    if os.path.lexists(target):
         old = Path(temporary_beside(target))
         target.rename(old)
-        try:
-            temporary.rename(target)
-        except BaseException:
+    try:
+        temporary.rename(target)
+    except BaseException:
+        if old is not None:
             old.rename(target)
-            raise
-    sync_folder(target.parent)
-    if old.is_symlink():
-        old.unlink()
-    else:
-        shutil.rmtree(old, ignore_errors=True)
-
-
-def _exchange(a: Path, b: Path) -> bool:
-    """Swaps two names in one step (renameat2 of Linux); False where the system cannot. Raises OSError."""
-    library = ctypes.CDLL(None, use_errno=True) if os.name == "posix" else None
-    rename = getattr(library, "renameat2", None)
-    if rename is None:
-        return False
-    at_cwd, exchange = -100, 2
-    if rename(at_cwd, os.fsencode(a), at_cwd, os.fsencode(b), exchange) == 0:
-        return True
-    code = ctypes.get_errno()
-    if code in (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP):
-        return False
-    raise OSError(code, os.strerror(code), str(b))
+        raise
+    try:
+        sync_folder(target.parent)
+    finally:
+        if old is not None and old.is_symlink():
+            old.unlink()
+        elif old is not None:
+            shutil.rmtree(old, ignore_errors=True)

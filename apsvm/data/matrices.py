@@ -21,7 +21,6 @@ from apsvm._support.types import Matrix
 from apsvm.data.bags import ids_of_offsets
 from apsvm.data.dataset import DataError, Dataset, LabelSets, one_or_several
 from apsvm.data.hashing import hash_of_file
-from apsvm.data.mapped_files import mapped_npy
 
 if TYPE_CHECKING:
     from apsvm._support.types import AnyArray
@@ -100,7 +99,7 @@ def _parsing(name: str, what: str) -> Iterator[None]:
 
 def _load_npy(name: str, *, map_it: bool = False) -> AnyArray:
     with _parsing(name, "a .npy file"):
-        return mapped_npy(name) if map_it else np.asarray(np.load(name, allow_pickle=False))
+        return np.asarray(np.load(name, mmap_mode="r" if map_it else None, allow_pickle=False))
 
 
 def _dense(name: str) -> AnyArray:

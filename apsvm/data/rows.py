@@ -28,7 +28,6 @@ from apsvm.data.features.linear import Linear
 from apsvm.data.features.mapped import MappedMatrix, dense_pays
 from apsvm.data.features.scaling import NO_SCALING, Scaling
 from apsvm.data.lockstep import RowKernels
-from apsvm.data.mapped_files import files_of
 from apsvm.data.moments import Moments, column_moments, row_norms
 
 if TYPE_CHECKING:
@@ -74,7 +73,7 @@ class Rows:
     Raises
     ------
     ValueError : a CSR matrix with an entry outside its shape; says in which row and column. A map of another number of
-        features. (DataError, from any pass: the file that X is mapped from was changed, ``apsvm.data.mapped_files``)
+        features.
     """
 
     _kernels: RowKernels = _kernels
@@ -104,7 +103,6 @@ class Rows:
                 self._csr = _checked(matrix)
         # A CSR matrix, a C-ordered array or a MappedMatrix.
         self._X: Matrix = matrix if sparse else np.ascontiguousarray(matrix)
-        self._files = files_of(self._X)
         if feature_map is not None and not isinstance(feature_map, Linear):
             self._X = MappedMatrix(self._X, feature_map)
         self._bias = bias
@@ -169,7 +167,6 @@ class Rows:
         return self._known_moments[0]
 
     def _moments(self, groups: NDArray[np.int64] | None) -> Moments:
-        self._check_files()
         mean, variance = column_moments(self._X, self._selection, groups=groups, factors=self._factors)
         scaling = self._scaling
         with np.errstate(over="ignore", invalid="ignore"):  # of features too large the moments are not finite
@@ -307,11 +304,6 @@ class Rows:
         rows._known_moments = []
         return rows
 
-    def _check_files(self) -> None:
-        """Raises DataError where the rows are mapped from a file that was changed meanwhile."""
-        for file in self._files:
-            file.check()
-
     def _of_selected(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Of values (n,) of the matrix's rows those of the selected ones."""
         return values if self._selection is None else values[self._selection]
@@ -326,7 +318,6 @@ class Rows:
     def scores_of_all(self, W: NDArray[np.float64], out: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
         """``scores`` of each w in W (k, dimension): (m, k) float64, to the same bits; each row is mapped, and read from
         memory, once. Written to ``out`` (m, k), C-contiguous, if given."""
-        self._check_files()
         if W.shape[1] != self.dimension:
             raise ValueError(f"expected {self.dimension} weights, as there are columns, found {W.shape[1]}")
         if out is None:
@@ -354,7 +345,6 @@ class Rows:
 
     def combine_all(self, C: NDArray[np.float64]) -> NDArray[np.float64]:
         """``combine`` of each column of C (m, k), C-contiguous: (k, dimension) float64, in one pass."""
-        self._check_files()
         of_row = C if self._factors is None else C * self._of_selected(self._factors)[:, None]
         X = self._X
         if isinstance(X, MappedMatrix):

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +11,10 @@ import scipy.sparse as sp
 from data_folders import TEXT, assert_same, read
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from over import over
 
 from apsvm.data import DataError, open_folder, write_folder
 from apsvm.data import folder as module
-from apsvm.data.folder import header_text
 from apsvm.data.rows import Rows
 
 
@@ -106,7 +105,8 @@ def test_every_member_truncated_longer_or_missing(made: Path) -> None:
     assert len(names) >= 5
     for name in names:
         content = (made / name).read_bytes()
-        for damaged in (*(content[:length] for length in range(0, len(content) - 1, 9)), content[:-2], content + b"0"):
+        longer = content + (b"}" if name == "header.json" else b"0")
+        for damaged in (*(content[:length] for length in range(0, len(content) - 1, 9)), content[:-2], longer):
             (made / name).write_bytes(damaged)
             with pytest.raises(DataError, match=name):
                 open_folder(made)
@@ -119,19 +119,15 @@ def test_every_member_truncated_longer_or_missing(made: Path) -> None:
 
 @pytest.mark.slow
 def test_every_byte_flipped(made: Path, rng: np.random.Generator) -> None:
-    """Every one is noticed; without the check what is opened cannot lead a kernel astray."""
+    """Every one in an array is noticed; without the check what is opened cannot lead a kernel astray."""
     n_unnoticed = 0
-    for path in sorted(made.iterdir()):
+    for path in sorted(made.glob("*.npy")):
         content = path.read_bytes()
         for at in range(len(content)):
             flip = 1 << int(rng.integers(8))
             path.write_bytes(content[:at] + bytes([content[at] ^ flip]) + content[at + 1 :])
-            try:
+            with pytest.raises(DataError, match=f"^{made}"):
                 open_folder(made)
-            except DataError as error:
-                assert str(error).startswith(str(made))  # noqa: PT017
-            else:
-                assert path.name == "header.json", (path.name, at)  # only blanks between its words may change
             try:
                 data = open_folder(made, check=False)
             except DataError:
@@ -146,69 +142,57 @@ def test_every_byte_flipped(made: Path, rng: np.random.Generator) -> None:
 
 
 def forge(made: Path, name: str, array: Any, **header: Any) -> None:
-    """Puts another array, or other header entries, in and makes the header true again."""
+    """Puts another array with its checksum, or other header entries, in."""
     content = json.loads((made / "header.json").read_text())
     if name:
         np.save(made / name, array)
         raw = (made / name).read_bytes()
         content["files"][name] = hashlib.sha256(raw).hexdigest()
-    content |= header
-    content.pop("sha256", None)
-    (made / "header.json").write_bytes(header_text(content))
+    (made / "header.json").write_text(json.dumps(content | header))
 
 
 INDPTR, INDICES = [0, 2, 3, 3, 7], [0, 3, 1, 0, 1, 2, 3]
 
 
-@pytest.mark.parametrize(
-    ("name", "array", "message", "only_check"),
+@over(
+    "name, array, message",
     [
-        ("indptr.npy", np.array([0, 2, 3, 3, 8], np.int32), "rise from 0 to 7", False),
-        ("indptr.npy", np.array([1, 2, 3, 3, 7], np.int32), "rise from 0 to 7", False),
-        ("indptr.npy", np.array([0, 9, 3, 3, 7], np.int32), "rise from 0 to 7", False),
-        ("indptr.npy", np.array([0, 2, 3, -3, 7], np.int32), "rise from 0 to 7", False),
-        ("indices.npy", np.array(INDICES, np.int64), "int32 as in indptr", False),
-        ("indptr.npy", np.array(INDPTR[:-1], np.int32), "5 row pointers", False),
-        ("indices.npy", np.array([0, 4, 1, 0, 1, 2, 3], np.int32), "indices from 0 to 3", False),
-        ("indices.npy", np.array([0, 3, -1, 0, 1, 2, 3], np.int32), "indices from 0 to 3", False),
-        ("indices.npy", np.array([0, 3, 1, 0, 2, 1, 3], np.int32), "increase within each row", True),
-        ("indices.npy", np.array([0, 3, 1, 0, 2, 2, 3], np.int32), "increase within each row", True),
-        ("values.npy", np.ones(6, np.float32), "7 entries, found 6", False),
-        ("values.npy", np.array([1, 2, 3, np.nan, 5, 6, 7.0]), "finite", True),
-        ("values.npy", np.ones((7, 1)), "of 1 dimensions", False),
-        ("values.npy", np.ones(7, ">f8"), "expected float64", False),
-        ("values.npy", np.array([None] * 7), "expected float64", False),
-        ("relevance.npy", np.array([1, 2, np.inf, 4]), "finite labels", False),
-        ("costs.npy", np.array([1, 2, -1, 4.0]), "costs of at least 0", False),
-        ("groups.npy", np.ones(4), "expected int64", False),
+        ("indptr.npy", np.array([0, 2, 3, 3, 8], np.int32), "rise from 0 to 7"),
+        ("indptr.npy", np.array([1, 2, 3, 3, 7], np.int32), "rise from 0 to 7"),
+        ("indptr.npy", np.array([0, 9, 3, 3, 7], np.int32), "rise from 0 to 7"),
+        ("indptr.npy", np.array([0, 2, 3, -3, 7], np.int32), "rise from 0 to 7"),
+        ("indices.npy", np.array(INDICES, np.int64), "int32 as in indptr"),
+        ("indptr.npy", np.array(INDPTR[:-1], np.int32), "5 row pointers"),
+        ("indices.npy", np.array([0, 4, 1, 0, 1, 2, 3], np.int32), "indices from 0 to 3"),
+        ("indices.npy", np.array([0, 3, -1, 0, 1, 2, 3], np.int32), "indices from 0 to 3"),
+        ("values.npy", np.ones(6, np.float32), "7 entries, found 6"),
+        ("values.npy", np.ones((7, 1)), "of 1 dimensions"),
+        ("values.npy", np.ones(7, ">f8"), "expected float64"),
+        ("values.npy", np.array([None] * 7), "not a .npy file"),
+        ("relevance.npy", np.array([1, 2, np.inf, 4]), "finite labels"),
+        ("costs.npy", np.array([1, 2, -1, 4.0]), "costs of at least 0"),
+        ("groups.npy", np.ones(4), "expected int64"),
     ],
 )
-def test_arrays_that_are_wrong(name: str, array: Any, message: str, only_check: bool, tmp_path: Path) -> None:
+def test_arrays_that_are_wrong(name: str, array: Any, message: str, tmp_path: Path) -> None:
     write_folder(read(TEXT), tmp_path / "out", dense=False)
     forge(tmp_path / "out", "indices.npy", np.array(INDICES, np.int32))
     open_folder(tmp_path / "out")  # the forger's work is not what is found
     forge(tmp_path / "out", name, array)
-    if only_check:
-        open_folder(tmp_path / "out", check=False)
     with pytest.raises(DataError, match=f"out/{name}: damaged: .*{message}"):
-        open_folder(tmp_path / "out", check=only_check)
+        open_folder(tmp_path / "out", check=False)
 
 
-def test_indices_are_checked_across_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    indptr, indices = np.array(INDPTR), np.array(INDICES)
-    for block in range(1, 9):
-        monkeypatch.setattr(module, "BLOCK", block)
-        assert module._all_rise(indptr, indices)
-        for at in (1, 4, 5, 6):
-            wrong = indices.copy()
-            wrong[at] = wrong[at - 1]
-            assert not module._all_rise(indptr, wrong)
+def test_a_folder_of_another_version(tmp_path: Path) -> None:
+    write_folder(read(TEXT), tmp_path / "out")
+    forge(tmp_path / "out", "", None, version=1)
+    with pytest.raises(DataError, match="version 2 of the format, found 1: convert the data again"):
+        open_folder(tmp_path / "out")
 
 
-@pytest.mark.parametrize(
+@over(
     "header",
     [
-        {"version": 2},
         {"version": 1.5},
         {"format": "other"},
         {"layout": "coo"},
@@ -243,35 +227,9 @@ def test_headers_that_are_wrong(header: dict[str, Any], tmp_path: Path) -> None:
         open_folder(tmp_path / "out")
 
 
-@pytest.mark.parametrize("text", [b"", b"[]", b"{}", b"\xff", b"[" * 100_000, b'{"format": "apsvm data"}', b"1" * 5000])
+@over("text", [b"", b"[]", b"{}", b"\xff", b"[" * 100_000, b'{"format": "apsvm data"}', b"1" * 5000])
 def test_headers_that_are_none(text: bytes, tmp_path: Path) -> None:
     write_folder(read(TEXT), tmp_path / "out")
     (tmp_path / "out" / "header.json").write_bytes(text)
     with pytest.raises(DataError, match=r"header\.json"):
         open_folder(tmp_path / "out")
-
-
-@pytest.mark.parametrize("dense", [False, True])
-def test_a_file_that_changes_while_it_is_mapped(dense: bool, tmp_path: Path) -> None:
-    """An error before the next pass, where it would have been SIGBUS; a folder that is replaced is no change."""
-
-    def rows() -> Rows:
-        write_folder(read(TEXT), tmp_path / "out", dense=dense)
-        return Rows(open_folder(tmp_path / "out").X)
-
-    w, c = np.ones(4), np.ones(4)
-    member = tmp_path / "out" / ("X.npy" if dense else "values.npy")
-    before = rows()
-    expected = before.scores(w)
-    after = rows()  # the folder is another one now
-    np.testing.assert_array_equal(before.scores(w), expected)
-    content = member.read_bytes()
-    member.write_bytes(content[:-8])
-    for call in (lambda: after.scores(w), lambda: after.combine(c), after.moments):
-        with pytest.raises(DataError, match=f"{member.name}: cut off while it was in use: {len(content) - 8} bytes"):
-            call()
-    np.testing.assert_array_equal(before.scores(w), expected)
-    changed = rows().select(np.array([0, 2]))
-    os.utime(member, ns=(0, 12345))
-    with pytest.raises(DataError, match="changed while it was in use"):
-        changed.scores(w)

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 from data_folders import TEXT, assert_same, read
+from over import over
 
-from apsvm.data import folder, open_folder, write_folder
+from apsvm.data import open_folder, write_folder
 
 OTHER = b"1 2:2\n-1 1:1\n"
 
@@ -24,34 +25,15 @@ def test_a_data_folder_is_replaced_whole(tmp_path: Path) -> None:
     assert_same(open_folder(tmp_path / "out"), read(TEXT))
 
 
-def test_replaced_where_names_cannot_be_swapped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(folder, "_exchange", lambda a, b: False)
-    write_folder(read(TEXT), tmp_path / "out")
-    write_folder(read(OTHER), tmp_path / "out")
-    assert_same(open_folder(tmp_path / "out"), read(OTHER))
-    assert os.listdir(tmp_path) == ["out"]
-
-
-@pytest.mark.parametrize(
-    ("fails", "swap"), [("mkdir", True), ("fsync", True), ("_exchange", True), ("fsync", False), ("rename", False)]
-)
-def test_a_failure_leaves_what_was_there(
-    fails: str, swap: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@over("fails", ["mkdir", "fsync", "rename"])
+def test_a_failure_leaves_what_was_there(fails: str, tmp_path: Path) -> None:
     write_folder(read(TEXT), tmp_path / "out")
 
     def fail(*arguments: Any, **options: Any) -> Any:
         raise OSError(28, "No space left on device")
 
-    with monkeypatch.context() as patch:
-        if not swap:
-            patch.setattr(folder, "_exchange", lambda a, b: False)
-        if fails == "fsync":
-            patch.setattr(os, "fsync", fail)
-        elif fails == "_exchange":
-            patch.setattr(folder, "_exchange", fail)
-        else:
-            patch.setattr(Path, fails, fail)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os if fails == "fsync" else Path, fails, fail)
         with pytest.raises(OSError, match="No space left"):
             write_folder(read(OTHER), tmp_path / "out")
     assert_same(open_folder(tmp_path / "out"), read(TEXT))
@@ -70,7 +52,6 @@ def test_the_second_rename_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         return rename(self, target)
 
     with monkeypatch.context() as patch:
-        patch.setattr(folder, "_exchange", lambda a, b: False)
         patch.setattr(Path, "rename", second_fails)
         with pytest.raises(OSError, match="Input/output"):
             write_folder(read(OTHER), tmp_path / "out")

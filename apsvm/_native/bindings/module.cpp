@@ -6,7 +6,6 @@ NB_MODULE(_kernels, m) {
     bind_bags(m);
     bind_bins(m);
     bind_build(m);
-    bind_cut_files(m);
     bind_lists(m);
     bind_memory(m);
     bind_newton(m);

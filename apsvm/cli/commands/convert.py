@@ -60,7 +60,7 @@ def convert(
 
     Text may be larger than memory, and several files, one behind the other. So may tables (CSV, Parquet, Arrow), whose
     rows are kept beside OUT meanwhile; parts of one have the same columns. A data folder that is already there is
-    replaced in one step; anything else is refused.
+    replaced; anything else is refused.
     """
     from apsvm.data.folder import check_replaceable, write_folder
 
