@@ -4,7 +4,7 @@
 >>> sorted(apsvm.__all__)  # doctest: +NORMALIZE_WHITESPACE
 ['APSVMClassifier', 'APSVMClassifierCV', 'APSVMRanker', 'APSVMRankerCV', 'ComponentRanker',
 'DataError', 'Dataset', 'LinearRanker', 'ModelError', 'RankNCG', 'RankerSet', 'WARPRanker', 'WeakRankerWarning',
-'load_any_model', 'load_model', 'most_violated_ranking', 'read_svmlight', 'stack_bags']
+'load_any_model', 'load_model', 'most_violated_ranking', 'read_svmlight', 'show_versions', 'stack_bags']
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from apsvm._support.container import ModelError
+    from apsvm._support.versions import show_versions
     from apsvm.data.dataset import DataError, Dataset
     from apsvm.data.svmlight import read_svmlight
     from apsvm.estimators import (
@@ -52,6 +53,7 @@ __all__ = [
     "load_model",
     "most_violated_ranking",
     "read_svmlight",
+    "show_versions",
     "stack_bags",
 ]
 
@@ -73,6 +75,7 @@ _HOMES = {
     "load_model": "apsvm.models.reading",
     "most_violated_ranking": "apsvm.oracles.inference",
     "read_svmlight": "apsvm.data.svmlight",
+    "show_versions": "apsvm._support.versions",
     "stack_bags": "apsvm.estimators",
 }
 

@@ -8,7 +8,7 @@ import sys
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 #: Vectors of the weights' length that a short training has at a time.
 _VECTORS = 12
@@ -53,7 +53,7 @@ def memory() -> int:
     """Bytes of memory that this machine has."""
     if hasattr(os, "sysconf"):
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return _memory_of_windows().total
+    return _memory_of_windows()
 
 
 def can_train(n_weights: int) -> bool:
@@ -62,27 +62,7 @@ def can_train(n_weights: int) -> bool:
     return 8 * n_weights * _VECTORS <= memory()
 
 
-def available_memory() -> int | None:
-    """Bytes of memory that are free or can be freed; None where the system does not say."""
-    try:
-        with open("/proc/meminfo", encoding="ascii") as stream:
-            fields = dict(line.split(":", 1) for line in stream)
-        return int(fields["MemAvailable"].split()[0]) * 1024
-    except (OSError, KeyError, ValueError):
-        if not hasattr(os, "sysconf"):
-            return _memory_of_windows().available
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")
-    except (OSError, ValueError):  # macOS has no such number
-        return None
-
-
-class _Memory(NamedTuple):
-    total: int
-    available: int
-
-
-def _memory_of_windows() -> _Memory:
+def _memory_of_windows() -> int:
     """By GlobalMemoryStatusEx, whose answer is a structure of two 32-bit and seven 64-bit numbers."""
     import ctypes
     import struct
@@ -90,8 +70,7 @@ def _memory_of_windows() -> _Memory:
     answer = ctypes.create_string_buffer(struct.pack("<II7Q", 64, *[0] * 8), 64)
     library: Any = vars(ctypes)["windll"]  # of Windows alone, as the types say too
     library.kernel32.GlobalMemoryStatusEx(answer)
-    _, _, total, available, *_ = struct.unpack("<II7Q", answer.raw)
-    return _Memory(total, available)
+    return int(struct.unpack("<II7Q", answer.raw)[2])
 
 
 def largest_cache() -> int:

@@ -68,10 +68,6 @@ _COMMANDS = {
     "bench": Listed(
         "apsvm.cli.commands.bench:bench", "Measure oracles, training or reading, side by side with rivals in one run."
     ),
-    "doctor": Listed(
-        "apsvm.cli.commands.doctor:doctor",
-        "Print versions, compiler, SIMD, threads, BLAS and memory, and check the …",
-    ),
     "sorter": Listed(
         "apsvm.cli.commands.sorter:sorter",
         "Train nets that approximate ranks, the sorters of SoDeep, for losses of a …",
@@ -79,9 +75,25 @@ _COMMANDS = {
 }
 
 
+def _show_version(context: click.Context, _: click.Parameter, is_asked: bool) -> None:
+    if not is_asked:
+        return
+    if context.params.get("verbose"):
+        from apsvm._support.versions import show_versions
+
+        show_versions()
+    else:
+        click.echo(f"apsvm, version {__version__}")
+    context.exit()
+
+
 @click.group(cls=CommandGroup, listed=_COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, "-V", "--version", prog_name="apsvm")
-def program() -> None:
+@click.option(
+    "-V", "--version", is_flag=True, expose_value=False, callback=_show_version,
+    help="Show the version, with -v those of all parts, and exit.",
+)  # fmt: skip
+@click.option("-v", "--verbose", is_flag=True, is_eager=True, hidden=True)
+def program(verbose: bool) -> None:
     """Train linear rankers on the ranking metric itself: average precision, exactly.
 
     \b
@@ -89,6 +101,8 @@ def program() -> None:
     apsvm predict test.svm data.svm.model   one score a row
     apsvm eval test.svm --model data.svm.model
     """
+    if verbose:
+        raise click.UsageError("-v goes with --version here, and otherwise behind the command")
 
 
 #: Letters of LIBLINEAR, LIBSVM and SVM-rank, and what says the same here.

@@ -13,6 +13,7 @@ from over import over
 
 import apsvm
 from apsvm import LinearRanker, load_any_model, load_model
+from apsvm._native import _kernels
 from apsvm.cli import program
 from apsvm.losses import LOSSES
 from apsvm.models.columns import Column, Columns
@@ -281,6 +282,11 @@ def test_numbers_of_options_are_finite():
 
 def test_version(run):
     assert run("--version").stdout == f"apsvm, version {apsvm.__version__}\n"
+    shown = run("--version", "-v").stdout
+    assert shown.startswith(f"apsvm          {apsvm.__version__}\n")
+    assert f"\nnumpy          {np.__version__}\n" in shown
+    assert f"SIMD {_kernels.build_info()['clone']} of " in shown
+    run("-v", "info", "m", code=2)
 
 
 @pytest.mark.parametrize(("weights", "norm"), [([1e308, -1e308, 0.0], 2**0.5 * 1e308), ([1.7e308] * 3, None)])
