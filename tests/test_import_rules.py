@@ -189,7 +189,7 @@ def test_a_small_training_loads_what_it_needs(tmp_path):
         *("scipy", "sklearn", "cvxpy", "joblib", "matplotlib", "importlib.metadata", "email", "logging"),
         *(
             "apsvm.cli.commands.cv",
-            "apsvm.cli.commands.bench",
+            "apsvm.cli.commands.plot",
             "apsvm.trainers.structured_svm.starts_of_bags",
             "apsvm.trainers.structured_svm.starts_of_components",
         ),

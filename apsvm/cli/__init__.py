@@ -65,9 +65,6 @@ _COMMANDS = {
         "apsvm.cli.commands.report:report",
         "Make one self-contained HTML page of a run: metrics, the top of the list …",
     ),
-    "bench": Listed(
-        "apsvm.cli.commands.bench:bench", "Measure oracles, training or reading, side by side with rivals in one run."
-    ),
     "sorter": Listed(
         "apsvm.cli.commands.sorter:sorter",
         "Train nets that approximate ranks, the sorters of SoDeep, for losses of a …",

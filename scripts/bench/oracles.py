@@ -1,14 +1,13 @@
-"""The repository's oracle benchmark: time a call of every exact oracle for the AP loss, in one run.
+"""The repository's oracle benchmark: time a call of every oracle for a loss, in one run.
 
     python scripts/bench/oracles.py            P = 100 and P = 1,000, N = 1e3 … 1e6, one thread; --json FILE writes it
+    python scripts/bench/oracles.py --loss ndcg    the same for another loss
     python scripts/bench/oracles.py --large    the bucket oracle against qs up to N = 1e7
     python scripts/bench/oracles.py --bars     against np.sort, by loss, on hostile scores, as a public function, in a
                                                training: each with the ratio that it is held to; --json FILE writes them
 
 Of --bars, times but that of the training are CPU time of the calling thread, which of two threads has half the work and
 what is not shared out: what two free cores would give, whatever else runs.
-
-`apsvm bench oracle` prints the first table for other sizes or one's own data.
 """
 
 from __future__ import annotations
@@ -20,14 +19,93 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from apsvm import most_violated_ranking
 from apsvm._support.types import JsonDict
-from apsvm.cli.benchmarks import Scores, fastest, normal_scores, oracle_table
 from apsvm.losses import make_loss
-from apsvm.oracles import make_oracle
+from apsvm.losses.base import Loss
+from apsvm.oracles import make_oracle, serving
+from apsvm.oracles.base import Violation
+from apsvm.trainers.base import TrainingSet, Watch
+from apsvm.trainers.structured_svm.plan import Plan
+from apsvm.trainers.structured_svm.settings import StructuredSettings
+from apsvm.trainers.structured_svm.stage import Trained
+from apsvm.trainers.structured_svm.training import train
+
+T = TypeVar("T")
+Scores = tuple[NDArray[np.float64], NDArray[np.float64]]
+
+
+def fastest(call: Callable[[], T], *, budget: float = 1.0, at_least: int = 3) -> tuple[float, T]:
+    """Seconds of the fastest of ``at_least`` calls or as many as ``budget`` seconds hold, and the last result."""
+    best, spent, count = np.inf, 0.0, 0
+    while count < at_least or (spent < budget and count < 200):
+        began = time.perf_counter()
+        result = call()
+        taken = time.perf_counter() - began
+        best, spent, count = min(best, taken), spent + taken, count + 1
+    return best, result
+
+
+def normal_scores(rng: np.random.Generator, n_pos: int, n_neg: int, shift: float) -> Scores:
+    """Normal scores, the positives' shifted: 1 leaves most negatives above some positive, as early in a training, 5
+    leaves few, as at its end."""
+    return rng.normal(size=n_pos) + shift, rng.normal(size=n_neg)
+
+
+def oracle_table(loss: Loss, queries: Sequence[Scores], *, timings: list[JsonDict]) -> Iterator[str]:
+    """Lines of a table: milliseconds a call of every oracle that serves the loss, and how many times faster than the
+    first of them it is; beside it np.sort of all scores; the largest relative difference of their objectives.
+    ``timings`` gets each of the oracles."""
+    names = [name for name in serving(loss) if name != "brute-force"]
+    yield f"loss {loss.name}, one thread; milliseconds a call (times faster than {names[0]})"
+    yield (
+        f"{'P':>7} {'N':>9} {'np.sort':>9} "
+        + "".join(f"{name:>21}" for name in names)
+        + f"{'r <= P':>10} {'differ':>8}"
+    )
+    for scores_pos, scores_neg in queries:
+        n_pos, n_neg = scores_pos.size, scores_neg.size
+        weights = np.empty(n_pos), np.empty(n_neg)
+        sorting, _ = fastest(partial(np.sort, np.concatenate([scores_pos, scores_neg])), budget=0.3)
+        cells: list[str] = []
+        result: list[Violation] = []
+        baseline = 0.0
+        for name in names:
+            oracle = make_oracle(name, loss).bind(loss, n_pos, n_neg)
+            seconds, violation = fastest(partial(oracle, scores_pos, scores_neg, *weights))
+            baseline = baseline or seconds
+            cells.append(f"{1e3 * seconds:>11.3f} ({baseline / seconds:>6.1f}x)")
+            result.append(violation)
+            timings.append(
+                {
+                    "oracle": name,
+                    "loss": loss.name,
+                    "threads": 1,
+                    "n_pos": n_pos,
+                    "n_neg": n_neg,
+                    "seconds": seconds,
+                    "violating": violation.violating,
+                }
+            )
+        values = [violation.value for violation in result]
+        spread = (max(values) - min(values)) / (max(values) or 1.0)
+        yield (
+            f"{n_pos:>7} {n_neg:>9} {1e3 * sorting:>9.3f} "
+            + "".join(f"{cell:>21}" for cell in cells)
+            + f"{result[0].violating:>10} {spread:>8.0e}"
+        )
+
+
+def train_ap(data: TrainingSet, C: float, *, bound: str = "hinge", solver: str = "line-search") -> Trained:
+    """An AP-SVM of which nothing is left to be chosen."""
+    settings = StructuredSettings(C=(C,), bound=bound, solver=solver)
+    (trained,) = train(Plan(loss=make_loss("ap"), settings=settings), data, Watch())
+    return trained
 
 
 def bound(name: str, scores: Scores, *, loss: str = "ap", threads: int = 1) -> Callable[[], object]:
@@ -186,10 +264,8 @@ def in_training(n: int = 3_000_000) -> Iterator[Bar]:
     """A training on n x 20 normal rows, 1 % positive, C = 10: the oracle's share, and two threads."""
     from threadpoolctl import threadpool_limits
 
-    from apsvm.cli.benchmarks import train_ap
     from apsvm.data.labels import of_relevance
     from apsvm.data.rows import Rows
-    from apsvm.trainers.base import TrainingSet
 
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, 20))
@@ -224,16 +300,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--large", action="store_true")
     parser.add_argument("--bars", action="store_true")
+    parser.add_argument("--loss", metavar="NAME", help="of the first table (ap)")
     parser.add_argument("--json", metavar="FILE")
     arguments = parser.parse_args()
     if arguments.json is not None and arguments.large:
         parser.error("--json does not go with --large")
+    if arguments.loss is not None and (arguments.large or arguments.bars):
+        parser.error("--loss is for the first table")
     if arguments.bars:
         bars(arguments.json)
         return
     if arguments.large:
         large()
         return
+    loss = make_loss(arguments.loss or "ap")
     result: list[JsonDict] = []
     for n_pos in (100, 1000):
         for shift in (1.0, 5.0):
@@ -241,7 +321,7 @@ def main() -> None:
             rng = np.random.default_rng(0)
             queries = [normal_scores(rng, n_pos, n_neg, shift) for n_neg in (1000, 10_000, 100_000, 1_000_000)]
             timings: list[JsonDict] = []
-            print("\n".join(oracle_table(queries, timings=timings)), end="\n\n", flush=True)
+            print("\n".join(oracle_table(loss, queries, timings=timings)), end="\n\n", flush=True)
             result += [{"shift": shift, **one} for one in timings]
     if arguments.json is not None:
         Path(arguments.json).write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")

@@ -21,11 +21,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, Self
 
 import numpy as np
+from oracles import fastest, train_ap
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
@@ -34,11 +36,11 @@ from threadpoolctl import threadpool_limits
 
 from apsvm import read_svmlight
 from apsvm._support.types import Matrix
-from apsvm.cli.benchmarks import fastest, train_ap, train_table
 from apsvm.data.features.scaling import learn_scaling
 from apsvm.data.labels import of_relevance
 from apsvm.data.rows import Rows
 from apsvm.losses import make_loss
+from apsvm.metrics import parse_metric
 from apsvm.trainers.base import TrainingSet, Watch
 from apsvm.trainers.structured_svm.plan import Plan
 from apsvm.trainers.structured_svm.settings import StructuredSettings
@@ -53,8 +55,18 @@ VALUES_OF_C = "1,1e2,1e4,1e5,1e6,1e7"
 TURNS, SECONDS = 2, 0.5
 #: Eight values of C.
 PATH = tuple(10.0**power for power in range(-2, 6))
+#: The values of C of apsvm's trainings, and of its rivals', in the table of training times.
+CHOICES, RIVAL_CHOICES = (1.0, 10.0, 100.0, 1000.0, 10000.0), (0.01, 0.1, 1.0, 10.0, 100.0)
 #: The rivals' values of C.
 RIVAL_PATH = tuple(10.0**power for power in range(-4, 4))
+
+
+class LinearClassifier(Protocol):
+    """The settings of a rival."""
+
+    def set_params(self, *, C: float) -> Self: ...
+    def fit(self, X: Matrix, y: np.ndarray) -> Self: ...
+    def decision_function(self, X: Matrix) -> np.ndarray: ...
 
 
 def made(rng: np.random.Generator, w: np.ndarray, n: int = 200_000) -> tuple[np.ndarray, np.ndarray]:
@@ -159,6 +171,68 @@ def against_table(
         f"  this checkout / the other: geometric mean {np.exp(np.mean(np.log(ratios))):.2f}, "
         f"largest {max(ratios):.2f}, above 1.1 in {above} of {len(ratios)}"
     )
+
+
+@dataclass(frozen=True, slots=True)
+class TimedFit:
+    """One training: test AP, seconds, and iterations of the solver where it has some."""
+
+    ap: float
+    seconds: float
+    C: float
+    iterations: int | None = None
+
+
+def train_table(
+    name: str,
+    X: Matrix,
+    relevant: np.ndarray,
+    X_test: Matrix,
+    relevant_test: np.ndarray,
+    *,
+    ratios: list[float] | None = None,
+) -> Iterator[str]:
+    """Lines of a table: AP-SVM by both solvers against scikit-learn's LinearSVC and LogisticRegression on the same
+    rows, each at the C of its best test AP; training time only. ``ratios`` gets apsvm's time over LinearSVC's."""
+    import warnings
+
+    from sklearn.exceptions import ConvergenceWarning
+
+    ap = parse_metric("AP")
+
+    def ours(solver: str, C: float) -> TimedFit:
+        data = TrainingSet(Rows(X, threads=1), of_relevance(relevant))
+        seconds, trained = fastest(partial(train_ap, data, C, solver=solver), budget=0.5, at_least=1)
+        scores = Rows(X_test).scores(trained.w)
+        return TimedFit(ap(scores, relevant_test), seconds, C, trained.solution.iterations)
+
+    def theirs(model: LinearClassifier, C: float) -> TimedFit:
+        model.set_params(C=C)
+        with warnings.catch_warnings():
+            # At a C that a rival cannot manage, what it has when it gives up counts, and so does its time.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            seconds, _ = fastest(partial(model.fit, X, relevant), budget=0.5, at_least=1)
+        return TimedFit(ap(np.asarray(model.decision_function(X_test)), relevant_test), seconds, C)
+
+    methods: dict[str, tuple[Callable[[float], TimedFit], Sequence[float]]] = {
+        "LinearSVC": (partial(theirs, LinearSVC()), RIVAL_CHOICES),
+        "LogisticRegression": (partial(theirs, LogisticRegression(max_iter=1000)), RIVAL_CHOICES),
+        "apsvm": (partial(ours, "line-search"), CHOICES),
+        "apsvm cutting-plane": (partial(ours, "cutting-plane"), CHOICES),
+    }
+    yield f"{name}: {X.shape[0]} x {X.shape[1]}, {int(relevant.sum())} positive; one thread"
+    yield f"  {'method':<20} {'C':>8} {'test AP':>8} {'seconds':>9} {'/ LinearSVC':>12} {'iterations':>11}"
+    reference = 0.0
+    for method, (fit, values) in methods.items():
+        best = max((fit(C) for C in values), key=lambda timed: timed.ap)
+        reference = reference or best.seconds
+        iterations = "" if best.iterations is None else best.iterations
+        if ratios is not None and method == "apsvm":
+            ratios.append(best.seconds / reference)
+        yield (
+            f"  {method:<20} {best.C:>8g} {best.ap:>8.4f} {best.seconds:>9.4f} {best.seconds / reference:>12.2f} "
+            f"{iterations:>11}"
+        )
 
 
 def processor_seconds(call: Callable[[], None]) -> float:

@@ -1,5 +1,5 @@
 """What the scripts that repeat the papers have in common besides their experiments: the data that they take where none
-is named, tables that are kept as they are printed, finished work that a later run takes up, and figures that are left
+is named, tables that are kept as they are printed, finished work that a later run takes up, and figures of curves, left
 out where matplotlib is not installed."""
 
 from __future__ import annotations
@@ -8,16 +8,21 @@ import argparse
 import pickle
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TextIO, TypeVar
+from typing import TYPE_CHECKING, TextIO, TypeVar
 
 import joblib
 from sklearn.datasets import dump_svmlight_file, load_diabetes, load_digits
 
 from apsvm._support.files import write_whole
-from apsvm.report.pictures.style import MissingMatplotlibError
+from apsvm.report.pictures.base import Picture
+from apsvm.report.pictures.style import MissingMatplotlibError, Size, colour, dash
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 #: What a script takes where no DATA is named: sets that scikit-learn brings, with their labels or targets.
 BUILT_IN = {"digits": load_digits, "diabetes": load_diabetes}
@@ -103,3 +108,25 @@ def draw(save: Callable[[], object]) -> None:
         save()
     except MissingMatplotlibError as error:
         print(f"figures left out: {error}", file=sys.stderr)
+
+
+@dataclass(frozen=True)
+class Curves(Picture):
+    """lines : name → x and y; labels : of the axes; logarithmic : which of them, "", "y" or "xy"; title : above them"""
+
+    lines: Mapping[str, tuple[Sequence[float], Sequence[float]]]
+    labels: tuple[str, str]
+    logarithmic: str = ""
+    title: str = ""
+
+    def height(self, size: Size) -> float:
+        return 0.6 * size.width
+
+    def draw(self, figure: Figure, size: Size) -> None:
+        axes = figure.add_subplot(**{f"{axis}scale": "log" for axis in self.logarithmic})
+        for at, (name, (x, y)) in enumerate(self.lines.items()):
+            axes.plot(x, y, label=name, color=colour(at), linestyle=dash(at), linewidth=1)
+        axes.set_xlabel(self.labels[0])
+        axes.set_ylabel(self.labels[1])
+        axes.set_title(self.title)
+        axes.legend()

@@ -49,15 +49,14 @@ from experiments import (
     timed,
     verdicts,
 )
+from kept import Curves as Drawn
 from kept import Pieces, data_files, draw, tables_kept
 from networks import Networks, accuracies_of_networks, claims_of_networks, networks, times_of_networks
 from threadpoolctl import threadpool_limits
 
-from apsvm.cli.benchmarks import normal_scores
 from apsvm.data.labels import of_relevance
 from apsvm.losses import make_loss
 from apsvm.oracles import make_oracle
-from apsvm.report.pictures.scaling import TimingsBySize
 from apsvm.trainers.base import TrainingSet
 
 METHODS = {
@@ -208,8 +207,9 @@ class Curves:
     def save(self, folder: Path, quick: bool) -> Iterator[Path]:
         for figure, names in FIGURES.items():
             title = f"the oracle in {self.what}, {self.kept}"
-            lines = {name: self.points[name] for name in names}
-            picture = TimingsBySize(lines, self.against, y_label="milliseconds", title=title)
+            sizes = {name: [size for size, _ in self.points[name]] for name in names}
+            lines = {name: (sizes[name], [1e3 * taken for _, taken in self.points[name]]) for name in names}
+            picture = Drawn(lines, (self.against, "milliseconds"), "xy", title)
             for end in formats(quick):
                 path = folder / f"{figure}-{self.what.split()[-1]}-{self.against}.{end}"
                 picture.save(path)
@@ -251,7 +251,7 @@ def seconds_of_call(budget: float, name: str, n_pos: int, n_neg: int) -> float:
     out = np.empty(n_pos), np.empty(n_neg)
     taken: list[float] = []
     while len(taken) < 3 or (sum(taken) < budget and len(taken) < 100):
-        scores = normal_scores(rng, n_pos, n_neg, 1.0)
+        scores = rng.normal(size=n_pos) + 1.0, rng.normal(size=n_neg)
         began = time.process_time()
         oracle(*scores, *out)
         taken.append(time.process_time() - began)

@@ -23,11 +23,6 @@ def texts(path):
 
 
 CALL = b'"event": "oracle", "oracle": "qs", "n_pos": 1, "n_neg": 2, "oracle_wall_ns": 1'
-TIMINGS = b'{"timings": [{"oracle": "qs", "n_pos": 1, "n_neg": 2, "seconds": %s}]}'
-RESULTS = (
-    b'{"metric": "AP", "settings": [{"loss": "ap", "bound": "hinge", "epsilon": 0.001, "C": 1, "C_of_folds": [%s], '
-    b'"chosen": true, "metrics": {"AP": {"mean": %s, "deviation": 0.1}}}]}'
-)
 
 
 @pytest.fixture(scope="module")
@@ -146,33 +141,6 @@ def test_precision_and_recall_of_queries_and_of_classes(digits, trained, here, w
 
 
 @pytest.mark.slow
-def test_path(cancer, here, tmp_path):
-    results = tmp_path / "cv.json"
-    settings = ("-C", "0.1,1,10", *HINGE, "--loss", "ap,auc", "-m", "AP", "-m", "AUC")
-    here("cv", "-q", cancer.path, "--json", results, "--folds", 3, *settings)
-    here("plot", "path", results, "-o", tmp_path / "p.svg")
-    shown = texts(tmp_path / "p.svg")
-    chosen = next(s for s in json.loads(results.read_text())["settings"] if s["chosen"])
-    assert {"ap: AP", "auc: AP", f"chosen: AP {chosen['metrics']['AP']['mean']:.4f}", "C", "AP"} <= {*shown}
-    here("plot", "path", results, "-o", tmp_path / "p.svg", "-m", "auc")
-    assert "ap: AUC" in texts(tmp_path / "p.svg")
-    assert "no metric 'F1'" in here("plot", "path", results, "-o", tmp_path / "p.svg", "-m", "F1", code=65).stderr
-
-
-def test_scaling(logged, here, tmp_path):
-    """Of what ``apsvm bench oracle --json`` writes, two sizes of positives and of negatives each, and of a log."""
-    timings = [
-        {"oracle": oracle, "n_pos": n_pos, "n_neg": n_neg, "seconds": 1e-6 * n_neg, "shift": 1}
-        for oracle in ("greedy", "qs") for n_pos in (20, 40) for n_neg in (200, 400)
-    ]  # fmt: skip
-    found = tmp_path / "bench.json"
-    found.write_text(json.dumps({"timings": timings}))
-    here("plot", "scaling", found, "--against", "negatives", "-o", tmp_path / "s.svg")
-    assert {"negatives", "milliseconds a call", "qs, P = 20", "qs, P = 40"} <= {*texts(tmp_path / "s.svg")}
-    here("plot", "scaling", found, logged, "-o", tmp_path / "s.svg")
-    assert {"rows", "bucket", "greedy, shift 1"} <= {*texts(tmp_path / "s.svg")}
-
-
 @pytest.mark.parametrize(
     ("what", "content", "code", "message"),
     [
@@ -205,12 +173,6 @@ def test_scaling(logged, here, tmp_path):
             ": there are no negatives whose ranks could be drawn",
         ),
         (
-            "scaling",
-            b"{%s}\n" % CALL.replace(b": 2", b": 0"),
-            65,
-            ": no oracle record: expected the log of a structured training (--loss ap, ndcg, auc, …)",
-        ),
-        (
             "convergence",
             b'{"event": "iteration", "primal": 1}\n',
             65,
@@ -228,60 +190,7 @@ def test_scaling(logged, here, tmp_path):
             65,
             ":1: not as apsvm train writes it: expected 'oracle' in a record of 'oracle'",
         ),
-        (
-            "scaling",
-            b'{"event": "oracle", "oracle": "qs"}\n',
-            65,
-            ":1: not as apsvm train writes it: expected 'n_pos' in a record of 'oracle'",
-        ),
-        ("path", b'{"event": "start"}\n', 65, "apsvm cv --json"),
-        ("path", b"{", 65, "not JSON"),
-        ("path", b"[" * 200_000, 65, "not JSON"),
-        ("path", b'{"metric": "AP", "settings": [[]]}', 65, "apsvm cv --json"),
-        (
-            "path",
-            RESULTS % (b"1", b"NaN"),
-            65,
-            ": expected the results of apsvm cv --json (ValueError: expected C above 0 and finite values of "
-            "AP, found Point(C=1.0, mean=nan, deviation=0.1, chosen=True))",
-        ),
-        (
-            "path",
-            RESULTS % (b"0", b"0.5"),
-            65,
-            ": expected the results of apsvm cv --json (ValueError: expected C above 0 and finite values of "
-            "AP, found Point(C=0.0, mean=0.5, deviation=0.1, chosen=True))",
-        ),
-        ("path", RESULTS % (b"9" * 400, b"0.5"), 65, "apsvm cv --json"),
         ("convergence", b"[" * 200_000, 65, ":1: not a log of apsvm train: expected a JSON object with an event"),
-        (
-            "scaling",
-            TIMINGS % b"-1",
-            65,
-            ": expected the results of apsvm bench oracle --json (ValueError: expected seconds above 0, found -1)",
-        ),
-        (
-            "scaling",
-            TIMINGS % b'"x"',
-            65,
-            ": expected the results of apsvm bench oracle --json (ValueError: expected seconds above 0, found 'x')",
-        ),
-        (
-            "scaling",
-            TIMINGS % b'1, "n_pos": null',
-            65,
-            ": expected the results of apsvm bench oracle --json (ValueError: expected a name and two whole "
-            "numbers, found 'qs', None, 2)",
-        ),
-        (
-            "scaling",
-            TIMINGS % b'1, "n_neg": 0',
-            65,
-            ": expected the results of apsvm bench oracle --json (ValueError: expected rows of both "
-            "classes, found 1 and 0)",
-        ),
-        ("scaling", b'{"timings": [{}]}', 65, "apsvm bench oracle --json"),
-        ("scaling", b'{"timings": []}', 65, "error: no timings to draw"),
     ],
 )
 def test_bad_input(what, content, code, message, here, tmp_path):
@@ -419,9 +328,3 @@ def test_what_a_picture_has_no_room_for_is_replaced(name, logged, here, tmp_path
     for out in ("out.png", "out.svg"):
         here("plot", "convergence", logged, "-o", tmp_path / out, "--title", name)
     assert any(text.startswith("a\N{REPLACEMENT CHARACTER}b") for text in texts(tmp_path / "out.svg"))
-
-
-def test_calls_too_short_for_the_clock(here, tmp_path):
-    log = tmp_path / "log"
-    log.write_bytes(b"{%s}\n" % CALL.replace(b'_ns": 1', b'_ns": 0'))
-    here("plot", "scaling", log, "-o", tmp_path / "out.svg")

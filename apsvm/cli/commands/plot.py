@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from apsvm.cli.options.completion import MetricName
 from apsvm.cli.options.parameters import LabelValue, Number
 from apsvm.cli.options.training import check_output
 from apsvm.cli.reading import how_to_read, one_linear_ranker, read_any_model
@@ -32,7 +30,6 @@ if TYPE_CHECKING:
     from apsvm.metrics.curves import Judged
     from apsvm.report.pictures.base import Picture
     from apsvm.report.pictures.precision_recall import Curve
-    from apsvm.report.pictures.scaling import Timing
 
 CommandT = TypeVar("CommandT", bound=Callable[..., object])
 #: More classes than this have no names in a picture.
@@ -41,7 +38,7 @@ MOST_NAMED = 10
 
 @click.group()
 def plot() -> None:
-    """Draw a picture: of logs, of precision and recall, of a model's curves, of apsvm cv's or apsvm bench's results.
+    """Draw a picture: of logs, of precision and recall, of a model's curves.
 
     \b
     apsvm train data.svm --log log.jsonl --log-ranks
@@ -159,42 +156,6 @@ def precision_recall(
         raise click.UsageError("--relevant-from is not for several classes")
     with drawing(scored.dataset.source):
         write_picture(curves_of(scored, title), output, size)
-
-
-@plot.command()
-@click.argument("results", metavar="RESULTS")
-@click.option("-m", "--metric", metavar="NAME", type=MetricName(), help="Which of its metrics.  [default: the first]")
-@_picture_options
-def path(results: str, metric: str | None, output: str, size: str, title: str) -> None:
-    """A metric against C, mean ± deviation of the folds, a line a loss, bound and ε.
-
-    RESULTS is what apsvm cv --json wrote.
-    """
-    from apsvm.report.pictures.path import Path
-
-    check_picture(output, [results])
-    with drawing(results):
-        write_picture(Path.of_results(_read_json(results), metric, title), output, size)
-
-
-@plot.command()
-@click.argument("files", metavar="FILE…", nargs=-1, required=True)
-@click.option(
-    "--against", type=click.Choice(["total", "negatives", "positives"]), default="total", show_default=True,
-    help="What time is drawn against: all rows, or those of one class.",
-)  # fmt: skip
-@_picture_options
-def scaling(files: tuple[str, ...], against: str, output: str, size: str, title: str) -> None:
-    """Milliseconds an oracle call takes against the number of rows, on logarithmic axes.
-
-    FILE is what apsvm bench oracle --json wrote, or the log of a training, whose median call is one point.
-    """
-    from apsvm.report.pictures.scaling import TimingsBySize
-
-    check_picture(output, files)
-    with drawing():
-        timings = [timing for file in files for timing in _timings(file)]
-        write_picture(TimingsBySize.of_timings(timings, against, title), output, size)
 
 
 #: Heat maps that are drawn below the curves.
@@ -335,48 +296,6 @@ def _curves_of_classes(scored: Scored, path: str) -> dict[str, Judged]:
     if not result:
         raise MetricError("none of the model's classes has both positive and negative rows")
     return result
-
-
-def _read_json(path: str) -> Any:
-    from apsvm._support.files import read_bytes
-
-    with reading(path):
-        content = read_bytes(path)
-    try:
-        return json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise Failure(BAD_DATA, f"{path}: not JSON: {error}") from None
-
-
-def _timings(path: str) -> list[Timing]:
-    from apsvm.report.pictures.base import PictureError
-    from apsvm.report.pictures.scaling import Timing, timings_of_log
-
-    try:
-        results = _read_json(path)
-    except Failure as failure:
-        if failure.exit_code != BAD_DATA or path == "-":
-            raise
-        results = None  # several lines of JSON: a log
-    try:
-        if not (isinstance(results, Mapping) and "timings" in results):
-            return timings_of_log(read_records(path))
-        return [
-            Timing.checked(
-                timing["oracle"],
-                timing["n_pos"],
-                timing["n_neg"],
-                timing["seconds"],
-                f"shift {timing['shift']:g}" if "shift" in timing else "",
-            )
-            for timing in results["timings"]
-        ]
-    except PictureError as error:
-        raise Failure(BAD_DATA, f"{path}: {error}") from None
-    except (KeyError, TypeError, ValueError) as error:
-        raise Failure(
-            BAD_DATA, f"{path}: expected the results of apsvm bench oracle --json ({type(error).__name__}: {error})"
-        ) from None
 
 
 def check_picture(output: str, inputs: Sequence[str]) -> None:

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import PurePath
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from apsvm._support.files import write_whole
 from apsvm.report.pictures.style import PAGE, Size, settings
@@ -37,9 +37,7 @@ def as_written_by_train() -> Iterator[None]:
 
 
 class Picture(ABC):
-    """Data to be drawn. ``name`` is that of ``apsvm plot``."""
-
-    name: ClassVar[str]
+    """Data to be drawn."""
 
     @abstractmethod
     def height(self, size: Size) -> float:

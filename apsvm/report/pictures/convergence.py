@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -60,8 +60,6 @@ class Panel:
 @dataclass(frozen=True)
 class Convergence(Picture):
     """panels : each is drawn twice, against steps and against seconds; step : what steps count"""
-
-    name: ClassVar[str] = "convergence"
 
     panels: Sequence[Panel]
     step: str = "iteration"

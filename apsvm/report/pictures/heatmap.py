@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,8 +46,6 @@ class RankCounts:
 class Heatmap(Picture):
     """rows : of the iterations, in order; n_pos, n_neg : of the one ranking; begins : row → what begins there (a stage
     of the training); title : above it"""
-
-    name: ClassVar[str] = "heatmap"
 
     rows: Sequence[RankCounts]
     n_pos: int

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +23,6 @@ MOST_FILLED = 2
 @dataclass(frozen=True)
 class Histogram(Picture):
     """values : name of the kind → (n,) finite numbers, n ≥ 1: scores"""
-
-    name: ClassVar[str] = "histogram"
 
     values: Mapping[str, NDArray[np.float64]]
 

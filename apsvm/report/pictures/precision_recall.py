@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -30,8 +30,6 @@ class Curve:
 class PrecisionRecall(Picture):
     """curves : in the order of the legend; base_rate : the share of positive rows, which a random order's precision is;
     None: not drawn; title : above it"""
-
-    name: ClassVar[str] = "pr"
 
     curves: Sequence[Curve]
     base_rate: float | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,8 +59,6 @@ class Surface:
 class Shapes(Picture):
     """shapes : one panel each, in this order, all of one scale; surfaces : below them heat maps, one panel each, of one
     scale of colours; title : above all"""
-
-    name: ClassVar[str] = "shapes"
 
     shapes: Sequence[Shape]
     surfaces: Sequence[Surface] = ()

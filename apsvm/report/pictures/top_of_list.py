@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class TopOfList(Picture):
     """lists : name → scores (n,) float64 and relevant (n,) bool; base_rate : the precision of a random order"""
-
-    name: ClassVar[str] = "top"
 
     lists: Mapping[str, tuple[NDArray[np.float64], NDArray[np.bool_]]]
     base_rate: float

@@ -1,8 +1,7 @@
-"""Every picture of the registry: drawn at every size as PNG and SVG, the same bytes each time, and what it shows."""
+"""Every picture: drawn at every size as PNG and SVG, the same bytes each time, and what it shows."""
 
 from __future__ import annotations
 
-import itertools
 import os
 import subprocess
 import sys
@@ -15,14 +14,11 @@ from matplotlib.figure import Figure
 from over import over
 
 from apsvm.metrics.curves import Steps
-from apsvm.report.pictures import PICTURES
 from apsvm.report.pictures.base import PictureError
 from apsvm.report.pictures.convergence import Convergence
 from apsvm.report.pictures.heatmap import Heatmap, RankCounts
 from apsvm.report.pictures.histogram import Histogram
-from apsvm.report.pictures.path import Path, Point
 from apsvm.report.pictures.precision_recall import Curve, PrecisionRecall
-from apsvm.report.pictures.scaling import Timing, TimingsBySize, timings_of_log
 from apsvm.report.pictures.shapes import Shape, Shapes, Surface
 from apsvm.report.pictures.style import SIZES
 from apsvm.report.pictures.top_of_list import TopOfList
@@ -45,8 +41,6 @@ EXAMPLES = {
     "convergence": Convergence.of_logs({"log": LOG}),
     "heatmap": Heatmap.of_log(RANKED),
     "pr": PrecisionRecall([Curve("AP < & $x$", Steps(np.array([0.5, 1.0]), np.array([1.0, 0.4])))], base_rate=0.2),
-    "path": Path({"ap": [Point(0.1, 0.7, 0.1), Point(1, 0.8, 0.1, chosen=True)]}, "AP"),
-    "scaling": TimingsBySize.of_timings([Timing("qs", 10, 90, 1e-5), Timing("qs", 10, 990, 9e-5)]),
     "shapes": Shapes([Shape(f"f{j} < &", np.array([0.0, 1.0, 3.0]), np.array([0.0, j, -1.0])) for j in range(4)]),
     "histogram": Histogram({"positive": np.array([1.0, 2.0]), "negative": np.array([-1.0, 0.0, 0.5])}),
 }
@@ -54,11 +48,6 @@ EXAMPLES = {
 
 def texts(svg):
     return ["".join(node.itertext()) for node in ElementTree.fromstring(svg).iter() if node.tag.endswith("}text")]
-
-
-def test_there_is_an_example_of_every_picture():
-    assert {name: type(picture) for name, picture in EXAMPLES.items()} == dict(PICTURES.items())
-    assert all(picture.name == name for name, picture in EXAMPLES.items())
 
 
 def named(count):
@@ -141,12 +130,6 @@ MORE = {
     "pr-of-classes": PrecisionRecall(
         [Curve("mean", CURVE), Curve("", CURVE, aside=True), Curve("one", CURVE, aside=True)], title="of classes"
     ),
-    "path-of-two": Path({"a": [Point(1, 0.5, 0.25)], "b": [Point(20, 0.5, 0.25, chosen=True)]}, "AUC", "x", "two"),
-    "scaling-of-conditions": TimingsBySize.of_timings(
-        [Timing(name, 5, n, n * 1e-6, what) for name in ("a", "b") for n in (5, 25) for what in ("x", "y")],
-        "negatives", "conditions",
-    ),
-    "scaling-of-one": TimingsBySize({"a": [(100, 1e-3)]}, "rows"),
     "shapes-and-surfaces": Shapes(EXAMPLES["shapes"].shapes[:2], SURFACES, title="both"),
     "surface": Shapes([], SURFACES[:1]),
     "one-shape-and-surface": Shapes(EXAMPLES["shapes"].shapes[1:2], SURFACES[1:]),
@@ -184,9 +167,6 @@ COMPUTED = {
     "heatmap-of-stages": [1, 3],
     "histogram": [0.5, 1 / 3],
     "histogram-of-grades": [0.5],
-    "scaling": [1e-2, 9e-2, 100, 1000],
-    "scaling-of-conditions": [5e-3, 25e-3, 5, 25],
-    "scaling-of-one": [1, 100],
     "top": [1, 9, 0.25],
 }
 
@@ -214,8 +194,6 @@ def shown_data(picture):
             return [(line.steps, line.values) for panel in picture.panels for line in panel.lines]
         case PrecisionRecall():
             return [[curve.steps.precision, curve.steps.recall] for curve in picture.curves]
-        case Path():
-            return [[(point.C, point.mean) for point in points] for points in picture.lines.values()]
         case Shapes():
             return [[(shape.x, shape.y) for shape in picture.shapes], [one.gives for one in picture.surfaces]]
     raise AssertionError(picture)
@@ -233,7 +211,7 @@ def test_every_picture_at_every_size(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["heatmap", "pr", "path"])
+@pytest.mark.parametrize("name", ["heatmap", "pr"])
 def test_the_same_bytes_every_time_whatever_the_users_settings(name):
     picture = EXAMPLES[name]
     usual = picture.render("png", SIZES["column"]), picture.render("svg", SIZES["column"])
@@ -272,13 +250,13 @@ def test_what_is_drawn_of_the_top_of_a_list():
 
 @pytest.mark.slow
 def test_save(tmp_path):
-    EXAMPLES["path"].save(tmp_path / "a.SVG")
-    assert (tmp_path / "a.SVG").read_bytes() == EXAMPLES["path"].render("svg")
+    EXAMPLES["pr"].save(tmp_path / "a.SVG")
+    assert (tmp_path / "a.SVG").read_bytes() == EXAMPLES["pr"].render("svg")
     for name in ("a.pdf", "a", ".png"):
         with pytest.raises(PictureError, match=r"\.png or \.svg"):
-            EXAMPLES["path"].save(tmp_path / name)
+            EXAMPLES["pr"].save(tmp_path / name)
     with pytest.raises(FileNotFoundError):
-        EXAMPLES["path"].save(tmp_path / "no" / "a.png")
+        EXAMPLES["pr"].save(tmp_path / "no" / "a.png")
     assert sorted(os.listdir(tmp_path)) == ["a.SVG"]
 
 
@@ -408,49 +386,6 @@ def test_any_event_with_seconds_and_numbers_is_drawn():
     for nothing in ({"wrong": 1}, {"seconds": 1.0}, {"seconds": 1.0, "number": 1}, {"seconds": 1.0, "what": "text"}):
         with pytest.raises(PictureError, match="no iteration in it, nor another event that has seconds and other num"):
             Convergence.of_logs({"one": [START, {"event": "pass", **nothing}]})
-
-
-def test_the_path_of_cv_results():
-    def setting(C, loss, mean, chosen=False):
-        metrics = {"AP": {"mean": mean, "deviation": 0.1}}
-        rest = {"bound": "hinge", "epsilon": 1e-3, "C_of_folds": [3.0, 5.0], "metrics": metrics}
-        return {"loss": loss, "C": C, "chosen": chosen, **rest}
-
-    settings = [setting("10x", "ap", 0.9, chosen=True), setting("1x", "ap", 0.8), setting("1x", "auc", 0.7)]
-    path = Path.of_results({"metric": "AP", "settings": settings})
-    assert {name: [(p.C, p.mean, p.chosen) for p in points] for name, points in path.lines.items()} == {
-        "ap": [(1.0, 0.8, False), (10.0, 0.9, True)],
-        "auc": [(1.0, 0.7, False)],
-    }
-    assert "multiples" in path.x_label
-    mixed = Path.of_results({"metric": "AP", "settings": [*settings, setting(7.0, "ap", 0.5)]}, "ap")
-    assert (mixed.x_label, mixed.lines["ap"][0].C) == ("C", 4.0)
-    for bad, message in ([{}, "apsvm cv"], [[1], "apsvm cv"], [{"metric": "AP", "settings": []}, "no settings"]):
-        with pytest.raises(PictureError, match=message):
-            Path.of_results(bad)
-    with pytest.raises(PictureError, match="'nDCG': it has AP"):
-        Path.of_results({"metric": "AP", "settings": settings}, "nDCG")
-
-
-def test_scaling_lines():
-    conditions = itertools.product(("a", "b"), (1, 2), (50, 10), ("x", "y"))
-    timings = [Timing(name, p, n, p * n * 1e-9, what) for name, p, n, what in conditions]
-    by_negatives = TimingsBySize.of_timings(timings, "negatives")
-    assert len(by_negatives.lines) == 8
-    assert list(by_negatives.lines["a, x, P = 2"]) == [(10, pytest.approx(2e-8)), (50, pytest.approx(1e-7))]
-    twice = TimingsBySize.of_timings([Timing("a", 1, 9, 2.0), Timing("a", 2, 8, 1.0)])
-    assert twice.lines == {"a": [(10, 1.0)]}
-    assert Timing.checked("a", 1, 2, 3) == Timing("a", 1, 2, 3.0, "")
-    assert Timing.checked("a", 1, 2, 0.5, "b") == Timing("a", 1, 2, 0.5, "b")
-    bad = [(None, 1, 2, 3), ("a", 1.0, 2, 3), ("a", 1, None, 3), ("a", 0, 2, 3), ("a", 1, 0, 3), ("a", 2**53, 2, 3),
-           ("a", 1, 2**53, 3), ("a", 1, 2, 0.0), ("a", 1, 2, 1e300), ("a", 1, 2, "3")]  # fmt: skip
-    for one in bad:
-        with pytest.raises(ValueError, match="expected"):
-            Timing.checked(*one)
-    found = timings_of_log([oracle(1), oracle(2), oracle(9)])
-    assert found == [Timing("bucket", 2, 4, pytest.approx(2e-6))]
-    with pytest.raises(PictureError, match="no timings"):
-        TimingsBySize.of_timings([])
 
 
 def test_histogram_shares():
