@@ -13,7 +13,7 @@ from apsvm.cli import run
 from apsvm.oracles import ORACLES
 
 FOLDER = Path(__file__).parents[1] / "configs"
-#: Those of sorters need PyTorch: tests/torch_extra trains them.
+#: Those of sorters are for scripts/reproduce/sodeep.py: see tests/torch_extra.
 CONFIGS = sorted(path for path in FOLDER.glob("*.toml") if not path.stem.startswith("sodeep-"))
 
 

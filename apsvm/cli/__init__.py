@@ -65,10 +65,6 @@ _COMMANDS = {
         "apsvm.cli.commands.report:report",
         "Make one self-contained HTML page of a run: metrics, the top of the list …",
     ),
-    "sorter": Listed(
-        "apsvm.cli.commands.sorter:sorter",
-        "Train nets that approximate ranks, the sorters of SoDeep, for losses of a …",
-    ),
 }
 
 

@@ -103,7 +103,7 @@ class Checkpoint:
 
 def load_sorter(name: str | os.PathLike[str]) -> Sorter:
     """A sorter that is ready to be used: the one that the package comes with (``"neighbours"``), one that needs no
-    training (``"handcrafted(10)"``, ``"laplace(50)"``), or one from a file of ``apsvm sorter train``. It is frozen.
+    training (``"handcrafted(10)"``, ``"laplace(50)"``), or one from a file of ``write_checkpoint``. It is frozen.
 
     Raises
     ------
@@ -124,7 +124,7 @@ def load_sorter(name: str | os.PathLike[str]) -> Sorter:
             raise SorterError(f"{error}; nor is there a file of that name") from None
         return read_checkpoint(text).sorter
     if SORTERS[form].trained:
-        raise SorterError(f"sorter {text!r} must be trained first (apsvm sorter train): name its file")
+        raise SorterError(f"sorter {text!r} must be trained first (scripts/reproduce/sodeep.py --train): name its file")
     return make_sorter(text).freeze()
 
 

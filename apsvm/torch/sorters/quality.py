@@ -76,11 +76,6 @@ def judge_sorter(
     return SorterQuality(length, lists, float(errors.sum()) / lists, by_kind, reached, 1e3 * seconds / (CLIMBS * steps))
 
 
-def climb(sorter: AnySorter, length: int, *, seed: int = 0, device: str | torch.device = "cpu") -> float:
-    """The mean Spearman correlation reached; NaN where scores have become so."""
-    return _climb(sorter, length, seed, device, STEPS)[0]
-
-
 def climb_caution(reached: float) -> str | None:
     """What is said of a sorter of this climb; None where its gradient leads somewhere, or it was not measured (NaN)."""
     if not reached <= CLIMB_OF_CHANCE:
