@@ -432,7 +432,6 @@ def warp_rows(h: Hostile) -> None:
         loop.run_csr(_csr(h, n, d), order)
     else:
         loop.run_dense(h(stored(h, n * d).reshape(n, d)), order)
-    loop.set_random_states(h(loop.random_states()))
     loop.settle()
     _kernels.warp_weight(h(np.arange(5.0)), h("plugin"), h(4), h(ints([1, 2, 3])))
 
@@ -452,7 +451,6 @@ def warp_items(h: Hostile) -> None:
     width = h.chance.choice((np.int32, np.int64))
     indptr = np.r_[0, np.cumsum(liked.sum(axis=1))].astype(width)
     loop.run(h(indptr), h(np.nonzero(liked)[1].astype(width)), h(ints(np.arange(len(liked)))))
-    loop.set_random_states(h(loop.random_states()))
     loop.settle()
 
 

@@ -28,7 +28,6 @@ from model_files import GOOD, WEIGHTS, array_bytes, sealed, text
 from mutator import mutated
 
 from apsvm import APSVMClassifier, LinearRanker, RankerSet, WARPRanker
-from apsvm._support.checkpoint import Checkpoint, CheckpointError
 from apsvm._support.container import ModelError
 from apsvm.data.dataset import DataError, Dataset
 from apsvm.data.folder import HEADER, open_folder, write_folder
@@ -198,7 +197,7 @@ def _read_trec(data: bytes, folder: Path) -> None:
     join(read_qrels(folder / "qrels"), read_run(folder / "run"), complete=complete)
 
 
-# models and checkpoints
+# models
 
 
 @cache
@@ -267,19 +266,6 @@ def _read_model(data: bytes, folder: Path) -> None:
     place = folder / "a.model"
     place.write_bytes(data)
     load_any_model(place)
-
-
-@cache
-def _checkpoint_seeds() -> list[bytes]:
-    strands = [["a", {"mapping": [["w", {"array": 0}], ["inf", {"float": "inf"}], ["n", [1, 2.5, None]]]}]]
-    header = {"kind": "checkpoint", "schema": 1, "training": {"C": 1.0}, "strands": {"mapping": strands}}
-    return [sealed({"header.npy": text(header), "0.npy": WEIGHTS})]
-
-
-def _read_checkpoint(data: bytes, folder: Path) -> None:
-    place = folder / "a.checkpoint"
-    place.write_bytes(data)
-    Checkpoint(place).of({"C": 1.0})
 
 
 # data folders
@@ -382,7 +368,6 @@ TARGETS = {
     "json-lines": Target(_json_seeds, _read_table, OF_DATA),
     "trec": Target(_trec_seeds, _read_trec, OF_DATA, one_file_mutated),
     "model": Target(_model_seeds, _read_model, (ModelError,), resealed),
-    "checkpoint": Target(_checkpoint_seeds, _read_checkpoint, (CheckpointError,), resealed),
     "folder": Target(_folder_seeds, _read_folder, OF_DATA, restated),
     "detections-text": Target(_text_seeds, _detections("text"), OF_DATA, one_file_mutated),
     "detections-csv": Target(_csv_boxes_seeds, _detections("csv"), OF_DATA, one_file_mutated),

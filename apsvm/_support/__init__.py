@@ -1,1 +1,1 @@
-"""What every other part may use: names, files, times, threads, the log, checkpoints. Imports nothing above it."""
+"""What every other part may use: names, files, times, threads, the log. Imports nothing above it."""

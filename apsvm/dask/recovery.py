@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from apsvm.dask.crew import ShardLostError
 from apsvm.dask.vectors import HandleVectors
-from apsvm.solvers.line_search import Cut, Cutter
+from apsvm.solvers.line_search import Cut, MovableCutter
 
 T = TypeVar("T")
 
@@ -30,7 +30,7 @@ def repeated(vectors: HandleVectors, attempt: Callable[[], T], on_loss: Callable
 class Recovering:
     """Takes the planes that ``cutter`` takes; see the module. ``remark`` is told of each loss."""
 
-    def __init__(self, cutter: Cutter, vectors: HandleVectors, remark: Callable[[str], None]) -> None:
+    def __init__(self, cutter: MovableCutter, vectors: HandleVectors, remark: Callable[[str], None]) -> None:
         self._cutter, self._vectors, self._remark = cutter, vectors, remark
         self._best: NDArray[np.float64] | None = None
 
@@ -42,19 +42,10 @@ class Recovering:
     def levels(self) -> bool:
         return self._cutter.levels
 
-    @property
-    def reach(self) -> float:
-        return self._cutter.reach
-
     def __call__(self, point: NDArray[np.float64], C: float, gap: float, centre: NDArray[np.float64]) -> Cut:
         cut = self._guarded(lambda: self._cutter(point, C, gap, centre))
         self._best = cut.point
         return cut
-
-    def stand_at(self, point: NDArray[np.float64], reach: float) -> float:
-        risk = repeated(self._vectors, lambda: self._cutter.stand_at(point, reach), self._on_loss)
-        self._best = point
-        return risk
 
     def restart(self) -> None:
         self._best = None
@@ -78,9 +69,6 @@ class Recovering:
         def on_loss() -> None:
             nonlocal is_lost
             is_lost = True
-            self._on_loss()
+            self._remark(f"a worker was lost: its parts were read again ({self._vectors.crew.losses} so far)")
 
         return repeated(self._vectors, from_best, on_loss)
-
-    def _on_loss(self) -> None:
-        self._remark(f"a worker was lost: its parts were read again ({self._vectors.crew.losses} so far)")

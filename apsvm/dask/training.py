@@ -22,7 +22,6 @@ from apsvm.losses.base import Loss, is_of_two_arrays
 from apsvm.models.decision import Threshold
 from apsvm.oracles import make_oracle
 from apsvm.risk import NothingToRankError
-from apsvm.solvers.cutting_plane import WarmStart
 from apsvm.solvers.state import State
 from apsvm.trainers.base import Outcome, TrainingSet, Watch
 from apsvm.trainers.ranking_check import ranks_nothing
@@ -31,7 +30,7 @@ from apsvm.trainers.structured_svm.default_c import THE_RULE, C_by_rule
 from apsvm.trainers.structured_svm.objective import POOR
 from apsvm.trainers.structured_svm.remarks import caution_of
 from apsvm.trainers.structured_svm.settings import NEARLY_NOTHING, StructuredSettings
-from apsvm.trainers.structured_svm.stage import Path, Stage, Trained, along_path
+from apsvm.trainers.structured_svm.stage import Stage, Trained
 from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
 
 if TYPE_CHECKING:
@@ -180,16 +179,12 @@ def train_on_shards(
     )
     began = time.perf_counter()
 
-    def solve(C: float, path: Path) -> tuple[Trained, WarmStart]:
-        if path.warm is not None:
-            stage.begin(path.warm)
+    for setting, C, name in zip(settings.C, values, trainer.names, strict=True):
         report = stage.run("train", C, seconds_used=time.perf_counter() - began)
-        trained = Trained(report.solution.w, [report], True, risk.queries, risk.queries_skipped)
-        return replace(trained, share_of_nothing=_share_of_nothing(data, risk, trained, C)), stage.warm_start
-
-    path = along_path(values, watch, f"on shards, {loss.name}", solve)
-    for setting, C, name, trained in zip(settings.C, values, trainer.names, path, strict=True):
-        trained = replace(trained, C=C, origin_of_C=THE_RULE)
+        trained = Trained(
+            report.solution.w, [report], True, risk.queries, risk.queries_skipped, C=C, origin_of_C=THE_RULE
+        )
+        trained = replace(trained, share_of_nothing=_share_of_nothing(data, risk, trained, C))
         yield _outcome(trainer.with_settings(C=(setting,)), data, target, name, trained)
         if trained.state is State.INTERRUPTED:
             return

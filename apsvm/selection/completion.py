@@ -270,7 +270,7 @@ class Completion:
     def _start(self, trainer: StructuredSVMTrainer, data: TrainingSet, watch: Watch) -> Outcome:
         """The solution of the loss that this one starts from, by the bound that was chosen for it. Its iterations are
         shown, and not logged as those of the loss that was requested."""
-        silent = Watch(progress=watch.progress, should_stop=watch.should_stop, strand=watch.strand)
+        silent = Watch(progress=watch.progress, should_stop=watch.should_stop)
         plan = _start_of(trainer)
         limit = trainer.settings.time_limit
         if limit is not None:

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm._support.machine import thread_count
-from apsvm._support.work import UNSTORED
 from apsvm.data.dataset import distinct
 from apsvm.data.labels import LabelOptions, two_classes
 from apsvm.data.takes import Takes
@@ -140,7 +139,7 @@ def race_alone(fit: Fit, outcome: Outcome, should_stop: Callable[[], bool]) -> t
     tasks = [Task(0, variant, fold) for fold in range(len(folds))]
     measured: dict[int, Measured] = {}
     try:
-        for path in race.run(tasks, thread_count(fit.threads), should_stop, UNSTORED):
+        for path in race.run(tasks, thread_count(fit.threads), should_stop):
             if not path.settings:
                 return None
             measured[path.task.fold] = path.settings[-1]

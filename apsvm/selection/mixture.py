@@ -78,7 +78,7 @@ def two_or_one(trainer: StructuredSVMTrainer, data: TrainingSet, choice: Choice,
     two: Candidate | None = None
     while errors >= PROMISING and len(ahead) < len(race.folds):
         fold = len(ahead)
-        (path,) = race.run([Task(0, variant, fold)], 1, watch.should_stop, watch.strand)
+        (path,) = race.run([Task(0, variant, fold)], 1, watch.should_stop)
         measured.add(path)
         two = next(iter(measured.candidates(fold + 1)), None)
         if two is None:

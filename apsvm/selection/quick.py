@@ -398,7 +398,7 @@ class _Climb:
         starts = [None if after is None else after.folds[fold].w for fold in range(len(self._race.folds))]
         tasks = [Task(0, variant, fold, w if isinstance(w, np.ndarray) else None) for fold, w in enumerate(starts)]
         threads = min(self._race.threads, len(tasks))
-        for path in self._race.run(tasks, threads, self._watch.should_stop, self._watch.strand):
+        for path in self._race.run(tasks, threads, self._watch.should_stop):
             self._measured.add(path)
 
     def _of_bound(self, bound: str) -> list[Candidate]:

@@ -2,7 +2,7 @@
 
 ``apsvm train`` races a few plans on rows in memory (``quick``), ``apsvm cv`` whole trainings with all that belongs to
 them (``cross_validation``), also a single one, where a threshold needs scores of rows held out. They differ in what a
-path trains; threads, resuming, stopping and what is kept are here. The result depends on neither the number of threads
+path trains; threads and stopping are here. The result depends on neither the number of threads
 nor their order.
 """
 
@@ -13,20 +13,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from threading import Event
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from apsvm._support.threads import results
 from apsvm._support.types import JsonObject
-from apsvm._support.work import Piece, Saved, Strand
 from apsvm.data.lockstep import Lockstep
-from apsvm.models.net import Layer, Net
+from apsvm.models.net import Net
 from apsvm.selection.folds import Fold
 from apsvm.selection.grids import Variant
 from apsvm.trainers.base import Watch
-from apsvm.trainers.settings import saved_value, value_of_saved
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,23 +66,6 @@ class Measured:
     C: float | None = None
     w: NDArray[np.float64] | Net | None = None
 
-    def to_saved(self) -> Saved:
-        """For ``of_saved``."""
-        choice = {name: saved_value(value) for name, value in self.choice.items()}
-        values = {name: float(value) for name, value in self.values.items()}
-        w: Any = {"layers": [list(layer) for layer in self.w.layers]} if isinstance(self.w, Net) else self.w
-        parts = {name: getattr(self, name) for name in ("seconds", "state", "as_asked", "C")}
-        return {**parts, "choice": choice, "values": values, "w": w}
-
-    @classmethod
-    def of_saved(cls, saved: Saved) -> Measured:
-        """What was saved."""
-        choice = {name: value_of_saved(value) for name, value in saved["choice"].items()}
-        w = saved["w"]
-        if isinstance(w, Mapping):
-            w = Net(tuple(Layer(*layer) for layer in w["layers"]))
-        return cls(**{**saved, "choice": choice, "w": w})
-
 
 @dataclass(slots=True, eq=False)
 class PathInFold:
@@ -100,15 +81,6 @@ class PathInFold:
         """The weights of the last, where there is one for each column."""
         last = self.settings[-1].w if self.settings else None
         return last if isinstance(last, np.ndarray) else None
-
-    def to_saved(self) -> Saved:
-        """For ``of_saved``."""
-        return {"settings": [measured.to_saved() for measured in self.settings], "failure": self.failure}
-
-    @classmethod
-    def of_saved(cls, task: Task, saved: Saved) -> PathInFold:
-        """The path that was saved, of this task."""
-        return cls(task, [Measured.of_saved(measured) for measured in saved["settings"]], saved["failure"])
 
 
 class OutOfFold(NamedTuple):
@@ -166,21 +138,14 @@ class Race(ABC):
         """What holds while tasks are done."""
         return nullcontext()
 
-    def run(
-        self, tasks: Sequence[Task], threads: int, should_stop: Callable[[], bool], strand: Strand
-    ) -> Iterator[PathInFold]:
-        """The tasks as they end, by this many threads; they are a piece of ``strand``, and each is one within it.
+    def run(self, tasks: Sequence[Task], threads: int, should_stop: Callable[[], bool]) -> Iterator[PathInFold]:
+        """The tasks as they end, by this many threads.
 
         Raises
         ------
         SelectionError : a metric is not defined on the rows that a fold leaves out
         ValueError, FloatingPointError : as ``Trainer.train``
         """
-        piece = strand.piece(f"{len(tasks)} paths in folds")
-        if piece.result is not None:
-            yield from map(PathInFold.of_saved, tasks, piece.result["paths"])
-            return
-        done: dict[Task, PathInFold] = {}
         ended = Event()
 
         def must_stop() -> bool:
@@ -189,30 +154,9 @@ class Race(ABC):
         with self.limits():
             at_a_time, lockstep = self.ready(tasks, threads, should_stop)
 
-            def work(numbered: tuple[int, Task]) -> PathInFold:
-                number, task = numbered
-                return PathInFold(task) if must_stop() else self._done(task, must_stop, lockstep, piece, number)
+            def work(task: Task) -> PathInFold:
+                if must_stop():
+                    return PathInFold(task)
+                return self.attempted(task, Watch(should_stop=must_stop), lockstep)
 
-            numbered = list(enumerate(tasks))
-            for path in results(work, numbered, at_a_time, stop=ended.set, in_order=False):
-                done[path.task] = path
-                yield path
-        if should_stop():
-            piece.broken_off()
-        if strand.is_stored:
-            piece.done({"paths": [done[task].to_saved() for task in tasks]})
-
-    def _done(
-        self, task: Task, should_stop: Callable[[], bool], lockstep: Lockstep | None, paths: Piece, number: int
-    ) -> PathInFold:
-        """The ``number``-th of the ``paths``."""
-        with paths.strand(str(number)) as strand:
-            piece = strand.piece("a path in a fold")
-            if piece.result is not None:
-                return PathInFold.of_saved(task, piece.result)
-            path = self.attempted(task, Watch(should_stop=should_stop), lockstep)
-            if should_stop():
-                piece.broken_off()
-            if strand.is_stored:
-                piece.done(path.to_saved())
-            return path
+            yield from results(work, tasks, at_a_time, stop=ended.set, in_order=False)

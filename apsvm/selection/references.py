@@ -24,7 +24,7 @@ from apsvm.data.pooling import pooled
 from apsvm.models.header import POOLS
 from apsvm.selection.choice import Candidate, best
 from apsvm.selection.race import Measured
-from apsvm.selection.search import Followers, SettingsSearch
+from apsvm.selection.search import SettingsSearch, never
 
 if TYPE_CHECKING:
     from sklearn.base import ClassifierMixin
@@ -43,11 +43,7 @@ class Reference:
     make: Callable[[float | None], ClassifierMixin]
 
 
-def references(
-    search: SettingsSearch,
-    followers: Followers = Followers(),  # noqa: B008  # frozen
-    jobs: int = 0,
-) -> Iterator[Candidate]:
+def references(search: SettingsSearch, should_stop: Callable[[], bool] = never, jobs: int = 0) -> Iterator[Candidate]:
     """The best setting of each, on the folds of ``search``, ``jobs`` trained at a time (0: one a core); fewer where
     they are stopped. A model that scikit-learn cannot train on these rows, whose squares may be infinite, is left
     out."""
@@ -58,30 +54,18 @@ def references(
     whole = search.whole
     X = search.dataset.X if bags_of(whole) is None else pooled(whole, POOLS).X
     for reference in _references(X, search.seed):
-        piece = followers.strand.piece(reference.name)
-        if piece.result is not None:
-            if piece.result["best"] is not None:
-                folds = [Measured.of_saved(one) for one in piece.result["best"]]
-                yield Candidate(-1, reference.name, folds[0].choice, folds)
-            continue
         tasks = [(value, fold) for value in reference.values for fold in range(len(search.folds))]
         with warnings.catch_warnings(), threadpool_limits(1, user_api="blas"):
             warnings.simplefilter("ignore")  # it did not converge: it is what it is
             try:
-                measured = parallel(
-                    delayed(_measured)(search, X, reference, *task, followers.should_stop) for task in tasks
-                )
+                measured = parallel(delayed(_measured)(search, X, reference, *task, should_stop) for task in tasks)
             except ValueError:
-                piece.done({"best": None})
                 continue
-        if followers.should_stop() or None in measured:
-            piece.broken_off()
+        if should_stop() or None in measured:
             return
         by_value = [measured[at : at + len(search.folds)] for at in range(0, len(tasks), len(search.folds))]
         candidates = [Candidate(-1, reference.name, folds[0].choice, folds) for folds in by_value]
-        chosen = best(candidates, search.metric)
-        piece.done({"best": [one.to_saved() for one in chosen.folds]})
-        yield chosen
+        yield best(candidates, search.metric)
 
 
 def _references(X: Matrix, seed: int) -> Iterator[Reference]:

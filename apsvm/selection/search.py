@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from apsvm._support.blas import one_blas_thread
 from apsvm._support.machine import thread_count
-from apsvm._support.work import UNSTORED, Strand
 from apsvm.data.labels import LabelOptions, Target, judge
 from apsvm.data.rows import Rows
 from apsvm.models.header import Json
@@ -48,7 +47,7 @@ def unseen(*_: object) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Followers:
-    """Who follows a search, a way to stop it, asked between iterations, and the strand of work that it is.
+    """Who follows a search, and a way to stop it, asked between iterations.
 
     Attributes
     ----------
@@ -60,10 +59,7 @@ class Followers:
     path: Callable[[PathInFold, int, int], None] = unseen
     widened: Callable[[int, str, Sequence[SettingValue]], None] = unseen
     should_stop: Callable[[], bool] = never
-    strand: Strand = UNSTORED
-    elsewhere: Callable[[CrossValidation, Sequence[Task], Callable[[], bool], Strand], Iterator[PathInFold]] | None = (
-        None
-    )
+    elsewhere: Callable[[CrossValidation, Sequence[Task], Callable[[], bool]], Iterator[PathInFold]] | None = None
 
 
 class SettingsSearch:
@@ -248,9 +244,9 @@ class SettingsSearch:
     def _do(self, tasks: Sequence[Task], jobs: int, followers: Followers, *, done: int) -> None:
         total = done + len(tasks)
         if followers.elsewhere is None:
-            paths = self._cross.run(tasks, thread_count(jobs), followers.should_stop, followers.strand)
+            paths = self._cross.run(tasks, thread_count(jobs), followers.should_stop)
         else:
-            paths = followers.elsewhere(self._cross, tasks, followers.should_stop, followers.strand)
+            paths = followers.elsewhere(self._cross, tasks, followers.should_stop)
         for path in paths:
             done += 1
             self._measured.add(path)
@@ -402,7 +398,7 @@ class SettingsSearch:
             fit = replace(self.fits[chosen.grid], trainer=trainer).prepared()
             # The threads of the rows alone: those of some trainers' settings change the result.
             fit = replace(fit, shared=fit.rows().with_threads(thread_count(jobs)))
-            watch = Watch(should_stop=followers.should_stop, strand=followers.strand)
+            watch = Watch(should_stop=followers.should_stop)
             outcome = next(outcomes(fit, watch, start), None)
         if outcome is None:
             return None

@@ -24,7 +24,7 @@ from apsvm.solvers.line_search import Cutter
 from apsvm.solvers.qp.base import Backend, QPSolution
 from apsvm.solvers.run import Limits, Run, never
 from apsvm.solvers.state import State, not_finite
-from apsvm.solvers.working_set import Planes, WorkingSet
+from apsvm.solvers.working_set import WorkingSet
 
 #: Of the gap asked for, what one QP may leave.
 QP_SHARE = 1e-3
@@ -105,26 +105,6 @@ class CuttingPlaneSolution:
     trouble: str | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class WarmStart:
-    """What a solver of the same risk begins from where another one has ended: after either, the next run comes to the
-    same bits.
-
-    Attributes
-    ----------
-    point : ndarray
-        (dimension,) float64.
-    planes : Planes
-        Of the risk.
-    reach : float
-        How far along its segment a line search first goes (``line_search.AfterLineSearch``).
-    """
-
-    point: NDArray[np.float64]
-    planes: Planes
-    reach: float
-
-
 class Solver:
     """Minimises ½‖w‖² − c·w + C·risk(w), for one C and centre c after another: planes depend on neither, and a later
     run starts from the planes, the dual variables and the best point of the runs before.
@@ -137,8 +117,8 @@ class Solver:
         Length of w.
     backend : Backend
         Solves the working-set QPs.
-    start : ndarray or WarmStart, optional
-        (dimension,) float64, the first point; 0 by default; or what another solver ended with.
+    start : ndarray, optional
+        (dimension,) float64, the first point; 0 by default.
     constraints : Constraints, optional
         Hard constraints on w, if there are any.
 
@@ -154,7 +134,7 @@ class Solver:
         dimension: int,
         backend: Backend,
         *,
-        start: NDArray[np.float64] | WarmStart | None = None,
+        start: NDArray[np.float64] | None = None,
         constraints: Constraints | None = None,
     ) -> None:
         lower_bound = cutter.lower_bound
@@ -163,10 +143,9 @@ class Solver:
         self._cutter = cutter
         self._backend = backend
         self._constraints = constraints
-        self._warm = start if isinstance(start, WarmStart) else None
-        self._working_set = WorkingSet(dimension, lower_bound, None if self._warm is None else self._warm.planes)
+        self._working_set = WorkingSet(dimension, lower_bound)
         self._levels = Levels() if cutter.levels else None
-        self._start = start.point if isinstance(start, WarmStart) else np.zeros(dimension) if start is None else start
+        self._start = np.zeros(dimension) if start is None else start
         self._best: NDArray[np.float64] | None = None
         self._best_risk = np.inf
 
@@ -230,17 +209,10 @@ class Solver:
             run.trouble,
         )
 
-    @property
-    def warm_start(self) -> WarmStart:
-        """The best point, or the one to begin at, and the planes of the risk."""
-        return WarmStart(
-            self._start if self._best is None else self._best, self._working_set.planes, self._cutter.reach
-        )
-
     def restart(self, point: NDArray[np.float64]) -> None:
         """Forgets the best point: the next run starts from ``point`` (dimension,), with the planes there are."""
         self._start = point
-        self._best, self._best_risk, self._warm = None, np.inf, None
+        self._best, self._best_risk = None, np.inf
         self._cutter.restart()
 
     def move(self, change: Callable[[NDArray[np.float64]], NDArray[np.float64]]) -> None:
@@ -256,9 +228,6 @@ class Solver:
         if self._levels is not None:
             self._levels.begin()
         run = Run(limits, dual, self._start)
-        if self._warm is not None:
-            self._best, self._best_risk = self._start, self._cutter.stand_at(self._start, self._warm.reach)
-            self._warm = None
         if self._best is not None:
             run.attempt(self._go_on)
         return run

@@ -70,18 +70,22 @@ class Cutter(Protocol):
     def __call__(self, point: NDArray[np.float64], C: float, gap: float, centre: NDArray[np.float64]) -> Cut:
         """``gap``: between the bounds of ½‖w‖² − centre·w + C·risk so far (infinite at first)."""
 
-    @property
-    def reach(self) -> float:
-        """How far along its segment the next line search first goes."""
-
-    def stand_at(self, point: NDArray[np.float64], reach: float) -> float:
-        """Makes a point the best one, and returns the risk there."""
-
     def restart(self) -> None:
         """Forgets the best point."""
 
     def verified_risk(self, point: NDArray[np.float64]) -> float:
         """The risk at a point the cutter returned, computed afresh."""
+
+
+class MovableCutter(Cutter, Protocol):
+    """One that can be put at a point."""
+
+    @property
+    def reach(self) -> float:
+        """How far along its segment the next line search first goes."""
+
+    def stand_at(self, point: NDArray[np.float64], reach: float) -> None:
+        """Makes a point the best one."""
 
 
 @dataclass(slots=True)
@@ -132,8 +136,8 @@ class AtTheQPsPoint(Generic[V]):
         here = self._know(point)
         return _cut(self._risk, here, here)
 
-    def stand_at(self, point: NDArray[np.float64], reach: float) -> float:
-        return self._know(point).risk
+    def stand_at(self, point: NDArray[np.float64], reach: float) -> None:
+        pass
 
     def restart(self) -> None:
         pass
@@ -180,13 +184,9 @@ class AfterLineSearch(Generic[V]):
             self._forget(beyond)
         return cut
 
-    def stand_at(self, point: NDArray[np.float64], reach: float) -> float:
-        if not self._is_exactly_at(point):
-            self.restart()
-            self._best = self._know(point)
-        assert self._best is not None
-        self.reach = reach
-        return self._best.risk
+    def stand_at(self, point: NDArray[np.float64], reach: float) -> None:
+        self.restart()
+        self._best, self.reach = self._know(point), reach
 
     def restart(self) -> None:
         """Gives back the score vectors, too: a restart may need their memory meanwhile."""
@@ -205,10 +205,6 @@ class AfterLineSearch(Generic[V]):
         self._unused.append(scores)
         self._forget(fresh)
         return fresh.risk
-
-    def _is_exactly_at(self, point: NDArray[np.float64]) -> bool:
-        """Whether ``point`` is the best one, and its scores are as computed afresh."""
-        return self._is_exact and self._best is not None and np.array_equal(point, self._best.point)
 
     def _vector(self) -> V:
         """A score vector of any content. (Fresh arrays cost more than the oracle.)"""

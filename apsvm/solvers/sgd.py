@@ -76,24 +76,6 @@ class DescentOutcome(Generic[T]):
     trouble: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class EpochsSoFar(Generic[T]):
-    """A descent between two epochs: those that were done, and the best snapshot, its epoch and its validation."""
-
-    done: tuple[Epoch, ...] = ()
-    best: T | None = None
-    best_epoch: int = 0
-    best_value: float = float("-inf")
-
-    def after(self, epoch: Epoch, best: T | None) -> EpochsSoFar[T]:
-        """With one more epoch; ``best``: the best snapshot, after it."""
-        done = (*self.done, epoch)
-        if not epoch.best:
-            return EpochsSoFar(done, best, self.best_epoch, self.best_value)
-        value = self.best_value if epoch.validation is None else epoch.validation
-        return EpochsSoFar(done, best, epoch.number, value)
-
-
 def descend(
     one_pass: Callable[[Callable[[], bool]], Pass],
     snapshot: Callable[[], T],
@@ -104,8 +86,6 @@ def descend(
     time_limit: float | None = None,
     on_epoch: Callable[[Epoch], None] = lambda epoch: None,
     should_stop: Callable[[], bool] = lambda: False,
-    so_far: EpochsSoFar[T] | None = None,
-    going_on: Callable[[EpochsSoFar[T]], None] = lambda so_far: None,
 ) -> DescentOutcome[T]:
     """Runs up to ``epochs`` ≥ 1 passes.
 
@@ -116,44 +96,43 @@ def descend(
     validate : the metric of the parameters as they are
     patience : epochs without a better validation after which it stops
     time_limit : seconds; a pass is broken off, and counts as an epoch
-    so_far : epochs that were done before; None: none
-    going_on : called between two epochs, with those that are done
 
     Raises
     ------
     FloatingPointError : from the first pass or its validation; a later one ends the descent as ``NUMERICAL_TROUBLE``
     """
-    state: EpochsSoFar[T] = EpochsSoFar() if so_far is None else so_far
-    began = time.perf_counter() - (state.done[-1].seconds_in_all if state.done else 0.0)
+    began = time.perf_counter()
 
     def out_of_time() -> bool:
         return time_limit is not None and time.perf_counter() - began >= time_limit
 
+    done: list[Epoch] = []
+    best: T | None = None
+    best_epoch, best_value = 0, float("-inf")
     ending, trouble = Ending.EPOCHS_DONE, None
-    for number in range(len(state.done) + 1, epochs + 1):
+    for number in range(1, epochs + 1):
         started = time.perf_counter()
         try:
             passed = one_pass(lambda: should_stop() or out_of_time())
             seconds = time.perf_counter() - started
             value = None if validate is None else validate()
         except FloatingPointError as error:
-            if state.best is None:
+            if best is None:
                 raise
             ending, trouble = Ending.NUMERICAL_TROUBLE, str(error)
             break
-        better = value is None or value > state.best_value
-        # Without a validation too: the next pass may end in trouble, and spoil the parameters.
-        best = snapshot() if better else state.best
+        better = value is None or value > best_value
+        if better:  # without a validation too: the next pass may end in trouble, and spoil the parameters
+            best, best_epoch = snapshot(), number
+            best_value = best_value if value is None else value
         epoch = Epoch(number, passed, value, better, seconds, time.perf_counter() - began)
-        state = state.after(epoch, best)
+        done.append(epoch)
         on_epoch(epoch)
-        stopped = _ending(passed, number - state.best_epoch >= patience, should_stop(), out_of_time())
+        stopped = _ending(passed, number - best_epoch >= patience, should_stop(), out_of_time())
         if stopped is not None:
             ending = stopped
             break
-        going_on(state)
-    best = snapshot() if state.best is None else state.best
-    return DescentOutcome(best, state.best_epoch, list(state.done), ending, trouble)
+    return DescentOutcome(snapshot() if best is None else best, best_epoch, done, ending, trouble)
 
 
 def _ending(passed: Pass, impatient: bool, interrupted: bool, out_of_time: bool) -> Ending | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,21 +18,6 @@ from apsvm.solvers.state import not_finite
 IDLE_LIMIT = 50
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Planes:
-    """Planes a_t·w + b_t ≤ risk(w), for every w, with their dual variables.
-
-    Attributes
-    ----------
-    planes : (t, dimension) float64, a
-    offsets, alpha : (t,) float64, b and α ≥ 0
-    """
-
-    planes: NDArray[np.float64]
-    offsets: NDArray[np.float64]
-    alpha: NDArray[np.float64]
-
-
 class WorkingSet:
     """Planes a_t·w + b_t ≤ risk(w) (soft) or ≤ 0 (hard), with dual variables α.
 
@@ -42,7 +26,6 @@ class WorkingSet:
     dimension : length of w
     lower_bound : L ≤ risk(w) for every w. The plane (0, L) is always there and its α is the rest of C: the QP is
         that of risk − L, by offsets b_t − L, and C·L comes on top of its objective
-    planes : to begin with; None: none
 
     Attributes
     ----------
@@ -52,9 +35,8 @@ class WorkingSet:
 
     C: float
 
-    def __init__(self, dimension: int, lower_bound: float = 0.0, planes: Planes | None = None) -> None:
-        self._size = t = 0 if planes is None else planes.offsets.size
-        room = max(8, 2 * t)
+    def __init__(self, dimension: int, lower_bound: float = 0.0) -> None:
+        self._size, room = 0, 8
         self._lower_bound = lower_bound
         self.centre = np.zeros(dimension)
         self._from_centre = np.empty(room)
@@ -65,24 +47,12 @@ class WorkingSet:
         self._solves = 0
         self._used = np.zeros(room, dtype=np.int64)  # the solve after which a plane was added, or last had an α
         self._names = np.arange(room)
-        self._next_name = t
-        self._memos: list[NDArray[np.float64] | None] = [None] * t
+        self._next_name = 0
+        self._memos: list[NDArray[np.float64] | None] = []
         self.alpha = np.zeros(0)
-        if planes is not None:
-            self._planes[:t], self.alpha = planes.planes, planes.alpha
-            self._offsets[:t] = self._from_centre[:t] = planes.offsets - lower_bound
-            for at in range(t):  # as ``add`` does, to the same bits
-                self._gram[at, : at + 1] = self._gram[: at + 1, at] = self._planes[: at + 1] @ self._planes[at]
 
     def __len__(self) -> int:
         return self._size
-
-    @property
-    def planes(self) -> Planes:
-        """A copy of the soft planes."""
-        soft = self._soft[: self._size]
-        offsets = self._offsets[: self._size][soft] + self._lower_bound
-        return Planes(self._planes[: self._size][soft], offsets, self.alpha[soft])
 
     def recentre(self, point: NDArray[np.float64]) -> None:
         """Makes ``point`` the centre; the planes stay, as offsets a_t·c + b_t seen from there."""

@@ -19,23 +19,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from apsvm._support.work import Piece, Saved, of_saved
 from apsvm.data.features.scaling import Scaling, learn_scaling
 from apsvm.data.rows import Rows, RowsInMemory
 from apsvm.models.net import Net
 from apsvm.risk import NothingToRankError
-from apsvm.solvers.sgd import Ending, Epoch, EpochsSoFar, Pass, descend
+from apsvm.solvers.sgd import Ending, Epoch, Pass, descend
 from apsvm.torch.base import ListLoss
 from apsvm.torch.blackbox import BlackboxAPLoss
 from apsvm.torch.data import StratifiedBatchSampler
 from apsvm.torch.hinge import DirectLoss, RankingHingeLoss, RankingRampLoss
-from apsvm.torch.net_work import (
-    arrays_of,
-    check_version,
-    restored_stage,
-    saved_stage,
-    tensors_of,
-)
 from apsvm.torch.network import Adam, Network, device_of, one_thread
 from apsvm.torch.smooth import SmoothAPLoss
 from apsvm.trainers.base import TrainingSet, Watch
@@ -187,38 +179,6 @@ class _NetTraining:
             self._stage(loss, trainer.settings.net_epochs - trainer.bce_epochs, validate)
 
     def _stage(self, loss: NetLoss, epochs: int, validate: Callable[[], float] | None) -> None:
-        """A piece of the watch's strand, to be taken up between two epochs."""
-        piece = self._watch.strand.piece(f"the epochs of {loss.name}")
-        if piece.result is not None:
-            self._take(piece.result)
-            return
-        before = len(self.epochs)
-        self._descend(loss, epochs, validate, piece)
-        if self.ending is Ending.INTERRUPTED:
-            piece.broken_off()
-        piece.done(
-            {
-                "torch": torch.__version__,
-                "epochs": self.epochs[before:],
-                "best_epoch": self.best_epoch,
-                "ending": str(self.ending),
-                "trouble": self.trouble,
-                "parameters": arrays_of(self._network.parameters),
-                "generator": self._generator.get_state().numpy(),
-            }
-        )
-
-    def _take(self, result: Saved) -> None:
-        """A stage that was finished before."""
-        check_version(result)
-        self.epochs += of_saved(list[Epoch], result["epochs"])
-        self.best_epoch, self.trouble = result["best_epoch"], result["trouble"]
-        self.ending = Ending(result["ending"])
-        self._network.restore(tensors_of(result["parameters"]))
-        self._generator.set_state(torch.from_numpy(result["generator"].copy()))
-        self._began -= self.epochs[-1].seconds_in_all
-
-    def _descend(self, loss: NetLoss, epochs: int, validate: Callable[[], float] | None, piece: Piece) -> None:
         settings, before, network = self._trainer.settings, len(self.epochs), self._network
         seconds_before = time.perf_counter() - self._began
         left = None if settings.time_limit is None else max(0.0, settings.time_limit - seconds_before)
@@ -235,10 +195,6 @@ class _NetTraining:
             follow(self._watch, lambda one: self._trainer.show(one, loss.name), self.epochs[-1])
 
         start, optimiser = network.snapshot(), Adam(network.parameters, settings.rate)
-        so_far: EpochsSoFar[list[Tensor]] | None = None
-        if piece.state is not None:
-            so_far = restored_stage(piece.state, network, optimiser, self._generator)
-            self.epochs += map(of_all_stages, so_far.done)
         try:
             result = descend(
                 self._passes(loss, optimiser),
@@ -249,8 +205,6 @@ class _NetTraining:
                 time_limit=left,
                 on_epoch=on_epoch,
                 should_stop=self._watch.should_stop,
-                so_far=so_far,
-                going_on=lambda epochs: piece.reached(lambda: saved_stage(network, optimiser, self._generator, epochs)),
             )
         except FloatingPointError as error:
             if not before:

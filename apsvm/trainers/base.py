@@ -18,7 +18,6 @@ from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeAlias, TypeVar
 
 from apsvm._support.log import Log, NoLog
-from apsvm._support.work import UNSTORED, Strand
 from apsvm.trainers.capabilities import Capabilities
 from apsvm.trainers.settings import Settings, SettingValue, declared
 
@@ -161,14 +160,13 @@ def unseen(_: object) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """Who follows a training: the log, a progress display, a place for remarks, a way to stop it, asked between
-    iterations or several times a second, and the work as a strand of pieces, which may be stored to go on from."""
+    """Who follows a training: the log, a progress display, a place for remarks, and a way to stop it, asked between
+    iterations or several times a second."""
 
     log: Log = field(default_factory=NoLog)
     progress: Callable[[Progress], None] = unseen
     remark: Callable[[str], None] = unseen
     should_stop: Callable[[], bool] = lambda: False
-    strand: Strand = UNSTORED
 
     @property
     def is_followed(self) -> bool:

@@ -44,7 +44,7 @@ class Capabilities:
     extra : str, optional
         The extra of apsvm that it needs to train, which has the name of the package in it.
     refused : Mapping[str, str]
-        Option or parameter (``warm_start``, ``checkpoint``, ``scale``, ``features``, ``query_weights``,
+        Option or parameter (``warm_start``, ``scale``, ``features``, ``query_weights``,
         ``one_vs_rest``, ``positive_label``, ``relevant_from``) → why the plan does not take it, a short phrase
         that names what does not go with it; what is not named here is taken.
     """

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, ClassVar, TypeAlias
 from apsvm._support.log import Log
 from apsvm._support.machine import memory, thread_count
 from apsvm._support.threads import results
-from apsvm._support.work import Strand
 from apsvm.data.takes import Takes
 from apsvm.trainers.base import AnyTrainer, Outcome, Progress, Trainer, TrainingError, TrainingSet, Watch
 from apsvm.trainers.settings import Settings, SettingsError
@@ -175,7 +174,6 @@ class _Run:
         self._train_class = train_class
         self._validation = validation
         self._watch = watch
-        self._piece = watch.strand.piece("the classes")
         self._threads_each = max(1, threads // n_classes)
         self._data = replace(data, rows=data.rows.with_threads(self._threads_each))
         rows = self._data.rows.for_many_passes()  # now and not by several threads at once
@@ -196,12 +194,11 @@ class _Run:
             self._waiting, self._running = self._waiting - 1, self._running + 1
         one = ClassTraining(label)
         try:
-            with self._piece.strand(f"class {label!r}") as strand:
-                if self._lockstep is None:
-                    self._train(one, self._data, strand)
-                else:
-                    with self._lockstep.joined() as kernels:
-                        self._train(one, replace(self._data, rows=self._data.rows.with_kernels(kernels)), strand)
+            if self._lockstep is None:
+                self._train(one, self._data)
+            else:
+                with self._lockstep.joined() as kernels:
+                    self._train(one, replace(self._data, rows=self._data.rows.with_kernels(kernels)))
         except ValueError as error:
             one.reason = str(error).removeprefix(f"{self._data.source}: ")
         finally:
@@ -209,7 +206,7 @@ class _Run:
                 self._running -= 1
         return one
 
-    def _train(self, one: ClassTraining, data: TrainingSet, strand: Strand) -> None:
+    def _train(self, one: ClassTraining, data: TrainingSet) -> None:
         label = one.label
         data = of_class(data, label)
         trainer = self._plan.trainer.with_settings(time_limit=self._share_of_time(), threads=self._threads_each)
@@ -226,7 +223,6 @@ class _Run:
             lambda progress: self._show(label, progress),
             self._watch.remark,
             self._should_stop,
-            strand,
         )
         start = self._plan.starts.get(label, self._start)
         for outcome in self._train_class(trainer, label, data, watch, start, validation):

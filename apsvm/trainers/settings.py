@@ -16,7 +16,6 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 from apsvm._support.types import JsonDict, JsonObject
-from apsvm._support.work import Saved
 
 if TYPE_CHECKING:
     from apsvm.models.header import Json
@@ -56,16 +55,6 @@ AUTO_MULTIPLE = Multiple(1.0, is_auto=True)
 
 #: A value of a setting, of a list of values one.
 SettingValue: TypeAlias = "str | bool | int | float | Multiple"
-
-
-def saved_value(value: SettingValue | None) -> Saved:
-    """For ``value_of_saved``."""
-    return {"multiple": list(value)} if isinstance(value, Multiple) else {"value": value}
-
-
-def value_of_saved(saved: Saved) -> Any:
-    """The value that was saved."""
-    return Multiple(*saved["multiple"]) if "multiple" in saved else saved["value"]
 
 
 def amount(value: SettingValue) -> float:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm._support.work import Saved, of_saved
-from apsvm.solvers.sgd import DescentOutcome, Ending, Epoch, EpochsSoFar, Pass, descend
+from apsvm.solvers.sgd import DescentOutcome, Ending, Epoch, Pass, descend
 from apsvm.trainers.base import Progress, Watch
 from apsvm.trainers.epochs import EpochSettings
 
@@ -42,26 +41,6 @@ class Parameters(Protocol[T_co]):
     def snapshot(self) -> T_co:
         """A copy of the parameters."""
 
-    def state(self) -> Saved:
-        """A copy of all that later passes depend on, for ``restore``."""
-
-    def restore(self, saved: Saved) -> None:
-        """Takes over what ``state`` returned in another one of the same data and settings."""
-
-
-class WeightsDescent:
-    """The snapshots of parameters that are one vector.
-
-    Attributes
-    ----------
-    w : (dimension,) float64, the weights on their way down
-    """
-
-    w: NDArray[np.float64]
-
-    def snapshot(self) -> NDArray[np.float64]:
-        return self.w.copy()
-
 
 def descend_as_asked(
     parameters: Parameters[T],
@@ -71,17 +50,8 @@ def descend_as_asked(
     show: Callable[[Epoch], Progress],
     validate: Callable[[], float] | None,
 ) -> DescentOutcome[T]:
-    """``descend`` with the limits that the settings name, each epoch logged and shown; it is a piece of the watch's
-    strand, to be taken up between two epochs."""
-    piece = watch.strand.piece("the epochs")
-
-    so_far: EpochsSoFar[T] | None = None
-    if piece.state is not None:
-        so_far = of_saved(EpochsSoFar, piece.state["epochs"])
-        if so_far.best is not None:
-            so_far = replace(so_far, best=of_saved(type(parameters.snapshot()), so_far.best))
-        parameters.restore(piece.state["parameters"])
-    result = descend(
+    """``descend`` with the limits that the settings name, each epoch logged and shown."""
+    return descend(
         parameters.one_pass,
         parameters.snapshot,
         epochs=settings.epochs,
@@ -90,22 +60,7 @@ def descend_as_asked(
         time_limit=settings.time_limit,
         on_epoch=lambda epoch: follow(watch, show, epoch),
         should_stop=watch.should_stop,
-        so_far=so_far,
-        going_on=lambda epochs: piece.reached(lambda: {"epochs": epochs, "parameters": parameters.state()}),
     )
-    if result.ending is Ending.INTERRUPTED:
-        piece.broken_off()
-    return result
-
-
-def generator_state(rng: np.random.Generator) -> Saved:
-    """What the numbers to come depend on, for ``set_generator_state``."""
-    return dict(rng.bit_generator.state)
-
-
-def set_generator_state(rng: np.random.Generator, saved: Saved) -> None:
-    """Takes over what ``generator_state`` returned of another one."""
-    rng.bit_generator.state = dict(saved)
 
 
 def follow(watch: Watch, show: Callable[[Epoch], Progress], epoch: Epoch) -> None:

@@ -230,7 +230,7 @@ def test_a_metric_that_a_fold_does_not_have(here, tmp_path):
             "Error: --bound tight is for losses over rankings, and f1 is none: leave it out",
         ),
         (("-C", "1,1"), 2, "Error: -C: one value twice in 1, 1"),
-        (("-o", "m", "--json", "m"), 2, "Error: the model, --json and --checkpoint cannot go to the same place"),
+        (("-o", "m", "--json", "m"), 2, "Error: the model and --json cannot go to the same place"),
         (("--folds", "150"), 65, ": 150 folds need at least 150 positive rows, found 60"),
         (("-o", "nowhere/m"), 74, "error: cannot write nowhere/m: No such directory"),
         (("--time-limit", "0", "-C", "1e6"), 3, ""),

@@ -107,7 +107,7 @@ def test_of_the_rows_the_driver_knows_no_columns(client, tmp_path, loss, word):
     assert [(one.label, one.stopped, one.reason) for one in stopped] == [(k, True, "stopped") for k in (1.0, 2.0, 3.0)]
 
 
-@pytest.mark.parametrize("option", ["--warm-start", "--checkpoint", "--time-limit", "--validation"])
+@pytest.mark.parametrize("option", ["--warm-start", "--time-limit", "--validation"])
 def test_what_does_not_go_is_refused(train, folder, option):
     value = "9" if option == "--time-limit" else folder / "all_one" if option == "--validation" else "file"
     code, said = train("one-*", "m", option, value, there=True)

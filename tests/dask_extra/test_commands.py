@@ -460,11 +460,6 @@ def test_an_empty_part_and_parts_of_one_row(apsvm, tmp_path):
             "Error: one list on a cluster is ranked by --oracle bucket: leave out --oracle qs",
         ),
         (
-            ["train", "{parts}", "m", "--scheduler", "@", "--one-vs-rest", "--checkpoint", "c"],
-            2,
-            "Error: --checkpoint is not for --one-vs-rest with --scheduler: leave one of them out",
-        ),
-        (
             ["train", "{parts}", "m", "--scheduler", "@", "--labels", "y"],
             2,
             "Error: --labels does not go with --scheduler, where parts have columns of their own",

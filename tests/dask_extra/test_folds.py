@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from contextlib import nullcontext
-from functools import partial
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,11 +13,7 @@ from sklearn.datasets import dump_svmlight_file
 import apsvm.dask.actors
 import apsvm.dask.folds
 from apsvm import load_model
-from apsvm._support.checkpoint import Checkpoint
-from apsvm._support.work import WorkError
-from apsvm.dask.folds import Folds
 from apsvm.selection.cross_validation import CrossValidation, SelectionError
-from apsvm.selection.race import Measured, PathInFold, Race, Task
 
 
 @pytest.fixture(scope="module")
@@ -74,80 +67,6 @@ def test_figures_and_model_are_those_of_one_machine(cv, tmp_path, options):
     there, here = (load_model(tmp_path / f"{name}.model") for name in ("there", "here"))
     assert there.coef.tobytes() == here.coef.tobytes()
     assert there.header.selection == here.header.selection
-
-
-@pytest.mark.slow
-def test_what_was_finished_is_not_done_again(cv, tmp_path, monkeypatch):
-    """A driver that dies after the first path has ended, and another one that goes on."""
-    options = ("--loss", "ap,auc", "-C", "1", "--checkpoint", "kept", "--checkpoint-seconds", "0", "--json", "out")
-    code, said = cv("all", *options)
-    assert code == 0, said
-    expected = figures(tmp_path / "out")
-    ends = []
-    done = apsvm.dask.folds.PathInFold.to_saved
-
-    def dies(path):
-        ends.append(path)
-        if len(ends) == 3:
-            raise KeyboardInterrupt
-        return done(path)
-
-    monkeypatch.setattr(apsvm.dask.folds.PathInFold, "to_saved", dies)
-    assert cv("all", *options)[0] != 0
-    assert (tmp_path / "kept").exists()
-    monkeypatch.undo()
-    monkeypatch.chdir(tmp_path)
-    trained = []
-    submit = apsvm.dask.folds.Folds._as_they_end
-    monkeypatch.setattr(apsvm.dask.folds.Folds, "_as_they_end", lambda *of: (trained.extend(of[2]), submit(*of))[1])
-    code, said = cv("all", *options)
-    assert code == 0, said
-    assert len(trained) == 10, "of twelve paths two were kept"
-    assert figures(tmp_path / "out") == expected
-
-
-class Ends(Folds):
-    """Paths that end from the last to the one behind ``stop``, without a cluster."""
-
-    def __init__(self, stop):
-        self.stop, self.begun = stop, []
-
-    def _as_they_end(self, cross, tasks, should_stop):
-        self.begun.extend(tasks)
-        for number in sorted(tasks, reverse=True)[: None if self.stop is None else -1 - self.stop]:
-            yield number, path_of(tasks[number])
-
-
-def path_of(task):
-    return PathInFold(task, [Measured({"C": 1.0}, {"AP": 0.5}, 0.1, "converged", True)], f"failed in fold {task.fold}")
-
-
-@pytest.mark.parametrize("goes_on", ["there", "here"])
-def test_of_a_stopped_driver_the_next_one_goes_on(tmp_path, goes_on):
-    """One machine may be the next."""
-    tasks, there = [Task(0, None, fold) for fold in range(4)], []
-
-    def run(stop=None):
-        kept, folds = Checkpoint(tmp_path / "kept", seconds=0.0), Ends(stop)
-        paths = list(folds(None, tasks, lambda: stop is not None, kept.strand))
-        kept.break_off()
-        assert all(path.to_saved() == path_of(path.task).to_saved() for path in paths)
-        return folds.begun, [path.task.fold for path in paths]
-
-    assert run(stop=1) == ([0, 1, 2, 3], [3, 2])
-    if goes_on == "there":
-        assert run() == ([0, 1], [2, 3, 1, 0])
-        assert run() == ([], [0, 1, 2, 3])
-        with pytest.raises(WorkError, match="'4 paths in folds', not '3 paths in folds'"):
-            list(Ends(None)(None, tasks[:3], lambda: False, Checkpoint(tmp_path / "kept").strand))
-        return
-    race = SimpleNamespace(limits=nullcontext, ready=lambda *of: (1, None))
-    race._done = partial(Race._done, race)
-    race.attempted = lambda task, watch, lockstep: there.append(task.fold) or path_of(task)
-    strand = Checkpoint(tmp_path / "kept", seconds=0.0).strand
-    paths = list(Race.run(race, tasks, 1, lambda: False, strand))
-    assert [path.to_saved() for path in paths] == [path_of(task).to_saved() for task in tasks]
-    assert there == [0, 1]
 
 
 @pytest.mark.parametrize(

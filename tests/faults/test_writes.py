@@ -3,7 +3,7 @@
 The k-th, for every k (``--every-fault``; else for some; ``-rP`` counts them), or, of a disk that is full, all from then
 on. What was there before is there still, or the new one is, whole; and the exit code says which. A write that is cut
 short is no fault: the rest is written by another. A process that is killed at the call leaves the old or the new, and
-its unfinished files; the same command then comes to the new, from its checkpoint where it has one.
+its unfinished files; the same command then comes to the new.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ import pytest
 from sklearn.datasets import dump_svmlight_file
 
 from apsvm import load_any_model
-from apsvm._support.checkpoint import Checkpoint
 from apsvm._support.log import read_log
 from apsvm.cli import run
 from apsvm.data.folder import open_folder
@@ -66,14 +65,10 @@ class Faulty:
 
 @dataclass(frozen=True)
 class Command:
-    """A command, and of each file or folder that it writes, in the order it does, how a whole new one is told.
-
-    kept : a file that it writes on its way and removes at its end, whose faults do not end it
-    """
+    """A command, and of each file or folder that it writes, in the order it does, how a whole new one is told."""
 
     arguments: str
     outputs: dict[str, Callable[[Path], object]]
-    kept: str | None = None
 
 
 def is_model(path: Path) -> None:
@@ -116,18 +111,8 @@ COMMANDS = {
         "cv -q --bound hinge -C 1,10 --folds 2 rows.svm -o out.model --json out.json",
         {"out.json": is_json, "out.model": is_model},
     ),
-    "checkpoint": Command(
-        "train -q --bound hinge --checkpoint kept --checkpoint-seconds 0 rows.svm out.model",
-        {"out.model": is_model},
-        kept="kept",
-    ),
     "log": Command(
         "train -q --bound hinge --log out.jsonl rows.svm out.model", {"out.jsonl": is_log, "out.model": is_model}
-    ),
-    "run of a checkpoint": Command(
-        "train -q --bound hinge --run-dir new --checkpoint kept --checkpoint-seconds 0 rows.svm",
-        {"new/ranker.model": is_model},
-        kept="kept",
     ),
     "page": Command("predict --top 5 --explain --html out.html rows.svm good.model", {"out.html": is_page}),
     "export": Command("export good.model out.json --format json", {"out.json": is_json}),
@@ -137,7 +122,7 @@ COMMANDS = {
 KINDS = {"EIO": EIO, "ENOSPC": ENOSPC, "short": SHORT, "killed": KILL, "full": FULL}
 #: Without --every-fault.
 FEW = {("train", "killed"), ("log", "full"), ("run", "ENOSPC"), ("run", "killed"), ("predict", "ENOSPC"),
-       ("convert", "killed"), ("convert", "full"), ("page", "full"), ("run of a checkpoint", "killed")}  # fmt: skip
+       ("convert", "killed"), ("convert", "full"), ("page", "full")}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -200,9 +185,6 @@ def test_the_old_or_the_new_stands_there_whole(name, kind, faulty, prepared, tmp
             new.append(output)
         for log in folder.glob("new/*.jsonl"):
             is_log(log)
-        if command.kept is not None and (folder / command.kept).exists():
-            assert answer["code"] != 0, where
-            Checkpoint(folder / command.kept)
         if not answer["hit"]:
             assert at > 1, where
             assert answer["code"] == 0, where
@@ -212,20 +194,17 @@ def test_the_old_or_the_new_stands_there_whole(name, kind, faulty, prepared, tmp
         outcomes["all of it new" if len(new) == len(command.outputs) else "some new" if new else "old"] += 1
         if kind == "killed":
             assert answer["code"] == -9, where
-            # A run's folder is of one run, which goes on from a checkpoint if there is one already.
-            goes_on = command.kept is not None and (folder / command.kept).exists()
-            again = command.arguments if goes_on else command.arguments.replace("new", "newer")
+            again = command.arguments.replace("new", "newer")  # a folder is of one run
             assert faulty.run(folder, again.split(), NEVER, EIO)["code"] == 0, where
             for output, check in command.outputs.items():
-                path = folder / (output if goes_on else output.replace("new", "newer"))
+                path = folder / output.replace("new", "newer")
                 assert not path.is_file() or path.read_bytes() != OLD, where
                 check(path)
         elif kind == "short":
             assert answer["code"] == 0, where
             assert new == list(command.outputs), where
         else:
-            # A checkpoint that cannot be written is no reason to end a training.
-            assert answer["code"] == 74 or (command.kept is not None and answer["code"] == 0 and new), where
+            assert answer["code"] == 74, where
             reason = "Input/output error" if kind == "EIO" else "No space left on device"
             assert reason in answer["stderr"], where
         assert kind == "killed" or not leftovers(folder), where

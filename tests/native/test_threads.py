@@ -264,7 +264,6 @@ def test_threads_that_share_a_loop_take_turns(rng):
     def passes(number: int) -> None:
         for _ in range(20):
             loop.run_dense(X, np.arange(n_pos))
-            loop.set_random_states(loop.random_states())
             loop.settle()
 
     together(passes)

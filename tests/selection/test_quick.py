@@ -11,7 +11,6 @@ import pytest
 from over import over
 from trainings import training_set
 
-from apsvm._support.work import Strand
 from apsvm.selection import folds, quick
 from apsvm.selection.folds import affordable_folds
 from apsvm.selection.quick import LOSS, choose
@@ -374,43 +373,6 @@ def test_a_third_of_the_time_is_for_the_choice(some_rows, monkeypatch):
         if not choice.candidates:
             assert (choice.C, choice.how) == ((5.0,), "there was no time to compare")
     assert numbers == [0, 0, 1, 2, 2]
-
-
-class Kept:
-    """A store that is due for nothing but what is broken off."""
-
-    def __init__(self):
-        self.snapshots = []
-
-    def stored(self, strand):
-        return None
-
-    def is_due(self, strand):
-        return False
-
-    def is_stopping(self):
-        return False
-
-    def store(self, strand, snapshot):
-        self.snapshots.append(strand)
-
-    def drop(self, prefix):
-        pass
-
-
-@pytest.mark.parametrize("is_stopped", [False, True])
-def test_a_choice_that_runs_out_of_time_is_finished_and_one_that_is_stopped_is_not(is_stopped, some_rows, monkeypatch):
-    """What follows it in a training that is stored is stored too."""
-    recorded = Recorded(monkeypatch)
-    monkeypatch.setattr(quick, "time", Clock())
-    strand = Strand(Kept())
-    watch = Watch(should_stop=lambda: is_stopped and len(recorded.trained) > 2, strand=strand)
-    choose(plan(C=(5.0,), time_limit=30.0), some_rows, watch)
-    assert 0 < len(recorded.trained) < 5
-    piece = strand.piece("what follows")
-    piece.done({})
-    strand.break_off()
-    assert ("what follows" in {one["kind"] for one in strand._finished.values()}) != is_stopped
 
 
 def test_a_choice_that_is_stopped_is_the_hinge(some_rows, monkeypatch):

@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 from apsvm.metrics.evaluate import evaluate, parse_metrics
 from apsvm.selection import references as module
 from apsvm.selection.references import LOGISTIC_C, references
-from apsvm.selection.search import Followers, SettingsSearch
+from apsvm.selection.search import SettingsSearch
 
 METRICS = parse_metrics(["AP", "AUC"])
 
@@ -108,8 +108,8 @@ def test_what_scikit_learn_cannot_train_on_is_left_out(search):
 def test_they_stop(search):
     run = search()
     calls = []
-    assert list(references(run, Followers(should_stop=lambda: True))) == []
-    outer = references(run, Followers(should_stop=lambda: len(calls) > 0), 1)
+    assert list(references(run, lambda: True)) == []
+    outer = references(run, lambda: len(calls) > 0, 1)
     assert next(outer).loss == "logistic regression"
     calls.append(1)
     assert list(outer) == []

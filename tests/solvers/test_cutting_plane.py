@@ -192,33 +192,6 @@ def test_a_path_of_C_gives_what_single_runs_give_in_fewer_iterations(cutter, pat
     assert shared < single
 
 
-@pytest.mark.parametrize("cutter", CUTTERS.values(), ids=CUTTERS)
-def test_from_a_warm_start_another_solver_goes_on_to_the_same_bits(cutter, rng):
-    target = rng.normal(size=(400, 20)) + 0.6
-    whole = Solver(cutter(Hinge(target)), 20, BACKENDS["auto"]())
-    whole.minimise(10.0, epsilon=1e-6)
-    warm = whole.warm_start
-    here = whole.minimise(100.0, epsilon=1e-6)
-    first, second = (
-        Solver(cutter(Hinge(target)), 20, BACKENDS["auto"](), start=warm).minimise(100.0, epsilon=1e-6)
-        for _ in range(2)
-    )
-    np.testing.assert_array_equal(first.w, second.w)
-    assert first.certificate == second.certificate
-    assert first.certificate.reached
-    assert first.iterations == second.iterations <= here.iterations + 2
-    assert max(first.certificate.dual, here.certificate.dual) <= min(first.certificate.primal, here.certificate.primal)
-
-
-def test_a_warm_start_may_be_forgotten(rng):
-    target = rng.normal(size=(100, 5)) + 0.6
-    whole = Solver(AfterLineSearch(Hinge(target)), 5, BACKENDS["auto"]())
-    whole.minimise(10.0)
-    again = Solver(AfterLineSearch(Hinge(target)), 5, BACKENDS["auto"](), start=whole.warm_start)
-    again.restart(np.ones(5))
-    assert again.minimise(10.0).certificate.reached
-
-
 def test_idle_planes_are_forgotten_and_the_gram_matrix_stays_right(rng):
     working_set = WorkingSet(4)
     working_set.C = 1.0

@@ -148,17 +148,3 @@ def test_trouble_in_the_first_epoch_is_an_error():
                 epochs=9,
                 validate=counter.validate if counter.values else None,
             )
-
-
-@pytest.mark.parametrize("after", [1, 3])
-def test_it_goes_on_from_what_was_reached(after):
-    values, states = [0.1, 0.4, 0.3, 0.5, 0.2], []
-    whole = Counter(values=values)
-    expected = descend(whole.one_pass, whole.snapshot, epochs=5, validate=whole.validate, going_on=states.append)
-    assert [len(state.done) for state in states][:4] == [1, 2, 3, 4]
-    resumed = Counter(values=values)
-    resumed.at = after
-    outcome = descend(resumed.one_pass, resumed.snapshot, epochs=5, validate=resumed.validate, so_far=states[after - 1])
-    assert resumed.validated == list(range(after + 1, 6))
-    assert (outcome.best, outcome.best_epoch, outcome.ending) == (expected.best, 4, expected.ending)
-    assert [epoch.validation for epoch in outcome.epochs] == values

@@ -16,7 +16,7 @@ from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
 from apsvm.trainers.warp.settings import WarpSettings
 from apsvm.trainers.warp.trainer import WarpTrainer
 
-OPTIONS = ("warm_start", "checkpoint", "scale", "features", "query_weights", "one_vs_rest", "positive_label")
+OPTIONS = ("warm_start", "scale", "features", "query_weights", "one_vs_rest", "positive_label")
 
 
 def plans():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import json
-import sys
 
 import click
 import pytest
@@ -125,22 +124,6 @@ def test_help_of_options_that_several_trainers_share():
         "INTEGER RANGE,…",
     ]  # fmt: skip
     assert lists["bound"].default == ("hinge", "tight")
-
-
-@two_newcomers
-def test_the_spelling_of_a_value_makes_no_other_training(rows, run, tmp_path, monkeypatch):
-    """What a checkpoint compares is the value that the trainer read."""
-    _, _, data = rows
-    run("train", "--help")
-    identities, train = [], sys.modules["apsvm.cli.commands.train"]
-    monkeypatch.setattr(
-        train, "identity", lambda *rest, real=train.identity, **more: identities.append(real(*rest, **more)) or {}
-    )
-    config = tmp_path / "config.toml"
-    config.write_text("C = 0.5\n")
-    for more in (["-C", "0.50"], ["--config", config], ["-C", "0.6"]):
-        run("train", "-q", "--loss", "second", *more, "--checkpoint", tmp_path / "kept", data, tmp_path / "m")
-    assert [identity["--C"] for identity in identities] == [0.5, 0.5, 0.6]
 
 
 @pytest.mark.parametrize("registered", [({}, LATENT)], indirect=True)

@@ -68,16 +68,6 @@ public:
         loop_.settle();
     }
 
-    auto random_states() {
-        const Turn turn(mutex_);
-        return to_numpy(loop_.random_states());
-    }
-
-    void set_random_states(In<std::uint64_t> states) {
-        const Turn turn(mutex_);
-        loop_.set_random_states(span_of(states));
-    }
-
 private:
     template <class Matrix>
     nb::tuple run(const Matrix &X, std::size_t n_rows, const In<std::int64_t> &order) {
@@ -127,16 +117,6 @@ public:
         loop_.settle();
     }
 
-    auto random_states() {
-        const Turn turn(mutex_);
-        return to_numpy(loop_.random_states());
-    }
-
-    void set_random_states(In<std::uint64_t> states) {
-        const Turn turn(mutex_);
-        loop_.set_random_states(span_of(states));
-    }
-
 private:
     warp::Items loop_;
     Out<float> written_[3];
@@ -168,9 +148,7 @@ void bind_warp(nb::module_ &m) {
         .def("run_csr", &WarpRows::run_csr)
         .def("run_dense", &WarpRows::run_dense<double>)
         .def("run_dense", &WarpRows::run_dense<float>)
-        .def("settle", &WarpRows::settle)
-        .def("random_states", &WarpRows::random_states)
-        .def("set_random_states", &WarpRows::set_random_states, nb::arg("states"));
+        .def("settle", &WarpRows::settle);
 
     nb::class_<WarpItems>(m, "WarpItems")
         .def(nb::init<Out<float>, Out<float>, Out<float>, std::size_t, std::size_t, In<double>, const std::string &,
@@ -178,9 +156,7 @@ void bind_warp(nb::module_ &m) {
                       std::size_t>())
         .def("run", &WarpItems::run<std::int32_t>)
         .def("run", &WarpItems::run<std::int64_t>)
-        .def("settle", &WarpItems::settle)
-        .def("random_states", &WarpItems::random_states)
-        .def("set_random_states", &WarpItems::set_random_states, nb::arg("states"));
+        .def("settle", &WarpItems::settle);
 
     m.def("warp_weight", &warp_weight);
 }

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def check_classes(run: Run) -> None:
     """Ends the command for what is not trained so, before anything is done."""
     options = run.options
-    for name in ("validation", "checkpoint", "warm_start", "time_limit", "pool"):
+    for name in ("validation", "warm_start", "time_limit", "pool"):
         if options[name] is not None:
             option = f"--{name.replace('_', '-')}"
             raise click.UsageError(f"{option} is not for --one-vs-rest with --scheduler: leave one of them out")

@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING, Protocol
 import click
 
 from apsvm._support.blas import one_blas_thread
-from apsvm._support.types import JsonDict, JsonObject
-from apsvm._support.work import Strand
+from apsvm._support.types import JsonObject
 from apsvm.cli.cluster.classes import check_classes, train_classes_on_cluster
 from apsvm.cli.cluster.commands import check_reading, cluster, evaluated, file_part, need_dask, parts_named, read_parts
-from apsvm.cli.options.checkpoint import work_kept
 from apsvm.cli.options.training import check_data, query_weights, signals_caught
 from apsvm.cli.output.progress import Display
 from apsvm.cli.output.run_folder import make_folder, run_record
@@ -27,7 +25,6 @@ if TYPE_CHECKING:
     from apsvm._support.log import Log
     from apsvm.dask.data import ShardedData
     from apsvm.dask.fitting import ShardedFit
-    from apsvm.data.dataset import Dataset
     from apsvm.data.labels import LabelOptions
     from apsvm.models.linear import LinearRanker
     from apsvm.trainers.base import AnyTrainer, Outcome
@@ -58,9 +55,6 @@ class Run(Protocol):
     @property
     def options(self) -> JsonObject: ...
 
-    def identity(self, dataset: Dataset) -> JsonDict:
-        """What decides over the result."""
-
 
 def check_run(run: Run) -> None:
     """Ends the command for what is not trained on a cluster, before anything is done."""
@@ -90,9 +84,8 @@ def train_on_cluster(run: Run) -> int:
     check_run(run)
     options, began = run.options, time.perf_counter()
     parts = parts_named(run.data)
-    for output in (*run.models, options["checkpoint"]):
-        if output is not None:
-            refuse_same_file(output, data=run.data)
+    for output in run.models:
+        refuse_same_file(output, data=run.data)
     if options["one_vs_rest"]:
         return train_classes_on_cluster(run, parts)
     with cluster(options["scheduler"]) as client, bad_data(run.data):
@@ -117,23 +110,17 @@ def _train(run: Run, fit: ShardedFit, read_seconds: float) -> int:
     options = run.options
     if options["run_dir"] is not None:
         make_folder(options["run_dir"])
-    with (
-        signals_caught() as signals,
-        work_kept(options, lambda: run.identity(fit.fit.dataset), signals) as strand,
-        open_log(options["log"]) as log,
-    ):
+    with signals_caught() as signals, open_log(options["log"]) as log:
         if options["run_dir"] is not None:
             log.write("run", **run_record(run.data, fit.fit.dataset, run.read_options, read_seconds))
         trained = (
             TrainedModel(outcome, model, _figures(fit, model, last=number == len(run.models)))
-            for number, (outcome, model) in enumerate(_outcomes(run, fit, log, signals, strand), 1)
+            for number, (outcome, model) in enumerate(_outcomes(run, fit, log, signals), 1)
         )
         return write_models(run.models, trained, log, signals, read_seconds=read_seconds, quiet=options["quiet"])
 
 
-def _outcomes(
-    run: Run, fit: ShardedFit, log: Log, signals: list[int], strand: Strand
-) -> Iterator[tuple[Outcome, LinearRanker]]:
+def _outcomes(run: Run, fit: ShardedFit, log: Log, signals: list[int]) -> Iterator[tuple[Outcome, LinearRanker]]:
     from apsvm._support.container import ModelError
     from apsvm.trainers.base import Watch
 
@@ -147,7 +134,7 @@ def _outcomes(
     display = Display(verbose=options["verbose"], quiet=options["quiet"])
     remark = (lambda line: None) if options["quiet"] else say
     with one_blas_thread():
-        for outcome in fit.outcomes(Watch(log, display.show, remark, lambda: bool(signals), strand), start):
+        for outcome in fit.outcomes(Watch(log, display.show, remark, lambda: bool(signals)), start):
             yield outcome, fit.decided(outcome)
 
 

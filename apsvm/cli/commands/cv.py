@@ -16,10 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from apsvm._support.types import JsonDict, JsonObject
-from apsvm._support.work import Strand
+from apsvm._support.types import JsonObject
 from apsvm.cli.cluster.commands import need_dask, scheduler_option
-from apsvm.cli.options.checkpoint import checkpoint_options, identity, work_kept
 from apsvm.cli.options.completion import MetricName
 from apsvm.cli.options.config import config_option
 from apsvm.cli.options.decision import decided_refit, decision_options
@@ -170,22 +168,14 @@ class CvRequest:
             families.add(trainer.family)
         if self.output is None:
             refuse_if_given(("threshold", "calibrate", "keep_if_worse"), "is for the model that -o writes")
-        outputs = [path for path in (self.output, options["json"], options["checkpoint"]) if path is not None]
+        outputs = [path for path in (self.output, options["json"]) if path is not None]
         guarded = {} if self.guard is None else self.guard.inputs
         for path in outputs:
             replaced = {"old_model": None} if path == self.output else {}
             check_output(path, data=self.data, **{**inputs, **guarded, **replaced})
         if self.output is not None:
             spare_others(self.output)
-        refuse_same_place(outputs, "the model, --json and --checkpoint")
-
-    def identity(self, dataset: Dataset) -> JsonDict:
-        """What decides over the result."""
-        bags = None if self.read_options.ignores_bags else self.read_options.bags
-        inputs: dict[str, str | None] = {"query_weights": self.options["query_weights"], "bags": bags}
-        for grid in self.grids:
-            inputs |= grid.trainer.inputs()
-        return identity(dataset, self.read_options, self.options, inputs, threads=False)
+        refuse_same_place(outputs, "the model and --json")
 
     def read(self) -> Dataset:
         """The data; its bags as rows where only one way to pool them is tried."""
@@ -330,7 +320,6 @@ _COMMON = {
         "json": "FILE  Write all results; - for stdout.",
         "threshold": "RULE  Score above which rows are positive: f1, fpr=A, precision=A, recall=A, top=K.",
         "calibrate": "METHOD  Make probabilities of the scores: auto, isotonic or platt.",
-        "checkpoint": "FILE  Keep finished work in this file; the same command goes on from it.",
         "jobs": "N  Threads. [default: one a core]",
         "quiet": "Print errors and cautions only.",
     },
@@ -368,7 +357,6 @@ _COMMON = {
 )  # fmt: skip
 @KEEP_IF_WORSE
 @scheduler_option
-@checkpoint_options
 @pool_option(multiple=True)
 @decision_options("f1 for a model of two classes and one ranking")
 @training_options
@@ -411,13 +399,9 @@ def _carry_out(request: CvRequest, elsewhere: Folds | None) -> int:
     if request.guard is not None:
         request.guard.check(dataset)
     request = request.by_labels_of(dataset)
-    options = request.options
     search = None if request.tries_all else request.search(dataset)
-    with (
-        signals_caught() as signals,
-        work_kept(options, lambda: request.identity(dataset), signals) as strand,
-    ):
-        run = _Run(request, signals, strand, elsewhere)
+    with signals_caught() as signals:
+        run = _Run(request, signals, elsewhere)
         if search is None:
             search = run.finalists(dataset)
         run.compare(search)
@@ -469,7 +453,6 @@ class _Run:
 
     request: CvRequest
     signals: Signals
-    strand: Strand
     elsewhere: Folds | None = None
 
     @property
@@ -481,7 +464,7 @@ class _Run:
     def _followers(self) -> Followers:
         from apsvm.selection.search import Followers
 
-        return Followers(should_stop=lambda: bool(self.signals), strand=self.strand, elsewhere=self.elsewhere)
+        return Followers(should_stop=lambda: bool(self.signals), elsewhere=self.elsewhere)
 
     def is_over(self) -> bool:
         """Whether nothing more is to be compared: of a time limit the rest is for the training of what is chosen."""
@@ -559,7 +542,7 @@ class _Run:
 
         if self.request.tries_all and not self.signals and not self.is_over():
             with Bar("training common models on the same folds"):
-                yield from references(search, self._followers, self.request.options["jobs"])
+                yield from references(search, self._followers.should_stop, self.request.options["jobs"])
 
     def compare(self, search: SettingsSearch) -> None:
         """All paths in all folds; ``--verbose`` prints a line as each ends."""

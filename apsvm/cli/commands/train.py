@@ -12,9 +12,7 @@ import click
 
 from apsvm._support.blas import one_blas_thread
 from apsvm._support.types import JsonDict, JsonObject
-from apsvm._support.work import Strand
 from apsvm.cli.cluster.commands import scheduler_option
-from apsvm.cli.options.checkpoint import checkpoint_options, identity, work_kept
 from apsvm.cli.options.config import config_option
 from apsvm.cli.options.decision import Decisions, check_decision_options, decision_options
 from apsvm.cli.options.guard import KEEP_IF_WORSE, Guard
@@ -104,7 +102,6 @@ _COMMON = {
     },
     "Output": {
         "run_dir": "FOLDER  Write model and log into this folder, for apsvm report.",
-        "checkpoint": "FILE  Keep finished work in this file; the same command goes on from it.",
         "threads": "N  [default: one a core]",
         "time_limit": "SECONDS  Stop then, and keep the best model.",
         "quiet": "Print errors and cautions only.",
@@ -143,7 +140,6 @@ _COMMON = {
     "makes a page of them.",
 )  # fmt: skip
 @KEEP_IF_WORSE
-@checkpoint_options
 @pool_option(multiple=False)
 @decision_options("f1, on what --bound auto holds out, or else on the training rows")
 @scheduler_option
@@ -191,7 +187,7 @@ class _Run:
         if options["run_dir"] is not None:
             if model is not None or options["log"] is not None:
                 raise click.UsageError("--run-dir has places for the model and the log: leave out MODEL and --log")
-            model, options["log"] = model_and_log(options["run_dir"], is_resumed=_is_there(options["checkpoint"]))
+            model, options["log"] = model_and_log(options["run_dir"])
             check_folder(options["run_dir"], data)
         named = all_given()
         loss = with_named_trainer(options["loss"], named)
@@ -218,7 +214,7 @@ class _Run:
     def _check(self) -> None:
         """Finds out now what would otherwise be found out after the work."""
         options, trainer = self.options, self.trainer
-        refuse_untaken(trainer, options, "warm_start", "query_weights", "checkpoint")
+        refuse_untaken(trainer, options, "warm_start", "query_weights")
         if options["log_ranks"] and options["log"] is None:
             raise click.UsageError("--log-ranks needs a log to write to: --log FILE or --run-dir FOLDER")
         if options["validation"] is None:
@@ -231,23 +227,19 @@ class _Run:
         inputs |= {} if self.guard is None else self.guard.inputs
         if options["run_dir"] is None:
             self._check_outputs(inputs)
-        elif options["checkpoint"] is not None:
-            check_output(options["checkpoint"], data=self.data, warm_start=options["warm_start"], **inputs)
         if not options["quiet"]:
             for warning in trainer.warnings():
                 say(f"warning: {warning}")
 
     def _check_outputs(self, inputs: Mapping[str, str | None]) -> None:
-        log, checkpoint = self.options["log"], self.options["checkpoint"]
-        for output in (*self.models, log, checkpoint):
-            if output is not None:
-                # A model may replace the one it was started from, unless the training is to start from it once more.
-                started_from = None if output in self.models and checkpoint is None else self.options["warm_start"]
-                replaced = {"old_model": None} if output in self.models else {}
-                check_output(output, data=self.data, warm_start=started_from, **{**inputs, **replaced})
+        log = self.options["log"]
+        for model in self.models:  # which may replace the one that it was started from
+            check_output(model, data=self.data, **{**inputs, "old_model": None})
+        if log is not None:
+            check_output(log, data=self.data, warm_start=self.options["warm_start"], **inputs)
         for model in self.models:
             spare_others(model)
-        refuse_same_place((*self.models, log, checkpoint), "the model, the log and the checkpoint")
+        refuse_same_place((*self.models, log), "the model and the log")
 
     def read(self) -> tuple[Dataset, float]:
         """The rows, and the seconds that took."""
@@ -296,14 +288,10 @@ class _Run:
         read_seconds += time.perf_counter() - began
         if options["run_dir"] is not None:
             make_folder(options["run_dir"])
-        with (
-            signals_caught() as signals,
-            work_kept(options, lambda: self.identity(dataset), signals) as strand,
-            open_log(options["log"]) as log,
-        ):
+        with signals_caught() as signals, open_log(options["log"]) as log:
             if options["run_dir"] is not None:
                 log.write("run", **run_record(self.data, dataset, self.read_options, read_seconds))
-            trained = self._trained(fit, rows, log, signals, strand)
+            trained = self._trained(fit, rows, log, signals)
             how = {"read_seconds": read_seconds, "quiet": options["quiet"], "guard": self.guard}
             return write_models(self.models, trained, log, signals, **how)
 
@@ -337,21 +325,7 @@ class _Run:
             rows = bags_settled(rows, self.trainer, self.features.pool)
             return rows, decide(rows, takes, self.labels)
 
-    def identity(self, dataset: Dataset) -> JsonDict:
-        """What decides over the result."""
-        options = self.options
-        inputs = {name: options[name] for name in ("warm_start", "validation", "query_weights")}
-        inputs |= {**self.trainer.inputs(), "bags": self._bags_file}
-        threads = not self.trainer.capabilities.same_on_threads and options["threads"] > 1
-        return identity(dataset, self.read_options, options, inputs, threads=threads)
-
-    @property
-    def _bags_file(self) -> str | None:
-        return None if self.read_options.ignores_bags else self.read_options.bags
-
-    def _trained(
-        self, raw: Fit, rows: TrainingSet, log: Log, signals: list[int], strand: Strand
-    ) -> Iterator[TrainedModel]:
+    def _trained(self, raw: Fit, rows: TrainingSet, log: Log, signals: list[int]) -> Iterator[TrainedModel]:
         """``rows``: of the training ``raw``, whose features are still as they were read."""
         from apsvm._support.container import ModelError
         from apsvm.selection.completion import outcomes
@@ -367,7 +341,7 @@ class _Run:
             classes = raw.dataset.classes().size if of_classes else None
             with Bar("training" if classes is None else "classes begun", classes) as bar:
                 display = Display(verbose=options["verbose"], quiet=options["quiet"], one_line=of_classes, bar=bar)
-                watch = Watch(log, display.show, self._remark, lambda: bool(signals), strand)
+                watch = Watch(log, display.show, self._remark, lambda: bool(signals))
                 decisions = Decisions(self.options, watch.should_stop)
                 for outcome in outcomes(fit, watch, start, rows if prepared is raw else None):
                     outcome, model = decisions.made(raw, outcome, fit.model(outcome))
@@ -389,10 +363,6 @@ class _Run:
             starts = {label: fit.start(model.ranker(label)) for label in labels}
             return replace(fit, trainer=self.trainer.starting_from(starts)), None
         return fit, fit.start(one_ranker(model, self.labels.positive_label, path))
-
-
-def _is_there(path: str | None) -> bool:
-    return path is not None and os.path.lexists(path)
 
 
 def _plan(options: JsonObject, loss: ChosenLoss, named: Collection[str]) -> AnyTrainer:

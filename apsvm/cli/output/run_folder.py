@@ -22,11 +22,11 @@ MODEL = "ranker.model"
 LOG = "log.jsonl"
 
 
-def model_and_log(folder: str, *, is_resumed: bool) -> tuple[str, str]:
+def model_and_log(folder: str) -> tuple[str, str]:
     """Where they go: into ``folder``, which must hold no run yet, since the log of one and the model of another would
-    make a false report, unless it ``is_resumed``. It need not exist."""
+    make a false report. It need not exist."""
     for name in (LOG, MODEL):
-        if not is_resumed and os.path.lexists(os.path.join(folder, name)):
+        if os.path.lexists(os.path.join(folder, name)):
             raise click.UsageError(f"{folder}: it holds a run already ({name}): name another folder, or remove it")
     return os.path.join(folder, MODEL), os.path.join(folder, LOG)
 

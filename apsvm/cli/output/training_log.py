@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -51,20 +50,15 @@ def open_log(path: str | None) -> Iterator[TrainingLog]:
         yield TrainingLog("standard output", JsonLinesLog(sys.stdout))
     else:
         with writing(path):
+            # In a folder of a run no other training may have begun one since the options were checked.
+            in_folder = click.get_current_context().params.get("run_dir") is not None
             # Each line is flushed as it is written; nothing is left for close() to lose.
-            stream = open_alone(path, is_new=_is_of_a_new_run())
+            stream = open_alone(path, is_new=in_folder)
         try:
             yield TrainingLog(path, JsonLinesLog(stream))
         finally:
             with suppress(OSError):
                 stream.close()
-
-
-def _is_of_a_new_run() -> bool:
-    """Whether it stands in a folder where no other training may have begun one since the options were checked."""
-    options = click.get_current_context().params
-    checkpoint = options.get("checkpoint")
-    return options.get("run_dir") is not None and not (checkpoint is not None and os.path.lexists(checkpoint))
 
 
 def end_record(outcome: Outcome) -> JsonDict:

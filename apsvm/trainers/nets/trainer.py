@@ -62,10 +62,6 @@ class NetTrainer(Trainer[NetSettings]):
         check_metric(self.validation_metric)
         if self.net_loss.takes_grades:
             self.capabilities = replace(self.capabilities, labels=Takes.GRADES)
-        if self.net_loss.kind == "module":
-            self.capabilities = self.capabilities.refusing(
-                checkpoint="a loss that is a module of your own may remember what no file holds"
-            )
 
     @classmethod
     def serves(cls, loss: str) -> bool:

@@ -15,15 +15,13 @@ after which the risk itself would be higher is left as it was. Passes go on whil
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from apsvm._support.clock import Span, Spans
-from apsvm._support.work import of_saved
 from apsvm.losses.base import Loss
 from apsvm.models.net import Layer, Net
 from apsvm.risk import LayerRisk
@@ -115,31 +113,10 @@ def train_layer_wise(
     spans = Spans()
     if start is None:
         with spans["log loss"]:
-            start = _log_loss_net(problem, hidden, settings, watch, stop)
+            start = log_loss_net(problem.inputs, problem.relevant, hidden, settings.seed, stop=stop)
     for C in values_of_C:
-        piece = watch.strand.piece(f"layers, C={C!r}")
-        if piece.result is not None:
-            yield of_saved(TrainedLayers, piece.result)
-            continue
-        trained = _Descent(problem, settings, watch, C, began, spans).run(start)
-        if watch.should_stop():
-            piece.broken_off()
-        piece.done(trained)
-        yield trained
+        yield _Descent(problem, settings, watch, C, began, spans).run(start)
         spans = Spans()
-
-
-def _log_loss_net(
-    problem: NetProblem, hidden: Sequence[int], settings: StructuredSettings, watch: Watch, stop: Callable[[], bool]
-) -> Net:
-    piece = watch.strand.piece("the network of the log loss")
-    if piece.result is not None:
-        return cast(Net, of_saved(Net, piece.result))
-    net = log_loss_net(problem.inputs, problem.relevant, hidden, settings.seed, stop=stop)
-    if watch.should_stop():
-        piece.broken_off()
-    piece.done(net)
-    return net
 
 
 class _Descent:

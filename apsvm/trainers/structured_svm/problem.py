@@ -13,13 +13,12 @@ from typing import TypeAlias
 import numpy as np
 
 from apsvm.risk import Risk
-from apsvm.solvers.cutting_plane import WarmStart
 from apsvm.solvers.state import State
 from apsvm.trainers.base import TrainingSet
 from apsvm.trainers.structured_svm.descent import Descent, Weights
 from apsvm.trainers.structured_svm.objective import risk_at_zero, share_of_nothing
 from apsvm.trainers.structured_svm.plan import Plan
-from apsvm.trainers.structured_svm.stage import Path, Stage, StageReport, Trained
+from apsvm.trainers.structured_svm.stage import Stage, StageReport, Trained
 
 #: Points to begin at by what logs call them: for C, the solution for the C before (None: it is the first), and what the
 #: descent before has ended with (None: it is the first).
@@ -82,23 +81,21 @@ class Problem:
     descents: Sequence[Descent]
     starts: Starts
 
-    def solve(self, C: float, path: Path, began: float) -> tuple[Trained, WarmStart | None]:
-        """The solution for C, after those of the ``path``, and what the next C begins with besides; raises as
-        ``go_down``."""
-        before, risk, last = path.done[-1].w if path.done else None, self.risk, self.descents[-1]
+    def solve(self, C: float, before: Weights | None, began: float) -> Trained:
+        """The solution for C, after that for the C ``before``, if any; raises as ``go_down``."""
+        risk, last = self.risk, self.descents[-1]
         if self.plan.is_rough and last.takes_steps:
-            return _rough(last.lowest(C, self.starts(C, before, None), time.perf_counter() - began)), None
-        if path.done:
-            self.stage.begin(path.warm)
+            return _rough(last.lowest(C, self.starts(C, before, None), time.perf_counter() - began))
+        if before is not None and risk.convex is not risk:
+            self.stage.begin()
         reports = go_down(self.descents, self.starts, C, before, began)
-        warm = self.stage.warm_start if risk.convex is risk else None
         if self.plan.is_rough:
-            return _rough(reports[-1].solution.w), warm
+            return _rough(reports[-1].solution.w)
         trained = trained_by(reports, exact=risk.oracle.exact, queries=risk.queries, skipped=risk.queries_skipped)
         if trained.state is State.CONVERGED:
             share = share_of_nothing(self.data, self.plan.loss, self._at_zero, trained.solution, C)
             trained = replace(trained, share_of_nothing=share)
-        return trained, warm
+        return trained
 
     @cached_property
     def _at_zero(self) -> float:

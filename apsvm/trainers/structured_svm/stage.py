@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,10 +13,9 @@ from numpy.typing import NDArray
 from apsvm._support.clock import Span, Spans
 from apsvm._support.log import Log, NoLog, span_fields
 from apsvm._support.types import JsonDict, JsonObject
-from apsvm._support.work import of_saved
 from apsvm.risk import Account, OracleCall
-from apsvm.solvers.cutting_plane import Constraints, CuttingPlaneIteration, CuttingPlaneSolution, Solver, WarmStart
-from apsvm.solvers.line_search import AfterLineSearch, AtTheQPsPoint, Cutter
+from apsvm.solvers.cutting_plane import Constraints, CuttingPlaneIteration, CuttingPlaneSolution, Solver
+from apsvm.solvers.line_search import AfterLineSearch, AtTheQPsPoint, Cutter, MovableCutter
 from apsvm.solvers.qp import BACKENDS
 from apsvm.solvers.quasi_newton import DescentStep
 from apsvm.solvers.run import never
@@ -27,7 +25,7 @@ from apsvm.trainers.base import Progress, Watch, unseen
 from apsvm.trainers.structured_svm.settings import StructuredSettings
 
 #: Where the solver takes its planes, by the name of ``--solver``.
-CUTTERS: dict[str, Callable[[ScoreFunction[Any]], Cutter]] = {
+CUTTERS: dict[str, Callable[[ScoreFunction[Any]], MovableCutter]] = {
     "line-search": AfterLineSearch,
     "cutting-plane": AtTheQPsPoint,
 }
@@ -113,39 +111,6 @@ class Trained:
         return next((state for state in stopped if state is not State.CONVERGED), State.CONVERGED)
 
 
-@dataclass(frozen=True, slots=True)
-class Path:
-    """A training for one C after another, as far as it has come, and what its solver ended with (None: the next C
-    needs no more than the weights)."""
-
-    done: list[Trained] = field(default_factory=list)
-    warm: WarmStart | None = None
-
-
-def along_path(
-    values_of_C: Sequence[float],
-    watch: Watch,
-    name: str,
-    solve: Callable[[float, Path], tuple[Trained, WarmStart | None]],
-) -> Iterator[Trained]:
-    """What ``solve`` returns for each C, told what came before. It is a piece of the watch's strand, of which a C that
-    is finished is not done again."""
-    piece = watch.strand.piece(name)
-    saved = piece.result or piece.state
-    path: Path = Path() if saved is None else of_saved(Path, saved)
-    yield from path.done
-    for C in values_of_C[len(path.done) :]:
-        trained, warm = solve(C, path)
-        path = Path([*path.done, trained], warm)
-        if watch.should_stop():
-            piece.broken_off()
-        elif len(path.done) < len(values_of_C):
-            piece.reached(partial(Path, path.done, warm))
-        else:
-            piece.done(Path(path.done))
-        yield trained
-
-
 class Stage:
     """A solver for one convex risk, with its log and progress: every oracle call and iteration is recorded.
 
@@ -163,7 +128,7 @@ class Stage:
         oracle: str,
         start: NDArray[np.float64] | None = None,
         constraints: Constraints | None = None,
-        around: Callable[[Cutter], Cutter] = lambda cutter: cutter,
+        around: Callable[[MovableCutter], Cutter] = lambda cutter: cutter,
     ) -> None:
         self._risk = risk
         self._settings = settings
@@ -174,19 +139,11 @@ class Stage:
         self._cutter = around(CUTTERS[settings.solver](risk))
         self.begin()
 
-    @property
-    def warm_start(self) -> WarmStart:
-        """What the solver has come to."""
-        return self._solver.warm_start
-
-    def begin(self, warm: WarmStart | None = None) -> None:
-        """The next run starts from what another stage of the same risk came to, or where this one began, and from
-        nothing else."""
-        if warm is None:
-            self._cutter.restart()
+    def begin(self) -> None:
+        """The next run starts where the first one did, without the planes of those before."""
+        self._cutter.restart()
         backend = BACKENDS[self._settings.qp]()
-        start = self._start if warm is None else warm
-        self._solver = Solver(self._cutter, self._start.size, backend, start=start, constraints=self._constraints)
+        self._solver = Solver(self._cutter, self._start.size, backend, start=self._start, constraints=self._constraints)
 
     def restart(self, point: NDArray[np.float64]) -> None:
         """The next run starts from ``point`` (dimension,)."""

@@ -12,13 +12,12 @@ from dataclasses import replace
 
 from apsvm.oracles import make_oracle
 from apsvm.risk import Ramp, Risk
-from apsvm.solvers.cutting_plane import WarmStart
 from apsvm.trainers.base import TrainingSet, Watch
 from apsvm.trainers.structured_svm.descent import Descent, Weights
 from apsvm.trainers.structured_svm.objective import risk_of
 from apsvm.trainers.structured_svm.plan import Plan, values_of_C
 from apsvm.trainers.structured_svm.problem import Problem
-from apsvm.trainers.structured_svm.stage import Path, Stage, Trained, along_path
+from apsvm.trainers.structured_svm.stage import Stage, Trained
 from apsvm.trainers.structured_svm.starts_of_rows import HINGE_SLACKNESS, StartsOfRows
 
 #: From this many values on the hinge begins at the weights of its candidate, from where it takes two thirds of the
@@ -56,16 +55,18 @@ def train(plan: Plan, data: TrainingSet, watch: Watch, risk: Risk | None = None)
     if plan.settings.oracle == "appx":
         from apsvm.trainers.structured_svm.approximate import solve_approximately
 
-        def solve(C: float, path: Path) -> tuple[Trained, WarmStart | None]:
-            return solve_approximately(data, plan.loss, plan.settings, C, watch, began), None
+        def solve(C: float, before: Weights | None) -> Trained:
+            return solve_approximately(data, plan.loss, plan.settings, C, watch, began)
     else:
         problem = _problem(plan, data, watch, risk)
 
-        def solve(C: float, path: Path) -> tuple[Trained, WarmStart | None]:
-            return problem.solve(C, path, began)
+        def solve(C: float, before: Weights | None) -> Trained:
+            return problem.solve(C, before, began)
 
-    path = along_path(values, watch, f"{plan.loss.name}, {plan.settings.bound}", solve)
-    for C, trained in zip(values, path, strict=False):
+    before: Weights | None = None
+    for C in values:
+        trained = solve(C, before)
+        before = trained.w
         yield replace(trained, C=C, origin_of_C=origin)
 
 

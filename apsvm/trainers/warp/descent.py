@@ -24,19 +24,11 @@ from numpy.typing import NDArray
 
 from apsvm._native import _kernels
 from apsvm._support import sparse as sp
-from apsvm._support.work import Saved
 from apsvm.data.rows import Rows
 from apsvm.risk import NothingToRankError
 from apsvm.solvers.sgd import Epoch, Pass
 from apsvm.trainers.base import Progress, Watch
-from apsvm.trainers.stochastic import (
-    TrainedByEpochs,
-    WeightsDescent,
-    descend_as_asked,
-    generator_state,
-    not_finite,
-    set_generator_state,
-)
+from apsvm.trainers.stochastic import TrainedByEpochs, descend_as_asked, not_finite
 from apsvm.trainers.warp.settings import WarpSettings, cutoff_of
 
 if TYPE_CHECKING:
@@ -164,12 +156,13 @@ def train_warp(
     )
 
 
-class _RowSteps(WeightsDescent):
-    """The weights on their way down; that of a bias is the last: it moves no ranking, and stays.
+class _RowSteps:
+    """The weights on their way down.
 
     Attributes
     ----------
     pairs : what is drawn from
+    w : (dimension,) float64; the weight of a bias, the last, moves no ranking, and stays
     """
 
     def __init__(
@@ -194,7 +187,7 @@ class _RowSteps(WeightsDescent):
     def _native_loop(self, selection: NDArray[np.int64]) -> _kernels.WarpRows:
         """selection : (n,) int64, where each row stands in the matrix"""
         settings, pairs, matrix = self._settings, self.pairs, self._matrix
-        self._squares, self._steps = squares, steps = rule_memory(settings.rule, self._w)
+        squares, steps = rule_memory(settings.rule, self._w)
         table = loss_of_rank(settings.tau, int(pairs.counts.max()))
         per_row = max(1, (matrix.nnz if sp.issparse(matrix) else matrix.size) // max(1, matrix.shape[0]))
         return _kernels.WarpRows(
@@ -227,36 +220,14 @@ class _RowSteps(WeightsDescent):
             return passed
         return replace(passed, moved=True)
 
-    def state(self) -> Saved:
-        """As ``stochastic.Parameters``."""
-        return {**loop_state(self._loop, self._rng), **copies(w=self.w, squares=self._squares, steps=self._steps)}
-
-    def restore(self, saved: Saved) -> None:
-        """Takes over what ``state`` returned. The native loop works in these arrays."""
-        set_loop_state(self._loop, self._rng, saved)
-        for name, array in (("w", self.w), ("squares", self._squares), ("steps", self._steps)):
-            array[:] = saved[name]
+    def snapshot(self) -> NDArray[np.float64]:
+        """A copy of w."""
+        return self.w.copy()
 
     def _run(self, order: NDArray[np.int64]) -> tuple[int, int, float]:
         if self._csr is not None:
             return self._loop.run_csr(self._csr, order)
         return self._loop.run_dense(self._matrix, order)
-
-
-def copies(**arrays: AnyArray) -> Saved:
-    """Of each, by its name."""
-    return {name: array.copy() for name, array in arrays.items()}
-
-
-def loop_state(loop: _kernels.WarpRows | _kernels.WarpItems, rng: np.random.Generator) -> Saved:
-    """What the draws to come depend on, after a pass: of the native loop and of the orders."""
-    return {"draws": loop.random_states(), "orders": generator_state(rng)}
-
-
-def set_loop_state(loop: _kernels.WarpRows | _kernels.WarpItems, rng: np.random.Generator, saved: Saved) -> None:
-    """Takes over what ``loop_state`` returned."""
-    loop.set_random_states(saved["draws"])
-    set_generator_state(rng, saved["orders"])
 
 
 def rule_memory(rule: str, parameters: AnyArray) -> tuple[AnyArray, AnyArray]:

@@ -30,14 +30,13 @@ from numpy.typing import NDArray
 from apsvm._native import _kernels
 from apsvm._support import sparse as sp
 from apsvm._support.types import Matrix
-from apsvm._support.work import Saved
 from apsvm.metrics.evaluate import evaluate
 from apsvm.models.items import ItemFactors
 from apsvm.risk import NothingToRankError
 from apsvm.solvers.sgd import Ending, Epoch, Pass
 from apsvm.trainers.base import Progress, Watch
 from apsvm.trainers.stochastic import descend_as_asked
-from apsvm.trainers.warp.descent import copies, loop_state, loss_of_rank, rule_memory, run_pass, set_loop_state
+from apsvm.trainers.warp.descent import loss_of_rank, rule_memory, run_pass
 from apsvm.trainers.warp.settings import WarpSettings
 
 #: The weight of ‖B‖² where features give factors: a higher one trusts rare features less. As in ``scripts/study/warp.py
@@ -164,7 +163,7 @@ class _ItemSteps:
         U_and_V = self._parameters[: 2 * self._split]
         self._rng.standard_normal(out=U_and_V, dtype=np.float32)
         U_and_V /= np.float32(np.sqrt(factors))
-        self._squares, self._steps = squares, steps = rule_memory(settings.rule, self._parameters)
+        squares, steps = rule_memory(settings.rule, self._parameters)
         table = loss_of_rank(settings.tau, int(items - self._sizes.min()))
         self._loop = _kernels.WarpItems(
             self._parameters,
@@ -188,17 +187,6 @@ class _ItemSteps:
         """A copy of U, V and b as they are."""
         U, V = self._parameters[: 2 * self._split].reshape(2, *self._shape).copy()
         return ItemFactors(U, V, self._parameters[2 * self._split :].copy())
-
-    def state(self) -> Saved:
-        """As ``stochastic.Parameters``."""
-        arrays = copies(parameters=self._parameters, squares=self._squares, steps=self._steps)
-        return {**loop_state(self._loop, self._rng), **arrays}
-
-    def restore(self, saved: Saved) -> None:
-        """Takes over what ``state`` returned. The native loop works in these arrays."""
-        set_loop_state(self._loop, self._rng, saved)
-        for name, array in (("parameters", self._parameters), ("squares", self._squares), ("steps", self._steps)):
-            array[:] = saved[name]
 
     def one_pass(self, stop: Callable[[], bool]) -> Pass:
         """Every liked item once, user after user in a new order."""

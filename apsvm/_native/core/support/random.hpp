@@ -26,16 +26,11 @@ public:
         return static_cast<std::int64_t>((static_cast<Wide>(next()) * static_cast<Wide>(n)) >> 64);
     }
 
-    // What the numbers to come depend on.
-    using State = std::array<std::uint64_t, 4>;
-    const State &state() const { return state_; }
-    void set_state(const State &state) { state_ = state; }
-
 private:
     static std::uint64_t rotated(std::uint64_t x, int k) { return (x << k) | (x >> (64 - k)); }
 
     std::uint64_t next() {
-        State &s = state_;
+        auto &s = state_;
         const std::uint64_t result = rotated(s[0] + s[3], 23) + s[0], t = s[1] << 17;
         s[2] ^= s[0];
         s[3] ^= s[1];
@@ -46,7 +41,7 @@ private:
         return result;
     }
 
-    State state_{};
+    std::array<std::uint64_t, 4> state_{};
 };
 
 }  // namespace apsvm

@@ -33,10 +33,6 @@ public:
 
     void settle();
 
-    // Of the generators: see workers.hpp.
-    std::vector<std::uint64_t> random_states() const { return warp::random_states(workers_); }
-    void set_random_states(std::span<const std::uint64_t> states) { warp::set_random_states(workers_, states); }
-
 private:
     // A visit costs K times as much and more.
     template <class Index>

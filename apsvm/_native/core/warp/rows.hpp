@@ -44,10 +44,6 @@ public:
 
     void settle();
 
-    // Of the generators: see workers.hpp.
-    std::vector<std::uint64_t> random_states() const { return warp::random_states(workers_); }
-    void set_random_states(std::span<const std::uint64_t> states) { warp::set_random_states(workers_, states); }
-
 private:
     template <class Access, class Matrix>
     void draw(const Matrix &X, std::int64_t p, Worker &worker, Counts &counts);

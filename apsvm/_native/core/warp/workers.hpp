@@ -1,11 +1,8 @@
 // The threads of a descent, and how draws are shared out among them.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <span>
-#include <stdexcept>
 #include <vector>
 
 #include "support/threads.hpp"
@@ -59,26 +56,6 @@ inline std::vector<Worker> make_workers(std::uint64_t seed, std::size_t threads)
     std::vector<Worker> workers;
     for (std::size_t t = 0; t < threads; ++t) workers.emplace_back(seed + t);
     return workers;
-}
-
-// The states of the workers' generators, one behind the other: all that is kept of them from call to call, once what
-// they owe is settled.
-inline std::vector<std::uint64_t> random_states(const std::vector<Worker> &workers) {
-    std::vector<std::uint64_t> states;
-    for (const Worker &worker : workers)
-        states.insert(states.end(), worker.random.state().begin(), worker.random.state().end());
-    return states;
-}
-
-// The reverse. Throws std::invalid_argument where they are of another number of workers.
-inline void set_random_states(std::vector<Worker> &workers, std::span<const std::uint64_t> states) {
-    Random::State state;
-    if (states.size() != workers.size() * state.size())
-        throw std::invalid_argument("expected the states of as many generators as there are threads");
-    for (std::size_t t = 0; t < workers.size(); ++t) {
-        std::copy_n(states.begin() + static_cast<std::ptrdiff_t>(t * state.size()), state.size(), state.begin());
-        workers[t].random.set_state(state);
-    }
 }
 
 }  // namespace apsvm::warp
