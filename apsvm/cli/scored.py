@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import click
@@ -53,19 +53,6 @@ class Scored:
         import numpy as np
 
         return np.stack([self.dataset.have(label) for label in self.classes[path].tolist()], axis=1)
-
-    def beside(self, other: Scored) -> Scored:
-        """The same rows with the scores of both; failures end the command."""
-        if len(self.dataset) != len(other.dataset) or bool(self.classes) != bool(other.classes):
-            first, second = next(iter(self.scores)), next(iter(other.scores))
-            raise click.UsageError(f"of {first} and {second} one ranks classes, or bags, and the other does not")
-        return replace(
-            self,
-            scores={**self.scores, **other.scores},
-            classes={**self.classes, **other.classes},
-            of_models=list(dict.fromkeys([*self.of_models, *other.of_models])),
-            thresholds={**self.thresholds, **other.thresholds},
-        )
 
     def target(self, metrics: Mapping[str, Metric]) -> Target:
         """What the labels mean to the metrics: as asked for, else as to the models; failures end the command."""

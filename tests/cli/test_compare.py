@@ -7,6 +7,8 @@ import json
 import numpy as np
 import pytest
 
+from apsvm.cli.shared import WORSE
+
 ROWS = 300
 
 
@@ -58,7 +60,7 @@ def test_what_moved_and_whether_by_chance(run, models):
     moved, copied = (run("compare", "old", name, "rows.csv", "--top", 1, cwd=models).stdout for name in ("new", "copy"))
     assert "1 of 1 rows are others; none is in both" in moved
     assert "0 of 1 rows are others; of those in both 1 keep their place, 0.0 is the mean move, 0 the longest" in copied
-    back = run("compare", "new", "old", "rows.csv", cwd=models).stdout
+    back = run("compare", "new", "old", "rows.csv", code=WORSE, cwd=models).stdout
     assert "better" not in back
     assert f"AP: NEW is {against['effect']:.4f} worse" in back
 

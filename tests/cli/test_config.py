@@ -66,7 +66,7 @@ HUGE = str(10**400)
         ("maxiterations = 1\n", "unknown key 'maxiterations'; did you mean 'max_iterations'?"),
         ("config = 'x'\n", "unknown key 'config'"),
         ("help_all = true\n", "unknown key 'help_all'"),
-        ("data = 'x'\n", "unknown key 'data'; did you mean 'update'?"),
+        ("data = 'x'\n", "unknown key 'data'"),
         ("[train]\nC = 2\n", "unknown key 'train'"),
         ("max-iterations = 2\nmax_iterations = 3\n", "'max_iterations' is given twice"),
         ("C = \n", "not a TOML file: Invalid value (at line 1, column 5)"),
@@ -87,8 +87,6 @@ HUGE = str(10**400)
         ("threads = true\n", "'threads' must be an integer, found True"),
         ("log = true\n", "'log' must be a string, found True"),
         ("log = 3\n", "'log' must be a string, found 3"),
-        ("keep_if_worse = 'a'\n", "'keep_if_worse' must be a list of 2 strings, found 'a'"),
-        ("keep_if_worse = ['a', 1]\n", "'keep_if_worse' must be a list of 2 strings, found ['a', 1]"),
         # Whole numbers beyond float64.
         (f"C = {HUGE}\n", f"{NO_C}{HUGE}"),
         (

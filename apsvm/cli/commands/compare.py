@@ -10,7 +10,7 @@ import click
 from apsvm.cli.ranked import best_first, names_of_queries, names_of_rows
 from apsvm.cli.reading import how_to_read, read_any_model
 from apsvm.cli.scored import score_data
-from apsvm.cli.shared import BAD_DATA, Failure, put, say
+from apsvm.cli.shared import BAD_DATA, WORSE, Failure, put, say
 from apsvm.data.read_options import ReadOptions
 
 if TYPE_CHECKING:
@@ -37,13 +37,15 @@ CHANCE = 0.05
     help="How many rows are looked at; where rows have queries, of each.",
 )  # fmt: skip
 @how_to_read
-def compare(old: str, new: str, data: str, top: int, read: ReadOptions) -> None:
+def compare(old: str, new: str, data: str, top: int, read: ReadOptions) -> int:
     """Tell what the model NEW moves in the first rows of DATA, as OLD ranks them.
 
     A line for each row that comes in or goes out, those that move the furthest first, with its places under OLD and
     NEW. Where DATA has labels, the positives found in the first rows, and the metrics of both, as apsvm eval --compare
     has them: the difference has a bootstrap interval of 95 % and the p of a paired randomisation test, over the queries
     or, of one ranking, over its rows. The models need not have the same columns.
+
+    Ends with exit code 6 where NEW is worse by the metric that its loss is for.
     """
     if data == "-":
         raise click.UsageError("DATA may be read once for each model: name a file")
@@ -57,8 +59,8 @@ def compare(old: str, new: str, data: str, top: int, read: ReadOptions) -> None:
     _put_moves(scored, None if target is None else target.relevant, top)
     if target is None:
         say(f"{data}: it has no labels of both kinds, or not in every row: only places are compared")
-        return
-    _put_metrics(scored, models[new], top)
+        return 0
+    return WORSE if _put_metrics(scored, models[new], top) else 0
 
 
 def _scored(data: str, models: Mapping[str, Model], read: ReadOptions) -> tuple[Scored, Target | None]:
@@ -120,8 +122,8 @@ def _moves_in_words(moved: NDArray[np.int64]) -> str:
     return f"of those in both {kept:,} keep their place, {mean:.1f} is the mean move, {longest:,} the longest"
 
 
-def _put_metrics(scored: Scored, new: Model, top: int) -> None:
-    """The metrics of both, and whether they differ by more than chance."""
+def _put_metrics(scored: Scored, new: Model, top: int) -> bool:
+    """The metrics of both, and whether they differ by more than chance; whether NEW is worse by its trained metric."""
     from apsvm.cli.output.evaluation import put_summary
     from apsvm.cli.systems import add_differences, of_data, swaps_of
     from apsvm.metrics import trained_metric
@@ -141,3 +143,4 @@ def _put_metrics(scored: Scored, new: Model, top: int) -> None:
         better = "better" if difference.effect > 0.0 else "worse"
         chance = "no more than chance" if difference.p > CHANCE else "more than chance"
         put(f"{name}: NEW is {abs(difference.effect):.4f} {better}, {chance} (p = {difference.p:.3g})")
+    return next(iter(new_entry.against_first.values())).effect < 0.0

@@ -21,7 +21,6 @@ from apsvm.cli.cluster.commands import need_dask, scheduler_option
 from apsvm.cli.options.completion import MetricName
 from apsvm.cli.options.config import config_option
 from apsvm.cli.options.decision import decided_refit, decision_options
-from apsvm.cli.options.guard import KEEP_IF_WORSE, Guard
 from apsvm.cli.options.parameters import Several
 from apsvm.cli.options.trainers import (
     ChosenLoss,
@@ -64,7 +63,6 @@ from apsvm.cli.output.written_models import say_if_stopped_early, say_what_becam
 from apsvm.cli.shared import (
     BAD_DATA,
     STOPPED_EARLY,
-    WORSE,
     Failure,
     all_given,
     bad_data,
@@ -103,7 +101,6 @@ class CvRequest:
     metrics : what settings are judged by, by name; the first one chooses
     grids : what to try of each loss
     tries_all : nothing to try was named, so the portfolio is tried
-    guard : of the model to write
     began : when, by ``time.monotonic``
     """
 
@@ -113,7 +110,6 @@ class CvRequest:
     metrics: Mapping[str, Metric]
     grids: Sequence[Grid]
     tries_all: bool = False
-    guard: Guard | None = None
     began: float = field(default_factory=time.monotonic)
 
     @classmethod
@@ -139,7 +135,6 @@ class CvRequest:
             metrics,
             [_grid(loss, options, named, pool) for loss in losses for pool in _ways_with_bags(options)],
             tries_all=named.isdisjoint(tried) and len(options["pool"]) < 2,
-            guard=Guard.of_options(options, read),
         )
         request._check()
         return request
@@ -167,12 +162,10 @@ class CvRequest:
                     say(f"warning: {warning}")
             families.add(trainer.family)
         if self.output is None:
-            refuse_if_given(("threshold", "calibrate", "keep_if_worse"), "is for the model that -o writes")
+            refuse_if_given(("threshold", "calibrate"), "is for the model that -o writes")
         outputs = [path for path in (self.output, options["json"]) if path is not None]
-        guarded = {} if self.guard is None else self.guard.inputs
         for path in outputs:
-            replaced = {"old_model": None} if path == self.output else {}
-            check_output(path, data=self.data, **{**inputs, **guarded, **replaced})
+            check_output(path, data=self.data, **inputs)
         if self.output is not None:
             spare_others(self.output)
         refuse_same_place(outputs, "the model and --json")
@@ -355,7 +348,6 @@ _COMMON = {
     "--seed", type=click.IntRange(0), default=0, show_default=True,
     help="Seed of the folds, and of what is random in training.",
 )  # fmt: skip
-@KEEP_IF_WORSE
 @scheduler_option
 @pool_option(multiple=True)
 @decision_options("f1 for a model of two classes and one ranking")
@@ -396,8 +388,6 @@ def _carry_out(request: CvRequest, elsewhere: Folds | None) -> int:
     """The whole command, once it is known what to do and where; the exit code."""
 
     dataset = request.read()
-    if request.guard is not None:
-        request.guard.check(dataset)
     request = request.by_labels_of(dataset)
     search = None if request.tries_all else request.search(dataset)
     with signals_caught() as signals:
@@ -419,16 +409,11 @@ def _carry_out(request: CvRequest, elsewhere: Folds | None) -> int:
             say("interrupted: the table is of what was finished" + (", no model written" if run.output else ""))
             return stopped
         as_asked = not is_limited and all(candidate.as_asked for candidate in candidates)
-        is_worse = False
         if run.output is not None:
-            refit = run.refit(search, average or chosen, candidates)
-            is_worse = refit is None
-            as_asked &= bool(refit)
+            as_asked &= run.refit(search, average or chosen, candidates)
         if signals and not signals.are_late:
             return exit_code(signals)
         signals.are_late = True
-    if is_worse:
-        return WORSE
     return 0 if as_asked else STOPPED_EARLY
 
 
@@ -597,9 +582,8 @@ class _Run:
             )
         return f"chosen of {len(candidates)} settings, by the highest mean of {search.metric}"
 
-    def refit(self, search: SettingsSearch, chosen: Candidate, candidates: Sequence[Candidate]) -> bool | None:
-        """Trains ``chosen`` on all rows and writes the model; whether training ended as requested. None where the model
-        is worse than the one to beat, and is not written."""
+    def refit(self, search: SettingsSearch, chosen: Candidate, candidates: Sequence[Candidate]) -> bool:
+        """Trains ``chosen`` on all rows and writes the model; whether training ended as requested."""
         from apsvm.cli.output.training_metric import training_metric
 
         assert self.output is not None
@@ -611,9 +595,6 @@ class _Run:
                 )
         if refit is None:
             raise Failure(exit_code(self.signals) or BAD_DATA, "stopped, no model written")
-        guard = self.request.guard
-        if guard is not None and guard.refuses(refit.model, search.metric):
-            return None
         with writing(self.output):
             refit.model.save(self.output)
         self.signals.are_late = not refit.outcome.interrupted

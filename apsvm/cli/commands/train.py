@@ -15,7 +15,6 @@ from apsvm._support.types import JsonDict, JsonObject
 from apsvm.cli.cluster.commands import scheduler_option
 from apsvm.cli.options.config import config_option
 from apsvm.cli.options.decision import Decisions, check_decision_options, decision_options
-from apsvm.cli.options.guard import KEEP_IF_WORSE, Guard
 from apsvm.cli.options.trainers import (
     ChosenLoss,
     LossName,
@@ -139,7 +138,6 @@ _COMMON = {
     help=f"Write the model and the log into this folder, new or without a run, as {MODEL} and {LOG}: apsvm report "
     "makes a page of them.",
 )  # fmt: skip
-@KEEP_IF_WORSE
 @pool_option(multiple=False)
 @decision_options("f1, on what --bound auto holds out, or else on the training rows")
 @scheduler_option
@@ -180,7 +178,6 @@ class _Run:
     labels: LabelOptions
     features: FeatureOptions
     options: JsonObject
-    guard: Guard | None = None
 
     @classmethod
     def of_options(cls, data: str, model: str | None, read: ReadOptions, options: JsonDict) -> _Run:
@@ -204,10 +201,7 @@ class _Run:
             feature_options(options, trainer, options["pool"]),
         )
         names = _model_names(model, trainer.names)
-        guard = Guard.of_options(options, read)
-        if guard is not None and len(names) > 1:
-            raise click.UsageError("--keep-if-worse is for one model: give one value of -C")
-        run = cls(data, names, read, trainer, labels, features, options, guard)
+        run = cls(data, names, read, trainer, labels, features, options)
         run._check()
         return run
 
@@ -224,7 +218,6 @@ class _Run:
         if options["validation"] == "-":
             raise click.UsageError("--validation is read once DATA has been: name a file")
         inputs = {**check_inputs(trainer), **{name: options[name] for name in ("validation", "query_weights")}}
-        inputs |= {} if self.guard is None else self.guard.inputs
         if options["run_dir"] is None:
             self._check_outputs(inputs)
         if not options["quiet"]:
@@ -234,7 +227,7 @@ class _Run:
     def _check_outputs(self, inputs: Mapping[str, str | None]) -> None:
         log = self.options["log"]
         for model in self.models:  # which may replace the one that it was started from
-            check_output(model, data=self.data, **{**inputs, "old_model": None})
+            check_output(model, data=self.data, **inputs)
         if log is not None:
             check_output(log, data=self.data, warm_start=self.options["warm_start"], **inputs)
         for model in self.models:
@@ -273,8 +266,6 @@ class _Run:
     def train(self, dataset: Dataset, read_seconds: float) -> int:
         """Trains, and writes each model as it is ready; the exit code."""
         options, began = self.options, time.perf_counter()
-        if self.guard is not None:
-            self.guard.check(dataset)
         validation = self._validation(dataset)
         with bad_data(dataset.source), reading(dataset.source):
             fit = self._fit(dataset, validation)
@@ -292,8 +283,7 @@ class _Run:
             if options["run_dir"] is not None:
                 log.write("run", **run_record(self.data, dataset, self.read_options, read_seconds))
             trained = self._trained(fit, rows, log, signals)
-            how = {"read_seconds": read_seconds, "quiet": options["quiet"], "guard": self.guard}
-            return write_models(self.models, trained, log, signals, **how)
+            return write_models(self.models, trained, log, signals, read_seconds=read_seconds, quiet=options["quiet"])
 
     def _fit(self, dataset: Dataset, validation: tuple[Dataset, Target] | None) -> Fit:
         from apsvm.trainers.fitting import Fit

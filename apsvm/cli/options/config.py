@@ -61,10 +61,9 @@ def load_config(ctx: click.Context, param: click.Parameter, path: str | None) ->
 
 def _expected(option: click.Parameter, value: object) -> str | None:
     """What ``option`` wants instead of ``value``, which click would otherwise bend into shape; None if it is fine."""
-    if isinstance(option, click.Option) and (option.multiple or option.nargs > 1):
+    if isinstance(option, click.Option) and option.multiple:
         fine = isinstance(value, list) and all(isinstance(one, str) for one in value)
-        fine &= option.multiple or (isinstance(value, list) and len(value) == option.nargs)
-        return None if fine else f"a list of {'' if option.multiple else f'{option.nargs} '}strings"
+        return None if fine else "a list of strings"
     return expected_by(option.type, value)
 
 

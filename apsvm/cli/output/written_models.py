@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from apsvm.cli.options.decision import say_decision
 from apsvm.cli.options.training import Signals, exit_code
 from apsvm.cli.output.training_log import TrainingLog, end_record
-from apsvm.cli.shared import CANNOT_WRITE, STOPPED_EARLY, WORSE, Failure, say, writing
+from apsvm.cli.shared import CANNOT_WRITE, STOPPED_EARLY, Failure, say, writing
 
 if TYPE_CHECKING:
-    from apsvm.cli.options.guard import Guard
     from apsvm.models.base import Model
     from apsvm.trainers.base import Outcome
 
@@ -34,17 +33,11 @@ def write_models(
     *,
     read_seconds: float,
     quiet: bool,
-    guard: Guard | None = None,
 ) -> int:
-    """Writes the models to ``names`` as they come; the exit code. Reading counts as a part of the first; a model that
-    ``guard`` refuses is the last and is not written."""
-    from apsvm.metrics import trained_metric
-
+    """Writes the models to ``names`` as they come; the exit code. Reading counts as a part of the first."""
     as_asked, written = True, 0
     began = time.perf_counter()
     for name, (outcome, model, figures) in zip(names, trained, strict=False):
-        if guard is not None and guard.refuses(model, trained_metric(model.header.metric).name):
-            return WORSE
         with writing(name):
             model.save(name)
         written += 1
