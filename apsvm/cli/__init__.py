@@ -98,67 +98,6 @@ def program(verbose: bool) -> None:
         raise click.UsageError("-v goes with --version here, and otherwise behind the command")
 
 
-#: Letters of LIBLINEAR, LIBSVM and SVM-rank, and what says the same here.
-_LETTERS_ELSEWHERE = {
-    "-b": ["--probability"],
-    "-c": ["-C"],
-    "-l": ["--loss"],
-    "-n": ["--threads"],
-    "-s": ["--loss", "--solver"],
-    "-t": ["--features"],
-}
-#: Names that other programs have for options, or that come to mind, and the options here.
-_NAMES_ELSEWHERE = {
-    **{key: ["--label-column"] for key in ("--label", "--target", "--y", "--label-col", "--target-column")},
-    **{key: ["--qid-column"] for key in ("--qid", "--query", "--group", "--query-column")},
-    **{key: ["--id-column"] for key in ("--id", "--ids")},
-    **{key: ["--loss"] for key in ("--objective", "--metric", "--lossfn")},
-    **{key: ["--max-iterations"] for key in ("--iterations", "--max-iter", "--num-iterations")},
-    "--jobs": ["--threads"],
-    "--n-jobs": ["--threads", "--jobs"],
-    "--standardize": ["--scale"],
-    "--normalise": ["--scale"],
-    "--output": ["MODEL behind DATA"],
-    "-o": ["MODEL behind DATA"],
-}
-#: Options of other programs that have no counterpart here, and what to do instead.
-_LETTERS_OF_NOTHING = {
-    "-b": "Probabilities: train --calibrate auto, then apsvm predict --probability.",
-    "--one-vs-rest": "Settings are compared for one class at a time: --positive-label LABEL.",
-    "-p": "There is no regression and no other norm of slacks; how exact a training is, --epsilon says.",
-    "-w": "Classes have no weights, which a ranking has no use for; rows have costs (cost: in text, --cost-column of "
-    "tables) for --loss zero-one, and queries weights (--query-weights).",
-}
-
-
-#: What is meant by an argument too many.
-_EXTRA_ARGUMENTS = {
-    "cv": "The model is written by -o MODEL.",
-    "eval": "What is judged are --model MODEL or --scores FILE, or TREC files: --qrels FILE --run FILE.",
-    "train": "Several files are a pattern in quotes, 'part-*.csv'.",
-}
-
-
-def _with_hints(failure: click.ClickException) -> click.ClickException:
-    """Answers an option of another program with the option of the same purpose here, or with what to do instead."""
-    if isinstance(failure, click.UsageError) and failure.ctx and failure.message.startswith("Got unexpected extra arg"):
-        hint = _EXTRA_ARGUMENTS.get(str(failure.ctx.command.name))
-        return failure if hint is None else click.UsageError(f"{failure.message}. {hint}", ctx=failure.ctx)
-    if not isinstance(failure, click.NoSuchOption) or failure.ctx is None:
-        return failure
-    names = {name for parameter in failure.ctx.command.params for name in parameter.opts}
-    trains = "--loss" in names
-    elsewhere = [*_LETTERS_ELSEWHERE.get(failure.option_name, []), *_NAMES_ELSEWHERE.get(failure.option_name, [])]
-    here = [name for name in elsewhere if name in names or (name.startswith("MODEL") and "model" in names)]
-    if here:
-        hint = f"Here it is {' or '.join(here)}."
-    elif trains and failure.option_name in _LETTERS_OF_NOTHING:
-        hint = _LETTERS_OF_NOTHING[failure.option_name]
-    else:
-        return failure
-    return click.UsageError(f"No such option {failure.option_name!r}. {hint}", ctx=failure.ctx)
-
-
 def main() -> None:
     """The console script."""
     if "numpy" not in sys.modules:
@@ -199,7 +138,6 @@ def run(arguments: list[str]) -> int:
         say("interrupted")
         return INTERRUPTED
     except click.ClickException as failure:
-        failure = _with_hints(failure)
         if sys.stderr is not None:
             with suppress(OSError):
                 usage = io.StringIO()  # click's own; ours say themselves

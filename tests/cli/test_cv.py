@@ -151,8 +151,6 @@ def test_several_trainers_side_by_side(hard, here, tmp_path):
     name = results["along"][chosen["loss"]]
     assert header.selection[name] == chosen[name]
     assert header.settings[name] == chosen[name]
-    here("plot", "path", tmp_path / "j", "-o", tmp_path / "p.svg")
-    assert "C / regularisation / learning rate / perturbation" in (tmp_path / "p.svg").read_text()
 
 
 def test_a_choice_at_the_edge_widens_its_grid(rng, here, write_rows, tmp_path):

@@ -352,56 +352,7 @@ def test_a_positive_label_that_is_named_needs_no_remark(run, tmp_path):
     assert load_model(tmp_path / "m").header.labels.positive == 1.0
 
 
-def test_folds_of_liblinear_are_found_in_cv(run, tmp_path):
-    (tmp_path / "data").write_text("1 1:1\n-1 1:2\n")
-    for arguments in (("-v", "5", tmp_path / "data"), ("-v", "5", tmp_path / "data", tmp_path / "m")):
-        said = run("train", *arguments, code=2).stderr
-        assert said.endswith(
-            "Error: -v shows each iteration here, without a number; for 5 folds: apsvm cv DATA --folds 5\n"
-        )
-        assert not (tmp_path / "m").exists()
-    (tmp_path / "data").rename(tmp_path / "5")
-    assert run("train", "-v", "5", "m", *HINGE, cwd=tmp_path).stderr.endswith("model written to m\n")
-
-
-def test_folds_of_liblinear_in_cv(run, tmp_path):
-    (tmp_path / "data").write_text("1 1:1\n-1 1:2\n")
-    for arguments in (("-v", "5", tmp_path / "data"), (tmp_path / "data", "-v", "5")):
-        assert run("cv", *arguments, code=2).stderr.endswith(
-            "Error: -v shows each iteration here, without a number; for 5 folds: --folds 5\n"
-        )
-
-
-@pytest.mark.parametrize(
-    ("command", "letter", "hint"),
-    [
-        ("train", "-c", "Here it is -C."),
-        ("train", "-s", "Here it is --loss or --solver."),
-        ("train", "-w1", "Classes have no weights"),
-        ("cv", "-w-1", "Classes have no weights"),
-        ("train", "-p", "There is no regression"),
-        ("train", "-b", "Probabilities: train --calibrate auto, then apsvm predict --probability."),
-        ("predict", "-b", "Here it is --probability."),
-        ("cv", "--one-vs-rest", "Settings are compared for one class at a time: --positive-label LABEL."),
-    ],
-)
-def test_letters_of_other_programs(command, letter, hint, digits, run):
-    done = run(command, digits.path, letter, "1", code=2)
-    assert f"No such option '{letter if letter.startswith('--') else letter[:2]}'. {hint}" in done.stderr
-
-
-def test_files_that_are_not_expected(digits, run, tmp_path):
-    """What they would be is said, and a second file of data is not replaced by the model."""
-    assert run("cv", digits.path, "m", code=2).stderr.endswith(
-        "Error: Got unexpected extra argument (m). The model is written by -o MODEL.\n"
-    )
-    assert run("train", digits.path, "a", "b", code=2).stderr.endswith(
-        "Error: Got unexpected extra argument (b). Several files are a pattern in quotes, 'part-*.csv'.\n"
-    )
-    assert run("eval", "a", "b", code=2).stderr.endswith(
-        "Error: Got unexpected extra argument (b). What is judged are --model MODEL or --scores FILE, or "
-        "TREC files: --qrels FILE --run FILE.\n"
-    )
+def test_a_second_file_of_data_is_not_replaced_by_the_model(digits, run, tmp_path):
     rows, empty = tmp_path / "rows.svm", tmp_path / "empty"
     rows.write_text("1 1:1\n0 1:2\n")
     for arguments in (("train", digits.path, rows), ("cv", digits.path, "-o", rows)):

@@ -27,7 +27,6 @@ from apsvm.cli.options.trainers import (
     LossName,
     TrainersCommand,
     options_of_trainers,
-    refuse_number_of_folds,
     refuse_options_of_others,
     settings_named,
     trainer_options,
@@ -283,10 +282,6 @@ class CvCommand(TrainersCommand):
     def __init__(self, *arguments: Any, **more: Any) -> None:
         super().__init__(*arguments, **more)
         self.params = with_trainer_options(self.params, trainer_options(as_lists=True, without=_WITHOUT))
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        refuse_number_of_folds(args, "--folds {}")
-        return super().parse_args(ctx, args)
 
 
 #: What ``--help`` shows.

@@ -8,13 +8,11 @@ for a loss whose trainer does not declare it.
 from __future__ import annotations
 
 import dataclasses
-import os
 import typing
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
-from itertools import pairwise
 from typing import Any
 
 import click
@@ -306,31 +304,6 @@ class TrainCommand(TrainersCommand):
     def __init__(self, *arguments: Any, **more: Any) -> None:
         super().__init__(*arguments, **more)
         self.params = with_trainer_options(self.params, trainer_options())
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        refuse_number_of_folds(args, "apsvm cv DATA --folds {}")
-        try:
-            return super().parse_args(ctx, args)
-        except click.MissingParameter as failure:
-            taken = [f"{option} has taken {value!r}" for option, value in self._files_taken(ctx)]
-            if not taken:
-                raise
-            raise click.UsageError(f"{failure.format_message()} {', '.join(taken)}.", ctx) from None
-
-    def _files_taken(self, ctx: click.Context) -> Iterator[tuple[str, str]]:
-        """The trainers' options that were given the name of a file, and that name: ``--net data.svm``."""
-        for option in self.params:
-            value = ctx.params.get(option.name or "")
-            if isinstance(option, TrainerOption) and isinstance(value, str) and os.path.isfile(value):
-                yield option.opts[-1], value
-
-
-def refuse_number_of_folds(args: Sequence[str], instead: str) -> None:
-    """Raises UsageError where ``-v``, to LIBLINEAR the number of folds, is followed by one: ``instead`` it is this."""
-    for flag, value in pairwise(args):
-        if flag == "-v" and value.isascii() and value.isdigit() and not os.path.lexists(value):
-            folds = instead.format(value)
-            raise click.UsageError(f"-v shows each iteration here, without a number; for {value} folds: {folds}")
 
 
 def options_of_trainers() -> list[TrainerOption]:
