@@ -20,7 +20,6 @@ from apsvm._support.machine import installed
 from apsvm.cli import _COMMANDS, program
 
 PACKAGE = Path(apsvm.__file__).parent
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 MAY_IMPORT = {
     "_native": set(),
@@ -45,9 +44,6 @@ MAY_IMPORT = {
 }
 #: What every part may import.
 EVERYWHERE = {"_native", "_support", "__version__"}
-#: Files that load a part above them when they do their work, and not before: the algorithm of a family that needs an
-#: extra stands beside the rest of what needs it.
-MAY_LOAD = {"trainers/nets/trainer.py": {"torch"}}
 
 
 def part_of(path: Path) -> str:
@@ -59,14 +55,14 @@ def is_for_types(node: ast.AST) -> bool:
     return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
 
 
-def imported(path: Path, *, when_imported: bool = False, for_types: bool = True) -> set[str]:
-    """What a file imports of apsvm, ``apsvm.a.b`` or ``apsvm.a.b.Name``; ``when_imported``: not what its functions
-    load, ``for_types``: also what only type checkers read."""
+def imported(path: Path, *, for_types: bool = True) -> set[str]:
+    """What a file imports of apsvm, ``apsvm.a.b`` or ``apsvm.a.b.Name``; ``for_types``: also what only type checkers
+    read."""
     found: set[str] = set()
     waiting: list[ast.AST] = [ast.parse(path.read_text())]
     while waiting:
         node = waiting.pop()
-        if (when_imported and isinstance(node, FUNCTIONS)) or (not for_types and is_for_types(node)):
+        if not for_types and is_for_types(node):
             continue
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "apsvm":
             found |= {f"{node.module}.{alias.name}" for alias in node.names}
@@ -76,8 +72,8 @@ def imported(path: Path, *, when_imported: bool = False, for_types: bool = True)
     return found
 
 
-def imported_parts(path: Path, *, when_imported: bool = False) -> set[str]:
-    return {name.split(".")[1] for name in imported(path, when_imported=when_imported)}
+def imported_parts(path: Path) -> set[str]:
+    return {name.split(".")[1] for name in imported(path)}
 
 
 FILES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
@@ -90,10 +86,8 @@ def test_imports_follow_the_design():
         assert part in MAY_IMPORT, f"{path}: {part} is not in the design"
         allowed = MAY_IMPORT[part]
         if allowed is not None:
-            may_load = MAY_LOAD.get(path.relative_to(PACKAGE).as_posix(), set())
-            extra = imported_parts(path) - allowed - may_load - EVERYWHERE - {part}
+            extra = imported_parts(path) - allowed - EVERYWHERE - {part}
             assert not extra, f"{path}: {part} must not import {sorted(extra)}"
-            assert not imported_parts(path, when_imported=True) & may_load
 
 
 def module_of(path: Path) -> str:
@@ -130,8 +124,6 @@ def test_no_file_needs_itself():
 def test_the_rules_see_imports():
     assert {"data", "losses", "oracles"} <= imported_parts(PACKAGE / "risk" / "rankings.py")
     assert len(FILES) > 30
-    for name, parts in MAY_LOAD.items():
-        assert imported_parts(PACKAGE / name) >= parts
 
 
 def test_detection_needs_numpy_and_the_error():

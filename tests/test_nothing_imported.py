@@ -48,7 +48,7 @@ def stored(name, family, metric):
 
 
 @over("metric", ["AP", None])
-@over("family", ["structured-svm", "rank-ncg", "warp", "net", ""])
+@over("family", ["structured-svm", "rank-ncg", "warp", ""])
 @over("name", NAMES)
 def test_estimators_take_it_for_a_name(name, family, metric, danger):
     stored(name, family, metric)

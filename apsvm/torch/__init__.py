@@ -11,8 +11,6 @@ can be watched by them. No rank loss makes a better network than binary cross-en
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 try:
     import torch  # noqa: F401
 except ModuleNotFoundError as error:
@@ -24,15 +22,11 @@ from apsvm.torch import functional
 from apsvm.torch.base import ListLoss
 from apsvm.torch.blackbox import BlackboxAPLoss
 from apsvm.torch.checkpoint import load_sorter
-from apsvm.torch.data import StratifiedBatchSampler
 from apsvm.torch.hinge import APHingeLoss, DirectLoss, NDCGHingeLoss, RankingHingeLoss, RankingRampLoss
 from apsvm.torch.smooth import RecallAtKLoss, SmoothAPLoss
 from apsvm.torch.sodeep import RankRecallLoss, RankTripletLoss, SoDeepMAPLoss, SpearmanLoss
 from apsvm.torch.soft_rank import SoftRank, soft_ranks
 from apsvm.torch.sorters import make_sorter
-
-if TYPE_CHECKING:
-    from apsvm.torch.nets import RankNetClassifier, RankNetRanker
 
 __all__ = [
     "APHingeLoss",
@@ -40,8 +34,6 @@ __all__ = [
     "DirectLoss",
     "ListLoss",
     "NDCGHingeLoss",
-    "RankNetClassifier",
-    "RankNetRanker",
     "RankRecallLoss",
     "RankTripletLoss",
     "RankingHingeLoss",
@@ -51,18 +43,8 @@ __all__ = [
     "SoDeepMAPLoss",
     "SoftRank",
     "SpearmanLoss",
-    "StratifiedBatchSampler",
     "functional",
     "load_sorter",
     "make_sorter",
     "soft_ranks",
 ]
-
-
-def __getattr__(name: str) -> object:
-    """The estimators, for which scikit-learn is loaded."""
-    if name in ("RankNetClassifier", "RankNetRanker"):
-        from apsvm.torch import nets
-
-        return getattr(nets, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -52,7 +52,7 @@ class ListLoss(nn.Module):
     """
 
     #: What a list needs to count, and how to come by such lists.
-    needs: ClassVar[str] = "rows of both classes, and apsvm.torch.StratifiedBatchSampler makes batches that have them"
+    needs: ClassVar[str] = "rows of both classes, which torch.utils.data.WeightedRandomSampler gives to every batch"
 
     #: Whether slopes that ``answer_of`` knows have derivatives that are not 0.
     is_smooth: ClassVar[bool] = False

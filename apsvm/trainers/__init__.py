@@ -16,7 +16,6 @@ TRAINERS: Registry[Trainer[object]] = Registry(  # type: ignore[type-var]
         "structured-svm": "apsvm.trainers.structured_svm.trainer:StructuredSVMTrainer",
         "rank-ncg": "apsvm.trainers.rank_ncg.trainer:RankNCGTrainer",
         "warp": "apsvm.trainers.warp.trainer:WarpTrainer",
-        "net": "apsvm.trainers.nets.trainer:NetTrainer",
     },
 )
 

@@ -303,8 +303,6 @@ class Trainer(ABC, Generic[SettingsT]):
 
     #: The values of ``--loss`` that it trains on, or their forms (``rbp(rho)``).
     losses: ClassVar[Sequence[str]]
-    #: The setting that asks for it where the loss is another trainer's too: ``--net`` of ``--loss ap --net 32``.
-    chosen_by: ClassVar[str | None] = None
     #: What it takes and makes use of; ``__init__`` may narrow it to what holds of the plan.
     capabilities: Capabilities = Capabilities()
 

@@ -41,8 +41,6 @@ class Capabilities:
         Whether its time goes into passes over the rows, which several trainings can share (``data.lockstep``).
     same_on_threads : bool
         Whether the model does not depend on the number of threads.
-    extra : str, optional
-        The extra of apsvm that it needs to train, which has the name of the package in it.
     refused : Mapping[str, str]
         Option or parameter (``warm_start``, ``scale``, ``features``, ``query_weights``,
         ``one_vs_rest``, ``positive_label``, ``relevant_from``) → why the plan does not take it, a short phrase
@@ -58,7 +56,6 @@ class Capabilities:
     constant: bool = False
     shared_passes: bool = False
     same_on_threads: bool = True
-    extra: str | None = None
     refused: Mapping[str, str] = field(default_factory=dict)
 
     def refusing(self, **reasons: str) -> Capabilities:

@@ -50,7 +50,7 @@ def text(x: float, y: float, words: str, kind: str = "", anchor: str = "start") 
 
 
 def is_ours(name: str) -> bool:
-    return name.startswith(("apsvm", "--net"))
+    return name.startswith("apsvm")
 
 
 def bars(title: str, values: Mapping[str, float], low: float = 0.0) -> str:
@@ -212,7 +212,6 @@ def tables_of(figures: Figures) -> dict[str, str]:
         "tags": {"mean AP over the tags": share("mAP")},
         "recommendation": {f"`{name}`": share(name) for name in ("P@5", "R@10", "AUC")},
         "bags": {"test AP": share("AP"), "an 8 decides": share("right")},
-        "networks": {"test AP": share("AP")},
     }
     return {name: table("", columns, figures[name]["methods"]) for name, columns in shown.items() if name in figures}
 

@@ -2,9 +2,9 @@
 
     python scripts/study/cases.py [CASE …] [--json docs/figures/cases.json]
 
-Cases: fraud, search, images, tags, recommendation, bags, networks. What is measured goes into the file, case by case;
-scripts/dev/draw_cases.py makes the pages' tables and pictures of it. LightGBM (fraud, search) and PyTorch (networks)
-are needed for their rows. One thread, fixed seeds; rivals have their C chosen by AP in folds of the training rows.
+Cases: fraud, search, images, tags, recommendation, bags. What is measured goes into the file, case by case;
+scripts/dev/draw_cases.py makes the pages' tables and pictures of it. LightGBM is needed for its rows (fraud, search).
+One thread, fixed seeds; rivals have their C chosen by AP in folds of the training rows.
 """
 
 from __future__ import annotations
@@ -344,28 +344,8 @@ def precision_of(positive: NDArray[np.bool_], scores: NDArray[np.float64]) -> fl
     return float(average_precision_score(positive, scores))
 
 
-# networks ------------------------------------------------------------------------------------------------------
-
-
-def networks() -> Figures:
-    """The spots of "fraud" by a network of one hidden layer, on cross-entropy and on ranking losses; five seeds."""
-    from apsvm.torch import RankNetClassifier
-
-    X, y = spots("train")
-    test, truth = spots("test")
-    methods: Figures = {}
-    for loss in ("bce", "smooth-ap", "ap"):
-        values = []
-        for seed in range(5):
-            net = RankNetClassifier(hidden=(32,), loss=loss, random_state=seed).fit(X.to_numpy(), y)
-            values.append(precision_of(truth.astype(bool), net.decision_function(test.to_numpy())))
-        methods[f"--net 32 --loss {loss}"] = {"AP": float(np.mean(values)), "each": values}
-        show_value(loss, float(np.mean(values)))
-    return {"rows": len(truth), "methods": methods}
-
-
 CASES: Mapping[str, Callable[[], Figures]] = {
-    case.__name__: case for case in (fraud, search, images, tags, recommendation, bags, networks)
+    case.__name__: case for case in (fraud, search, images, tags, recommendation, bags)
 }
 
 

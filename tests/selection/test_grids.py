@@ -9,7 +9,7 @@ from apsvm.selection.grids import Axis
 from apsvm.trainers import TRAINERS
 from apsvm.trainers.settings import Multiple, Range, Settings, SettingsError
 
-LOSSES = {"structured-svm": "ap", "rank-ncg": "wmw", "warp": "warp", "net": "bce"}
+LOSSES = {"structured-svm": "ap", "rank-ncg": "wmw", "warp": "warp"}
 
 
 def multiples(*factors):

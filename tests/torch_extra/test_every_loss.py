@@ -121,7 +121,7 @@ def test_a_training_without_lists_that_count_is_warned_once(make):
             loss(scores, nothing)
     (warning,) = caught
     assert "20 calls in a row had no list that counts" in str(warning.message)
-    assert "rows of both classes, and apsvm.torch.StratifiedBatchSampler" in str(warning.message)
+    assert "rows of both classes, which torch.utils.data.WeightedRandomSampler" in str(warning.message)
     assert warning.filename == __file__
 
 

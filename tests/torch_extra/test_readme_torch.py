@@ -13,7 +13,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "nets.md").read_text(encoding="utf-
 
 @pytest.mark.slow
 def test_the_lines_run():
-    loop, lists, estimators, sorters = re.findall(r"^```py\n(.*?)^```", PAGE, flags=re.MULTILINE | re.DOTALL)
+    loop, lists, sorters = re.findall(r"^```py\n(.*?)^```", PAGE, flags=re.MULTILINE | re.DOTALL)
     torch.manual_seed(0)
     names = {
         "torch": torch,
@@ -45,12 +45,3 @@ def test_the_lines_run():
         assert 0.0 < values["loss"].item() < 5.0
     exec(compile(sorters, "nets.md", "exec"), names)
     assert names["loss"].item() < 0.01  # one minus Spearman's correlation
-    of_estimators = {
-        "X": names["features"].numpy(),
-        "y": names["target"].numpy(),
-        "grades": names["grades"].numpy(),
-        "qid": names["qid"].numpy(),
-    }
-    exec(compile(estimators, "nets.md", "exec"), of_estimators)
-    assert of_estimators["classifier"].decision_function(of_estimators["X"]).shape == (200,)
-    assert of_estimators["ranker"].predict(of_estimators["X"]).shape == (200,)

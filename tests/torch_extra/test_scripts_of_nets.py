@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 from command import script_in_process
-from sklearn.datasets import dump_svmlight_file
 
 SCRIPTS = Path(__file__).parents[2] / "scripts"
 
@@ -17,22 +15,6 @@ def script(name, *arguments, code=0):
     done = script_in_process(SCRIPTS / name, *arguments)
     assert done.returncode == code, done.stderr
     return done.stdout if code == 0 else done.stderr
-
-
-@pytest.mark.slow
-def test_the_study(tmp_path, rng):
-    for name in ("one", "two"):
-        X = rng.normal(size=(120, 3))
-        dump_svmlight_file(X, np.where(X[:, 0] > 0.5, 1, -1), str(tmp_path / f"{name}.svm"), zero_based=False)
-    results = tmp_path / "results.jsonl"
-    arguments = [tmp_path / "one.svm", tmp_path / "two.svm", "--splits", 1, "--epochs", 2, "--json", results]
-    table = script("study/nets.py", *arguments)
-    lines = [json.loads(line) for line in results.read_text().splitlines()]
-    assert len(lines) == 2 * 13
-    assert all(0.0 < line["ap"] <= 1.0 for line in lines)
-    mean = np.mean([line["ap"] for line in lines if (line["set"], line["method"]) == ("one", "linear")])
-    assert f"{mean:.4f}" in table
-    assert script("study/nets.py", *arguments) == table  # nothing is done again
 
 
 @pytest.mark.slow

@@ -35,13 +35,13 @@ def test_each_class_of_each_rest_as_alone():
         of_classes = OneVsRestTrainer(plan).capabilities
         assert of_classes == replace(own, labels=Takes.CLASSES)
         assert "each label as positive in turn" in (of_classes.refusal("relevant_from") or "")
-    assert refusing == ["rank-ncg", "net"]
+    assert refusing == ["rank-ncg"]
 
 
 def test_a_refusal_is_one_sentence():
     sentences = [refusal for plan in plans() for option in OPTIONS
                  if (refusal := plan.capabilities.refusal(option)) is not None]  # fmt: skip
-    assert len(sentences) >= 5
+    assert len(sentences) >= 3
     for sentence in sentences:
         option, _, reason = sentence.partition(" does not apply: ")
         assert option.removeprefix("--").replace("-", "_") in OPTIONS

@@ -26,13 +26,13 @@ from apsvm.cli.options.trainers import (
     ChosenLoss,
     LossName,
     TrainersCommand,
+    need_cvxpy,
     options_of_trainers,
     refuse_options_of_others,
     settings_named,
     trainer_options,
     usage_errors,
     values_read,
-    with_named_trainer,
     with_trainer_options,
 )
 from apsvm.cli.options.training import (
@@ -121,7 +121,8 @@ class CvRequest:
             need_dask()
         named = all_given()
         tried = ("loss", "features", *(option.name for option in options_of_trainers()))
-        losses = [with_named_trainer(loss, named) for loss in options["loss"]]
+        need_cvxpy()
+        losses = options["loss"]
         refuse_options_of_others(losses, named)
         try:
             metrics = parse_metrics(options["metric"])
@@ -190,7 +191,7 @@ class CvRequest:
         if "metric" in chosen:
             options["metric"], metrics = (chosen["metric"],), parse_metrics([chosen["metric"]])
         if "loss" in chosen:
-            loss = with_named_trainer(ChosenLoss.of(chosen["loss"]), named)
+            loss = ChosenLoss.of(chosen["loss"])
             grids = [_grid(loss, options, named, pool) for pool in _ways_with_bags(options)]
         return replace(self, options=options, metrics=metrics, grids=grids)
 

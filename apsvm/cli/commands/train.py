@@ -19,11 +19,11 @@ from apsvm.cli.options.trainers import (
     ChosenLoss,
     LossName,
     TrainCommand,
+    need_cvxpy,
     planned,
     refuse_options_of_others,
     usage_errors,
     values_read,
-    with_named_trainer,
 )
 from apsvm.cli.options.training import (
     check_bag_options,
@@ -187,7 +187,8 @@ class _Run:
             model, options["log"] = model_and_log(options["run_dir"])
             check_folder(options["run_dir"], data)
         named = all_given()
-        loss = with_named_trainer(options["loss"], named)
+        loss = options["loss"]
+        need_cvxpy()
         refuse_options_of_others([loss], named)
         trainer = _plan(options, loss, named)
         options |= values_read([loss], options, named)
@@ -261,7 +262,7 @@ class _Run:
         if not chosen:
             return self
         options, named = {**options, **chosen}, named | chosen.keys()
-        return replace(self, trainer=_plan(options, with_named_trainer(options["loss"], named), named), options=options)
+        return replace(self, trainer=_plan(options, options["loss"], named), options=options)
 
     def train(self, dataset: Dataset, read_seconds: float) -> int:
         """Trains, and writes each model as it is ready; the exit code."""

@@ -334,33 +334,19 @@ def values_read(losses: Sequence[ChosenLoss], options: JsonObject, named: Collec
     return result
 
 
-def with_named_trainer(loss: ChosenLoss, named: Collection[str]) -> ChosenLoss:
-    """The loss with the trainer that one of the options that the user gave, ``named``, asks for; ends the command where
-    that trainer's extra is not installed."""
-    trainer = loss.trainer
-    for option in options_of_trainers():
-        if option.name in named:
-            asking = (
-                other for other in option.takers if other.chosen_by and other.chosen_by == option.setting_of(other)
-            )
-            trainer = next(asking, trainer)
-    extra = trainer.capabilities.extra
-    if extra is not None and find_spec(extra) is None:
-        raise Failure(MISSING, f"{trainer.title} needs the package {extra}: pip install 'apsvm[{extra}]'")
+def need_cvxpy() -> None:
+    """Ends the command where --qp cvxpy asks for what is not installed."""
     if click.get_current_context().params.get("qp") == "cvxpy" and find_spec("cvxpy") is None:
         from apsvm.solvers.qp.cvxpy_clarabel import NEEDS
 
         raise Failure(MISSING, f"--qp cvxpy: {NEEDS}")
-    return ChosenLoss(loss.name, trainer)
 
 
 def refuse_options_of_others(losses: Sequence[ChosenLoss], named: Collection[str]) -> None:
     """Of the options that the user gave, ``named``, one that none of the chosen losses has a use for is a mistake."""
     for option in options_of_trainers():
         if option.name in named and not any(loss.trainer in option.takers for loss in losses):
-            chosen_by = losses[0].trainer.chosen_by
-            what = f"--{chosen_by}" if chosen_by in named else f"--loss {losses[0]}"
-            raise click.UsageError(f"{option.opts[-1]} is not for {what}: it is for {option.titles}")
+            raise click.UsageError(f"{option.opts[-1]} is not for --loss {losses[0]}: it is for {option.titles}")
 
 
 def planned(loss: ChosenLoss, options: JsonObject, named: Collection[str]) -> AnyTrainer:
