@@ -25,7 +25,7 @@ TOPICS: Mapping[str, tuple[str, Sequence[str]]] = {
     "bags": ("Bags", ("bags", "bag_label", "pool", "instances", "which", "boxes", "detections", "nms")),
     "running": (
         "Running",
-        ("threads", "jobs", "seed", "time_limit", "scheduler", "config", "quiet", "verbose", "help_all",
+        ("threads", "jobs", "seed", "time_limit", "cache", "scheduler", "config", "quiet", "verbose", "help_all",
          "help"),
     ),
 }  # fmt: skip

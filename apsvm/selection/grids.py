@@ -113,6 +113,11 @@ class Variant:
     choice: JsonObject
     path: str | None = None
 
+    @property
+    def length(self) -> int:
+        """How many values of the path there are."""
+        return 1 if self.path is None else len(getattr(self.trainer.settings, self.path))
+
     def with_settings(self, **changes: Any) -> Variant:
         """The same with other settings of its plan."""
         return replace(self, trainer=self.trainer.with_settings(**changes))

@@ -69,6 +69,18 @@ def test_figures_and_model_are_those_of_one_machine(cv, tmp_path, options):
     assert there.header.selection == here.header.selection
 
 
+@pytest.mark.slow
+def test_what_was_finished_is_kept_for_one_machine_too(cv, tmp_path, monkeypatch):
+    options = ("--loss", "ap,auc", "-C", "1", "--cache", "kept", "--json", "out")
+    code, said = cv("all", *options)
+    assert code == 0, said
+    expected = figures(tmp_path / "out")
+    monkeypatch.setattr(CrossValidation, "attempted", None)
+    code, said = cv("all", *options, there=False)
+    assert code == 0, said
+    assert figures(tmp_path / "out") == expected
+
+
 @pytest.mark.parametrize(
     ("content", "code", "message"),
     [

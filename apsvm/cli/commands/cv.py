@@ -69,6 +69,7 @@ from apsvm.cli.shared import (
     put,
     reading,
     refuse_if_given,
+    refuse_same_file,
     say,
     writing,
 )
@@ -81,6 +82,7 @@ if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
     from apsvm.metrics import Metric
     from apsvm.selection.average import Average
+    from apsvm.selection.cache import Cache
     from apsvm.selection.choice import Candidate
     from apsvm.selection.grids import Grid
     from apsvm.selection.portfolio import Entry, PortfolioSearch
@@ -169,6 +171,8 @@ class CvRequest:
         if self.output is not None:
             spare_others(self.output)
         refuse_same_place(outputs, "the model and --json")
+        if options["cache"] is not None:
+            refuse_same_file(options["cache"], data=self.data)
 
     def read(self) -> Dataset:
         """The data; its bags as rows where only one way to pool them is tried."""
@@ -309,6 +313,7 @@ _COMMON = {
         "json": "FILE  Write all results; - for stdout.",
         "threshold": "RULE  Score above which rows are positive: f1, fpr=A, precision=A, recall=A, top=K.",
         "calibrate": "METHOD  Make probabilities of the scores: auto, isotonic or platt.",
+        "cache": "FOLDER  Keep finished folds here; the same command goes on from them.",
         "jobs": "N  Threads. [default: one a core]",
         "quiet": "Print errors and cautions only.",
     },
@@ -336,6 +341,11 @@ _COMMON = {
 @click.option("-o", "--output", metavar="MODEL", help="Train the chosen setting on all rows and write this model.")
 @click.option("--json", metavar="FILE", help="Write all results, each fold's included; - for stdout.")
 @time_limit_option("Seconds for all of it: when most of them are over, the best so far is trained.")
+@click.option(
+    "--cache", metavar="FOLDER",
+    help="Keep the results of finished folds in this folder: the same command goes on where it was stopped, to the "
+    "same result. Other data and other settings have results of their own. Nothing removes the folder.",
+)  # fmt: skip
 @click.option(
     "-j", "--jobs", type=click.IntRange(0, 1024), default=0, show_default=True,
     help="Paths trained at a time, in threads; 0: one a core. The result does not depend on it.",
@@ -382,12 +392,12 @@ def cv(data: str, read: ReadOptions, **options: object) -> int:
 
 def _carry_out(request: CvRequest, elsewhere: Folds | None) -> int:
     """The whole command, once it is known what to do and where; the exit code."""
-
+    cache = _cache(request)
     dataset = request.read()
     request = request.by_labels_of(dataset)
     search = None if request.tries_all else request.search(dataset)
     with signals_caught() as signals:
-        run = _Run(request, signals, elsewhere)
+        run = _Run(request, signals, elsewhere, cache)
         if search is None:
             search = run.finalists(dataset)
         run.compare(search)
@@ -399,6 +409,8 @@ def _carry_out(request: CvRequest, elsewhere: Folds | None) -> int:
         chosen = search.choose(candidates)
         average = run.average(search, candidates, chosen)
         beside = list(run.references(search))
+        if cache is not None and cache.is_lossy:
+            say(f"warning: {request.options['cache']}: some results could not be written")
         results = Results(search, candidates, chosen, request.metrics, beside, average)
         run.report(results)
         if stopped:
@@ -411,6 +423,17 @@ def _carry_out(request: CvRequest, elsewhere: Folds | None) -> int:
             return exit_code(signals)
         signals.are_late = True
     return 0 if as_asked else STOPPED_EARLY
+
+
+def _cache(request: CvRequest) -> Cache | None:
+    """Where finished folds are kept, if anywhere."""
+    folder = request.options["cache"]
+    if folder is None:
+        return None
+    from apsvm.selection.cache import Cache
+
+    with writing(folder):
+        return Cache(folder)
 
 
 @contextmanager
@@ -435,6 +458,7 @@ class _Run:
     request: CvRequest
     signals: Signals
     elsewhere: Folds | None = None
+    cache: Cache | None = None
 
     @property
     def output(self) -> str | None:
@@ -445,7 +469,7 @@ class _Run:
     def _followers(self) -> Followers:
         from apsvm.selection.search import Followers
 
-        return Followers(should_stop=lambda: bool(self.signals), elsewhere=self.elsewhere)
+        return Followers(should_stop=lambda: bool(self.signals), elsewhere=self.elsewhere, cache=self.cache)
 
     def is_over(self) -> bool:
         """Whether nothing more is to be compared: of a time limit the rest is for the training of what is chosen."""
