@@ -32,7 +32,6 @@ class Scenes:
         kinds = np.array([kind for *_, kind in self.objects], dtype=np.int64)
         return Objects(
             images=tuple(images),
-            sizes=np.array(list(self.images.values()), dtype=np.float64).reshape(-1, 2),
             classes=tuple(classes),
             of_image=np.array([images[image] for image, *_ in self.objects], dtype=np.int64),
             of_class=np.array([classes.index(name) for _, name, *_ in self.objects], dtype=np.int64),
@@ -40,47 +39,33 @@ class Scenes:
             difficult=kinds == 1,
             crowd=kinds == 2,
             source="objects",
-            places=tuple(("objects", line) for line in range(len(self.objects))),
         )
 
     def as_detections(self) -> Detections:
         images, classes = {name: at for at, name in enumerate(self.images)}, self.classes
         return Detections(
-            images=tuple(images),
             classes=tuple(classes),
             of_image=np.array([images[image] for image, *_ in self.detections], dtype=np.int64),
             of_class=np.array([classes.index(name) for _, name, *_ in self.detections], dtype=np.int64),
             boxes=np.array([box for *_, box in self.detections], dtype=np.float64).reshape(-1, 4),
             scores=np.array([score for _, _, score, _ in self.detections], dtype=np.float64),
-            source="detections",
-            places=tuple(("detections", line) for line in range(len(self.detections))),
         )
 
-    def write_objects(self, path: Path, format: str) -> Path:
+    def write_objects(self, path: Path, format: str = "voc") -> Path:
         if format == "coco":
             path.write_text(json.dumps(self.coco_objects()))
             return path
-        if format == "csv":
-            lines = [[image, name, *map(repr, box), kind % 2] for image, name, box, kind in self.objects]
-            lines += [[image, "", "", "", "", "", 0] for image in self.images]  # those without objects too
-            return _write_csv(path, "Image,class,xmin,ymin,xmax,ymax,difficult", lines)
         path.mkdir()
         for image, (width, height) in self.images.items():
             rows = [row for row in self.objects if row[0] == image]
-            if format == "text":
-                lines = [" ".join([name, *map(repr, box), *["difficult"] * kind]) for _, name, box, kind in rows]
-                (path / f"{image}.txt").write_text("".join(f"{line}\n" for line in lines))
-            else:
-                (path / f"{image}.xml").write_text(as_xml(image, width, height, rows))
+            (path / f"{image}.xml").write_text(as_xml(image, width, height, rows))
         return path
 
-    def write_detections(self, path: Path, format: str) -> Path:
+    def write_detections(self, path: Path, format: str = "voc") -> Path:
+        """``text`` : VOC's, a file an image."""
         if format == "coco":
             path.write_text(json.dumps(self.coco_results()))
             return path
-        if format == "csv":
-            lines = [[repr(score), *as_xywh(box), image, name] for image, name, score, box in self.detections]
-            return _write_csv(path, "confidence;x;y;w;h;filename;label", lines)
         path.mkdir()
         names = self.images if format == "text" else self.classes
         for name in names:
@@ -118,12 +103,6 @@ class Scenes:
             }
             for image, name, score, box in self.detections
         ]
-
-
-def _write_csv(path: Path, names: str, lines: Iterable[list]) -> Path:
-    separator = ";" if ";" in names else ","
-    path.write_text("".join(f"{line}\n" for line in [names, *(separator.join(map(str, line)) for line in lines)]))
-    return path
 
 
 def as_xywh(box: tuple[float, ...]) -> list[float]:

@@ -36,7 +36,7 @@ from apsvm.data.reading import read_data
 from apsvm.data.rows import Rows
 from apsvm.data.svmlight import read_svmlight
 from apsvm.data.trec import join, read_qrels, read_run
-from apsvm.detection.readers import read_class_names, read_detections, read_objects
+from apsvm.detection.readers import read_detections, read_objects
 from apsvm.models.averages import average_of
 from apsvm.models.columns import MISSING_RULES
 from apsvm.models.header import LabelKind, Labels
@@ -314,22 +314,16 @@ def _read_folder(data: bytes, folder: Path) -> None:
 # detections
 
 
-def _text_seeds() -> list[bytes]:
-    files = {
-        "objects/a.txt": b"dog 1 2 3 4\ncat 5 6 70 80 difficult\n", "objects/b.txt": b"",
-        "detections/a.txt": b"dog 0.5 1 2 3 4\n", "detections/c.txt": b"cat 1e-3 0 0 1 1\n", "classes": b"dog\ncat\n",
-    }  # fmt: skip
-    return [packed(files)]
-
-
 def _voc_seeds() -> list[bytes]:
     objects = (
         b"<annotation><filename>a.jpg</filename><size><width>10</width><height>20</height></size>\n"
         b"<object><name>dog</name><difficult>0</difficult><bndbox><xmin>1</xmin><ymin>2</ymin><xmax>3</xmax>"
         b"<ymax>4</ymax></bndbox></object></annotation>\n"
     )
-    detections = {"detections/comp3_det_test_dog.txt": b"a 0.5 1 2 3 4\n", "detections/cat.txt": b"a 1 1 1 2 2\n"}
-    return [packed({"objects/a.xml": objects, **detections, "classes": b"dog\ncat\n"})]
+    of_classes = {"detections/comp3_det_test_dog.txt": b"a 0.5 1 2 3 4\n", "detections/det_x_cat.txt": b"a 1 1 1 2 2\n"}
+    of_images = {"detections/a.txt": b"dog 0.5 1 2 3 4\n1 1e-3 0 0 1 1\n"}
+    truth = {"objects/a.xml": objects, "classes": b"dog\ncat\n"}
+    return [packed({**truth, **detections}) for detections in (of_classes, of_images)]
 
 
 def _coco_seeds() -> list[bytes]:
@@ -343,22 +337,10 @@ def _coco_seeds() -> list[bytes]:
     return [packed({name: json.dumps(content).encode() for name, content in files.items()} | {"classes": b"dog\n"})]
 
 
-def _csv_boxes_seeds() -> list[bytes]:
-    objects = b"image,class,xmin,ymin,xmax,ymax,difficult\na,dog,1,2,3,4,0\nb,,,,,,\n"
-    detections = b'image;label;score;x;y;w;h\n"a";dog;0.5;1;2;3;4\n'
-    return [packed({"objects": objects, "detections": detections, "classes": b"dog\n"})]
-
-
-def _detections(form: str) -> Callable[[bytes, Path], None]:
-    def read(data: bytes, folder: Path) -> None:
-        _written(data, folder)
-        names = None
-        if form != "coco" and zlib.crc32(data) & 1:
-            names = read_class_names(str(folder / "classes"))
-        objects = read_objects(str(folder / "objects"), form, names)
-        read_detections(str(folder / "detections"), form, objects, names)
-
-    return read
+def _read_detections(data: bytes, folder: Path) -> None:
+    _written(data, folder)
+    objects = read_objects(str(folder / "objects"))
+    read_detections(str(folder / "detections"), objects, str(folder / "classes") if zlib.crc32(data) & 1 else None)
 
 
 OF_DATA = (DataError, OSError)
@@ -369,8 +351,6 @@ TARGETS = {
     "trec": Target(_trec_seeds, _read_trec, OF_DATA, one_file_mutated),
     "model": Target(_model_seeds, _read_model, (ModelError,), resealed),
     "folder": Target(_folder_seeds, _read_folder, OF_DATA, restated),
-    "detections-text": Target(_text_seeds, _detections("text"), OF_DATA, one_file_mutated),
-    "detections-csv": Target(_csv_boxes_seeds, _detections("csv"), OF_DATA, one_file_mutated),
-    "detections-voc": Target(_voc_seeds, _detections("voc"), OF_DATA, one_file_mutated),
-    "detections-coco": Target(_coco_seeds, _detections("coco"), OF_DATA, one_file_mutated),
+    "detections-voc": Target(_voc_seeds, _read_detections, OF_DATA, one_file_mutated),
+    "detections-coco": Target(_coco_seeds, _read_detections, OF_DATA, one_file_mutated),
 }

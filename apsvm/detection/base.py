@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,14 +10,6 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 Flags = NDArray[np.bool_]
-#: A file, and the line in it or, of JSON, the entry.
-Place = tuple[str, int | str]
-
-
-def shown_place(place: Place) -> str:
-    """``file:line``, or ``file: entry``."""
-    file, where = place
-    return f"{file}:{where}" if isinstance(where, int) else f"{file}: {where}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,10 +18,8 @@ class Objects:
 
     Attributes
     ----------
-    images : tuple[str, ...]
-        Names of the I images, those without objects too, in the order of their files or ids.
-    sizes : Floats
-        (I, 2) float64, width and height in pixels; NaN where the files do not say.
+    images : tuple[str or int, ...]
+        Names (COCO: ids) of the I images, those without objects too, in the order of their files or ids.
     classes : tuple[str, ...]
         Names of the C classes.
     of_image, of_class : Counts
@@ -43,15 +32,11 @@ class Objects:
         (m,) bool, a region of many objects of the class (COCO).
     source : str
         The name used in messages.
-    places : tuple[Place, ...]
-        (m,) the file, and the line (the entry) in it, of each object.
-    image_ids, class_ids : Mapping[int or str, int], optional
-        COCO's ids → the numbers above; None if the files have none. Detections may then be in no other image
-        and of no other class.
+    class_ids : tuple[int, ...]
+        COCO's ids of the classes; empty if the files have none.
     """
 
-    images: tuple[str, ...]
-    sizes: Floats
+    images: tuple[str | int, ...]
     classes: tuple[str, ...]
     of_image: Counts
     of_class: Counts
@@ -59,9 +44,7 @@ class Objects:
     difficult: Flags
     crowd: Flags
     source: str
-    places: tuple[Place, ...]
-    image_ids: Mapping[int | str, int] | None = None
-    class_ids: Mapping[int, int] | None = None
+    class_ids: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,32 +53,25 @@ class Detections:
 
     Attributes
     ----------
-    images, classes : tuple[str, ...]
-        Names; every one has a number below, not every one has a detection.
+    classes : tuple[str, ...]
+        Names: the objects' classes, and behind them those that no object has.
     of_image, of_class : Counts
-        (n,) int64, of each detection.
+        (n,) int64, of each detection; images are numbered as the objects' are.
     boxes : Floats
         (n, 4) float64, xmin, ymin, xmax, ymax.
     scores : Floats
         (n,) float64, finite, higher is surer.
-    source : str
-        The name used in messages.
-    places : tuple[Place, ...]
-        (n,) the file, and the line (the entry) in it, of each detection.
     """
 
-    images: tuple[str, ...]
     classes: tuple[str, ...]
     of_image: Counts
     of_class: Counts
     boxes: Floats
     scores: Floats
-    source: str
-    places: tuple[Place, ...]
 
-    def take(self, rows: Counts | Flags) -> Detections:
-        """Those of the rows, (k,) numbers or (n,) bool."""
-        return Detections(
-            self.images, self.classes, self.of_image[rows], self.of_class[rows], self.boxes[rows], self.scores[rows],
-            self.source, tuple(self.places[row] for row in np.arange(self.scores.size)[rows].tolist()),
+    def take(self, rows: Counts) -> Detections:
+        """Those of the rows (k,)."""
+        return replace(
+            self, of_image=self.of_image[rows], of_class=self.of_class[rows], boxes=self.boxes[rows],
+            scores=self.scores[rows],
         )  # fmt: skip

@@ -2,8 +2,8 @@
 
     IoU(a, b) = |a ∩ b| / |a ∪ b|
 
-of boxes (xmin, ymin, xmax, ymax). Two conventions are in use: ``inclusive``, corners are whole pixels that belong to
-the box and a side is max − min + 1 (the PASCAL VOC devkits), and ``continuous``, a side is max − min (COCO).
+of boxes (xmin, ymin, xmax, ymax). Two conventions are in use: corners are whole pixels that belong to the box and a
+side is max − min + 1 (the PASCAL VOC devkits), or a side is max − min (COCO).
 
 Non-maximum suppression is greedy: the best box stays, those that overlap it by more than a threshold go, and so on with
 what is left; equal scores in the order given. Strictly more, as in torchvision. O(k·n) for k boxes kept of n in an
@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,23 +21,19 @@ from numpy.typing import NDArray
 from apsvm._support.files import read_bytes
 from apsvm.data.dataset import DataError
 from apsvm.detection.base import Counts, Floats
-from apsvm.detection.fields import LARGEST, box_of, fault, lines_of, shown
+from apsvm.detection.fields import LARGEST, box_of, fault, lines_of
 
-#: A box may reach this share of the image's side beyond it: detectors that do not clip do that.
-_BEYOND = 0.05
-#: More boxes than this share of them outside their images: they were read wrongly.
-_OUTSIDE = 0.01
 _NPY = b"\x93NUMPY"
 
 
-def iou(a: Floats, b: Floats, convention: str = "continuous", crowd: NDArray[np.bool_] | None = None) -> Floats:
+def iou(a: Floats, b: Floats, *, inclusive: bool = False, crowd: NDArray[np.bool_] | None = None) -> Floats:
     """Intersection over union, pair by pair; 0 where both boxes are empty.
 
     a, b : (..., 4) float64, finite; they are broadcast against each other
-    convention : one of `detection.CONVENTIONS`
+    inclusive : whether the side of a box is max − min + 1
     crowd : (...) bool, pairs whose b is a crowd: the intersection's share of a (COCO)
     """
-    extra = 1.0 if convention == "inclusive" else 0.0
+    extra = 1.0 if inclusive else 0.0
     sides = np.minimum(a[..., 2:], b[..., 2:]) - np.maximum(a[..., :2], b[..., :2]) + extra
     shared = np.prod(np.maximum(sides, 0.0), axis=-1)
     area_a, area_b = (np.prod(box[..., 2:] - box[..., :2] + extra, axis=-1) for box in (a, b))
@@ -49,90 +44,38 @@ def iou(a: Floats, b: Floats, convention: str = "continuous", crowd: NDArray[np.
     return result
 
 
-def nms(
-    boxes: Floats,
-    scores: Floats,
-    of_image: Counts | None = None,
-    of_class: Counts | None = None,
-    *,
-    threshold: float,
-    most: int | None = None,
-    convention: str = "continuous",
-) -> Counts:
-    """Non-maximum suppression within each image and class.
+def nms(boxes: Floats, scores: Floats, of_image: Counts, *, threshold: float) -> Counts:
+    """Non-maximum suppression within each image; sides are max − min.
 
-    boxes : (n, 4) float64; scores : (n,) float64
-    of_image, of_class : (n,) int64 ≥ 0; None: all the same
+    boxes : (n, 4) float64; scores : (n,) float64; of_image : (n,) int64 ≥ 0
     threshold : a box goes if its IoU with a better one that stays is above
-    most : at most this many boxes stay in an image, the best; None: all
-    convention : one of `detection.CONVENTIONS`
 
     Returns (k,) int64, the rows that stay, rising.
     """
-    nothing = np.zeros(scores.size, dtype=np.int64)
-    of_image = nothing if of_image is None else of_image
-    of_class = nothing if of_class is None else of_class
-    order = np.lexsort((-scores, of_class, of_image))
-    changes = (np.diff(of_image[order]) != 0) | (np.diff(of_class[order]) != 0)
-    groups = np.split(order, np.flatnonzero(changes) + 1)
-    kept = [row for group in groups for row in _suppress(group, boxes, threshold, convention)]
-    rows = np.sort(np.array(kept, dtype=np.int64))
-    return rows if most is None else rows[best_of_each(scores[rows], most, of_image[rows])]
+    order = np.lexsort((-scores, of_image))
+    groups = np.split(order, np.flatnonzero(np.diff(of_image[order])) + 1)
+    return np.sort(np.array([row for group in groups for row in _suppress(group, boxes, threshold)], dtype=np.int64))
 
 
-def _suppress(group: Counts, boxes: Floats, threshold: float, convention: str) -> list[int]:
+def _suppress(group: Counts, boxes: Floats, threshold: float) -> list[int]:
     """Of a group's rows, the best first, those that stay."""
     kept = []
     while group.size:
         kept.append(int(group[0]))
-        overlap = iou(boxes[group[0]], boxes[group[1:]], convention)
+        overlap = iou(boxes[group[0]], boxes[group[1:]])
         group = group[1:][overlap <= threshold]
     return kept
 
 
-def best_of_each(scores: Floats, most: int, groups: Counts | None = None) -> Counts:
-    """Rows of the ``most`` highest scores in each group, rising; of equal scores the first.
-
-    scores : (n,) float64; groups : (n,) int64, or None for one
-    """
-    return np.flatnonzero(places_in(scores, groups) < most)
-
-
-def places_in(scores: Floats, groups: Counts | None = None) -> Counts:
+def places_in(scores: Floats, groups: Counts) -> Counts:
     """(n,) int64, counted from 0: the place of each row in its group by falling score, equal scores in their order."""
-    order = np.lexsort((-scores,) if groups is None else (-scores, groups))
-    begins = np.zeros(order.size, dtype=np.int64)
-    if groups is not None:
-        in_order = groups[order]
-        starts = np.flatnonzero(np.concatenate([[True], in_order[1:] != in_order[:-1]])[: order.size])
-        begins = np.repeat(starts, np.diff(np.append(starts, order.size)))
+    order = np.lexsort((-scores, groups))
+    in_order = groups[order]
+    starts = np.flatnonzero(np.concatenate([[True], in_order[1:] != in_order[:-1]])[: order.size])
+    begins = np.repeat(starts, np.diff(np.append(starts, order.size)))
     result = np.empty(order.size, dtype=np.int64)
     result[order] = np.arange(order.size) - begins
     return result
-
-
-def check_inside(boxes: Floats, sizes: Floats, place: Callable[[int], str]) -> None:
-    """Refuses boxes of which more than 1 % are outside their images: widths and heights read as corners, or boxes of
-    other images.
-
-    boxes : (n, 4) float64; sizes : (n, 2) float64, width and height of each box's image, NaN where unknown
-    place : where row i was read, for the message
-
-    Raises DataError.
-    """
-    slack = _BEYOND * sizes
-    with np.errstate(invalid="ignore"):
-        outside = ((boxes[:, :2] < -slack) | (boxes[:, 2:] > sizes + slack)).any(axis=1)
-    n_sized = int(np.count_nonzero(~np.isnan(sizes[:, 0])))
-    count = int(np.count_nonzero(outside))
-    if count <= _OUTSIDE * n_sized:
-        return
-    row = int(np.argmax(outside))
-    width, height = sizes[row].tolist()
-    raise DataError(
-        f"{place(row)}: expected boxes (xmin, ymin, xmax, ymax) inside their images, found {shown(boxes[row])} in one "
-        f"of {width:g} x {height:g}, and so {count} of {n_sized} boxes: is it another format?"
-    )
 
 
 def read_boxes(path: str | os.PathLike[str], n_rows: int) -> Floats:

@@ -55,14 +55,13 @@ def match_voc(
     objects: Objects,
     detections: Detections,
     thresholds: Floats,
-    convention: str,
     counted: Flags,
     considered: Flags,
 ) -> Matches:
     """thresholds : (T,) of IoU; counted : (m,) bool, the objects that are to be found; considered : (n,) bool, the
-    detections that are not left out from the start. The objects and detections have one numbering."""
+    detections that are not left out from the start."""
     least = float(thresholds.min())
-    parts = _overlapping(objects, detections, considered, least, convention, crowds_apart=False)
+    parts = _overlapping(objects, detections, considered, least, coco=False)
     pairs = _together(_best_of_each_detection(part) for part in parts)
     outcomes = np.tile(np.where(considered, WRONG, LEFT_OUT).astype(np.int8), (thresholds.size, 1))
     found = np.zeros((thresholds.size, counted.size), dtype=np.bool_)
@@ -83,13 +82,12 @@ def match_coco(
     objects: Objects,
     detections: Detections,
     thresholds: Floats,
-    convention: str,
     counted: Flags,
     considered: Flags,
 ) -> Matches:
     """As `match_voc`."""
     least = float(thresholds.min())
-    pairs = _together(_overlapping(objects, detections, considered, least, convention, crowds_apart=True))
+    pairs = _together(_overlapping(objects, detections, considered, least, coco=True))
     outcomes = np.tile(np.where(considered, WRONG, LEFT_OUT).astype(np.int8), (thresholds.size, 1))
     taken = np.zeros((thresholds.size, counted.size), dtype=np.bool_)
     for turn in _turns(pairs, detections, counted):
@@ -113,7 +111,7 @@ def _turns(pairs: _MatchedBoxes, detections: Detections, counted: Flags) -> Iter
     if not pairs.detection.size:
         return
     with_pairs = np.unique(pairs.detection)
-    group = _groups(detections)[with_pairs]
+    group = _groups(detections, len(detections.classes))[with_pairs]
     turn = np.zeros(detections.scores.size, dtype=np.int64)
     turn[with_pairs] = places_in(detections.scores[with_pairs], group)
     order = np.lexsort((-pairs.object, -pairs.overlap, ~counted[pairs.object], pairs.detection, turn[pairs.detection]))
@@ -123,9 +121,9 @@ def _turns(pairs: _MatchedBoxes, detections: Detections, counted: Flags) -> Iter
         yield pairs.take(np.arange(first, last))
 
 
-def _groups(part: Objects | Detections) -> Counts:
+def _groups(part: Objects | Detections, n_classes: int) -> Counts:
     """(n,) int64, one number for each image and class."""
-    result: Counts = part.of_image * len(part.classes) + part.of_class
+    result: Counts = part.of_image * n_classes + part.of_class
     return result
 
 
@@ -148,14 +146,15 @@ def _together(parts: Iterable[_MatchedBoxes]) -> _MatchedBoxes:
 
 
 def _overlapping(
-    objects: Objects, detections: Detections, considered: Flags, least: float, convention: str, *, crowds_apart: bool
+    objects: Objects, detections: Detections, considered: Flags, least: float, *, coco: bool
 ) -> Iterator[_MatchedBoxes]:
     """All pairs of one image and class whose IoU is at least ``least``, in the order of the detections, those of some
     detections at a time."""
-    order = np.argsort(_groups(objects), kind="stable")
-    in_order = _groups(objects)[order]
-    rows = np.flatnonzero(considered)
-    wanted = _groups(detections)[rows]
+    n_classes, rows = len(detections.classes), np.flatnonzero(considered)
+    of_objects = _groups(objects, n_classes)
+    order = np.argsort(of_objects, kind="stable")
+    in_order = of_objects[order]
+    wanted = _groups(detections, n_classes)[rows]
     begins = np.searchsorted(in_order, wanted, side="left")
     counts = np.searchsorted(in_order, wanted, side="right") - begins
     up_to = np.concatenate([[0], np.cumsum(counts)])
@@ -166,7 +165,7 @@ def _overlapping(
         within = np.arange(up_to[last] - up_to[first]) - np.repeat(up_to[first:last] - up_to[first], n)
         detection = np.repeat(rows[first:last], n)
         of_object = order[np.repeat(begins[first:last], n) + within]
-        crowd = objects.crowd[of_object] if crowds_apart else None
-        overlap = iou(detections.boxes[detection], objects.boxes[of_object], convention, crowd)
+        crowd = objects.crowd[of_object] if coco else None
+        overlap = iou(detections.boxes[detection], objects.boxes[of_object], inclusive=not coco, crowd=crowd)
         yield _MatchedBoxes(detection, of_object, overlap).take(overlap >= least)
         first = last

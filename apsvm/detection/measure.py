@@ -24,20 +24,16 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm.data.dataset import DataError
-from apsvm.detection.base import Counts, Detections, Flags, Floats
+from apsvm.detection.base import Counts, Detections, Flags, Floats, Objects
 from apsvm.detection.boxes import places_in
-from apsvm.detection.joined import Joined
 from apsvm.detection.matching import LEFT_OUT, RIGHT, match_coco, match_voc
 from apsvm.metrics.average_precision_voc2010 import AveragePrecisionVOC2010
 from apsvm.metrics.base import Metric, number_in_name
-from apsvm.metrics.curves import Steps
 from apsvm.metrics.errors import MetricError
 from apsvm.metrics.ranking_table import RankingTable
 
 #: As one names them; each but the first takes another IoU threshold in ``@``.
 FORMS = ("AP(coco)", "AP50", "AP75", "AP(voc2007)", "AP(voc2010)", "AP(coco)@t", "AP(voc2007)@t", "AP(voc2010)@t")
-_TABLE_TIES = {"stable": "file", "block": "block"}
 #: What COCO looks at in an image, of each class.
 COCO_MOST = 100
 _COCO_THRESHOLDS = tuple(np.linspace(0.5, 0.95, 10).tolist())
@@ -118,93 +114,28 @@ def _threshold(name: str, written: str) -> float:
     return value
 
 
-@dataclass(frozen=True, kw_only=True)
-class Rules:
-    """What is not in a metric's name.
-
-    convention : of IoU, one of `detection.CONVENTIONS`
-    most : detections looked at of each image and class, the best; None: all
-    count_difficult : difficult objects are objects like others
-    ties : of equal scores, one of `detection.TIE_RULES`: in the order given, or as one step of the ranking
-    """
-
-    convention: str
-    most: int | None
-    count_difficult: bool = False
-    ties: str = "stable"
-
-
-def usual_rules(metric: DetectionMetric) -> Rules:
-    """Those of the devkits, or of pycocotools."""
-    if metric.rule == "coco":
-        return Rules(convention="continuous", most=COCO_MOST)
-    return Rules(convention="inclusive", most=None)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class RankedRows:
-    """What is ranked: k detections that are right or wrong, and objects that none found. By class, the detections
-    first, by falling score, equal scores in their order.
-
-    of_class, of_image : (k,) int64
-    scores : (k,) float64, 0 of an object
-    relevant : (k,) bool, whether right, or an object; ranked : (k,) bool, whether a detection
-    """
-
-    of_class: Counts
-    of_image: Counts
-    scores: Floats
-    relevant: Flags
-    ranked: Flags
-
-    def table(self, ties: str, times: Counts | None = None, n_classes: int = 0) -> tuple[RankingTable, Counts]:
-        """A ranking for every class with rows, and the classes' numbers (Q,).
-
-        times : (D, images), how often each image is there in each of D draws; then the rankings are those of every
-            draw, the number of class c in draw d being d · n_classes + c
-        """
-        rows, number = np.arange(self.scores.size), self.of_class
-        if times is not None:
-            repeats = times[:, self.of_image]
-            rows = np.repeat(np.tile(rows, len(times)), repeats.ravel())
-            number = self.of_class[rows] + n_classes * np.repeat(np.arange(len(times)), repeats.sum(axis=1))
-        begins = np.diff(number, prepend=-1) > 0  # the numbers rise
-        numbers, codes = number[begins], np.cumsum(begins) - 1
-        table = RankingTable.from_checked(
-            self.scores[rows], self.relevant[rows], None, _TABLE_TIES[ties],
-            codes=codes, n_rankings=numbers.size, ranked=self.ranked[rows], in_order=True,
-        )  # fmt: skip
-        return table, numbers
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class DetectionEvaluation:
-    """One metric of one system.
+    """One metric of a detector.
 
-    ap : (C,) float64, of each class; NaN without an object that counts
+    ap : (C,) float64, of each of the detections' classes; NaN without an object that counts
     n_objects, n_detections, n_right : (C,) int64; objects that count, detections looked at, and the right ones among
         them at the lowest threshold
     n_left_out : detections that found a difficult object or a crowd, at the lowest threshold
-    tied_blocks, tied_rows : blocks of equal score with right and wrong detections, at the lowest threshold, and the
-        detections in them
-    rows : at each threshold
     """
 
     metric: DetectionMetric
-    rules: Rules
     ap: Floats
     n_objects: Counts
     n_detections: Counts
     n_right: Counts
     n_left_out: int
-    tied_blocks: int
-    tied_rows: int
-    rows: tuple[RankedRows, ...]
 
     @property
     def mean(self) -> float:
         """Over the classes with objects; NaN if there are none."""
-        return float(mean_over_classes(self.ap))
+        has = ~np.isnan(self.ap)
+        return float(self.ap[has].mean()) if has.any() else math.nan
 
     @property
     def recall(self) -> Floats:
@@ -213,98 +144,56 @@ class DetectionEvaluation:
         result: Floats = np.divide(self.n_right, self.n_objects, out=unknown, where=self.n_objects > 0)
         return result
 
-    def curves(self) -> dict[int, Steps]:
-        """By class, precision (the best from each recall on) against recall at the lowest threshold; of AP(voc2010) its
-        area is AP. Classes without a right detection have none."""
-        table, classes = self.rows[0].table(self.rules.ties)
-        result = {}
-        for at, number in enumerate(classes.tolist()):
-            runs = slice(*table.run_bounds[at : at + 2].tolist())
-            steps = table.gains[runs] > 0
-            if steps.any():
-                recall = table.hits[runs][steps] / table.n_positives[at]
-                result[number] = Steps(recall, table.precision_envelope[runs][steps])
-        return result
 
-
-def mean_over_classes(ap: Floats) -> Floats:
-    """(...): the mean of (..., C) over the classes that have an AP; NaN if none has."""
-    has = ~np.isnan(ap)
-    count = has.sum(axis=-1)
-    unknown = np.full(np.shape(count), np.nan)
-    result: Floats = np.divide(np.where(has, ap, 0.0).sum(axis=-1), count, out=unknown, where=count > 0)
-    return result
-
-
-def evaluate(metric: DetectionMetric, rules: Rules, joined: Joined, detections: Detections) -> DetectionEvaluation:
-    """``detections`` : one of the systems of ``joined``. Raises DataError if sides are counted in pixels and boxes are
-    shares of their images."""
-    if joined.relative and rules.convention == "inclusive":
-        raise DataError(
-            f"{joined.objects.source}: expected pixels, as the sides of boxes are counted inclusively, found all "
-            "coordinates between 0 and 1"
-        )
-    objects, n_classes = joined.objects, len(joined.classes)
-    if metric.rule == "coco":
-        detections = _image_by_image(detections)
-    counted = ~objects.crowd if rules.count_difficult else ~(objects.crowd | objects.difficult)
+def evaluate(
+    metric: DetectionMetric, objects: Objects, detections: Detections, *, count_difficult: bool = False
+) -> DetectionEvaluation:
+    """``count_difficult`` : difficult objects are objects like others."""
+    n_classes = len(detections.classes)
+    counted = ~objects.crowd if count_difficult else ~(objects.crowd | objects.difficult)
     considered = np.ones(detections.scores.size, dtype=np.bool_)
-    if rules.most is not None:
-        considered = places_in(detections.scores, detections.of_image * n_classes + detections.of_class) < rules.most
-    match = match_coco if metric.rule == "coco" else match_voc
-    thresholds = np.array(metric.thresholds)
-    matches = match(objects, detections, thresholds, rules.convention, counted, considered)
-    rows = tuple(
-        _rows(joined, detections, outcomes, counted & ~found)
+    match = match_voc
+    if metric.rule == "coco":
+        match = match_coco
+        detections = detections.take(np.argsort(detections.of_image, kind="stable"))
+        considered = places_in(detections.scores, detections.of_image * n_classes + detections.of_class) < COCO_MOST
+    matches = match(objects, detections, np.array(metric.thresholds), counted, considered)
+    per_threshold = [
+        _average_precision(metric, objects, detections, outcomes, counted & ~found)
         for outcomes, found in zip(matches.outcomes, matches.found, strict=True)
-    )
-    per_threshold, tied_blocks, tied_rows = [], 0, 0
-    for at, part in enumerate(rows):
-        ap, table = _ap(metric, part, rules.ties, n_classes)
-        per_threshold.append(ap)
-        if at == 0 and table is not None:
-            tied_blocks, tied_rows = int(table.tied_blocks.sum()), int(table.tied_rows.sum())
+    ]
     lowest = matches.outcomes[0]
     return DetectionEvaluation(
         metric=metric,
-        rules=rules,
         ap=np.mean(per_threshold, axis=0),
         n_objects=np.bincount(objects.of_class[counted], minlength=n_classes),
         n_detections=np.bincount(detections.of_class[considered], minlength=n_classes),
         n_right=np.bincount(detections.of_class[lowest == RIGHT], minlength=n_classes),
         n_left_out=int(np.count_nonzero(considered & (lowest == LEFT_OUT))),
-        tied_blocks=tied_blocks,
-        tied_rows=tied_rows,
-        rows=rows,
     )
 
 
-def _ap(metric: DetectionMetric, rows: RankedRows, ties: str, n_classes: int) -> tuple[Floats, RankingTable | None]:
-    """(C,) float64, and the table if there are rows."""
-    result = np.full(n_classes, np.nan)
-    if not rows.scores.size:
-        return result, None
-    table, classes = rows.table(ties)
-    result[classes] = metric.average.each(table)
-    return result, table
+def _average_precision(
+    metric: DetectionMetric, objects: Objects, detections: Detections, outcomes: NDArray[np.int8], missed: Flags
+) -> Floats:
+    """(C,) float64, of rankings by class: the detections that are right or wrong by falling score, equal scores in
+    their order, and behind them, without a position, the objects that none found.
 
-
-def _image_by_image(detections: Detections) -> Detections:
-    order = np.argsort(detections.of_image, kind="stable")
-    return detections.take(order)
-
-
-def _rows(joined: Joined, detections: Detections, outcomes: NDArray[np.int8], missed: Flags) -> RankedRows:
-    """outcomes : (n,) of the detections; missed : (m,) the objects that count and were not found"""
-    objects, kept, absent = joined.objects, np.flatnonzero(outcomes != LEFT_OUT), np.flatnonzero(missed)
-    of_class = np.concatenate([detections.of_class[kept], objects.of_class[absent]])
+    outcomes : (n,) of the detections; missed : (m,) the objects that count and were not found
+    """
+    result = np.full(len(detections.classes), np.nan)
+    kept = np.flatnonzero(outcomes != LEFT_OUT)
+    of_class = np.concatenate([detections.of_class[kept], objects.of_class[missed]])
+    if not of_class.size:
+        return result
     ranked = np.arange(of_class.size) < kept.size
-    scores = np.concatenate([detections.scores[kept], np.zeros(absent.size)])
+    scores = np.concatenate([detections.scores[kept], np.zeros(of_class.size - kept.size)])
+    relevant = np.concatenate([outcomes[kept] == RIGHT, np.ones(of_class.size - kept.size, dtype=np.bool_)])
     order = np.lexsort((-scores, ~ranked, of_class))
-    return RankedRows(
-        of_class=of_class[order],
-        of_image=np.concatenate([detections.of_image[kept], objects.of_image[absent]])[order],
-        scores=scores[order],
-        relevant=np.concatenate([outcomes[kept] == RIGHT, np.ones(absent.size, dtype=np.bool_)])[order],
-        ranked=ranked[order],
-    )
+    classes, codes = np.unique(of_class[order], return_inverse=True)
+    table = RankingTable.from_checked(
+        scores[order], relevant[order], None, "file",
+        codes=codes, n_rankings=classes.size, ranked=ranked[order], in_order=True,
+    )  # fmt: skip
+    result[classes] = metric.average.each(table)
+    return result

@@ -7,24 +7,16 @@ ymax).
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from apsvm.data.dataset import DataError
 from apsvm.detection.base import Floats
 
 
-def voc_results(
-    images: Sequence[str],
-    classes: Sequence[str],
-    scores: Floats,
-    boxes: Floats,
-    *,
-    all_classes: Sequence[str] = (),
-    prefix: str = "comp3_det_test_",
-) -> dict[str, bytes]:
-    """File name → content, a file a class, of lines ``image score xmin ymin xmax ymax``. ``all_classes`` have a file
-    even without detections. Raises DataError for names that no such file can hold."""
-    lines: dict[str, list[str]] = {name: [] for name in all_classes}
+def voc_results(images: Sequence[str], classes: Sequence[str], scores: Floats, boxes: Floats) -> dict[str, bytes]:
+    """File name → content, a file a class, of lines ``image score xmin ymin xmax ymax``. Raises DataError for names
+    that no such file can hold."""
+    lines: dict[str, list[str]] = {}
     rows = zip(images, classes, scores.tolist(), boxes.tolist(), strict=True)
     for image, name, score, box in rows:
         if not image or image.split() != [image]:
@@ -34,37 +26,25 @@ def voc_results(
         if not name or "/" in name or "\0" in name:
             raise DataError(f"expected a class that can be in a file's name, found {name!r}")
     contents = {name: "".join(f"{line}\n" for line in of_class) for name, of_class in lines.items()}
-    return {f"{prefix}{name}.txt": content.encode() for name, content in contents.items()}
+    return {f"comp3_det_test_{name}.txt": content.encode() for name, content in contents.items()}
 
 
-def coco_results(
-    images: Sequence[int | str],
-    classes: Sequence[str],
-    scores: Floats,
-    boxes: Floats,
-    *,
-    category_ids: Mapping[str, int] | None = None,
-) -> bytes:
-    """A JSON list with a line a detection. ``images`` : ids; ``category_ids`` : class name → id; None: a name that is
-    a whole number is that number. Raises DataError for a class without an id."""
+def coco_results(images: Sequence[int | str], classes: Sequence[str], scores: Floats, boxes: Floats) -> bytes:
+    """A JSON list with a line a detection. ``images`` : ids; classes are ids too. Raises DataError for a class that is
+    no whole number."""
     results = []
     for image, name, score, box in zip(images, classes, scores.tolist(), boxes.tolist(), strict=True):
         xmin, ymin, xmax, ymax = box
-        category = int(name) if category_ids is None and _is_whole(name) else (category_ids or {}).get(name)
-        if category is None:
+        if not (name.isascii() and name.removeprefix("-").isdigit()):
             raise DataError(f"expected a class with a COCO id, found {name!r}")
         result = {
             "image_id": image,
-            "category_id": category,
+            "category_id": int(name),
             "bbox": [xmin, ymin, xmax - xmin, ymax - ymin],
             "score": score,
         }
         results.append(json.dumps(result))
     return ("[" + ",\n".join(results) + "]\n").encode()
-
-
-def _is_whole(name: str) -> bool:
-    return name.isascii() and name.removeprefix("-").isdigit()
 
 
 def _number(value: float) -> str:

@@ -44,8 +44,7 @@ from threadpoolctl import threadpool_limits
 from apsvm._support.clock import count_cpu_time
 from apsvm.detection.base import Detections
 from apsvm.detection.boxes import nms
-from apsvm.detection.joined import join
-from apsvm.detection.measure import evaluate, parse_metric, usual_rules
+from apsvm.detection.measure import evaluate, parse_metric
 from apsvm.losses import make_loss
 from apsvm.trainers.base import TrainingSet, Watch
 from apsvm.trainers.structured_svm.default_c import default_C
@@ -157,21 +156,15 @@ def judged(
     scores, of_image = test.features @ w, test.image_of_window
     kept = nms(test.boxes, scores, of_image, threshold=SUPPRESS)
     detections = Detections(
-        images=test.objects.images,
-        classes=(test.objects.classes[of_class],),
+        classes=test.objects.classes,
         of_image=of_image[kept],
-        of_class=np.zeros(kept.size, dtype=np.int64),
+        of_class=np.full(kept.size, of_class, dtype=np.int64),
         scores=scores[kept],
         boxes=test.boxes[kept],
-        source="windows",
-        places=tuple(("windows", int(at)) for at in kept),
     )
-    metric = parse_metric("AP(voc2010)")
-    joined = join(test.objects, [detections])
-    result = evaluate(metric, usual_rules(metric), joined, joined.systems[0])
-    at = joined.classes.index(test.objects.classes[of_class])
+    result = evaluate(parse_metric("AP(voc2010)"), test.objects, detections)
     image_ap = average_precision_score(test.has(of_class), test.image_scores(w))
-    return Result(float(image_ap), float(result.ap[at]), oracle, seconds, rounds)
+    return Result(float(image_ap), float(result.ap[of_class]), oracle, seconds, rounds)
 
 
 def with_boxes(scenes: Scenes, images: NDArray[np.int64], of_class: int) -> NDArray[np.float64]:

@@ -103,7 +103,6 @@ def made_scenes(digits: NDArray[np.float64], labels: NDArray[np.int64], n: int, 
         np.arange(n + 1) * xs.size,
         Objects(
             images=tuple(f"scene{image}" for image in range(n)),
-            sizes=np.full((n, 2), float(SIDE)),
             classes=tuple(map(str, range(10))),
             of_image=np.array(of_image),
             of_class=np.array(of_class),
@@ -111,7 +110,6 @@ def made_scenes(digits: NDArray[np.float64], labels: NDArray[np.int64], n: int, 
             difficult=np.zeros(len(boxes), dtype=bool),
             crowd=np.zeros(len(boxes), dtype=bool),
             source="scenes",
-            places=tuple(("scenes", at) for at in range(len(boxes))),
         ),
     )
 
@@ -120,7 +118,7 @@ def voc_scenes(folder: Path, part: str) -> Scenes:
     """A part of VOC 2007, "trainval" or "test", with windows and features."""
     root = folder / "VOC2007"
     names = (root / "ImageSets" / "Main" / f"{part}.txt").read_text().split()
-    objects = read_objects(str(root / "Annotations"), "voc")
+    objects = read_objects(str(root / "Annotations"))
     number = {name: at for at, name in enumerate(names)}
     kept = np.array([objects.images[at] in number for at in objects.of_image.tolist()], dtype=bool)
     boxes = [np.load(folder / "windows" / f"{name}.npy").astype(np.float64) for name in names]
@@ -136,7 +134,6 @@ def voc_scenes(folder: Path, part: str) -> Scenes:
         np.concatenate([[0], np.cumsum([len(rows) for rows in features])]).astype(np.int64),
         Objects(
             images=tuple(names),
-            sizes=np.full((len(names), 2), np.nan),
             classes=objects.classes,
             of_image=np.array(of_image),
             of_class=objects.of_class[kept],
@@ -144,6 +141,5 @@ def voc_scenes(folder: Path, part: str) -> Scenes:
             difficult=objects.difficult[kept],
             crowd=objects.crowd[kept],
             source=objects.source,
-            places=tuple(place for place, keep in zip(objects.places, kept.tolist(), strict=True) if keep),
         ),
     )

@@ -49,9 +49,7 @@ def test_metrics():
     assert words(completed("apsvm cv --metric ndcg@")) == ["nDCG@10"]
 
 
-def test_formats_and_metrics_of_detections():
-    assert words(completed("apsvm eval-detections o d --format ")) == ["voc", "coco", "text", "csv"]
-    assert words(completed("apsvm eval-detections o d --format voc,t")) == ["voc,text"]
+def test_metrics_of_detections():
     found = words(completed("apsvm eval-detections o d -m ap(v"))
     assert found == ["AP(voc2007)", "AP(voc2010)", "AP(voc2007)@0.7", "AP(voc2010)@0.7"]
 

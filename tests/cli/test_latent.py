@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from detections import as_xml
 from sklearn.metrics import average_precision_score
 
 from apsvm import load_any_model, load_model
@@ -147,9 +148,9 @@ def test_detections(made, model, run, tmp_path, nms):
     folder.mkdir()
     for bag in range(60):
         mine = np.flatnonzero((bags == bag) & stands_out)
-        (folder / f"{bag}.txt").write_text("".join(f"1 {' '.join(map(str, boxes[row].tolist()))}\n" for row in mine))
-    read = ("--format", "text,voc")
-    figures = run("eval-detections", folder, tmp_path / "det_x_1.txt", *read).stdout
+        rows = [(str(bag), "1", boxes[row].tolist(), 0) for row in mine]
+        (folder / f"{bag}.xml").write_text(as_xml(str(bag), 30, 30, rows))
+    figures = run("eval-detections", folder, tmp_path / "det_x_1.txt").stdout
     assert "AP" in figures
 
 

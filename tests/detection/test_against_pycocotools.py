@@ -11,8 +11,7 @@ import pytest
 from detections import Scenes, random_scenes
 from over import over
 
-from apsvm.detection.joined import join
-from apsvm.detection.measure import evaluate, parse_metric, usual_rules
+from apsvm.detection.measure import evaluate, parse_metric
 from apsvm.detection.readers import read_detections, read_objects
 
 pytest.importorskip("pycocotools")
@@ -38,14 +37,12 @@ def by_pycocotools(objects, results):
 
 
 def ours(path, scenes):
-    objects = read_objects(str(scenes.write_objects(path / "objects", "coco")), "coco")
-    detections = read_detections(str(scenes.write_detections(path / "detections", "coco")), "coco", objects)
-    joined = join(objects, [detections])
+    objects = read_objects(str(scenes.write_objects(path / "objects", "coco")))
+    detections = read_detections(str(scenes.write_detections(path / "detections", "coco")), objects)
     names = [f"AP(coco)@{threshold!r}" for threshold in THRESHOLDS.tolist()]
     evaluations = []
     for name in (*names, "AP(coco)", "AP50", "AP75"):
-        metric = parse_metric(name)
-        evaluations.append(evaluate(metric, usual_rules(metric), joined, joined.systems[0]))
+        evaluations.append(evaluate(parse_metric(name), objects, detections))
     return np.array([one.ap for one in evaluations[:10]]), np.array([one.mean for one in evaluations[10:]])
 
 

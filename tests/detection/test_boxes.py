@@ -9,8 +9,7 @@ import pytest
 from over import over
 
 from apsvm.data.dataset import DataError
-from apsvm.detection import CONVENTIONS
-from apsvm.detection.boxes import best_of_each, check_inside, iou, nms, read_boxes
+from apsvm.detection.boxes import iou, nms, read_boxes
 
 
 def random_boxes(rng, n):
@@ -18,16 +17,16 @@ def random_boxes(rng, n):
     return np.hstack([corners, corners + rng.integers(0, 15, (n, 2))]).astype(np.float64)
 
 
-@pytest.mark.parametrize("convention", CONVENTIONS)
-def test_iou(rng, convention):
+@pytest.mark.parametrize("inclusive", [False, True])
+def test_iou(rng, inclusive):
     a, b = random_boxes(rng, 500), random_boxes(rng, 500)
-    overlap = iou(a, b, convention)
-    assert np.array_equal(overlap, iou(b, a, convention))
+    overlap = iou(a, b, inclusive=inclusive)
+    assert np.array_equal(overlap, iou(b, a, inclusive=inclusive))
     assert overlap.min() == 0.0
     assert 0.0 < overlap.max() <= 1.0
-    empty = (a[:, 2:] == a[:, :2]).any(axis=1) & (convention == "continuous")
-    assert empty.any() == (convention == "continuous")
-    assert np.array_equal(iou(a, a, convention), np.where(empty, 0.0, 1.0))
+    empty = (a[:, 2:] == a[:, :2]).any(axis=1) & (not inclusive)
+    assert empty.any() != inclusive
+    assert np.array_equal(iou(a, a, inclusive=inclusive), np.where(empty, 0.0, 1.0))
 
 
 def test_iou_of_whole_pixels_counts_them(rng):
@@ -36,7 +35,7 @@ def test_iou_of_whole_pixels_counts_them(rng):
             {(x, y) for x in range(int(box[0]), int(box[2]) + 1) for y in range(int(box[1]), int(box[3]) + 1)}
             for box in (a, b)
         ]
-        assert iou(a, b, "inclusive") == len(pixels[0] & pixels[1]) / len(pixels[0] | pixels[1])
+        assert iou(a, b, inclusive=True) == len(pixels[0] & pixels[1]) / len(pixels[0] | pixels[1])
 
 
 def test_iou_with_a_crowd_is_a_share_of_the_detection():
@@ -44,70 +43,35 @@ def test_iou_with_a_crowd_is_a_share_of_the_detection():
     assert iou(a, b, crowd=np.array([True])) == [0.5]
 
 
-def by_definition(boxes, scores, threshold, convention):
+def by_definition(boxes, scores, threshold):
     """A box stays unless a better one that stays overlaps it by more."""
     kept = []
     for row in sorted(range(len(scores)), key=lambda row: -scores[row]):
-        if all(iou(boxes[row], boxes[other], convention) <= threshold for other in kept):
+        if all(iou(boxes[row], boxes[other]) <= threshold for other in kept):
             kept.append(row)
     return sorted(kept)
 
 
-@over("convention", CONVENTIONS)
 @over("threshold", [0.0, 0.3, 0.5, 1.0])
-def test_nms_is_its_definition(rng, threshold, convention):
+def test_nms_is_its_definition(rng, threshold):
     boxes, scores = random_boxes(rng, 200), rng.integers(0, 20, 200).astype(np.float64)
-    of_image, of_class = rng.integers(0, 5, 200), rng.integers(0, 3, 200)
-    kept = nms(boxes, scores, of_image, of_class, threshold=threshold, convention=convention)
+    of_image = rng.integers(0, 5, 200)
+    kept = nms(boxes, scores, of_image, threshold=threshold)
     expected = []
     for image in range(5):
-        for number in range(3):
-            rows = np.flatnonzero((of_image == image) & (of_class == number))
-            expected += rows[by_definition(boxes[rows], scores[rows], threshold, convention)].tolist()
+        rows = np.flatnonzero(of_image == image)
+        expected += rows[by_definition(boxes[rows], scores[rows], threshold)].tolist()
     assert kept.tolist() == sorted(expected)
     assert (threshold == 1.0) == (kept.size == 200)
-    alone = nms(boxes[:50], scores[:50], threshold=threshold, convention=convention)
-    assert alone.tolist() == by_definition(boxes[:50], scores[:50], threshold, convention)
 
 
 def test_nms_is_strict_and_stable():
     """The second box shares exactly half with the first, and has its score."""
-    boxes, scores = np.array([[0.0, 0, 2, 4], [0.0, 0, 2, 2]]), np.array([1.0, 1.0])
-    assert nms(boxes, scores, threshold=0.5).tolist() == [0, 1]
-    assert nms(boxes, scores, threshold=0.49).tolist() == [0]
-    assert nms(boxes[::-1], scores, threshold=0.49).tolist() == [0]
-    assert nms(np.zeros((0, 4)), np.zeros(0), threshold=0.5).tolist() == []
-
-
-def test_nms_keeps_at_most_so_many_in_an_image(rng):
-    boxes, scores, of_image = random_boxes(rng, 100), rng.random(100), rng.integers(0, 3, 100)
-    of_class = rng.integers(0, 2, 100)
-    kept = nms(boxes, scores, of_image, of_class, threshold=0.3)
-    most = nms(boxes, scores, of_image, of_class, threshold=0.3, most=4)
-    for image in range(3):
-        best = sorted(kept[of_image[kept] == image].tolist(), key=lambda row: -scores[row])[:4]
-        assert sorted(best) == most[of_image[most] == image].tolist()
-
-
-def test_best_of_each():
-    scores = np.array([1.0, 2.0, 2.0, 3.0, 2.0])
-    assert best_of_each(scores, 2).tolist() == [1, 3]
-    assert best_of_each(scores, 2, np.array([0, 0, 0, 1, 0])).tolist() == [1, 2, 3]
-    assert best_of_each(np.zeros(0), 2, np.zeros(0, dtype=np.int64)).tolist() == []
-
-
-def test_boxes_outside_their_images():
-    """One of 100 may be; and a little is nothing."""
-    sizes = np.tile([100.0, 50.0], (100, 1))
-    boxes = np.tile([10.0, 10, 105, 52], (100, 1))
-    check_inside(boxes, sizes, str)
-    boxes[7] = [50, 10, 106, 20]
-    check_inside(boxes, sizes, str)
-    boxes[9] = [-6, 10, 90, 20]
-    message = r"^7: expected boxes .* inside their images, found 50 10 106 20 in one of 100 x 50, and so 2 of 100 boxes"
-    with pytest.raises(DataError, match=message):
-        check_inside(boxes, sizes, str)
-    check_inside(boxes, np.full_like(sizes, np.nan), str)
+    boxes, scores, image = np.array([[0.0, 0, 2, 4], [0.0, 0, 2, 2]]), np.array([1.0, 1.0]), np.zeros(2, dtype=np.int64)
+    assert nms(boxes, scores, image, threshold=0.5).tolist() == [0, 1]
+    assert nms(boxes, scores, image, threshold=0.49).tolist() == [0]
+    assert nms(boxes[::-1], scores, image, threshold=0.49).tolist() == [0]
+    assert nms(np.zeros((0, 4)), np.zeros(0), image[:0], threshold=0.5).tolist() == []
 
 
 def test_boxes_from_text_and_npy(tmp_path, rng):

@@ -2,42 +2,24 @@
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 from click.shell_completion import CompletionItem
 
-from apsvm.cli.options.parameters import Number, ParamType
-from apsvm.cli.shared import BAD_DATA, Failure, given_by_user, reading
-from apsvm.detection import CONVENTIONS, FORMATS, TIE_RULES
+from apsvm._support.shown import printable
+from apsvm._support.types import JsonDict
+from apsvm.cli.options.parameters import ParamType
+from apsvm.cli.shared import BAD_DATA, Failure, put, reading
 
 if TYPE_CHECKING:
-    from apsvm.cli.output.detections import DetectionSystem
-    from apsvm.detection.joined import Joined
-    from apsvm.detection.measure import DetectionMetric, Rules
+    from apsvm.detection.base import Detections, Objects
+    from apsvm.detection.measure import DetectionEvaluation, DetectionMetric
 
-#: What is reported unless the user says otherwise, by the format of the objects.
-USUAL_METRICS = {"coco": ("AP(coco)", "AP50", "AP75"), "voc": ("AP(voc2010)",), "text": ("AP(voc2010)",)}
-USUAL_METRICS["csv"] = USUAL_METRICS["coco"]
-_USUAL_CONFIDENCE = 0.95
-
-
-class _Formats(ParamType):
-    """One format for both sides, or two with a comma between them."""
-
-    name = "formats"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
-        words = value if isinstance(value, tuple) else tuple(str(value).lower().split(","))
-        if not 1 <= len(words) <= 2 or not all(word in FORMATS for word in words):
-            self.fail(f"expected one of {', '.join(FORMATS)}, or two of them with a comma, found {value!r}")
-        return words[0], words[-1]
-
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        before, comma, last = incomplete.rpartition(",")
-        return [CompletionItem(f"{before}{comma}{name}") for name in FORMATS if name.startswith(last)]
+_LEFT = 12
 
 
 class _DetectionMetricName(ParamType):
@@ -57,236 +39,151 @@ class _DetectionMetricName(ParamType):
 
 @click.command(name="eval-detections")
 @click.argument("objects", metavar="OBJECTS")
-@click.argument("detections", metavar="DETECTIONS…", nargs=-1, required=True)
-@click.option(
-    "--format", "formats", type=_Formats(), metavar="|".join(FORMATS) + "[,…]",
-    help="How OBJECTS and DETECTIONS are written, one name for both or two with a comma, as in voc,text. [default: "
-    "by the names of the files]",
-)  # fmt: skip
+@click.argument("detections", metavar="DETECTIONS")
 @click.option(
     "--classes", metavar="FILE",
-    help="The classes that there are, a line each; a number in the other files is a line of it, counted from 0.",
+    help="Names of classes, a line each: a class that is a number in DETECTIONS is a line of it, counted from 0.",
 )  # fmt: skip
-@click.option("--images", metavar="FILE", help="The images to evaluate, a line each.  [default: all]")
 @click.option(
     "-m", "--metric", "metrics", metavar="NAME", type=_DetectionMetricName(), multiple=True,
     help="AP(voc2010), AP(voc2007), AP(coco), AP50, AP75; AP(voc2010)@0.7 is at another IoU. May be given more than "
-    "once. [default: AP(voc2010); with objects in COCO's format or CSV AP(coco), AP50, AP75]",
-)  # fmt: skip
-@click.option(
-    "--iou", "convention", type=click.Choice(CONVENTIONS),
-    help="The side of a box is max − min + 1 (whole pixels), or max − min. [default: inclusive for VOC's metrics, "
-    "continuous for COCO's]",
+    "once. [default: AP(voc2010); with objects in COCO's format AP(coco), AP50, AP75]",
 )  # fmt: skip
 @click.option(
     "--difficult", type=click.Choice(["ignored", "counted"]), default="ignored", show_default=True,
     help="Objects marked as difficult need not be found, and what finds them is left out; or they are like others.",
 )  # fmt: skip
-@click.option(
-    "--max-detections", "most", type=click.IntRange(1, 10**9), metavar="N",
-    help="Look at the N best detections of each image and class. [default: all; 100 for COCO's metrics]",
-)  # fmt: skip
-@click.option(
-    "--ties", type=click.Choice(TIE_RULES), default="stable", show_default=True,
-    help="Detections of equal score: in the order of the files, as the devkits and pycocotools do, or as one block.",
-)  # fmt: skip
-@click.option(
-    "--nms", type=Number(0, 1), metavar="IOU",
-    help="First drop detections that overlap a better one of their image and class by more.  [default: take all]",
-)  # fmt: skip
-@click.option(
-    "--confidence", type=Number(0, 1, open_low=True), metavar="LEVEL",
-    help="Report intervals of this level from a bootstrap over the images. [default: none; 0.95 with --bootstrap]",
-)  # fmt: skip
-@click.option("--bootstrap", type=click.IntRange(1), default=1000, show_default=True, help="Draws of the bootstrap.")
-@click.option(
-    "--compare", is_flag=True,
-    help="Test whether the others differ from the first DETECTIONS: two-sided p of the bootstrap over the images, not "
-    "corrected for the number of tests.",
-)  # fmt: skip
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the draws.")
-@click.option(
-    "--picture",
-    metavar="FILE",
-    help="Draw precision against recall, at the first metric's lowest IoU, as .png or .svg.",
-)
 @click.option("--json", "as_json", is_flag=True, help="As one JSON object.")
-def eval_detections(**options: Any) -> None:
+def eval_detections(
+    objects: str, detections: str, classes: str | None, metrics: tuple[str, ...], difficult: str, as_json: bool
+) -> None:
     """Evaluate detections: boxes with a class and a score against the objects of images, AP by PASCAL VOC or COCO.
 
     \b
-    format  OBJECTS                                DETECTIONS
-    voc     folder of XML annotations              folder of comp3_det_test_CLASS.txt
-    coco    JSON, as instances_val2017.json        JSON, a list of results
-    text    folder, a file an image, of lines      folder, a file an image, of lines
-            class xmin ymin xmax ymax [difficult]  class score xmin ymin xmax ymax
-    csv     image, class, xmin, ymin, xmax, ymax   image, class, score, x, y, width, height
-            or x, y, width, height                 or xmin, ymin, xmax, ymax
+            OBJECTS                    DETECTIONS
+    VOC     folder of XML annotations  folder of comp3_det_test_CLASS.txt, or one of them;
+                                       or a file an image, of class score xmin ymin xmax ymax
+    COCO    JSON, as                   JSON, a list of results
+            instances_val2017.json
 
-    Several DETECTIONS stand side by side. The first lines say by which rules the figures are.
+    The first lines say by which rules the figures are.
 
     \b
     apsvm eval-detections Annotations results -m 'AP(voc2007)'
-    apsvm eval-detections instances.json a.json b.json --compare --picture pr.svg
+    apsvm eval-detections instances.json results.json
     """
-    from apsvm.detection.readers import format_of
+    from apsvm.detection.measure import evaluate
+    from apsvm.detection.readers import read_detections, read_objects
 
-    if options["formats"] is None:
-        options["formats"] = tuple(format_of(path) for path in (options["objects"], options["detections"][0]))
-    evaluation = _DetectionOptions(**options)
-    evaluation.check()
-    metrics = evaluation.named_metrics()
-    evaluation.show(metrics, evaluation.joined(metrics[0]))
+    if objects == detections:
+        raise click.UsageError(f"OBJECTS and DETECTIONS are both {objects}")
+    asked = _parsed(metrics)
+    with reading(objects):
+        truth = read_objects(objects)
+    with reading(detections):
+        found = read_detections(detections, truth, classes)
+    if not asked:
+        asked = _parsed(("AP(coco)", "AP50", "AP75") if truth.class_ids else ("AP(voc2010)",))
+    evaluations = [evaluate(metric, truth, found, count_difficult=difficult == "counted") for metric in asked]
+    if not evaluations[0].n_objects.any():
+        raise Failure(BAD_DATA, f"{objects}: expected objects that are not difficult or crowds, found none")
+    if as_json:
+        put(json.dumps(_as_json(evaluations, truth, found, difficult), indent=1))
+    else:
+        _put_text(evaluations, truth, found, difficult)
 
 
-@dataclass(frozen=True, kw_only=True)
-class _DetectionOptions:
-    """The command's options, each as its help says."""
+def _parsed(names: Sequence[str]) -> list[DetectionMetric]:
+    """The metrics, each once."""
+    from apsvm.detection.measure import parse_metric
+    from apsvm.metrics import MetricError
 
-    objects: str
-    detections: tuple[str, ...]
-    formats: tuple[str, str]
-    classes: str | None
-    images: str | None
-    metrics: tuple[str, ...]
-    convention: str | None
-    difficult: str
-    most: int | None
-    ties: str
-    nms: float | None
-    confidence: float | None
-    bootstrap: int
-    compare: bool
-    seed: int
-    picture: str | None
-    as_json: bool
+    try:
+        metrics = [parse_metric(name) for name in names]
+    except MetricError as error:
+        raise click.UsageError(str(error)) from None
+    return list({metric.name: metric for metric in metrics}.values())
 
-    def check(self) -> None:
-        """Ends the command for options that do not go together."""
-        files = [self.objects, *self.detections, self.classes, self.images]
-        if len({*self.detections}) < len(self.detections):
-            raise click.UsageError("the same detections are given twice")
-        if self.objects in self.detections:
-            raise click.UsageError(f"OBJECTS and DETECTIONS are both {self.objects}")
-        if files.count("-") > 1:
-            raise click.UsageError("only one of the files can be standard input")
-        if self.compare and len(self.detections) < 2:
-            raise click.UsageError("--compare needs at least two DETECTIONS")
-        if given_by_user("seed") and self.level is None and not self.compare:
-            raise click.UsageError("--seed is for --confidence, --bootstrap and --compare")
-        if self.picture is not None:
-            from apsvm.cli.commands.plot import check_picture
 
-            check_picture(self.picture, [file for file in files if file is not None])
+def _put_text(
+    evaluations: Sequence[DetectionEvaluation], objects: Objects, detections: Detections, difficult: str
+) -> None:
+    """The rules, a line a class, the means, and what was counted; counts are the first metric's."""
+    import numpy as np
 
-    @property
-    def level(self) -> float | None:
-        """Of the intervals, None if none are requested."""
-        if self.confidence is None and given_by_user("bootstrap") and not self.compare:
-            return _USUAL_CONFIDENCE
-        return self.confidence
+    from apsvm.cli.output.evaluation import put_table
 
-    def named_metrics(self) -> list[DetectionMetric]:
-        """Those asked for, each once, or the usual ones."""
-        from apsvm.detection.measure import parse_metric
-        from apsvm.metrics import MetricError
+    for evaluation in evaluations:
+        put(f"{evaluation.metric.name:<{_LEFT}} {_rules(evaluation.metric)}; difficult objects {difficult}")
+    put("")
+    first = evaluations[0]
+    names = [evaluation.metric.name for evaluation in evaluations]
+    rows = [["class", *names, "objects", "detections", "true positives", "recall"]]
+    for number in _with_any(first):
+        counts = [str(of_class[number]) for of_class in (first.n_objects, first.n_detections, first.n_right)]
+        cells = [_figure(float(evaluation.ap[number])) for evaluation in evaluations]
+        rows.append([printable(detections.classes[number]), *cells, *counts, _figure(float(first.recall[number]))])
+    averaged = first.n_objects > 0
+    means = [_figure(evaluation.mean) for evaluation in evaluations]
+    recall = _figure(float(first.recall[averaged].mean()))
+    put_table([*rows, [f"mean (mAP) of {averaged.sum()}", *means, "", "", "", recall]], left=1)
+    put("")
+    with_objects, with_any = np.unique(objects.of_image).size, np.unique(detections.of_image).size
+    put(f"{'images':<{_LEFT}} {len(objects.images)}, {with_objects} of them with objects")
+    kinds = f"{int(objects.difficult.sum())} difficult, {int(objects.crowd.sum())} crowds"
+    put(f"{'objects':<{_LEFT}} {int(first.n_objects.sum())} to be found, of {objects.of_class.size} ({kinds})")
+    left_out = f"{first.n_left_out} of them left out: they found objects that do not count"
+    put(f"{'detections':<{_LEFT}} {detections.scores.size} in {with_any} images, {left_out}")
+    put(f"{'counts':<{_LEFT}} those of {first.metric.name} at IoU ≥ {first.metric.thresholds[0]:.9g}")
 
-        try:
-            metrics = [parse_metric(name) for name in self.metrics or USUAL_METRICS[self.formats[0]]]
-        except MetricError as error:
-            raise click.UsageError(str(error)) from None
-        return list({metric.name: metric for metric in metrics}.values())
 
-    def rules(self, metric: DetectionMetric) -> Rules:
-        """The metric's usual ones except those requested."""
-        from apsvm.detection.measure import Rules, usual_rules
+def _rules(metric: DetectionMetric) -> str:
+    """Every rule that the figures depend on."""
+    from apsvm.detection.measure import COCO_MOST
 
-        usual = usual_rules(metric)
-        return Rules(
-            convention=self.convention or usual.convention,
-            most=self.most or usual.most,
-            count_difficult=self.difficult == "counted",
-            ties=self.ties,
-        )
+    thresholds = [f"{threshold:.9g}" for threshold in metric.thresholds]
+    at = thresholds[0] if len(thresholds) == 1 else f"{thresholds[0]}, {thresholds[1]}, …, {thresholds[-1]}"
+    coco = metric.rule == "coco"
+    side = "max − min" if coco else "max − min + 1"
+    most = f"the best {COCO_MOST} detections of an image and class" if coco else "all detections"
+    return f"{metric.in_words}; {metric.rule.upper()} matching at IoU ≥ {at}, sides {side}; {most}"
 
-    def joined(self, first: DetectionMetric) -> Joined:
-        """Both sides read, and detections suppressed if that is requested; failures end the command."""
-        from apsvm.detection.boxes import nms
-        from apsvm.detection.joined import join
-        from apsvm.detection.readers import read_class_names, read_detections, read_names, read_objects
 
-        of_objects, of_detections = self.formats
-        classes = images = None
-        if self.classes is not None:
-            with reading(self.classes):
-                classes = read_class_names(self.classes)
-        if self.images is not None:
-            with reading(self.images):
-                images = read_names(self.images)
-        with reading(self.objects):
-            objects = read_objects(self.objects, of_objects, classes)
-        systems = []
-        for path in self.detections:
-            with reading(path):
-                system = read_detections(path, of_detections, objects, classes)
-            if self.nms is not None:
-                convention = self.rules(first).convention
-                kept = nms(
-                    system.boxes, system.scores, system.of_image, system.of_class, threshold=self.nms,
-                    convention=convention,
-                )  # fmt: skip
-                system = system.take(kept)
-            systems.append(system)
-        with reading(self.objects):
-            return join(objects, systems, images)
+def _with_any(first: DetectionEvaluation) -> list[int]:
+    """The classes with objects or detections."""
+    return (first.n_objects + first.n_detections).nonzero()[0].tolist()
 
-    def show(self, metrics: Sequence[DetectionMetric], joined: Joined) -> None:
-        """Evaluates and prints; failures end the command."""
-        from apsvm.cli.output.detections import put_detections, put_detections_json
 
-        systems = self._evaluated(metrics, joined)
-        if self.picture is not None:
-            self._draw(systems)
-        if self.as_json:
-            put_detections_json(joined, systems, nms=self.nms)
-        else:
-            put_detections(joined, systems, nms=self.nms, confidence=self.level, draws=self.bootstrap)
+def _figure(value: float) -> str:
+    return "-" if math.isnan(value) else f"{value:.6f}"
 
-    def _evaluated(self, metrics: Sequence[DetectionMetric], joined: Joined) -> list[DetectionSystem]:
-        from apsvm.cli.output.detections import DetectionSystem
-        from apsvm.detection.bootstrap import difference, draw_images, interval_of
-        from apsvm.detection.measure import evaluate
 
-        systems = [DetectionSystem(path, part) for path, part in zip(self.detections, joined.systems, strict=True)]
-        for metric in metrics:
-            with reading(self.objects):
-                for system in systems:
-                    system.evaluations[metric.name] = evaluate(metric, self.rules(metric), joined, system.detections)
-            evaluations = [system.evaluations[metric.name] for system in systems]
-            if not any(evaluation.n_objects.any() for evaluation in evaluations):
-                raise Failure(
-                    BAD_DATA, f"{self.objects}: expected objects that are not difficult or crowds, found none"
-                )
-            if self.level is None and not self.compare:
-                continue
-            draws = draw_images(evaluations, len(joined.images), self.bootstrap, self.seed)
-            for at, system in enumerate(systems):
-                if self.level is not None:
-                    columns = draws[:, at].T
-                    system.intervals[metric.name] = [interval_of(column, self.level) for column in columns]
-                if self.compare and at:
-                    before, after = systems[0].values(metric.name), system.values(metric.name)
-                    system.differences[metric.name] = [
-                        difference(a, b, draws[:, 0, column], draws[:, at, column], self.level)
-                        for column, (a, b) in enumerate(zip(before, after, strict=True))
-                    ]
-        return systems
+def _as_json(
+    evaluations: Sequence[DetectionEvaluation], objects: Objects, detections: Detections, difficult: str
+) -> JsonDict:
+    first = evaluations[0]
+    return {
+        "metrics": {evaluation.metric.name: evaluation.mean for evaluation in evaluations},
+        "rules": {evaluation.metric.name: _rules(evaluation.metric) for evaluation in evaluations},
+        "difficult_objects": difficult,
+        "images": len(objects.images),
+        "objects": int(first.n_objects.sum()),
+        "difficult": int(objects.difficult.sum()),
+        "crowds": int(objects.crowd.sum()),
+        "detections": int(detections.scores.size),
+        "detections_left_out": first.n_left_out,
+        "classes": {
+            detections.classes[number]: {
+                "metrics": {one.metric.name: _or_none(float(one.ap[number])) for one in evaluations},
+                "objects": int(first.n_objects[number]),
+                "detections": int(first.n_detections[number]),
+                "true_positives": int(first.n_right[number]),
+                "recall": _or_none(float(first.recall[number])),
+            }
+            for number in _with_any(first)
+        },
+    }
 
-    def _draw(self, systems: Sequence[DetectionSystem]) -> None:
-        from apsvm.cli.commands.plot import drawing, short_names, write_picture
-        from apsvm.cli.output.detections import curves_of_detections
 
-        assert self.picture is not None
-        names = short_names([path if path != "-" else "stdin" for path in self.detections])
-        with drawing(self.objects):
-            write_picture(curves_of_detections(systems, names), self.picture)
+def _or_none(value: float) -> float | None:
+    return None if math.isnan(value) else value
