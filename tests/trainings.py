@@ -22,7 +22,6 @@ from apsvm.trainers.rank_ncg.descent import TrainedPairs
 from apsvm.trainers.rank_ncg.preferences import GRAPHS, Classes, PreferenceGraph
 from apsvm.trainers.rank_ncg.settings import RankNCGSettings
 from apsvm.trainers.rank_ncg.trainer import RankNCGTrainer
-from apsvm.trainers.stochastic import TrainedByEpochs
 from apsvm.trainers.structured_svm import training as structured_svm
 from apsvm.trainers.structured_svm.plan import Plan
 from apsvm.trainers.structured_svm.settings import StructuredSettings
@@ -30,6 +29,7 @@ from apsvm.trainers.structured_svm.stage import Trained
 from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
 from apsvm.trainers.warp import descent as warp
 from apsvm.trainers.warp import item_factors
+from apsvm.trainers.warp.descent import TrainedByEpochs
 from apsvm.trainers.warp.item_factors import TrainedItems
 from apsvm.trainers.warp.settings import WarpSettings
 from apsvm.trainers.warp.trainer import WarpTrainer
@@ -146,11 +146,8 @@ def train_lists(
     *,
     watch: Watch | None = None,
     validate: Callable[[ItemFactors], float] | None = None,
-    features: Any = None,
     **settings: Any,
 ) -> TrainedItems:
     """WARP for rows that are users."""
     plan = WarpTrainer("warp", WarpSettings(rows_as_users=True, **settings))
-    return item_factors.train_items(
-        lists, factors, plan.settings, watch or Watch(), show=plan.show, validate=validate, features=features
-    )
+    return item_factors.train_items(lists, factors, plan.settings, watch or Watch(), show=plan.show, validate=validate)

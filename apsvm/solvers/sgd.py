@@ -32,8 +32,8 @@ class Ending(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """What one pass did: draws of a positive, or of a row; trials of a negative, where any are made; updates; ``loss``,
-    the mean over the draws of what the updates saw; ``moved`` : whether a further pass could find other parameters.
+    """What one pass did: draws of a positive; trials of a negative; updates; ``loss``, the mean over the draws of what
+    the updates saw; ``moved`` : whether a further pass could find other parameters.
     """
 
     draws: int

@@ -56,8 +56,6 @@ class TrainingSet:
         Weight ≥ 0 of each query in the risk, 1 where not named; None: all one.
     source, fingerprint : str
         What messages call the rows, and the SHA-256 of their file.
-    has_names : bool
-        Whether the columns of their file have names, as those of a table.
     unit : str
         What there are n of: "rows", or "bags", also where each was pooled to a row.
     components : int
@@ -75,7 +73,6 @@ class TrainingSet:
     query_weights: Mapping[int, float] | None = None
     source: str = "the rows"
     fingerprint: str = ""
-    has_names: bool = False
     bags: NDArray[np.int64] | None = None
     unit: str = "rows"
     components: int = 1

@@ -221,7 +221,6 @@ class Fit:
             unit=dataset.unit,
             source=dataset.source,
             fingerprint=dataset.fingerprint,
-            has_names=dataset.table is not None,
             relearned=relearned,
         )
 

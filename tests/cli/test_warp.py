@@ -271,7 +271,6 @@ def test_interrupted(number, code, cancer, command, environment, run, tmp_path):
             ["--rows-as-users", "--factors", "0"],
             "Error: Invalid value for '--factors': 0 is not in the range 1<=x<=4096.",
         ),
-        (["--item-features", "README.md"], "Error: --item-features is for --rows-as-users"),
     ],
 )
 def test_options_that_do_not_go_together(options, words, cancer, here, tmp_path):
@@ -468,25 +467,6 @@ def test_a_table_of_likes_may_name_its_users(here, tmp_path):
     )
     here(*train, "--id-column", "user")
     assert load_any_model(tmp_path / "m").width == 3
-
-
-def test_features_of_items_that_no_user_has(here, tmp_path):
-    """Rows behind the last item are such items; columns with names admit none; a file that does not fit says so."""
-    likes, table, features, model = (tmp_path / name for name in ("likes", "likes.csv", "items.csv", "m"))
-    likes.write_text("0 1:1 2:1\n0 1:1 3:1\n0 2:1 3:1\n")
-    table.write_text("tea,milk,bread\n1,1,0\n1,0,1\n0,1,1\n")
-    train = ("train", "-q", "--loss", "warp", "--rows-as-users", "--epochs", 2, "--item-features", features)
-    features.write_text("kind,price\nhot,3\ncold,2\nfood,1\nhot,4\n")
-    here(*train, likes, model, "--validation", likes)
-    facts = json.loads(here("info", model, "--json").stdout)
-    assert (facts["width"], facts["data"]["counts"]["items_by_features"]) == (4, 1)
-    assert [line.count(":") for line in here("predict", likes, model).stdout.splitlines()] == [2, 2, 2]
-    said = here(*train, table, tmp_path / "n", code=65).stderr
-    assert f"error: {features}: expected a row for each of the 3 items of {table}, found 4" in said
-    features.write_text("kind,price\nhot,3\ncold,2\n")
-    assert f"expected a row for each of the 3 items of {likes}, found 2" in here(*train, likes, model, code=65).stderr
-    assert "is the item features file: it would be overwritten" in here(*train, likes, features, code=2).stderr
-    assert sorted(os.listdir(tmp_path)) == ["items.csv", "likes", "likes.csv", "m"]
 
 
 def test_the_recipe_of_the_documentation_makes_rows_of_likes(here, tmp_path, monkeypatch):

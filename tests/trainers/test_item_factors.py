@@ -23,7 +23,7 @@ from apsvm.risk import NothingToRankError
 from apsvm.solvers.sgd import Ending
 from apsvm.trainers.base import TrainingSet, Watch
 from apsvm.trainers.warp import descent as warp
-from apsvm.trainers.warp.item_factors import RIDGE, evaluate_lists, with_unliked
+from apsvm.trainers.warp.item_factors import evaluate_lists
 from apsvm.trainers.warp.settings import ESTIMATORS, LEARNING_RATES, WarpSettings
 from apsvm.trainers.warp.trainer import WarpTrainer
 
@@ -108,39 +108,6 @@ def test_it_learns_tastes_and_popularity(tau, rng):
         assert values["AUC"] > max(0.85, judge["AUC"] + 0.1)
     best = [top for top, _ in ranker.top(sp.csr_array(np.eye(60)[:6]), 5)]
     assert np.mean([kind[items] == item % 3 for item, items in enumerate(best)]) > 0.9
-
-
-def test_factors_by_features_are_the_ridge_regression_of_the_liked_ones(rng):
-    likes = np.array([3, 0, 1, 7, 2, 0, 5])
-    features = rng.normal(size=(7, 3)) * (1.0, 100.0, 1.0) * (rng.random((7, 3)) < 0.7)
-    liked = ItemFactors(*rng.normal(size=(2, 5, 4)).astype(np.float32), rng.normal(size=5).astype(np.float32))
-    every = with_unliked(liked, likes, sp.csr_array(features))
-    x = features / np.abs(features).max(axis=0)
-    x = np.hstack([x, np.ones((7, 1))])
-    of_liked, weights = x[likes > 0], likes[likes > 0] / likes[likes > 0].mean()
-    system = (of_liked.T * weights) @ of_liked + np.diag([RIDGE, RIDGE, RIDGE, 0.0])
-    for name in ("input", "output", "bias"):
-        E, found = getattr(liked, name), getattr(every, name)
-        np.testing.assert_array_equal(found[likes > 0], E)
-        expected = x[likes == 0] @ np.linalg.solve(system, (of_liked.T * weights) @ E)
-        np.testing.assert_allclose(found[likes == 0], expected, atol=1e-4)
-        np.testing.assert_allclose(getattr(with_unliked(liked, likes, features), name), found, atol=1e-5)
-
-
-def test_items_that_no_user_has_are_scored_by_features(rng):
-    """They come before the other kinds' items; those of the users are what they are without features."""
-    lists, kind = tastes(rng)
-    new = np.arange(60) % 10 == 4
-    shown = liked_items(lists.toarray() * ~new)
-    features = np.eye(3)[kind]
-    factors = train_lists(shown, 4, features=features, epochs=10).factors
-    alone = train_lists(sp.csr_array(shown[:, np.flatnonzero(~new)]), 4, epochs=10).factors
-    for name in ("input", "output", "bias"):
-        np.testing.assert_array_equal(getattr(factors, name)[~new], getattr(alone, name))
-    values = evaluate_lists(factors.score, shown, liked_items(lists.toarray() * new), ["AUC"]).values
-    assert values["AUC"] > 0.8
-    all_liked, plain = (train_lists(lists, 4, epochs=2, features=some).factors for some in (features, None))
-    np.testing.assert_array_equal(all_liked.output, plain.output)
 
 
 def test_a_seed_is_a_result(rng):

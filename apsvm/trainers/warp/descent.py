@@ -26,9 +26,9 @@ from apsvm._native import _kernels
 from apsvm._support import sparse as sp
 from apsvm.data.rows import Rows
 from apsvm.risk import NothingToRankError
-from apsvm.solvers.sgd import Epoch, Pass
+from apsvm.solvers.sgd import Ending, Epoch, Pass
 from apsvm.trainers.base import Progress, Watch
-from apsvm.trainers.stochastic import TrainedByEpochs, descend_as_asked, not_finite
+from apsvm.trainers.warp.epochs import descend_as_asked
 from apsvm.trainers.warp.settings import WarpSettings, cutoff_of
 
 if TYPE_CHECKING:
@@ -107,6 +107,21 @@ def violates(scores: NDArray[np.float64], pairs: Candidates) -> bool:
     return bool((1.0 - scores[pairs.rows] + of_negatives > 0.0).any())
 
 
+@dataclass(frozen=True, slots=True)
+class TrainedByEpochs:
+    """w : (dimension,) float64, after the best epoch; a bias weight, last, moves no ranking: it stays 0, or what it was
+    at the start; trouble : what was not finite, where that ended it."""
+
+    w: NDArray[np.float64]
+    epochs: list[Epoch]
+    best_epoch: int
+    ending: Ending
+    positives: int
+    queries: int
+    queries_skipped: int
+    trouble: str | None = None
+
+
 def train_warp(
     rows: Rows,
     grades: AnyArray,
@@ -143,7 +158,7 @@ def train_warp(
         validate=None if validate is None else lambda: validate(descent.w),
     )
     if not np.isfinite(rows.scores(outcome.best)).all():
-        raise not_finite("scores")
+        raise _not_finite("scores")
     return TrainedByEpochs(
         outcome.best,
         outcome.epochs,
@@ -268,7 +283,13 @@ def run_pass(
             break
     settle()
     if not np.isfinite(parameters).all():
-        raise not_finite("weights")
+        raise _not_finite("weights")
     draws = done if draws_of is None else int(draws_of[order[:done]].sum())
     penalty = 0.5 * settings.penalty * float(np.vdot(parameters, parameters))
     return Pass(draws, trials, updates, loss / draws + penalty, moved=updates > 0 or settings.penalty > 0.0)
+
+
+def _not_finite(what: str) -> FloatingPointError:
+    return FloatingPointError(
+        f"the {what} are not finite: feature values or the learning rate are too large, scale them down"
+    )

@@ -9,14 +9,6 @@ lists; without y itself, which would learn to recommend what it is given; U ≠ 
 item need not be like it; and b_y, an item's popularity, which would otherwise cost a factor.
 
 The objective is ``warp``'s, a positive being an item on a user's list and its negatives the items that are not.
-
-Features of items give factors to those that no user has (Gantner et al. 2010, "Learning attribute-to-feature mappings
-for cold-start recommendations"): E_j = (U_j, V_j, b_j) of the others is regressed on x_j, each like counting once,
-
-    minimise over B and c   Σ_j n_j/n̄ ‖E_j − B x_j − c‖² + ‖B‖²/10,      n_j likes of item j, n̄ their mean,
-
-with every feature divided by its largest magnitude. Items without likes are no negatives of the training, so that what
-it learns does not depend on the features.
 """
 
 from __future__ import annotations
@@ -29,28 +21,22 @@ from numpy.typing import NDArray
 
 from apsvm._native import _kernels
 from apsvm._support import sparse as sp
-from apsvm._support.types import Matrix
 from apsvm.metrics.evaluate import evaluate
 from apsvm.models.items import ItemFactors
 from apsvm.risk import NothingToRankError
 from apsvm.solvers.sgd import Ending, Epoch, Pass
 from apsvm.trainers.base import Progress, Watch
-from apsvm.trainers.stochastic import descend_as_asked
 from apsvm.trainers.warp.descent import loss_of_rank, rule_memory, run_pass
+from apsvm.trainers.warp.epochs import descend_as_asked
 from apsvm.trainers.warp.settings import WarpSettings
 
-#: The weight of ‖B‖² where features give factors: a higher one trusts rare features less. As in ``scripts/study/warp.py
-#: new``, .1, 1 and 10 have nDCG@10 .33, .21 and .14 on imports by the words of their names, .14, .14 and .12 with all
-#: packages beside them, and .011, .011 and .008 on films.
-RIDGE = 0.1
 #: What implicit feedback asks of a model of items; ``evaluate_lists`` takes any other metrics too.
 METRICS = ("P@10", "AUC")
 
 
 @dataclass(frozen=True, slots=True)
 class TrainedItems:
-    """factors : U, V and b, after the best epoch; items_by_features : how many have theirs from their features;
-    the rest says how the training went."""
+    """factors : U, V and b, after the best epoch; the rest says how the training went."""
 
     factors: ItemFactors
     epochs: list[Epoch]
@@ -59,7 +45,6 @@ class TrainedItems:
     users: int
     users_skipped: int
     trouble: str | None = None
-    items_by_features: int = 0
 
 
 def train_items(
@@ -70,7 +55,6 @@ def train_items(
     *,
     show: Callable[[Epoch], Progress],
     validate: Callable[[ItemFactors], float] | None = None,
-    features: Matrix | None = None,
 ) -> TrainedItems:
     """Item factors.
 
@@ -80,68 +64,33 @@ def train_items(
     factors : K ≥ 1, numbers an item in U and in V; they start normal with variance 1/K (WSABIE's), b at 0
     show : an epoch as the display has it
     validate : a metric of the factors, higher is better, asked after each epoch
-    features : (items, d) numbers of the items, from which those without likes get factors; None: they are negatives
 
     Raises
     ------
     NothingToRankError : no user likes two items and leaves one out
     FloatingPointError : factors that are not finite
     """
-    if features is not None:
-        likes = np.bincount(lists[np.diff(lists.indptr) >= 2].indices, minlength=lists.shape[1])
-        lists = lists[:, np.flatnonzero(likes)]
     sizes = np.diff(lists.indptr)
     users = np.flatnonzero((sizes >= 2) & (sizes < lists.shape[1])).astype(np.int64)
     if users.size == 0:
         raise NothingToRankError("no user likes at least two items and leaves one out")
     descent = _ItemSteps(lists, users, factors, settings)
-
-    def of_all(liked: ItemFactors) -> ItemFactors:
-        return liked if features is None else with_unliked(liked, likes, features)
-
     outcome = descend_as_asked(
         descent,
         settings,
         watch,
         show=show,
-        validate=None if validate is None else lambda: validate(of_all(descent.snapshot())),
+        validate=None if validate is None else lambda: validate(descent.snapshot()),
     )
     return TrainedItems(
-        of_all(outcome.best),
+        outcome.best,
         outcome.epochs,
         outcome.best_epoch,
         outcome.ending,
         users.size,
         sizes.size - users.size,
         outcome.trouble,
-        0 if features is None else int(np.count_nonzero(likes == 0)),
     )
-
-
-def with_unliked(liked: ItemFactors, likes: NDArray[np.int64], features: Matrix) -> ItemFactors:
-    """The factors of all items, where those without likes get theirs from their features (see the module).
-
-    Parameters
-    ----------
-    liked : of the items with likes, in their order
-    likes : (items,) how many users each item is learned from
-    features : (items, d) numbers
-    """
-    from sklearn.linear_model import Ridge
-    from sklearn.preprocessing import MaxAbsScaler
-
-    is_liked = likes > 0
-    arrays = (liked.input, liked.output, liked.bias[:, None])
-    E = np.concatenate(arrays, axis=1, dtype=np.float64)
-    every = np.empty((likes.size, E.shape[1]), dtype=np.float32)
-    every[is_liked] = E
-    if not is_liked.all():
-        x = MaxAbsScaler().fit_transform(sp.csr_array(features, dtype=np.float64))
-        weights = likes[is_liked] / likes[is_liked].mean()
-        ridge = Ridge(alpha=RIDGE, solver="sparse_cg", tol=1e-6).fit(x[is_liked], E, sample_weight=weights)
-        every[~is_liked] = ridge.predict(x[~is_liked])
-    U, V, b = np.split(every, np.cumsum([array.shape[1] for array in arrays[:-1]]), axis=1)
-    return ItemFactors(np.ascontiguousarray(U), np.ascontiguousarray(V), b[:, 0].copy())
 
 
 class _ItemSteps:

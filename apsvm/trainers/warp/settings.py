@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from apsvm._support.registry import UnknownNameError
-from apsvm.trainers.epochs import EpochSettings
-from apsvm.trainers.settings import Range, setting
-
-if TYPE_CHECKING:
-    pass
+from apsvm.trainers.settings import Range, Settings, setting
 
 #: What a rule's learning rate is unless it is given. adadelta finds its own; there the rate is a factor.
 LEARNING_RATES = {"adagrad": 0.05, "adadelta": 1.0, "sgd": 0.05}
@@ -33,12 +28,43 @@ def cutoff_of(tau: str) -> float:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WarpSettings(EpochSettings):
+class WarpSettings(Settings):
     """The settings of WARP; each field says the rest.
 
     threads : more than one share the parameters without locks (Hogwild), and no two runs give the same model; 0: one
     """
 
+    learning_rate: float | None = setting(
+        None,
+        label="learning rate",
+        range=Range(0.0, open_low=True),
+        default_text="0.05, with adadelta a factor of 1",
+        grid=(0.005, 0.05, 0.5),
+        help="How long a step is.",
+    )
+    l2: float | None = setting(
+        None,
+        label="l2",
+        range=Range(0.0),
+        default_text="0",
+        help="Weight of ½‖w‖² against the loss.",
+    )
+    epochs: int = setting(
+        30,
+        range=Range(1),
+        help="Passes over the positives.",
+    )
+    patience: int = setting(
+        5, range=Range(1), needs_validation=True, help="Stop after this many epochs without a better validation."
+    )
+    validation_metric: str | None = setting(
+        None,
+        metric=True,
+        needs_validation=True,
+        metavar="NAME",
+        default_text="AP; of users P@10",
+        help="What is taken of the validation rows, as apsvm eval names it.",
+    )
     tau: str = setting(
         "harmonic",
         label="τ",
@@ -74,13 +100,6 @@ class WarpSettings(EpochSettings):
         "of the items; apsvm predict then lists the best items for each row.",
     )
     factors: int = setting(64, range=Range(1, 4096), help="For --rows-as-users: numbers an item.")
-    item_features: str | None = setting(
-        None,
-        label="item features",
-        metavar="FILE",
-        help="For --rows-as-users: a file whose row j has the features of item j. Items that no user has are scored by "
-        "them; rows behind the last item of DATA are such items.",
-    )
 
     @property
     def rate(self) -> float:

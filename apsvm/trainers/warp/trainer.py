@@ -11,12 +11,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from apsvm._support.machine import memory
-from apsvm._support.shown import printable
 from apsvm.data.takes import Takes
-from apsvm.trainers.base import InputError, Outcome, Progress, Trainer, TrainingError, TrainingSet, Watch
+from apsvm.trainers.base import Outcome, Progress, Trainer, TrainingError, TrainingSet, Watch
 from apsvm.trainers.capabilities import Capabilities
-from apsvm.trainers.epochs import check_metric, ending, evidence, progress_of, validator
 from apsvm.trainers.settings import SettingsError, SettingValue
+from apsvm.trainers.warp.epochs import check_metric, ending, evidence, validator
 from apsvm.trainers.warp.settings import LEARNING_RATES, WarpSettings, cutoff_of
 
 if TYPE_CHECKING:
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from apsvm._support import sparse as sp
-    from apsvm._support.types import Matrix
     from apsvm.data.rows import Rows
     from apsvm.models.items import ItemFactors
     from apsvm.solvers.sgd import Epoch
@@ -64,9 +62,8 @@ class WarpTrainer(Trainer[WarpSettings]):
             )
         if settings.rows_as_users and "preference" in named:
             raise SettingsError("--preference does not apply to --rows-as-users")
-        for option in ("factors", "item_features"):
-            if not settings.rows_as_users and option in named:
-                raise SettingsError(f"--{option.replace('_', '-')} is for --rows-as-users")
+        if not settings.rows_as_users and "factors" in named:
+            raise SettingsError("--factors is for --rows-as-users")
         check_metric(self.validation_metric)
         self.capabilities = self._capabilities()
 
@@ -77,10 +74,6 @@ class WarpTrainer(Trainer[WarpSettings]):
                 features="the columns of --rows-as-users are items",
             )
         return replace(self.capabilities, labels=Takes.ORDER) if self.settings.preference else self.capabilities
-
-    def inputs(self) -> Mapping[str, str]:
-        path = self.settings.item_features
-        return {} if path is None else {"item_features": path}
 
     @property
     def metric(self) -> str | None:
@@ -152,7 +145,16 @@ class WarpTrainer(Trainer[WarpSettings]):
 
     def show(self, epoch: Epoch) -> Progress:
         """An epoch on the display."""
-        return progress_of(epoch, stage="", draws="trials", loss="est. loss", metric=self.validation_metric)
+        columns = {"epoch": ">6d", "trials": ">12d", "updates": ">10d", "est. loss": ">11.5g"}
+        values: dict[str, float | None] = {
+            "epoch": epoch.number,
+            "trials": epoch.passed.trials,
+            "updates": epoch.passed.updates,
+            "est. loss": epoch.passed.loss,
+        }
+        if epoch.validation is not None:
+            columns[self.validation_metric], values[self.validation_metric] = ">10.6f", epoch.validation
+        return Progress("", {**columns, "seconds": ">9.2f"}, {**values, "seconds": epoch.seconds_in_all})
 
     def _train_rows(
         self,
@@ -194,13 +196,9 @@ class WarpTrainer(Trainer[WarpSettings]):
         from apsvm.trainers.warp.item_factors import evaluate_lists, popularity, train_items
 
         name, rng = self.validation_metric, np.random.default_rng(self.settings.seed)
-        features = self._item_features(data, watch)
 
         def lists_of(users: TrainingSet) -> sp.csr_array:
-            lists = liked_items(_in_memory(users).in_memory().matrix)
-            if features is not None:
-                lists.resize(lists.shape[0], features.shape[0])
-            return lists
+            return liked_items(_in_memory(users).in_memory().matrix)
 
         lists = lists_of(data)
         if validation is None:  # drawn: files often keep similar users together
@@ -222,9 +220,7 @@ class WarpTrainer(Trainer[WarpSettings]):
                 except (MetricError, NothingToRankError) as error:
                     raise TrainingError(f"{validation.source}: {error}") from None
 
-        trained = train_items(
-            lists, self.settings.factors, self.settings, watch, show=self.show, validate=validate, features=features
-        )
+        trained = train_items(lists, self.settings.factors, self.settings, watch, show=self.show, validate=validate)
         cautions = []
         with suppress(MetricError, NothingToRankError):
             mine, simplest = of_users(trained.factors.score), of_users(popularity(lists))
@@ -243,12 +239,6 @@ class WarpTrainer(Trainer[WarpSettings]):
             notes.append(f"{trained.users_skipped} users of less than two items, or of all, were left out")
         notes.append(f"{lists.shape[1]} items with {self.settings.factors} factors, from {lists.nnz} likes")
         counts = {"users": trained.users, "users_skipped": trained.users_skipped, "likes": int(lists.nnz)}
-        if features is not None:
-            counts["items_by_features"] = trained.items_by_features
-            notes.append(
-                f"{trained.items_by_features} items that none of the users has are scored by their features, as in "
-                f"{self.settings.item_features}"
-            )
         return Outcome(
             w=trained.factors,
             cautions=cautions,
@@ -259,23 +249,6 @@ class WarpTrainer(Trainer[WarpSettings]):
             notes=notes,
             **ending(trained),
         )
-
-    def _item_features(self, data: TrainingSet, watch: Watch) -> Matrix | None:
-        """(items, features), of as many items as its file has rows; None without such a file."""
-        from apsvm.data.reading import read_data
-
-        path = self.settings.item_features
-        if path is None:
-            return None
-        features, items = read_data(path, unlabelled=True), data.rows.features
-        count = features.X.shape[0]
-        if count < items or (data.has_names and count > items):  # an item behind the named ones would have no name
-            raise InputError(
-                f"{features.source}: expected a row for each of the {items:,} items of {data.source}, found {count:,}"
-            )
-        for remark in () if features.table is None else features.table.remarks:
-            watch.remark(f"{features.source}: {printable(remark)}")
-        return features.X
 
     @property
     def _resolved(self) -> WarpSettings:
