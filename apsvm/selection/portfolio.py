@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -298,14 +298,14 @@ class PortfolioSearch:
         folds: int | None = None,
         seed: int = 0,
         judged_by: Target | None = None,
-        **more: Any,
+        query_weights: Mapping[int, float] | None = None,
     ) -> None:
         self.metrics = metrics
         self.metric = next(iter(metrics))
         self._dataset = dataset
         self._seed = seed
         self._folds = folds or (SCREENING_FOLDS if _large(dataset) else 5)
-        self._more = {"labels": labels, **more}
+        self._labels, self._query_weights = labels, query_weights
         # Where rows have queries, labels beyond ±1 and 0 are grades; else they may well be classes, and the user has to
         # say which one is positive.
         graded = all(metric.graded for metric in metrics.values()) or dataset.groups is not None
@@ -396,7 +396,8 @@ class PortfolioSearch:
             seed=self._seed,
             judged_by=_of_units(rows, target),
             tolerated=FAILURES,
-            **self._more,
+            labels=self._labels,
+            query_weights=self._query_weights,
         )
 
     def _raced(

@@ -2,8 +2,7 @@
 
 ``apsvm train`` races a few plans on rows in memory (``quick``), ``apsvm cv`` whole trainings with all that belongs to
 them (``cross_validation``), also a single one, where a threshold needs scores of rows held out. They differ in what a
-path trains; threads and stopping are here. The result depends on neither the number of threads
-nor their order.
+path trains; threads and stopping are here. The result depends on neither the number of threads nor their order.
 """
 
 from __future__ import annotations
@@ -75,12 +74,6 @@ class PathInFold:
     task: Task
     settings: list[Measured] = field(default_factory=list)
     failure: str = ""
-
-    @property
-    def w(self) -> NDArray[np.float64] | None:
-        """The weights of the last, where there is one for each column."""
-        last = self.settings[-1].w if self.settings else None
-        return last if isinstance(last, np.ndarray) else None
 
 
 class OutOfFold(NamedTuple):

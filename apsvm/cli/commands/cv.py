@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -200,9 +200,21 @@ class CvRequest:
         return replace(self, options=options, metrics=metrics, grids=grids)
 
     def search(self, dataset: Dataset) -> SettingsSearch:
-        """What is to be done on these rows; ends the command if they do not fit."""
+        """A search of the grids on these rows; ends the command if they do not fit."""
+        from apsvm.selection.search import SettingsSearch
+
+        trainer, options = self.grids[0].trainer, self.options
         with bad_data(dataset.source):
-            search = self.settings_search(dataset)
+            search = SettingsSearch(
+                dataset,
+                self.grids,
+                self.metrics,
+                labels=label_options(options, trainer),
+                features=feature_options(options, trainer),
+                folds=options["folds"],
+                seed=options["seed"],
+                query_weights=self._query_weights(dataset),
+            )
         families = set()
         for fit in search.fits:
             family = fit.trainer.family  # remarks on the data, each says once
@@ -214,22 +226,6 @@ class CvRequest:
         if self.options["verbose"] and not self.options["quiet"]:
             say(described(dataset, search.fits[0].target))
         return search
-
-    def settings_search(self, dataset: Dataset) -> SettingsSearch:
-        """A search of the grids on these rows."""
-        from apsvm.selection.search import SettingsSearch
-
-        trainer, options = self.grids[0].trainer, self.options
-        return SettingsSearch(
-            dataset,
-            self.grids,
-            self.metrics,
-            labels=label_options(options, trainer),
-            features=feature_options(options, trainer),
-            folds=options["folds"],
-            seed=options["seed"],
-            query_weights=self._query_weights(dataset),
-        )
 
     def portfolio(self, dataset: Dataset) -> PortfolioSearch:
         """A search of the portfolio on these rows."""
@@ -421,7 +417,6 @@ def _carry_out(request: CvRequest, elsewhere: Folds | None) -> int:
             as_asked &= run.refit(search, average or chosen, candidates)
         if signals and not signals.are_late:
             return exit_code(signals)
-        signals.are_late = True
     return 0 if as_asked else STOPPED_EARLY
 
 
@@ -576,7 +571,7 @@ class _Run:
         from apsvm._support.files import write_whole
 
         as_json = self.request.options["json"]
-        show = self._show_results()
+        show = say if "-" in (as_json, self.output) else put
         if show is put or not self.request.options["quiet"]:
             for line in results.table():
                 show(f" {line}" if show is say else line)
@@ -586,10 +581,6 @@ class _Run:
             text = json.dumps(results.to_json(), indent=1, allow_nan=False) + "\n"
             with writing(as_json):
                 write_whole(as_json, text.encode())
-
-    def _show_results(self) -> Callable[[str], None]:
-        """Prints a line on stdout; on stderr where something else goes to stdout."""
-        return say if "-" in (self.request.options["json"], self.output) else put
 
     @staticmethod
     def _how_chosen(search: SettingsSearch, chosen: Candidate, candidates: Sequence[Candidate]) -> str:
