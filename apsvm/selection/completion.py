@@ -60,8 +60,7 @@ _TOO_GOOD = (
     "there is no loss on rows held out: if that is too good to be true, a feature may know the label (apsvm predict "
     "--explain shows what counts)"
 )
-#: Rows for each weight from which a threshold chosen on the training rows holds on others
-#: (``scripts/study/thresholds.py``).
+#: Rows for each weight from which a threshold chosen on the training rows holds on others.
 ENOUGH_ROWS_A_FEATURE = 10
 
 

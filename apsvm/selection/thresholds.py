@@ -11,7 +11,7 @@ trained on: a fold's scores are carried to where the model has rows that are as 
 
 On the training rows themselves a threshold costs a pass and a sort. Precision and recall there flatter the ranker, and
 the model says so; the threshold is worth about as much as one chosen on rows held out, as long as the features are
-fewer than the rows (``scripts/study/thresholds.py``).
+fewer than the rows.
 """
 
 from __future__ import annotations

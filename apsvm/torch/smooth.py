@@ -31,7 +31,7 @@ class _SoftRankLoss(ListLoss):
 
     is_smooth = True
     #: The width where none is given, in standard deviations of a list's scores: of those tried, that of the best mAP@R
-    #: on classes never seen, over three sets of images (those of ``scripts/study/retrieval.py``).
+    #: on classes never seen, over three sets of images (digits and letters).
     own_tau: ClassVar[float]
 
     def __init__(

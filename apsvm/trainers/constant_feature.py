@@ -15,7 +15,7 @@ means of F1 of ``f1`` and accuracy of ``zero-one``
     standardised        .331  .779    .739  .944    .793  .945    .739  .944            .793  .945
     raw, times 1000     .710  .905    .708  .905    .710  .918    .795  .944            .802  .945
 
-From 10 to 100 times the geometric mean no figure moves by more than .003 (``scripts/study/constant.py``).
+From 10 to 100 times the geometric mean no figure moves by more than .003.
 """
 
 from __future__ import annotations

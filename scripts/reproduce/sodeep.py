@@ -30,19 +30,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import torch
 from experiments import machine, paired, table
-from kept import Pieces, draw, tables_kept
+from kept import Curves, Pieces, draw, tables_kept
 from sklearn.datasets import load_diabetes, load_digits
 from sodeep_tasks import Results, Split, figure_6, halved, table_2, table_3, table_4
 from torch import Tensor
 
 from apsvm import read_svmlight
-from apsvm.report.pictures.base import Picture
-from apsvm.report.pictures.style import Size, colour, dash
 from apsvm.torch import load_sorter, make_sorter
 from apsvm.torch.checkpoint import read_checkpoint, write_checkpoint
 from apsvm.torch.ranks import exact_ranks
@@ -50,9 +47,6 @@ from apsvm.torch.score_lists import seeded
 from apsvm.torch.sorters import Sorter
 from apsvm.torch.sorters.quality import judge_sorter
 from apsvm.torch.sorters.training import SorterProgress, SorterSettings, SorterTraining
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 LENGTH = 100
 #: Batch and first step length that suit a budget of a minute.
@@ -71,27 +65,6 @@ PAPER = {
     "table-4": "VOC 2007: soft margin 93.2 (0.8 less), with SoDeep 94.0",
     "figure-6": "a curve: the LSTM sorter gets about the AP of the AP hinge",
 }
-
-
-@dataclass(frozen=True)
-class Curves(Picture):
-    """lines : name → x and y; labels : of the axes"""
-
-    name: ClassVar[str] = "curves"
-    lines: Mapping[str, tuple[Sequence[float], Sequence[float]]]
-    labels: tuple[str, str]
-    logarithmic: bool = False
-
-    def height(self, size: Size) -> float:
-        return 0.6 * size.width
-
-    def draw(self, figure: Figure, size: Size) -> None:
-        axes = figure.add_subplot(yscale="log" if self.logarithmic else "linear")
-        for at, (name, (x, y)) in enumerate(self.lines.items()):
-            axes.plot(x, y, label=name, color=colour(at), linestyle=dash(at), linewidth=1)
-        axes.set_xlabel(self.labels[0])
-        axes.set_ylabel(self.labels[1])
-        axes.legend()
 
 
 @dataclass(frozen=True)
@@ -297,7 +270,7 @@ def sorter_parts(options: argparse.Namespace, pieces: Pieces) -> None:
         text, by_depth = figure_4(options, pieces)
         print(f"\nFigure 4: the depth of the CNN; the paper's levels off at 8\n\n{text}", flush=True)
         lines = {name: tuple(zip(*one.curve, strict=True)) for name, one in by_depth.items() if one.curve}
-        save(options, "figure-4", Curves(lines, ("seconds", "L1 of a batch"), logarithmic=True))
+        save(options, "figure-4", Curves(lines, ("seconds", "L1 of a batch"), logarithmic="y"))
     of_figures: dict[str, Callable[[Tensor], Tensor]] = {name: one.sorter for name, one in trained.items()}
     if "figure-5" in options.parts:
         text, picture = figure_5({**{name: make_sorter(name) for name in UNTRAINED[:2]}, **of_figures})
@@ -312,7 +285,7 @@ def sorter_parts(options: argparse.Namespace, pieces: Pieces) -> None:
         print(f"\nFigure 6: AP on made rows; the paper: {PAPER['figure-6']}\n\n{summary(results, 'test AP, %')}")
 
 
-def save(options: argparse.Namespace, name: str, picture: Picture) -> None:
+def save(options: argparse.Namespace, name: str, picture: Curves) -> None:
     formats = ("svg",) if options.quick else ("png", "svg")
     draw(lambda: [picture.save(options.output / f"{name}.{format}") for format in formats])
 

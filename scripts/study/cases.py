@@ -3,7 +3,7 @@
     python scripts/study/cases.py [CASE …] [--json docs/figures/cases.json]
 
 Cases: fraud, search, images, tags, recommendation, bags. What is measured goes into the file, case by case;
-scripts/dev/draw_cases.py makes the pages' tables and pictures of it. LightGBM is needed for its rows (fraud, search).
+the pages' tables show it. LightGBM is needed for its rows (fraud, search).
 One thread, fixed seeds; rivals have their C chosen by AP in folds of the training rows.
 """
 

@@ -6,7 +6,7 @@ Three tables on which positives are rare and many look like any other row: spots
 payments (``payments``), and customers who hold a caravan policy (CoIL Challenge 2000, 5,822 rows; FILE, say the
 Caravan.csv of the package ISLP: its licence forbids us to hand it on). A random half of the rows is held out,
 stratified, and ranked. Everything is at its defaults, except that logistic regression has its C chosen by AP in five
-folds. What FILE of --json has of a table is not measured again; scripts/dev/draw_top_of_list.py draws it.
+folds. What FILE of --json has of a table is not measured again.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""The papers' experiments run to their end on a small set: tables whole, exact oracles equal, figures drawn; and the
-study of layers."""
+"""The papers' experiments run to their end on a small set: tables whole, exact oracles equal, figures drawn."""
 
 from __future__ import annotations
 
@@ -8,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from command import script_in_process
-from sklearn.datasets import dump_svmlight_file, load_breast_cancer, load_digits
+from sklearn.datasets import dump_svmlight_file, load_digits
 
 SCRIPTS = Path(__file__).parents[2] / "scripts" / "reproduce"
 
@@ -94,12 +93,3 @@ def test_quicksort_2018(digits, tmp_path):
     }
     drawn = (tmp_path / "figures" / "figure-2-call-negatives.svg").read_text()
     assert all(f">{name}<" in drawn for name in ("0-1", "AP", "AP_QS", "AP bucket", "negatives"))
-
-
-@pytest.mark.slow
-def test_layer_wise(tmp_path):
-    X, y = load_breast_cancer(return_X_y=True)
-    dump_svmlight_file(X[:200], y[:200], str(tmp_path / "cells.svm"), zero_based=False)
-    done = script_in_process(SCRIPTS.parent / "study" / "layer_wise.py", tmp_path / "cells.svm", "--splits", 1)
-    assert done.returncode == 0, done.stderr
-    assert all(0.9 < float(value) <= 1 for value in done.stdout.splitlines()[1].split())

@@ -14,7 +14,7 @@ Multiplying all features by a multiplies this C by 1/a², which leaves the ranki
 zero changes nothing, again as of the ranking. The geometric mean, and not the mean (the trace of the covariance), so
 that a feature of huge scale does not decide alone: with a C that fits it, all others count for nothing.
 
-The factors were found on real data by ``scripts/study/default_c.py``: 0.3, and 1 for the tight bound; where there are
+The factors were found on real data: 0.3, and 1 for the tight bound; where there are
 queries, 0.01 and 0.5. Held-out AP, raw features / standardised, against the best of 14 values over eight decades:
 
                   sets      within .03      mean shortfall   that of factor / (d · geometric mean) alone
