@@ -1,5 +1,5 @@
 """Lines for the registry of trainers: of the newcomer (``tests/newcomer.py``) and of two whose settings have the names
-of other trainers' settings, and defaults, types and words of their own."""
+of other trainers' settings, and defaults of their own."""
 
 from __future__ import annotations
 
@@ -20,14 +20,12 @@ FOLDS = {"folds": "newcomers:Folds"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecondSettings(Settings):
-    """Numbers where the structured SVM has lists and words; where the perceptron has numbers, others."""
+    """Other defaults than the perceptron's and WARP's."""
 
     passes: int = setting(3, range=Range(1), label="passes", help="Corrections, at most.")
     margin: float = setting(0.625, range=Range(0.0), label="margin", help="How far ahead a positive must be.")
-    C: float = setting(2.5, range=Range(0.0), label="C", help="Of no use.")
     epochs: int = setting(7, range=Range(1), label="epochs", help="Of no use.")
     learning_rate: float = setting(0.25, range=Range(0.0), label="learning rate", help="How long a step is.")
-    bound: int = setting(4, range=Range(1, 9), label="bound", help="Of no use.")
 
 
 class Second(Perceptron):

@@ -32,7 +32,6 @@ from apsvm.cli.options.trainers import (
     settings_named,
     trainer_options,
     usage_errors,
-    values_read,
     with_trainer_options,
 )
 from apsvm.cli.options.training import (
@@ -75,7 +74,6 @@ from apsvm.cli.shared import (
 )
 from apsvm.data.read_options import ReadOptions
 from apsvm.selection.grids import Grid, shown
-from apsvm.trainers.settings import declared
 
 if TYPE_CHECKING:
     from apsvm.dask.folds import Folds
@@ -133,7 +131,7 @@ class CvRequest:
         request = cls(
             data,
             replace(read, threads=options["jobs"]),
-            {**options, **values_read(losses, options, named)},
+            options,
             metrics,
             [_grid(loss, options, named, pool) for loss in losses for pool in _ways_with_bags(options)],
             tries_all=named.isdisjoint(tried) and len(options["pool"]) < 2,
@@ -258,8 +256,8 @@ def _grid(loss: ChosenLoss, options: JsonObject, named: Collection[str], pool: t
     from apsvm.selection.grids import Grid
 
     trainer, values = loss.trainer, settings_named(loss.trainer, options, named)
-    declarations, chosen = declared(trainer.Settings), frozenset(values)
-    tried = {name: value for name, value in values.items() if declarations[name][1].grid is not None}
+    chosen = frozenset(values)
+    tried = {name: value for name, value in values.items() if isinstance(value, tuple)}  # of options that take lists
     fixed = {name: value for name, value in values.items() if name not in tried}
     if pool is not None and fixed.get("latent"):
         fixed["latent"] = False

@@ -23,7 +23,6 @@ from apsvm.cli.options.trainers import (
     planned,
     refuse_options_of_others,
     usage_errors,
-    values_read,
 )
 from apsvm.cli.options.training import (
     check_bag_options,
@@ -191,7 +190,6 @@ class _Run:
         need_cvxpy()
         refuse_options_of_others([loss], named)
         trainer = _plan(options, loss, named)
-        options |= values_read([loss], options, named)
         if model is None:
             if data == "-":
                 raise click.UsageError("DATA is standard input: name the MODEL to write")

@@ -11,7 +11,7 @@ import click
 
 from apsvm._support.files import standard_input
 from apsvm._support.types import JsonDict
-from apsvm.cli.options.parameters import ConstantFeature, LabelValue, Number, NumberList, OfItsTrainer, ParamType
+from apsvm.cli.options.parameters import ConstantFeature, LabelValue, Number, NumberList, ParamType
 from apsvm.cli.shared import NO_INPUT, Failure
 
 #: Where the context keeps the file's name.
@@ -69,9 +69,6 @@ def _expected(option: click.Parameter, value: object) -> str | None:
 
 def expected_by(kind: ParamType, value: object) -> str | None:
     """What a type wants instead of a file's ``value``; None if it is fine."""
-    if isinstance(kind, OfItsTrainer):
-        wanted = [expected_by(one, value) for one in kind.kinds]
-        return None if None in wanted else " or ".join(dict.fromkeys(filter(None, wanted)))
     if isinstance(kind, click.types.BoolParamType):
         return None if isinstance(value, bool) else "true or false"
     if isinstance(kind, click.IntRange):

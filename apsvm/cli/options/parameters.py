@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 import click
@@ -195,30 +194,3 @@ class Several(ParamType):
         before, comma, last = incomplete.rpartition(",")
         fitting = self.one.shell_complete(ctx, param, last)
         return [CompletionItem(f"{before}{comma}{item.value}") for item in fitting]
-
-
-class OfItsTrainer(ParamType):
-    """Values that trainers read differently: they stay as they were given until it is known which trainer they are for.
-
-    readings : what the value is called, and what reads it; of each trainer
-    """
-
-    name = "value"
-
-    def __init__(self, readings: Sequence[tuple[str | None, ParamType]]) -> None:
-        self.readings = readings
-
-    @property
-    def kinds(self) -> list[ParamType]:
-        """What may read it."""
-        return [kind for _, kind in self.readings]
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> object:
-        return value
-
-    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
-        names = (metavar or kind.get_metavar(param, ctx) or kind.name.upper() for metavar, kind in self.readings)
-        return "|".join(dict.fromkeys(names))
-
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        return [item for kind in self.kinds for item in kind.shell_complete(ctx, param, incomplete)]

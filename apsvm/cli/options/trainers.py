@@ -1,8 +1,8 @@
 """The options of the trainers, made from what they declare (``apsvm.trainers.settings``), and a plan from them.
 
-An option that several trainers declare is one option. Each trainer keeps its own default and its own type: where they
-differ, ``--help`` says so by the trainers' names, and a value is parsed once the trainer is known. An option is refused
-for a loss whose trainer does not declare it.
+An option that several trainers declare is one option, of one type. Each trainer keeps its own default and range; where
+defaults differ, ``--help`` says so by the trainers' names. An option is refused for a loss whose trainer does not
+declare it.
 """
 
 from __future__ import annotations
@@ -22,12 +22,11 @@ from apsvm._support.registry import UnknownNameError
 from apsvm._support.types import JsonDict, JsonObject
 from apsvm.cli.help import HelpfulCommand
 from apsvm.cli.options.completion import MetricName, names_that_fit
-from apsvm.cli.options.config import expected_by
-from apsvm.cli.options.parameters import Number, NumberList, OfItsTrainer, ParamType, Several
+from apsvm.cli.options.parameters import Number, NumberList, ParamType, Several
 from apsvm.cli.shared import MISSING, Failure
 from apsvm.trainers import TRAINERS, known_losses, trainer_of
 from apsvm.trainers.base import AnyTrainer
-from apsvm.trainers.settings import Declared, SettingsError, declared, plain_type
+from apsvm.trainers.settings import Declared, Range, SettingsError, declared, plain_type
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +46,7 @@ class Taken:
     about: Declared
     kind: type
     default: object
-    as_list: bool
+    as_list: bool = False
 
     @property
     def flags(self) -> tuple[str, ...]:
@@ -61,10 +60,9 @@ class Taken:
 
     @property
     def reads(self) -> tuple[object, ...]:
-        """Equal for settings whose values are read alike."""
+        """Equal for settings whose values are read alike, except for their range."""
         about = self.about
-        limits = about.range if self.kind in (int, float) else None
-        return self.kind, limits, tuple(about.choices), about.multiples, about.metric, about.path, self.as_list
+        return self.kind, self.is_flag, tuple(about.choices), about.multiples, about.metric, about.path
 
     @property
     def shown_default(self) -> object:
@@ -83,9 +81,9 @@ class Taken:
             return self.about.default_text or ""
         return ", ".join(map(str, shown)) if isinstance(shown, tuple) else str(shown)
 
-    def type(self) -> ParamType:
-        """Reads its values."""
-        about, limits = self.about, self.about.range
+    def type(self, limits: Range) -> ParamType:
+        """Reads its values, within ``limits``."""
+        about = self.about
         if about.path or (self.as_list and self.kind is float):
             return NumberList(limits.low, limits.high, open_low=limits.open_low, multiples=about.multiples)
         one: ParamType
@@ -117,16 +115,16 @@ class TrainerOption(click.Option):
 
     @classmethod
     def of_settings(cls, key: str, takers: Mapping[type[AnyTrainer], Taken]) -> TrainerOption:
-        """The option ``key`` of these trainers. TypeError where to one it is a flag, and to another it has a value."""
+        """The option ``key`` of these trainers. TypeError where they do not read its values alike."""
         settings = list(takers.values())
         flags = list(dict.fromkeys(flag for taken in settings for flag in taken.flags))
         help = _of_each({trainer: taken.about.help for trainer, taken in takers.items()}, "{}: {}", " ")
-        if any(taken.is_flag for taken in settings):
-            _refuse_half_a_flag(key, takers)
-            return cls([*flags, key], takers, is_flag=True, help=help)
         first = settings[0]
-        alike = len({taken.reads for taken in settings}) == 1
-        readings = [(taken.about.metavar, taken.type()) for taken in settings]
+        if any(taken.reads != first.reads for taken in settings):
+            families = " and ".join(trainer.family for trainer in takers)
+            raise TypeError(f"{families} declare {key} and read it differently: one of them needs another name")
+        if first.is_flag:
+            return cls([*flags, key], takers, is_flag=True, help=help)
         defaults = {trainer: taken.default_in_words for trainer, taken in takers.items()}
         one_default = first.shown_default if len(set(defaults.values())) == 1 else None
         if one_default is None and any(defaults.values()):
@@ -136,10 +134,10 @@ class TrainerOption(click.Option):
         return cls(
             [*flags, key],
             takers,
-            type=first.type() if alike else OfItsTrainer(readings),
+            type=first.type(_widest([taken.about.range for taken in settings])),
             default=one_default,
             show_default=one_default is not None,
-            metavar=first.about.metavar if alike else None,
+            metavar=next((taken.about.metavar for taken in settings if taken.about.metavar), None),
             help=help,
         )
 
@@ -153,29 +151,10 @@ class TrainerOption(click.Option):
         """Of the same."""
         return " and ".join(trainer.family for trainer in self.takers)
 
-    @property
-    def depends_on_trainer(self) -> bool:
-        """Whether what it reads is still to be read by the trainer."""
-        return isinstance(self.type, OfItsTrainer)
-
     def setting_of(self, trainer: type[AnyTrainer]) -> str | None:
         """The name of the trainer's setting that it is; None if it is none."""
         taken = self.takers.get(trainer)
         return None if taken is None else taken.setting
-
-    def read(self, trainer: type[AnyTrainer], value: object) -> object:
-        """The value that was given, as the trainer's setting."""
-        taken = self.takers[trainer]
-        if taken is None or not self.depends_on_trainer:
-            return value
-        context, kind = click.get_current_context(), taken.type()
-        expected = None if isinstance(value, str) else expected_by(kind, value)  # of a configuration file
-        try:
-            if expected is not None:
-                kind.fail(f"expected {expected}, found {value!r}")
-            return kind.convert(value, self, context)
-        except click.BadParameter as failure:
-            raise click.BadParameter(failure.message, context, self) from None
 
 
 def _of_each(texts: Mapping[type[AnyTrainer], str], form: str, between: str) -> str:
@@ -188,15 +167,10 @@ def _of_each(texts: Mapping[type[AnyTrainer], str], form: str, between: str) -> 
     return between.join(form.format(" and ".join(families), text or "none") for text, families in names.items())
 
 
-def _refuse_half_a_flag(key: str, takers: Mapping[type[AnyTrainer], Taken]) -> None:
-    flags, values = (
-        [trainer.family for trainer, taken in takers.items() if taken.is_flag is is_flag] for is_flag in (True, False)
-    )
-    if values:
-        raise TypeError(
-            f"the trainers {flags[0]!r} and {values[0]!r} both declare {key}, the one as a flag, the other with a "
-            "value: one of them needs another name"
-        )
+def _widest(ranges: Sequence[Range]) -> Range:
+    """What any of the ranges admits; each trainer's settings refuse what its own does not."""
+    low = min(one.low for one in ranges)
+    return Range(low, max(one.high for one in ranges), all(one.open_low for one in ranges if one.low == low))
 
 
 #: Options on data that only some trainers have a use for, by the capability, and what they say in ``--help``.
@@ -249,7 +223,7 @@ def option_name(field: dataclasses.Field[object], about: Declared) -> str:
 def trainer_options(*, as_lists: bool = False, without: Collection[str] = ()) -> list[TrainerOption]:
     """An option for each setting of any trainer, but those of the names ``without``.
 
-    as_lists : settings with a grid take several values, with commas between them (``apsvm cv``)
+    as_lists : settings that have a grid, of any trainer, take several values, with commas between them (``apsvm cv``)
     """
     takers: dict[str, dict[type[AnyTrainer], Taken | None]] = {}
     for trainer in TRAINERS.values():
@@ -257,13 +231,12 @@ def trainer_options(*, as_lists: bool = False, without: Collection[str] = ()) ->
         for name, (field, about) in declared(trainer.Settings).items():
             if not about.option:
                 continue
-            as_list = as_lists and about.grid is not None
-            taken = Taken(name, about, plain_type(hints[name]), field.default, as_list)
+            taken = Taken(name, about, plain_type(hints[name]), field.default)
             takers.setdefault(option_name(field, about), {})[trainer] = taken
         for key in _ON_DATA:
             if getattr(trainer.capabilities, key):
                 takers.setdefault(key, {}).setdefault(trainer, None)
-    return [_option(key, of_key) for key, of_key in takers.items() if key not in without]
+    return [_option(key, of_key, as_lists) for key, of_key in takers.items() if key not in without]
 
 
 def with_trainer_options(params: Sequence[click.Parameter], options: Sequence[TrainerOption]) -> list[click.Parameter]:
@@ -280,9 +253,11 @@ def with_trainer_options(params: Sequence[click.Parameter], options: Sequence[Tr
     return [*params, *options]
 
 
-def _option(key: str, takers: Mapping[type[AnyTrainer], Taken | None]) -> TrainerOption:
+def _option(key: str, takers: Mapping[type[AnyTrainer], Taken | None], as_lists: bool) -> TrainerOption:
     settings = {trainer: taken for trainer, taken in takers.items() if taken is not None}
     if settings:
+        if as_lists and any(taken.about.grid is not None for taken in settings.values()):
+            settings = {trainer: dataclasses.replace(taken, as_list=True) for trainer, taken in settings.items()}
         return TrainerOption.of_settings(key, settings)
     return TrainerOption([f"--{key.replace('_', '-')}"], takers, metavar="FILE", help=_ON_DATA[key])
 
@@ -318,19 +293,7 @@ def settings_named(trainer: type[AnyTrainer], options: JsonObject, named: Collec
     for option in options_of_trainers():
         setting = option.setting_of(trainer) if option.name in named else None
         if setting is not None:
-            result[setting] = option.read(trainer, options[option.name])
-    return result
-
-
-def values_read(losses: Sequence[ChosenLoss], options: JsonObject, named: Collection[str]) -> JsonDict:
-    """Of the options' values those that depend on the trainer, as those of the losses read them, by the options' names;
-    a list where they are not the same. The others are in ``given`` already."""
-    result: JsonDict = {}
-    for option in options_of_trainers():
-        if option.name in named and option.depends_on_trainer:
-            trainers = (loss.trainer for loss in losses if loss.trainer in option.takers)
-            values = [option.read(trainer, options[option.name]) for trainer in trainers]
-            result[option.name] = values[0] if values == values[:1] * len(values) else values
+            result[setting] = options[option.name]
     return result
 
 

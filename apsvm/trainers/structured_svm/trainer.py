@@ -97,7 +97,7 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
 
     @classmethod
     def serves(cls, loss: str) -> bool:
-        return (":" in loss and not loss.endswith(")")) or spelled(loss, LOSSES) is not None
+        return ":" in loss or spelled(loss, LOSSES) is not None
 
     def settled(self, outcome: Outcome) -> Self:
         """Of the bound and the C that it came to, unless the loss has a way of its own to them."""
