@@ -248,7 +248,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         raise NotImplementedError
 
     def _loss(self) -> str | object:
-        """The rows that the trainer trains on."""
+        """The loss that the trainer trains on."""
         return self._trainer.losses[0]
 
     def _values(self) -> JsonDict:

@@ -1,14 +1,21 @@
-"""The structured SVM as a classifier and as a ranker: ½‖w‖² + C·risk(w), certified (``trainers.structured_svm``)."""
+"""The structured SVM as a classifier and as a ranker: ½‖w‖² + C·risk(w), certified (``trainers.structured_svm``).
+
+A header's words are never imported: where it names a loss that is not this package's, the estimator has a ``NamedLoss``
+and scores, but trains again only with the loss itself.
+"""
 
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping
-from typing import Literal
+from dataclasses import dataclass
+from typing import Literal, Self
 
+from apsvm._support.registry import Registry
 from apsvm._support.types import JsonDict, Seed
+from apsvm.estimators.base import loaded
 from apsvm.estimators.kinds import RankerOfNumbers, TwoClasses
-from apsvm.estimators.losses import TakesLoss
 from apsvm.estimators.parameters import check_number
 from apsvm.estimators.rows import Counted
 from apsvm.estimators.signatures import WeightedBags
@@ -25,13 +32,24 @@ APPX_CONSTANT = 1.0
 _UNKNOWN = Bounds(primal=math.nan, dual=math.nan, gap=math.nan, tolerance=math.nan, exact=False)
 
 
-class _Structured(WeightedBags, TakesLoss):
+@dataclass(frozen=True)
+class NamedLoss:
+    """A user's own loss of which a model's header tells the name, and nothing else is known."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class _Structured(WeightedBags):
     """What both have."""
 
     _trainer = StructuredSVMTrainer
     _renamed = {"max_iter": "max_iterations"}  # noqa: RUF012
     _remedy = "raise max_iter, time_limit or epsilon"
 
+    loss: str | object
     C_: float
     certificate_: Bounds
     exact_: bool
@@ -93,6 +111,45 @@ class _Structured(WeightedBags, TakesLoss):
         self.random_state = random_state
         self.verbose = verbose
 
+    @classmethod
+    def from_model(cls, model: Ranker | str | os.PathLike[str], loss: str | object = None) -> Self:
+        """An estimator that scores as ``model`` (``apsvm.load_model``, or its file) does, with its parameters as far as
+        its header tells them.
+
+        Parameters
+        ----------
+        loss : str or object
+            What it was trained on, where that is a loss of your own: a header names it, and nothing that a
+            file names is imported. Without it such an estimator scores, but is not trained again.
+
+        Raises
+        ------
+        ValueError
+            This class does not train such models.
+        """
+        model = loaded(model)
+        return cls._of_model(model, {"loss": _known_loss(cls._trainer, model.header.loss) if loss is None else loss})
+
+    def _loss(self) -> str | object:
+        loss = self.loss
+        if isinstance(loss, NamedLoss):
+            raise ValueError(
+                f"of the loss {loss.name!r} only the name is known, from a model's file, and nothing that a file names "
+                f"is imported: pass the loss itself, as {type(self).__name__}.from_model(model, loss=…) or "
+                "set_params(loss=…)"
+            )
+        if not isinstance(loss, str):
+            return loss
+        loss = loss if ":" in loss else loss.strip().lower()
+        if not self._trainer.serves(loss):
+            raise Registry[object]("loss", dict.fromkeys(self._trainer.losses, "")).unknown(loss)
+        return loss
+
+    def _judge(self) -> AnyTrainer | None:
+        if isinstance(self.loss, NamedLoss) and self._header.metric is not None:
+            return None
+        return super()._judge()
+
     def _values(self) -> JsonDict:
         values = super()._values()
         return values if self.components is not None else {**values, "components": 1}
@@ -146,6 +203,17 @@ class _Structured(WeightedBags, TakesLoss):
         self.certificate_ = _UNKNOWN if header.certificate is None else header.certificate
         self.exact_ = self.certificate_.exact
         self.hinge_objective_ = self.certificate_.hinge_objective
+
+
+def _known_loss(trainer: type[AnyTrainer], name: str) -> str | NamedLoss:
+    """``name``, if it is that of one of the package's own losses, which ``trainer`` trains on."""
+    if ":" in name:
+        return NamedLoss(name)
+    try:
+        trainer(name)
+    except ValueError:
+        return NamedLoss(name)
+    return name
 
 
 class APSVMClassifier(_Structured, TwoClasses):
