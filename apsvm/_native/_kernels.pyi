@@ -9,8 +9,7 @@ _Values: TypeAlias = NDArray[float32] | NDArray[float64]
 #: Rows, the vector (1, d) or (m, 1), and the array for the result (m, 1) or (1, d).
 _Pass: TypeAlias = tuple[_Index | None, NDArray[float64], NDArray[float64]]
 
-def build_info() -> dict[str, str | int]: ...
-def give_back_memory() -> None: ...  # what was freed and the C library keeps; nothing where it cannot be told to
+def build_info() -> dict[str, str]: ...
 def best_of_bags(scores: NDArray[float64], offsets: NDArray[int64], rows: NDArray[int64], threads: int) -> None: ...
 def top_of_bags(
     scores: NDArray[float64], offsets: NDArray[int64], counts: NDArray[int64], rows: NDArray[int64], threads: int

@@ -19,9 +19,6 @@ from apsvm.cli.shared import BAD_DATA, Failure, given_by_user, reading, say
 from apsvm.data.read_options import ReadOptions, bags_named
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from apsvm.data.dataset import Dataset
     from apsvm.data.tables.reading import ForModel
     from apsvm.models.base import Model, Ranker
@@ -230,14 +227,6 @@ def say_remarks(dataset: Dataset) -> None:
             say(f"{dataset.source}: {printable(remark)}")
 
 
-def read_model(path: str) -> LinearRanker:
-    """``load_model``; failures end the command."""
-    from apsvm.models.reading import load_model
-
-    with reading(path):
-        return load_model(path)
-
-
 def read_any_model(path: str) -> Model:
     """``load_any_model``; failures end the command."""
     from apsvm.models.reading import load_any_model
@@ -345,19 +334,3 @@ def features_of_table(dataset: Dataset) -> ForModel:
     assert dataset.table is not None
     columns = dataset.table.columns
     return ForModel(columns, columns.feature_names(), columns.width)
-
-
-def score_rows(
-    model: Model,
-    path: str,
-    read: ReadOptions,
-    *,
-    ignore_unknown: bool = False,
-    unlabelled: bool = False,
-) -> tuple[Dataset, NDArray[np.float64]]:
-    """``rows_for`` as the model ranks them, and their scores (``apsvm.models.bags.ranked``)."""
-    from apsvm.models.bags import ranked
-
-    data = rows_for(model, path, read, ignore_unknown=ignore_unknown, unlabelled=unlabelled)
-    with reading(data.source):
-        return ranked(model, data, by_rows=read.ignores_bags)

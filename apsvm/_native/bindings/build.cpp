@@ -38,7 +38,6 @@ void bind_build(nb::module_ &m) {
     m.def("build_info", [] {
         nb::dict info;
         info["compiler"] = compiler();
-        info["standard"] = static_cast<long>(__cplusplus);
         info["clones"] = has_clones ? "avx512f, avx2, default" : "default";
         info["clone"] = clone();
         return info;

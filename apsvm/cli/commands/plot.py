@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, TypeVar
 
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from apsvm._support.log import Record
     from apsvm.metrics.curves import Judged
     from apsvm.report.pictures.base import Picture
-    from apsvm.report.pictures.precision_recall import Curve
 
 CommandT = TypeVar("CommandT", bound=Callable[..., object])
 #: More classes than this have no names in a picture.
@@ -266,19 +265,12 @@ def curves_of(scored: Scored, title: str) -> Picture:
         curves.append(Curve(f"{name}, mean of {len(of_class)} classes, AP {ap:.4f}", steps))
         rates.append(math.fsum(one.base_rate for one in of_class.values()) / len(of_class))
         if len(scored.scores) == 1:
-            curves += curves_aside(of_class)
+            named = len(of_class) <= MOST_NAMED
+            curves += [
+                Curve(f"class {label}, AP {one.ap:.4f}" if named else "", one.steps, aside=True)
+                for label, one in of_class.items()
+            ]
     return PrecisionRecall(curves, rates[0], title)
-
-
-def curves_aside(of_class: Mapping[str, Judged]) -> list[Curve]:
-    """The classes' curves beside their mean, without names where there are too many."""
-    from apsvm.report.pictures.precision_recall import Curve
-
-    named = len(of_class) <= MOST_NAMED
-    return [
-        Curve(f"class {label}, AP {one.ap:.4f}" if named else "", one.steps, aside=True)
-        for label, one in of_class.items()
-    ]
 
 
 def _curves_of_classes(scored: Scored, path: str) -> dict[str, Judged]:
@@ -320,6 +312,6 @@ def require_matplotlib() -> None:
         raise Failure(MISSING, str(MissingMatplotlibError()))
 
 
-def write_picture(picture: Picture, output: str, size: str = PAGE.name) -> None:
+def write_picture(picture: Picture, output: str, size: str) -> None:
     with writing(output):
         picture.save(output, SIZES[size])

@@ -18,7 +18,7 @@ from apsvm.cli.items import TOP, best_items
 from apsvm.cli.options.parameters import Number
 from apsvm.cli.output.decisions import CLASSIFY, PROBABILITY, answers
 from apsvm.cli.ranked import best_first, names_of_queries, names_of_rows
-from apsvm.cli.reading import how_to_read, read_any_model, rows_for, score_rows
+from apsvm.cli.reading import how_to_read, read_any_model, rows_for
 from apsvm.cli.shared import BAD_DATA, Failure, reading, refuse_if_given, refuse_same_file, say, writing
 from apsvm.data.read_options import ReadOptions
 
@@ -490,13 +490,16 @@ def predict(data: str, model: str, out: str, scheduler: str | None, read: ReadOp
 
 def _lines(ranker: Model, data: str, model: str, read: ReadOptions, options: PredictOptions) -> list[str]:
     """A line for each row that the model ranks, or for each bag; or one for each user of a model of items."""
+    from apsvm.models.bags import ranked
     from apsvm.models.items import ItemRanker
 
     if isinstance(ranker, ItemRanker):
         return best_items(ranker, data, read, options.top or TOP, ignore_unknown=options.ignore_unknown)
     if options.instances:
         return lines_of_rows(ranker, data, read, options)
-    rows, scores = score_rows(ranker, data, read, ignore_unknown=options.ignore_unknown, unlabelled=True)
+    rows = rows_for(ranker, data, read, ignore_unknown=options.ignore_unknown, unlabelled=True)
+    with reading(rows.source):
+        rows, scores = ranked(ranker, rows, by_rows=read.ignores_bags)
     if options.html is not None:
         return [list_page(ranker, rows, scores, model, data, options).removesuffix("\n")]
     if options.trec_run is not None:

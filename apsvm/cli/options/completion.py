@@ -25,7 +25,7 @@ _EXAMPLES = {
     "(loss)": "(ap)",
     "Fβ": "F1",
 }
-_FILES = re.compile(r"\[?(DATA|OBJECTS|DETECTIONS|MODEL|OUT|FILE|FILE\.toml|FOLDER|LOG|RESULTS|RUN_DIR)…?\]?")
+_FILES = re.compile(r"\[?(DATA|OBJECTS|DETECTIONS|MODEL|OUT|FILE|FILE\.toml|FOLDER|LOG|RUN_DIR)…?\]?")
 
 
 def names_that_fit(forms: Iterable[str], incomplete: str) -> list[CompletionItem]:
