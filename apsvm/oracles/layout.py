@@ -100,15 +100,6 @@ class Queries:
         counts = np.column_stack([self.n_pos, self.n_neg]).ravel()
         return np.repeat(np.tile([True, False], self.n_pos.size), counts)
 
-    def of(self, which: NDArray[np.int64]) -> Queries:
-        """The queries ``which`` (m,) int64, ascending, with the rows of these alone; ranking losses only."""
-        levels = self.levels
-        if levels is not None:
-            kept = np.isin(levels.query, which)
-            query = np.searchsorted(which, levels.query[kept])
-            levels = Levels(query, levels.n_pos[kept], levels.weights[kept])
-        return Queries(self.n_pos[which], self.n_neg[which], self.shares[which], None, levels)
-
     @property
     def tasks(self) -> Tasks:
         if self.levels is None:

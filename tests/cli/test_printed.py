@@ -354,5 +354,5 @@ def test_the_record_of_a_run(files, here):
     assert record.pop("versions") == versions
     assert record["data"] == str(files / "queries.svm")
     assert (record["rows"], record["features"], record["values"]) == (10, 2, 20)
-    assert record["options"] == {"quiet": True, "C": [1.0, "10x"], "bound": "hinge", "epsilon": "0.5"}
+    assert record["options"] == {"quiet": True, "C": [1.0, "10x"], "bound": "hinge", "epsilon": 0.5}
     assert record["reading"]["dtype"] == "float64"

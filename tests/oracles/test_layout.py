@@ -124,12 +124,10 @@ def test_costs_are_known_to_the_one_oracle_that_wants_them(rng):
         np.testing.assert_allclose(weights, (-weight * y * (lacking > 0) / 50)[layout.members])
 
 
-def test_of_some_queries():
+def test_which_rows_are_positives():
     queries = Queries(np.array([1, 2, 3]), np.array([4, 5, 6]), np.array([0.2, 0.3, 0.5]))
     assert queries.positive.tolist() == [True] + 4 * [False] + 2 * [True] + 5 * [False] + 3 * [True] + 6 * [False]
-    part = queries.of(np.array([0, 2]))
-    assert (part.n_pos.tolist(), part.n_neg.tolist(), part.shares.tolist()) == ([1, 3], [4, 6], [0.2, 0.5])
-    assert part.first.tolist() == [0, 5]
+    assert queries.first.tolist() == [0, 5, 12]
 
 
 @over("form", LOSSES)
