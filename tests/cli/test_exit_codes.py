@@ -10,12 +10,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from over import over
 from pages import ROOT
 
 from apsvm import load_model
 from apsvm.cli import shared
-from apsvm.trainers import known_losses
-from apsvm.trainers.structured_svm.settings import ORACLE_CHOICES
 
 GOOD = "1 1:1 2:1\n-1 1:2\n1 1:1.5\n-1 1:1.2 2:3\n"
 
@@ -35,90 +34,42 @@ def small(run, folder):
     return data, model
 
 
-NO_C = "Invalid value for '-C' / '--C': expected a finite number above 0, auto or a multiple such as 10x"
+#: Options that are refused, and the words of the refusal that matter.
+REFUSED = {
+    "-C 0": "'0'",
+    "-C nan": "'nan'",
+    "-e 0": "--epsilon",
+    "--time-limit -1": "'-1'",
+    "--max-iterations 0": "0",
+    "--keep-easy 100.5": "'100.5'",
+    "--bias inf": "'inf'",
+    "--positive-label nan": "'nan'",
+    f"--threads {10**20}": f"{10**20}",
+    "--max-features 0": "0",
+    "--seed -1": "-1",
+    "--loss map": "did you mean 'ap'?",
+    "--loss rbp(2)": "0 < rho < 1",
+    "--loss ndcg@ten": "'ten'",
+    "--loss nowhere:Loss": "cannot import 'nowhere'",
+    "--loss zero-one --query-weights weights": "--query-weights",
+    "--positive-label 1 --relevant-from 1": "--relevant-from",
+    "--oracle brute-force": "'brute-force'",
+    "--qp simplex": "'simplex'",
+    "--dtype float16": "'float16'",
+    "--loss zero-one --oracle qs": "--oracle qs",
+    "--loss zero-one --oracle appx": "--oracle appx",
+}
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (("-C", "0"), f"{NO_C}, found '0'"),
-        (("-C", "-1"), f"{NO_C}, found '-1'"),
-        (("-C", "nan"), f"{NO_C}, found 'nan'"),
-        (("-C", "inf"), f"{NO_C}, found 'inf'"),
-        (("-C", "x"), f"{NO_C}, found 'x'"),
-        (("-e", "0"), "Invalid value for '-e' / '--epsilon': expected a finite number above 0, found '0'"),
-        (
-            ("--time-limit", "-1"),
-            "Invalid value for '--time-limit': expected a finite number of at least 0, found '-1'",
-        ),
-        (("--max-iterations", "0"), "Invalid value for '--max-iterations': 0 is not in the range x>=1."),
-        (
-            ("--keep-easy", "100.5"),
-            "Invalid value for '--keep-easy': expected a finite number of at least 0 and of at most 100, found '100.5'",
-        ),
-        (
-            ("--keep-easy", "nan"),
-            "Invalid value for '--keep-easy': expected a finite number of at least 0 and of at most 100, found 'nan'",
-        ),
-        (("--bias", "inf"), "Invalid value for '-B' / '--bias': expected a finite number, auto or none, found 'inf'"),
-        (
-            ("--positive-label", "nan"),
-            "Invalid value for '--positive-label': expected a finite number or a word, found 'nan'",
-        ),
-        (("--threads", "-1"), "Invalid value for '--threads': -1 is not in the range 0<=x<=1024."),
-        (
-            ("--threads", str(10**20)),
-            "Invalid value for '--threads': 100000000000000000000 is not in the range 0<=x<=1024.",
-        ),
-        (
-            ("--max-features", "0"),
-            "Invalid value for '--max-features': 0 is not in the range 1<=x<=4611686018427387904.",
-        ),
-        (
-            ("--max-features", str(10**20)),
-            "Invalid value for '--max-features': 100000000000000000000 is not in the range 1<=x<=4611686018427387904.",
-        ),
-        (("--seed", "-1"), "Invalid value for '--seed': -1 is not in the range x>=0."),
-        (
-            ("--loss", "map"),
-            "Invalid value for '--loss': unknown loss 'map': choose from "
-            f"{', '.join(known_losses())}; did you mean 'ap'?",
-        ),
-        (("--loss", "rbp(2)"), "--loss rbp(2): loss rbp(rho) needs a persistence 0 < rho < 1, found 2.0"),
-        (
-            ("--loss", "ndcg@ten"),
-            "--loss ndcg@ten: bad parameter in loss 'ndcg@ten': ndcg@k takes a whole number, as in ndcg@10, "
-            "found 'ten'",
-        ),
-        (
-            ("--loss", "nowhere:Loss"),
-            "--loss nowhere:Loss: loss 'nowhere:Loss': cannot import 'nowhere': No module named 'nowhere'",
-        ),
-        (
-            ("--loss", "zero-one", "--query-weights", "weights"),
-            "--query-weights does not apply: --loss zero-one takes all rows as one query",
-        ),
-        (
-            ("--positive-label", "1", "--relevant-from", "1"),
-            "--positive-label and --relevant-from say the same thing twice: give one",
-        ),
-        (
-            ("--oracle", "brute-force"),
-            f"Invalid value for '--oracle': 'brute-force' is not one of {', '.join(map(repr, ORACLE_CHOICES))}.",
-        ),
-        (("--qp", "simplex"), "Invalid value for '--qp': 'simplex' is not one of 'auto', 'active-set', 'cvxpy'."),
-        (("--dtype", "float16"), "Invalid value for '--dtype': 'float16' is not one of 'float64', 'float32'."),
-        (("--loss", "zero-one", "--oracle", "qs"), "--oracle qs cannot serve --loss zero-one: choose auto"),
-        (("--loss", "zero-one", "--oracle", "appx"), "--oracle appx cannot serve --loss zero-one: choose auto"),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
-)
-def test_bad_options(options, message, data, run, tmp_path):
-    done = run("train", data, tmp_path / "m", *options, code=2)
-    assert done.stdout == ""
-    assert done.stderr.startswith("Usage: apsvm train [OPTIONS] DATA [MODEL]\n")
-    assert done.stderr.endswith(f"\n\nError: {message}\n")
-    assert not (tmp_path / "m").exists()
+def test_bad_options(data, here, tmp_path):
+    """Exit code 2, how the command is used, and a line that names the option or its value; no file is written."""
+    for options, words in REFUSED.items():
+        done = here("train", data, "m", *options.split(), code=2)
+        assert done.stderr.startswith("Usage: apsvm train [OPTIONS] DATA [MODEL]\n")
+        assert words in done.stderr.partition("\n\nError: ")[2], options
+        assert (done.stdout, os.listdir(tmp_path)) == ("", ["data"])
+    for words in ("nope", "train", "predict x", "export m"):
+        assert "Error: " in here(*words.split(), code=2).stderr
 
 
 def test_the_refusal_of_an_oracle_names_choices_there_are(data, run, tmp_path):
@@ -137,12 +88,7 @@ def test_the_console_script_exits_as_the_command_ended(words, code, small, scrip
     script(*words.format(data=small[0], model=small[1]).split(), code=code, cwd=tmp_path)
 
 
-@pytest.mark.parametrize("arguments", [("nope",), ("train",), ("predict", "x"), ("export", "m")], ids=" ".join)
-def test_bad_usage(arguments, run):
-    assert "Error: " in run(*arguments, code=2).stderr
-
-
-@pytest.mark.parametrize(
+@over(
     "arguments",
     [
         ("train", "data", "data"),
@@ -190,8 +136,8 @@ def test_stopped_early_with_a_model(options, state, iterations, cancer, run, tmp
     assert f"apsvm: {state} after" in done.stderr
 
 
-@pytest.mark.parametrize(
-    ("content", "place", "words"),
+@over(
+    "content, place, words",
     [
         (b"1 1:1\n-1 1:x\n", ":2:6: ", "'x'"),
         (b"1 1:1\n-1 1:1e999\n", ":2:6: ", "overflow"),
@@ -223,8 +169,8 @@ def one_bit(content):
     return content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "damage"),
+@over(
+    "arguments, damage",
     [
         (("predict", "{data}", "{bad}"), one_bit),
         (("predict", "{data}", "{bad}"), lambda content: content[:-1]),
@@ -244,35 +190,27 @@ def test_damaged_model(arguments, damage, small, run, tmp_path):
     assert done.stdout == ""
 
 
-@pytest.mark.parametrize(
+@over(
     "arguments",
     [
         ("train", "nowhere"),
-        ("train", "."),
+        ("train", ".", "m"),
         ("predict", "nowhere", "{model}"),
         ("predict", "{data}", "nowhere"),
-        ("eval", "{data}", "--model", "nowhere"),
         ("eval", "{data}", "--scores", "nowhere"),
         ("info", "nowhere"),
     ],
-    ids=" ".join,
 )
 def test_no_input(arguments, small, run, tmp_path):
     data, model = small
-    if arguments == ("train", "."):
-        arguments = ("train", ".", "m")
     done = run(*(word.format(data=data, model=model) for word in arguments), code=66, cwd=tmp_path)
-    why = (
-        ".: neither a data file nor a folder made by apsvm convert"
-        if "m" in arguments
-        else "nowhere: No such file or directory"
-    )
-    assert done.stderr == f"apsvm: error: cannot read {why}\n"
+    assert done.stderr.startswith(f"apsvm: error: cannot read {'.' if '.' in arguments else 'nowhere'}: ")
+    assert done.stderr.count("\n") == 1
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize(
-    ("what", "out"),
+@over(
+    "what, out",
     [
         *((what, out) for what in ("model", "log") for out in ("missing/x", "file/x", "folder", "/dev/full")),
         ("scores", "missing/x"),
@@ -309,8 +247,7 @@ def test_no_room_for_the_cells(run, tmp_path, monkeypatch):
 
 
 def test_an_error_is_one_line(run, tmp_path):
-    done = run("train", "no\nsuch", code=66, cwd=tmp_path)
-    assert done.stderr == "apsvm: error: cannot read no\\nsuch: No such file or directory\n"
+    assert "cannot read no\\nsuch: " in run("train", "no\nsuch", code=66, cwd=tmp_path).stderr
 
 
 def test_an_unwritable_place_is_found_out_before_reading(run, tmp_path):
@@ -319,22 +256,10 @@ def test_an_unwritable_place_is_found_out_before_reading(run, tmp_path):
     run("train", bad, tmp_path / "missing" / "m", code=74)
     run("train", bad, tmp_path / "m", "--log", tmp_path / "missing" / "log", code=74)
     run("predict", bad, tmp_path / "no model", tmp_path / "missing" / "scores", code=74)
-
-
-@pytest.mark.parametrize("length", [200, 255])
-def test_every_name_the_file_system_takes(length, small, run, tmp_path):
-    model = tmp_path / ("m" * length)
-    run("train", "-q", small[0], model)
-    assert model.read_bytes() == small[1].read_bytes()
-
-
-def test_a_name_too_long_is_found_out_before_reading(run, tmp_path):
-    bad = tmp_path / "bad"
-    bad.write_text("not data\n")
     run("train", bad, tmp_path / ("m" * 256), code=74)
 
 
-@pytest.mark.parametrize("name", ["ünï ☃.svm", "two\nlines.svm", "--help", os.fsdecode(b"\xff.svm")])
+@over("name", ["ünï ☃.svm", "m" * 249, "two\nlines.svm", "--help", os.fsdecode(b"\xff.svm")])
 def test_strange_names(name, small, run, tmp_path):
     (tmp_path / name).write_bytes(small[0].read_bytes())
     run("train", "--", name, cwd=tmp_path)
