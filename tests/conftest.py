@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import tarfile
 from collections import defaultdict
 from pathlib import Path
 
@@ -34,6 +35,15 @@ settings.load_profile("apsvm")
 @pytest.fixture
 def rng() -> np.random.Generator:
     return np.random.default_rng(20261120)
+
+
+@pytest.fixture(scope="session")
+def trec_samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of trec_eval's example files (tests/metrics/trec_eval)."""
+    folder = tmp_path_factory.mktemp("trec")
+    with tarfile.open(Path(__file__).parent / "metrics" / "trec_eval" / "samples.tar.gz") as samples:
+        samples.extractall(folder, filter="data")
+    return folder
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

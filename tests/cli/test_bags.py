@@ -5,7 +5,6 @@ import shutil
 
 import numpy as np
 import pytest
-from sklearn.metrics import average_precision_score
 
 from apsvm import load_any_model, load_model
 from apsvm.selection import references
@@ -35,14 +34,6 @@ def made(tmp_path_factory):
     return path, rows, np.array(means), np.array([100 - bag for bag in bags]) % 2 == 1
 
 
-def test_what_takes_no_bags_is_to_be_told_what_becomes_of_them(made, here, tmp_path):
-    for command in (("train", "--loss", "wmw", made[0], tmp_path / "m"), ("cv", made[0], "--loss", "ap")):
-        error = here(*command, code=65).stderr
-        for choice in ("its rows are in bags", "--latent", "--pool mean or --pool min,mean,max", "--bags ignore"):
-            assert choice in error
-    assert not (tmp_path / "m").exists()
-
-
 @pytest.mark.parametrize("of_mean", [True, False])
 def test_cv_chooses_between_the_ways(of_mean, here, tmp_path, rng, monkeypatch):
     """Where the mean of a bag tells its label a pool wins, and where one row does the best row."""
@@ -58,57 +49,6 @@ def test_cv_chooses_between_the_ways(of_mean, here, tmp_path, rng, monkeypatch):
     assert "14 combinations of losses and features are screened" in done.stderr
     pool = load_any_model(tmp_path / "m").header.features.pool
     assert (pool is not None) == of_mean
-
-
-def test_pooled_by_the_mean(made, here, scored, tmp_path):
-    path, rows, means, positive = made
-    here("train", "-q", *HINGE, path, tmp_path / "m", "--pool", "mean", "-C", 10)
-    model = load_model(tmp_path / "m")
-    assert model.header.features.pool == ("mean",)
-    assert model.header.data.rows == 40
-    assert model.header.data.counts["instances"] == len(rows)
-    scores = scored(here("predict", path, tmp_path / "m").stdout)
-    np.testing.assert_allclose(scores, means @ model.coef + model.intercept, rtol=1e-12)
-    figures = here("eval", path, "--model", tmp_path / "m", "-m", "AP").stdout
-    assert f"{average_precision_score(positive, scores):.6f}" in figures
-    assert "40 (20 positive)" in figures
-    # As rows of their own, but for the last bits of the sums.
-    plain = tmp_path / "plain.svm"
-    plain.write_text(
-        "".join(
-            f"{int(label)} " + " ".join(f"{j + 1}:{v!r}" for j, v in enumerate(x)) + "\n"
-            for label, x in zip(positive, pooled_by_loops(rows, ("mean",)), strict=True)
-        )
-    )
-    here("train", "-q", *HINGE, plain, tmp_path / "n", "-C", 10)
-    np.testing.assert_allclose(load_model(tmp_path / "n").coef, model.coef, rtol=1e-6)
-
-
-def pooled_by_loops(rows, pool):
-    bags = list(dict.fromkeys(bag for _, bag, _ in rows))
-    members = [np.array([x for _, other, x in rows if other == bag]) for bag in bags]
-    how = {"min": lambda x: x.min(axis=0), "mean": lambda x: x.sum(axis=0) / len(x), "max": lambda x: x.max(axis=0)}
-    return [np.concatenate([how[name](x) for name in pool]).tolist() for x in members]
-
-
-@pytest.mark.parametrize("features", ["linear", "piecewise:2"])
-def test_several_pools_in_front_of_everything(made, here, scored, tmp_path, features):
-    path, rows, _, _ = made
-    here(
-        "train", "-q", *HINGE, path, tmp_path / "m", "--pool", "max,min", "--scale", "standard", "--features", features
-    )
-    model = load_model(tmp_path / "m")
-    assert model.width == 6
-    assert model.features() == ["max(1)", "max(2)", "max(3)", "min(1)", "min(2)", "min(3)"]
-    scores = scored(here("predict", path, tmp_path / "m").stdout)
-    expected = model.score(np.array(pooled_by_loops(rows, ("max", "min"))))
-    np.testing.assert_allclose(scores, expected, rtol=1e-12)
-    explained = here("predict", path, tmp_path / "m", "--explain").stdout.splitlines()
-    assert len(explained) == 40
-    assert any(f"max({j})=" in explained[0] for j in (1, 2, 3))
-    described = " ".join(here("info", tmp_path / "m").stdout.split())
-    assert "3 features, counted from 1; of each bag their max, min: 6 columns" in described
-    assert json.loads(here("export", tmp_path / "m", "--format", "json").stdout)["pool"] == ["max", "min"]
 
 
 def test_any_door_for_bags(made, here, scored, tmp_path):
@@ -142,17 +82,6 @@ def test_files_of_scores_a_line_a_bag_or_a_row(made, here, tmp_path):
     assert here("eval", path, "--scores", tmp_path / "short", code=65).stderr.endswith(", found 2\n")
 
 
-def test_rows_for_themselves(made, here, scored, tmp_path):
-    path, rows, _, _ = made
-    here("train", "-q", *HINGE, path, tmp_path / "rows", "--bags", "ignore")
-    assert load_model(tmp_path / "rows").header.data.rows == len(rows)
-    assert scored(here("predict", path, tmp_path / "rows").stdout).size == len(rows)
-    assert f"{len(rows)} (" in here("eval", path, "--model", tmp_path / "rows").stdout
-    here("train", "-q", *HINGE, path, tmp_path / "bags", "--pool", "mean")
-    both = here("eval", path, "--model", tmp_path / "rows", "--model", tmp_path / "bags", code=2).stderr
-    assert "one ranks bags and the other their rows" in both
-
-
 @pytest.mark.parametrize("options", [("--pool", "mean"), ("--latent", "--start", "bag-means")])
 def test_the_best_bags_are_named(options, made, here, tmp_path):
     """By their own numbers, whatever the model makes of their rows."""
@@ -167,18 +96,6 @@ def test_the_best_bags_are_named(options, made, here, tmp_path):
     if "--latent" in options:
         expected = ["\t".join([f"bag:{bags[at]}", *fields[at]]) for at in best]
         assert here("predict", path, tmp_path / "m", "--top", 7, "--which").stdout.splitlines() == expected
-
-
-def test_predict_does_not_ask_how_bags_come_by_labels(made, here, tmp_path):
-    path, rows, _, _ = made
-    others = write(tmp_path / "others.svm", [(at, bag, x) for at, (_, bag, x) in enumerate(rows)])
-    for options in (("--pool", "mean"), ("--latent", "--start", "bag-means")):
-        here("train", "-q", *HINGE, path, tmp_path / "m", "-C", 1, *options)
-        assert here("predict", others, tmp_path / "m").stdout == here("predict", path, tmp_path / "m").stdout
-        assert here("eval", others, "--model", tmp_path / "m", code=65).stderr.endswith(
-            ":8: bag 91 has label 7 here and label 2 in line 3; --bag-label any gives a bag the highest label of "
-            "its rows, rows makes each of them a bag, --bags ignore leaves bags out of account\n"
-        )
 
 
 @pytest.mark.parametrize("name", ["bag", "Bag_ID"])
@@ -213,18 +130,6 @@ def test_bags_are_called_what_they_are(options, made, here, tmp_path):
     best, _ = here("predict", data, model, "--top", 1).stdout.split("\t")
     assert best in {f"photo {bag}" for _, bag, _ in rows}
     assert "\nbags         40 (20 positive)\n" in here("eval", data, "--model", model).stdout
-
-
-def test_labels_of_bags(here, tmp_path):
-    rows = [(0, 1, [1.0]), (1, 1, [2.0]), (0, 2, [0.5]), (0, 3, [0.1]), (1, 4, [3.0])]
-    path = write(tmp_path / "rows.svm", rows)
-    error = here("train", path, tmp_path / "m", "--pool", "max", code=65).stderr
-    assert f"{path}:2: bag 1 has label 1 here and label 0 in line 1; --bag-label any" in error
-    here("train", "-q", *HINGE, path, tmp_path / "m", "--pool", "max", "--bag-label", "any")
-    assert load_model(tmp_path / "m").header.data.positives == 2
-    assert "4 (2 positive)" in here("eval", path, "--model", tmp_path / "m", "--bag-label", "any").stdout
-    here("train", "-q", *HINGE, path, tmp_path / "m", "--bags", "ignore")
-    assert load_model(tmp_path / "m").header.data.rows == 5
 
 
 REFUSED = [
@@ -290,11 +195,6 @@ def test_models_and_rows_that_do_not_fit(made, here, cancer, tmp_path):
     )
 
 
-def test_validation_rows_are_pooled_too(made, here, tmp_path):
-    here("train", "-q", made[0], tmp_path / "m", "--loss", "warp", "--pool", "mean", "--validation", made[0])
-    assert load_model(tmp_path / "m").header.epochs.validation is not None
-
-
 @pytest.mark.slow
 def test_a_report_of_bags(made, here, tmp_path):
     here("train", "-q", *HINGE, made[0], "--run-dir", tmp_path / "run", "--pool", "min,max")
@@ -303,27 +203,9 @@ def test_a_report_of_bags(made, here, tmp_path):
     assert "max(1)" in page
 
 
-def test_cv_compares_pools(made, here, tmp_path):
-    results = tmp_path / "results.json"
-    here(
-        "cv", "-q", made[0], "--loss", "ap", *HINGE, "-C", "1x,10x", "--folds", 4, "--json", results,
-        "--pool", "mean", "--pool", "min,max", "-o", tmp_path / "m",
-    )  # fmt: skip
-    found = json.loads(results.read_text())
-    assert found["folds_of"] == "bags, stratified"
-    assert (found["data"]["rows"], sum(found["data"]["test_rows"])) == (40, 40)
-    assert [one["pool"] for one in found["settings"]] == ["mean", "mean", "min,max", "min,max"]
-    chosen = next(one for one in found["settings"] if one["chosen"])
-    assert ",".join(load_model(tmp_path / "m").header.features.pool) == chosen["pool"]
-    table = here("cv", "-q", made[0], "--loss", "ap", *HINGE, "-C", "1x", "--pool", "mean", "--pool", "max").stdout
-    assert table.split()[0] == "pool"
-    assert here("cv", made[0], "--pool", "mean", "--pool", "mean", code=2).stderr.endswith(
-        "Error: --pool: the same names are given twice\n"
-    )
-
-
 def test_cv_of_one_pool_is_that_of_its_rows(made, here, tmp_path):
     results = [tmp_path / "a.json", tmp_path / "b.json"]
+    assert "twice" in here("cv", made[0], "--pool", "min,max", "--pool", "min,max", code=2).stderr
     here("cv", "-q", made[0], "--loss", "auc", *HINGE, "-C", "1x", "--pool", "mean", "--json", results[0])
     here(
         "cv",
@@ -345,14 +227,6 @@ def test_cv_of_one_pool_is_that_of_its_rows(made, here, tmp_path):
     assert one == two
 
 
-def test_cv_of_rows_parts_no_bag(made, here, tmp_path):
-    results = tmp_path / "results.json"
-    here("cv", "-q", made[0], "--loss", "ap", *HINGE, "-C", "1x", "--bags", "ignore", "--json", results)
-    found = json.loads(results.read_text())
-    assert found["folds_of"] == "bags, stratified"
-    assert found["data"]["rows"] == len(made[1])
-
-
 def test_cv_of_pools_and_best_rows(made, here, tmp_path):
     results = tmp_path / "results.json"
     here(
@@ -360,3 +234,41 @@ def test_cv_of_pools_and_best_rows(made, here, tmp_path):
         "--json", results,
     )  # fmt: skip
     assert {one["pool"] for one in json.loads(results.read_text())["settings"]} == {"mean", "latent"}
+
+
+@pytest.mark.parametrize("features", ["linear", "piecewise:2"])
+def test_several_pools_in_front_of_everything(made, here, scored, tmp_path, features):
+    path, rows, _, _ = made
+    here(
+        "train", "-q", *HINGE, path, tmp_path / "m", "--pool", "max,min", "--scale", "standard", "--features", features
+    )
+    model = load_model(tmp_path / "m")
+    assert model.width == 6
+    assert model.features() == ["max(1)", "max(2)", "max(3)", "min(1)", "min(2)", "min(3)"]
+    scores = scored(here("predict", path, tmp_path / "m").stdout)
+    expected = model.score(np.array(pooled_by_loops(rows, ("max", "min"))))
+    np.testing.assert_allclose(scores, expected, rtol=1e-12)
+    explained = here("predict", path, tmp_path / "m", "--explain").stdout.splitlines()
+    assert len(explained) == 40
+    assert any(f"max({j})=" in explained[0] for j in (1, 2, 3))
+    described = " ".join(here("info", tmp_path / "m").stdout.split())
+    assert "3 features, counted from 1; of each bag their max, min: 6 columns" in described
+    assert json.loads(here("export", tmp_path / "m", "--format", "json").stdout)["pool"] == ["max", "min"]
+
+
+def test_rows_for_themselves(made, here, scored, tmp_path):
+    path, rows, _, _ = made
+    here("train", "-q", *HINGE, path, tmp_path / "rows", "--bags", "ignore")
+    assert load_model(tmp_path / "rows").header.data.rows == len(rows)
+    assert scored(here("predict", path, tmp_path / "rows").stdout).size == len(rows)
+    assert f"{len(rows)} (" in here("eval", path, "--model", tmp_path / "rows").stdout
+    here("train", "-q", *HINGE, path, tmp_path / "bags", "--pool", "mean")
+    both = here("eval", path, "--model", tmp_path / "rows", "--model", tmp_path / "bags", code=2).stderr
+    assert "one ranks bags and the other their rows" in both
+
+
+def pooled_by_loops(rows, pool):
+    bags = list(dict.fromkeys(bag for _, bag, _ in rows))
+    members = [np.array([x for _, other, x in rows if other == bag]) for bag in bags]
+    how = {"min": lambda x: x.min(axis=0), "mean": lambda x: x.sum(axis=0) / len(x), "max": lambda x: x.max(axis=0)}
+    return [np.concatenate([how[name](x) for name in pool]).tolist() for x in members]

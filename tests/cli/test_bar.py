@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import pty
-import re
 import threading
 
 import click
@@ -108,34 +107,3 @@ def test_nothing_without_a_terminal(monkeypatch, capsys):
     with Bar("training"):
         threading.Event().wait(0.05)
     assert capsys.readouterr().err == ""
-
-
-HINGE = ("--bound", "hinge", "-C", "1")
-
-
-def test_what_the_commands_say(run, bars, tmp_path):
-    for name, classes in (("two", 2), ("three", 3)):
-        rows = (f"{i % 3 * classes // 3} 1:{i % 3 + i / 10} 2:{i * 5 % 7}\n" for i in range(30))
-        (tmp_path / name).write_text("".join(rows))
-
-    def said(*arguments):
-        bars.clear()
-        run(*arguments, cwd=tmp_path)
-        return bars
-
-    full, half, none = "[########################]", "[############............]", "[........................]"
-    assert said("convert", "two", "a") == ["converting two", "converting two: rows 30"]
-    assert said("convert", "two", "three", "b") == [
-        "converting two, three", "converting two, three: rows 30", "converting two, three: rows 60",
-    ]  # fmt: skip
-    assert said("convert", "--check", "a") == ["checking a"]
-    assert said("train", "two", "m", *HINGE)[:2] == ["reading two", "training"]
-    assert said("train", "three", "m", "--one-vs-rest", *HINGE)[:2] == ["reading three", f"{none} 0/3 classes begun"]
-    found = said("cv", "two", "--folds", 2, "-o", "c", *HINGE)
-    assert [one.partition("; ")[0] for one in found] == [
-        "reading two", "comparing", f"{half} 1/2 paths compared", f"{full} 2/2 paths compared", "averaging",
-        "training the chosen model on all rows",
-    ]  # fmt: skip
-    assert re.search(r"; ap leads \(AP 0\.\d{4}\)$", found[3])
-    assert said("bench", "oracle", "--positives", 2, "--negatives", 3, "--shift", 1) == ["timing"]
-    assert said("bench", "oracle", "--data", "two", "--model", "c") == ["reading two", "timing"]

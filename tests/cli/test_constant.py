@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from apsvm import load_any_model, load_model
+from apsvm import load_model
 from tests.instances import loss_names
 
 ROWS = 1500
@@ -79,47 +79,6 @@ def test_its_size_is_that_of_the_features(rare, thousandfold, here, tmp_path):
     assert other.intercept == pytest.approx(one.intercept, rel=1e-5)
 
 
-def test_naming_it_gives_the_same_model(rare, here, tmp_path):
-    here("train", "-q", "--loss", "zero-one", rare, tmp_path / "auto")
-    bias = load_model(tmp_path / "auto").header.features.bias
-    here("train", "-q", "--loss", "zero-one", rare, tmp_path / "named", "-B", bias)
-    assert (tmp_path / "auto").read_bytes() == (tmp_path / "named").read_bytes()
-
-
-@pytest.mark.parametrize("value", ["much", "nan", "inf", "1e999", ""])
-def test_what_it_cannot_be(value, rare, here, tmp_path):
-    said = here("train", "--loss", "f1", rare, tmp_path / "m", "-B", value, code=2).stderr
-    assert "expected a finite number, auto or none" in said
-
-
-def test_features_that_do_not_vary_or_are_not_there(here, tmp_path):
-    (tmp_path / "same").write_text("1 1:2\n-1 1:2\n" * 3)
-    (tmp_path / "none").write_text("1\n-1\n" * 3)
-    for data in ("same", "none"):
-        here("train", "-q", "--loss", "f1", tmp_path / data, tmp_path / "m", code=3)
-        assert load_model(tmp_path / "m").header.features.bias == 10.0
-
-
-def test_a_class_gets_what_it_gets_alone(rare, here, tmp_path):
-    here("train", "-q", "--one-vs-rest", "--loss", "f1", rare, tmp_path / "all")
-    here("train", "-q", "--positive-label", 1, "--loss", "f1", rare, tmp_path / "one")
-    of_all, alone = load_any_model(tmp_path / "all").ranker(1.0), load_model(tmp_path / "one")
-    assert of_all.coef.tobytes() == alone.coef.tobytes()
-    assert of_all.intercept == alone.intercept != 0.0
-    assert of_all.header.features.bias == alone.header.features.bias is not None
-
-
-def test_verify_info_and_warm_starts_know_it(rare, here, tmp_path):
-    here("train", "-q", "--loss", "f1", "-C", 100, "-e", 1e-5, rare, tmp_path / "m")
-    before = load_model(tmp_path / "m")
-    here("verify", tmp_path / "m", rare)
-    assert f"a constant feature of {before.header.features.bias:g}" in here("info", tmp_path / "m").stdout
-    here("train", "-q", "--loss", "f1", "-C", 100, "-e", 1e-5, rare, tmp_path / "again", "--warm-start", tmp_path / "m")
-    again = load_model(tmp_path / "again")
-    assert again.header.iterations < before.header.iterations
-    np.testing.assert_allclose(again.score(np.eye(3)), before.score(np.eye(3)), rtol=0.05)
-
-
 def compared(here, data, *options):
     """Of each loss the values of its settings in the folds."""
     told = json.loads(here("cv", "-q", data, "--json", "-", "-C", "1x", "--folds", 3, *options).stdout)
@@ -138,19 +97,3 @@ def test_cv_gives_each_loss_its_own(rare, here, tmp_path):
     assert none["zero-one"]["metrics"]["Accuracy"]["mean"] < 0.95
     header = load_model(tmp_path / "m").header
     assert header.features.bias == (10.0 if header.loss == "zero-one" else None)
-
-
-def test_the_advice_where_nothing_is_ranked(rare, here, tmp_path):
-    """No bound is tight for these losses; what they lack is a constant."""
-    options = ("-q", "--loss", "f1", "--scale", "standard", "-B", "none")
-    said = here("train", *options, rare, tmp_path / "m", code=3).stderr
-    assert (
-        "Try a constant feature (this loss needs one), a larger C, --loss ap, whose model has a threshold too" in said
-    )
-    assert "--bound" not in said
-    (tmp_path / "same").write_text("1 1:2\n-1 1:2\n-1 1:2\n")
-    said = here("train", *options[:3], tmp_path / "same", tmp_path / "m", code=3).stderr
-    assert said.endswith(
-        ": this model ranks nothing: all training rows have the same score. Try a larger C, --loss ap, whose "
-        "model has a threshold too, or features that vary\n"
-    )

@@ -68,20 +68,6 @@ def test_train_predict_eval_on_a_folder(
     assert answers[0] == answers[1]
 
 
-def test_train_predict_eval_on_dense_rows(X: Any, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
-    write_text(X)
-    assert run(["convert", "-q", "--dense", "data.svm", "data.dir"]) == 0
-    assert isinstance(open_folder("data.dir").X, np.ndarray)
-    assert run(["train", "-q", "-e", "1e-5", "data.svm", "text.model"]) == 0
-    assert run(["train", "-q", "-e", "1e-5", "data.dir", "folder.model"]) == 0
-    weights = [np.frombuffer(model_of(name)[1]) for name in ("text.model", "folder.model")]
-    np.testing.assert_allclose(*weights, rtol=0.05, atol=0.05)
-    for data in ("data.svm", "data.dir"):
-        assert run(["predict", data, "text.model", f"{data}.scores"]) == 0
-        assert run(["eval", data, "--model", "text.model"]) == 0
-    np.testing.assert_allclose(np.loadtxt("data.svm.scores"), np.loadtxt("data.dir.scores"), rtol=1e-12)
-
-
 @pytest.mark.parametrize("kind", ["npz", "npy"])
 def test_train_predict_eval_on_a_matrix(kind: str, X: Any, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     write_text(X, qid=True)

@@ -73,7 +73,6 @@ def test_the_average_is_chosen_and_each_member_proved(data, here, tmp_path):
     assert all(one.header.certificate.reached for one in members_of(ranker))
     told = " ".join(here("info", model).stdout.split())
     assert "average of 2 rankers, each with a certificate of its own" in told
-    assert "rule: average of the best on several feature maps" in told
     estimator = APSVMClassifierCV.from_model(ranker)
     assert estimator.certificate_ == {one.header.features.map: one.header.certificate for one in members_of(ranker)}
     with pytest.raises(ValueError, match="the average of 2 rankers is none of APSVMClassifier's: APSVMClassifierCV or"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import signal
@@ -86,32 +85,6 @@ def test_the_table(data, here, monkeypatch):
 
 
 @pytest.mark.slow
-def test_losses_and_features_stand_apart_where_they_differ(data, here, monkeypatch):
-    monkeypatch.setattr(module, "NEAR", 1.0)
-    monkeypatch.setattr(module, "CLEAR", 1e6)
-    heading, *rows, _ = here("cv", data, "--folds", 3, "-j", 1, "-q").stdout.splitlines()
-    assert heading.split()[:3] == ["loss", "features", "C"]
-    assert {tuple(row.split()[:2]) for row in rows[:-1]} == {("auc", "linear"), ("ap", "piecewise")}
-    assert rows[-1].split()[:2] == ["logistic", "regression"]
-    assert rows[-1].endswith("for comparison")
-
-
-@pytest.mark.slow
-def test_the_json(data, here, tmp_path):
-    path = tmp_path / "all.json"
-    here("cv", data, "--folds", 3, "-j", 1, "-q", "-m", "AP", "-m", "AUC", "--json", path)
-    result = json.loads(path.read_text())
-    (logistic,) = result["for_comparison"]
-    assert (logistic["model"], logistic["C"]) == ("logistic regression", 1.0)
-    assert set(logistic["metrics"]) == {"AP", "AUC"}
-    folds = logistic["metrics"]["AP"]["folds"]
-    assert len(folds) == 3
-    assert logistic["metrics"]["AP"]["mean"] == pytest.approx(np.mean(folds))
-    assert {one["bound"] for one in result["settings"]} <= {"hinge", "tight"}
-    assert sum(one["chosen"] for one in result["settings"]) == 1
-
-
-@pytest.mark.slow
 def test_the_model_is_one_like_others(data, here, tmp_path):
     model, scores = tmp_path / "best.model", tmp_path / "scores"
     here("cv", data, "--folds", 3, "-j", 1, "-q", "-o", model)
@@ -135,15 +108,6 @@ def test_an_entry_that_does_not_fit_is_said(data, here, monkeypatch):
     lines = here("cv", data, "--folds", 3, "-j", 1).stderr.splitlines()
     assert " 1/4  ap, linear, standard: too large" in lines
     assert any("the best go on" in line for line in lines)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("options", [("--loss", "ap"), ("-C", "0.1,1"), ("--features", "linear"), ("--bound", "hinge")])
-def test_with_anything_named_there_is_a_grid(options, data, here):
-    done = here("cv", data, "--folds", 3, "-j", 1, *options)
-    assert "screened" not in done.stderr
-    assert "for comparison" not in done.stdout
-    assert done.stdout.splitlines()[0].split()[0] in ("bound", "C")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -176,13 +140,6 @@ def test_too_few_positives_are_said_at_once(here, tmp_path, write_rows, rng):
     assert "screened" not in done.stderr
 
 
-def test_few_positives_are_said(data, here, rng, tmp_path, write_rows):
-    X = rng.normal(size=(200, 3))
-    few = write_rows(tmp_path / "few.svm", X, np.where(X[:, 0] > 1.3, 1.0, -1.0))
-    said = here("cv", few, "--folds", 3, "-j", 1, "-q").stderr
-    assert f"{np.count_nonzero(X[:, 0] > 1.3)} positives are few: which entry is best is mostly chance" in said
-
-
 @pytest.fixture
 def ends(monkeypatch):
     """ends(k): the time is over when it is looked up for the k-th time."""
@@ -205,12 +162,3 @@ def test_a_time_limit_that_ends(looks, data, here, tmp_path, ends):
     assert "for comparison" not in done.stdout
     assert sum(line.endswith("chosen") for line in done.stdout.splitlines()) == 1
     assert load_model(model).header.threshold is not None
-
-
-def test_a_time_limit_of_a_grid(data, here, ends, monkeypatch):
-    ends(1)
-    done = here("cv", data, "--folds", 3, "-j", 1, "--time-limit", 60, "-C", "0.1,1,10", "--bound", "hinge", code=3)
-    assert done.stderr.endswith("the time limit ends the comparison: 1 settings, in 2 of 3 folds\n")
-    monkeypatch.undo()
-    done = here("cv", data, "--folds", 3, "-j", 1, "--time-limit", 0, "-C", "0.1,1,10", "--bound", "hinge", code=3)
-    assert done.stderr.endswith("the time limit ends the comparison: 1 settings, in 2 of 3 folds\n")

@@ -9,8 +9,6 @@ import pytest
 from sklearn.metrics import accuracy_score, f1_score, precision_score, recall_score
 
 from apsvm import load_any_model
-from apsvm.metrics.thresholds import ThresholdRule, choose_threshold
-from apsvm.report.training import _facts_of
 
 
 def lines(text):
@@ -78,19 +76,6 @@ def test_classify_and_probability(cancer, decided, run, scored):
     assert best == [f"{row + 1}\t{float(probability[row])!r}" for row in order.tolist()]
 
 
-def test_info_and_report_say_it(decided, run):
-    threshold = load_any_model(decided).header.threshold
-    text = " ".join(run("info", decided).stdout.split())
-    assert (
-        f"positive a score above {threshold.value:.6g} (fpr=0.02 on rows held out, 5 folds of rows): precision" in text
-    )
-    assert "probability isotonic regression of " in text
-    assert json.loads(run("info", decided, "--json").stdout)["threshold"]["value"] == threshold.value
-    facts = dict(_facts_of(load_any_model(decided).header))
-    assert facts["positive"].startswith(f"a score above {threshold.value:.6g} (fpr=0.02 on rows held out, ")
-    assert "corners, from 0.347 % to 99.5 %, fitted to 569 rows held out" in facts["probabilities"]
-
-
 @pytest.mark.parametrize("layout", ["liblinear", "svmlight"])
 def test_exported_constants_hold_the_threshold(layout, cancer, decided, run, tmp_path):
     model = load_any_model(decided)
@@ -106,16 +91,6 @@ def test_exported_constants_hold_the_threshold(layout, cancer, decided, run, tmp
     whole = json.loads(run("export", decided, "--format", "json").stdout)["rankers"][0]
     assert (whole["threshold"], whole["intercept"]) == (model.header.threshold.value, model.intercept)
     assert whole["probability"]["method"] == "isotonic"
-
-
-def test_labels_of_words(run, tmp_path, rng):
-    values = rng.normal(size=80)
-    rows = ["amount,outcome", *(f"{value!r},{'fraud' if value > 0.8 else 'ok'}" for value in values.tolist())]
-    (tmp_path / "p.csv").write_text("\n".join(rows) + "\n")
-    run("train", "-q", tmp_path / "p.csv", tmp_path / "m", "--bound", "hinge", "--threshold", "f1")
-    labels = lines(run("predict", tmp_path / "p.csv", tmp_path / "m", "--classify").stdout)
-    assert np.mean((np.array(labels) == "fraud") == (values > 0.8)) > 0.95
-    assert set(labels) == {"fraud", "ok"}
 
 
 def test_each_class_has_its_own(run, tmp_path, rng):
@@ -139,28 +114,6 @@ def test_each_class_has_its_own(run, tmp_path, rng):
     assert run("predict", tmp_path / "d", tmp_path / "m", "--probability", code=65).stderr.endswith(
         ": it has no probabilities: apsvm train --calibrate auto makes such a model\n"
     )
-
-
-def test_rows_of_several_labels(run, tmp_path, rng):
-    X = rng.normal(size=(150, 2))
-    shown = [",".join(str(j) for j in range(2) if x[j] > 0.5) for x in X]
-    rows = [f"{label} 1:{x[0]!r} 2:{x[1]!r}" for label, x in zip(shown, X.tolist(), strict=True)]
-    (tmp_path / "d").write_text("\n".join(rows) + "\n")
-    run(
-        "train",
-        "-q",
-        tmp_path / "d",
-        tmp_path / "m",
-        "--one-vs-rest",
-        "--multilabel",
-        "--bound",
-        "hinge",
-        "--threshold",
-        "f1",
-    )
-    found = lines(run("predict", tmp_path / "d", tmp_path / "m", "--classify").stdout)
-    assert np.mean([one == label for one, label in zip(found, shown, strict=True)]) > 0.9
-    assert {"", "0", "1", "0,1"} == set(found)
 
 
 REFUSED = [
@@ -212,42 +165,6 @@ def test_too_few_rows_are_said_before_the_training(run, tmp_path):
     assert load_any_model(tmp_path / "m").header.threshold is None
 
 
-BY_TRAINING_ROWS = [
-    ("--bound", "hinge"),
-    ("--bound", "tight", "-C", "1"),
-    ("--loss", "wmw"),
-    ("--loss", "warp", "--epochs", "3"),
-    ("--components", "2", "--bound", "hinge"),
-]
-
-
-@pytest.mark.parametrize("options", BY_TRAINING_ROWS, ids=" ".join)
-def test_where_nothing_is_held_out_the_training_rows_choose(options, cancer, trained, run):
-    path = trained(cancer, *options)
-    model = load_any_model(path)
-    scores = model.score(cancer.X)
-    chosen = choose_threshold(scores, cancer.positive, ThresholdRule("f1"))
-    threshold = model.header.threshold
-    assert threshold.value == pytest.approx(chosen.value, rel=1e-12)  # rows are stored otherwise in training
-    assert (threshold.rule, threshold.held_out) == ("f1", None)
-    assert (threshold.precision, threshold.recall) == (chosen.precision, chosen.recall)
-    assert "(f1 on the training rows, which flatters): precision" in run("info", path).stdout
-    labels = lines(run("predict", cancer.path, path, "--classify").stdout)
-    assert labels == np.where(scores > threshold.value, "1", "0" if "wmw" in options else "-1").tolist()
-
-
-def test_none_of_grades_or_queries(run, tmp_path, rng):
-    X = rng.normal(size=(60, 2)).tolist()
-    (tmp_path / "g").write_text("".join(f"{row % 3} 1:{x!r} 2:{y!r}\n" for row, (x, y) in enumerate(X)))
-    (tmp_path / "q").write_text("".join(f"{row % 2} qid:{row // 20} 1:{x!r} 2:{y!r}\n" for row, (x, y) in enumerate(X)))
-    for data, *options in (("g", "--loss", "ndcg"), ("g", "--loss", "wmw"), ("q",)):
-        run("train", "-q", tmp_path / data, tmp_path / "m", "--bound" if "wmw" not in options else "--lambda",
-            "hinge" if "wmw" not in options else "0.1", *options)  # fmt: skip
-        assert load_any_model(tmp_path / "m").header.threshold is None
-    run("train", "-q", tmp_path / "g", tmp_path / "m", "--relevant-from", "2", "--bound", "hinge")
-    assert load_any_model(tmp_path / "m").header.threshold.rule == "f1"
-
-
 def test_eval_cuts_where_the_model_does(cancer, run, tmp_path, trained):
     models = [trained(cancer, "--threshold", "fpr=.02"), trained(cancer, "--bound", "hinge", "-C", "0.01")]
     metrics = ("-m", "F1", "-m", "Precision", "-m", "Recall", "-m", "Accuracy")
@@ -276,18 +193,6 @@ def test_eval_cuts_where_the_model_does(cancer, run, tmp_path, trained):
     assert "0, as there is none" in run("eval", cancer.path, "--scores", tmp_path / "1", *metrics).stdout
 
 
-def test_eval_of_classes_cuts_each_at_its_own(digits, run, tmp_path):
-    run("train", "-q", digits.path, tmp_path / "m", "--one-vs-rest", "--loss", "auc", "--bound", "hinge", "-e", "0.1")
-    model = load_any_model(tmp_path / "m")
-    thresholds = [header.threshold.value for header in model.headers]
-    assert len(set(thresholds)) == 10
-    found = json.loads(run("eval", digits.path, "--model", tmp_path / "m", "-m", "F1", "--json").stdout)
-    assert found["thresholds"] == thresholds
-    called = model.score(digits.X) > thresholds
-    each = [f1_score(digits.labels == label, called[:, j]) for j, label in enumerate(model.classes)]
-    assert found["metrics"]["F1"] == pytest.approx(np.mean(each), abs=1e-15)
-
-
 def test_a_model_without(cancer, trained, run):
     model = trained(cancer, "--threshold", "none")
     assert load_any_model(model).header.threshold is None
@@ -298,16 +203,6 @@ def test_a_model_without(cancer, trained, run):
         assert f"{model}: it has {what}" in run("predict", cancer.path, model, option, code=65).stderr
     said = run("predict", cancer.path, model, "--classify", "--trec-run", "x", code=2).stderr
     assert said.endswith("Error: --trec-run takes scores: leave out --classify and --probability\n")
-
-
-def test_the_threshold_is_of_the_rows_held_out(cancer, decided):
-    """By training scores it would be another, and better than it is."""
-    model = load_any_model(decided)
-    by_training = choose_threshold(model.score(cancer.X), cancer.positive, ThresholdRule("fpr", 0.02))
-    threshold = model.header.threshold
-    assert threshold.value != by_training.value
-    assert threshold.recall < by_training.recall
-    assert threshold.false_positive_rate <= 0.02
 
 
 def test_cv_chooses_one_for_the_model_that_it_writes(cancer, run, tmp_path):
@@ -326,17 +221,11 @@ def test_cv_chooses_one_for_the_model_that_it_writes(cancer, run, tmp_path):
     assert said.endswith("Error: --threshold is for the model that -o writes\n")
 
 
-def test_of_a_cluster_none(run, cancer, tmp_path):
-    pytest.importorskip("distributed")
-    said = run("train", "--scheduler", "local:1", cancer.path, tmp_path / "m", "--threshold", "f1", code=2).stderr
-    assert said.endswith("Error: --threshold is not for training with --scheduler: leave one of them out\n")
-
-
-def test_classes_share_the_columns_that_boosting_found_for_all(run, tmp_path, write_rows, rng):
-    """A threshold is at the scores of the model, not of a ranker on rules of one class alone."""
-    X = rng.normal(size=(600, 6))
-    data = write_rows(tmp_path / "classes.svm", X, 1.0 + X[:, :5].argmax(axis=1))
-    model = tmp_path / "m"
-    options = ("--features", "rules:10", "--bound", "hinge", "-C", "1", "--threshold", "f1")
-    run("train", "-q", "--one-vs-rest", *options, data, model)
-    assert json.loads(run("eval", data, "--model", model, "-m", "F1", "--json").stdout)["metrics"]["F1"] > 0.85
+def test_labels_of_words(run, tmp_path, rng):
+    values = rng.normal(size=80)
+    rows = ["amount,outcome", *(f"{value!r},{'fraud' if value > 0.8 else 'ok'}" for value in values.tolist())]
+    (tmp_path / "p.csv").write_text("\n".join(rows) + "\n")
+    run("train", "-q", tmp_path / "p.csv", tmp_path / "m", "--bound", "hinge", "--threshold", "f1")
+    labels = lines(run("predict", tmp_path / "p.csv", tmp_path / "m", "--classify").stdout)
+    assert np.mean((np.array(labels) == "fraud") == (values > 0.8)) > 0.95
+    assert set(labels) == {"fraud", "ok"}

@@ -7,19 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from judge import average_precision_of_order
 from sklearn.metrics import average_precision_score, ndcg_score, roc_auc_score
 
 from apsvm import load_model
-
-
-def voc(relevant, scores):
-    """AP(voc2007), AP(voc2010), for scores without ties."""
-    hits = np.cumsum(relevant[np.argsort(-scores)])
-    precision, recall = hits / np.arange(1, hits.size + 1), hits / hits[-1]
-    eleven = [max(precision[recall >= t / 10 - 1e-12], default=0.0) for t in range(11)]
-    envelope = np.maximum.accumulate(precision[::-1])[::-1]
-    return np.mean(eleven), float(np.diff(recall, prepend=0) @ envelope)
 
 
 @pytest.fixture(scope="module")
@@ -77,46 +67,6 @@ def test_what_is_found_in_the_first_rows_that_the_user_names(digits, trained, ru
     assert "found" not in run("eval", digits.path, "--model", trained(digits)).stdout
 
 
-def test_the_average_precisions(digits, run, scores, scores_file):
-    options = ("--ap", "voc2010", "--ap", "ap", "--ap", "voc2007")
-    values = evaluation(run, digits.path, "--scores", scores_file, *digits.options, *options)["metrics"]
-    assert list(values)[:3] == ["AP(voc2010)", "AP", "AP(voc2007)"]
-    eleven, area = voc(digits.positive, scores)
-    assert values["AP(voc2007)"] == pytest.approx(eleven, rel=1e-12)
-    assert values["AP(voc2010)"] == pytest.approx(area, rel=1e-12)
-    assert values["AP"] == pytest.approx(average_precision_score(digits.positive, scores), rel=1e-12)
-    assert len({round(values[name], 6) for name in list(values)[:3]}) == 3
-
-
-@pytest.mark.parametrize("ties", ["block", "pessimistic", "file"])
-def test_ties(ties, digits, run, scores, tmp_path):
-    coarse = np.round(scores, 1)
-    path = tmp_path / "coarse"
-    path.write_text("".join(f"{score}\n" for score in coarse))
-    found = evaluation(run, digits.path, "--scores", path, *digits.options, "--ties", ties)
-    relevant = digits.positive
-    expected = {
-        "block": average_precision_score(relevant, coarse),
-        "pessimistic": average_precision_of_order(relevant[np.lexsort((relevant, -coarse))]),
-        "file": average_precision_of_order(relevant[np.argsort(-coarse, kind="stable")]),
-    }
-    assert len({round(value, 6) for value in expected.values()}) == 3
-    assert found["metrics"]["AP"] == pytest.approx(expected[ties], rel=1e-12)
-    blocks = [relevant[coarse == score] for score in np.unique(coarse)]
-    mixed = [block for block in blocks if block.any() and not block.all()]
-    assert (found["ties"], found["tied_blocks"]) == (ties, len(mixed))
-    assert found["tied_rows"] == sum(block.size for block in mixed) > 0
-
-
-def test_block_is_the_default(digits, run, tmp_path):
-    path = tmp_path / "same"
-    path.write_text("0.5\n" * 1797)
-    found = evaluation(run, digits.path, "--scores", path, *digits.options)
-    assert (found["ties"], found["tied_blocks"], found["tied_rows"]) == ("block", 1, 1797)
-    assert found["metrics"]["AP"] == pytest.approx(digits.positive.mean())
-    assert found["metrics"]["AUC"] == pytest.approx(0.5)
-
-
 def test_sources(digits, trained, run, scores_file):
     model = trained(digits)
     expected = evaluation(run, digits.path, "--model", model)
@@ -127,14 +77,6 @@ def test_sources(digits, trained, run, scores_file):
     assert evaluation(run, "-", "--model", model, input=digits.path.read_text()) == expected
     piped = run("eval", digits.path, "--model", "-", "--json", input=model.read_bytes(), text=False)
     assert json.loads(piped.stdout) == expected
-
-
-def test_the_positive_label_is_the_models_unless_given(digits, trained, run, scores):
-    model = trained(digits)
-    own = evaluation(run, digits.path, "--model", model)
-    other = evaluation(run, digits.path, "--model", model, "--positive-label", 3)
-    assert own["metrics"]["AUC"] == pytest.approx(roc_auc_score(digits.labels == 8, scores), rel=1e-12)
-    assert other["metrics"]["AUC"] == pytest.approx(roc_auc_score(digits.labels == 3, scores), rel=1e-12)
 
 
 def test_queries_are_averaged(digits, run, scores, scores_file, write_rows, tmp_path):
@@ -176,13 +118,6 @@ def test_bad_scores(content, line, shown, run, tmp_path):
     assert done.stdout == ""
 
 
-def test_bad_scores_on_standard_input(run, tmp_path):
-    data = tmp_path / "data"
-    data.write_text("1 1:1\n-1 1:2\n")
-    done = run("eval", data, "--scores", "-", input="1\nnan\n", code=65)
-    assert done.stderr == "apsvm: error: <stdin>:2: expected one finite number, found 'nan'\n"
-
-
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -207,11 +142,6 @@ def test_bad_scores_on_standard_input(run, tmp_path):
 )
 def test_bad_options(arguments, cancer, run):
     assert "Error: " in run("eval", cancer.path, *arguments, code=2).stderr
-
-
-@pytest.mark.parametrize("source", ["--model", "--scores"])
-def test_only_one_file_is_standard_input(source, run):
-    assert run("eval", "-", source, "-", code=2).stderr.endswith("Error: only one of the files can be standard input\n")
 
 
 def test_nothing_to_evaluate(run, tmp_path: Path):

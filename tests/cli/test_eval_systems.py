@@ -75,85 +75,12 @@ def test_side_by_side(run, ranked):
     assert found[str(folder / "b")]["against_first"]["AP"]["p"] < 0.01
 
 
-def test_the_text_says_what_the_json_says(run, ranked):
-    folder, *_ = ranked
-    arguments = ("eval", "data", "--scores", "a", "--scores", "b", "--relevant-from", 2, *ASKED, "--per-query",
-                 "--compare", "--confidence", "0.9", "--bootstrap", 50, "--swaps", 99, "--seed", 3)  # fmt: skip
-    found = json.loads(run(*arguments, "--json", cwd=folder).stdout)["systems"]
-    text = run(*arguments, cwd=folder).stdout
-    lines = text.splitlines()
-    assert lines[0].split() == ["query", "system", *NAMES]
-    for i, (query, system) in enumerate((q, s) for q in range(60) for s in "ab"):
-        shown = found[system]["per_query"][str(query)]
-        expected = ["-" if shown[m] is None else f"{shown[m]:.6f}" for m in NAMES]
-        assert lines[1 + i].split() == [str(query), system, *expected]
-    assert lines[121] == ""
-    assert lines[122].split() == ["metric", "a", "b"]
-    for i, name in enumerate(NAMES):
-        cells = [f"{found[s]['metrics'][name]:.6f} [{found[s]['intervals'][name][0]:.4f}, " for s in "ab"]
-        assert lines[123 + i].startswith(name)
-        assert all(cell in lines[123 + i] for cell in cells)
-    assert lines[129] == "b against a"
-    assert lines[130].split() == ["metric", "effect", "90", "%", "interval", "p", "better", "worse"]
-    for i, name in enumerate(NAMES):
-        against = found["b"]["against_first"][name]
-        words = lines[131 + i].split()
-        assert words[:2] == [name, f"{against['effect']:+.6f}"]
-        assert words[-3:] == [f"{against['p']:.6f}", str(against["better"]), str(against["worse"])]
-    assert "p            two-sided, paired randomisation, at most 99 swaps" in text
-    assert [line.split()[0] for line in lines if line.startswith(("rows", "queries"))] == ["rows", "queries"]
-    assert "a: " not in next(line for line in lines if line.startswith("rows"))
-    assert "AP over" not in text
-    assert "left out; nDCG@3 over" in text
-    assert text.count(" of equal score across the classes; rule: block") == 2
-
-
 def test_models_side_by_side(run, digits, trained):
     models = [trained(digits, "-C", c) for c in ("1", "10")]
     found = json.loads(run("eval", digits.path, "--model", models[0], "--model", models[1], "--json").stdout)["systems"]
     for model in models:
         alone = json.loads(run("eval", digits.path, "--model", model, "--json").stdout)
         assert found[str(model)] == alone
-
-
-def test_one_ranking_is_compared_by_its_rows(run, digits, trained):
-    models = [trained(digits, "-C", c) for c in ("1", "10")]
-    options = ("--compare", "--swaps", 50, "--bootstrap", 50, "--confidence", "0.8", "-m", "AP", "-m", "F1", "--json")
-    found = json.loads(run("eval", digits.path, "--model", models[0], "--model", models[1], *options).stdout)["systems"]
-    against = found[str(models[1])]["against_first"]
-    for name in ("AP", "F1"):
-        effect = found[str(models[1])]["metrics"][name] - found[str(models[0])]["metrics"][name]
-        assert against[name]["effect"] == pytest.approx(effect, abs=1e-12)
-        assert 1 / 51 <= against[name]["p"] <= 1
-        assert against[name]["better"] is None
-
-
-def test_all_queries(run, ranked):
-    folder, queries, grades, scores = ranked
-    options = ("--scores", folder / "a", "--relevant-from", 3, "--all-queries", "-m", "AP", "--json")
-    found = json.loads(run("eval", folder / "data", *options).stdout)
-    expected = evaluate(["AP"], scores["a"], grades, queries, relevant_from=3, all_groups=True)
-    usual = evaluate(["AP"], scores["a"], grades, queries, relevant_from=3)
-    assert found["metrics"]["AP"] == pytest.approx(expected.values["AP"], rel=1e-12)
-    assert found["queries_skipped"] == 0
-    assert usual.values["AP"] != pytest.approx(expected.values["AP"], rel=1e-3)
-
-
-def test_metrics_of_grades_alone_need_no_threshold(run, ranked):
-    folder, queries, grades, scores = ranked
-    found = json.loads(
-        run("eval", folder / "data", "--scores", folder / "a", "-m", "WMW", "-m", "nDCG", "--json").stdout
-    )
-    expected = evaluate(["WMW", "nDCG"], scores["a"], grades, queries, relevant_from=1)
-    assert found["metrics"] == pytest.approx(expected.values, rel=1e-12)
-    assert found["positives"] == int((grades >= 1).sum())
-    done = run("eval", folder / "data", "--scores", folder / "a", "-m", "WMW", "-m", "AP", code=65)
-    assert done.stderr.endswith(
-        ": expected the labels +1 and -1, or +1 and 0, found 0, 1, 2, 3; --positive-label (positive_label=) "
-        "chooses the one that is positive, --relevant-from (relevant_from=) the lowest of several, "
-        "--one-vs-rest trains a ranker for each; if they are grades, --loss ndcg (loss='ndcg') trains on "
-        "them\n"
-    )
 
 
 def test_per_query_needs_queries(run, digits, trained):

@@ -72,14 +72,6 @@ def test_bad_options(data, here, tmp_path):
         assert "Error: " in here(*words.split(), code=2).stderr
 
 
-def test_the_refusal_of_an_oracle_names_choices_there_are(data, run, tmp_path):
-    said = run("train", data, tmp_path / "m", "--loss", "zero-one", "--oracle", "qs", code=2).stderr
-    choices = said.rsplit("choose ", 1)[1].strip().split(", ")
-    assert "auto" in choices
-    for choice in choices:
-        run("train", "-q", data, tmp_path / "m", "--loss", "zero-one", "--oracle", choice)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "code"), [("predict {data} {model}", 0), ("train", 2), ("train {model}", 65), ("train nowhere", 66)]

@@ -89,21 +89,6 @@ def test_svmlight_scores_as_we_do(options, cancer, trained, run):
     assert np.allclose(svmlight_score(text, cancer.X), expected, rtol=1e-12, atol=1e-12)
 
 
-def test_no_constant_is_no_negative_zero(run, tmp_path):
-    (tmp_path / "data").write_text("1 1:1 2:3\n-1 1:2\n")
-    run("train", "-q", tmp_path / "data", tmp_path / "m", "--threshold", "none", "--scale", "none")
-    assert "\n0.0 # threshold b" in run("export", tmp_path / "m", "--format", "svmlight").stdout
-
-
-@pytest.mark.parametrize("layout", ["liblinear", "svmlight"])
-def test_where_it_goes(layout, cancer, trained, run, tmp_path):
-    model, out = trained(cancer), tmp_path / "out"
-    expected = run("export", model, "--format", layout).stdout
-    done = run("export", model, out, "--format", layout)
-    assert (done.stdout, done.stderr, out.read_text()) == ("", "", expected)
-    assert run("export", "-", "-", "--format", layout, input=model.read_bytes(), text=False).stdout.decode() == expected
-
-
 def test_features_from_zero_are_exported_from_one(run, liblinear, tmp_path):
     data, model = tmp_path / "data", tmp_path / "m"
     data.write_text("1 0:1 1:3\n-1 0:2\n")

@@ -12,9 +12,7 @@ from sklearn.metrics import average_precision_score
 
 from apsvm import load_model
 from apsvm.cli.options.completion import FeatureMapName
-from apsvm.data.features import FEATURE_MAPS, learn_map
-from apsvm.data.features.piecewise import Piecewise
-from apsvm.models.reading import load_any_model
+from apsvm.data.features import FEATURE_MAPS
 
 #: For what is about the hinge, or needs some model quickly: by default the bound is chosen.
 HINGE = ("--bound", "hinge")
@@ -104,50 +102,6 @@ def test_other_formats_know_no_maps(bumps, here, tmp_path):
         assert f"its features are mapped (piecewise:4), which {layout} knows nothing of: --format json" in done.stderr
 
 
-def test_classes_have_one_map(here, digits, tmp_path):
-    here("train", "-q", *HINGE, digits.path, tmp_path / "m", "--one-vs-rest", "--features", "piecewise:2", "-C", 1)
-    model = load_any_model(tmp_path / "m")
-    assert model.feature_map.name == "piecewise:2"
-    lines = here("predict", digits.path, tmp_path / "m").stdout.splitlines()
-    found = [[float(one) for one in line.split("\t")] for line in lines]
-    np.testing.assert_allclose(found, model.score(digits.X), atol=1e-12)
-    here("train", "-q", *HINGE, digits.path, tmp_path / "one", *digits.options, "--features", "piecewise:2", "-C", 1)
-    np.testing.assert_array_equal(load_model(tmp_path / "one").coef, model.ranker(8.0).coef)
-    exported = json.loads(here("export", tmp_path / "m", "--format", "json").stdout)
-    assert [ranker["label"] for ranker in exported["rankers"]] == list(range(10))
-
-
-def test_the_result_does_not_depend_on_threads(bumps, here, tmp_path):
-    for name in MAPS:
-        for threads in (1, 2):
-            here("train", "-q", *HINGE, bumps, tmp_path / f"{threads}", "--features", name, "--threads", threads)
-        assert (tmp_path / "1").read_bytes() == (tmp_path / "2").read_bytes()
-
-
-def test_only_the_training_rows_are_learned_from(bumps, rows, here, tmp_path):
-    here("train", "-q", *HINGE, bumps, tmp_path / "m", "--features", "piecewise")
-    np.testing.assert_array_equal(load_model(tmp_path / "m").feature_map.knots, learn_map("piecewise", rows[0]).knots)
-
-
-@pytest.mark.parametrize("loss", ["wmw", "warp"])
-def test_other_trainers(loss, bumps, rows, here, scored, tmp_path):
-    here("train", "-q", bumps, tmp_path / "m", "--loss", loss, "--features", "piecewise", "--seed", 1)
-    scores = scored(here("predict", bumps, tmp_path / "m").stdout)
-    assert average_precision_score(rows[1], scores) > 0.85
-
-
-def test_items_are_not_mapped(bumps, here, tmp_path):
-    done = here("train", bumps, tmp_path / "m", "--loss", "warp", "--rows-as-users", "--features", "products", code=2)
-    assert done.stderr.endswith("Error: --features does not apply: the columns of --rows-as-users are items\n")
-
-
-def test_validation_rows_are_mapped_as_the_training_rows(bumps, here, tmp_path):
-    options = ("--loss", "warp", "--features", "piecewise", "--validation", bumps, "--epochs", 3)
-    here("train", "-q", bumps, tmp_path / "m", *options)
-    ap = load_model(tmp_path / "m").header.epochs.validation.value
-    assert f"{ap:.6f}" in here("eval", bumps, "--model", tmp_path / "m", "-m", "AP").stdout
-
-
 def test_warm_start(bumps, cancer, here, info, tmp_path):
     options = ("--features", "piecewise", "-C", 10, "--scale", "standard", "--bound", "hinge")
     here("train", "-q", *HINGE, bumps, tmp_path / "m", *options, "-e", 1e-4)
@@ -171,47 +125,9 @@ def test_warm_start(bumps, cancer, here, info, tmp_path):
     )
 
 
-@pytest.mark.slow
-def test_cross_validation(bumps, here, tmp_path):
-    def means(*options):
-        here("cv", bumps, "-C", "1,10", "--json", tmp_path / "r", "-q", "--features", "piecewise", *options)
-        results = json.loads((tmp_path / "r").read_text())
-        assert results["features"] in ("piecewise:4", "linear")
-        return [setting["metrics"]["AP"]["mean"] for setting in results["settings"]]
-
-    alone, several = means("-j", 1), means("-j", 2, "-o", tmp_path / "m")
-    assert alone == several
-    assert max(alone) > max(means("--features", "linear")) + 0.2
-    assert load_model(tmp_path / "m").header.features.map == "piecewise:4"
-
-
-@pytest.mark.slow
-def test_the_report_names_columns(bumps, here, tmp_path):
-    here("train", "-q", *HINGE, bumps, "--run-dir", tmp_path / "run", "--features", "piecewise")
-    here("report", tmp_path / "run", "-o", tmp_path / "page.html")
-    page = (tmp_path / "page.html").read_text()
-    assert "piecewise:4" in page
-    assert "1 above " in page
-
-
-def test_a_map_that_does_not_take_the_rows(here, write_rows, tmp_path, rng):
-    wide = write_rows(tmp_path / "wide.svm", np.eye(500)[[0, 1, 499]] * 2.0, np.array([1.0, -1.0, 1.0]))
-    done = here("train", wide, tmp_path / "m", "--features", "products", code=65)
-    assert "wide.svm: feature map products makes 125,750 columns, more than 100,000" in done.stderr
-    assert not (tmp_path / "m").exists()
-
-
 @pytest.mark.parametrize("name", ["cubes", "piecewise:0", "nystroem:two"])
 def test_names_that_are_none(name, bumps, here, tmp_path):
     assert "--features" in here("train", *HINGE, bumps, tmp_path / "m", "--features", name, code=2).stderr
-
-
-def test_a_configuration_file(bumps, here, tmp_path):
-    (tmp_path / "c.toml").write_text('features = "Piecewise:2"\nscale = "standard"\n')
-    here("train", "-q", *HINGE, bumps, tmp_path / "m", "--config", tmp_path / "c.toml")
-    learned = load_model(tmp_path / "m").feature_map
-    assert isinstance(learned, Piecewise)
-    assert learned.parameter == 2
 
 
 def test_the_shell_completes_maps():
@@ -278,21 +194,6 @@ def test_plot_shapes(bumps, here, tmp_path):
     assert (tmp_path / "two.svg").read_text().count('id="axes_') == 2
 
 
-def test_curves_are_those_of_the_scores(bumps, rows, here, tmp_path):
-    from apsvm.report.shapes import shapes, widest
-
-    here("train", "-q", *HINGE, bumps, tmp_path / "m", "--features", "piecewise", "--scale", "standard")
-    ranker = load_model(tmp_path / "m")
-    X, mean = rows[0], rows[0].mean(axis=0)
-    for j, shape in enumerate(shapes(ranker, range(3))):
-        at = np.tile(mean, (shape.x.size, 1))
-        at[:, j] = shape.x
-        np.testing.assert_allclose(shape.y, ranker.score(at) - ranker.score(mean[None, :]), atol=1e-9)
-        assert (shape.x[0], shape.x[-1]) == (X[:, j].min(), X[:, j].max())
-    reach = [np.ptp(shape.y) for shape in widest(ranker, 2)]
-    assert reach == sorted((np.ptp(shape.y) for shape in shapes(ranker, range(3))), reverse=True)[:2]
-
-
 @pytest.mark.slow
 def test_shapes_that_are_none(bumps, digits, here, tmp_path):
     for name, message in (("linear", "every curve is a straight line"), ("nystroem:9", "go into the score together")):
@@ -308,16 +209,6 @@ def test_shapes_that_are_none(bumps, digits, here, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_report_shows_curves(bumps, here, tmp_path):
-    for name, there in (("piecewise", True), ("linear", False), ("products", False)):
-        here("train", "-q", *HINGE, bumps, "--run-dir", tmp_path / name, "--features", name)
-        here("report", tmp_path / name, "-o", tmp_path / f"{name}.html")
-        page = (tmp_path / f"{name}.html").read_text()
-        assert ("Curves of the features" in page) == there
-        assert ("<figure" in page.partition("Curves of the features")[2]) == there
-
-
-@pytest.mark.slow
 def test_rules_from_training_to_a_proof(bumps, here, scored, tmp_path):
     here("train", "-q", bumps, "--run-dir", tmp_path / "run", "--features", "rules:60:depth=2")
     model = tmp_path / "run" / "ranker.model"
@@ -329,12 +220,3 @@ def test_rules_from_training_to_a_proof(bumps, here, scored, tmp_path):
     here("plot", "shapes", model, "-o", tmp_path / "shapes.svg")
     here("report", tmp_path / "run", "-o", tmp_path / "page.html")
     assert "what two give together" in (tmp_path / "page.html").read_text()
-
-
-def test_rules_are_chosen_by_rows_that_they_have_not_seen(here, write_rows, tmp_path, rng):
-    """Of labels that nothing tells, the loss on rows held out is that of chance, however well rules fit."""
-    noise = write_rows(tmp_path / "noise.svm", rng.normal(size=(400, 8)), np.where(rng.random(400) < 0.3, 1.0, -1.0))
-    here("train", "-q", noise, tmp_path / "m", "--features", "rules")
-    choice = load_model(tmp_path / "m").header.details["choice"]
-    assert all(one["loss"] > 0.55 for one in choice["candidates"])
-    assert {one["bound"] for one in choice["candidates"]} == {"hinge"}

@@ -15,11 +15,8 @@ import apsvm
 from apsvm import LinearRanker, load_any_model, load_model
 from apsvm._native import _kernels
 from apsvm.cli import program
-from apsvm.losses import LOSSES
 from apsvm.models.columns import Column, Columns
 from apsvm.models.header import Bounds, Data, Features, Header, LabelKind, Labels, SkippedClass
-from apsvm.solvers.qp import BACKENDS
-from apsvm.trainers.structured_svm.settings import ORACLE_CHOICES
 
 
 def facts(text):
@@ -64,13 +61,6 @@ def test_info_as_text(cancer, trained, run):
     assert "None" not in text
     assert max(map(len, text.splitlines())) <= 100
     assert run("info", "-", input=model.read_bytes(), text=False).stdout.decode() == text
-
-
-def test_nothing_is_printed_of_what_is_absent(here, tmp_path):
-    LinearRanker(np.ones(2), 0.0, Header(loss="mine", state="done")).save(tmp_path / "m")
-    shown = facts(here("info", tmp_path / "m").stdout)
-    assert set(shown) == {"model", "loss", "labels", "features", "weights", "ended"}
-    assert "There is no certificate" in shown["ended"]
 
 
 ALL = Header(
@@ -251,20 +241,6 @@ def test_help_is_of_one_screen(name, run, monkeypatch):
     assert "The options" not in run(name, "--", "--help=data", code=code).stdout, "behind -- it is the name of a file"
 
 
-def test_the_help_of_train_lists_every_choice(run):
-    shown = run("train", "--help-all").stdout
-    for choices in (ORACLE_CHOICES, BACKENDS):
-        assert f"[{'|'.join(choices)}]" in shown
-    assert "|".join(LOSSES) in shown
-
-
-def test_only_cv_tries_several_pools(run):
-    shown = {name: " ".join(run(name, "--help=bags").stdout.split()) for name in ("train", "cv")}
-    assert "or several of them, min,mean,max. May be given more than once: each is tried." in shown["cv"]
-    assert "or several of them, min,mean,max." in shown["train"]
-    assert "each is tried" not in shown["train"]
-
-
 def test_every_option_of_train_has_a_place_in_its_help(run):
     shown = run("train", "--help-all").stdout
     for param in program.commands["train"].params:
@@ -296,9 +272,3 @@ def test_norms_at_the_end_of_float64(weights, norm, here, tmp_path):
     assert found == pytest.approx(norm) if norm is not None else found is None
     shown = "norm 1.41421e+308" if norm is not None else "norm beyond float64"
     assert shown in " ".join(here("info", tmp_path / "m").stdout.split())
-
-
-def test_arguments_in_another_order(run, tmp_path):
-    (tmp_path / "rows.csv").write_text("y,a\n1,2\n0,3\n")
-    message = "rows.csv: not an apsvm model (no zip archive): expected apsvm verify MODEL DATA\n"
-    assert run("verify", tmp_path / "rows.csv", tmp_path / "model", code=65).stderr.endswith(message)

@@ -5,7 +5,6 @@ import json
 import numpy as np
 import pytest
 from detections import as_xml
-from sklearn.metrics import average_precision_score
 
 from apsvm import load_any_model, load_model
 
@@ -84,44 +83,6 @@ def test_predictions_of_bags_and_of_rows(made, model, run, scored):
     assert largest.startswith(tuple("1234"))
 
 
-@pytest.mark.slow
-def test_bags_are_evaluated_and_rows_where_that_is_asked_for(made, model, run, tmp_path):
-    path, X, bags, _, stands_out = made
-    ranker = load_model(model)
-    rows = X @ ranker.coef
-    best, _deciding, names = of_bags(rows, bags)
-    figures = run("eval", path, "--model", model, "-m", "AP").stdout
-    assert f"{average_precision_score(names < 20, best):.6f}" in figures
-    assert "60 (20 positive)" in figures
-    truth = write(tmp_path / "truth.svm", stands_out.astype(int), bags, X)
-    figures = run("eval", truth, "--model", model, "-m", "AP", "--bags", "ignore").stdout
-    assert f"{average_precision_score(stands_out, rows):.6f}" in figures
-    report = tmp_path / "run" / "report.html"
-    run("train", "-q", "--latent", "-C", "1x", path, "--run-dir", tmp_path / "run")
-    run("report", tmp_path / "run")
-    assert "stands for its bag" in report.read_text()
-    assert "best rows" in report.read_text()
-
-
-@pytest.mark.slow
-def test_one_against_the_rest(made, run, tmp_path, scored):
-    _path, X, bags, _, _ = made
-    labels = bags % 3
-    data = write(tmp_path / "classes.svm", labels, bags, X)
-    options = ("-q", "--latent", "--bound", "hinge", "-C", "1x")
-    run("train", *options, "--one-vs-rest", data, tmp_path / "m")
-    lines = run("predict", data, tmp_path / "m").stdout.splitlines()
-    assert len(lines) == 60
-    table = np.array([[float(score) for score in line.split("\t")] for line in lines])
-    for at, label in enumerate((0, 1, 2)):
-        alone = run("train", *options, data, tmp_path / "one", "--positive-label", label)
-        assert alone.stdout == ""
-        ranker = load_any_model(tmp_path / "m").ranker(label)
-        assert ranker.coef.tolist() == load_model(tmp_path / "one").coef.tolist()
-        np.testing.assert_allclose(table[:, at], of_bags(X @ ranker.coef + ranker.intercept, bags)[0], rtol=1e-12)
-    assert "\n2 " in run("eval", data, "--model", tmp_path / "m", "-m", "AP").stdout
-
-
 @pytest.mark.parametrize("nms", [None, 0.3])
 def test_detections(made, model, run, tmp_path, nms):
     path, X, bags, _, stands_out = made
@@ -188,3 +149,22 @@ def test_what_needs_bags(made, model, run, tmp_path):
     assert run("train", "--latent", "--pool", "max", made[0], tmp_path / "m", code=2).stderr.endswith(
         "Error: --pool makes a row of each bag, and this training is of the rows in bags: give one\n"
     )
+
+
+@pytest.mark.slow
+def test_one_against_the_rest(made, run, tmp_path, scored):
+    _path, X, bags, _, _ = made
+    labels = bags % 3
+    data = write(tmp_path / "classes.svm", labels, bags, X)
+    options = ("-q", "--latent", "--bound", "hinge", "-C", "1x")
+    run("train", *options, "--one-vs-rest", data, tmp_path / "m")
+    lines = run("predict", data, tmp_path / "m").stdout.splitlines()
+    assert len(lines) == 60
+    table = np.array([[float(score) for score in line.split("\t")] for line in lines])
+    for at, label in enumerate((0, 1, 2)):
+        alone = run("train", *options, data, tmp_path / "one", "--positive-label", label)
+        assert alone.stdout == ""
+        ranker = load_any_model(tmp_path / "m").ranker(label)
+        assert ranker.coef.tolist() == load_model(tmp_path / "one").coef.tolist()
+        np.testing.assert_allclose(table[:, at], of_bags(X @ ranker.coef + ranker.intercept, bags)[0], rtol=1e-12)
+    assert "\n2 " in run("eval", data, "--model", tmp_path / "m", "-m", "AP").stdout

@@ -7,7 +7,6 @@ import pytest
 from sklearn.metrics import average_precision_score
 
 from apsvm import load_any_model
-from apsvm.cli.output.run_folder import MODEL
 from apsvm.models.net import NetRanker
 
 BAD_USE, BAD_DATA, STOPPED_EARLY = 2, 65, 3
@@ -61,12 +60,6 @@ def test_train_says_what_became_of_it(made, run, tmp_path):
     }
 
 
-@pytest.mark.slow
-def test_the_same_training_gives_the_same_file(made, model, run, tmp_path):
-    run("train", "-q", "--layer-wise", "6", made[0], tmp_path / "m", "--threads", "2")
-    assert (tmp_path / "m").read_bytes() == model.read_bytes()
-
-
 def test_predict_eval_and_info(made, model, run, scored):
     path, X, labels = made
     scores = scored(run("predict", path, model).stdout)
@@ -87,34 +80,6 @@ def test_predict_eval_and_info(made, model, run, scored):
     about = json.loads(run("info", "--json", model).stdout)
     assert (about["kind"], about["units"], about["width"]) == ("net", [6, 1], 3)
     assert about["weights"]["nonzero"] == 24
-
-
-def test_a_net_beside_a_linear_ranker(made, model, run, tmp_path):
-    run("train", "-q", "-C", "1x", "--bound", "hinge", made[0], tmp_path / "linear")
-    table = run("eval", made[0], "--model", model, "--model", tmp_path / "linear", "-m", "AP").stdout
-    values = [float(word) for word in next(line for line in table.splitlines() if line.startswith("AP")).split()[1:]]
-    assert values[0] > values[1] + 0.3
-
-
-@pytest.mark.slow
-def test_report_and_picture(made, run, tmp_path):
-    folder = tmp_path / "run"
-    run("train", "-q", "--layer-wise", "6", "-C", "1000", made[0], "--run-dir", folder)
-    run("report", folder)
-    page = (folder / "report.html").read_text()
-    assert "<h2>Layers</h2>" in page
-    assert "hidden layers" in page
-    assert "The last convex problem" in page
-    (folder / "report.html").unlink()
-    moved = made[0].with_name("moved.svm")
-    made[0].rename(moved)
-    try:
-        run("report", folder, "-q")
-    finally:
-        moved.rename(made[0])
-    assert "<h2>Layers</h2>" in (folder / "report.html").read_text()
-    run("plot", "pr", made[0], "--model", folder / MODEL, "-o", tmp_path / "pr.svg")
-    assert (tmp_path / "pr.svg").stat().st_size > 1000
 
 
 @pytest.mark.slow
@@ -142,72 +107,6 @@ def _settings(results):
             yield from _settings(one)
 
 
-@pytest.mark.slow
-def test_features_queries_and_pools(made, run, tmp_path):
-    path, X, labels = made
-    run("train", "-q", "--layer-wise", "4", "-C", "1000", "--features", "products", path, tmp_path / "m")
-    mapped = load_any_model(tmp_path / "m")
-    assert (mapped.width, mapped.net.columns) == (3, 9)
-    assert average_precision_score(labels, mapped.score(X)) > 0.85
-    rows = [line.split(" ", 1) for line in path.read_text().splitlines()]
-    for token, options in (("qid", ("--loss", "ndcg")), ("bag", ("--pool", "min,max"))):
-        data = tmp_path / f"{token}.svm"
-        order = np.argsort(labels, kind="stable") if token == "bag" else np.arange(300)
-        data.write_text(
-            "".join(
-                f"{rows[row][0]} {token}:{at // (3 if token == 'bag' else 15)} {rows[row][1]}\n"
-                for at, row in enumerate(order)
-            )
-        )
-        run("train", "-q", "--layer-wise", "4", "-C", "1000", *options, data, tmp_path / token)
-        assert "AP" in run("eval", data, "--model", tmp_path / token).stdout
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (
-            ["--layer-wise", "0"],
-            "Error: --layer-wise names the units of 1 to 8 hidden layers, from 1 to 4096 each, such as 16 "
-            "or 16,8 (or 16x8); found '0'",
-        ),
-        (
-            ["--layer-wise", "four"],
-            "Error: --layer-wise names the units of 1 to 8 hidden layers, from 1 to 4096 each, such as 16 "
-            "or 16,8 (or 16x8); found 'four'",
-        ),
-        (["--layer-wise", "4", "--latent"], "Error: --layer-wise does not go with --latent: leave one of them out"),
-        (
-            ["--layer-wise", "4", "--oracle", "appx"],
-            "Error: --layer-wise does not go with --oracle appx: leave one of them out",
-        ),
-        (
-            ["--layer-wise", "4", "--bound", "tight"],
-            "Error: --layer-wise does not go with --bound tight: leave one of them out",
-        ),
-        (
-            ["--layer-wise", "4", "--scale", "standard"],
-            "Error: --scale does not apply: --layer-wise standardises the features itself",
-        ),
-        (
-            ["--layer-wise", "4", "--one-vs-rest"],
-            "Error: --one-vs-rest does not apply: --layer-wise trains one network",
-        ),
-        (
-            ["--layer-wise", "4", "--warm-start", "other"],
-            "Error: --warm-start does not apply: --layer-wise starts from a network of its own",
-        ),
-        (
-            ["--layer-wise", "4", "--loss", "warp"],
-            "Error: --layer-wise is not for --loss warp: it is for Structured SVM (--loss ap, ndcg, mrr, auc, f1, …)",
-        ),
-    ],
-)
-def test_what_does_not_go_together(made, run, options, message):
-    result = run("train", *options, made[0], "m", code=BAD_USE)
-    assert result.stderr.endswith(f"{message}\n")
-
-
 def test_what_knows_only_linear_rankers(made, model, run, tmp_path):
     for layout in ("liblinear", "svmlight", "json"):
         result = run("export", model, "-", "--format", layout, code=BAD_DATA)
@@ -219,9 +118,3 @@ def test_what_knows_only_linear_rankers(made, model, run, tmp_path):
     wider = tmp_path / "wider.svm"
     wider.write_text("1 1:1 7:1\n0 2:1\n")
     assert run("predict", wider, model, code=BAD_DATA).stderr
-
-
-def test_a_time_limit(made, run, tmp_path):
-    result = run("train", "--layer-wise", "64,64", "--time-limit", "0.01", made[0], tmp_path / "m", code=STOPPED_EARLY)
-    assert "time limit" in result.stderr
-    assert isinstance(load_any_model(tmp_path / "m"), NetRanker)

@@ -9,13 +9,10 @@ import pty
 import re
 import subprocess
 
-import numpy as np
 import pytest
 
 import apsvm.cli.commands.train
 from apsvm import load_model
-from apsvm.cli.output.progress import Display
-from apsvm.trainers.base import Progress
 
 #: For what is about the hinge, or needs some model quickly: by default the bound is chosen.
 HINGE = ("--bound", "hinge")
@@ -60,14 +57,6 @@ def test_the_records_of_an_iteration(training, digits):
         else:
             assert record["oracle_calls"] == calls > 0
             calls, finished = 0, finished + 1
-
-
-def test_the_plain_solver_calls_the_oracle_once_an_iteration(digits, run, tmp_path):
-    options = ["--solver", "cutting-plane", "--log", tmp_path / "log"]
-    run("train", "-q", *HINGE, digits.path, tmp_path / "m", *digits.options, *options)
-    log = records((tmp_path / "log").read_text())
-    # The last iteration verifies the risk of the point it returns.
-    assert [record["oracle_calls"] for record in of("iteration", log)][:-1] == [1] * (len(of("iteration", log)) - 1)
 
 
 def test_the_oracle_records(training, digits):
@@ -116,22 +105,6 @@ def test_start_and_end(training):
     assert all(end[key] == getattr(header.certificate, key) for key in ("primal", "dual", "gap", "tolerance"))
 
 
-@pytest.mark.parametrize("oracle", ["greedy", "search", "select", "search-select", "qs"])
-def test_evaluated_ranks(oracle, cancer, run):
-    log = records(run("train", *HINGE, "-q", cancer.path, os.devnull, "--oracle", oracle, "--log", "-").stdout)
-    calls = of("oracle", log)
-    assert calls
-    assert {record["oracle"] for record in calls} == {oracle}
-    evaluated = [record["ranks_evaluated"] for record in calls]
-    if oracle in ("greedy", "search"):
-        assert set(evaluated) == {357}
-    elif oracle == "qs":
-        assert min(evaluated) < 357 >= max(evaluated)
-    else:  # the survivors, and the probes of the bisection that finds them
-        assert min(evaluated) < 357
-        assert max(evaluated) <= 357 + np.log2(357) + 1
-
-
 def test_log_on_standard_output(cancer, trained, run, tmp_path):
     done = run("train", *HINGE, cancer.path, tmp_path / "m", "--log", "-")
     assert {record["event"] for record in records(done.stdout)[1:-1]} == {"oracle", "iteration"}
@@ -141,66 +114,10 @@ def test_log_on_standard_output(cancer, trained, run, tmp_path):
     assert "converged" in done.stderr
 
 
-def test_the_two_stages_of_appx(cancer, run):
-    log = records(run("train", "-q", cancer.path, os.devnull, "--oracle", "appx", "--log", "-").stdout)
-    stages = [record["stage"] for record in of("iteration", log)]
-    assert stages == ["binary"] * stages.count("binary") + ["difficult"] * stages.count("difficult")
-    assert set(stages) == {"binary", "difficult"}
-    oracles = {(record["stage"], record["oracle"]) for record in of("oracle", log)}
-    assert oracles == {("binary", "zero-one"), ("difficult", "bucket")}
-    for stage in ("binary", "difficult"):
-        final = [record["primal"] for record in of("iteration", log) if record["stage"] == stage][-1]
-        assert all(r["dual"] <= final * (1 + 1e-12) for r in of("iteration", log) if r["stage"] == stage)
-
-
 def table(stderr):
     lines = stderr.splitlines()
     head = [line for line in lines if line.lstrip().startswith("iter ")]
     return head, [line for line in lines if ROW.match(line)], lines
-
-
-@pytest.fixture(scope="module")
-def verbose(digits, run, tmp_path_factory):
-    return run("train", *HINGE, "-v", digits.path, tmp_path_factory.mktemp("v") / "m", *digits.options, "-C", "100")
-
-
-def test_progress_is_of_fixed_width(verbose):
-    head, rows, _ = table(verbose.stderr)
-    assert len(head) == 1
-    assert len({len(row) for row in rows}) == 1
-    # The columns stand under their names, right-aligned.
-    for name in ("iter", "primal", "dual", "gap", "planes", "seconds"):
-        end = head[0].index(name) + len(name)
-        assert all(row[end - 1] != " " and row[end : end + 1] in ("", " ") for row in rows), name
-
-
-def test_by_default_no_iteration_is_shown(training):
-    head, rows, lines = table(training[0].stderr)
-    assert not head
-    assert not rows
-    assert len(lines) <= 12
-    assert all(line.startswith("apsvm: ") for line in lines)
-
-
-def test_a_long_training_says_how_far_it_is(monkeypatch, capsys):
-    """After 10 seconds, 20, 40 …"""
-    now = iter(range(1000))
-    monkeypatch.setattr("apsvm.cli.output.progress.time.monotonic", lambda: float(next(now)))
-    display = Display(verbose=False, quiet=False)
-    for number in range(1, 100):
-        display.show(Progress("train C=1", {"iter": ">6"}, {"iter": number}))
-    lines = capsys.readouterr().err.splitlines()
-    assert [int(line.rpartition(" ")[2]) for line in lines] == [10, 20, 40, 80]
-    assert lines[0] == "apsvm: train C=1: iter 10"
-
-
-def test_verbose_shows_every_iteration(training, verbose, digits):
-    _, log, model = training
-    rows = table(verbose.stderr)[1]
-    assert [int(row.split()[0]) for row in rows] == list(range(1, load_model(model).header.iterations + 1))
-    assert float(rows[-1].split()[1]) == pytest.approx(of("iteration", log)[-1]["primal"], rel=1e-6)
-    assert f"{digits.path}: 1797 rows, 174 positive, 64 features" in verbose.stderr
-    assert "1797 rows," not in training[0].stderr
 
 
 @pytest.mark.slow
@@ -260,12 +177,6 @@ def test_the_summary(training, digits, run):
     assert list(parts) == ["reading", "scores", "oracle", "gradient", "qp", "other"]
     assert sum(map(float, parts.values())) == pytest.approx(float(times[1]), abs=0.04)
     assert said.endswith(f"apsvm: model written to {model}\n")
-
-
-def test_the_summary_of_a_run_cut_short(cancer, run, tmp_path):
-    done = run("train", *HINGE, cancer.path, tmp_path / "m", "-C", 1, "--max-iterations", 2, code=3)
-    assert "apsvm: iteration limit after 2 iterations\n" in done.stderr
-    assert " > 0.001 asked for" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -50,29 +50,6 @@ def test_losses_by_name(graded, loss, run, tmp_path):
     assert header.data.queries == 30
 
 
-def test_grades_are_more_than_positive_and_negative(graded, run, tmp_path):
-    weights = {}
-    for name, more in {"graded": [], "binary": ["--relevant-from", 1], "top": ["--positive-label", 3]}.items():
-        run("train", "-q", *HINGE, graded, tmp_path / name, "--loss", "ndcg", "-C", 10, *more)
-        weights[name] = load_model(tmp_path / name).coef
-    assert not np.allclose(weights["graded"], weights["binary"], atol=1e-3)
-    assert not np.allclose(weights["graded"], weights["top"], atol=1e-3)
-
-
-def test_other_losses_want_to_know_what_is_relevant(graded, run, tmp_path):
-    done = run("train", "--loss", "ap", graded, tmp_path / "m", code=65)
-    assert done.stderr.endswith(
-        ": expected the labels +1 and -1, or +1 and 0, found 0, 1, 2, 3; --positive-label (positive_label=) "
-        "chooses the one that is positive, --relevant-from (relevant_from=) the lowest of several, "
-        "--one-vs-rest trains a ranker for each; if they are grades, --loss ndcg (loss='ndcg') trains on "
-        "them\n"
-    )
-    assert run("train", graded, tmp_path / "m", "--relevant-from", 4, code=65).stderr.count("no positive rows") == 1
-    assert run("train", graded, tmp_path / "m", "--relevant-from", -1, code=65).stderr.endswith(
-        ": there are no negative rows (600 positive, 0 negative); a ranking needs both\n"
-    )
-
-
 def test_ndcg_is_the_default_of_queries_with_grades(graded, run, tmp_path):
     named, default = tmp_path / "named", tmp_path / "default"
     run("train", *HINGE, "--loss", "ndcg", graded, named)

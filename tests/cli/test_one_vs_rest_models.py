@@ -7,10 +7,9 @@ import re
 
 import numpy as np
 import pytest
-from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from apsvm import ModelError, RankerSet, load_any_model, load_model
+from apsvm import load_any_model
 
 #: For what needs some model quickly: by default the bound is chosen.
 HINGE = ("--bound", "hinge")
@@ -51,16 +50,6 @@ def test_the_best_of_each_class(digits, digit_set, run):
         assert f"{option} takes a model" in run("predict", digits.path, digit_set, "--top", "3", option, code=2).stderr
 
 
-def test_predict_reads_rows_of_any_labels(tagged, run, tmp_path):
-    path, _ = tagged
-    run("train", *HINGE, "-q", "--one-vs-rest", path, tmp_path / "m")
-    run("train", *HINGE, "-q", "--multilabel", "--positive-label", "4", path, tmp_path / "one")
-    scores = table(run("predict", path, tmp_path / "m").stdout)
-    assert np.array_equal(scores[:, 1], table(run("predict", path, tmp_path / "one").stdout)[:, 0])
-    np.save(tmp_path / "x.npy", load_svmlight_file(str(path), multilabel=True)[0].toarray())
-    assert np.allclose(table(run("predict", tmp_path / "x.npy", tmp_path / "m").stdout), scores, rtol=1e-12)
-
-
 def test_eval_agrees_with_scikit_learn(digits, digit_set, run):
     scores = load_any_model(digit_set).score(digits.X)
     truth = digits.labels[:, None] == np.arange(10)
@@ -76,45 +65,6 @@ def test_eval_agrees_with_scikit_learn(digits, digit_set, run):
         expected = average_precision_score(truth[:, int(label)], scores[:, int(label)])
         assert values["AP"] == pytest.approx(expected, rel=1e-12)
     assert (found["rows"], found["positives"], found["classes"], found["classes_skipped"]) == (1797, 1797, 10, 0)
-
-
-def test_eval_of_several_labels(tagged, run, tmp_path):
-    path, has = tagged
-    run("train", *HINGE, "-q", "--one-vs-rest", path, tmp_path / "m")
-    scores = load_any_model(tmp_path / "m").score(load_svmlight_file(str(path), multilabel=True)[0])
-    found = json.loads(run("eval", path, "--model", tmp_path / "m", "--json", "-m", "AP", "-m", "nDCG").stdout)
-    assert found["metrics"]["AP"] == pytest.approx(average_precision_score(has, scores, average="macro"), rel=1e-12)
-    assert list(found["per_class"]) == ["1", "4", "7.5", "9"]
-    lines = run("eval", path, "--model", tmp_path / "m", "-m", "AP").stdout.splitlines()
-    assert lines[0].split() == ["class", "AP"]
-    assert [line.split()[0] for line in lines[1:5]] == ["1", "4", "7.5", "9"]
-    assert float(lines[6].split()[1]) == pytest.approx(found["metrics"]["AP"], abs=1e-6)
-    assert f"300 ({has.sum()} labels)" in lines[7]
-
-
-def test_eval_of_a_class_that_the_test_rows_lack(digit_set, digits, run, write_rows, tmp_path):
-    some = np.isin(digits.labels, (2, 5))
-    data = write_rows(tmp_path / "data", digits.X[some], digits.labels[some])
-    found = json.loads(run("eval", data, "--model", digit_set, "--json").stdout)
-    assert (found["classes"], found["classes_skipped"]) == (10, 8)
-    assert [label for label, values in found["per_class"].items() if values["AP"] is not None] == ["2", "5"]
-    scores, truth = load_any_model(digit_set).score(digits.X[some])[:, [2, 5]], digits.labels[some][:, None] == [2, 5]
-    assert found["metrics"]["AP"] == pytest.approx(average_precision_score(truth, scores, average="macro"))
-
-
-def test_accuracy_of_classes_that_exclude_each_other(digits, digit_set, tagged, run, tmp_path):
-    """The mean of the classes' own accuracies counts each right No of nine classes: the share that people mean, too."""
-    answers = run("predict", digits.path, digit_set, "--classify").stdout.split()
-    share = (np.array(answers, dtype=float) == digits.labels).mean()
-    options = ("eval", digits.path, "--model", digit_set, "-m", "Accuracy")
-    found = json.loads(run(*options, "--json").stdout)
-    assert found["classified"] == pytest.approx(share)
-    assert 0.5 < share < found["metrics"]["Accuracy"]
-    assert f"classified   {share:.6f} of the rows called what they are" in run(*options).stdout
-    assert "classified" not in run("eval", digits.path, "--model", digit_set, "-m", "AP").stdout
-    path, _ = tagged
-    run("train", *HINGE, "-q", "--one-vs-rest", path, tmp_path / "m")
-    assert "classified" not in run("eval", path, "--model", tmp_path / "m", "-m", "Accuracy").stdout
 
 
 def test_systems_side_by_side(digits, digit_set, run, tmp_path):
@@ -167,27 +117,6 @@ def test_what_eval_refuses(digits, digit_set, trained, run):
     )
 
 
-def test_info(digit_set, run):
-    rankers = load_any_model(digit_set)
-    told = json.loads(run("info", digit_set, "--json").stdout)
-    assert (told["kind"], told["loss"], told["classes_skipped"]) == ("one-vs-rest", "ap", [])
-    for label, own in enumerate(told["classes"]):
-        ranker = rankers.ranker(label)
-        assert own["labels"]["positive"] == label
-        assert own["weights"]["norm"] == pytest.approx(np.linalg.norm(ranker.coef))
-        assert own["certificate"]["primal"] == ranker.header.certificate.primal
-    lines = run("info", digit_set).stdout.splitlines()
-    names = next(line for line in lines if line.startswith("class  ")).replace("gap / C", "gap/C").split()
-    rows = [dict(zip(names, line.split(), strict=False)) for line in lines[-10:]]
-    for label, row in enumerate(rows):
-        header = rankers.ranker(label).header
-        assert float(row["class"]) == label
-        assert (row["state"], int(row["iterations"])) == (header.state, header.iterations)
-        assert float(row["C"]) == pytest.approx(header.C, rel=1e-5)
-        assert float(row["gap/C"]) == pytest.approx(header.certificate.gap / header.C, rel=0.1)
-        assert int(row["positives"]) == header.data.positives
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [(), ("--loss", "zero-one", "--bias", "0.5")], ids=["", "with a bias"])
 def test_liblinear_classifies_as_we_do(options, digits, run, tmp_path):
@@ -222,22 +151,3 @@ def test_export_of_labels_that_liblinear_has_not(tagged, run, tmp_path):
     assert run("export", tmp_path / "m", "--format", "liblinear", code=65).stderr.endswith(
         ": LIBLINEAR's labels are integers of 32 bits, and 7.5 is none\n"
     )
-
-
-def test_a_set_is_no_linear_ranker(digit_set):
-    with pytest.raises(ModelError, match="expected a linear ranker, found a set of rankers"):
-        load_model(digit_set)
-    assert isinstance(load_any_model(digit_set), RankerSet)
-
-
-def test_scikit_learn_s_own_file(run, tmp_path):
-    """dump_svmlight_file(multilabel=True) → train → eval, against scikit-learn throughout."""
-    rng = np.random.default_rng(3)
-    X = rng.normal(size=(200, 6))
-    has = (X @ rng.normal(size=(6, 3)) > 0.8) & (rng.random((200, 3)) < 0.9)
-    dump_svmlight_file(X, has, str(tmp_path / "data"), multilabel=True, zero_based=False)
-    run("train", *HINGE, "-q", "--one-vs-rest", tmp_path / "data", tmp_path / "m", "-C", "10")
-    scores = table(run("predict", tmp_path / "data", tmp_path / "m").stdout)
-    found = json.loads(run("eval", tmp_path / "data", "--model", tmp_path / "m", "--json").stdout)
-    assert found["metrics"]["AP"] == pytest.approx(average_precision_score(has, scores, average="macro"), rel=1e-12)
-    assert found["metrics"]["AP"] > 0.9

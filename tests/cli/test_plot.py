@@ -9,10 +9,9 @@ import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 import pytest
+from over import over
 
-from apsvm import load_model, most_violated_ranking
-from apsvm.oracles import ranking
-from apsvm.report.pictures.heatmap import RankCounts
+from apsvm import load_model
 
 #: For what is about the hinge, or needs some model quickly: by default the bound is chosen.
 HINGE = ("--bound", "hinge")
@@ -51,25 +50,6 @@ def test_the_ranks_in_the_log(cancer, logged, records):
         assert sum(count for rank, count in call["ranks"] if rank <= n_pos) == call["violating"]
     assert calls[0]["ranks"] == [[1, n_neg]]  # at w = 0 every negative is above every positive
     assert len({str(call["ranks"]) for call in calls}) > 3
-
-
-def test_the_ranks_are_those_of_the_oracle(rng):
-    scores = rng.integers(0, 9, size=60) / 4
-    relevant = np.arange(60) < 13
-    ranks = most_violated_ranking(scores, relevant).ranks
-    pairs = ranking.rank_counts(ranks)
-    by_score = ranks[np.argsort(-scores[~relevant], kind="stable")]
-    assert (RankCounts(pairs).at(np.arange(47)) == by_score).all()
-    assert len(pairs) > 2
-
-
-def test_every_oracle_logs_the_same_ranking_at_the_start(cancer, here):
-    found = set()
-    for oracle in ("greedy", "qs"):
-        options = ("--oracle", oracle, *HINGE, "--max-iterations", 2, "--log", "-", "--log-ranks")
-        lines = here("train", "-q", cancer.path, os.devnull, *options, code=3).stdout.splitlines()
-        found.add(str(next(record["ranks"] for record in map(json.loads, lines) if record["event"] == "oracle")))
-    assert len(found) == 1
 
 
 @pytest.mark.slow
@@ -140,85 +120,42 @@ def test_precision_and_recall_of_queries_and_of_classes(digits, trained, here, w
         assert f"class {label}, AP {values['AP']:.4f}" in shown
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("what", "content", "code", "message"),
+@over(
+    "what, content, code, word",
     [
-        ("convergence", b"", 65, ": an empty log: expected a JSON object a line"),
-        ("convergence", b"1 1:2\n", 65, ":1: not a log of apsvm train: expected a JSON object with an event"),
-        (
-            "convergence",
-            b'{"event": "start"}\n',
-            65,
-            "error: in: no iteration in it, nor another event that has seconds and other numbers",
-        ),
+        ("convergence", b"", 65, "empty"),
+        ("convergence", b"1 1:2\n", 65, ":1:"),
+        ("convergence", b'{"event": "start"}\n', 65, "no iteration"),
         ("convergence", None, 66, "cannot read"),
-        ("heatmap", b"{%s}\n" % CALL, 65, ": its oracle records have no ranks: train with --log-ranks"),
-        (
-            "heatmap",
-            b'{%s, "stage": "train", "C": 1, "iteration": 1, "ranks": [[1, 3]]}\n' % CALL,
-            65,
-            ": expected the ranks of 2 negatives in a record, found 3",
-        ),
-        (
-            "heatmap",
-            b'{"event": "start"}\n',
-            65,
-            ": no oracle record: expected the log of a structured training (--loss ap, ndcg, auc, …)",
-        ),
-        (
-            "heatmap",
-            b'{%s, "stage": "train", "C": 1, "iteration": 1, "ranks": []}\n' % CALL.replace(b": 2", b": 0"),
-            65,
-            ": there are no negatives whose ranks could be drawn",
-        ),
-        (
-            "convergence",
-            b'{"event": "iteration", "primal": 1}\n',
-            65,
-            ":1: not as apsvm train writes it: expected 'iteration' in a record of 'iteration'",
-        ),
-        (
-            "convergence",
-            b'{"event": "epoch", "epoch": 1}\n',
-            65,
-            ":1: not as apsvm train writes it: expected 'loss' in a record of 'epoch'",
-        ),
-        (
-            "heatmap",
-            b'{"event": "oracle", "ranks": [[1, 2]]}\n',
-            65,
-            ":1: not as apsvm train writes it: expected 'oracle' in a record of 'oracle'",
-        ),
-        ("convergence", b"[" * 200_000, 65, ":1: not a log of apsvm train: expected a JSON object with an event"),
+        ("heatmap", b"{%s}\n" % CALL, 65, "--log-ranks"),
+        ("heatmap", b'{%s, "stage": "train", "C": 1, "iteration": 1, "ranks": [[1, 3]]}\n' % CALL, 65, "2 negatives"),
+        ("heatmap", b'{"event": "start"}\n', 65, "no oracle record"),
+        ("heatmap", b'{%s, "stage": "train", "C": 1, "iteration": 1, "ranks": []}\n' % CALL.replace(b": 2", b": 0"),
+         65, "no negatives"),
+        ("convergence", b'{"event": "iteration", "primal": 1}\n', 65, ":1:"),
+        ("convergence", b'{"event": "epoch", "epoch": 1}\n', 65, "'loss'"),
+        ("heatmap", b'{"event": "oracle", "ranks": [[1, 2]]}\n', 65, "'oracle'"),
+        ("convergence", b"[" * 200_000, 65, ":1:"),
     ],
-)
-def test_bad_input(what, content, code, message, here, tmp_path):
+)  # fmt: skip
+def test_bad_input(what, content, code, word, here, tmp_path):
     source, out = tmp_path / "in", tmp_path / "out.png"
     if content is not None:
         source.write_bytes(content)
     out.write_bytes(b"of yesterday")
     done = here("plot", what, source, "-o", out, code=code)
-    assert message in done.stderr
+    assert word in done.stderr
     assert done.stderr.count("\n") == 1
     assert out.read_bytes() == b"of yesterday"
 
 
 def test_bad_output(logged, here, tmp_path):
-    assert here("plot", "convergence", logged, "-o", tmp_path / "a.pdf", code=2).stderr.endswith(
-        ": expected a name that ends in .png or .svg\n"
-    )
-    assert here("plot", "convergence", logged, "-o", tmp_path / "no" / "a.svg", code=74).stderr.endswith(
-        ": No such directory\n"
-    )
     link = tmp_path / "log.svg"
     link.symlink_to(logged)
-    assert here("plot", "convergence", logged, "-o", link, code=2).stderr.endswith(
-        "' is the input 1 file: it would be overwritten\n"
-    )
-    assert here("plot", "convergence", logged, logged, "-o", tmp_path / "a.svg", code=2).stderr.endswith(
-        "Error: the same file is given twice\n"
-    )
+    for sources, out, code in (([logged], "a.pdf", 2), ([logged], "no/a.svg", 74), ([logged], "log.svg", 2),
+                               ([logged, logged], "a.svg", 2)):  # fmt: skip
+        here("plot", "convergence", *sources, "-o", tmp_path / out, code=code)
+    assert os.listdir(tmp_path) == ["log.svg"]
 
 
 def test_without_matplotlib(logged, script, tmp_path):
@@ -231,48 +168,20 @@ def test_without_matplotlib(logged, script, tmp_path):
     assert not (tmp_path / "a.png").exists()
 
 
-@pytest.mark.parametrize(
-    ("options", "data", "code", "message"),
+@over(
+    "options, data, code",
     [
-        (
-            ("--log-ranks",),
-            "1 1:1\n-1 1:2\n",
-            2,
-            "Error: --log-ranks needs a log to write to: --log FILE or --run-dir FOLDER",
-        ),
-        (
-            ("--log", "log", "--log-ranks", "--loss", "f1"),
-            "1 1:1\n-1 1:2\n",
-            2,
-            "Error: --log-ranks is for losses over rankings, and f1 is none",
-        ),
-        (
-            ("--log", "log", "--log-ranks", "--loss", "wmw"),
-            "1 1:1\n-1 1:2\n",
-            2,
-            "Error: --log-ranks is not for --loss wmw: it is for Structured SVM (--loss ap, ndcg, mrr, auc, f1, …)",
-        ),
-        (
-            ("--log", "log", "--log-ranks"),
-            "1 qid:1 1:1\n-1 qid:1 1:2\n1 qid:2 1:1\n-1 qid:2 1:2\n",
-            65,
-            "error: data: --log-ranks needs one ranking of two classes, found 2 queries",
-        ),
-        (
-            ("--log", "log", "--log-ranks", "--loss", "ndcg"),
-            "2 1:1\n1 1:2\n0 1:3\n",
-            65,
-            "error: data: --log-ranks needs one ranking of two classes, found grades (--relevant-from makes "
-            "two classes of them)",
-        ),
+        ("--log-ranks", "1 1:1\n-1 1:2\n", 2),
+        ("--log log --log-ranks --loss f1", "1 1:1\n-1 1:2\n", 2),
+        ("--log log --log-ranks --loss wmw", "1 1:1\n-1 1:2\n", 2),
+        ("--log log --log-ranks", "1 qid:1 1:1\n-1 qid:1 1:2\n1 qid:2 1:1\n-1 qid:2 1:2\n", 65),
+        ("--log log --log-ranks --loss ndcg", "2 1:1\n1 1:2\n0 1:3\n", 65),
     ],
 )
-def test_log_ranks_that_cannot_be(options, data, code, message, here, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_log_ranks_that_cannot_be(options, data, code, run, tmp_path):
     (tmp_path / "data").write_text(data)
-    done = here("train", "data", "m", *options, code=code)
-    assert done.stderr.endswith(f"{message}\n")
-    assert sorted(os.listdir(tmp_path)) == ["data"]
+    assert "--log-ranks" in run("train", "data", "m", *options.split(), code=code, cwd=tmp_path).stderr
+    assert os.listdir(tmp_path) == ["data"]
 
 
 def test_ranks_of_the_one_query_that_can_be_ranked(here, tmp_path):
@@ -295,19 +204,6 @@ def test_a_class_of_several(digits, here, write_rows, tmp_path):
     assert "of class 77" in here("plot", "heatmap", log, "--class", 77, "-o", tmp_path / "h.svg", code=65).stderr
     here("plot", "convergence", log, "-o", tmp_path / "c.svg")
     assert {"class 0", "class 1", "class 2"} <= {*texts(tmp_path / "c.svg")}
-
-
-@pytest.mark.slow
-def test_the_tight_bound_and_its_rounds(cancer, here, tmp_path):
-    log = tmp_path / "log"
-    here("train", "-q", cancer.path, tmp_path / "m", "--bound", "tight", "-C", 10, "--log", log)
-    found = [json.loads(line) for line in log.read_text().splitlines()]
-    rounds = [record for record in found if record["event"] == "round"]
-    certificate = load_model(tmp_path / "m").header.certificate
-    assert [record["round"] for record in rounds] == list(range(1, len(rounds) + 1))
-    assert (rounds[-1]["dual"], rounds[-1]["gap"]) == (certificate.dual, certificate.gap)
-    here("plot", "convergence", log, "-o", tmp_path / "c.svg")
-    assert {"train", "tight, from the hinge", "tight, rounds"} <= {*texts(tmp_path / "c.svg")}
 
 
 @pytest.mark.slow

@@ -8,10 +8,7 @@ import json
 import os
 import re
 import shutil
-import signal
-import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -55,44 +52,6 @@ def test_a_run_folder(digits_run, digits):
     assert set(records[-1]["seconds"]) == {"reading", "scores", "oracle", "gradient", "qp", "other"}
 
 
-def test_the_metrics_are_evals(digits_run, here):
-    data, folder, page = digits_run
-    values = json.loads(here("eval", data, "--model", folder / "ranker.model", "--json").stdout)["metrics"]
-    assert dict(page.table("metric", "value")) == {name: f"{value:.6f}" for name, value in values.items()}
-    assert f"AP {values['AP']:.4f}" in page.text  # the curve's legend
-
-
-def test_what_is_found_in_the_first_rows(digits_run, digits, here, tmp_path):
-    _, folder, page = digits_run
-    here("report", folder, "--top", 30, "-o", tmp_path / "page.html")
-    scores = load_model(folder / "ranker.model").score(digits.X)
-    found = int(digits.positive[np.argsort(-scores)[:30]].sum())
-    told = read(tmp_path / "page.html")
-    assert f"found in the first 30 {found} of {digits.positive.sum()} positive rows" in " ".join(told.all_text.split())
-    assert dict(told.table("metric", "value"))["P@30"] == f"{found / 30:.6f}"
-    assert "found in the first" not in page.all_text
-
-
-def test_the_certificate_in_words(digits_run):
-    _, folder, page = digits_run
-    header = load_model(folder / "ranker.model").header
-    bounds = header.certificate
-    assert f"converged after {header.iterations} iterations" in page.all_text
-    for value in (bounds.primal, bounds.dual, bounds.gap):
-        assert number(value) in page.all_text
-    assert f"{bounds.gap / 10:.3g} in units of the loss, where 0.001 was requested" in page.all_text
-    assert page.facts["C"] == "10"
-    assert page.facts["loss"] == "ap"
-
-
-def test_the_data(digits_run, digits):
-    page = digits_run[2]
-    assert page.facts["rows"] == "1,797"
-    assert page.facts["positive rows"] == "174 (9.7%)"
-    assert page.facts["features that never vary"] == str(int((digits.X.toarray().std(axis=0) == 0).sum()))
-    assert page.facts["values"].startswith(f"{digits.X.nnz:,} (")
-
-
 def test_the_most_violating_rows_by_their_lines(digits_run, digits):
     data, folder, page = digits_run
     scores = load_model(folder / "ranker.model").score(digits.X)
@@ -114,18 +73,6 @@ def test_the_most_violating_rows_by_their_lines(digits_run, digits):
             assert wrong.startswith(f"{counts[row]:,} of {total:,} (")
 
 
-def test_the_weights(digits_run, digits):
-    _, folder, page = digits_run
-    coef, deviation = load_model(folder / "ranker.model").coef, digits.X.toarray().std(axis=0)
-    rows = page.table("feature", "weight")
-    order = np.argsort(-np.abs(coef) * deviation)[:15]
-    assert [int(row[0]) for row in rows[:15]] == (order + 1).tolist()
-    for row, j in zip(rows, order, strict=False):
-        assert float(row[1].replace("−", "-")) == pytest.approx(coef[j], rel=1e-3)
-        assert float(row[3]) == pytest.approx(deviation[j], rel=1e-3)
-        assert float(row[4]) == pytest.approx(abs(coef[j]) * deviation[j], rel=1e-3)
-
-
 def test_one_file_that_asks_for_nothing(digits_run):
     _, folder, page = digits_run
     names = [tag for tag, _ in page.tags]
@@ -145,24 +92,6 @@ def test_one_file_that_asks_for_nothing(digits_run):
     assert not re.search(r"url\((?!#)", text)
     assert "prefers-color-scheme:dark" in text
     assert '<meta name="viewport" content="width=device-width' in text
-
-
-def test_the_top_of_the_list_and_what_put_it_there(digits_run, digits):
-    data, folder, page = digits_run
-    model = load_model(folder / "ranker.model")
-    scores, lines = model.score(digits.X), gzip.decompress(data.read_bytes()).decode().splitlines()
-    rows = page.table("place", "line", "label", "score", "what put it there")[:15]
-    best = np.argsort(-scores, kind="stable")[:15]
-    assert [int(row[0]) for row in rows] == list(range(1, 16))
-    for row, at in zip(rows, best, strict=True):
-        assert float(row[3]) == pytest.approx(scores[at], rel=1e-5)
-        assert float(lines[int(row[1]) - 1].split()[0]) == float(row[2]) == digits.labels[at]
-        gave = digits.X[[at]].toarray()[0] * model.coef
-        first = int(np.argsort(-np.abs(gave), kind="stable")[0])
-        assert row[4].split(", ")[1] == f"{first + 1}={digits.X[at, first]:.4g} ({gave[first]:+.4g})"
-        # Four digits of each.
-        parts = [float(one[one.rindex("(") + 1 : -1]) for one in row[4].split(", ")]
-        assert sum(parts) == pytest.approx(scores[at], abs=2e-3)
 
 
 @pytest.mark.slow
@@ -191,13 +120,6 @@ def test_runs_side_by_side(digits_run, digits, here, tmp_path, monkeypatch):
     here("report", folder, "few", "-o", "other.html")
     assert "are not judged on the same rows" in read(tmp_path / "other.html").all_text
     assert "given twice" in here("report", "auc", "auc", code=2).stderr
-
-
-@pytest.mark.slow
-def test_the_page_is_the_same_every_time(digits_run, here, tmp_path):
-    _, folder, _ = digits_run
-    here("report", folder, "-o", tmp_path / "again.html")
-    assert (tmp_path / "again.html").read_bytes() == (folder / "report.html").read_bytes()
 
 
 @pytest.mark.slow
@@ -232,29 +154,6 @@ def test_names_are_escaped(here, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("loss", "metric"), [("ndcg", "nDCG(exp)"), ("ndcg@5", "nDCG(exp)@5")])
-def test_queries_with_grades(loss, metric, rng, here, write_rows, tmp_path):
-    X = rng.normal(size=(200, 4))
-    grades = np.clip(np.rint(X[:, 0] + rng.normal(size=200)), 0, 3)
-    data = write_rows(tmp_path / "data", X, grades, query_id=np.sort(rng.integers(0, 12, size=200)))
-    here("train", "-q", data, "--run-dir", tmp_path / "run", "--loss", loss)
-    here("report", "-q", tmp_path / "run")
-    page = read(tmp_path / "run" / "report.html")
-    assert page.table("metric", "value")[0][0] == metric
-    assert "cannot be judged" not in page.all_text
-    options = ("--model", tmp_path / "run" / "ranker.model", "--json", "--per-query")
-    names = [name for row in page.table("metric", "value") for name in ("-m", row[0])]
-    found = json.loads(here("eval", data, *options, *names).stdout)
-    assert dict(page.table("metric", "value")) == {name: f"{value:.6f}" for name, value in found["metrics"].items()}
-    assert {"AP", "nDCG", "nDCG(exp)", "nDCG(exp)@10"} <= set(found["metrics"])
-    worst = page.table("qid", "rows", "positive", metric)
-    by_query = {query: values[metric] for query, values in found["per_query"].items()}
-    assert [row[0] for row in worst] == sorted(by_query, key=by_query.get)[:10]
-    assert page.facts["queries"] == "12"
-    assert page.table("line", "qid", "on the wrong side", "label")
-
-
-@pytest.mark.slow
 def test_classes_the_worst_first(digits, here, write_rows, tmp_path, monkeypatch):
     monkeypatch.setattr("apsvm.report.build.MOST_PARTS", 2)
     few = digits.labels < 4
@@ -277,43 +176,6 @@ def test_classes_the_worst_first(digits, here, write_rows, tmp_path, monkeypatch
     assert "class 7 was left out of the training: " in page.all_text
 
 
-@pytest.mark.slow
-def test_a_path_of_C_and_the_tight_bound(cancer, here, tmp_path):
-    here("train", "-q", cancer.path, "--run-dir", tmp_path / "run", "-C", "1,10", "--bound", "tight")
-    assert {"ranker.C1.model", "ranker.C10.model"} < {*os.listdir(tmp_path / "run")}
-    here("report", "-q", tmp_path / "run")
-    page = read(tmp_path / "run" / "report.html")
-    bounds = page.table("", "state", "C", "primal")
-    for row, name in zip(bounds[:2], ("ranker.C1.model", "ranker.C10.model"), strict=True):
-        header = load_model(tmp_path / "run" / name).header
-        primal = number(header.certificate.primal)
-        assert row[:4] == [f"C = {header.C:g}", "converged", f"{header.C:g}", primal]
-    assert "stationary point" in page.all_text
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("loss", "metric"), [("wmw", "WMW"), ("warp", "AP")])
-def test_other_trainings(loss, metric, cancer, here, tmp_path):
-    more = () if loss == "wmw" else ("--epochs", 3, "--validation", cancer.path)
-    here("train", "-q", cancer.path, "--run-dir", tmp_path / "run", "--loss", loss, *more)
-    here("report", "-q", tmp_path / "run")
-    page = read(tmp_path / "run" / "report.html")
-    assert page.table("metric", "value")[0][0] == metric
-    names = [name for row in page.table("metric", "value") for name in ("-m", row[0])]
-    model = tmp_path / "run" / "ranker.model"
-    values = json.loads(here("eval", cancer.path, "--model", model, "--json", *names).stdout)
-    assert dict(page.table("metric", "value")) == {name: f"{value:.6f}" for name, value in values["metrics"].items()}
-    header = load_model(model).header
-    if loss == "wmw":
-        assert "WMW" in values["metrics"]
-        assert number(header.gradient.gradient_norm) in page.all_text
-    else:
-        told = "estimated loss" if loss == "warp" else "upper bound of the loss"
-        assert f"There is no certificate: the steps are stochastic, and the {told} is" in page.all_text
-        assert {told, "epoch", "seconds"} <= {*page.text}
-        assert f"is {header.epochs.validation.value:.6f}." in page.all_text
-
-
 def test_a_ranker_of_items(here, tmp_path):
     data = tmp_path / "likes"
     data.write_text("".join(f"0 {i % 3 + 1}:1 {i % 3 + 4}:1 {i % 2 + 8}:1\n" for i in range(20)))
@@ -322,31 +184,6 @@ def test_a_ranker_of_items(here, tmp_path):
     here("report", "-q", tmp_path / "run")
     page = read(tmp_path / "run" / "report.html")
     assert (page.facts["users"], page.facts["likes"]) == ("20", "60")
-
-
-@pytest.mark.slow
-def test_a_run_that_was_interrupted(digits, command, environment, run, tmp_path):
-    arguments = ["train", "-q", str(digits.path), "--run-dir", str(tmp_path / "run"), *digits.options]
-    slow = [*HINGE, "-C", "1e6", "-e", "1e-12", "--solver", "cutting-plane"]
-    process = subprocess.Popen(
-        [*command, *arguments, *slow],
-        env=environment(),
-        stderr=subprocess.PIPE,
-        # A SIGINT reaches it even if we ignore ours, as what a script starts in the background does.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    )
-    log = tmp_path / "run" / "log.jsonl"
-    limit = time.monotonic() + 30
-    while not (log.exists() and '"iteration"' in log.read_text()) and time.monotonic() < limit:
-        time.sleep(0.02)
-    process.send_signal(signal.SIGINT)
-    process.communicate(timeout=30)
-    assert process.returncode == 130
-    run("report", tmp_path / "run")
-    page = read(tmp_path / "run" / "report.html")
-    assert "interrupted" in page.text
-    assert "this is the best model it had" in page.all_text
-    assert page.table("metric", "value")
 
 
 @pytest.mark.slow

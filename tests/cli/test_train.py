@@ -10,34 +10,15 @@ import lzma
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from judge import hinge_by_permutations
 
 from apsvm import load_model
 from apsvm.solvers.line_search import AfterLineSearch
-from apsvm.solvers.qp import BACKENDS
-from apsvm.trainers.structured_svm.settings import ORACLE_CHOICES
 
 #: For what is about the hinge, or needs some model quickly: by default the bound is chosen.
 HINGE = ("--bound", "hinge")
 
-FOR_AP = {"auto", "greedy", "search", "select", "search-select", "qs", "bucket", "appx"}
-EXACT = [name for name in ORACLE_CHOICES if name in FOR_AP and name != "appx"]
 TINY = "1 1:2 2:1\n-1 1:1 2:3\n1 1:1.5 2:-1\n-1 1:2.5\n-1 1:0.5 2:2\n1 2:1\n"
-
-
-def test_the_oracles_of_the_papers_and_ours_are_there():
-    assert set(ORACLE_CHOICES) >= FOR_AP | {"two-runs", "lattice", "exchange", "labelling"}
-
-
-def test_exact_oracles_reach_one_objective(digits, trained, info):
-    found = {oracle: info(trained(digits, "--oracle", oracle, "-C", "10")) for oracle in EXACT}
-    primal = found["auto"].certificate.primal
-    assert primal > 0
-    for oracle, facts in found.items():
-        assert facts.certificate.primal == pytest.approx(primal, rel=1e-9), oracle
-        assert facts.details["oracle"] == ("bucket" if oracle == "auto" else oracle)
-        assert (facts.certificate.bound, facts.state, facts.loss) == ("hinge", "converged", "ap")
 
 
 @pytest.mark.parametrize("C", [0.1, 100.0])
@@ -51,16 +32,6 @@ def test_primal_is_the_objective_over_all_rankings(C, run, info, tmp_path):
     hinge = hinge_by_permutations(ranker.score(X), relevant)
     primal = info(model).certificate.primal
     assert primal == pytest.approx(0.5 * ranker.coef @ ranker.coef + C * hinge, rel=1e-9)
-
-
-def test_zero_one_is_the_hinge_of_the_rows(cancer, trained, info):
-    model = trained(cancer, "--loss", "zero-one", "--oracle", "auto", "-C", "1", "--bias", "none")
-    margins = cancer.labels * load_model(model).score(cancer.X)
-    weights = load_model(model).coef
-    objective = 0.5 * weights @ weights + np.maximum(0, 1 - margins).mean()
-    facts = info(model)
-    assert facts.certificate.primal == pytest.approx(objective, rel=1e-9)
-    assert (facts.loss, facts.details["oracle"]) == ("zero-one", "zero-one")
 
 
 def test_the_chain_of_commands(cancer, run, tmp_path, scored):
@@ -103,11 +74,6 @@ def test_standard_input_and_output(cancer, trained, run):
     expected = expected.to_json()
     assert told["data"] == {**expected["data"], "file": "<stdin>"}
     assert told["certificate"] == expected["certificate"]
-
-
-def test_model_to_standard_output_is_the_file(cancer, trained, run):
-    done = run("train", *HINGE, cancer.path, "-", text=False)
-    assert done.stdout == trained(cancer).read_bytes()
 
 
 @pytest.mark.parametrize("pack", [gzip, bz2, lzma], ids=lambda module: module.__name__)
@@ -159,31 +125,6 @@ def test_zero_based(option, cancer, trained, run, write_rows, tmp_path):
     assert predicted == run("predict", cancer.path, trained(cancer)).stdout
 
 
-def test_bias_is_a_constant_feature(cancer, trained, run, info, write_rows, tmp_path):
-    bias = 10.0
-    model = trained(cancer, "--loss", "zero-one", "--scale", "none", "--bias", str(bias))
-    explicit, data = tmp_path / "m", tmp_path / "data"
-    write_rows(data, sp.hstack([cancer.X, np.full((569, 1), bias)]), cancer.labels)
-    run("train", "-q", data, explicit, "--loss", "zero-one", "--scale", "none", "--bias", "none")
-    found, expected = load_model(model), load_model(explicit)
-    assert found.width == 30
-    assert np.allclose(found.coef, expected.coef[:30], rtol=1e-7, atol=1e-12)
-    assert found.intercept == pytest.approx(bias * expected.coef[30], rel=1e-9)
-    assert abs(found.intercept) > 1e-3
-    assert info(model).certificate.primal == pytest.approx(info(explicit).certificate.primal, rel=1e-9)
-
-
-@pytest.mark.parametrize("bias", ["none", "NONE", "-7.5", "-1", "0"])
-def test_no_constant_if_it_says_so(bias, cancer, trained):
-    model = load_model(trained(cancer, "--loss", "zero-one", "--scale", "none", "--bias", bias))
-    assert (model.intercept, model.header.features.bias) == (0.0, None)
-
-
-def test_a_bias_moves_no_ranking(cancer, trained, info):
-    plain, biased = (info(trained(cancer, *options)) for options in [(), ("--bias", "1")])
-    assert biased.certificate.primal == pytest.approx(plain.certificate.primal, rel=1e-9)
-
-
 def test_keep_easy_bounds(cancer, trained, info):
     """All rows difficult: the exact problem. All easy rows kept: they keep their margins, and it costs."""
     exact = info(trained(cancer, "-C", "1"))
@@ -202,23 +143,6 @@ def test_keep_easy_bounds(cancer, trained, info):
     assert margins[kept].min() >= 1 - 1e-9
     plain_margins = cancer.labels * load_model(trained(cancer, "-C", "1")).score(cancer.X)
     assert plain_margins[kept].min() < 0.9
-
-
-def test_keep_easy_says_how_many(cancer, run, trained, tmp_path):
-    binary = cancer.labels * load_model(trained(cancer, "--loss", "zero-one", "-C", "1", "-B", "none")).score(cancer.X)
-    easy = round(0.25 * int((binary >= 1).sum()))
-    done = run("train", *HINGE, cancer.path, tmp_path / "m", "-C", 1, "--oracle", "appx", "--keep-easy", 25)
-    assert f"{easy} rows held easy, {569 - easy} difficult" in done.stderr
-    assert "approximate" in done.stderr
-
-
-def test_qp_backends_certify_one_optimum(cancer, trained, info):
-    bounds = {qp: info(trained(cancer, "-C", "1", "--qp", qp)).certificate for qp in BACKENDS}
-    assert len(bounds) >= 3
-    assert max(b.dual for b in bounds.values()) <= min(b.primal for b in bounds.values()) * (1 + 1e-12)
-    for qp, b in bounds.items():
-        assert b.gap == pytest.approx(b.primal - b.dual), qp
-        assert b.gap <= b.tolerance == pytest.approx(1e-3), qp
 
 
 def test_threads_change_no_byte(digits, run, tmp_path):
@@ -246,19 +170,6 @@ def test_threads_change_no_byte(digits, run, tmp_path):
         )
         models.append(model.read_bytes())
     assert models[0] == models[1]
-
-
-def test_the_same_training_gives_the_same_file(cancer, trained, run):
-    again = run("train", *HINGE, "-q", cancer.path, "-", "--oracle", "appx", text=False).stdout
-    assert again == trained(cancer, "--oracle", "appx").read_bytes()
-
-
-def test_float32_rounds_the_values(cancer, trained, info):
-    single, double = trained(cancer, "--dtype", "float32"), trained(cancer)
-    primals = [info(model).certificate.primal for model in (single, double)]
-    assert primals[0] != primals[1]
-    assert primals[0] == pytest.approx(primals[1], rel=1e-6)
-    assert np.allclose(load_model(single).coef, load_model(double).coef, rtol=0, atol=1e-5)
 
 
 def test_max_features(cancer, trained, run, tmp_path):
@@ -293,15 +204,6 @@ def test_queries_are_ranked_apart(digits, run, info, write_rows, tmp_path):
     assert (info(model).data.queries, info(model).data.queries_skipped) == (4, 1)
     assert "1 query without anything to rank was left out, 4 trained on" in done.stderr
     assert "mean of 4 queries" in done.stderr
-
-
-@pytest.mark.parametrize("oracle", ["qs", "appx"])
-def test_data_without_a_pair_to_rank(oracle, run, tmp_path):
-    data, model = tmp_path / "data", tmp_path / "m"
-    data.write_text("1 qid:1 1:1\n1 qid:1 1:2\n-1 qid:2 1:2\n")
-    done = run("train", *HINGE, data, model, "--oracle", oracle, code=65)
-    assert done.stderr.endswith(": no query has both a positive and a negative row\n")
-    assert not model.exists()
 
 
 def test_grades_above_the_positive_one_are_warned_of(run, tmp_path):
@@ -343,15 +245,6 @@ def test_late_numerical_trouble_writes_the_best_model(cancer, here, info, monkey
     assert load_model(model).coef.any()
 
 
-def test_a_positive_label_that_is_named_needs_no_remark(run, tmp_path):
-    (tmp_path / "t.csv").write_text("a,y\n1,no\n2,yes\n3,no\n4,yes\n")
-    remark = "column 'y': 'yes' is positive, by its name"
-    for options, is_said in (((), True), (("--positive-label", "no"), False)):
-        said = run("train", tmp_path / "t.csv", tmp_path / "m", *HINGE, "-C", 1, *options).stderr
-        assert (remark in said) == is_said
-    assert load_model(tmp_path / "m").header.labels.positive == 1.0
-
-
 def test_a_second_file_of_data_is_not_replaced_by_the_model(digits, run, tmp_path):
     rows, empty = tmp_path / "rows.svm", tmp_path / "empty"
     rows.write_text("1 1:1\n0 1:2\n")
@@ -362,14 +255,3 @@ def test_a_second_file_of_data_is_not_replaced_by_the_model(digits, run, tmp_pat
     empty.touch()
     for _ in range(2):
         run("train", "--bound", "hinge", "-q", rows, empty)
-
-
-def test_grades_in_queries_are_led_to_the_loss_for_them(run, tmp_path):
-    path = tmp_path / "grades.svm"
-    path.write_text("0 qid:1 1:1\n1 qid:1 1:2\n2 qid:1 1:3\n")
-    assert run("train", "--loss", "ap", path, code=65).stderr.endswith(
-        ": expected the labels +1 and -1, or +1 and 0, found 0, 1, 2; --positive-label (positive_label=) "
-        "chooses the one that is positive, --relevant-from (relevant_from=) the lowest of several, "
-        "--one-vs-rest trains a ranker for each; if they are grades, --loss ndcg (loss='ndcg') trains on "
-        "them\n"
-    )

@@ -1,8 +1,6 @@
 """TREC runs: trec_eval's published outputs, and trec_eval itself (pytrec-eval-terrier) on random runs."""
 
 import math
-import tarfile
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,7 +9,6 @@ import pytrec_eval
 from apsvm.data.trec import Qrels, TrecRun, join, read_qrels, read_run
 from apsvm.metrics.evaluate import Evaluation, evaluate
 
-SAMPLES = Path(__file__).parent / "trec_eval" / "samples.tar.gz"
 #: trec_eval's measure → ours
 MEASURES = {
     "map": "AP",
@@ -39,12 +36,10 @@ def evaluated(qrels: Qrels, run: TrecRun, names, relevant_from=1.0, complete=Fal
 
 
 @pytest.mark.parametrize("file", ["out.test", "out.test.aq"])
-def test_published_outputs(file, tmp_path):
+def test_published_outputs(file, trec_samples):
     """To the four decimals that were published; rbp is trec_eval's RBP(0.9)."""
-    with tarfile.open(SAMPLES) as samples:
-        samples.extractall(tmp_path, filter="data")
-    qrels, run = read_qrels(tmp_path / "qrels.test"), read_run(tmp_path / "results.test")
-    lines = map(str.split, (tmp_path / file).read_text().splitlines())
+    qrels, run = read_qrels(trec_samples / "qrels.test"), read_run(trec_samples / "results.test")
+    lines = map(str.split, (trec_samples / file).read_text().splitlines())
     published = {(query, measure): value for measure, query, value in lines}
     names = MEASURES | {"rbp": "RBP(0.9)"}
     found = evaluated(qrels, run, names.values())
