@@ -16,6 +16,7 @@ from apsvm.data.labels import Target, graded, of_relevance
 from apsvm.data.rows import Rows
 from apsvm.losses.base import Loss
 from apsvm.models.items import ItemFactors
+from apsvm.solvers.sgd import DescentOutcome
 from apsvm.trainers.base import TrainingSet, Watch
 from apsvm.trainers.rank_ncg import descent as rank_ncg
 from apsvm.trainers.rank_ncg.descent import TrainedPairs
@@ -29,8 +30,6 @@ from apsvm.trainers.structured_svm.stage import Trained
 from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
 from apsvm.trainers.warp import descent as warp
 from apsvm.trainers.warp import item_factors
-from apsvm.trainers.warp.descent import TrainedByEpochs
-from apsvm.trainers.warp.item_factors import TrainedItems
 from apsvm.trainers.warp.settings import WarpSettings
 from apsvm.trainers.warp.trainer import WarpTrainer
 
@@ -125,10 +124,10 @@ def train_top(
     validate: Callable[[Weights], float] | None = None,
     start: Weights | None = None,
     **settings: Any,
-) -> TrainedByEpochs:
+) -> DescentOutcome[Weights]:
     """WARP. X : rows, or a matrix of them; grades : (n,) numbers or bool."""
     plan = WarpTrainer("warp", WarpSettings(**settings))
-    return warp.train_warp(
+    outcome, _ = warp.train_warp(
         X if isinstance(X, Rows) else Rows(X),
         grades,
         plan.settings,
@@ -138,6 +137,7 @@ def train_top(
         validate=validate,
         start=start,
     )
+    return outcome
 
 
 def train_lists(
@@ -147,7 +147,10 @@ def train_lists(
     watch: Watch | None = None,
     validate: Callable[[ItemFactors], float] | None = None,
     **settings: Any,
-) -> TrainedItems:
+) -> DescentOutcome[ItemFactors]:
     """WARP for rows that are users."""
     plan = WarpTrainer("warp", WarpSettings(rows_as_users=True, **settings))
-    return item_factors.train_items(lists, factors, plan.settings, watch or Watch(), show=plan.show, validate=validate)
+    outcome, _ = item_factors.train_items(
+        lists, factors, plan.settings, watch or Watch(), show=plan.show, validate=validate
+    )
+    return outcome

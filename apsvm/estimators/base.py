@@ -31,6 +31,7 @@ from sklearn.utils.validation import (
 )
 
 from apsvm._support.caller import warn_caller
+from apsvm._support.container import ModelError
 from apsvm._support.machine import can_train, installed
 from apsvm._support.types import Column, JsonDict, JsonObject, Matrix
 from apsvm.data.bags import Bags
@@ -47,7 +48,6 @@ from apsvm.estimators.importances import importances
 from apsvm.estimators.measure import trained_measure
 from apsvm.estimators.parameters import in_python, in_words_of_python, parameters_of, settings_of
 from apsvm.estimators.rows import Counted, count_rows
-from apsvm.estimators.warm_start import start_at
 from apsvm.models.base import Model, Ranker, WeightedRanker
 from apsvm.models.columns import Columns as ColumnsOfTable
 from apsvm.models.components import ComponentRanker
@@ -430,7 +430,8 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         )
 
     def _start(self, plan: AnyTrainer, fit: Fit) -> NDArray[np.float64] | None:
-        """Where to begin: at the weights of the fit before, where the user wants them and there was one."""
+        """Where to begin: at the weights of the fit before, where the user wants them and there was one. Raises
+        ValueError where they are of other columns."""
         if not self.warm_start:
             return None
         refusal = plan.capabilities.refusal("warm_start")
@@ -438,7 +439,13 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
             raise SettingsError(refusal)
         if not hasattr(self, "coef_"):
             return None
-        return start_at(self.to_model(), fit)
+        before, width = self.to_model(), fit.dataset.X.shape[1]
+        if before.width != width:
+            raise ValueError(f"warm_start: the weights are of {before.width} features, X has {width}")
+        try:
+            return fit.start(before)
+        except ModelError as error:
+            raise ValueError(f"warm_start: of the fit before, {error}") from None
 
     def _table_rows(self) -> TableRows | None:
         """What a training set has of the data frame."""

@@ -1,10 +1,10 @@
 """The concave-convex procedure (Yuille and Rangarajan 2003): to a stationary point of
 
-    J(w) = ½‖w‖² + C·{ h(w) − g(w) },     h and g convex
+    J(w) = ½‖w‖² + C·{ h(w) − g(w) },     h and g convex, and g(t·w) = t·g(w) for t ≥ 0
 
-With a slope a of g at w_t, g(w) ≥ g(w_t) + a·(w − w_t), so that J lies below a convex majorant that touches it at w_t,
+With a slope a of g at w_t, g(w) ≥ a·w, so that J lies below a convex majorant that touches it at w_t,
 
-    J(w) ≤ M_t(w) = ½‖w‖² − C·a·w + C·h(w) + constant,     constant = C·(a·w_t − g(w_t)),
+    J(w) ≤ M_t(w) = ½‖w‖² − C·a·w + C·h(w),
 
 which has its least where ½‖w − C·a‖² + C·h(w) has. ½‖C·a‖² itself, which may be larger than J by many digits, is not
 added to anything.
@@ -20,12 +20,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.solvers.certificate import Certificate
+from apsvm.solvers.cutting_plane import CuttingPlaneSolution
 from apsvm.solvers.state import State
 
 #: A round ends when what its bounds leave open is at most this share of what it has gained.
@@ -35,7 +35,7 @@ MOST_ROUNDS = 200
 
 @dataclass(frozen=True, slots=True)
 class Majorant:
-    """M(w) = ½‖w‖² − centre·w + C·h(w) + constant, at least J everywhere and equal to it at one point.
+    """M(w) = ½‖w‖² − centre·w + C·h(w), at least J everywhere and equal to it at one point.
 
     Attributes
     ----------
@@ -47,40 +47,22 @@ class Majorant:
         Float, h there.
     centre : ndarray
         (dimension,) float64.
-    constant : float
-        Float.
     lower_bound : float
         Float, a number that M is nowhere below.
+    held : NDArray[int64], optional
+        Which h it is (``ScoreFunction.hold``); None: there is one only.
     """
 
     point: NDArray[np.float64]
     objective: float
     risk: float
     centre: NDArray[np.float64]
-    constant: float
     lower_bound: float
-
-    @property
-    def convex_value(self) -> float:
-        """½‖w‖² − centre·w + C·h(w) at the point where it touches."""
-        return self.objective - self.constant
+    held: NDArray[np.int64] | None = None
 
 
-class ConvexSolution(Protocol):
-    """What a solver found for ½‖w‖² − centre·w + C·h(w): a point, bounds of the minimum, and why it ended."""
-
-    @property
-    def w(self) -> NDArray[np.float64]: ...
-    @property
-    def certificate(self) -> Certificate: ...
-    @property
-    def state(self) -> State: ...
-    @property
-    def trouble(self) -> str | None: ...
-
-
-#: Minimises the convex part of a majorant until the function of its primal and dual objective says that it is enough.
-ConvexSolver = Callable[[Majorant, Callable[[float, float], bool]], ConvexSolution]
+#: Minimises a majorant until the function of its primal and dual objective says that it is enough.
+ConvexSolver = Callable[[Majorant, Callable[[float, float], bool]], CuttingPlaneSolution]
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,10 +122,10 @@ def descend(
     certificate = _certificate(here, here.lower_bound, tolerance)
     for number in range(1, most_rounds + 1):
         try:
-            solution = minimise(here, _gained_enough(here.convex_value))
+            solution = minimise(here, _gained_enough(here.objective))
         except FloatingPointError as error:
             return _ended(here, certificate, State.NUMERICAL_TROUBLE, str(error))
-        certificate = _certificate(here, solution.certificate.dual + here.constant, tolerance)
+        certificate = _certificate(here, solution.certificate.dual, tolerance)
         on_round(Round(number, certificate))
         if certificate.reached:
             return _ended(here, certificate, State.CONVERGED)

@@ -99,7 +99,7 @@ def test_it_learns_tastes_and_popularity(tau, rng):
     seen, new = lists[:200], lists[200:]
     known, hidden, _ = hide(seen, 0.3, rng)
     trained = train_lists(known, 8, tau=tau, epochs=30)
-    ranker = ItemRanker(trained.factors, Header(loss="warp"))
+    ranker = ItemRanker(trained.best, Header(loss="warp"))
     popularity = known.sum(axis=0)
     for some, rest in ((known, hidden), hide(new, 0.3, rng)[:2]):
         values = evaluate_lists(ranker.score, some, rest).values
@@ -112,7 +112,7 @@ def test_it_learns_tastes_and_popularity(tau, rng):
 
 def test_a_seed_is_a_result(rng):
     lists, _ = tastes(rng)
-    first, again, other = (train_lists(lists, 4, epochs=2, seed=seed).factors for seed in (3, 3, 4))
+    first, again, other = (train_lists(lists, 4, epochs=2, seed=seed).best for seed in (3, 3, 4))
     np.testing.assert_array_equal(first.input, again.input)
     np.testing.assert_array_equal(first.output, again.output)
     np.testing.assert_array_equal(first.bias, again.bias)
@@ -125,13 +125,12 @@ def test_threads_share_the_factors(rng):
     for l2 in (0.0, 1e-4):
         trained = train_lists(known, 8, epochs=20, threads=2, l2=l2)
         assert {epoch.passed.draws for epoch in trained.epochs} == {known.nnz - (np.diff(known.indptr) == 1).sum()}
-        assert evaluate_lists(trained.factors.score, known, hidden).values["AUC"] > 0.85
+        assert evaluate_lists(trained.best.score, known, hidden).values["AUC"] > 0.85
 
 
 def test_users_who_teach_nothing():
     lists = liked_items(np.array([[1, 1, 0, 0], [0, 0, 0, 0], [0, 1, 0, 0], [1, 1, 1, 1]]))
     trained = train_lists(lists, 2, epochs=3)
-    assert (trained.users, trained.users_skipped) == (1, 3)
     assert {epoch.passed.draws for epoch in trained.epochs} == {2}
     with pytest.raises(NothingToRankError, match="at least two items"):
         train_lists(lists[1:], 2)
@@ -141,7 +140,7 @@ def test_the_end_where_nothing_violates():
     lists = liked_items(np.array([[1, 1, 0, 0], [0, 0, 1, 1]]))
     trained = train_lists(lists, 4, rank_estimator="exact", epochs=5000)
     assert trained.ending is Ending.NOTHING_VIOLATES
-    scores = trained.factors.score(sp.csr_array(np.eye(4)))
+    scores = trained.best.score(sp.csr_array(np.eye(4)))
     for item, other in enumerate([1, 0, 3, 2]):
         rest = np.setdiff1d(np.arange(4), [item, other])
         assert scores[item, other] >= 1 + scores[item, rest].max() - 1e-5
@@ -172,7 +171,7 @@ def test_validation_keeps_the_best(rng):
 
     trained = train_lists(lists, 4, epochs=9, patience=2, validate=validate)
     assert (trained.ending, trained.best_epoch) == (Ending.STOPPED_IMPROVING, 2)
-    np.testing.assert_array_equal(trained.factors.output, seen[1])
+    np.testing.assert_array_equal(trained.best.output, seen[1])
 
 
 def test_evaluation_against_its_definition(rng):

@@ -23,10 +23,6 @@ from apsvm.data.row_operator import RowOperator
 from apsvm.solvers.score_space import ArrayVectors, ScoreFunction, Tangent
 from apsvm.trainers.rank_ncg.preferences import Classes, PreferenceGraph
 
-OBJECTIVES = ("logistic", "erfc")
-#: ``auto``: pair by pair or by Chebyshev cells, whichever is faster for a query; both are exact to rounding.
-SUMMATIONS = ("auto", "direct", "fourier", "chebyshev")
-NORMALIZATIONS = ("pairs", "none")
 #: r_x of the Fourier series: half the width of a cell.
 HALF_WIDTH = 0.5
 

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from apsvm.trainers.settings import Range, Settings, setting
 
-if TYPE_CHECKING:
-    pass
-
 OBJECTIVES = ("logistic", "erfc")
+#: ``auto``: pair by pair or by Chebyshev cells, whichever is faster for a query; both are exact to rounding.
 SUMMATIONS = ("auto", "direct", "fourier", "chebyshev")
 NORMALIZATIONS = ("pairs", "none")
 OPTIMIZERS = ("lbfgs", "prcg")

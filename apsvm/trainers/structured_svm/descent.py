@@ -94,23 +94,15 @@ def curvature_of(rows: ScoredRows) -> Weights:
     return curvature
 
 
-@dataclass(frozen=True, slots=True)
-class _Touching(Majorant):
-    """A majorant, and what makes its convex part."""
-
-    held: NDArray[np.int64] | None
-
-
-def majorant(function: ScoreFunction[Weights], w: Weights, C: float) -> _Touching:
+def majorant(function: ScoreFunction[Weights], w: Weights, C: float) -> Majorant:
     """The one that touches J at ``w``; FloatingPointError where it is not finite."""
     at_w = function.majoriser(function.scores(w, function.vectors.empty()))
     objective = 0.5 * float(w @ w) + C * at_w.value
     centre = np.zeros_like(w) if at_w.slopes is None else C * function.combine(at_w.slopes)
     lower_bound = C * function.convex.lower_bound - 0.5 * float(centre @ centre)
-    touching = _Touching(w, objective, at_w.convex_value, centre, 0.0, lower_bound, at_w.held)
     if not np.isfinite(objective - lower_bound):
         raise not_finite("objective")
-    return touching
+    return Majorant(w, objective, at_w.convex_value, centre, lower_bound, at_w.held)
 
 
 @dataclass(slots=True)
@@ -243,7 +235,6 @@ class Descent:
         began, reports = spent.seconds, list[StageReport]()
 
         def minimise(convex: Majorant, good_enough: Callable[[float, float], bool]) -> CuttingPlaneSolution:
-            assert isinstance(convex, _Touching)
             change = self.function.hold(convex.held)
             if change is not None:
                 self._stage.move(change)

@@ -26,7 +26,7 @@ from apsvm._native import _kernels
 from apsvm._support import sparse as sp
 from apsvm.data.rows import Rows
 from apsvm.risk import NothingToRankError
-from apsvm.solvers.sgd import Ending, Epoch, Pass
+from apsvm.solvers.sgd import DescentOutcome, Epoch, Pass
 from apsvm.trainers.base import Progress, Watch
 from apsvm.trainers.warp.epochs import descend_as_asked
 from apsvm.trainers.warp.settings import WarpSettings, cutoff_of
@@ -107,21 +107,6 @@ def violates(scores: NDArray[np.float64], pairs: Candidates) -> bool:
     return bool((1.0 - scores[pairs.rows] + of_negatives > 0.0).any())
 
 
-@dataclass(frozen=True, slots=True)
-class TrainedByEpochs:
-    """w : (dimension,) float64, after the best epoch; a bias weight, last, moves no ranking: it stays 0, or what it was
-    at the start; trouble : what was not finite, where that ended it."""
-
-    w: NDArray[np.float64]
-    epochs: list[Epoch]
-    best_epoch: int
-    ending: Ending
-    positives: int
-    queries: int
-    queries_skipped: int
-    trouble: str | None = None
-
-
 def train_warp(
     rows: Rows,
     grades: AnyArray,
@@ -132,8 +117,9 @@ def train_warp(
     groups: NDArray[np.int64] | None = None,
     validate: Callable[[NDArray[np.float64]], float] | None = None,
     start: NDArray[np.float64] | None = None,
-) -> TrainedByEpochs:
-    """A linear ranker.
+) -> tuple[DescentOutcome[NDArray[np.float64]], Candidates]:
+    """The weights w (dimension,) float64 of a linear ranker, and what was drawn from. The weight of a bias, the last,
+    moves no ranking: it stays 0, or what it was at the start.
 
     Parameters
     ----------
@@ -159,16 +145,7 @@ def train_warp(
     )
     if not np.isfinite(rows.scores(outcome.best)).all():
         raise _not_finite("scores")
-    return TrainedByEpochs(
-        outcome.best,
-        outcome.epochs,
-        outcome.best_epoch,
-        outcome.ending,
-        descent.pairs.rows.size,
-        descent.pairs.queries,
-        descent.pairs.queries_skipped,
-        outcome.trouble,
-    )
+    return outcome, descent.pairs
 
 
 class _RowSteps:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from apsvm._support.types import JsonObject
 from apsvm.solvers.sgd import DescentOutcome, Ending, Epoch, Pass, descend
@@ -29,19 +29,6 @@ class Parameters(Protocol[T_co]):
 
     def snapshot(self) -> T_co:
         """A copy of the parameters."""
-
-
-class Trained(Protocol):
-    """What a training by epochs ends with."""
-
-    @property
-    def epochs(self) -> list[Epoch]: ...
-    @property
-    def best_epoch(self) -> int: ...
-    @property
-    def ending(self) -> Ending: ...
-    @property
-    def trouble(self) -> str | None: ...
 
 
 def descend_as_asked(
@@ -115,7 +102,7 @@ def check_metric(name: str) -> None:
         raise SettingsError(f"--validation-metric: {error}") from None
 
 
-def evidence(trained: Trained, validation: TrainingSet | None, metric: str) -> Epochs:
+def evidence(trained: DescentOutcome[Any], validation: TrainingSet | None, metric: str) -> Epochs:
     """What a header says of the epochs."""
     from apsvm.models.header import Epochs, Validation
 
@@ -133,7 +120,7 @@ def evidence(trained: Trained, validation: TrainingSet | None, metric: str) -> E
     )
 
 
-def ending(trained: Trained) -> JsonObject:
+def ending(trained: DescentOutcome[Any]) -> JsonObject:
     """The fields of an outcome that say how it ended and how long it took."""
     passes = sum(epoch.seconds for epoch in trained.epochs)
     return {

@@ -24,7 +24,7 @@ from apsvm._support import sparse as sp
 from apsvm.metrics.evaluate import evaluate
 from apsvm.models.items import ItemFactors
 from apsvm.risk import NothingToRankError
-from apsvm.solvers.sgd import Ending, Epoch, Pass
+from apsvm.solvers.sgd import DescentOutcome, Epoch, Pass
 from apsvm.trainers.base import Progress, Watch
 from apsvm.trainers.warp.descent import loss_of_rank, rule_memory, run_pass
 from apsvm.trainers.warp.epochs import descend_as_asked
@@ -32,19 +32,6 @@ from apsvm.trainers.warp.settings import WarpSettings
 
 #: What implicit feedback asks of a model of items; ``evaluate_lists`` takes any other metrics too.
 METRICS = ("P@10", "AUC")
-
-
-@dataclass(frozen=True, slots=True)
-class TrainedItems:
-    """factors : U, V and b, after the best epoch; the rest says how the training went."""
-
-    factors: ItemFactors
-    epochs: list[Epoch]
-    best_epoch: int
-    ending: Ending
-    users: int
-    users_skipped: int
-    trouble: str | None = None
 
 
 def train_items(
@@ -55,8 +42,8 @@ def train_items(
     *,
     show: Callable[[Epoch], Progress],
     validate: Callable[[ItemFactors], float] | None = None,
-) -> TrainedItems:
-    """Item factors.
+) -> tuple[DescentOutcome[ItemFactors], int]:
+    """U, V and b, and the number of users they are learned from.
 
     Parameters
     ----------
@@ -82,15 +69,7 @@ def train_items(
         show=show,
         validate=None if validate is None else lambda: validate(descent.snapshot()),
     )
-    return TrainedItems(
-        outcome.best,
-        outcome.epochs,
-        outcome.best_epoch,
-        outcome.ending,
-        users.size,
-        sizes.size - users.size,
-        outcome.trouble,
-    )
+    return outcome, users.size
 
 
 class _ItemSteps:

@@ -165,7 +165,7 @@ class WarpTrainer(Trainer[WarpSettings]):
     ) -> Outcome:
         from apsvm.trainers.warp.descent import train_warp
 
-        trained = train_warp(
+        trained, pairs = train_warp(
             _in_memory(data),
             _grades(data),
             self.settings,
@@ -176,13 +176,13 @@ class WarpTrainer(Trainer[WarpSettings]):
             start=start,
         )
         return Outcome(
-            w=trained.w,
+            w=trained.best,
             settings=self._resolved,
             epochs=evidence(trained, validation, self.validation_metric),
             details={"threads": self.settings.workers},
             positives=int(data.target.relevant.sum()),
-            queries=trained.queries,
-            queries_skipped=trained.queries_skipped,
+            queries=pairs.queries,
+            queries_skipped=pairs.queries_skipped,
             notes=_pace(trained.epochs),
             **ending(trained),
         )
@@ -220,10 +220,13 @@ class WarpTrainer(Trainer[WarpSettings]):
                 except (MetricError, NothingToRankError) as error:
                     raise TrainingError(f"{validation.source}: {error}") from None
 
-        trained = train_items(lists, self.settings.factors, self.settings, watch, show=self.show, validate=validate)
+        trained, users = train_items(
+            lists, self.settings.factors, self.settings, watch, show=self.show, validate=validate
+        )
+        skipped = lists.shape[0] - users
         cautions = []
         with suppress(MetricError, NothingToRankError):
-            mine, simplest = of_users(trained.factors.score), of_users(popularity(lists))
+            mine, simplest = of_users(trained.best.score), of_users(popularity(lists))
             ahead = mine - simplest
             # By two standard errors: factors that a penalty has shrunk to nothing rank by popularity and some noise,
             # and half of the time that is a little better.
@@ -235,12 +238,12 @@ class WarpTrainer(Trainer[WarpSettings]):
                     "like; a lower --l2 or more --epochs may do"
                 )
         notes = _pace(trained.epochs)
-        if trained.users_skipped:
-            notes.append(f"{trained.users_skipped} users of less than two items, or of all, were left out")
+        if skipped:
+            notes.append(f"{skipped} users of less than two items, or of all, were left out")
         notes.append(f"{lists.shape[1]} items with {self.settings.factors} factors, from {lists.nnz} likes")
-        counts = {"users": trained.users, "users_skipped": trained.users_skipped, "likes": int(lists.nnz)}
+        counts = {"users": users, "users_skipped": skipped, "likes": int(lists.nnz)}
         return Outcome(
-            w=trained.factors,
+            w=trained.best,
             cautions=cautions,
             settings=self._resolved,
             epochs=evidence(trained, validation, self.validation_metric),
