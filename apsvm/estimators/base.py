@@ -11,8 +11,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import replace
-from difflib import get_close_matches
-from functools import cache
 from numbers import Integral
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
@@ -130,28 +128,6 @@ class Explanation(NamedTuple):
 
 class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """score(x) = coef·φ(x) + intercept, or the highest of several such."""
-
-    def __new__(cls, *args: object, **kwargs: object) -> Self:
-        names = cls._get_param_names()
-        for name in kwargs:
-            if name == "class_weight" not in names:
-                raise TypeError(
-                    f"{cls.__name__} has no class_weight: a metric of rankings is the same where all positives weigh "
-                    "more; APSVMClassifier has one for its constant and for loss 'zero-one'"
-                )
-            if name not in names:
-                nearest = get_close_matches(name, names, n=1)
-                hint = f"nearest is {nearest[0]!r}" if nearest else f"it has {', '.join(names)}"
-                raise TypeError(f"{cls.__name__} has no parameter {name!r}: {hint}")
-        made: Self = super().__new__(cls)
-        return made
-
-    @classmethod
-    @cache
-    def _get_param_names(cls) -> list[str]:
-        """As scikit-learn reads them from the signature, which takes a twentieth of a fit of few rows."""
-        names: list[str] = super()._get_param_names()
-        return names
 
     #: Who trains, and parameters whose settings have other names.
     _trainer: ClassVar[type[AnyTrainer]]

@@ -7,14 +7,14 @@ classes; for them there is the ranker, which is neither classifier nor regressor
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from types import MethodType
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted
 
@@ -36,24 +36,11 @@ if TYPE_CHECKING:
     from apsvm._support.types import AnyArray
 
 
-class _WithProbabilities:
-    """A method of estimators that give probabilities; for others an AttributeError that says how. ``available_if`` of
-    scikit-learn would raise one that says nothing, behind it."""
-
-    def __init__(self, method: Callable[..., object]) -> None:
-        self._method = method
-
-    def __get__(self, estimator: TwoClasses | None, kind: type[TwoClasses]) -> Callable[..., Any]:
-        if estimator is None:
-            return self._method
-        _require_probabilities(estimator)
-        return MethodType(self._method, estimator)
-
-
-def _require_probabilities(estimator: TwoClasses) -> None:
+def _gives_probabilities(estimator: TwoClasses) -> bool:
+    """Raises AttributeError, which says how, for an estimator that gives none."""
     header: Header | None = getattr(estimator, "_header", None)
     if estimator.calibrate is not None if header is None else header.calibration is not None:
-        return
+        return True
     way = (
         "calibrate='auto', set before it is fitted, makes it give them"
         if "calibrate" in estimator.get_params()
@@ -103,7 +90,7 @@ class TwoClasses(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
         line = 0.0 if threshold is None else self._sign * threshold.value
         return self.classes_[(scores > line).astype(np.intp)]
 
-    @_WithProbabilities
+    @available_if(_gives_probabilities)  # type: ignore[untyped-decorator]  # scikit-learn has no types
     def predict_proba(self, X: Matrix) -> NDArray[np.float64]:
         """The probabilities of the two ``classes_``: (n, 2) float64, the rows of X (n, n_features_in_); with
         ``calibrate``, or of a model that has them."""

@@ -61,13 +61,10 @@ def value_of(result: Evaluation, query_weights: Mapping[int, float] | None) -> f
         return result.values[name]
     each = result.in_group[name]
     weights = np.array([query_weights[group] for group in result.groups.tolist()])
-    return _mean(each[~np.isnan(each)], weights[~np.isnan(each)])
-
-
-def _mean(values: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
-    if not weights.any():
+    ranked = ~np.isnan(each)
+    if not weights[ranked].any():
         raise ValueError("the queries that have something to rank have weights of zero")
-    return float(np.average(values, weights=weights))
+    return float(np.average(each[ranked], weights=weights[ranked]))
 
 
 def _one_minus_loss(loss: Loss | None, scores: NDArray[np.float64], target: Target, counted: Counted) -> float:

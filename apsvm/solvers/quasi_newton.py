@@ -46,20 +46,10 @@ class DescentStep(NamedTuple):
     ----------
     number : int, from 1
     objective : float, J
-    evaluations : int, of r so far
     """
 
     number: int
     objective: float
-    evaluations: int
-
-
-class Descended(NamedTuple):
-    """Where a descent ended: ``w`` (dimension,) float64, the lowest point; ``trouble``: what was not finite, if that
-    ended it."""
-
-    w: NDArray[np.float64]
-    trouble: str | None
 
 
 def descend(
@@ -72,7 +62,7 @@ def descend(
     max_iterations: int = 10_000,
     on_step: Callable[[DescentStep], None] = lambda step: None,
     should_stop: Callable[[], bool] = lambda: False,
-) -> Descended:
+) -> NDArray[np.float64]:
     """A point with ½‖w‖² + C·r(Xw) at most that of ``w`` (dimension,), from which steps gain less than ``enough``.
 
     curvature : (dimension,) float64 > 0, how much J curves in each weight, up to a factor; None: alike
@@ -87,17 +77,17 @@ def descend(
         objective, afresh = here.objective, here.knows_nothing
         try:
             moved = here.step()
-        except FloatingPointError as error:
-            return Descended(here.w, str(error))
+        except FloatingPointError:
+            break
         if moved:
-            on_step(DescentStep(number, here.objective, here.evaluations))
+            on_step(DescentStep(number, here.objective))
             idle = idle + 1 if objective - here.objective < enough else 0
         else:
             idle += 1
             here.forget()
         if idle == PATIENCE or (afresh and not moved):
             break
-    return Descended(here.w, None)
+    return here.w
 
 
 class QuasiNewton(Generic[V]):
@@ -117,7 +107,6 @@ class QuasiNewton(Generic[V]):
     w : (dimension,) float64, the point
     objective : float, J there
     gradient : (dimension,) float64, there
-    evaluations : int, of r so far
     """
 
     def __init__(
@@ -139,7 +128,6 @@ class QuasiNewton(Generic[V]):
         # The last steps, the changes of the gradient over them, and their products, > 0.
         self._history: tuple[list[NDArray[np.float64]], list[NDArray[np.float64]], list[float]] = [], [], []
         self._change, self._trial = self._vectors.empty(), self._vectors.empty()
-        self.evaluations = 0
         if isinstance(w, Evaluated):
             self.w, self._scores, self._slopes, self.objective, self.gradient = w
         else:
@@ -160,7 +148,6 @@ class QuasiNewton(Generic[V]):
         """Computes the scores, and what follows from them, afresh: rid of what rounding has added up."""
         self._function.scores(self.w, self._scores)
         value = self._function.tangent(self._scores, self._slopes).value
-        self.evaluations += 1
         self.objective = 0.5 * self._regularisation * float(self.w.dot(self.w)) + self._C * value
         if not math.isfinite(self.objective):
             raise not_finite("objective")
@@ -245,7 +232,6 @@ class QuasiNewton(Generic[V]):
         """J and its slope at this step."""
         self._vectors.add(self._scores, step, self._change, self._trial)
         value = self._function.tangent(self._trial, self._slopes).value
-        self.evaluations += 1
         _, linear, square = squares
         objective = 0.5 * self._regularisation * squares.at(step) + self._C * value
         along = self._vectors.dot(self._slopes, self._change)

@@ -27,7 +27,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,15 +75,9 @@ class RankingDefinition:
     split: int = 0
     gain: str | None = None
 
-    @property
-    def by_query(self) -> bool:
-        """Whether queries are tasks of their own."""
-        return True
-
-    @property
-    def level_free(self) -> bool:
-        """Whether a number added to all scores changes nothing."""
-        return True
+    #: Whether queries are tasks of their own, and whether a number added to all scores changes nothing.
+    by_query: ClassVar[bool] = True
+    level_free: ClassVar[bool] = True
 
     def hinge(self, positives: Array, negatives: Array, costs: tuple[Array, Array] | None) -> Hinge:
         """Of one task, scores (P,) and (N,)."""
@@ -115,9 +109,7 @@ class LabellingDefinition:
     labelled: Callable[[int], int] | None = None
     level_free: bool = False
 
-    @property
-    def by_query(self) -> bool:
-        return True
+    by_query: ClassVar[bool] = True
 
     def hinge(self, positives: Array, negatives: Array, costs: tuple[Array, Array] | None) -> Hinge:
         """Of one task, scores (P,) and (N,)."""

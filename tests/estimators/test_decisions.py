@@ -81,7 +81,7 @@ def test_the_default_is_the_break_even():
     assert not hasattr(model, "predict_proba")
     with pytest.raises(AttributeError) as error:
         model.predict_proba(NEW)
-    assert "calibrate='auto', set before it is fitted" in str(error.value)
+    assert "calibrate='auto', set before it is fitted" in str(error.value.__cause__)
     assert hasattr(classifier(calibrate="auto"), "predict_proba")
     assert classifier(fit_intercept=False).fit(X, Y).to_model().header.threshold is None
 

@@ -12,7 +12,7 @@ from sklearn.metrics import average_precision_score
 from sklearn.model_selection import cross_val_score
 from sklearn.multiclass import OneVsRestClassifier
 
-from apsvm import APSVMClassifier, APSVMRanker, RankNCG
+from apsvm import APSVMClassifier, APSVMRanker
 
 #: The hinge, whose minimum is one.
 Classifier = partial(APSVMClassifier, bound="hinge")
@@ -34,12 +34,6 @@ def test_what_scikit_learn_has_for_classifiers(data):
     np.testing.assert_array_equal(several.estimators_[2].coef_, Classifier(C=10).fit(X, data.y == 2).coef_)
     calibrated = CalibratedClassifierCV(Classifier(C=10), cv=3).fit(X, y)
     assert average_precision_score(data.relevant, calibrated.predict_proba(X)[:, 1]) > data.relevant.mean() + 0.2
-
-
-def test_class_weight_is_refused_in_words():
-    for kind in (APSVMRanker, RankNCG):
-        with pytest.raises(TypeError, match=f"{kind.__name__} has no class_weight: .* for loss 'zero-one'"):
-            kind(class_weight="balanced")
 
 
 def test_an_array_of_dates_is_refused(data):

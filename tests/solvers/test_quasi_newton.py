@@ -63,7 +63,7 @@ def test_a_smooth_minimum(rng):
     X = rng.normal(size=(200, 8))
     C = 3.0
     expected = minimize(lambda w: 0.5 * w @ w + C * logistic(X @ w)[0], np.zeros(8), method="BFGS", tol=1e-10)
-    w = descend(Scores(X, logistic), C, np.zeros(8), enough=1e-12).w
+    w = descend(Scores(X, logistic), C, np.zeros(8), enough=1e-12)
     np.testing.assert_allclose(w, expected.x, atol=1e-4)
     assert 0.5 * w @ w + C * logistic(X @ w)[0] == pytest.approx(expected.fun, rel=1e-9)
 
@@ -81,7 +81,7 @@ def test_a_minimum_on_kinks(rng):
         best = minimize(smooth, best, args=(delta,), method="BFGS").x
     lowest = smooth(best, 0.0)
     for start in (np.zeros(5), rng.normal(size=5)):
-        w = descend(Scores(X, absolute(targets)), C, start, enough=1e-9).w
+        w = descend(Scores(X, absolute(targets)), C, start, enough=1e-9)
         assert smooth(w, 0.0) <= lowest * (1 + 1e-3)
 
 
@@ -90,24 +90,22 @@ def test_it_only_falls_and_counts(rng):
     problem = Scores(X, ramp)
     steps = []
     start = rng.normal(size=6)
-    w = descend(problem, C, start, enough=1e-6, on_step=steps.append).w
+    w = descend(problem, C, start, enough=1e-6, on_step=steps.append)
     values = [0.5 * start @ start + C * ramp(X @ start)[0], *(step.objective for step in steps)]
     assert all(after < before for before, after in pairwise(values))
     assert values[-1] == pytest.approx(0.5 * w @ w + C * ramp(X @ w)[0], rel=1e-12)
     assert [step.number for step in steps] == sorted({step.number for step in steps})
-    # The last search may fail after the last step.
-    assert steps[-1].evaluations <= problem.evaluations
 
 
 def test_it_ends(rng):
     X = rng.normal(size=(50, 4))
     start = rng.normal(size=4)
-    assert descend(Scores(X, ramp), 5.0, start, enough=1e-9, should_stop=lambda: True).w is start
+    assert descend(Scores(X, ramp), 5.0, start, enough=1e-9, should_stop=lambda: True) is start
     steps = []
     descend(Scores(X, logistic), 5.0, start, enough=0.0, max_iterations=3, on_step=steps.append)
     assert len(steps) == 3
     # At a stationary point there is nowhere to go.
-    assert not descend(Scores(X, lambda s: (1.0, np.zeros(50))), 5.0, np.zeros(4), enough=1e-9).w.any()
+    assert not descend(Scores(X, lambda s: (1.0, np.zeros(50))), 5.0, np.zeros(4), enough=1e-9).any()
 
 
 def test_features_of_different_scale(rng):
@@ -116,9 +114,9 @@ def test_features_of_different_scale(rng):
     targets = X @ rng.normal(size=20) + 0.5 * rng.normal(size=400)
     values = []
     for curvature in (None, scale**2):
-        w = descend(Scores(X * scale, absolute(targets)), C, np.zeros(20), enough=1e-3 * C, curvature=curvature).w
+        w = descend(Scores(X * scale, absolute(targets)), C, np.zeros(20), enough=1e-3 * C, curvature=curvature)
         values.append(absolute(targets)(X * scale @ w)[0])
-    lowest = absolute(targets)(X @ descend(Scores(X, absolute(targets)), C, np.zeros(20), enough=1e-3 * C).w)[0]
+    lowest = absolute(targets)(X @ descend(Scores(X, absolute(targets)), C, np.zeros(20), enough=1e-3 * C))[0]
     assert values[1] <= 1.01 * lowest < 0.9 * values[0]
 
 
@@ -142,8 +140,6 @@ def test_trouble_ends_with_the_lowest_point(rng):
             with pytest.raises(FloatingPointError):
                 descend(problem, C, start, enough=1e-6)
             continue
-        w, trouble = descend(problem, C, start, enough=1e-6, on_step=steps.append)
-        assert trouble == "not finite"
+        w = descend(problem, C, start, enough=1e-6, on_step=steps.append)
         assert 0 < len(steps) < len(whole)
         assert 0.5 * w @ w + C * ramp(X @ w)[0] == pytest.approx(steps[-1].objective, rel=1e-12)
-    assert descend(Scores(X, ramp), C, start, enough=1e-6).trouble is None

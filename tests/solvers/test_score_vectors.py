@@ -133,7 +133,7 @@ def by_search(name):
         (logistic, by_planes(AfterLineSearch)),
         (logistic, by_search("lbfgs")),
         (logistic, by_search("prcg")),
-        (ramp, lambda risk: descend(risk, 100.0, np.ones(6), enough=1e-6).w),
+        (ramp, lambda risk: descend(risk, 100.0, np.ones(6), enough=1e-6)),
     ],
     ids=["line search", "planes", "planes of a smooth risk", "L-BFGS", "CG", "kinks"],
 )

@@ -217,7 +217,7 @@ class Descent:
             log_step(self._watch.log, self.name, name, C, step, account.calls, account.parts(), seconds)
             self._watch.progress(bounds_line(name, C, step.number, step.objective, -np.inf, np.inf, 0, seconds))
 
-        descended = quasi_newton.descend(
+        w = quasi_newton.descend(
             self.function,
             C,
             point,
@@ -228,7 +228,7 @@ class Descent:
             should_stop=lambda: self._watch.should_stop() or (limit is not None and spent.in_all >= limit),
         )
         accounted()
-        return descended.w
+        return w
 
     def _by_rounds(self, start: Weights, C: float, spent: _Spent) -> StageReport:
         """Where concave-convex rounds end."""
@@ -295,6 +295,4 @@ class Descent:
             trouble=end.trouble,
         )
         fallbacks = sum(report.qp_fallbacks for report in rounds)
-        return StageReport(
-            self.name, self._stage.oracle, spent.oracle_calls, solution, spent.spans, fallbacks, len(rounds)
-        )
+        return StageReport(self.name, self._stage.oracle, spent.oracle_calls, solution, spent.spans, fallbacks)

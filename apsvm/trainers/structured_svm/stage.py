@@ -61,8 +61,8 @@ def bounds_line(
 
 @dataclass(frozen=True, slots=True)
 class StageReport:
-    """One run of the solver: its solution, the time of its parts, how often the QP fell back, and how many
-    concave-convex rounds it took, if it is of such."""
+    """One run of the solver, or several in concave-convex rounds: the solution, the time of its parts, and how often
+    the QP fell back."""
 
     name: str
     oracle: str
@@ -70,7 +70,6 @@ class StageReport:
     solution: CuttingPlaneSolution
     spans: dict[str, Span]
     qp_fallbacks: int
-    rounds: int = 0
 
 
 @dataclass(frozen=True, slots=True)

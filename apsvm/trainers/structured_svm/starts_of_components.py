@@ -236,4 +236,4 @@ def _regression(rows: RowOperator, signs: NDArray[np.float64], curvature: NDArra
         enough=REGRESSION_GAIN * C,
         curvature=curvature,
         max_iterations=REGRESSION_ITERATIONS,
-    ).w
+    )
