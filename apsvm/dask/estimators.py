@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from apsvm._support.caller import warn_caller
 from apsvm._support.types import Collection, Part, Seed
 from apsvm.dask.actors import ActorCrew
 from apsvm.dask.collections import (
@@ -32,7 +31,7 @@ from apsvm.dask.sources import ArrayPart
 from apsvm.dask.training import HINGE_ONLY
 from apsvm.data.labels import Target, again, of_numbers, of_two
 from apsvm.estimators.base import LinearEstimator
-from apsvm.estimators.following import WeakRankerWarning, logger, training
+from apsvm.estimators.following import logger, training
 from apsvm.estimators.measure import value_of
 from apsvm.estimators.parameters import in_python, in_words_of_python
 from apsvm.estimators.rank_ncg import RankNCG
@@ -118,11 +117,7 @@ class _OnCluster(LinearEstimator):
             crew.close()
         header = self._header_of(model.header, None)
         self._keep(replace(model, header=header))
-        if not outcome.as_asked:
-            self._warn(outcome)
-        for caution in outcome.cautions:
-            text = in_python(caution, self._trainer.Settings, plan.loss_name)
-            warn_caller(f"{type(self).__name__}: {text}", WeakRankerWarning)
+        self._warn(outcome, plan.loss_name)
         return self
 
     def decision_function(self, X: Collection) -> Collection:

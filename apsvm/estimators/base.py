@@ -240,9 +240,6 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         """The weights of rows, with those of their classes."""
         return sample_weight
 
-    def _refuse(self, plan: AnyTrainer, counted: Counted) -> None:
-        """Raises ValueError for rows and parameters that do not go together."""
-
     def _trained_constant(self, plan: AnyTrainer) -> float | Literal["auto"] | None:
         """The value of a constant feature to be trained with the others, AUTO (``trainers.fitting``) or None."""
         return None
@@ -328,7 +325,6 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         else:
             X, target, qid, sample_weight = self._columns(X, y, qid, sample_weight, bags).pooled(self._pool(), target)
         counted = self._counted(X, qid, sample_weight, plan)
-        self._refuse(plan, counted)
         fit = self._training(X, target, counted, plan, ids)
         self._require_both(fit.target.of(fit.selection))
         with training(self.verbose) as watch, in_words_of_python(self._trainer.Settings, plan.loss_name):
@@ -343,11 +339,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
             model = self._decided(raw, outcome, self._model_of(fit, data, outcome, counted))
         self._keep(model)
         self._set_importances(model, X)
-        if not outcome.as_asked:
-            self._warn(outcome)
-        for caution in outcome.cautions:
-            text = in_python(caution, self._trainer.Settings, plan.loss_name)
-            warn_caller(f"{type(self).__name__}: {text}", WeakRankerWarning)
+        self._warn(outcome, plan.loss_name)
         return self
 
     @staticmethod
@@ -585,7 +577,12 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
     def _scores_of_pooled(self, X: Matrix) -> NDArray[np.float64]:
         return self.to_model().score(X, threads=self._threads())
 
-    def _warn(self, outcome: Outcome) -> None:
-        remedy = FOR_STALLED if outcome.state == State.STALLED else self._remedy
-        message = f"{type(self).__name__} stopped early: {outcome.state}{evidence_of(outcome)}; {remedy}"
-        warn_caller(message, ConvergenceWarning)
+    def _warn(self, outcome: Outcome, loss: str = "") -> None:
+        """Of a training that stopped early, and of what its ranker is not good for."""
+        if not outcome.as_asked:
+            remedy = FOR_STALLED if outcome.state == State.STALLED else self._remedy
+            message = f"{type(self).__name__} stopped early: {outcome.state}{evidence_of(outcome)}; {remedy}"
+            warn_caller(message, ConvergenceWarning)
+        for caution in outcome.cautions:
+            text = in_python(caution, self._trainer.Settings, loss)
+            warn_caller(f"{type(self).__name__}: {text}", WeakRankerWarning)

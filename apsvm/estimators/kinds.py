@@ -8,7 +8,7 @@ classes; for them there is the ranker, which is neither classifier nor regressor
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,8 +57,6 @@ class TwoClasses(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
     takes them so: it turns their sign where a metric names the first. The model (``to_model``) scores the positive one.
     """
 
-    #: What takes grades in its place.
-    _for_grades: ClassVar[str] = "APSVMRanker"
     #: Parameters where the estimator has them.
     pos_label: object = None
     fit_intercept: bool = True
@@ -129,7 +127,7 @@ class TwoClasses(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
             raise ValueError(
                 f"Only binary classification is supported. The type of the target is {kind}. For one class against "
                 "the others give y == label, for each of them sklearn.multiclass.OneVsRestClassifier; for grades there "
-                f"is {self._for_grades}"
+                "is APSVMRanker"
             )
         classes = np.unique(y)
         if classes.size < 2:

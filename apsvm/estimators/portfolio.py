@@ -16,9 +16,8 @@ from apsvm._support.caller import warn_caller
 from apsvm._support.types import Column, JsonDict, Matrix
 from apsvm.data.dataset import Dataset
 from apsvm.data.labels import LabelOptions, Target, of_two, ordered
-from apsvm.estimators.following import WeakRankerWarning, logger, training
+from apsvm.estimators.following import logger, training
 from apsvm.estimators.kinds import RankerOfNumbers, TwoClasses, break_even_intercept
-from apsvm.estimators.parameters import in_python
 from apsvm.estimators.signatures import ByQuery
 from apsvm.metrics.base import Metric
 from apsvm.metrics.evaluate import evaluate, parse_metrics
@@ -123,13 +122,10 @@ class _Portfolio(ByQuery):
         self.cv_results_ = [*_screened(whole), *_compared(search, candidates, average)]
         (model,) = refit.model.rankers()
         header = self._header_of(model.header, dataset.groups)
-        self._keep(model.at_level(self._constant(model, X, target)).with_header(header))
+        model = model.at_level(self._constant(model, X, target)).with_header(header)
+        self._keep(model)
         self._set_importances(model, X)
-        if not refit.outcome.as_asked:
-            self._warn(refit.outcome)
-        for caution in refit.outcome.cautions:
-            text = in_python(caution, StructuredSVMTrainer.Settings)
-            warn_caller(f"{type(self).__name__}: {text}", WeakRankerWarning)
+        self._warn(refit.outcome)
         return self
 
     @classmethod

@@ -17,7 +17,6 @@ from apsvm._support.types import JsonDict, Seed
 from apsvm.estimators.base import loaded
 from apsvm.estimators.kinds import RankerOfNumbers, TwoClasses
 from apsvm.estimators.parameters import check_number
-from apsvm.estimators.rows import Counted
 from apsvm.estimators.signatures import WeightedBags
 from apsvm.models.base import Ranker
 from apsvm.models.header import Bounds, Header
@@ -158,11 +157,6 @@ class _Structured(WeightedBags):
         plan = super()._plan()
         plan.named |= frozenset() if self.components is None else {"components"}
         return plan
-
-    def _refuse(self, plan: AnyTrainer, counted: Counted) -> None:
-        assert isinstance(plan, StructuredSVMTrainer)
-        if plan.approximates and counted.query_weights is not None:
-            raise ValueError("oracle 'appx' knows no weights of queries: leave out sample_weight or choose 'auto'")
 
     def _trained_constant(self, plan: AnyTrainer) -> float | Literal["auto"] | None:
         """Where the scores' level means something to the loss (or, with "appx", to its first stage)."""

@@ -47,7 +47,8 @@ def ranked(model: Model, dataset: Dataset, *, by_rows: bool = False) -> tuple[Da
         )
     if scores.ndim == 1:
         rows = deciding_rows(bags, scores)
-        return stand_ins(dataset, rows), scores[rows]
+        chosen = dataset.select(rows)
+        return replace(chosen, bags=None, stands_for=chosen.bags, instances=len(dataset), deciding=rows), scores[rows]
     return pooled(dataset, ()), bags.best(scores)
 
 
@@ -57,9 +58,3 @@ def scores_of(model: Model, dataset: Dataset) -> NDArray[np.float64]:
         return model.score(dataset.X)
     except ScoreError as error:
         raise DataError(f"{dataset.source}: {error}") from None
-
-
-def stand_ins(dataset: Dataset, rows: NDArray[np.int64]) -> Dataset:
-    """The data set of the rows ``rows`` (n_bags,) alone, one of each bag."""
-    chosen = dataset.select(rows)
-    return replace(chosen, bags=None, stands_for=chosen.bags, instances=len(dataset), deciding=rows)

@@ -16,7 +16,6 @@ from apsvm.data.pooling import pooled
 if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
     from apsvm.data.labels import Target
-    from apsvm.trainers.fitting import Fit
 
 
 def bags_as_rows(dataset: Dataset) -> Dataset:
@@ -24,10 +23,10 @@ def bags_as_rows(dataset: Dataset) -> Dataset:
     return dataset if bags_of(dataset) is None else pooled(dataset, ())
 
 
-def of_bags(fit: Fit) -> Target:
-    """The target of what is dealt out and judged."""
-    bags = bags_of(fit.dataset)
-    return fit.target if bags is None else fit.target.of(bags.first)
+def of_bags(dataset: Dataset, target: Target) -> Target:
+    """The target of what is dealt out and judged, by that of the rows."""
+    bags = bags_of(dataset)
+    return target if bags is None else target.of(bags.first)
 
 
 def scores_of_bags(dataset: Dataset, rows: NDArray[np.int64], scores: NDArray[np.float64]) -> NDArray[np.float64]:

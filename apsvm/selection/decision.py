@@ -118,7 +118,7 @@ def decide(
         if raced is None:
             return None
         folds, how = raced
-    units = fit.target if not fit.trainer.capabilities.bags else of_bags(fit)
+    units = fit.target if not fit.trainer.capabilities.bags else of_bags(fit.dataset, fit.target)
     scores = np.full(units.relevant.size, np.nan)
     if own is None:
         own = training_scores(outcome, (prepared or fit.prepared()).training_set())
@@ -158,7 +158,7 @@ def _folds(fit: Fit) -> tuple[list[Fold], str]:
     """The folds, and what they are in words. Copies of a row, which weights of rows make, stay together."""
     dataset, of_bag = fit.dataset, fit.trainer.capabilities.bags
     units = bags_as_rows(dataset) if of_bag else dataset
-    target = of_bags(fit) if of_bag else fit.target
+    target = of_bags(dataset, fit.target) if of_bag else fit.target
     selected = np.arange(target.relevant.size) if fit.selection is None else fit.selection
     alone = np.unique(selected)
     target = target.of(alone)

@@ -33,7 +33,7 @@ from apsvm.data.labels import LabelOptions, Takes, Target, judge
 from apsvm.losses import LOSSES, make_loss
 from apsvm.losses.base import LossError
 from apsvm.selection.average import Member
-from apsvm.selection.bags import bags_as_rows
+from apsvm.selection.bags import bags_as_rows, of_bags
 from apsvm.selection.choice import Candidate, best
 from apsvm.selection.cross_validation import SelectionError
 from apsvm.selection.folds import make_folds
@@ -312,7 +312,7 @@ class PortfolioSearch:
         self._target = judged_by or judge(dataset, labels, None, graded_metrics=graded)
         # Before anything is trained: whether there are enough rows for the folds of the final.
         only_grades = all(metric.graded for metric in metrics.values())
-        units, target = bags_as_rows(dataset), _of_units(dataset, self._target)
+        units, target = bags_as_rows(dataset), of_bags(dataset, self._target)
         make_folds(target, units.groups, self._folds, seed, only_grades=only_grades, bags=units.bags)
         self.entries = portfolio(dataset, self.metric, features, self._target, labels)
         self.screened = Screened()
@@ -323,7 +323,7 @@ class PortfolioSearch:
     @property
     def caution(self) -> str | None:
         """What the comparison is not good for, if that is to be said."""
-        positives = int(_of_units(self._dataset, self._target).relevant.sum())
+        positives = int(of_bags(self._dataset, self._target).relevant.sum())
         if positives >= FEW_POSITIVES:
             return None
         return (
@@ -394,7 +394,7 @@ class PortfolioSearch:
             self.metrics,
             folds=folds,
             seed=self._seed,
-            judged_by=_of_units(rows, target),
+            judged_by=of_bags(rows, target),
             tolerated=FAILURES,
             labels=self._labels,
             query_weights=self._query_weights,
@@ -509,12 +509,6 @@ class PortfolioSearch:
         return search
 
 
-def _of_units(dataset: Dataset, target: Target) -> Target:
-    """The target of what is dealt out and judged: of the bags, where rows are in bags."""
-    bags = bags_of(dataset)
-    return target if bags is None else target.of(bags.first)
-
-
 def _large(dataset: Dataset) -> bool:
     return dataset.n_values > MANY_VALUES or len(dataset) > MANY_ROWS
 
@@ -539,7 +533,7 @@ def sample(dataset: Dataset, target: Target, seed: int, size: Round) -> NDArray[
         chosen = rng.random(names.size) < share
         chosen[rng.permutation(names.size)[: 4 * SCREENING_FOLDS]] = True
         return np.flatnonzero(chosen[of_row])
-    relevant = _of_units(dataset, target).relevant
+    relevant = of_bags(dataset, target).relevant
     keep = np.zeros(relevant.size, dtype=bool)
     for which in (relevant, ~relevant):
         units = np.flatnonzero(which)

@@ -140,9 +140,6 @@ class Choice:
         """At which this bound did best; the default where it was not tried."""
         return next((_C(one) for one in self.candidates if one.choice["bound"] == bound), Multiple(1.0))
 
-    def __str__(self) -> str:
-        return self.in_words()
-
     def in_words(self, start: str = "") -> str:
         """A line; ``start``: the loss that the choice is of, where another loss starts from its model."""
         begins, loss = (f"--bound auto of the start, {start}", f"{start} loss") if start else ("--bound auto", "loss")

@@ -114,7 +114,9 @@ class SettingsSearch:
         # What is dealt out and judged: rows, or bags, which all grids have in the same order.
         self.dataset = units = bags_as_rows(fits[0].dataset)
         only_grades = all(metric.graded for metric in metrics.values())
-        target = judged_by or _judged_by(units, [of_bags(fit) for fit in fits], labels, only_grades=only_grades)
+        target = judged_by or _judged_by(
+            units, [of_bags(fit.dataset, fit.target) for fit in fits], labels, only_grades=only_grades
+        )
         made = make_folds(target, units.groups, folds, seed, only_grades=only_grades, bags=units.bags)
         self._cross = CrossValidation(fits, target, units.groups, metrics, made, tolerated)
         self._measured = Measurements([grid.trainer.loss_name for grid in grids], len(made))

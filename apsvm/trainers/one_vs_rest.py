@@ -46,10 +46,6 @@ class OneVsRestTrainer(Trainer[Settings]):
         self.family = trainer.family  # type: ignore[misc]  # a property of the instance here
         self.capabilities = replace(trainer.capabilities, labels=Takes.CLASSES)
 
-    def starting_from(self, starts: Mapping[float, NDArray[np.float64]]) -> OneVsRestTrainer:
-        """The same plan, its classes beginning at ``starts``."""
-        return OneVsRestTrainer(self.trainer, starts)
-
     @property
     def metric(self) -> str | None:
         return self.trainer.metric
@@ -85,20 +81,19 @@ class OneVsRestTrainer(Trainer[Settings]):
                 failure = error
         raise failure
 
-    def train(
+    def train(  # type: ignore[override]  # only ``selection.completion`` trains several classes
         self,
         data: TrainingSet,
         watch: Watch,
         *,
         start: NDArray[np.float64] | None = None,
         validation: TrainingSet | None = None,
-        train_class: TrainClass | None = None,
+        train_class: TrainClass,
     ) -> Iterator[Outcome]:
-        """See ``Trainer.train``; ``train_class`` trains a class in the place of its trainer's own ``train``, by which
-        nothing is completed that its plan leaves open."""
+        """See ``Trainer.train``; ``train_class`` trains a class, whatever its plan leaves open."""
         assert data.target.classes is not None
         labels = data.target.classes.labels
-        run = _Run(self, data, watch, start, validation, len(labels), train_class or _as_named)
+        run = _Run(self, data, watch, start, validation, len(labels), train_class)
         began = time.perf_counter()
         classes: list[ClassTraining] = []
         for one in results(run.train, labels, run.at_a_time, stop=run.stop):
@@ -113,17 +108,6 @@ class OneVsRestTrainer(Trainer[Settings]):
 TrainClass: TypeAlias = Callable[
     [AnyTrainer, float, TrainingSet, Watch, "NDArray[np.float64] | None", "TrainingSet | None"], Iterator[Outcome]
 ]
-
-
-def _as_named(
-    trainer: AnyTrainer,
-    label: float,
-    data: TrainingSet,
-    watch: Watch,
-    start: NDArray[np.float64] | None,
-    validation: TrainingSet | None,
-) -> Iterator[Outcome]:
-    return trainer.train(data, watch, start=start, validation=validation)
 
 
 def of_class(data: TrainingSet, label: float) -> TrainingSet:

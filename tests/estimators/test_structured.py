@@ -80,8 +80,6 @@ def test_tight_bound_and_queries_left_out(data):
 
 
 def test_what_appx_cannot(data):
-    with pytest.raises(ValueError, match="no weights of queries"):
-        Classifier(oracle="appx").fit(data.X, data.relevant, qid=data.qid, sample_weight=data.qid + 1)
     with pytest.raises(ValueError, match="warm_start does not apply"):
         Classifier(oracle="appx", warm_start=True).fit(data.X, data.relevant)
     assert not Classifier(oracle="appx").fit(data.X, data.relevant, qid=data.qid).exact_

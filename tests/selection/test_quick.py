@@ -228,7 +228,7 @@ def test_too_little_to_hold_out_is_the_hinge(relevant, queries, why, monkeypatch
     choice = choose(plan(), numbered(relevant, queries), Watch())
     assert (choice.bound, choice.C, choice.candidates, choice.start()) == ("hinge", (AUTO_MULTIPLE,), (), None)
     assert why in choice.how
-    assert str(choice) == f"--bound auto: hinge ({choice.how})"
+    assert choice.in_words() == f"--bound auto: hinge ({choice.how})"
     assert not recorded.trained
 
 
@@ -269,8 +269,8 @@ def test_the_lowest_loss_is_taken(losses, bound, C, some_rows, monkeypatch):
     values = [one.mean(LOSS) for one in choice.candidates[1:]]
     assert values == sorted(values)
     other = {"hinge": "tight", "tight": "hinge"}[bound]
-    assert f"--bound auto: {bound}, C = {C:g}x: loss " in str(choice)
-    assert f"; {other} at its best: " in str(choice)
+    assert f"--bound auto: {bound}, C = {C:g}x: loss " in choice.in_words()
+    assert f"; {other} at its best: " in choice.in_words()
 
 
 def test_the_loss_is_the_mean_over_the_splits(some_rows, monkeypatch):

@@ -350,7 +350,7 @@ class _Run:
         if isinstance(self.trainer, OneVsRestTrainer) and model.has_classes:
             labels = [label for label in fit.dataset.classes().tolist() if label in model.classes]
             starts = {label: fit.start(model.ranker(label)) for label in labels}
-            return replace(fit, trainer=self.trainer.starting_from(starts)), None
+            return replace(fit, trainer=OneVsRestTrainer(self.trainer.trainer, starts)), None
         return fit, fit.start(one_ranker(model, self.labels.positive_label, path))
 
 

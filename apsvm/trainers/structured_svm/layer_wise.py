@@ -85,7 +85,7 @@ def train_layer_wise(
     watch: Watch,
     start: Net | None = None,
 ) -> Iterator[TrainedLayers]:
-    """Train for one C after another, each from the same net.
+    """Train for one C after another, each from the same net, until one is stopped.
 
     Parameters
     ----------
@@ -115,7 +115,10 @@ def train_layer_wise(
         with spans["log loss"]:
             start = log_loss_net(problem.inputs, problem.relevant, hidden, settings.seed, stop=stop)
     for C in values_of_C:
-        yield _Descent(problem, settings, watch, C, began, spans).run(start)
+        trained = _Descent(problem, settings, watch, C, began, spans).run(start)
+        yield trained
+        if not trained.as_asked:
+            return
         spans = Spans()
 
 

@@ -81,7 +81,7 @@ def networks(trainer: StructuredSVMTrainer, data: TrainingSet, watch: Watch) -> 
         seed=settings.seed,
     )
     results = train_layer_wise(data, trainer.loss, settings, hidden_layers(settings.layer_wise), values, watch)
-    for value, name, trained in zip(settings.C, trainer.names, _until_stopped(results), strict=False):
+    for value, name, trained in zip(settings.C, trainer.names, results, strict=False):
         yield _outcome(data, trained, replace(settings, C=(value,)), name)
 
 
@@ -90,13 +90,6 @@ def held_out_loss(outcome: Outcome) -> float:
     loss = outcome.details[_HELD_OUT]
     assert loss is None or isinstance(loss, float)
     return math.inf if loss is None else loss
-
-
-def _until_stopped(results: Iterator[TrainedLayers]) -> Iterator[TrainedLayers]:
-    for trained in results:
-        yield trained
-        if not trained.as_asked:
-            return
 
 
 def _outcome(data: TrainingSet, trained: TrainedLayers, settings: StructuredSettings, name: str) -> Outcome:
