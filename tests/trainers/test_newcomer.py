@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.shell_completion import BashComplete
 from newcomer import Perceptron, PerceptronSettings
 from newcomers import LINE, dumped
 from sklearn.metrics import average_precision_score
@@ -189,33 +188,6 @@ def test_options_of_others_are_refused(rows, run, tmp_path):
     said = run("train", "--loss", "perceptron", "--margin", -1, data, tmp_path / "m", code=2)[1]
     assert "expected a finite number of at least 0, found '-1'" in said
     assert "did you mean 'perceptron'?" in run("train", "--loss", "perceptrom", data, tmp_path / "m", code=2)[1]
-
-
-def test_configuration(rows, run, info_of, tmp_path, monkeypatch):
-    _, _, data = rows
-    config = tmp_path / "config.toml"
-    config.write_text('loss = "perceptron"\nmargin = 0.7\npasses = 9\n')
-    run("train", "-q", "--config", config, data, tmp_path / "m")
-    assert info_of(tmp_path / "m").settings == {"margin": 0.7, "passes": 9}
-    monkeypatch.setenv("APSVM_TRAIN_MARGIN", "0.2")
-    run("train", "-q", "--config", config, "--passes", 4, data, tmp_path / "m")
-    assert info_of(tmp_path / "m").settings == {"margin": 0.2, "passes": 4}
-    config.write_text('loss = "perceptron"\nmargins = 0.7\n')
-    said = run("train", "-q", "--config", config, data, tmp_path / "m", code=2)[1]
-    assert "unknown key 'margins'; did you mean 'margin'?" in said
-    config.write_text('loss = "perceptron"\npasses = 0.7\n')
-    assert "'passes' must be an integer" in run("train", "-q", "--config", config, data, tmp_path / "m", code=2)[1]
-
-
-def test_shell_completion(cli):
-    def completed(line):
-        *before, incomplete = line.split(" ")
-        shell = BashComplete(cli.program, {}, "apsvm", "_APSVM_COMPLETE")
-        return [item.value for item in shell.get_completions(before, incomplete)]
-
-    assert completed("train --loss per") == ["perceptron"]
-    assert completed("train --marg") == ["--margin"]
-    assert completed("train --loss perceptron --pas") == ["--passes"]
 
 
 def test_help_loads_nothing_heavy_with_it():

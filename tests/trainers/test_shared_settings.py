@@ -5,11 +5,8 @@ from __future__ import annotations
 import importlib
 import json
 
-import click
 import pytest
 from newcomers import COST, FOLDS, LATENT, LINE, SECOND
-
-from apsvm.cli.options.trainers import trainer_options
 
 #: The first that declares a setting of a name is another trainer each time.
 two_newcomers = pytest.mark.parametrize(
@@ -59,25 +56,6 @@ def test_help_tells_them_apart(cli, run):
         by_default = "; ".join(f"{family} {defaults[family]}" for family in order)
         assert options[name].help == f"{said} [default: {by_default}]"
         assert (options[name].default, options[name].show_default, options[name].metavar) == (None, False, None)
-
-
-def test_help_of_options_that_several_trainers_share():
-    context = click.Context(click.Command("train"))
-    options = {option.name: option for option in trainer_options()}
-    assert options["query_weights"].opts == ["--query-weights"]
-    shown = {name: (options[name].default, options[name].show_default) for name in ("C", "max_iterations", "epsilon")}
-    assert shown == {"C": ("auto", True), "max_iterations": (10000, True), "epsilon": (None, False)}
-    names = ("C", "epsilon", "tau", "query_weights", "learning_rate", "bound", "components")
-    assert [options[name].make_metavar(context) for name in names] == [
-        "NUMBER[,NUMBER…]", "EPS", "auc|p@1|p@K|harmonic", "FILE", "NUMBER", "[auto|hinge|tight]",
-        "INTEGER RANGE",
-    ]  # fmt: skip
-    lists = {option.name: option for option in trainer_options(as_lists=True)}
-    assert [lists[name].make_metavar(context) for name in names] == [
-        "NUMBER[,NUMBER…]", "EPS", "auc|p@1|p@K|harmonic", "FILE", "NUMBERS", "[auto|hinge|tight],…",
-        "INTEGER RANGE,…",
-    ]  # fmt: skip
-    assert lists["bound"].default == ("hinge", "tight")
 
 
 @pytest.mark.parametrize("registered", [({}, LATENT)], indirect=True)
