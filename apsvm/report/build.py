@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-import numpy as np
-
 from apsvm.data.dataset import DataError
 from apsvm.metrics.curves import mean_curve
 from apsvm.metrics.evaluate import Evaluation
@@ -14,14 +12,11 @@ from apsvm.models.header import Header
 from apsvm.report.components import components_of
 from apsvm.report.drawing import drawn
 from apsvm.report.judging import (
-    MOST_FEATURES,
     evaluated,
     figure,
-    layers_of,
     metrics_of,
     most_violating,
     shapes_of,
-    signed,
     weights_of,
     worst_queries,
 )
@@ -51,7 +46,6 @@ def report(run: Run) -> str:
         what_was_trained(run),
         data_of(run, judged),
         *(_several(run, judged) if len(judged) > 1 else [part for one in judged for part in _details(one, run)]),
-        *([] if judged else [_weights_alone(run)]),
         time_by_part(run),
         element("p", f"Made by apsvm report of the run in {run.folder}.", class_="muted"),
     )
@@ -73,21 +67,15 @@ def judged_rankers(run: Run) -> tuple[list[JudgedRanker], list[str]]:
 
 
 def _name(run: Run) -> str:
-    headers = run.headers()
-    if headers:
-        header = headers[0][1]
-        return f"{header.loss} on {header.data.file}"
-    data = run.command.get("data", "").rsplit("/", 1)[-1]
-    return f"{run.start['loss']} on {data}" if data and "loss" in run.start else run.folder
+    header = run.headers()[0][1]
+    return f"{header.loss} on {header.data.file}"
 
 
 def _head(run: Run, judged: Sequence[JudgedRanker]) -> Markup:
     headers = [header for _, header in run.headers()]
     states = list(dict.fromkeys(header.state for header in headers))
-    good = bool(headers) and all(header.as_asked for header in headers)
-    if not headers:
-        state = "no model"
-    elif good:
+    good = all(header.as_asked for header in headers)
+    if good:
         state = states[0] if len(states) == 1 else "all as asked"
     else:
         state = next(header.state for header in headers if not header.as_asked)
@@ -214,20 +202,3 @@ def _curves(run: Run, judged: Sequence[JudgedRanker]) -> list[Markup]:
 def _details(part: JudgedRanker, run: Run) -> list[Markup]:
     queries = [] if part.groups is None else [worst_queries(part)]
     return [most_violating(part, run.lines), *queries, components_of(part), shapes_of(part), weights_of(part)]
-
-
-def _weights_alone(run: Run) -> Markup:
-    """The largest weights where there are no rows to weigh them by."""
-    tables: list[object] = []
-    for finished in run.finished:
-        for title, ranker in list(finished.rankers())[:MOST_PARTS]:
-            names, parts = ranker.columns(), ranker.linear_parts()
-            if not parts:
-                return layers_of(ranker)
-            for h, part in enumerate(parts, start=1):
-                heading = ", ".join([*([title] if title else []), *([f"component {h}"] if len(parts) > 1 else [])])
-                tables += [element("h3", heading)] if heading else []
-                order = np.argsort(-np.abs(part.coef), kind="stable")[:MOST_FEATURES]
-                rows = [[names[j], signed(part.coef[j])] for j in order.tolist()]
-                tables.append(table(["feature", "weight"], rows))
-    return section("Weights of the largest features", *tables) if tables else Markup("")

@@ -10,8 +10,8 @@ from apsvm.report.pictures.base import Picture
 from apsvm.report.pictures.style import GRID, INK, MUTED, PAPER, SERIES, MissingMatplotlibError, Size
 
 #: A picture of half the page, and one of its whole width.
-HALF = Size("half", 4.8, 9.0, 2, 150)
-WHOLE = Size("whole", 9.6, 9.0, 2, 150)
+HALF = Size("half", 4.8)
+WHOLE = Size("whole", 9.6)
 _VARIABLES = {INK: "ink", MUTED: "muted", GRID: "grid", PAPER: "paper"}
 _VARIABLES |= {colour: f"series-{at + 1}" for at, colour in enumerate(SERIES)}
 _COLOUR = re.compile("|".join(_VARIABLES))

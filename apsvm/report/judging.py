@@ -13,7 +13,6 @@ from apsvm.models.net import NetRanker
 from apsvm.report import words
 from apsvm.report.drawing import WHOLE, drawn
 from apsvm.report.page import Markup, bar, element, pictures, section, table
-from apsvm.report.pictures.histogram import Histogram
 from apsvm.report.pictures.precision_recall import Curve, PrecisionRecall
 from apsvm.report.pictures.shapes import Shapes
 from apsvm.report.rows import misplaced
@@ -26,7 +25,6 @@ MOST_ROWS = 10
 MOST_FEATURES = 15
 MOST_QUERIES = 10
 MOST_SHAPES, MOST_SURFACES, MOST_PARTS, MOST_DOTS = 9, 3, 15, 1000
-MOST_KINDS = 5
 
 
 def evaluated(part: JudgedRanker) -> Evaluation | None:
@@ -55,19 +53,7 @@ def metrics_of(part: JudgedRanker) -> Markup:
         curve = PrecisionRecall([Curve(f"AP {part.curve.ap:.4f}", part.curve.steps)], part.curve.base_rate)
         of_queries = ", mean of the queries" if part.groups is not None else ""
         drawings.append(drawn(curve, f"Precision and recall{of_queries}"))
-    of_queries = " of all queries" if part.groups is not None else ""
-    drawings.append(drawn(Histogram(_kinds(part)), f"Scores of the rows{of_queries}"))
     return section("Metrics", element("p", explanation), figures, pictures(*drawings))
-
-
-def _kinds(part: JudgedRanker) -> dict[str, NDArray[np.float64]]:
-    """Scores by kind of row: positive and negative, or by grade, the higher ones together if there are many."""
-    if part.grades is not None:
-        levels = np.unique(part.grades)
-        if levels.size <= MOST_KINDS:
-            return {f"grade {level:g}": part.scores[part.grades == level] for level in levels.tolist()}
-    relevant = part.relevant
-    return {"positive": part.scores[relevant], "negative": part.scores[~relevant]}
 
 
 def most_violating(part: JudgedRanker, lines: NDArray[np.int64] | None) -> Markup:

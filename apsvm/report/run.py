@@ -60,7 +60,7 @@ class Run:
     ----------
     folder : its name
     records : of the log
-    finished : its models, fewer than were requested, or none, if it was stopped
+    finished : its models, fewer than were requested if it was stopped
     dataset : n rows to judge them on, if there are any
     lines : (n,) int64, where the rows stand in the file, from 1; None if they are no lines of text
     notes : what the reader should know of all this
@@ -79,22 +79,6 @@ class Run:
     def command(self) -> Record:
         """The ``run`` record."""
         return next((record for record in self.records if record["event"] == "run"), {})
-
-    def spans(self) -> dict[str, float]:
-        """Seconds of the parts of all iterations, by what their records say."""
-        result: dict[str, float] = {}
-        for record in self.records:
-            if record["event"] in ("iteration", "evaluation", "step"):
-                for name, value in record.items():
-                    if name.endswith("_wall_ns"):
-                        part = name.removesuffix("_wall_ns")
-                        result[part] = result.get(part, 0.0) + value / 1e9
-        return result
-
-    @property
-    def start(self) -> Record:
-        """The first ``start`` record: what is trained."""
-        return next((record for record in self.records if record["event"] == "start"), {})
 
     @property
     def of_classes(self) -> bool:

@@ -9,15 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from apsvm._support.log import Record
-from apsvm._support.registry import UnknownNameError
 from apsvm._support.types import JsonObject
 from apsvm.models.header import Header, Json
-from apsvm.trainers import TRAINERS, trainer_of
+from apsvm.trainers import TRAINERS
 from apsvm.trainers.settings import Settings, declared
-
-#: Fields of a log's ``start`` record that are no settings.
-_NO_SETTINGS = ("event", "class", "loss", "n_rows", "n_features", "n_classes", "sha256")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,15 +49,6 @@ def settings_of(header: Header) -> Iterator[Fact]:
     for name, value in plain.items():
         if name not in settings:
             yield Fact(name.replace("_", " "), value)
-
-
-def settings_of_start(start: Record) -> Iterator[Fact]:
-    """What a training was begun with whose log has come no further than this ``start`` record."""
-    try:
-        kind = trainer_of(str(start.get("loss", "")).lower()).Settings
-    except UnknownNameError:
-        kind = None
-    yield from _facts(kind, {name: value for name, value in start.items() if name not in _NO_SETTINGS}, {})
 
 
 def shown(value: Json) -> str:

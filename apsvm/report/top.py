@@ -45,8 +45,7 @@ def top_of_list(part: JudgedRanker, lines: NDArray[np.int64] | None) -> Markup:
     left = (len(heading) - 1,) if reasons is not None else ()
     content: list[object] = [element("p", words), table(heading, body, left=left)]
     if not of_queries and part.relevant.any() and not part.relevant.all():
-        rate = float(part.relevant.mean())
-        picture = TopOfList({part.title or "this model": (part.scores, part.relevant)}, rate)
+        picture = TopOfList(part.scores, part.relevant)
         content.append(pictures(drawn(picture, "Positives among the first rows of the list")))
     return section("The top of the list", *content)
 

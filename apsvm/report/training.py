@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm._support.log import Record
 from apsvm.data.dataset import Dataset
 from apsvm.data.rows import Rows
 from apsvm.models.header import Header
@@ -20,7 +19,7 @@ from apsvm.report.pictures.base import PictureError
 from apsvm.report.pictures.convergence import Convergence
 from apsvm.report.pictures.heatmap import Heatmap
 from apsvm.report.run import JudgedRanker, Run
-from apsvm.report.settings import Fact, settings_of, settings_of_start, shown
+from apsvm.report.settings import settings_of, shown
 from apsvm.report.words import in_seconds, share
 
 #: More rows of a table than this are folded.
@@ -32,7 +31,11 @@ _COUNTED = {"pairs": "pairs of the preference graph", "users_skipped": "users le
 def what_was_trained(run: Run) -> Markup:
     """Loss, metric, settings, and what they were given as, of all models together."""
     headers = [header for _, header in run.headers()]
-    result: list[tuple[object, object]] = [*facts_of_run(run).items()]
+    values: dict[str, list[str]] = {}
+    for header in headers:
+        for name, value in _facts_of(header):
+            values.setdefault(name, []).append(value)
+    result: list[tuple[object, object]] = [(name, words.few(dict.fromkeys(each))) for name, each in values.items()]
     options = [
         f"--{name.replace('_', '-')}{'' if value is True else ' ' + shown(value)}"
         for name, value in run.command.get("options", {}).items()
@@ -40,7 +43,7 @@ def what_was_trained(run: Run) -> Markup:
     ]
     if options:
         result.append(("options given", " ".join(options)))
-    versions = headers[0].versions if headers else run.command.get("versions", {})
+    versions = headers[0].versions
     if versions:
         result.append(("versions", ", ".join(f"{name} {version}" for name, version in versions.items())))
     if run.command.get("machine"):
@@ -48,21 +51,14 @@ def what_was_trained(run: Run) -> Markup:
     return section("What was trained", facts(result))
 
 
-def facts_of_run(run: Run) -> dict[str, str]:
-    """Loss, metric and settings by name, of all models together."""
-    headers = [header for _, header in run.headers()]
-    values: dict[str, list[str]] = {}
-    for facts_of_one in [_facts_of(header) for header in headers] or [_facts_of_start(run.start)]:
-        for name, value in facts_of_one:
-            values.setdefault(name, []).append(value)
-    return {name: words.few(dict.fromkeys(several)) for name, several in values.items()}
-
-
 def _facts_of(header: Header) -> Iterator[tuple[str, str]]:
     yield "loss", header.loss
     if header.metric is not None:
         yield "metric", header.metric
-    yield from _of_interest(settings_of(header))
+    for fact in settings_of(header):
+        value = shown(fact.value)
+        if value and (fact.has_label or not fact.is_default):
+            yield fact.name, value
     features = header.features
     if features.map != "linear":
         yield "features", features.map
@@ -79,21 +75,7 @@ def _facts_of(header: Header) -> Iterator[tuple[str, str]]:
         yield "seed", str(header.seed)
 
 
-def _facts_of_start(start: Record) -> Iterator[tuple[str, str]]:
-    if "loss" in start:
-        yield "loss", str(start["loss"])
-    yield from _of_interest(settings_of_start(start))
-
-
-def _of_interest(settings: Iterable[Fact]) -> Iterator[tuple[str, str]]:
-    for fact in settings:
-        value = shown(fact.value)
-        if value and (fact.has_label or not fact.is_default):
-            yield fact.name, value
-
-
 def data_of(run: Run, judged: Sequence[JudgedRanker]) -> Markup:
-    headers = run.headers()
     result: list[tuple[object, object]] = []
     content: list[object] = []
     dataset = run.dataset
@@ -120,11 +102,10 @@ def data_of(run: Run, judged: Sequence[JudgedRanker]) -> Markup:
         result += [(name, f"{run.command[name]:,}") for name in ("rows", "features", "values") if name in run.command]
         if run.command.get("data"):
             result.insert(0, ("file", run.command["data"]))
-    for _, header in headers[:1]:
-        data = header.data
-        if data.queries_skipped:
-            result.append(("queries left out of the training", f"{data.queries_skipped:,}"))
-        result += [(_COUNTED.get(name, name.replace("_", " ")), f"{count:,}") for name, count in data.counts.items()]
+    data = run.headers()[0][1].data
+    if data.queries_skipped:
+        result.append(("queries left out of the training", f"{data.queries_skipped:,}"))
+    result += [(_COUNTED.get(name, name.replace("_", " ")), f"{count:,}") for name, count in data.counts.items()]
     return section("Data", facts(result), *content)
 
 
@@ -168,16 +149,14 @@ def _labels(dataset: Dataset, judged: Sequence[JudgedRanker]) -> list[object]:
 def convergence(run: Run) -> Markup:
     headers = run.headers()
     content: list[object] = []
-    if not headers:
-        content += [element("p", sentence) for sentence in words.unfinished(run.records)]
-    elif len(headers) == 1:
+    if len(headers) == 1:
         content += [element("p", text) for text in (*words.certificate(headers[0][1]), *headers[0][1].cautions)]
     else:
         content.append(_certificates(headers))
     try:
         whole = Convergence.of_logs({"run": run.records})
-    except PictureError as error:
-        content.append(element("p", f"No picture: {error}.", class_="muted"))
+    except PictureError:
+        pass
     else:
         content.append(pictures(drawn(whole, "Convergence against steps and seconds", WHOLE)))
     ranked = [record for record in run.records if record.get("ranks") is not None]
@@ -241,32 +220,17 @@ def _bounds(headers: Sequence[tuple[str, Header]]) -> Markup:
 
 
 def time_by_part(run: Run) -> Markup:
-    """Seconds by part: as the runs' ends tell, or where several classes ran at a time, or it has no end, as the
-    iterations do."""
-    ends = [finished.end.get("seconds", {}) for finished in run.finished]
-    spans = run.spans()
-    remarks = []
-    parts = {"reading": run.command.get("seconds", 0.0), **spans}
-    if run.of_classes and spans:
-        remarks.append(
-            "Wall-clock seconds of the parts, added up over the classes, several of which ran at a time; the whole "
-            f"took {in_seconds(sum(math.fsum(end.values()) for end in ends))}."
-        )
-    elif ends and all(ends):
-        parts = {}
-        for end in ends:
-            for name, seconds in end.items():
-                parts[name] = parts.get(name, 0.0) + seconds
-    else:
-        remarks.append("As far as the log goes.")
+    """Seconds by part, of all models together."""
+    parts: dict[str, float] = {}
+    for finished in run.finished:
+        for name, seconds in finished.end.get("seconds", {}).items():
+            parts[name] = parts.get(name, 0.0) + seconds
     names = {"qp": "working-set QP", "scores": "scores X·w", "gradient": "gradient Xᵀc", "by score": "ranking by score"}
     spent = [record["oracle_wall_ns"] / 1e6 for record in run.records if "oracle_wall_ns" in record]
-    if spent:
-        remarks.append(f"{len(spent):,} oracle calls, {np.median(spent):.3g} ms at the median.")
+    remark = f"{len(spent):,} oracle calls, {np.median(spent):.3g} ms at the median." if spent else ""
     whole = math.fsum(parts.values()) or 1.0
     rows = [
         [names.get(name, name), bar(seconds / whole, in_seconds(seconds)), share(seconds / whole)]
         for name, seconds in parts.items()
     ]
-    paragraph = [element("p", " ".join(remarks))] if remarks else []
-    return section("Time by part", *paragraph, table(["part", "time", "share"], rows))
+    return section("Time by part", element("p", remark), table(["part", "time", "share"], rows))

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from apsvm._support.log import Record
 from apsvm.data.dataset import shown_label
 from apsvm.models.averages import headers_of
 from apsvm.models.header import Bounds, Epochs, Gradient, Header, LabelKind, Labels
 
 #: More labels than this are not listed.
 MOST_LABELS = 8
-_OF_BOUNDS = ("primal", "dual", "gap")
 
 
 def number(value: float) -> str:
@@ -194,20 +192,6 @@ def _epochs(epochs: Epochs) -> list[str]:
         "while the weights moved."
     )
     return sentences
-
-
-def unfinished(records: Sequence[Record]) -> list[str]:
-    """Sentences on a log without the end of a training."""
-    last = next((record for record in reversed(records) if record["event"] in ("iteration", "epoch")), None)
-    sentences = ["The log has no end: the run was killed, or is still going on. There is no model to judge."]
-    if last is None:
-        return [*sentences, "It has not finished an iteration."]
-    place = f"It came to {last['event']} {last.get(last['event'], '')}".rstrip()
-    if "primal" in last and last.get("C") is not None:
-        place += f" at C = {number(last['C'])}"
-    columns = {"loss": "estimated loss", "gradient_norm": "gradient", **{name: name for name in _OF_BOUNDS}}
-    figures = [f"{name} {number(last[key])}" for key, name in columns.items() if isinstance(last.get(key), float)]
-    return [*sentences, f"{place}: {', '.join(figures)}." if figures else f"{place}."]
 
 
 def in_seconds(value: float) -> str:

@@ -211,8 +211,7 @@ def figures_1(results: Sequence[Result], folder: Path, quick: bool) -> Iterator[
         hardest = min((result for result in of_it if result.problem.split == 0), key=lambda result: result.ap("AP-SVM"))
         problem, log = hardest.problem, Calls()
         replace(METHODS["AP-SVM"], log_ranks=True).train(problem.training, hardest.chosen["AP-SVM"], Watch(log))
-        n_pos, n_neg = int(problem.relevant.sum()), int((~problem.relevant).sum())
-        picture = Heatmap.of_log(log.records, f"{problem.name}: {n_pos} positives, {n_neg} negatives")
+        picture = Heatmap.of_log(log.records)
         for end in formats(quick):
             path = folder / f"figure-1-{data}.{end}"
             picture.save(path)

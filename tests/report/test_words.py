@@ -23,13 +23,12 @@ from apsvm.models.header import (
     Threshold,
     Validation,
 )
-from apsvm.models.sets import RankerSet
 from apsvm.report.build import report
 from apsvm.report.decisions import _RULES, probabilities_in_words, threshold_in_words
 from apsvm.report.run import Finished, Run
-from apsvm.report.settings import settings_of, settings_of_start, shown
+from apsvm.report.settings import settings_of, shown
 from apsvm.report.training import time_by_part
-from apsvm.report.words import certificate, few, in_seconds, meaning, members, of_several, share, unfinished
+from apsvm.report.words import certificate, few, in_seconds, meaning, members, of_several, share
 
 BOUNDS = Bounds(primal=2.0, dual=1.0, gap=1.0, tolerance=0.5)
 GRADIENT = Gradient(value=3.0, gradient_norm=0.25, target=0.125, evaluations=7)
@@ -169,25 +168,6 @@ def test_settings_by_the_names_that_their_trainer_declares():
     ]
 
 
-def test_settings_of_a_log_that_came_no_further():
-    start = {"event": "start", "loss": "warp", "n_rows": 3, "learning_rate": 0.5, "tau": "auc"}
-    assert [(fact.name, fact.value) for fact in settings_of_start(start)] == [("learning rate", 0.5), ("τ", "auc")]
-    start = {"event": "start", "loss": "of somebody", "n_rows": 3, "step_size": 8}
-    assert [(fact.name, fact.value) for fact in settings_of_start(start)] == [("step size", 8)]
-
-
-def test_a_log_without_an_end():
-    start = {"event": "start", "loss": "mine"}
-    assert unfinished([start])[-1] == "It has not finished an iteration."
-    assert unfinished([start, {"event": "iteration", "iteration": 3}])[-1] == "It came to iteration 3."
-    bounds = {"event": "iteration", "iteration": 3, "C": 2.0, "primal": 3.0, "dual": 1.0, "gap": 2.0}
-    assert unfinished([start, bounds])[-1] == "It came to iteration 3 at C = 2: primal 3, dual 1, gap 2."
-    gradient = {"event": "iteration", "iteration": 3, "value": 1.0, "gradient_norm": 0.5}
-    assert unfinished([start, gradient])[-1] == "It came to iteration 3: gradient 0.5."
-    epoch = {"event": "epoch", "epoch": 3, "loss": 0.5}
-    assert unfinished([start, epoch])[-1] == "It came to epoch 3: estimated loss 0.5."
-
-
 def run_of(*headers, dataset, records=()):
     rankers = [LinearRanker(np.array([1.0, -1.0]), 0.0, header) for header in headers]
     finished = [Finished(f"model {at}" if len(rankers) > 1 else "", ranker, {}) for at, ranker in enumerate(rankers)]
@@ -218,28 +198,13 @@ def test_a_calibration():
 
 
 def test_time_by_part():
-    """Of a log that breaks off by its iterations, of runs by their ends, of classes at a time by both."""
-    of_log = [
-        {"event": "run", "seconds": 1.0},
-        {"event": "oracle", "oracle_wall_ns": 1e6},
-        {"event": "oracle", "oracle_wall_ns": 2e6},
-        {"event": "iteration", "scores_wall_ns": 2e9, "qp_wall_ns": 5e9},
-    ]
-    page = Reader(time_by_part(Run("folder", of_log, [], None, None, [])))
-    assert page.table("part", "time", "share") == [
-        ["reading", "1 s", "12.5%"], ["scores X·w", "2 s", "25.0%"], ["working-set QP", "5 s", "62.5%"]
-    ]  # fmt: skip
-    assert "As far as the log goes. 2 oracle calls, 1.5 ms at the median." in page.text
+    """The parts of all models together."""
+    calls = [{"event": "oracle", "oracle_wall_ns": 1e6}, {"event": "oracle", "oracle_wall_ns": 2e6}]
     ranker = LinearRanker(np.ones(1), 0.0, Header(loss="ap"))
     ends = [Finished("", ranker, {"seconds": {"qp": 1.0, "other": seconds}}) for seconds in (0.5, 1.5)]
-    page = Reader(time_by_part(Run("folder", [], ends, None, None, [])))
-    assert page.table("part")[1:] == [["other", "2 s", "50.0%"]]
-    assert "p" not in dict(page.tags)
-    each = [replace(ranker, header=replace(ranker.header, labels=Labels(positive=label))) for label in (1.0, 2.0)]
-    of_classes = [Finished("", RankerSet.of(each, Header(loss="ap")), {"seconds": {"qp": 90.0, "other": 60.0}})]
-    page = Reader(time_by_part(Run("folder", of_log, of_classes, None, None, [])))
-    assert page.table("part")[2][1] == "5 s"
-    assert "several of which ran at a time; the whole took 2.5 min. 2 oracle calls" in page.all_text
+    page = Reader(time_by_part(Run("folder", calls, ends, None, None, [])))
+    assert page.table("part", "time", "share") == [["working-set QP", "2 s", "50.0%"], ["other", "2 s", "50.0%"]]
+    assert "2 oracle calls, 1.5 ms at the median." in page.text
 
 
 @pytest.fixture
@@ -256,7 +221,7 @@ def rows(rng):
 def test_the_page_of_a_trainer_that_nobody_knows(rows):
     header = Header(family="perceptron", loss="mine", metric="of mine", settings={"margin": 0.5}, state="stopped")
     page = report(run_of(header, dataset=rows([1, -1, 1, -1, -1])))
-    for words in ("There is no certificate", "No picture", "<dt>margin</dt><dd>0.5</dd>", '<td class="left">AP</td>'):
+    for words in ("There is no certificate", "<dt>margin</dt><dd>0.5</dd>", '<td class="left">AP</td>'):
         assert words in page
     several = report(run_of(header, header, dataset=rows([1, -1, 1, -1, -1])))
     assert "None of them has a certificate" in several

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
@@ -23,14 +23,12 @@ from apsvm.cli.shared import (
     writing,
 )
 from apsvm.data.read_options import ReadOptions
-from apsvm.report.pictures.style import PAGE, SIZES
 
 if TYPE_CHECKING:
     from apsvm._support.log import Record
     from apsvm.metrics.curves import Judged
     from apsvm.report.pictures.base import Picture
 
-CommandT = TypeVar("CommandT", bound=Callable[..., object])
 #: More classes than this have no names in a picture.
 MOST_NAMED = 10
 
@@ -48,28 +46,15 @@ def plot() -> None:
     """
 
 
-def _picture_options(command: CommandT) -> CommandT:
-    for option in (
-        click.option("--title", default="", help="A line above the picture.  [default: none]"),
-        click.option(
-            "--size",
-            type=click.Choice(list(SIZES)),
-            default=PAGE.name,
-            show_default=True,
-            help="As wide as a page (7.2 inches) or as a column (3.5).",
-        ),
-        click.option(
-            "-o", "--output", required=True, metavar="FILE", help="The picture to write: its name ends in .png or .svg."
-        ),
-    ):
-        command = option(command)
-    return command
+_OUTPUT = click.option(
+    "-o", "--output", required=True, metavar="FILE", help="The picture to write: its name ends in .png or .svg."
+)
 
 
 @plot.command()
 @click.argument("logs", metavar="LOG…", nargs=-1, required=True)
-@_picture_options
-def convergence(logs: tuple[str, ...], output: str, size: str, title: str) -> None:
+@_OUTPUT
+def convergence(logs: tuple[str, ...], output: str) -> None:
     """Bounds and gap of trainings (or gradient, or estimated loss) against iterations and seconds.
 
     LOG is what apsvm train --log wrote, or --run-dir's log.jsonl; a run that is still going on, or was killed, is drawn
@@ -80,14 +65,14 @@ def convergence(logs: tuple[str, ...], output: str, size: str, title: str) -> No
     check_picture(output, logs)
     with drawing():
         result = {name: read_records(path) for path, name in zip(logs, short_names(logs), strict=True)}
-        write_picture(Convergence.of_logs(result, title), output, size)
+        write_picture(Convergence.of_logs(result), output)
 
 
 @plot.command()
 @click.argument("log", metavar="LOG")
 @click.option("--class", "label", type=Number(), help="Of a log of several classes (--one-vs-rest): the label to draw.")
-@_picture_options
-def heatmap(log: str, label: float | None, output: str, size: str, title: str) -> None:
+@_OUTPUT
+def heatmap(log: str, label: float | None, output: str) -> None:
     """The interleaving ranks of the negatives over the iterations (Figure 1 of the 2014 paper).
 
     LOG is of apsvm train --log-ranks. A row is an iteration, a column a negative, from the highest score on; the
@@ -102,7 +87,7 @@ def heatmap(log: str, label: float | None, output: str, size: str, title: str) -
             records = [record for record in records if record.get("class") == label]
             if not records:
                 raise Failure(BAD_DATA, f"{log}: no record is of class {label:g}")
-        write_picture(Heatmap.of_log(records, title), output, size)
+        write_picture(Heatmap.of_log(records), output)
 
 
 @plot.command(name="pr")
@@ -117,7 +102,7 @@ def heatmap(log: str, label: float | None, output: str, size: str, title: str) -
     "--relevant-from", type=Number(), metavar="GRADE", help="Rows of this label or a higher one are positive."
 )
 @click.option("--ignore-unknown", is_flag=True, help="Ignore features the model does not know instead of refusing.")
-@_picture_options
+@_OUTPUT
 @how_to_read
 def precision_recall(
     data: str,
@@ -127,8 +112,6 @@ def precision_recall(
     relevant_from: float | None,
     ignore_unknown: bool,
     output: str,
-    size: str,
-    title: str,
     read: ReadOptions,
 ) -> None:
     """Precision against recall on DATA, as apsvm eval sees it: the area under a curve is its AP.
@@ -154,7 +137,7 @@ def precision_recall(
     if scored.classes and relevant_from is not None:
         raise click.UsageError("--relevant-from is not for several classes")
     with drawing(scored.dataset.source):
-        write_picture(curves_of(scored, title), output, size)
+        write_picture(curves_of(scored), output)
 
 
 #: Heat maps that are drawn below the curves.
@@ -168,8 +151,8 @@ MOST_PAIRS = 6
     "--most", type=click.IntRange(1, 60), default=12, show_default=True, help="At most this many features, those "
     "of the widest curves.",
 )  # fmt: skip
-@_picture_options
-def shapes(model: str, label: float | None, most: int, output: str, size: str, title: str) -> None:
+@_OUTPUT
+def shapes(model: str, label: float | None, most: int, output: str) -> None:
     """What a model makes of each feature: the curves whose sum is the score, over the values of the training rows.
 
     MODEL is of apsvm train --features piecewise or rules. A curve is 0 at the feature's mean. Of rules, heat
@@ -188,7 +171,7 @@ def shapes(model: str, label: float | None, most: int, output: str, size: str, t
             pairs = surfaces(ranker, pairs_of(ranker)[: min(most, MOST_PAIRS)], np.empty((0, ranker.width)))
         except NoShapesError as error:
             raise Failure(BAD_DATA, f"{model}: {error}") from None
-        write_picture(Shapes(curves, pairs, title=title), output, size)
+        write_picture(Shapes(curves, pairs), output)
 
 
 @contextmanager
@@ -236,7 +219,7 @@ def short_names(paths: Sequence[str]) -> list[str]:
     return names
 
 
-def curves_of(scored: Scored, title: str) -> Picture:
+def curves_of(scored: Scored) -> Picture:
     """A curve for each of ``scored``'s; of several classes their mean, and each of them if they are of one model.
 
     Raises
@@ -256,7 +239,7 @@ def curves_of(scored: Scored, title: str) -> Picture:
             for scores in scored.scores.values()
         ]
         curves = [Curve(f"{name}, AP {one.ap:.4f}", one.steps) for name, one in zip(names, judged, strict=True)]
-        return PrecisionRecall(curves, judged[0].base_rate, title)
+        return PrecisionRecall(curves, judged[0].base_rate)
     curves, rates = [], []
     for name, path in zip(names, scored.scores, strict=True):
         of_class = _curves_of_classes(scored, path)
@@ -270,7 +253,7 @@ def curves_of(scored: Scored, title: str) -> Picture:
                 Curve(f"class {label}, AP {one.ap:.4f}" if named else "", one.steps, aside=True)
                 for label, one in of_class.items()
             ]
-    return PrecisionRecall(curves, rates[0], title)
+    return PrecisionRecall(curves, rates[0])
 
 
 def _curves_of_classes(scored: Scored, path: str) -> dict[str, Judged]:
@@ -312,6 +295,6 @@ def require_matplotlib() -> None:
         raise Failure(MISSING, str(MissingMatplotlibError()))
 
 
-def write_picture(picture: Picture, output: str, size: str) -> None:
+def write_picture(picture: Picture, output: str) -> None:
     with writing(output):
-        picture.save(output, SIZES[size])
+        picture.save(output)

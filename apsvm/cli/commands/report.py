@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from apsvm._support.shown import printable
-from apsvm.cli.commands.plot import drawing, read_records, short_names
+from apsvm.cli.commands.plot import drawing, read_records
 from apsvm.cli.options.training import check_output
 from apsvm.cli.output.bar import Bar
 from apsvm.cli.output.run_folder import LOG
@@ -35,18 +35,17 @@ if TYPE_CHECKING:
     from apsvm.report.run import Finished, Run
 
 PAGE = "report.html"
-COMPARISON = "comparison.html"
 
 
 @click.command()
-@click.argument("run_folders", metavar="RUN_DIR…", nargs=-1, required=True)
+@click.argument("folder", metavar="RUN_DIR")
 @click.option(
     "--data", metavar="DATA",
-    help="Judge the models on these rows.  [default: those each was trained on, where they were then]",
+    help="Judge the models on these rows.  [default: those of the training, where they were then]",
 )  # fmt: skip
 @click.option(
     "-o", "--output", metavar="FILE",
-    help=f"The page to write; - for stdout.  [default: RUN_DIR/{PAGE}, of several runs {COMPARISON}]",
+    help=f"The page to write; - for stdout.  [default: RUN_DIR/{PAGE}]",
 )  # fmt: skip
 @click.option(
     "--top", metavar="K", type=click.IntRange(1), help="Also say how many positives are found in the first K rows."
@@ -55,7 +54,7 @@ COMPARISON = "comparison.html"
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
 @how_to_read
 def report(
-    run_folders: tuple[str, ...],
+    folder: str,
     data: str | None,
     output: str | None,
     top: int | None,
@@ -66,54 +65,37 @@ def report(
     """Make one self-contained HTML page of a run: metrics, the top of the list and what put it there, certificate and
     convergence, what was trained, the most violating rows by their lines in the file, weights, and where the time went.
 
-    RUN_DIR is what apsvm train --run-dir wrote, also if the training was stopped or killed. Of several runs it is a
-    page that compares them: their metrics side by side, their curves over each other, and what was different.
+    RUN_DIR is what apsvm train --run-dir wrote, also if the training was interrupted.
 
     \b
     apsvm train data.svm --run-dir run && apsvm report run        writes run/report.html
     apsvm report run --data test.svm -o test.html
-    apsvm report run1 run2 --data test.svm                        writes comparison.html
     """
     from apsvm._support.files import write_whole
+    from apsvm.report.build import report as page_of
 
-    logs = [os.path.join(folder, LOG) for folder in run_folders]
-    for folder, log in zip(run_folders, logs, strict=True):
-        if not os.path.isfile(log):
-            alone = "; of a model alone tell apsvm info, eval and verify" if os.path.isfile(folder) else ""
-            raise Failure(NO_INPUT, f"{folder}: no {LOG} in it: expected a folder of apsvm train --run-dir{alone}")
-    names = short_names(logs) if len(logs) > 1 else [os.path.basename(os.path.abspath(run_folders[0]))]
+    log = os.path.join(folder, LOG)
+    if not os.path.isfile(log):
+        alone = "; of a model alone tell apsvm info, eval and verify" if os.path.isfile(folder) else ""
+        raise Failure(NO_INPUT, f"{folder}: no {LOG} in it: expected a folder of apsvm train --run-dir{alone}")
     if output is None:
-        output = os.path.join(run_folders[0], PAGE) if len(logs) == 1 else COMPARISON
-    check_output(output, data=data, **{f"log {at}": log for at, log in enumerate(logs, 1)})
-    runs: list[Run] = []
-    with Bar("report", 2 * len(logs) + 1) as bar:
-        for folder, name in zip(run_folders, names, strict=True):
-            bar.reach(2 * len(runs), f"reading {name}")
-            run = replace(_run(folder, name), top=top)
-            _refuse_to_overwrite(output, folder, run)
-            bar.step(f"reading the rows of {name}")
-            runs.append(_with_rows(run, data, read, ignore_unknown=ignore_unknown))
-        bar.reach(2 * len(runs), "judging and drawing")
-        with drawing(run_folders[0]):
-            content = _page(runs)
+        output = os.path.join(folder, PAGE)
+    check_output(output, data=data, log=log)
+    with Bar("reading the run") as bar:
+        run = replace(_run(folder), top=top)
+        _refuse_to_overwrite(output, folder, run)
+        bar.reach(0, "reading the rows")
+        run = _with_rows(run, data, read, ignore_unknown=ignore_unknown)
+        bar.reach(0, "judging and drawing")
+        with drawing(folder):
+            content = page_of(run)
     if not quiet:
-        for run in runs:
-            for note in run.notes:
-                say(f"warning: {printable(note)}")
+        for note in run.notes:
+            say(f"warning: {printable(note)}")
     with writing(output):
         write_whole(output, content.encode(errors="replace"))
     if not quiet and output != "-":
         say(f"report written to {output}")
-
-
-def _page(runs: Sequence[Run]) -> str:
-    if len(runs) > 1:
-        from apsvm.report.comparison import comparison
-
-        return comparison(runs)
-    from apsvm.report.build import report as page_of
-
-    return page_of(runs[0])
 
 
 def _refuse_to_overwrite(output: str, folder: str, run: Run) -> None:
@@ -128,20 +110,24 @@ def _refuse_to_overwrite(output: str, folder: str, run: Run) -> None:
     )
 
 
-def _run(folder: str, name: str) -> Run:
+def _run(folder: str) -> Run:
     """The run without rows to judge it on."""
     from apsvm.report.run import Run
 
-    records = read_records(os.path.join(folder, LOG))
+    log = os.path.join(folder, LOG)
+    records = read_records(log)
     finished = _finished(folder, records)
+    if not finished:
+        raise Failure(
+            BAD_DATA, f"{log}: it has no end: the training was killed or goes on (apsvm plot convergence draws its log)"
+        )
     notes = [
-        f"class {one.model.header.shown_label(skipped.label)} was left out of the training: {skipped.reason}"
-        for one in finished[:1]
-        for skipped in one.model.header.classes_skipped
+        f"class {finished[0].model.header.shown_label(skipped.label)} was left out of the training: {skipped.reason}"
+        for skipped in finished[0].model.header.classes_skipped
     ]
     if records[-1]["event"] != "end":
-        notes.append("the log has no end: the run was killed, or is still going on")
-    return Run(name, records, finished, None, None, notes)
+        notes.append("the log goes on behind its last model: the run was killed, or is still going on")
+    return Run(os.path.basename(os.path.abspath(folder)), records, finished, None, None, notes)
 
 
 def _finished(folder: str, records: Sequence[Record]) -> list[Finished]:
@@ -168,7 +154,7 @@ def _model_path(folder: str, end: Record) -> str:
 def _with_rows(run: Run, data: str | None, read: ReadOptions, *, ignore_unknown: bool) -> Run:
     """The run with the rows to judge it on, where there are any."""
 
-    if not run.finished or run.finished[0].model.lists_items:
+    if run.finished[0].model.lists_items:
         return run
     path = data
     if path is None:

@@ -60,7 +60,7 @@ class Picture(ABC):
         import numpy as np
 
         # Axes of values near the ends of float64 overflow, and are drawn all the same.
-        with settings(size), np.errstate(all="ignore"), warnings.catch_warnings():
+        with settings(), np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Glyph .* missing from", UserWarning)
             from matplotlib.figure import Figure
             from matplotlib.text import Text

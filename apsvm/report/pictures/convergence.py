@@ -3,8 +3,7 @@
 The structured SVM's log gives the primal and dual objective and their gap; stages, values of C and the rounds of the
 tight bound follow each other along the axes. RankNCG's gives the objective and the gradient's largest entry, WARP's the
 estimated loss of each epoch and the validation metric. Where values of C differ, objectives are divided by C, so that
-they are in units of the loss and the gap asked for is ε. Of another trainer's log the first event that has ``seconds``
-and other numbers is drawn, each of those numbers.
+they are in units of the loss and the gap asked for is ε.
 """
 
 from __future__ import annotations
@@ -63,10 +62,9 @@ class Convergence(Picture):
 
     panels: Sequence[Panel]
     step: str = "iteration"
-    title: str = ""
 
     @classmethod
-    def of_logs(cls, logs: Mapping[str, Sequence[Record]], title: str = "") -> Convergence:
+    def of_logs(cls, logs: Mapping[str, Sequence[Record]]) -> Convergence:
         """From logs of ``apsvm train``, by name, of one kind of training.
 
         Raises
@@ -80,22 +78,18 @@ class Convergence(Picture):
                 raise PictureError(f"{name} is of another kind of training than {next(iter(kinds))}: draw them apart")
         with as_written_by_train():
             panels, step = first(logs)
-        return cls(panels, step, title)
+        return cls(panels, step)
 
     def height(self, size: Size) -> float:
-        return (2.35 if size.columns > 1 else 2.0) * len(self.panels) * (1 if size.columns > 1 else 2) + 0.5
+        return 2.35 * len(self.panels) + 0.5
 
     def draw(self, figure: Figure, size: Size) -> None:
-        columns = size.columns
-        rows = len(self.panels) * 2 // columns
         drawn = []
         for at, panel in enumerate(self.panels):
             for against in (0, 1):
-                axes = figure.add_subplot(rows, columns, 2 * at + against + 1)
+                axes = figure.add_subplot(len(self.panels), 2, 2 * at + against + 1)
                 self._draw(panel, axes, against)
                 drawn.append(axes)
-        if self.title:
-            drawn[0].set_title(self.title)
         legend_below(figure, size, *drawn)
 
     def _draw(self, panel: Panel, axes: Axes, against: int) -> None:
@@ -167,44 +161,7 @@ def _kind(name: str, records: Sequence[Record]) -> _Kind:
             return _of_bounds
         if record["event"] == "iteration" and "gradient_norm" in record:
             return _of_gradients
-    for record in records:
-        if record["event"] not in _NO_STEPS and "seconds" in record and _numbers(record):
-            return _OfEvents(record["event"])
-    raise PictureError(f"{name}: no iteration in it, nor another event that has seconds and other numbers")
-
-
-#: Events that tell of no step.
-_NO_STEPS = ("run", "start", "oracle", "evaluation", "end")
-
-
-def _numbers(record: Record) -> list[str]:
-    """The names of an event's numbers, except for those that say which one it is, and when."""
-    besides = ("seconds", "class", "number", record["event"])
-    return [name for name in record if name not in besides and not np.isnan(_number(record[name]))]
-
-
-def _number(value: object) -> float:
-    """NaN where there is none that can be drawn."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= LARGEST
-    return float(value) if is_number else np.nan  # type: ignore[arg-type]
-
-
-@dataclass(frozen=True)
-class _OfEvents:
-    """Each number of an event of any name."""
-
-    event: str
-
-    def __call__(self, logs: Mapping[str, Sequence[Record]]) -> tuple[list[Panel], str]:
-        panels: dict[str, list[Line]] = {}
-        for at, (name, records) in enumerate(_by_class(logs, self.event)):
-            counts = [_number(record.get("number", record.get(self.event))) for record in records]
-            steps = [*range(1, len(records) + 1)] if np.isnan(counts).any() else counts
-            seconds = [_number(record.get("seconds")) for record in records]
-            for number in dict.fromkeys(number for record in records for number in _numbers(record)):
-                values = [_number(record.get(number)) for record in records]
-                panels.setdefault(number, []).append(Line(name, steps, seconds, values, at))
-        return [Panel(number.replace("_", " "), lines) for number, lines in panels.items()], self.event
+    raise PictureError(f"{name}: no iteration in it")
 
 
 def _by_class(logs: Mapping[str, Sequence[Record]], event: str) -> list[tuple[str, list[Record]]]:

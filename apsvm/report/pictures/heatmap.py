@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from apsvm._support.types import JsonObject
 from apsvm.report.pictures.base import Picture, PictureError, as_written_by_train
-from apsvm.report.pictures.style import HEAT, INK, PAPER, Size, whole_numbers
+from apsvm.report.pictures.style import FONT, HEAT, INK, PAPER, Size, whole_numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,16 +45,15 @@ class RankCounts:
 @dataclass(frozen=True)
 class Heatmap(Picture):
     """rows : of the iterations, in order; n_pos, n_neg : of the one ranking; begins : row → what begins there (a stage
-    of the training); title : above it"""
+    of the training)"""
 
     rows: Sequence[RankCounts]
     n_pos: int
     n_neg: int
-    title: str = ""
     begins: Mapping[int, str] | None = None
 
     @classmethod
-    def of_log(cls, records: Sequence[JsonObject], title: str = "") -> Heatmap:
+    def of_log(cls, records: Sequence[JsonObject]) -> Heatmap:
         """From the records of a log of ``apsvm train --log-ranks``, of one class.
 
         Raises
@@ -71,10 +70,10 @@ class Heatmap(Picture):
         if len(classes) > 1:
             raise PictureError(f"a log of {len(classes)} classes: choose one (--class)")
         with as_written_by_train():
-            return cls._of_calls(ranked, title)
+            return cls._of_calls(ranked)
 
     @classmethod
-    def _of_calls(cls, ranked: Sequence[JsonObject], title: str) -> Heatmap:
+    def _of_calls(cls, ranked: Sequence[JsonObject]) -> Heatmap:
         # Of a stage on other rows (appx) only those of the last one make one picture.
         n_pos, n_neg = ranked[-1]["n_pos"], ranked[-1]["n_neg"]
         if n_neg == 0:
@@ -101,10 +100,10 @@ class Heatmap(Picture):
                 begins[len(rows)] = f"{at[0]}, C = {at[1]:.4g}"
             rows.append(counts)
             before = at
-        return cls(rows, n_pos, n_neg, title, begins if len(begins) > 1 else None)
+        return cls(rows, n_pos, n_neg, begins if len(begins) > 1 else None)
 
     def height(self, size: Size) -> float:
-        return (0.85 if size.columns == 1 else 0.62) * size.width
+        return 0.62 * size.width
 
     def pixels(self) -> NDArray[np.int64]:
         """The map itself: (rows, columns) int64 of ranks, thinned out where there are more than pixels."""
@@ -131,15 +130,15 @@ class Heatmap(Picture):
         whole_numbers(axes.yaxis)
         axes.set_xlabel("negatives, highest score first")
         axes.set_ylabel("iteration")
-        axes.set_title(self.title or f"{self.n_pos} positives, {self.n_neg} negatives")
-        self._name_stages(axes, size)
+        axes.set_title(f"{self.n_pos} positives, {self.n_neg} negatives")
+        self._name_stages(axes)
         bar = figure.colorbar(image, ax=axes, pad=0.02, fraction=0.05)
         bar.outline.set_linewidth(0.4)
         last = self.n_pos + 1
         bar.set_ticks([1, last], labels=["1", "P+1"] if last > 2 else ["1", "2"])
         bar.set_label("interleaving rank", labelpad=-10)
 
-    def _name_stages(self, axes: Axes, size: Size) -> None:
+    def _name_stages(self, axes: Axes) -> None:
         """Lines between the stages, and their names where there is room."""
         begins = self.begins or {}
         for row, end in zip(begins, [*begins, len(self.rows)][1:], strict=True):
@@ -148,5 +147,5 @@ class Heatmap(Picture):
             if end - row >= LEAST_NAMED * len(self.rows):
                 axes.text(
                     0.99, (row + end + 1) / 2, begins[row], transform=axes.get_yaxis_transform(), ha="right",
-                    va="center", fontsize=size.font - 2, color=PAPER,
+                    va="center", fontsize=FONT - 2, color=PAPER,
                 )  # fmt: skip

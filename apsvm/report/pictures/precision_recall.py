@@ -29,14 +29,13 @@ class Curve:
 @dataclass(frozen=True)
 class PrecisionRecall(Picture):
     """curves : in the order of the legend; base_rate : the share of positive rows, which a random order's precision is;
-    None: not drawn; title : above it"""
+    None: not drawn"""
 
     curves: Sequence[Curve]
     base_rate: float | None = None
-    title: str = ""
 
     def height(self, size: Size) -> float:
-        return (0.82 if size.columns == 1 else 0.6) * size.width
+        return 0.6 * size.width
 
     def draw(self, figure: Figure, size: Size) -> None:
         axes = figure.add_subplot(xlim=(0, 1), ylim=(0, 1.02))
@@ -58,5 +57,4 @@ class PrecisionRecall(Picture):
             )  # fmt: skip
         axes.set_xlabel("recall")
         axes.set_ylabel("precision")
-        axes.set_title(self.title)
         legend_below(figure, size, axes)

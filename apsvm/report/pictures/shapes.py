@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.report.pictures.base import Picture, PictureError
-from apsvm.report.pictures.style import DIVERGING, INK, MUTED, Size, colour
+from apsvm.report.pictures.style import DIVERGING, FONT, INK, MUTED, Size, colour
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure, FigureBase
@@ -58,24 +58,20 @@ class Surface:
 @dataclass(frozen=True)
 class Shapes(Picture):
     """shapes : one panel each, in this order, all of one scale; surfaces : below them heat maps, one panel each, of one
-    scale of colours; title : above all"""
+    scale of colours"""
 
     shapes: Sequence[Shape]
     surfaces: Sequence[Surface] = ()
-    title: str = ""
 
     def __post_init__(self) -> None:
         if not self.shapes and not self.surfaces:
             raise PictureError("expected the curve of a feature, found none")
 
-    def _columns(self, panels: Sequence[object], size: Size) -> int:
-        return min(len(panels), 3 if size.columns > 1 else 2)
-
     def _heights(self, size: Size) -> list[float]:
         """Of the curves and of the surfaces; 0 where there are none."""
         heights = []
         for panels in (self.shapes, self.surfaces):
-            columns = max(1, self._columns(panels, size))
+            columns = max(1, _columns(panels))
             heights.append(0.75 * -(-len(panels) // columns) * size.width / max(2, columns))
         return heights
 
@@ -83,19 +79,17 @@ class Shapes(Picture):
         return 0.3 + sum(self._heights(size))
 
     def draw(self, figure: Figure, size: Size) -> None:
-        if self.title:
-            figure.suptitle(self.title, fontsize=size.font, fontweight="bold")
         if self.shapes and self.surfaces:
             parts = figure.subfigures(2, 1, squeeze=False, height_ratios=self._heights(size))
-            self._draw_curves(parts[0, 0], size)
-            self._draw_surfaces(parts[1, 0], size)
+            self._draw_curves(parts[0, 0])
+            self._draw_surfaces(parts[1, 0])
         elif self.shapes:
-            self._draw_curves(figure, size)
+            self._draw_curves(figure)
         else:
-            self._draw_surfaces(figure, size)
+            self._draw_surfaces(figure)
 
-    def _draw_curves(self, figure: FigureBase, size: Size) -> None:
-        columns = self._columns(self.shapes, size)
+    def _draw_curves(self, figure: FigureBase) -> None:
+        columns = _columns(self.shapes)
         rows = -(-len(self.shapes) // columns)
         panels = figure.subplots(rows, columns, sharey=True, squeeze=False).ravel()
         for axes, shape in zip(panels, self.shapes, strict=False):
@@ -105,10 +99,10 @@ class Shapes(Picture):
             axes.locator_params(axis="x", nbins=4)
         for axes in panels[len(self.shapes) :]:
             axes.set_visible(False)
-        figure.supylabel(_GIVES, fontsize=size.font)
+        figure.supylabel(_GIVES, fontsize=FONT)
 
-    def _draw_surfaces(self, figure: FigureBase, size: Size) -> None:
-        columns = self._columns(self.surfaces, size)
+    def _draw_surfaces(self, figure: FigureBase) -> None:
+        columns = _columns(self.surfaces)
         rows = -(-len(self.surfaces) // columns)
         panels = figure.subplots(rows, columns, squeeze=False).ravel()
         most = max(float(np.abs(surface.gives).max()) for surface in self.surfaces) or 1.0
@@ -126,3 +120,7 @@ class Shapes(Picture):
         for axes in panels[len(self.surfaces) :]:
             axes.set_visible(False)
         figure.colorbar(mesh, ax=panels.tolist(), label=_GIVES, shrink=0.8)
+
+
+def _columns(panels: Sequence[object]) -> int:
+    return min(len(panels), 3)

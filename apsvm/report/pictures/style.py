@@ -6,7 +6,7 @@ text, its identifiers are made from a fixed salt and it has no date: the same pi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -33,19 +33,16 @@ DIVERGING = "RdBu_r"
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """width : inches; font : points; columns : panels side by side; dpi : of a PNG"""
+    """width : inches"""
 
     name: str
     width: float
-    font: float
-    columns: int
-    dpi: int
 
 
-#: For a page's or a screen's whole width, and for a column of print or a telephone.
-PAGE = Size("page", 7.2, 9.0, 2, 150)
-COLUMN = Size("column", 3.5, 8.0, 1, 200)
-SIZES: Mapping[str, Size] = {size.name: size for size in (PAGE, COLUMN)}
+#: Of text, in points.
+FONT = 9.0
+#: For a page's or a screen's whole width.
+PAGE = Size("page", 7.2)
 
 
 class MissingMatplotlibError(ImportError):
@@ -56,8 +53,8 @@ class MissingMatplotlibError(ImportError):
 
 
 @contextmanager
-def settings(size: Size) -> Iterator[None]:
-    """matplotlib set up to draw and write a picture of this size; afterwards it is as it was.
+def settings() -> Iterator[None]:
+    """matplotlib set up to draw and write a picture; afterwards it is as it was.
 
     Raises
     ------
@@ -70,14 +67,14 @@ def settings(size: Size) -> Iterator[None]:
     wanted: Any = {
         "font.family": "sans-serif",
         "font.sans-serif": ["DejaVu Sans", "Arial", "Helvetica"],
-        "font.size": size.font,
-        "axes.titlesize": size.font,
+        "font.size": FONT,
+        "axes.titlesize": FONT,
         "axes.titleweight": "bold",
         "axes.titlelocation": "left",
-        "axes.labelsize": size.font,
-        "xtick.labelsize": size.font - 1,
-        "ytick.labelsize": size.font - 1,
-        "legend.fontsize": size.font - 1,
+        "axes.labelsize": FONT,
+        "xtick.labelsize": FONT - 1,
+        "ytick.labelsize": FONT - 1,
+        "legend.fontsize": FONT - 1,
         "axes.edgecolor": MUTED,
         "axes.labelcolor": INK,
         "axes.titlecolor": INK,
@@ -107,7 +104,7 @@ def settings(size: Size) -> Iterator[None]:
         "figure.facecolor": PAPER,
         "savefig.facecolor": PAPER,
         "figure.dpi": 100,
-        "savefig.dpi": size.dpi,
+        "savefig.dpi": 150,
         "svg.fonttype": "none",
         "svg.hashsalt": "apsvm",
         "text.parse_math": False,
@@ -136,7 +133,7 @@ def legend_below(figure: Figure, size: Size, *panels: Axes) -> None:
             handles.setdefault(name, handle)
     if handles:
         # In widths of an m: a letter's, and those of the line before a name and the room behind it.
-        widest = (size.font - 1) * (0.58 * max(map(len, handles)) + 4.8)
+        widest = (FONT - 1) * (0.58 * max(map(len, handles)) + 4.8)
         fits = max(1, int(size.width * 72 / widest))
         figure.legend(
             list(handles.values()),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.report.pictures.base import Picture
-from apsvm.report.pictures.style import MUTED, Size, colour, dash, legend_below, powers
+from apsvm.report.pictures.style import MUTED, Size, colour, legend_below, powers
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -18,10 +17,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TopOfList(Picture):
-    """lists : name → scores (n,) float64 and relevant (n,) bool; base_rate : the precision of a random order"""
+    """scores : (n,) float64; relevant : (n,) bool"""
 
-    lists: Mapping[str, tuple[NDArray[np.float64], NDArray[np.bool_]]]
-    base_rate: float
+    scores: NDArray[np.float64]
+    relevant: NDArray[np.bool_]
 
     def height(self, size: Size) -> float:
         return 0.6 * size.width
@@ -29,18 +28,11 @@ class TopOfList(Picture):
     def draw(self, figure: Figure, size: Size) -> None:
         from matplotlib.ticker import PercentFormatter
 
-        longest = max(2, *(scores.size for scores, _ in self.lists.values()))
-        axes = figure.add_subplot(xscale="log", xlim=(1, longest), ylim=(0, 1.02))
-        for at, (name, (scores, relevant)) in enumerate(self.lists.items()):
-            precision = precisions_at(scores, relevant)
-            axes.plot(np.arange(1, precision.size + 1), precision, color=colour(at), linestyle=dash(at), label=name)
-        axes.axhline(
-            self.base_rate,
-            color=MUTED,
-            linewidth=0.8,
-            linestyle=(0, (1, 2)),
-            label=f"random order, {self.base_rate:.3g}",
-        )
+        axes = figure.add_subplot(xscale="log", xlim=(1, max(2, self.scores.size)), ylim=(0, 1.02))
+        precision = precisions_at(self.scores, self.relevant)
+        axes.plot(np.arange(1, precision.size + 1), precision, color=colour(0), label="this model")
+        rate = float(self.relevant.mean())
+        axes.axhline(rate, color=MUTED, linewidth=0.8, linestyle=(0, (1, 2)), label=f"random order, {rate:.3g}")
         powers(axes.xaxis)
         axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=None))
         axes.set_xlabel("rows from the top")

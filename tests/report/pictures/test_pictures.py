@@ -17,10 +17,9 @@ from apsvm.metrics.curves import Steps
 from apsvm.report.pictures.base import PictureError
 from apsvm.report.pictures.convergence import Convergence
 from apsvm.report.pictures.heatmap import Heatmap, RankCounts
-from apsvm.report.pictures.histogram import Histogram
 from apsvm.report.pictures.precision_recall import Curve, PrecisionRecall
 from apsvm.report.pictures.shapes import Shape, Shapes, Surface
-from apsvm.report.pictures.style import SIZES
+from apsvm.report.pictures.style import PAGE
 from apsvm.report.pictures.top_of_list import TopOfList
 
 
@@ -42,7 +41,6 @@ EXAMPLES = {
     "heatmap": Heatmap.of_log(RANKED),
     "pr": PrecisionRecall([Curve("AP < & $x$", Steps(np.array([0.5, 1.0]), np.array([1.0, 0.4])))], base_rate=0.2),
     "shapes": Shapes([Shape(f"f{j} < &", np.array([0.0, 1.0, 3.0]), np.array([0.0, j, -1.0])) for j in range(4)]),
-    "histogram": Histogram({"positive": np.array([1.0, 2.0]), "negative": np.array([-1.0, 0.0, 0.5])}),
 }
 
 
@@ -115,8 +113,7 @@ SURFACES = [
 #: Pictures that take other ways than the examples.
 MORE = {
     "convergence-of-many": Convergence.of_logs(
-        {f"run {at}": [START, *(bounds(n, 2.0 - n / 99, n / 99 + at / 99) for n in range(1, 48))] for at in range(5)},
-        "five runs",
+        {f"run {at}": [START, *(bounds(n, 2.0 - n / 99, n / 99 + at / 99) for n in range(1, 48))] for at in range(5)}
     ),
     "convergence-of-two": Convergence.of_logs({"a": LOG, "b": [*LOG[:2], bounds(2, 1.0, 1.0)]}),
     "convergence-of-thirteen": Convergence.of_logs(
@@ -126,16 +123,15 @@ MORE = {
     "gradients": Convergence.of_logs({name: gradients(at) for name, at in named(2).items()}),
     "epochs": Convergence.of_logs({name: epochs(at) for name, at in named(2).items()}),
     "tight-bound": Convergence.of_logs({"log": [*LOG, *DESCENT]}),
-    "heatmap-of-stages": Heatmap.of_log(RANKS_OF_STAGES, "two stages"),
+    "heatmap-of-stages": Heatmap.of_log(RANKS_OF_STAGES),
     "pr-of-classes": PrecisionRecall(
-        [Curve("mean", CURVE), Curve("", CURVE, aside=True), Curve("one", CURVE, aside=True)], title="of classes"
+        [Curve("mean", CURVE), Curve("", CURVE, aside=True), Curve("one", CURVE, aside=True)]
     ),
-    "shapes-and-surfaces": Shapes(EXAMPLES["shapes"].shapes[:2], SURFACES, title="both"),
+    "shapes-and-surfaces": Shapes(EXAMPLES["shapes"].shapes[:2], SURFACES),
     "surface": Shapes([], SURFACES[:1]),
     "one-shape-and-surface": Shapes(EXAMPLES["shapes"].shapes[1:2], SURFACES[1:]),
     "surfaces": Shapes([], [*SURFACES, SURFACES[0], SURFACES[1]]),
-    "histogram-of-grades": Histogram({f"grade {g}": np.arange(g + 2.0) for g in range(9)}),
-    "top": TopOfList({name: (np.arange(9.0), np.arange(9) % (at + 2) == 0) for name, at in named(9).items()}, 0.25),
+    "top": TopOfList(np.arange(9.0), np.arange(9) % 4 == 0),
 }  # fmt: skip
 
 
@@ -165,9 +161,7 @@ def drawn(axes):
 COMPUTED = {
     "heatmap": [1, 2, 3],
     "heatmap-of-stages": [1, 3],
-    "histogram": [0.5, 1 / 3],
-    "histogram-of-grades": [0.5],
-    "top": [1, 9, 0.25],
+    "top": [1, 9, 1 / 3],
 }
 
 
@@ -178,13 +172,11 @@ def test_a_picture_draws_the_numbers_of_its_data(name, monkeypatch):
     figures, draw = [], type(picture).draw
     with monkeypatch.context() as patch:
         patch.setattr(type(picture), "draw", lambda *given: figures.append(given[1]) or draw(*given))
-        root = ElementTree.fromstring(picture.render("svg", SIZES["column" if name.startswith("s") else "page"]))
+        picture.render("svg")
     (figure,) = figures
     seen = np.concatenate([drawn(axes) for axes in figure.axes])
     for value in COMPUTED.get(name) or numbers(shown_data(picture)):
         assert np.isclose(seen, value, rtol=1e-9).any(), value
-    if getattr(picture, "title", ""):
-        assert picture.title in ["".join(node.itertext()) for node in root.iter() if node.tag.endswith("}text")]
 
 
 def shown_data(picture):
@@ -201,11 +193,11 @@ def shown_data(picture):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_every_picture_at_every_size(name):
+def test_every_picture_in_both_formats(name):
     picture = EXAMPLES[name]
-    svg, png = picture.render("svg", SIZES["page"]), picture.render("png", SIZES["column"])
+    svg, png = picture.render("svg"), picture.render("png")
     assert png.startswith(b"\x89PNG")
-    assert int.from_bytes(png[16:20], "big") == pytest.approx(3.5 * 200, abs=1)
+    assert int.from_bytes(png[16:20], "big") == pytest.approx(7.2 * 150, abs=1)
     assert b"<dc:date>" not in svg
     assert ElementTree.fromstring(svg).get("width") == f"{72 * 7.2:g}pt"
 
@@ -214,17 +206,17 @@ def test_every_picture_at_every_size(name):
 @pytest.mark.parametrize("name", ["heatmap", "pr"])
 def test_the_same_bytes_every_time_whatever_the_users_settings(name):
     picture = EXAMPLES[name]
-    usual = picture.render("png", SIZES["column"]), picture.render("svg", SIZES["column"])
+    usual = picture.render("png"), picture.render("svg")
     with matplotlib.rc_context({"font.size": 30, "axes.grid": False, "svg.hashsalt": None}):
-        assert (picture.render("png", SIZES["column"]), picture.render("svg", SIZES["column"])) == usual
+        assert (picture.render("png"), picture.render("svg")) == usual
         assert matplotlib.rcParams["font.size"] == 30
 
 
 @pytest.mark.slow
 def test_pyplot_is_not_loaded():
     code = (
-        "import sys; from apsvm.report.pictures.histogram import Histogram; import numpy as np; "
-        "assert 'matplotlib' not in sys.modules; Histogram({'a': np.arange(3.0)}).render('png'); "
+        "import sys; from apsvm.report.pictures.top_of_list import TopOfList; import numpy as np; "
+        "assert 'matplotlib' not in sys.modules; TopOfList(np.arange(3.0), np.arange(3) > 1).render('png'); "
         "sys.exit('matplotlib.pyplot' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
@@ -239,13 +231,13 @@ def test_text_is_escaped_and_not_read_as_mathematics():
 def test_what_is_drawn_of_the_top_of_a_list():
     figure = Figure()
     scores, relevant = np.array([3.0, 2.0, 2.0, 1.0]), np.array([True, True, False, False])
-    TopOfList({"m": (scores, relevant)}, base_rate=0.5).draw(figure, SIZES["column"])
+    TopOfList(scores, relevant).draw(figure, PAGE)
     (axes,), (legend,) = figure.axes, figure.legends
     assert (axes.get_xlim(), axes.get_ylim(), axes.get_xscale()) == ((1.0, 4.0), (0.0, 1.02), "log")
     places, precision = axes.lines[0].get_data()
     assert places.tolist() == [1, 2, 3, 4]
     assert precision.tolist() == pytest.approx([1.0, 1.5 / 2, 2 / 3, 0.5])  # of equal scores the mean of both orders
-    assert [text.get_text() for text in legend.get_texts()] == ["m", "random order, 0.5"]
+    assert [text.get_text() for text in legend.get_texts()] == ["this model", "random order, 0.5"]
 
 
 @pytest.mark.slow
@@ -351,52 +343,3 @@ def test_other_trainings_converge_too():
         Convergence.of_logs({"one": epochs, "two": LOG})
     with pytest.raises(PictureError, match="no iteration"):
         Convergence.of_logs({"one": [START]})
-
-
-def test_any_event_with_seconds_and_numbers_is_drawn():
-    """Of a trainer that is not known here; what is no number at a step is a gap."""
-    passes = [
-        {
-            "event": "pass",
-            "number": 2 * n,
-            "wrong": 10 - n,
-            "mean_margin": [None, 0.5, 1e999, True][n],
-            "seconds": n / 2,
-        }
-        for n in range(4)
-    ]
-    picture = Convergence.of_logs({"log": [START, *passes, {"event": "end", "seconds": {"passes": 2.0}}]})
-    assert picture.step == "pass"
-    wrong, margin = picture.panels
-    assert (wrong.label, margin.label) == ("wrong", "mean margin")
-    assert lines(wrong)[""] == ([0, 2, 4, 6], [10, 9, 8, 7])
-    assert wrong.lines[0].seconds == [0.0, 0.5, 1.0, 1.5]
-    np.testing.assert_array_equal(margin.lines[0].values, [np.nan, 0.5, np.nan, np.nan])
-    assert picture.render("svg").count(b"mean margin") >= 1
-    # Steps are counted where nothing says which one it is; classes and logs are lines.
-    of_class = [{"event": "iteration", "iteration": 7, "seconds": n, "left": n, "class": n % 2} for n in range(1, 5)]
-    (left,) = Convergence.of_logs({"a": of_class, "b": of_class}).panels
-    assert lines(left)["a, class 1"] == ([7, 7], [1, 3])
-    assert set(lines(left)) == {"a, class 0", "a, class 1", "b, class 0", "b, class 1"}
-    uncounted = [{"event": "sweep", "seconds": n, "left": 5 - n} for n in (1, 2)]
-    (left,) = Convergence.of_logs({"a": uncounted}).panels
-    assert lines(left)[""] == ([1, 2], [4, 3])
-    with pytest.raises(PictureError, match="another kind"):
-        Convergence.of_logs({"one": uncounted, "two": passes})
-    for nothing in ({"wrong": 1}, {"seconds": 1.0}, {"seconds": 1.0, "number": 1}, {"seconds": 1.0, "what": "text"}):
-        with pytest.raises(PictureError, match="no iteration in it, nor another event that has seconds and other num"):
-            Convergence.of_logs({"one": [START, {"event": "pass", **nothing}]})
-
-
-def test_histogram_shares():
-    edges, shares = Histogram({"a": np.array([0.0, 1.0, 1.0]), "b": np.array([0.5])}).shares()
-    assert edges[[0, -1]].tolist() == [0.0, 1.0]
-    assert [share.sum() for share in shares.values()] == pytest.approx([1.0, 1.0])
-    assert shares["a"][-1] == pytest.approx(2 / 3)
-    for same in ([3.0, 3.0], [-7e307] * 2, [0.0]):
-        edges, shares = Histogram({"a": np.array(same)}).shares()
-        assert [share.tolist() for share in shares.values()] == [[1.0]]
-        assert edges[0] < edges[1]
-    wide = Histogram({"a": np.array([1e308, -1e308])})
-    assert wide.shares()[1]["a"][[0, -1]].tolist() == [0.5, 0.5]
-    assert wide.render("png")
