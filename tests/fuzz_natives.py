@@ -115,7 +115,18 @@ def rules(h: Hostile) -> None:
     codes = h.rng.integers(0, 256, size=(n, d), dtype=np.uint8)
     targets = (h.rng.random((K, n)) < 0.5).astype(float)
     features, _, values, _ = _kernels.boost(
-        h(codes), h(targets), h(7), h(depth), h(0.1), h(max(1, n // 2)), h(d), h(1), h(True), h(h.chance.randrange(9))
+        h(codes),
+        h(targets),
+        h(7),
+        h(depth),
+        h(0.1),
+        h(max(1, n // 2)),
+        h(d),
+        h(3.0),
+        h(0.3),
+        h(1.0),
+        h(True),
+        h(h.chance.randrange(9)),
     )
     nodes = 2**depth - 1
     trees = features.size // nodes

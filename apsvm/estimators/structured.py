@@ -268,7 +268,7 @@ class APSVMClassifier(_Structured, TwoClasses):
         (``selection.mixture``).
     features
         What is made of the features before they are weighed: "linear", nothing; "piecewise:4", a broken line
-        each, of this many knots; "rules:200:depth=5", the leaves of
+        each, of this many knots; "rules:400:depth=5", the leaves of
         this many trees of this depth that boosting grows on y; "products", of all pairs; "nystroem:300", an RBF
         kernel by this many landmarks. coef_ then weighs the columns of feature_map_.
     scale

@@ -16,22 +16,25 @@ void expect_depth(std::size_t depth) {
 }
 
 nb::tuple boost(In2<std::uint8_t> codes, In2<double> targets, std::size_t trees, std::size_t depth, double rate,
-                std::size_t rows, std::size_t columns, std::int64_t leaf_rows, bool logistic, std::uint64_t seed) {
+                std::size_t rows, std::size_t columns, double prior, double leaf_prior, double noise, bool logistic,
+                std::uint64_t seed) {
     const std::size_t n = codes.shape(0), d = codes.shape(1);
     if (n == 0 || d == 0 || targets.shape(0) == 0) throw std::invalid_argument("expected rows, features and targets");
     expect_numerable(std::max(n, d));
     expect_size(targets.shape(1), n, "targets, as there are rows");
     expect_depth(depth);
     if (trees > (std::size_t{1} << 20)) throw std::invalid_argument("expected at most 2^20 trees");
-    if (rows < 1 || rows > n || columns < 1 || columns > d || leaf_rows < 1)
-        throw std::invalid_argument("expected 1 to n rows and 1 to d columns a tree, and at least 1 row a leaf");
+    if (rows < 1 || rows > n || columns < 1 || columns > d)
+        throw std::invalid_argument("expected 1 to n rows and 1 to d columns a tree");
+    if (!(prior > 0.0 && leaf_prior >= 0.0 && noise >= 0.0))
+        throw std::invalid_argument("expected a prior above 0, and a leaf's prior and noise from 0");
     const std::span<const double> target(targets.data(), targets.size());
     expect_finite(target, "targets");
     rules::Boosted grown;
     {
         nb::gil_scoped_release unlocked;
         grown = rules::boost({codes.data(), codes.size()}, n, d, target,
-                             {trees, depth, rate, rows, columns, leaf_rows, logistic, seed});
+                             {trees, depth, rate, rows, columns, prior, leaf_prior, noise, logistic, seed});
     }
     return nb::make_tuple(to_numpy(std::move(grown.features)), to_numpy(std::move(grown.bins)),
                           to_numpy(std::move(grown.values)), to_numpy(std::move(grown.scores)));

@@ -27,9 +27,10 @@ def y(X, rng):
     return ((X[:, 0] * X[:, 1] > 0.2) ^ (rng.random(400) < 0.05)).astype(float)
 
 
-def plain_leaves(X, targets, trees, depth, rate, least, logistic):
-    """Boosting on all rows and features, by the definition: for each tree the rows (bool) of each leaf, and the scores
-    of each target."""
+def plain_leaves(X, targets, trees, depth, logistic):
+    """Boosting on all rows and features without noise, by the definition.
+
+    For each tree the rows (bool) of each leaf, and the scores of each target."""
     n = len(X)
     scores = [np.full(n, np.log((y.sum() + 0.5) / (n - y.sum() + 0.5)) if logistic else y.mean()) for y in targets]
     grown = []
@@ -39,46 +40,42 @@ def plain_leaves(X, targets, trees, depth, rate, least, logistic):
         slope, curvature = targets[k] - fit, fit * (1.0 - fit) if logistic else np.ones(n)
         leaves = [np.ones(n, dtype=bool)]
         for _ in range(depth):
-            halves = []
-            for node in leaves:
-                halves += best_halves(X, slope, node, least)
-            leaves = halves
+            leaves = best_halves(X, slope, leaves)
         for leaf in leaves:
             if leaf.any():
-                step = rate * slope[leaf].sum() / curvature[leaf].sum()
+                step = rules.RATE * slope[leaf].sum() / (curvature[leaf].sum() + rules.LEAF_PRIOR)
                 scores[k][leaf] += np.clip(step, -1.0, 1.0) if logistic else step
         grown.append(leaves)
     return grown, scores
 
 
-def best_halves(X, slope, node, least):
-    def spread(rows):
-        return slope[rows].sum() ** 2 / rows.sum() if rows.any() else 0.0
+def best_halves(X, slope, leaves):
+    def length(nodes):
+        return sum(slope[rows].sum() ** 2 / (rows.sum() + rules.PRIOR) for rows in nodes)
 
-    most, halves = 1e-12, [node, np.zeros_like(node)]
+    most, best = length(leaves) + 1e-12, [half for rows in leaves for half in (rows, np.zeros_like(rows))]
     for j in range(X.shape[1]):
         values = np.unique(X[:, j])
         for low, high in pairwise(values):
-            left = node & (X[:, j] <= (low + high) / 2.0)
-            right = node & ~left
-            if min(left.sum(), right.sum()) >= least and spread(left) + spread(right) - spread(node) > most + 1e-9:
-                most = spread(left) + spread(right) - spread(node)
-                halves = [left, right]
-    return halves
+            left = X[:, j] <= (low + high) / 2.0
+            halves = [half for rows in leaves for half in (rows & left, rows & ~left)]
+            if length(halves) > most + 1e-9:
+                most, best = length(halves), halves
+    return best
 
 
 @over("depth", [1, 2, 3])
 @over("kind", ["classes", "grades", "several"])
 def test_leaves_are_those_of_boosting_written_plainly(depth, kind, X, y, monkeypatch):
     monkeypatch.setattr(rules, "ROWS", 1.0)
-    monkeypatch.setattr(rules, "COLUMNS", 1.0)
+    monkeypatch.setattr(rules, "NOISE", 0.0)
     monkeypatch.setattr(rules, "TREES_OF_CLASS", 1)
     X, y = np.round(X[:120], 1), y[:120]
     targets = np.stack([y, X[:, 0] > 0.5]) if kind == "several" else y[None]
     if kind == "grades":
         targets = targets + 2.0 * (X[:, 1] > 0.3)
     learned = learn_map(f"rules:6:depth={depth}", X, targets=targets)
-    expected, scores = plain_leaves(X, targets, 6, depth, rules.RATE, rules.LEAF_ROWS, kind != "grades")
+    expected, scores = plain_leaves(X, targets, 6, depth, kind != "grades")
     columns = learned.apply(X).toarray()[:, learned.beside.n_out :]
     columns, sums = columns[:, : -len(targets)], columns[:, -len(targets) :]
     regions = {rows.tobytes() for leaves in expected for rows in leaves if 0 < rows.sum() < 120}
@@ -94,7 +91,7 @@ def test_steps_are_of_the_rows_that_were_not_drawn_too(logistic, rng):
     n, trees, depth, rate = 90, 8, 3, 0.3
     codes = rng.integers(0, 6, (n, 5)).astype(np.uint8)
     targets = np.stack([codes[:, 0] > 2, codes[:, 1] + codes[:, 2] > 5]).astype(float)
-    splits, bins, values, found = _kernels.boost(codes, targets, trees, depth, rate, 40, 3, 4, logistic, 1)
+    splits, bins, values, found = _kernels.boost(codes, targets, trees, depth, rate, 40, 3, 3.0, 0.3, 2.0, logistic, 1)
     mean = targets.mean(axis=1, keepdims=True)
     start = np.log((n * mean + 0.5) / (n - n * mean + 0.5)) if logistic else mean
     scores = np.repeat(start, n, axis=1)
@@ -107,14 +104,14 @@ def test_steps_are_of_the_rows_that_were_not_drawn_too(logistic, rng):
         steps = np.zeros(2**depth)
         for leaf in np.unique(leaves):
             rows = leaves == leaf
-            steps[leaf] = rate * (targets[k] - fit)[rows].sum() / curvature[rows].sum()
+            steps[leaf] = rate * (targets[k] - fit)[rows].sum() / (curvature[rows].sum() + 0.3)
         steps = np.clip(steps, -1.0, 1.0) if logistic else steps
         np.testing.assert_allclose(values.reshape(trees, -1)[tree], steps, atol=1e-12)
         scores[k] += steps[leaves]
     np.testing.assert_allclose(found, scores.ravel(), atol=1e-12)
     assert (splits >= 0).mean() > 0.5
-    # Of the rows drawn a leaf has four at least: seven cannot be split.
-    assert (_kernels.boost(codes, targets, trees, depth, rate, 7, 3, 4, logistic, 1)[0] < 0).all()
+    levels = splits.reshape(trees, -1)
+    assert all(np.unique(level[2**k - 1 : 2 ** (k + 1) - 1]).size == 1 for level in levels for k in range(depth))
 
 
 def leaf_of(row, splits, bins):
@@ -153,13 +150,13 @@ def test_draws_depend_on_the_seed_alone(X, y):
         np.testing.assert_array_equal(again.arrays()[key], array)
     assert one.columns_mean_the_same(again)
     assert not one.columns_mean_the_same(other)
-    assert one.name == "rules:200:depth=5"
+    assert one.name == "rules:400:depth=5"
     assert learn_map("rules:depth=2", X, targets=y[None]).name == "rules:400:depth=2"
 
 
 def test_each_column_is_drawn_as_often(rng, monkeypatch):
     """The last of eight tells the labels, so that a tree splits by it whenever it is among its four."""
-    monkeypatch.setattr(rules, "COLUMNS", 0.5)
+    monkeypatch.setattr(rules, "MOST_COLUMNS", 4)
     y = rng.integers(0, 2, 300).astype(float)
     X = np.where(rng.random((300, 8)) < [0.4] * 7 + [0.0], 1.0 - y[:, None], y[:, None])
     assert (learn_map("rules:400:depth=1", X, targets=y[None]).features == 7).mean() == pytest.approx(0.5, abs=0.08)
@@ -169,10 +166,6 @@ def test_labels_that_tell_nothing(X, y):
     for targets in (None, np.zeros((1, 400))):
         with pytest.raises(FeatureMapError, match="labels of at least two kinds"):
             learn_map("rules", X, targets=targets)
-    # A leaf has five rows at least: of nine rows there is no rule, and the piecewise columns are left.
-    few = learn_map("rules", X[:9], targets=(X[:9, :1] > 0).T.astype(float))
-    assert few.n_out == few.beside.n_out
-    assert few.apply(X).shape == (400, few.n_out)
 
 
 def test_the_sample_keeps_the_rarer_class(rng, monkeypatch):

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <numeric>
+#include <optional>
 
 #include "support/random.hpp"
 
@@ -22,14 +23,12 @@ struct Cell {
 struct Node {
     std::size_t begin, end;  // its rows are a run of the drawn ones
     double slope;
-    std::vector<Cell> cells;  // those of the columns drawn, one after the other; empty where it cannot be split
+    std::vector<Cell> cells;  // those of the columns drawn, one after the other
 };
 
 struct Split {
-    double gain = 0.0;
-    std::size_t column = 0;  // among those drawn
-    std::size_t bin = 0;
-    double left = 0.0;  // the slope
+    std::size_t column;  // among those drawn
+    std::size_t bin;
 };
 
 class Booster {
@@ -89,34 +88,36 @@ private:
         for (std::size_t r = 0; r < how_.rows; ++r) total += slopes_[rows_[r]];
         std::int32_t *features = grown_.features.data() + tree * nodes_of(how_.depth);
         std::uint8_t *bins = grown_.bins.data() + tree * nodes_of(how_.depth);
-        std::vector<Node> level(1);
-        level[0] = {0, how_.rows, total, counted(0, how_.rows)};
-        std::size_t first = 0;  // of the level's nodes
-        for (std::size_t depth = 0; depth < how_.depth; ++depth) {
+        double squares = 0.0;
+        for (std::size_t row = 0; row < n_; ++row) squares += slopes_[row] * slopes_[row];
+        const double noise = how_.noise * std::sqrt(squares / static_cast<double>(n_)) * fading(tree);
+        std::vector<Node> level;
+        level.push_back({0, how_.rows, total, counted(0, how_.rows)});
+        std::size_t first = 0, depth = 0;  // of the level's nodes
+        for (; depth < how_.depth; ++depth) {
+            const std::optional<Split> split = best(level, noise);
+            if (!split) break;
+            const std::size_t feature = columns_[split->column];
+            std::fill_n(features + first, level.size(), static_cast<std::int32_t>(feature));
+            std::fill_n(bins + first, level.size(), static_cast<std::uint8_t>(split->bin));
             std::vector<Node> next;
-            const bool last = depth + 1 == how_.depth;
-            for (std::size_t i = 0; i < level.size(); ++i) {
-                Node &node = level[i];
-                const Split split = best(node);
-                if (split.gain <= 0.0) {
-                    give_back(node.cells);
-                    next.push_back({node.begin, node.end, node.slope, {}});
-                    next.push_back({node.end, node.end, 0.0, {}});
-                    continue;
-                }
-                const std::size_t feature = columns_[split.column];
-                features[first + i] = static_cast<std::int32_t>(feature);
-                bins[first + i] = static_cast<std::uint8_t>(split.bin);
-                divide(node, feature, split, last, next);
-            }
+            for (Node &node : level) divide(node, feature, *split, depth + 1 == how_.depth, next);
             first += level.size();
             level = std::move(next);
         }
-        for (std::size_t leaf = 0; leaf < level.size(); ++leaf)
-            for (std::size_t r = level[leaf].begin; r < level[leaf].end; ++r)
-                leaves_[rows_[r]] = static_cast<std::uint8_t>(leaf);
+        for (std::size_t i = 0; i < level.size(); ++i) {
+            const auto leaf = static_cast<std::uint8_t>(i << (how_.depth - depth));  // unsplit nodes send all rows left
+            for (std::size_t r = level[i].begin; r < level[i].end; ++r) leaves_[rows_[r]] = leaf;
+            give_back(level[i].cells);
+        }
         for (std::size_t r = how_.rows; r < n_; ++r) leaves_[rows_[r]] = leaf_of(rows_[r], features, bins);
         step(k, grown_.values.data() + (tree << how_.depth));
+    }
+
+    // Falls from 1 to 0 while the trees grow: n e^(−rate·t) / (1 + n e^(−rate·t)).
+    double fading(std::size_t tree) const {
+        const double left = static_cast<double>(n_) * std::exp(-how_.rate * static_cast<double>(tree));
+        return left / (1.0 + left);
     }
 
     std::uint8_t leaf_of(std::size_t row, const std::int32_t *features, const std::uint8_t *bins) const {
@@ -158,26 +159,36 @@ private:
         if (!cells.empty()) spare_.push_back(std::move(cells));
     }
 
-    // The split after which the squared distance of the slopes from their means is least.
-    Split best(const Node &node) const {
-        Split found;
-        if (node.cells.empty()) return found;
-        const auto rows = static_cast<double>(node.end - node.begin), least = static_cast<double>(how_.leaf_rows);
-        const double whole = node.slope * node.slope / rows;
+    // The split of all nodes of a level with the largest length of the vector of their means' projections,
+    // √Σ slope²/(rows + prior), after `noise` times a draw of about the normal distribution; none if no split raises it.
+    std::optional<Split> best(const std::vector<Node> &level, double noise) {
+        std::optional<Split> found;
+        double highest = 0.0;
         for (std::size_t c = 0; c < how_.columns; ++c) {
-            const Cell *cells = node.cells.data() + starts_[c];
             const std::size_t bins = starts_[c + 1] - starts_[c];
-            Cell left;
+            double whole = 0.0;
+            gains_.assign(bins, 0.0);
+            for (const Node &node : level) {
+                const auto rows = static_cast<double>(node.end - node.begin);
+                if (rows == 0.0) continue;
+                whole += node.slope * node.slope / (rows + how_.prior);
+                const Cell *cells = node.cells.data() + starts_[c];
+                Cell left;
+                for (std::size_t bin = 0; bin + 1 < bins; ++bin) {
+                    left.slope += cells[bin].slope;
+                    left.rows += cells[bin].rows;
+                    const double rest = node.slope - left.slope;
+                    gains_[bin] += left.slope * left.slope / (left.rows + how_.prior) +
+                                   rest * rest / (rows - left.rows + how_.prior);
+                }
+            }
             for (std::size_t bin = 0; bin + 1 < bins; ++bin) {
-                if (cells[bin].rows == 0.0) continue;
-                left.slope += cells[bin].slope;
-                left.rows += cells[bin].rows;
-                const double right = rows - left.rows;
-                if (right < least) break;
-                if (left.rows < least) continue;
-                const double rest = node.slope - left.slope;
-                const double gain = left.slope * left.slope / left.rows + rest * rest / right - whole;
-                if (gain > found.gain * (1.0 + 1e-12) + 1e-12) found = {gain, c, bin, left.slope};
+                if (gains_[bin] <= whole * (1.0 + 1e-12) + 1e-12) continue;
+                const double length = std::sqrt(gains_[bin]) + (noise > 0.0 ? noise * random_.about_normal() : 0.0);
+                if (!found || length > highest * (1.0 + 1e-12)) {
+                    found = Split{c, bin};
+                    highest = length;
+                }
             }
         }
         return found;
@@ -186,6 +197,9 @@ private:
     // Puts the rows that go left first, and both parts into `next`: the cells of the smaller one are counted, those of
     // the other are what is left.
     void divide(Node &node, std::size_t feature, const Split &split, bool last, std::vector<Node> &next) {
+        double left_slope = 0.0;
+        const Cell *of_column = node.cells.data() + starts_[split.column];
+        for (std::size_t bin = 0; bin <= split.bin; ++bin) left_slope += of_column[bin].slope;
         std::uint32_t *const rows = rows_.data(), *const aside = aside_.data();
         const std::uint8_t *const codes = codes_ + feature;
         std::size_t cut = node.begin, right_rows = 0;
@@ -197,7 +211,7 @@ private:
             right_rows += !goes_left;
         }
         std::copy_n(aside, right_rows, rows + cut);
-        Node left{node.begin, cut, split.left, {}}, right{cut, node.end, node.slope - split.left, {}};
+        Node left{node.begin, cut, left_slope, {}}, right{cut, node.end, node.slope - left_slope, {}};
         if (!last) {
             const bool left_is_smaller = cut - node.begin < node.end - cut;
             Node &smaller = left_is_smaller ? left : right, &larger = left_is_smaller ? right : left;
@@ -223,7 +237,7 @@ private:
             curvatures[leaves_[row]] += how_.logistic ? fits[row] * (1.0 - fits[row]) : 1.0;
         }
         for (std::size_t i = 0; i < leaves; ++i)
-            if (curvatures[i] > kLeastCurvature) steps[i] = how_.rate * slopes[i] / curvatures[i];
+            if (curvatures[i] > kLeastCurvature) steps[i] = how_.rate * slopes[i] / (curvatures[i] + how_.leaf_prior);
         // In a leaf of one class alone the step grows without end.
         if (how_.logistic)
             for (double &step : std::span(steps, leaves)) step = std::clamp(step, -kMostStep, kMostStep);
@@ -247,6 +261,7 @@ private:
     std::vector<std::uint32_t> rows_, columns_;  // all: first the drawn ones, then the others
     std::vector<std::uint32_t> aside_;
     std::vector<std::size_t> starts_;
+    std::vector<double> gains_;  // of the bins of a column
     std::vector<std::vector<Cell>> spare_;
     Boosted grown_;
 };

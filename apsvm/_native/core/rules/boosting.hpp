@@ -1,4 +1,5 @@
-// Stochastic gradient boosting (Friedman 2001, 2002) of shallow trees on features in at most 256 bins.
+// Stochastic gradient boosting (Friedman 2001, 2002) of shallow symmetric trees on features in at most 256 bins: all nodes
+// of a level have one split, chosen by scores with noise that fades (Prokhorenkova et al., NeurIPS 2018).
 #pragma once
 
 #include <cstddef>
@@ -18,7 +19,9 @@ struct Boosting {
     double rate;            // that a tree's values are multiplied by
     std::size_t rows;       // that each tree is grown on, drawn without replacement
     std::size_t columns;    // that it may split by, likewise
-    std::int64_t leaf_rows; // at least
+    double prior;           // rows without a slope that each side of a split is given
+    double leaf_prior;      // likewise curvature of a leaf
+    double noise;           // of the scores of splits, in root mean squares of the slopes, at the first tree
     bool logistic;          // the loss is that of 0/1 targets; else squares
     std::uint64_t seed;
 };
