@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 #: How many items ``predict`` lists.
 TOP = 10
-#: The percentage of each user's items that ``eval`` hides.
-HIDE = 20.0
+#: The share of each user's items that ``eval`` hides.
+HIDDEN_SHARE = 0.2
 
 
 def best_items(ranker: ItemRanker, path: str, read: ReadOptions, k: int, *, ignore_unknown: bool) -> list[str]:
@@ -44,17 +44,14 @@ def evaluate_items(
     read: ReadOptions,
     metrics: Sequence[str],
     *,
-    liked: str | None,
-    hide: float,
-    seed: int,
+    known: str | None,
     ignore_unknown: bool,
 ) -> ListEvaluation:
     """How well the model finds what rows of ``path`` like: given the rows of ``known``, or given what is left of their
-    own items when ``hide`` % of them, drawn by ``seed``, are hidden."""
+    own items when some of them are hidden."""
     import numpy as np
 
-    from apsvm.data.liked import hide as hide_some
-    from apsvm.data.liked import liked_items
+    from apsvm.data.liked import hide, liked_items
     from apsvm.metrics import MetricError
     from apsvm.models.base import ScoreError
     from apsvm.risk import NothingToRankError
@@ -65,10 +62,10 @@ def evaluate_items(
         return data.source, liked_items(data.X)
 
     source, hidden = lists(path, read)
-    if liked is None:
-        shown, hidden, _ = hide_some(hidden, hide / 100.0, np.random.default_rng(seed))
+    if known is None:
+        shown, hidden, _ = hide(hidden, HIDDEN_SHARE, np.random.default_rng(0))
     else:
-        known_source, shown = lists(liked, read.of_a_second_file())
+        known_source, shown = lists(known, read.of_a_second_file())
         if shown.shape != hidden.shape:
             raise Failure(
                 BAD_DATA,

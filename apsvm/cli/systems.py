@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 #: The tie rule of runs: by document name, as trec_eval breaks ties.
 RUN_TIES = "docno"
-SWAPS = {"queries": 10_000, "one ranking": 1_000}
+#: Draws of the bootstrap, and random swaps of the test, of one ranking and of queries.
+DRAWS, SWAPS_OF_ROWS, SWAPS_OF_QUERIES = 1_000, 1_000, 10_000
 
 
 @dataclass
@@ -61,7 +62,7 @@ class EvaluatedSystem:
 
 
 def of_data(
-    metrics: dict[str, Metric], scored: Scored, ties: str, *, all_queries: bool, leave_out_undefined: bool
+    metrics: dict[str, Metric], scored: Scored, ties: str, *, leave_out_undefined: bool
 ) -> list[EvaluatedSystem]:
     """An entry for each of ``scored``'s models and files; failures end the command."""
     from apsvm.metrics import MetricError
@@ -70,8 +71,8 @@ def of_data(
 
     dataset = scored.dataset
     if scored.classes:
-        if scored.options.relevant_from is not None or all_queries:
-            raise click.UsageError("--relevant-from and --all-queries are not for several classes")
+        if scored.options.relevant_from is not None:
+            raise click.UsageError("--relevant-from is not for several classes")
         return [_of_classes(metrics, scored, path, ties) for path in scored.scores]
     target = scored.target(metrics)
     entries = []
@@ -80,14 +81,7 @@ def of_data(
         try:
             ids, codes = (None, None) if dataset.groups is None else number_groups(dataset.groups, scores.size)
             rows = Judgements(target.judgements, target.lowest_relevant, codes, ids, threshold=line_of(threshold))
-            result = summarise(
-                metrics,
-                rows.table(scores, ties),
-                ids,
-                ties,
-                all_groups=all_queries,
-                leave_out_undefined=leave_out_undefined,
-            )
+            result = summarise(metrics, rows.table(scores, ties), ids, ties, leave_out_undefined=leave_out_undefined)
         except MetricError as error:
             raise Failure(BAD_DATA, f"{dataset.source}: {error}") from None
         undefined = [name for name in metrics if name not in result.values]
@@ -180,48 +174,35 @@ def _none_is_judged(run: TrecRun, qrels: str, n_retrieved: int) -> str:
     return f"{of_queries} there: {'are their ids row numbers?' if are_numbers else 'do both call documents alike?'}"
 
 
-def add_intervals(
-    entries: Sequence[EvaluatedSystem], metrics: Mapping[str, Metric], confidence: float, draws: int, seed: int
-) -> None:
+def add_intervals(entries: Sequence[EvaluatedSystem], metrics: Mapping[str, Metric], confidence: float) -> None:
     """Bootstrap intervals of every entry."""
     from apsvm.metrics.significance import intervals
 
     for entry in entries:
-        entry.intervals = intervals(_defined(metrics, entry), entry.system, confidence, draws, seed)
+        entry.intervals = intervals(_defined(metrics, entry), entry.system, confidence, DRAWS, seed=0)
 
 
 def add_differences(
-    entries: Sequence[EvaluatedSystem],
-    metrics: Mapping[str, Metric],
-    *,
-    swaps: int,
-    seed: int,
-    confidence: float | None,
-    draws: int,
+    entries: Sequence[EvaluatedSystem], metrics: Mapping[str, Metric], confidence: float | None
 ) -> None:
     """How all but the first entry differ from it; failures end the command."""
     from apsvm.metrics import MetricError
     from apsvm.metrics.significance import differences
 
-    first = entries[0]
+    first, swaps = entries[0], swaps_of(entries[0])
     for entry in entries[1:]:
         try:
             entry.against_first = differences(
-                _defined(metrics, entry),
-                first.system,
-                entry.system,
-                n_swaps=swaps,
-                seed=seed,
-                confidence=confidence,
-                n_draws=draws,
-            )
+                _defined(metrics, entry), first.system, entry.system, n_swaps=swaps, seed=0, confidence=confidence,
+                n_draws=DRAWS,
+            )  # fmt: skip
         except MetricError as error:
             raise Failure(BAD_DATA, f"{first.name} and {entry.name}: {error}") from None
 
 
 def swaps_of(first: EvaluatedSystem) -> int:
-    """How many random swaps are tried by default."""
-    return SWAPS["one ranking" if first.system.is_one_ranking else "queries"]
+    """Random swaps that the test tries."""
+    return SWAPS_OF_ROWS if first.system.is_one_ranking else SWAPS_OF_QUERIES
 
 
 def _defined(metrics: Mapping[str, Metric], entry: EvaluatedSystem) -> dict[str, Metric]:

@@ -121,7 +121,6 @@ def evaluate_on_shards(
     target: Target,
     metrics: Mapping[str, Metric],
     *,
-    all_queries: bool = False,
     leave_out_undefined: bool = False,
 ) -> Evaluation:
     """What the scores of ``model`` evaluate to; rows of equal score are one block.
@@ -136,7 +135,7 @@ def evaluate_on_shards(
     MetricError : a metric that is undefined, or not evaluated on a cluster
     """
     if data.has_qid:
-        return _by_query(data, model, target, dict(metrics), all_queries=all_queries, leave_out=leave_out_undefined)
+        return _by_query(data, model, target, dict(metrics), leave_out=leave_out_undefined)
     if target.grades is not None:
         raise MetricError("grades of one list of all rows are not evaluated on a cluster: name the lowest relevant one")
     refused = [name for name, metric in metrics.items() if metric.form.startswith(("WMW", "bpref"))]
@@ -174,10 +173,10 @@ def table_of(data: ShardedData, scores: Handle, threshold: float) -> CountedTabl
 
 
 def _by_query(
-    data: ShardedData, model: Ranker, target: Target, metrics: dict[str, Metric], *, all_queries: bool, leave_out: bool
+    data: ShardedData, model: Ranker, target: Target, metrics: dict[str, Metric], *, leave_out: bool
 ) -> Evaluation:
     lowest = target.lowest_relevant
-    answers = data.crew.ask_surely("evaluate", model, metrics, lowest, all_queries)
+    answers = data.crew.ask_surely("evaluate", model, metrics, lowest)
     ids = np.concatenate([answer[0] for answer in answers])
     order = np.argsort(ids)
     in_group = {
@@ -185,11 +184,10 @@ def _by_query(
         for name in metrics
         if all(answer[1][name] is not None for answer in answers)
     }
-    if not all_queries:
-        useless = [name for name, values in in_group.items() if np.isnan(values).all()]
-        if useless and (not leave_out or len(useless) == len(in_group)):
-            raise MetricError(f"nothing to evaluate: no query holds what {useless[0]} needs")
-        in_group = {name: values for name, values in in_group.items() if name not in useless}
+    useless = [name for name, values in in_group.items() if np.isnan(values).all()]
+    if useless and (not leave_out or len(useless) == len(in_group)):
+        raise MetricError(f"nothing to evaluate: no query holds what {useless[0]} needs")
+    in_group = {name: values for name, values in in_group.items() if name not in useless}
     skipped, blocks, rows = (sum(answer[2][at] for answer in answers) for at in range(3))
     return Evaluation(
         {name: mean(values) for name, values in in_group.items()},
@@ -199,7 +197,7 @@ def _by_query(
         tied_rows=rows,
         ties="block",
         n_groups=ids.size,
-        groups_skipped=0 if all_queries else skipped,
+        groups_skipped=skipped,
         groups=ids[order],
         in_group=in_group,
     )

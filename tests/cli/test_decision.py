@@ -180,7 +180,7 @@ def test_eval_cuts_where_the_model_does(cancer, run, tmp_path, trained):
         np.savetxt(tmp_path / f"{len(alone)}", scores - model.header.threshold.value)
     of_scores = ("--scores", tmp_path / "1", "--scores", tmp_path / "2")
     of_models = ("--model", models[0], "--model", models[1])
-    tested = (*metrics, "--compare", "--swaps", "40", "--confidence", "0.9", "--bootstrap", "40")
+    tested = (*metrics, "--compare", "--confidence", "0.9")
     shown = run("eval", cancer.path, *of_models, *tested).stdout
     assert f"threshold    {models[1]}: {alone[1]['threshold']:.6g}, the model's (f1 on the training rows)" in shown
     found = json.loads(run("eval", cancer.path, *of_models, *tested, "--json").stdout)["systems"]

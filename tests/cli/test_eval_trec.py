@@ -46,7 +46,6 @@ def test_bad_files(files, run, tmp_path):
         ("--run", "r"),
         ("--qrels", "q", "--run", "r", "--model", "m"),
         ("--qrels", "q", "--run", "r", "--ties", "file"),
-        ("--qrels", "q", "--run", "r", "-k", "3"),
         ("--qrels", "-", "--run", "-"),
         ("--qrels", "q", "--run", "r", "--compare"),
     ],

@@ -202,7 +202,7 @@ HELP = {
     "train": "[MODEL] --loss --oracle -C --epsilon --max-iterations --time-limit --qp --bias --keep-easy --zero-based "
     "--positive-label --max-features --threads --seed --log --quiet --verbose --dtype --sort-features --config",
     "predict": "DATA MODEL [OUT] --ignore-unknown --dtype --sort-features",
-    "eval": "--model --scores --ap voc2007 voc2010 --at --ties pessimistic --positive-label --ignore-unknown --json",
+    "eval": "--model --scores --ties pessimistic --positive-label --ignore-unknown --json",
     "export": "MODEL [OUT] --format liblinear svmlight",
     "info": "MODEL --json",
 }

@@ -106,11 +106,10 @@ def files(tmp_path, monkeypatch):
 
 
 BOTH = ("--model", "first", "--model", "second.model")
-DRAWS = ("--confidence", "0.9", "--bootstrap", "50", "--swaps", "40")
 EVALUATED = [
-    ("rows.svm", *BOTH, "--compare", *DRAWS),
+    ("rows.svm", *BOTH, "--compare", "--confidence", "0.9"),
     ("rows.svm", *BOTH, "-m", "F1", "-m", "P@2"),
-    ("queries.svm", *BOTH, "--compare", "--swaps", "40", "--per-query"),
+    ("queries.svm", *BOTH, "--compare", "--per-query"),
     ("classes.svm", "--model", "set", "-m", "AP", "-m", "Accuracy"),
     ("several.svm", "--multilabel", "--model", "several.set", "-m", "F1", "-m", "AP"),
 ]

@@ -333,7 +333,7 @@ def test_a_trec_run(run, tmp_path):
     fields = [line.split(",") for line in lines]
     qrels.write_text("".join(f"{q} 0 {doc} {grade}\n" for q, doc, grade, _ in fields))
     of_run = json.loads(run("eval", "--qrels", qrels, "--run", out, "-m", "nDCG@3", "--json").stdout)
-    of_model = run("eval", table, "--model", path, "-m", "nDCG@3", "--all-queries", "--json").stdout
+    of_model = run("eval", table, "--model", path, "-m", "nDCG@3", "--json").stdout
     assert of_run["metrics"]["nDCG@3"] == pytest.approx(json.loads(of_model)["metrics"]["nDCG@3"], abs=1e-12)
     without = tmp_path / "none.csv"
     without.write_text("bm25\n1\n")

@@ -47,7 +47,6 @@ def evaluated(
     target: Target,
     metrics: Mapping[str, Metric] | None,
     *,
-    all_queries: bool = False,
     leave_out: bool = True,
 ) -> Evaluation:
     """The metrics, by default what the model was trained for and AP, of the rows as they are in the parts."""
@@ -59,7 +58,7 @@ def evaluated(
         trained = trained_metric(model.header.metric)
         metrics = parse_metrics([trained, "AP"] if target.grades is None else [trained])
     data.crew.set_up("scale_rows")
-    return evaluate_on_shards(data, model, target, metrics, all_queries=all_queries, leave_out_undefined=leave_out)
+    return evaluate_on_shards(data, model, target, metrics, leave_out_undefined=leave_out)
 
 
 # ``apsvm predict`` and ``apsvm eval``.
@@ -104,7 +103,6 @@ def evaluate_on_cluster(
     read: ReadOptions,
     options: LabelOptions,
     *,
-    all_queries: bool,
     leave_out_undefined: bool,
     ignore_unknown: bool,
 ) -> list[EvaluatedSystem]:
@@ -130,9 +128,7 @@ def evaluate_on_cluster(
                 target = judge(shards.of_labels(), options, ranker.header.labels, graded_metrics=graded)
                 shards.tell(target)
                 try:
-                    result = evaluated(
-                        shards, ranker, target, metrics, all_queries=all_queries, leave_out=leave_out_undefined
-                    )
+                    result = evaluated(shards, ranker, target, metrics, leave_out=leave_out_undefined)
                 except MetricError as error:
                     raise Failure(BAD_DATA, f"{data}: {error}") from None
                 shards.crew.close()

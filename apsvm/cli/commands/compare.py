@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from apsvm.data.labels import Target
     from apsvm.models.base import Model
 
-#: Of the interval of the difference, and the draws that it is of.
-CONFIDENCE, DRAWS = 0.95, 1000
+#: Of the interval of the difference.
+CONFIDENCE = 0.95
 #: Up to this p a difference is more than chance.
 CHANCE = 0.05
 
@@ -125,16 +125,16 @@ def _moves_in_words(moved: NDArray[np.int64]) -> str:
 def _put_metrics(scored: Scored, new: Model, top: int) -> bool:
     """The metrics of both, and whether they differ by more than chance; whether NEW is worse by its trained metric."""
     from apsvm.cli.output.evaluation import put_summary
-    from apsvm.cli.systems import add_differences, of_data, swaps_of
+    from apsvm.cli.systems import add_differences, of_data
     from apsvm.metrics import trained_metric
     from apsvm.metrics.evaluate import parse_metrics
 
     metrics = parse_metrics(list(dict.fromkeys([trained_metric(new.header.metric).name, "AP", f"P@{top}"])))
-    old_entry, new_entry = of_data(metrics, scored, "block", all_queries=False, leave_out_undefined=True)
-    entries, swaps = [old_entry, new_entry], swaps_of(old_entry)
-    add_differences(entries, metrics, swaps=swaps, seed=0, confidence=CONFIDENCE, draws=DRAWS)
+    old_entry, new_entry = of_data(metrics, scored, "block", leave_out_undefined=True)
+    entries = [old_entry, new_entry]
+    add_differences(entries, metrics, CONFIDENCE)
     put("")
-    put_summary(entries, CONFIDENCE, swaps)
+    put_summary(entries, CONFIDENCE)
     assert new_entry.against_first is not None
     for name, difference in new_entry.against_first.items():
         if difference.effect == 0.0:

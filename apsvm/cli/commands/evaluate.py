@@ -10,13 +10,13 @@ import click
 
 from apsvm.cli.cluster.commands import evaluate_on_cluster, scheduler_option
 from apsvm.cli.help import HelpfulCommand
-from apsvm.cli.items import HIDE, evaluate_items
+from apsvm.cli.items import evaluate_items
 from apsvm.cli.options.completion import MetricName, MetricOption
 from apsvm.cli.options.parameters import LabelValue, Number
 from apsvm.cli.output.grades import say_without_queries
 from apsvm.cli.reading import how_to_read, read_any_model
-from apsvm.cli.shared import BAD_DATA, Failure, given_by_user
-from apsvm.cli.systems import RUN_TIES, SWAPS
+from apsvm.cli.shared import BAD_DATA, Failure, refuse_if_given
+from apsvm.cli.systems import RUN_TIES
 from apsvm.data.read_options import ReadOptions
 from apsvm.metrics import TIE_RULES
 
@@ -26,10 +26,8 @@ if TYPE_CHECKING:
     from apsvm.models.base import Model
     from apsvm.models.items import ItemRanker
 
-AP_NAMES = {"ap": "AP", "voc2007": "AP(voc2007)", "voc2010": "AP(voc2010)"}
-CUTOFFS = (5, 10)
 #: What is reported unless the user says otherwise: of rows, and of TREC runs.
-USUAL_METRICS = ("AP", "AUC", *(f"P@{k}" for k in CUTOFFS), "nDCG")
+USUAL_METRICS = ("AP", "AUC", "P@5", "P@10", "nDCG")
 RUN_METRICS = ("AP", "nDCG", "nDCG@10", "P@5", "P@10", "R@100", "RR", "Rprec", "bpref")
 
 
@@ -42,8 +40,6 @@ _COMMON = {
     },
     "How": {
         "metrics": "NAME  AP, AUC, nDCG@10, P@100, R@100, RR, F1, … [default: AP, AUC, P@k, nDCG]",
-        "cutoffs": "K  Cut-off of P@k.",
-        "ap": "KIND  ap, voc2007 (11 points) or voc2010. [default: ap]",
         "confidence": "LEVEL  Bootstrap intervals, of .95 say.",
         "compare": "Test whether the others differ from the first.",
         "per_query": "Print every query too.",
@@ -72,15 +68,6 @@ _COMMON = {
     "than once. Precision, Recall, Accuracy and F1, F0.5, … look at the model's threshold, or 0. There are",
 )  # fmt: skip
 @click.option(
-    "--ap", "ap", type=click.Choice(list(AP_NAMES)), multiple=True, default=("ap",), show_default=True,
-    help="Mean precision at the positives; the PASCAL devkit's 11-point figure; the area under the monotone "
-    "precision envelope. May be given more than once.",
-)  # fmt: skip
-@click.option(
-    "-k", "--at", "cutoffs", type=click.IntRange(1, 10**9), multiple=True, default=CUTOFFS, show_default=True,
-    help="Cut-offs of P@k. May be given more than once.",
-)  # fmt: skip
-@click.option(
     "--ties", type=click.Choice([*TIE_RULES, RUN_TIES]),
     help="Rows of equal score: as one block (scikit-learn; the expectation over their orders where AP is not "
     "concerned), negatives first, in file order, or, of a run, by document name as trec_eval does. "
@@ -92,37 +79,20 @@ _COMMON = {
     help="Labels are grades: rows of this grade or a higher one are relevant, and nDCG and WMW read the grades. "
     "[default of runs: 1]",
 )  # fmt: skip
-@click.option(
-    "--all-queries", is_flag=True,
-    help="Average over every query, 0 where a metric is undefined, as trec_eval (and always of runs), and not only "
-    "over those whose order can matter.",
-)  # fmt: skip
 @click.option("--per-query", is_flag=True, help="Report every query too.")
 @click.option(
     "--confidence", type=Number(0, 1, open_low=True), metavar="LEVEL",
     help="Report bootstrap intervals of this level, say 0.95: over queries, or over the rows if there are none.",
 )  # fmt: skip
-@click.option("--bootstrap", type=click.IntRange(1), default=1000, show_default=True, help="Draws of the bootstrap.")
 @click.option(
     "--compare", is_flag=True,
     help="Test whether the others differ from the first: paired randomisation, two-sided p, not corrected for the "
     "number of tests.",
 )  # fmt: skip
 @click.option(
-    "--swaps", type=click.IntRange(1),
-    help="Random swaps tried by --compare. [default: "
-    + ", ".join(f"{count} for {what}" for what, count in SWAPS.items()) + "]",
-)  # fmt: skip
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the draws and swaps.")
-@click.option(
-    "--known",
-    "liked",
-    metavar="FILE",
-    help="Of a model of items: what DATA's users like already, row by row. Without it …",
-)
-@click.option(
-    "--hide", type=Number(0, 100, open_low=True), default=HIDE, show_default=True, metavar="PERCENT",
-    help="… this much of each row's items, drawn by --seed, is hidden, to be found from the rest.",
+    "--known", metavar="FILE",
+    help="Of a model of items: what DATA's users like already, row by row. Without it a fifth of each row's items is "
+    "hidden, to be found from the rest.",
 )  # fmt: skip
 @click.option("--ignore-unknown", is_flag=True, help="Ignore features the model does not know instead of refusing.")
 @click.option("--json", "as_json", is_flag=True, help="As one JSON object.")
@@ -154,11 +124,8 @@ def evaluate(data: str | None, read: ReadOptions, **options: Any) -> None:
     if of_items is not None:
         evaluation.evaluate_items(of_items, metrics)
         return
-    if evaluation.liked is not None or given_by_user("hide"):
-        raise click.UsageError("--known and --hide are for a model of items (apsvm train --rows-as-users)")
-    draws = evaluation.confidence is not None or evaluation.compare
-    if not draws and (given_by_user("bootstrap") or given_by_user("seed")):
-        raise click.UsageError("--bootstrap and --seed are for --confidence and --compare")
+    if evaluation.known is not None:
+        raise click.UsageError("--known is for a model of items (apsvm train --rows-as-users)")
     evaluation.show(evaluation.entries(models, metrics), metrics)
 
 
@@ -174,20 +141,13 @@ class _EvaluateOptions:
     runs: tuple[str, ...]
     complete: bool
     metrics: tuple[str, ...]
-    ap: tuple[str, ...]
-    cutoffs: tuple[int, ...]
     ties: str | None
     positive_label: float | str | None
     relevant_from: float | None
-    all_queries: bool
     per_query: bool
     confidence: float | None
-    bootstrap: int
     compare: bool
-    swaps: int | None
-    seed: int
-    liked: str | None
-    hide: float
+    known: str | None
     ignore_unknown: bool
     as_json: bool
     scheduler: str | None
@@ -209,16 +169,10 @@ class _EvaluateOptions:
             self._check_for_cluster()
         if self.compare and len(sources) < 2:
             raise click.UsageError("--compare needs at least two of --model, --scores or --run")
-        if self.swaps is not None and not self.compare:
-            raise click.UsageError("--swaps is for --compare")
-        if self.metrics and (given_by_user("ap") or given_by_user("cutoffs")):
-            raise click.UsageError("--metric says all there is to report: --ap and -k do not go with it")
         if self.positive_label is not None and self.relevant_from is not None:
             raise click.UsageError("give either --positive-label or --relevant-from")
-        if self.liked is not None and self.liked in (self.data, *self.models, "-"):
+        if self.known is not None and self.known in (self.data, *self.models, "-"):
             raise click.UsageError("--known is another file than DATA and MODEL, and not standard input")
-        if self.liked is not None and given_by_user("hide"):
-            raise click.UsageError("give either --known or --hide")
         _named(self.metrics)
         self._check_source()
 
@@ -232,10 +186,8 @@ class _EvaluateOptions:
             raise click.UsageError("--model and --scores are for DATA: a run has its own scores")
         if self.ties == "file":
             raise click.UsageError(f"a run's order is that of its scores: --ties is {RUN_TIES}, block or pessimistic")
-        if self.positive_label is not None or given_by_user("ap") or given_by_user("cutoffs"):
-            raise click.UsageError(
-                "--positive-label, --ap and -k are for DATA; of runs see --relevant-from and --metric"
-            )
+        if self.positive_label is not None:
+            raise click.UsageError("--positive-label is for DATA; of runs see --relevant-from")
 
     def _check_for_cluster(self) -> None:
         if self.data is None or self.scores:
@@ -265,25 +217,18 @@ class _EvaluateOptions:
                 self.scheduler,
                 self.read,
                 options,
-                all_queries=self.all_queries,
                 leave_out_undefined=not self.metrics,
                 ignore_unknown=self.ignore_unknown,
             )
         rankers = {path: model for path, model in models.items() if not model.lists_items}
         scored = score_data(self.data, rankers, self.scores, options, self.read, ignore_unknown=self.ignore_unknown)
         say_without_queries(scored.dataset, rankers)
-        return of_data(
-            metrics,
-            scored,
-            self.ties or "block",
-            all_queries=self.all_queries,
-            leave_out_undefined=not self.metrics,
-        )
+        return of_data(metrics, scored, self.ties or "block", leave_out_undefined=not self.metrics)
 
     def show(self, entries: list[EvaluatedSystem], metrics: dict[str, Metric]) -> None:
         """Prints the entries, with intervals and tests if they are requested; failures end the command."""
         from apsvm.cli.output.evaluation import put_each, put_json, put_summary
-        from apsvm.cli.systems import add_differences, add_intervals, swaps_of
+        from apsvm.cli.systems import add_differences, add_intervals
 
         first = entries[0]
         if self.per_query and first.each == "class":
@@ -291,25 +236,16 @@ class _EvaluateOptions:
         if self.per_query and first.system.is_one_ranking:
             raise Failure(BAD_DATA, f"{self.data}: --per-query needs queries, and its rows have none (qid:)")
         if self.confidence is not None:
-            add_intervals(entries, metrics, self.confidence, self.bootstrap, self.seed)
-        swaps = None
+            add_intervals(entries, metrics, self.confidence)
         if self.compare:
-            swaps = swaps_of(first) if self.swaps is None else self.swaps
-            add_differences(
-                entries, metrics, swaps=swaps, seed=self.seed, confidence=self.confidence, draws=self.bootstrap
-            )
+            add_differences(entries, metrics, self.confidence)
         if self.as_json:
             put_json(entries, per_query=self.per_query)
             return
         if self.per_query or first.each == "class":
             put_each(entries)
-        put_summary(entries, self.confidence, swaps, self._cutoffs_named(metrics))
-
-    def _cutoffs_named(self, metrics: Iterable[str]) -> list[int]:
-        """The k of P@k that the user named."""
-        if self.metrics:
-            return [int(name[2:]) for name in metrics if name.startswith("P@")]
-        return list(self.cutoffs) if given_by_user("cutoffs") else []
+        cutoffs = [int(name[2:]) for name in metrics if self.metrics and name.startswith("P@")]
+        put_summary(entries, self.confidence, cutoffs)
 
     def evaluate_items(self, ranker: ItemRanker, metrics: Iterable[str]) -> None:
         """Prints the figures of a model of items; failures end the command."""
@@ -317,14 +253,7 @@ class _EvaluateOptions:
 
         assert self.data is not None
         result = evaluate_items(
-            ranker,
-            self.data,
-            self.read,
-            list(metrics),
-            liked=self.liked,
-            hide=self.hide,
-            seed=self.seed,
-            ignore_unknown=self.ignore_unknown,
+            ranker, self.data, self.read, list(metrics), known=self.known, ignore_unknown=self.ignore_unknown
         )
         put_items(result, as_json=self.as_json)
 
@@ -339,8 +268,7 @@ def _metrics(options: _EvaluateOptions, models: Iterable[Model]) -> dict[str, Me
     if options.runs:
         return parse_metrics(RUN_METRICS)
     trained = dict.fromkeys(trained_metric(model.header.metric).name for model in models)
-    usual = [*(AP_NAMES[which] for which in options.ap), "AUC", *(f"P@{k}" for k in options.cutoffs), "nDCG"]
-    return parse_metrics([*(name for name in trained if name not in USUAL_METRICS), *usual])
+    return parse_metrics([*(name for name in trained if name not in USUAL_METRICS), *USUAL_METRICS])
 
 
 def _named(metrics: Sequence[str]) -> dict[str, Metric]:
@@ -361,17 +289,7 @@ def _one_of_items(models: Mapping[str, Model], scores: tuple[str, ...]) -> ItemR
         if isinstance(model, ItemRanker):
             if len(models) + len(scores) > 1:
                 raise click.UsageError(f"{path} is {model.what}, which is evaluated alone")
-            names = (
-                "ties",
-                "positive_label",
-                "relevant_from",
-                "all_queries",
-                "per_query",
-                "confidence",
-                "compare",
-            )
-            for name in names:
-                if given_by_user(name):
-                    raise click.UsageError(f"--{name.replace('_', '-')} does not apply to {path}: it is {model.what}")
+            what = f"does not apply to {path}: it is {model.what}"
+            refuse_if_given(("ties", "positive_label", "relevant_from", "per_query", "confidence", "compare"), what)
             return model
     return None

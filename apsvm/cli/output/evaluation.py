@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from apsvm._support.shown import as_json, printable
 from apsvm._support.types import JsonDict
 from apsvm.cli.shared import put
+from apsvm.cli.systems import swaps_of
 from apsvm.models.decision import line_of
 
 if TYPE_CHECKING:
@@ -96,11 +97,9 @@ def put_table(rows: Sequence[Sequence[str]], *, left: int) -> None:
         put("  ".join(cells).rstrip())
 
 
-def put_summary(
-    entries: Sequence[EvaluatedSystem], confidence: float | None, swaps: int | None, cutoffs: Sequence[int] = ()
-) -> None:
+def put_summary(entries: Sequence[EvaluatedSystem], confidence: float | None, cutoffs: Sequence[int] = ()) -> None:
     """The metrics, a column a system, and the positives found in as many of the first rows as the user named; how the
-    systems differ, if that was tested with ``swaps``; what was counted."""
+    systems differ, if that was tested; what was counted."""
     names = list(entries[0].system.evaluation.values)
     left = max(_LEFT, *(len(name) for name in names))
     columns = [[_figure(entry, name) for name in names] for entry in entries]
@@ -126,7 +125,8 @@ def put_summary(
             _put_comparison(entries[0], entry, entry.against_first, left, confidence)
     if confidence is not None:
         put(f"{'intervals':<{left}} bootstrap, {100 * confidence:g} % of the draws")
-    if swaps is not None:
+    if any(entry.against_first for entry in entries):
+        swaps = swaps_of(entries[0])
         put(f"{'p':<{left}} two-sided, paired randomisation, at most {swaps} swaps, not corrected for many tests")
     for entry in entries:
         if entry.thresholds:

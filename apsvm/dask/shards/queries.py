@@ -97,7 +97,7 @@ class QueriesShard(ShardRows):
         return True, violation, 0.0 if foreseen is None else product(to, self._vector(foreseen))
 
     def evaluate(
-        self, model: Ranker, metrics: dict[str, Metric], lowest_relevant: float | None, all_queries: bool
+        self, model: Ranker, metrics: dict[str, Metric], lowest_relevant: float | None
     ) -> tuple[NDArray[np.int64], dict[str, NDArray[np.float64] | None], tuple[int, int, int]]:
         """Each query's figures: ids, ascending; by metric (q,), NaN where it is left out, or None where it is
         undefined; and how many queries are skipped, how many tied blocks there are, and rows in them."""
@@ -119,7 +119,7 @@ class QueriesShard(ShardRows):
             except MetricError:
                 figures[name] = None
                 continue
-            figures[name] = np.nan_to_num(values) if all_queries else np.where(metric.telling(table), values, np.nan)
+            figures[name] = np.where(metric.telling(table), values, np.nan)
         both = (table.n_positives > 0) & (table.n_negatives > 0)
         counted = int((~both).sum()), int(table.tied_blocks.sum()), int(table.tied_rows.sum())
         return ids, figures, counted
