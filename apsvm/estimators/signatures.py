@@ -5,7 +5,7 @@ scikit-learn makes its metadata requests from the signatures, so that each combi
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -58,12 +58,6 @@ class ByQuery(LinearEstimator):
         """
         return self._score(X, y, qid)
 
-    if TYPE_CHECKING:  # scikit-learn makes these two from the signatures
-
-        def set_fit_request(self, *, qid: bool | str | None = "$UNCHANGED$") -> Self: ...
-
-        def set_score_request(self, *, qid: bool | str | None = "$UNCHANGED$") -> Self: ...
-
 
 class Weighted(LinearEstimator):
     """Rows of one query are one ranking, and queries or rows have weights."""
@@ -110,16 +104,6 @@ class Weighted(LinearEstimator):
             The metric is undefined for these rows; or the fit knew queries and ``qid`` is None.
         """
         return self._score(X, y, qid, sample_weight)
-
-    if TYPE_CHECKING:  # scikit-learn makes these two from the signatures
-
-        def set_fit_request(
-            self, *, qid: bool | str | None = "$UNCHANGED$", sample_weight: bool | str | None = "$UNCHANGED$"
-        ) -> Self: ...
-
-        def set_score_request(
-            self, *, qid: bool | str | None = "$UNCHANGED$", sample_weight: bool | str | None = "$UNCHANGED$"
-        ) -> Self: ...
 
 
 class WeightedBags(LinearEstimator):
@@ -218,21 +202,3 @@ class WeightedBags(LinearEstimator):
         if self._header.features.pool is not None:
             raise ValueError(f"{type(self).__name__} pools the rows of a bag: none of them decides alone")
         return deciding_rows(bags_in(bags, X.shape[0]), self._scores_of_pooled(X))
-
-    if TYPE_CHECKING:  # scikit-learn makes these two from the signatures
-
-        def set_fit_request(
-            self,
-            *,
-            qid: bool | str | None = "$UNCHANGED$",
-            sample_weight: bool | str | None = "$UNCHANGED$",
-            bags: bool | str | None = "$UNCHANGED$",
-        ) -> Self: ...
-
-        def set_score_request(
-            self,
-            *,
-            qid: bool | str | None = "$UNCHANGED$",
-            sample_weight: bool | str | None = "$UNCHANGED$",
-            bags: bool | str | None = "$UNCHANGED$",
-        ) -> Self: ...

@@ -44,21 +44,9 @@ class Net:
     ----------
     layers : tuple[Layer, ...]
         Each of as many inputs as the one before has outputs; the last has one output.
-
-    Raises
-    ------
-    ValueError
-        Layers whose shapes do not fit together.
     """
 
     layers: tuple[Layer, ...]
-
-    def __post_init__(self) -> None:
-        shapes = [layer.weights.shape for layer in self.layers]
-        fit = bool(shapes) and all(len(shape) == 2 and 0 not in shape[:1] for shape in shapes)
-        fit = fit and all(layer.bias.shape == layer.weights.shape[:1] for layer in self.layers)
-        if not fit or shapes[-1][0] != 1 or any(one[0] != following[1] for one, following in pairwise(shapes)):
-            raise ValueError(f"expected layers that follow one another to one score, found shapes {shapes}")
 
     @property
     def columns(self) -> int:

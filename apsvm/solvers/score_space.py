@@ -7,9 +7,6 @@ therefore be an array in this process (``ArrayVectors``) or lie in parts on othe
 
 from __future__ import annotations
 
-import contextlib
-import mmap
-import sys
 from abc import abstractmethod
 from collections.abc import Callable
 from typing import Generic, NamedTuple, Protocol, TypeVar
@@ -21,8 +18,6 @@ from numpy.typing import NDArray
 V = TypeVar("V")
 #: Entries of a vector that are worked at while they are in the cache.
 _BLOCK = 1 << 15
-#: Entries from which on a vector has memory of its own.
-_LONG = 1 << 17
 
 
 class ScoreVectors(Protocol[V]):
@@ -50,18 +45,6 @@ class ScoreVectors(Protocol[V]):
         """x·y"""
 
 
-def _room(size: int) -> NDArray[np.float64]:
-    """(size,) float64 of any content. A long one has its memory from the system, to which it goes back with the array:
-    the C library would keep it among its own, and rather ask for more than put another vector there."""
-    if size < _LONG or sys.platform == "win32":
-        return np.empty(size)
-    memory = mmap.mmap(-1, 8 * size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    if hasattr(mmap, "MADV_HUGEPAGE"):
-        with contextlib.suppress(OSError):  # a kernel without
-            memory.madvise(mmap.MADV_HUGEPAGE)
-    return np.frombuffer(memory, dtype=np.float64)
-
-
 class ArrayVectors:
     """Score vectors that are arrays, (size,) float64, in this process."""
 
@@ -69,7 +52,7 @@ class ArrayVectors:
         self._size = size
 
     def empty(self) -> NDArray[np.float64]:
-        return _room(self._size)
+        return np.empty(self._size)
 
     def add(self, x: NDArray[np.float64], t: float, y: NDArray[np.float64], out: NDArray[np.float64]) -> None:
         np.multiply(y, t, out=out)

@@ -134,9 +134,3 @@ def test_a_file_that_is_no_net_is_refused(header, arrays, message, rng, tmp_path
     path.write_bytes(sealed({**good, **header}, {**numbers, **arrays}))
     with pytest.raises(ModelError, match=message):
         load_any_model(path)
-
-
-@pytest.mark.parametrize("shapes", [[], [(2, 7)], [(2, 7), (1, 3)], [(0, 7), (1, 0)], [(7,)]], ids=str)
-def test_layers_that_do_not_follow_one_another_are_refused(shapes):
-    with pytest.raises(ValueError, match="expected layers that follow one another"):
-        Net(tuple(Layer(np.zeros(shape), np.zeros(shape[:1])) for shape in shapes))

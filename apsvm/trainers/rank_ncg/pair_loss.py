@@ -173,11 +173,6 @@ def make_pair_loss(
     NoPairsError : there is no pair to rank
     ValueError : a Fourier series for another objective than erfc; a class that has no name, or none in the graph
     """
-    n_classes = min(classes.names.size, graph.n_classes)
-    if classes.of_row.size and not 0 <= classes.of_row.min() <= classes.of_row.max() < n_classes:
-        raise ValueError(f"expected classes 0..{n_classes - 1}, found {classes.of_row.min()}..{classes.of_row.max()}")
-    if summation == "fourier" and objective != "erfc":
-        raise ValueError(f"the Fourier series is of erfc: it cannot sum the objective {objective!r}")
     arrangement = arrange(classes, groups)
     fourier = fourier_setting(accuracy) if summation == "fourier" else None
     ordered = None if weights is None else np.ascontiguousarray(weights[arrangement.order], dtype=np.float64)

@@ -112,7 +112,7 @@ def held_out_part(data: TrainingSet, seed: int) -> tuple[NDArray[np.int64], NDAr
         ranked = np.bincount(unit, relevant) * np.bincount(unit, ~relevant) > 0
         strata = [np.flatnonzero(ranked), np.flatnonzero(~ranked)]
     counts = [round(HELD_OUT * stratum.size) for stratum in strata]
-    of_rows = unit.size == data.n and strata[0].size + strata[1].size == data.n
+    of_rows = strata[0].size + strata[1].size == data.n
     if min(counts if of_rows else counts[:1]) < FEWEST_HELD_OUT:
         return np.arange(data.n), np.arange(0)
     chosen = np.concatenate([rng.permutation(part)[:count] for part, count in zip(strata, counts, strict=True)])

@@ -52,10 +52,6 @@ class Plan:
     descent: float = DESCENT
     is_rough: bool = False
 
-    def __post_init__(self) -> None:
-        if self.settings.bound not in ("hinge", "tight"):
-            raise SettingsError(f"a plan names its bound, hinge or tight, found {self.settings.bound!r}")
-
 
 def values_of_C(plan: Plan, data: TrainingSet) -> tuple[Sequence[float], str]:
     """The numbers that ``plan.settings.C`` stands for on these rows, and what the default C is, in words.
