@@ -18,6 +18,7 @@ from apsvm._support.types import Column, Matrix
 from apsvm.data.bags import Bags
 from apsvm.data.labels import Target
 from apsvm.data.pooling import pooled_rows
+from apsvm.estimators.rows import numbered
 from apsvm.models.header import parse_pool
 
 if TYPE_CHECKING:
@@ -70,13 +71,7 @@ def stack_bags(bags: Sequence[Matrix]) -> StackedBags:
 
 def bags_in(column: ArrayLike, n_rows: int) -> Bags:
     """The bags of ``n_rows`` rows, of any type that can be sorted. Raises ValueError."""
-    ids = np.asarray(column)
-    if ids.shape != (n_rows,):
-        raise ValueError(f"expected bags of shape ({n_rows},), one a row, found {ids.shape}")
-    if ids.dtype.kind == "f" and not np.isfinite(ids).all():
-        raise ValueError("bags contains NaN or infinity")
-    numbers = np.unique(ids, return_inverse=True)[1].astype(np.int64)
-    return Bags.of_rows(numbers, np.zeros(n_rows))
+    return Bags.of_rows(numbered("bags", column, n_rows), np.zeros(n_rows))
 
 
 def of_bags(name: str, values: Column, bags: Bags) -> AnyArray:

@@ -46,7 +46,7 @@ def count_rows(
     """See the module; ``sample_weight`` (n_rows,) float64 ≥ 0, not all 0; ``by_pair``: a pair of rows counts as the
     product of their weights. Raises ValueError for weights or qids that do not fit."""
     every = np.arange(n_rows, dtype=np.int64)
-    groups = None if qid is None else number_queries(qid, n_rows)
+    groups = None if qid is None else numbered("qid", qid, n_rows)
     if sample_weight is None:
         return Counted(every, groups)
     if not by_query:
@@ -71,13 +71,14 @@ def count_rows(
     return Counted(every, groups, query_weights=dict(enumerate(weights.tolist())))
 
 
-def number_queries(qid: Column, n_rows: int) -> NDArray[np.int64]:
-    """The queries' numbers from 0 on, (n_rows,) int64, in the order of their ids, of any type that can be sorted."""
-    ids = np.asarray(qid)
+def numbered(name: str, column: Column, n_rows: int) -> NDArray[np.int64]:
+    """The numbers of queries or bags from 0 on, (n_rows,) int64, in the order of their ids, of any type that can be
+    sorted; ``name``: of the column."""
+    ids = np.asarray(column)
     if ids.shape != (n_rows,):
-        raise ValueError(f"expected qid of shape ({n_rows},), one a row, found {ids.shape}")
+        raise ValueError(f"expected {name} of shape ({n_rows},), one a row, found {ids.shape}")
     if ids.dtype.kind == "f" and not np.isfinite(ids).all():
-        raise ValueError("qid contains NaN or infinity")
+        raise ValueError(f"{name} contains NaN or infinity")
     return np.unique(ids, return_inverse=True)[1].astype(np.int64)
 
 

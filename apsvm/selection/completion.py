@@ -409,9 +409,6 @@ def _start_of(trainer: StructuredSVMTrainer) -> StructuredSVMTrainer:
 
 def _followed(first: Outcome, then: Outcome) -> Outcome:
     """An outcome with the training that led to it before its own."""
-    seconds = dict(first.seconds)
-    for part, taken in then.seconds.items():
-        seconds[part] = seconds.get(part, 0.0) + taken
     details = {**then.details, "oracle": f"{first.details['oracle']} then {then.details['oracle']}"}
     short = None if first.as_asked else first
     return replace(
@@ -422,8 +419,14 @@ def _followed(first: Outcome, then: Outcome) -> Outcome:
         trouble=first.trouble or then.trouble,
         iterations=(first.iterations or 0) + (then.iterations or 0),
         details=details,
-        seconds=seconds,
+        seconds=_seconds(first, then),
     )
+
+
+def _seconds(*outcomes: Outcome) -> dict[str, float]:
+    """Of all of them, by part."""
+    parts = dict.fromkeys(part for outcome in outcomes for part in outcome.seconds)
+    return {part: math.fsum(outcome.seconds.get(part, 0.0) for outcome in outcomes) for part in parts}
 
 
 def _in_its_place(start: Outcome, name: str, why: str) -> Outcome:
@@ -459,10 +462,6 @@ def _network(trainer: StructuredSVMTrainer, data: TrainingSet, watch: Watch) -> 
     finite = [(outcome.C, loss) for outcome, loss in zip(tried, losses, strict=True) if loss < math.inf]
     figures = ", ".join(f"{C:g}: {loss:.4g}" for C, loss in finite)
     how = f"C = {best.C:g}" + (f", by the loss on rows held out ({figures})" if figures else "")
-    seconds: dict[str, float] = {}
-    for outcome in tried:
-        for part, taken in outcome.seconds.items():
-            seconds[part] = seconds.get(part, 0.0) + taken
     yield replace(
         best,
         settings=trainer.settings,
@@ -472,5 +471,5 @@ def _network(trainer: StructuredSVMTrainer, data: TrainingSet, watch: Watch) -> 
         trouble=last.trouble,
         interrupted=last.interrupted,
         notes=[how, *best.notes],
-        seconds=seconds,
+        seconds=_seconds(*tried),
     )

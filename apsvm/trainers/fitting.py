@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -206,7 +206,8 @@ class Fit:
         bags = self._bags(selection)
         if bags is not None:
             rows = rows if bags.order is None else rows.select(bags.order)
-        relearned = self._relearned(selection, bags) if self._looks_at_targets else None
+        looks_at_targets = self.feature_map is not None and self.feature_map.looks_at_targets
+        relearned = self._relearned(selection, bags) if looks_at_targets else None
         if bags is not None:
             selection = bags.first if selection is None else selection[bags.first]
         return TrainingSet(
@@ -221,10 +222,6 @@ class Fit:
             fingerprint=dataset.fingerprint,
             relearned=relearned,
         )
-
-    @property
-    def _looks_at_targets(self) -> bool:
-        return self.feature_map is not None and self.feature_map.looks_at_targets
 
     def _relearned(
         self, selection: NDArray[np.int64] | None, bags: Bags | None
@@ -327,15 +324,12 @@ class Fit:
         return self._components(outcome, header) if _has_components(outcome) else self._linear(outcome, header)
 
     def _set(self, outcome: Outcome) -> Model:
-        parts = list(self._parts(outcome))
-        ranker_of = self._components if _has_components(parts[0][1]) else self._linear
-        rankers: list[WeightedRanker] = [ranker_of(part, fit._header(part)) for fit, part in parts]
-        return RankerSet.of(rankers, self._header(outcome))
-
-    def _parts(self, outcome: Outcome) -> Iterator[tuple[Fit, Outcome]]:
-        """Each class's own training, and the outcome of it."""
+        ranker_of = self._components if _has_components(outcome.classes[0][1]) else self._linear
+        rankers: list[WeightedRanker] = []
         for label, part in outcome.classes:
-            yield replace(self, target=two_classes(self.dataset, LabelOptions(positive_label=label))), part
+            fit = replace(self, target=two_classes(self.dataset, LabelOptions(positive_label=label)))
+            rankers.append(ranker_of(part, fit._header(part)))
+        return RankerSet.of(rankers, self._header(outcome))
 
     def _linear(self, outcome: Outcome, header: Header) -> LinearRanker:
         w, width, bias = outcome.w, self.n_columns, self.bias
