@@ -203,7 +203,7 @@ class Fit:
         """What the trainer sees."""
         dataset = self.dataset
         rows, selection = self.shared or self.rows(selection=self.selection), self.selection
-        bags = self._bags(selection)
+        bags = self._bags(dataset, selection)
         if bags is not None:
             rows = rows if bags.order is None else rows.select(bags.order)
         looks_at_targets = self.feature_map is not None and self.feature_map.looks_at_targets
@@ -236,9 +236,8 @@ class Fit:
 
         return rows
 
-    def _bags(self, selection: NDArray[np.int64] | None) -> Bags | None:
+    def _bags(self, dataset: Dataset, selection: NDArray[np.int64] | None = None) -> Bags | None:
         """The bags of the selected rows; None for a trainer that takes each row for itself."""
-        dataset = self.dataset
         if dataset.bags is None or not self.trainer.capabilities.bags:
             return None
         which = slice(None) if selection is None else selection
@@ -249,10 +248,13 @@ class Fit:
         if self.validation is None:
             return None
         dataset, target = self.validation
+        bags = self._bags(dataset)
+        first = None if bags is None else bags.first
         return TrainingSet(
-            rows=self.rows(dataset.X),
-            target=target,
-            queries=dataset.groups,
+            rows=self.rows(dataset.X, None if bags is None else bags.order),
+            target=target.of(first),
+            queries=_of(dataset.groups, first),
+            bags=None if bags is None else bags.offsets,
             unit=dataset.unit,
             source=os.path.basename(dataset.source),
             fingerprint=dataset.fingerprint,
@@ -320,7 +322,7 @@ class Fit:
         if isinstance(outcome.w, ItemFactors):
             return ItemRanker(outcome.w, header)
         if isinstance(outcome.w, Net):
-            return NetRanker(outcome.w, header, self.feature_map)  # whose layers have the scaling
+            return NetRanker(outcome.w.behind(self.scaling), header, self.feature_map)
         return self._components(outcome, header) if _has_components(outcome) else self._linear(outcome, header)
 
     def _set(self, outcome: Outcome) -> Model:
