@@ -57,12 +57,11 @@ def judged_rankers(run: Run) -> tuple[list[JudgedRanker], list[str]]:
     failures: list[str] = []
     if run.dataset is None:
         return judged, failures
-    for finished in run.finished:
-        for title, ranker in finished.rankers():
-            try:
-                judged.append(judge(title, ranker, run.dataset, run.top))
-            except (DataError, ValueError) as error:
-                failures.append(f"{title or 'The model'} cannot be judged on these rows: {error}")
+    for title, ranker in run.rankers():
+        try:
+            judged.append(judge(title, ranker, run.dataset, run.top))
+        except (DataError, ValueError) as error:
+            failures.append(f"{title or 'The model'} cannot be judged on these rows: {error}")
     return judged, failures
 
 
@@ -105,7 +104,7 @@ def _tiles(run: Run, judged: Sequence[JudgedRanker], headers: Sequence[Header]) 
     iterations = sum(header.iterations for header in headers if header.iterations is not None)
     if epochs or iterations:
         yield "epochs" if epochs else "iterations", f"{epochs or iterations:,}", "in all"
-    seconds = sum(math.fsum(finished.end.get("seconds", {}).values()) for finished in run.finished)
+    seconds = math.fsum(run.end.get("seconds", {}).values())
     if seconds:
         yield "time", in_seconds(seconds), "reading included"
 
@@ -129,39 +128,34 @@ def _metric_tiles(run: Run, judged: Sequence[JudgedRanker]) -> Iterator[tuple[st
         return
     for name in dict.fromkeys([judged[0].trained_metric, "AP"]):
         values = [result.values[name] for result in results if name in result.values]
-        if values and run.of_classes:
+        if values:
             yield f"mean {name}", f"{math.fsum(values) / len(values):.4f}", f"of {len(values)} rankers"
-        elif values:
-            yield f"best {name}", f"{max(values):.4f}", f"of {len(values)} models, on the rows below"
 
 
-def _in_order(run: Run, judged: Sequence[JudgedRanker]) -> list[tuple[JudgedRanker, Evaluation | None]]:
-    """Rankers and their figures: of classes the lowest AP first, of several values of C in the order trained."""
+def _in_order(judged: Sequence[JudgedRanker]) -> list[tuple[JudgedRanker, Evaluation | None]]:
+    """Rankers and their figures, the lowest AP first."""
     evaluations = [(part, evaluated(part)) for part in judged]
-    if run.of_classes:
-        evaluations.sort(key=lambda pair: math.inf if pair[1] is None else pair[1].values.get("AP", math.inf))
-    return evaluations
+    return sorted(evaluations, key=lambda pair: math.inf if pair[1] is None else pair[1].values.get("AP", math.inf))
 
 
 def _metrics_of_several(run: Run, judged: Sequence[JudgedRanker]) -> Iterator[Markup]:
     """A table of all rankers, and the curves of all."""
     at_top = [] if run.top is None else [f"P@{run.top}"]
     names = list(dict.fromkeys(["AP", "AUC", "P@10", *at_top, "nDCG", judged[0].trained_metric]))
-    evaluations = _in_order(run, judged)
+    evaluations = _in_order(judged)
     rows = [_row_of(part, result, names) for part, result in evaluations]
-    if run.of_classes:
-        means = [_mean([result.values.get(name) for _, result in evaluations if result is not None]) for name in names]
-        rows.append([element("b", "mean"), "", *(element("b", figure(value)) for value in means)])
+    means = [_mean([result.values.get(name) for _, result in evaluations if result is not None]) for name in names]
+    rows.append([element("b", "mean"), "", *(element("b", figure(value)) for value in means)])
     yield section(
-        "Metrics, the lowest AP first" if run.of_classes else "Metrics",
+        "Metrics, the lowest AP first",
         table(["", "positives", *names], rows),
-        *_curves(run, [part for part, _ in evaluations]),
+        *_curves([part for part, _ in evaluations]),
     )
 
 
 def _several(run: Run, judged: Sequence[JudgedRanker]) -> Iterator[Markup]:
     """Of the first rankers all the rest."""
-    evaluations = _in_order(run, judged)
+    evaluations = _in_order(judged)
     for at, (part, _) in enumerate(evaluations[:MOST_PARTS]):
         inner = joined([metrics_of(part), top_of_list(part, run.lines), *_details(part, run)])
         yield folded(f"{part.title}: metrics, rows, weights", inner, is_open=at == 0)
@@ -181,20 +175,18 @@ def _mean(values: Sequence[float | None]) -> float | None:
     return math.fsum(present) / len(present) if present else None
 
 
-def _curves(run: Run, judged: Sequence[JudgedRanker]) -> list[Markup]:
-    """Precision and recall of all rankers that have both kinds of rows, of classes their mean too."""
+def _curves(judged: Sequence[JudgedRanker]) -> list[Markup]:
+    """Precision and recall of all rankers that have both kinds of rows, and their mean."""
     curves = [(part, curve) for part in judged if (curve := part.curve) is not None]
     if not curves:
         return []
     present = [curve for _, curve in curves]
     named = len(curves) <= MOST_NAMED
     lines = [
-        Curve(f"{part.title}, AP {curve.ap:.4f}" if named else "", curve.steps, aside=run.of_classes)
-        for part, curve in curves
+        Curve(f"{part.title}, AP {curve.ap:.4f}" if named else "", curve.steps, aside=True) for part, curve in curves
     ]
-    if run.of_classes:
-        mean = math.fsum(curve.ap for curve in present) / len(present)
-        lines.insert(0, Curve(f"mean, AP {mean:.4f}", mean_curve([curve.steps for curve in present])))
+    mean = math.fsum(curve.ap for curve in present) / len(present)
+    lines.insert(0, Curve(f"mean, AP {mean:.4f}", mean_curve([curve.steps for curve in present])))
     rate = math.fsum(curve.base_rate for curve in present) / len(present)
     return [pictures(drawn(PrecisionRecall(lines, rate), "Precision and recall; the area is the AP"))]
 

@@ -27,40 +27,15 @@ GRADED_METRICS = ("nDCG(exp)", "nDCG(exp)@10")
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
-    """A model of the run.
-
-    Attributes
-    ----------
-    name : what tells it from the run's others
-    end : the log's ``end`` record of it
-    """
-
-    name: str
-    model: Model
-    end: Record
-
-    def rankers(self) -> Iterator[tuple[str, Ranker]]:
-        """Its rankers of rows and their names."""
-        yield from zip(self.names(), self.model.rankers(), strict=False)
-
-    def names(self) -> list[str]:
-        """What tells its rankers from each other and from the run's others."""
-        if not self.model.has_classes:
-            return [self.name]
-        classes = [f"class {self.model.header.shown_label(label)}" for label in self.model.classes.tolist()]
-        return [f"{one}, {self.name}" if self.name else one for one in classes]
-
-
-@dataclass(frozen=True, slots=True)
 class Run:
-    """A training, as far as it came.
+    """A training.
 
     Attributes
     ----------
     folder : its name
     records : of the log
-    finished : its models, fewer than were requested if it was stopped
+    model : what it trained
+    end : the log's ``end`` record of it
     dataset : n rows to judge them on, if there are any
     lines : (n,) int64, where the rows stand in the file, from 1; None if they are no lines of text
     notes : what the reader should know of all this
@@ -69,7 +44,8 @@ class Run:
 
     folder: str
     records: Sequence[Record]
-    finished: Sequence[Finished]
+    model: Model
+    end: Record
     dataset: Dataset | None
     lines: NDArray[np.int64] | None
     notes: Sequence[str]
@@ -83,13 +59,20 @@ class Run:
     @property
     def of_classes(self) -> bool:
         """Whether it trained a ranker a class (--one-vs-rest)."""
-        return any(finished.model.has_classes for finished in self.finished)
+        return self.model.has_classes
+
+    def rankers(self) -> Iterator[tuple[str, Ranker]]:
+        """The rankers of rows and their names."""
+        yield from zip(self._names(), self.model.rankers(), strict=False)
 
     def headers(self) -> list[tuple[str, Header]]:
-        """Name and header of every model, of several classes one each."""
-        return [
-            pair for finished in self.finished for pair in zip(finished.names(), finished.model.headers, strict=True)
-        ]
+        """Name and header of the model, of several classes one each."""
+        return list(zip(self._names(), self.model.headers, strict=True))
+
+    def _names(self) -> list[str]:
+        if not self.of_classes:
+            return [""]
+        return [f"class {self.model.header.shown_label(label)}" for label in self.model.classes.tolist()]
 
 
 @dataclass(frozen=True, eq=False)

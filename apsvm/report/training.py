@@ -220,11 +220,8 @@ def _bounds(headers: Sequence[tuple[str, Header]]) -> Markup:
 
 
 def time_by_part(run: Run) -> Markup:
-    """Seconds by part, of all models together."""
-    parts: dict[str, float] = {}
-    for finished in run.finished:
-        for name, seconds in finished.end.get("seconds", {}).items():
-            parts[name] = parts.get(name, 0.0) + seconds
+    """Seconds by part."""
+    parts: dict[str, float] = run.end.get("seconds", {})
     names = {"qp": "working-set QP", "scores": "scores X·w", "gradient": "gradient Xᵀc", "by score": "ranking by score"}
     spent = [record["oracle_wall_ns"] / 1e6 for record in run.records if "oracle_wall_ns" in record]
     remark = f"{len(spent):,} oracle calls, {np.median(spent):.3g} ms at the median." if spent else ""

@@ -118,8 +118,6 @@ class Declared:
         Whether it names a metric.
     path : bool
         A list, whose values are trained in one go, each from those before.
-    several : str
-        What ``--help`` of ``apsvm train`` says of several values.
     in_header : bool
         Whether it belongs into a model's header (a log's options do not).
     needs_validation : bool
@@ -139,7 +137,6 @@ class Declared:
     grid: tuple[SettingValue, ...] | None = None
     metric: bool = False
     path: bool = False
-    several: str = ""
     in_header: bool = True
     needs_validation: bool = False
     option: bool = True

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import click
 import pytest
 
@@ -48,6 +50,7 @@ def test_multiples_only_where_they_mean_something():
 
 
 def test_in_a_configuration_file(cancer, run, tmp_path):
-    (tmp_path / "c.toml").write_text('C = ["0.1:10:log10", 5]\n')
-    run("train", "-q", cancer.path, tmp_path / "m", "--config", tmp_path / "c.toml")
-    assert sorted(path.name for path in tmp_path.glob("m*")) == ["m.C0.1", "m.C1", "m.C10", "m.C5"]
+    (tmp_path / "c.toml").write_text('C = ["0.1:1:log10", 5]\n')
+    options = ("--bound", "hinge", "--folds", 2, "-q", "--json", "-")
+    found = json.loads(run("cv", cancer.path, "--config", tmp_path / "c.toml", *options).stdout)
+    assert {one["C"] for one in found["settings"]} == {0.1, 1.0, 5.0}

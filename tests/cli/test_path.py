@@ -1,4 +1,4 @@
-"""``-C`` with several values, and ``--warm-start``."""
+"""``--warm-start``, and a C that is several."""
 
 from __future__ import annotations
 
@@ -12,34 +12,10 @@ from over import over
 HINGE = ("--bound", "hinge")
 
 
-def test_a_model_for_each_C(cancer, run, info, tmp_path):
-    done = run("train", *HINGE, cancer.path, tmp_path / "p.model", "-C", "0.5,5,50", "--log", tmp_path / "log")
-    assert sorted(os.listdir(tmp_path)) == ["log", "p.C0.5.model", "p.C5.model", "p.C50.model"]
-    assert done.stderr.count("apsvm: converged after") == 3
-    path_iterations = single_iterations = 0
-    for C in (0.5, 5.0, 50.0):
-        facts = info(tmp_path / f"p.C{C:g}.model")
-        run("train", "-q", *HINGE, cancer.path, tmp_path / "single", "-C", C)
-        single = info(tmp_path / "single")
-        assert (facts.C, facts.state) == (C, "converged")
-        assert facts.certificate.primal == pytest.approx(single.certificate.primal, abs=1.01e-3 * C)
-        path_iterations += facts.iterations
-        single_iterations += single.iterations
-    assert path_iterations < single_iterations
-    records = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
-    assert records[0]["C"] == [0.5, 5.0, 50.0]
-    assert [record["C"] for record in records if record["event"] == "end"] == [0.5, 5.0, 50.0]
-
-
-@over("options", ["m -C 1,2,1", "- -C 1,2", "m -C 1,", "m -C 1,-2"])
-def test_refused_paths(options, cancer, run, tmp_path):
+@over("options", ["m -C 1,2", "m -C 1,2,1", "m -C 1,", "m -C 1,-2"])
+def test_several_C(options, cancer, run, tmp_path):
     assert "Error: " in run("train", cancer.path, *options.split(), code=2, cwd=tmp_path).stderr
     assert os.listdir(tmp_path) == []
-
-
-def test_a_time_limit_is_for_the_whole_path(cancer, run, info, tmp_path):
-    run("train", "-q", *HINGE, cancer.path, tmp_path / "m", "-C", "1,10", "--time-limit", 0, code=3)
-    assert [info(tmp_path / name).iterations for name in ("m.C1", "m.C10")] == [1, 1]
 
 
 @pytest.mark.parametrize("options", [(), ("--bias", "2"), ("--loss", "zero-one", "--bias", "0.5")])

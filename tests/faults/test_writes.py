@@ -101,9 +101,6 @@ def is_folder(path: Path) -> None:
 N_ROWS = 30
 COMMANDS = {
     "train": Command("train -q --bound hinge rows.svm out.model", {"out.model": is_model}),
-    "path": Command(
-        "train -q --bound hinge -C 1,10 rows.svm out.model", {"out.C1.model": is_model, "out.C10.model": is_model}
-    ),
     "run": Command("train -q --bound hinge --run-dir new rows.svm", {"new/ranker.model": is_model}),
     "one-vs-rest": Command("train -q --bound hinge --one-vs-rest rows.svm out.model", {"out.model": is_model}),
     "predict": Command("predict rows.svm good.model out.scores", {"out.scores": has_scores}),

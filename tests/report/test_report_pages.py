@@ -21,7 +21,6 @@ from apsvm.models.header import (
     Data,
     Epochs,
     Features,
-    Gradient,
     Header,
     LabelKind,
     Labels,
@@ -35,7 +34,7 @@ from apsvm.report.build import report
 from apsvm.report.first_rows import FirstRows
 from apsvm.report.pictures.base import Picture
 from apsvm.report.reasons import Reasons
-from apsvm.report.run import Finished, Run
+from apsvm.report.run import Run
 
 #: Sections of a page of one ranker that was judged.
 ONE = ["Metrics", "The top of the list", "Convergence", "What was trained", "Data", "The most violating rows"]
@@ -106,9 +105,8 @@ def rows(X=X, labels=LABELS, groups=None, **more):
     return Dataset(X, labels, groups, None, False, "folder/rows.svm", "0123456789abcdef" * 4, 0, **more)
 
 
-def run_of(rankers, dataset, records=LOG, folder="a run", **more):
-    named = [Finished(name, ranker, ENDS) for name, ranker in rankers.items()]
-    return Run(folder, records, named, dataset, more.pop("lines", None), more.pop("notes", []), **more)
+def run_of(ranker, dataset, records=LOG, folder="a run", **more):
+    return Run(folder, records, ranker, ENDS, dataset, more.pop("lines", None), more.pop("notes", []), **more)
 
 
 def linear(header=HEADER, coef=(1.0, -0.25, 0.0), intercept=0.5, feature_map=None):
@@ -126,7 +124,7 @@ def two_classes():
             method="platt", slope=2.0, offset=-1.0, lower=0.1, upper=0.9, held_out="5 folds", rows=9
         ),
     )
-    return run_of({"": linear(header)}, rows(), lines=LINES, top=4, notes=["of a test"])
+    return run_of(linear(header), rows(), lines=LINES, top=4, notes=["of a test"])
 
 
 def test_two_classes(shown):
@@ -191,7 +189,7 @@ def queries():
     labels = [0, 2, 1, 0, 2, 1, 1, 1, 0, 3]
     dataset = replace(rows(sp.csr_array(X), labels, np.array([7, 7, 7, 7, 9, 9, 5, 5, 9, 9])), costs=np.ones(10))
     epochs = [{"event": "epoch", "epoch": n, "loss": 1 / n, "validation": 0.5, "seconds": n} for n in (1, 2)]
-    return run_of({"": linear(header)}, dataset, [RUN, START, *epochs], folder="queries")
+    return run_of(linear(header), dataset, [RUN, START, *epochs], folder="queries")
 
 
 def test_queries(shown):
@@ -237,9 +235,7 @@ def classes():
     ]
     whole = RankerSet.of(each, Header(loss="ap", family="structured-svm"))
     records = [RUN, START, *(iteration(1, **{"class": float(label)}) for label in range(3))]
-    return run_of(
-        {"": whole}, rows(labels=[0, 1, 2, 3, 4, 5, 6, 6, 0, 0]), records, folder="classes", notes=["two", "notes"]
-    )
+    return run_of(whole, rows(labels=[0, 1, 2, 3, 4, 5, 6, 6, 0, 0]), records, folder="classes", notes=["two", "notes"])
 
 
 def test_classes(shown):
@@ -258,56 +254,17 @@ def test_classes(shown):
     assert [curve.aside for curve in shown[0].curves] == [False] + [True] * 7
 
 
-def path_of_C():
-    headers = [
-        replace(HEADER, C=C, certificate=replace(BOUNDS, bound="tight", stationary=True, gap=C / 8), iterations=int(C))
-        for C in (1.0, 10.0)
-    ]
-    rankers = {f"C = {header.C:g}": linear(header, (1.0, -header.C, 0.0)) for header in headers}
-    return run_of(rankers, rows(), [RUN, {**START, "C": [1.0, 10.0]}, iteration(1, C=1.0), iteration(1, C=10.0)], top=3)
-
-
-def test_a_path_of_C(shown):
-    page = Reader(report(path_of_C()))
-    assert [row[0] for row in page.table("", "positives", "AP")] == ["C = 1", "C = 10"]
-    assert page.table("", "state", "C") == [
-        ["C = 1", "converged", "1", "1.5", "1.25", "0.12", "0.5"],
-        ["C = 10", "converged", "10", "1.5", "1.25", "0.12", "0.05"],
-    ]
-    assert "stationary point" in page.all_text
-    assert page.facts["C"] == "1, 10"
-    assert shown[1].panels[0].label == "objective / C"
-    assert page.sections.count("Metrics") == 3
-
-
-def test_models_with_other_evidence():
-    """Epochs and gradients beside each other."""
-    headers = [
-        replace(
-            HEADER,
-            certificate=None,
-            epochs=Epochs(count=4, best=4, estimated_loss=0.5),
-        ),
-        replace(HEADER, certificate=None, gradient=Gradient(value=1.0, gradient_norm=0.5, target=0.1), iterations=None),
-    ]
-    page = Reader(report(run_of({f"m{at}": linear(one) for at, one in enumerate(headers)}, rows())))
-    assert "Not all of them have a certificate." in page.text
-    assert [row[:4] for row in page.table("", "state", "iterations", "epochs")] == [
-        ["m0", "converged", "12", "4"], ["m1", "converged", "", ""],
-    ]  # fmt: skip
-
-
 def test_labels_that_no_ranker_can_be_judged_on():
-    page = Reader(report(run_of({"": linear(), "other": linear()}, rows(labels=np.ones(10)), top=2)))
+    page = Reader(report(run_of(linear(), rows(labels=np.ones(10)), top=2)))
     assert {"Metrics", "The top of the list"}.isdisjoint(page.sections)
     assert "there are no negative rows (10 positive, 0 negative)" in page.all_text
-    unknown = Reader(report(run_of({"": linear()}, rows(labels=np.arange(10)))))
+    unknown = Reader(report(run_of(linear(), rows(labels=np.arange(10)))))
     assert unknown.sections == page.sections
 
 
 def components(dataset):
     ranker = ComponentRanker(np.array([[1.0, 0.5, 0.0], [-1.0, -0.25, 0.0]]), np.array([0.5, 0.0]), HEADER)
-    return run_of({"": ranker, **({} if dataset else {"second": linear()})}, dataset)
+    return run_of(ranker, dataset)
 
 
 def test_components():
@@ -329,7 +286,7 @@ def test_a_net():
         (Layer(np.array([[1.0, 0, 0], [0, 1, 0]]), np.array([0.5, 0])), Layer(np.array([[1.0, -1.0]]), np.zeros(1)))
     )
     header = replace(HEADER, certificate=replace(BOUNDS, layer=2))
-    page = Reader(report(run_of({"": NetRanker(net, header)}, rows())))
+    page = Reader(report(run_of(NetRanker(net, header), rows())))
     assert page.table("layer", "inputs", "units") == [["1", "3", "2", "1.41421"], ["2", "2", "1", "1.41421"]]
     assert "in the weights of layer 2" in page.all_text
 
@@ -353,7 +310,7 @@ def curved(name, **more):
 @pytest.mark.parametrize("name", ["piecewise", "rules"])
 def test_curves(name, shown):
     ranker = curved(name)
-    page = Reader(report(run_of({"": ranker}, rows())))
+    page = Reader(report(run_of(ranker, rows())))
     assert page.sections == [*ONE, "Curves of the features", "Weights of the largest features", "Time by part"]
     scores = ranker.score(X)
     assert [row[3] for row in page.table("place", "row")] == [f"{one:.6g}" for one in sorted(scores)[::-1]]
@@ -371,7 +328,7 @@ def test_curves_of_rows_of_unit_length_in_queries():
     dataset = rows(labels=[0, 2, 1, 0, 1, 1, 1, 1, 0, 3], groups=np.arange(10) // 5)
     ranker = curved("piecewise", scale="l2")
     labels = Labels(kind=LabelKind.THRESHOLD, relevant_from=1.0)
-    page = Reader(report(run_of({"": replace(ranker, header=replace(ranker.header, labels=labels))}, dataset)))
+    page = Reader(report(run_of(replace(ranker, header=replace(ranker.header, labels=labels)), dataset)))
     assert "Curves of the features" in page.sections
     assert page.facts["scaling"] == "l2"
     assert page.facts["labels"].startswith("1 and above are positive")
@@ -391,7 +348,7 @@ def test_rows_of_a_table():
     table = TableRows(columns, keys=np.array(["a", "b", "c", "d", "e <"], dtype=object), lines=np.arange(2, 7))
     header = replace(HEADER, features=Features(names=names, columns=columns))
     ranker = linear(header, (1.0, -3.0, 0.5, 0.25, -0.125))
-    page = Reader(report(run_of({"": ranker}, rows(X, [1, 0, 1, 0, 0], table=table), lines=table.lines)))
+    page = Reader(report(run_of(ranker, rows(X, [1, 0, 1, 0, 0], table=table), lines=table.lines)))
     top = page.table("place", "line", "id", "label", "score")
     assert [row[1:4] for row in top] == [
         ["2", "a", "yes"], ["5", "d", "no"], ["4", "c", "yes"], ["6", "e <", "no"], ["3", "b", "no"],
@@ -405,7 +362,7 @@ def test_rows_of_several_labels():
     sets = LabelSets.from_rows(np.array([1.0, 2, 3, 3]), np.array([1, 3, 3, 3, 4, 4, 4, 4, 4, 4]))
     each = [linear(replace(HEADER, labels=Labels(kind=LabelKind.ONE_LABEL, positive=label))) for label in (1.0, 2.0)]
     whole = RankerSet.of(each, Header(loss="ap", labels=Labels(kind=LabelKind.CLASSES, several=True)))
-    page = Reader(report(run_of({"": whole}, rows(labels=np.zeros(10), label_sets=sets))))
+    page = Reader(report(run_of(whole, rows(labels=np.zeros(10), label_sets=sets))))
     assert [row[1] for row in page.table("", "positives")] == ["1", "1", ""]
     assert {"–", "3", "2,3"} <= {row[2] for row in page.table("place", "row", "label")}
 
@@ -415,7 +372,7 @@ def test_bags(groups):
     bags = np.array([0, 0, 1, 1, 1, 2, 3, 3, 4, 4])
     labels = np.array([1.0, 1, -1, -1, -1, 1, -1, -1, -1, -1])
     ranker = linear(replace(HEADER, latent=True, certificate=replace(BOUNDS, stationary=True)))
-    page = report(run_of({"": ranker}, rows(labels=labels, groups=groups, bags=bags), lines=LINES, top=2))
+    page = report(run_of(ranker, rows(labels=labels, groups=groups, bags=bags), lines=LINES, top=2))
     page = Reader(page)
     assert [row[1] for row in page.table("place", "line")] == ["2", "5", "8", "11", "13"]
     assert page.facts["positive bags"] == "2 (40.0%)"

@@ -13,7 +13,7 @@ from apsvm.cli.cluster.commands import check_reading, cluster, file_part, say_on
 from apsvm.cli.options.training import query_weights, signals_caught
 from apsvm.cli.output.run_folder import make_folder, run_record
 from apsvm.cli.output.training_log import open_log
-from apsvm.cli.output.written_models import TrainedModel, write_models
+from apsvm.cli.output.written_models import TrainedModel, write_model
 from apsvm.cli.shared import BAD_DATA, Failure, bad_data, say
 from apsvm.trainers.one_vs_rest import ClassTraining, OneVsRestTrainer, outcomes_of
 
@@ -36,7 +36,7 @@ def check_classes(run: Run) -> None:
 
 
 def train_classes_on_cluster(run: Run, parts: Sequence[str]) -> int:
-    """Trains, and writes each model as it is ready; the exit code."""
+    """Trains, and writes the model; the exit code."""
     from apsvm.dask.classes import about_rows, let_go
 
     options, began = run.options, time.perf_counter()
@@ -85,7 +85,7 @@ def _train(run: Run, client: Client, plan: ClassesPlan, about: AboutRows, read_s
         if options["run_dir"] is not None:
             log.write("run", **run_record(run.data, about.dataset, run.read_options, read_seconds))
         trained = _trained(run, client, plan, about, log, signals)
-        return write_models(run.models, trained, log, signals, read_seconds=read_seconds, quiet=options["quiet"])
+        return write_model(run.model, trained, log, signals, read_seconds=read_seconds, quiet=options["quiet"])
 
 
 def _trained(

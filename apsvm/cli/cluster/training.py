@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Protocol
 
 import click
@@ -16,7 +16,7 @@ from apsvm.cli.options.training import check_data, query_weights, signals_caught
 from apsvm.cli.output.progress import Display
 from apsvm.cli.output.run_folder import make_folder, run_record
 from apsvm.cli.output.training_log import open_log
-from apsvm.cli.output.written_models import TrainedModel, write_models
+from apsvm.cli.output.written_models import TrainedModel, write_model
 from apsvm.cli.reading import one_ranker, read_any_model
 from apsvm.cli.shared import BAD_DATA, Failure, bad_data, given_by_user, refuse_if_given, refuse_same_file, say
 from apsvm.data.read_options import ReadOptions
@@ -38,7 +38,7 @@ class Run(Protocol):
     def data(self) -> str: ...
 
     @property
-    def models(self) -> Sequence[str]: ...
+    def model(self) -> str: ...
 
     @property
     def read_options(self) -> ReadOptions: ...
@@ -79,13 +79,12 @@ def check_run(run: Run) -> None:
 
 
 def train_on_cluster(run: Run) -> int:
-    """Trains, and writes each model as it is ready; the exit code."""
+    """Trains, and writes the model; the exit code."""
     need_dask()
     check_run(run)
     options, began = run.options, time.perf_counter()
     parts = parts_named(run.data)
-    for output in run.models:
-        refuse_same_file(output, data=run.data)
+    refuse_same_file(run.model, data=run.data)
     if options["one_vs_rest"]:
         return train_classes_on_cluster(run, parts)
     with cluster(options["scheduler"]) as client, bad_data(run.data):
@@ -114,10 +113,9 @@ def _train(run: Run, fit: ShardedFit, read_seconds: float) -> int:
         if options["run_dir"] is not None:
             log.write("run", **run_record(run.data, fit.fit.dataset, run.read_options, read_seconds))
         trained = (
-            TrainedModel(outcome, model, _figures(fit, model, last=number == len(run.models)))
-            for number, (outcome, model) in enumerate(_outcomes(run, fit, log, signals), 1)
+            TrainedModel(outcome, model, _figures(fit, model)) for outcome, model in _outcomes(run, fit, log, signals)
         )
-        return write_models(run.models, trained, log, signals, read_seconds=read_seconds, quiet=options["quiet"])
+        return write_model(run.model, trained, log, signals, read_seconds=read_seconds, quiet=options["quiet"])
 
 
 def _outcomes(run: Run, fit: ShardedFit, log: Log, signals: list[int]) -> Iterator[tuple[Outcome, LinearRanker]]:
@@ -138,15 +136,14 @@ def _outcomes(run: Run, fit: ShardedFit, log: Log, signals: list[int]) -> Iterat
             yield outcome, fit.decided(outcome)
 
 
-def _figures(fit: ShardedFit, model: LinearRanker, *, last: bool) -> Iterator[str]:
+def _figures(fit: ShardedFit, model: LinearRanker) -> Iterator[str]:
     from apsvm.cli.output.training_metric import figures_of
     from apsvm.metrics import MetricError
 
-    if last:  # shards that are evaluated are no longer as the training wants them
-        try:
-            yield figures_of(evaluated(fit.data, model, fit.fit.target, None), fit.fit.target.labels)
-        except MetricError as error:
-            yield f"training metric: {error}"
+    try:
+        yield figures_of(evaluated(fit.data, model, fit.fit.target, None), fit.fit.target.labels)
+    except MetricError as error:
+        yield f"training metric: {error}"
 
 
 def _described(data: ShardedData) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 
     from apsvm._support.log import Record
     from apsvm.data.dataset import Dataset
-    from apsvm.report.run import Finished, Run
+    from apsvm.report.run import Run
 
 PAGE = "report.html"
 
@@ -99,14 +98,14 @@ def report(
 
 
 def _refuse_to_overwrite(output: str, folder: str, run: Run) -> None:
-    """What the run was made of, and its models."""
+    """What the run was made of, and its model."""
     recorded = run.command.get("reading", {})
     refuse_same_file(
         output,
         training_data=run.command.get("data"),
         labels=recorded.get("labels"),
         groups=recorded.get("groups"),
-        **{f"model_{at}": _model_path(folder, one.end) for at, one in enumerate(run.finished, 1)},
+        model=_model_path(folder, run.end),
     )
 
 
@@ -116,45 +115,31 @@ def _run(folder: str) -> Run:
 
     log = os.path.join(folder, LOG)
     records = read_records(log)
-    finished = _finished(folder, records)
-    if not finished:
+    end = records[-1]
+    if end["event"] != "end":
         raise Failure(
             BAD_DATA, f"{log}: it has no end: the training was killed or goes on (apsvm plot convergence draws its log)"
         )
+    path = _model_path(folder, end)
+    if not os.path.isfile(path):
+        raise Failure(BAD_DATA, f"{path}: the log says that this model was written, and it is not there")
+    model = read_any_model(path)
     notes = [
-        f"class {finished[0].model.header.shown_label(skipped.label)} was left out of the training: {skipped.reason}"
-        for skipped in finished[0].model.header.classes_skipped
+        f"class {model.header.shown_label(skipped.label)} was left out of the training: {skipped.reason}"
+        for skipped in model.header.classes_skipped
     ]
-    if records[-1]["event"] != "end":
-        notes.append("the log goes on behind its last model: the run was killed, or is still going on")
-    return Run(os.path.basename(os.path.abspath(folder)), records, finished, None, None, notes)
-
-
-def _finished(folder: str, records: Sequence[Record]) -> list[Finished]:
-    """The models that the log's ``end`` records name; the folder may have been moved."""
-    from apsvm.report.run import Finished
-
-    ends = [record for record in records if record["event"] == "end"]
-    finished = []
-    for end in ends:
-        path = _model_path(folder, end)
-        name = os.path.basename(path)
-        if not name or not os.path.isfile(path):
-            raise Failure(BAD_DATA, f"{path}: the log says that this model was written, and it is not there")
-        model = read_any_model(path)
-        title = f"C = {end['C']:.4g}" if len(ends) > 1 and "C" in end else name if len(ends) > 1 else ""
-        finished.append(Finished(title, model, end))
-    return finished
+    return Run(os.path.basename(os.path.abspath(folder)), records, model, end, None, None, notes)
 
 
 def _model_path(folder: str, end: Record) -> str:
+    """Where the model of the log's ``end`` record stands; the folder may have been moved."""
     return os.path.join(folder, os.path.basename(str(end.get("model", ""))))
 
 
 def _with_rows(run: Run, data: str | None, read: ReadOptions, *, ignore_unknown: bool) -> Run:
     """The run with the rows to judge it on, where there are any."""
 
-    if run.finished[0].model.lists_items:
+    if run.model.lists_items:
         return run
     path = data
     if path is None:
@@ -166,9 +151,8 @@ def _with_rows(run: Run, data: str | None, read: ReadOptions, *, ignore_unknown:
     notes = list(run.notes)
     if data is None:
         read = read.completed(run.command.get("reading", {}))
-    model = run.finished[0].model
-    dataset = rows_for(model, path, read, ignore_unknown=ignore_unknown)
-    if dataset.fingerprint != model.header.data.sha256:
+    dataset = rows_for(run.model, path, read, ignore_unknown=ignore_unknown)
+    if dataset.fingerprint != run.model.header.data.sha256:
         notes.append(
             f"{path}: these are not the rows it was trained on"
             if data is not None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -47,7 +47,7 @@ from apsvm.cli.output.grades import chosen_by_grades, say_of_grades
 from apsvm.cli.output.progress import Display
 from apsvm.cli.output.run_folder import LOG, MODEL, check_folder, make_folder, model_and_log, run_record
 from apsvm.cli.output.training_log import open_log
-from apsvm.cli.output.written_models import TrainedModel, write_models
+from apsvm.cli.output.written_models import TrainedModel, write_model
 from apsvm.cli.reading import features_of_table, one_ranker, read_any_model, read_rows
 from apsvm.cli.shared import (
     BAD_DATA,
@@ -165,13 +165,10 @@ def train(data: str, model: str | None, read: ReadOptions, **options: object) ->
 
 @dataclass(frozen=True)
 class _Run:
-    """The options, checked before anything is read.
-
-    models : the files to write, one for each of the trainer's names
-    """
+    """The options, checked before anything is read; ``model``: the file to write."""
 
     data: str
-    models: Sequence[str]
+    model: str
     read_options: ReadOptions
     trainer: AnyTrainer
     labels: LabelOptions
@@ -199,8 +196,7 @@ class _Run:
             label_options(options, trainer),
             feature_options(options, trainer, options["pool"]),
         )
-        names = _model_names(model, trainer.names)
-        run = cls(data, names, read, trainer, labels, features, options)
+        run = cls(data, model, read, trainer, labels, features, options)
         run._check()
         return run
 
@@ -225,13 +221,11 @@ class _Run:
 
     def _check_outputs(self, inputs: Mapping[str, str | None]) -> None:
         log = self.options["log"]
-        for model in self.models:  # which may replace the one that it was started from
-            check_output(model, data=self.data, **inputs)
+        check_output(self.model, data=self.data, **inputs)  # which may replace the one that it was started from
         if log is not None:
             check_output(log, data=self.data, warm_start=self.options["warm_start"], **inputs)
-        for model in self.models:
-            spare_others(model)
-        refuse_same_place((*self.models, log), "the model and the log")
+        spare_others(self.model)
+        refuse_same_place((self.model, log), "the model and the log")
 
     def read(self) -> tuple[Dataset, float]:
         """The rows, and the seconds that took."""
@@ -263,7 +257,7 @@ class _Run:
         return replace(self, trainer=_plan(options, options["loss"], named), options=options)
 
     def train(self, dataset: Dataset, read_seconds: float) -> int:
-        """Trains, and writes each model as it is ready; the exit code."""
+        """Trains, and writes the model; the exit code."""
         options, began = self.options, time.perf_counter()
         validation = self._validation(dataset)
         with bad_data(dataset.source), reading(dataset.source):
@@ -282,7 +276,7 @@ class _Run:
             if options["run_dir"] is not None:
                 log.write("run", **run_record(self.data, dataset, self.read_options, read_seconds))
             trained = self._trained(fit, rows, log, signals)
-            return write_models(self.models, trained, log, signals, read_seconds=read_seconds, quiet=options["quiet"])
+            return write_model(self.model, trained, log, signals, read_seconds=read_seconds, quiet=options["quiet"])
 
     def _fit(self, dataset: Dataset, validation: tuple[Dataset, Target] | None) -> Fit:
         from apsvm.trainers.fitting import Fit
@@ -356,18 +350,12 @@ class _Run:
 
 def _plan(options: JsonObject, loss: ChosenLoss, named: Collection[str]) -> AnyTrainer:
     trainer = planned(loss, options, named)
+    if len(trainer.names) > 1:
+        raise click.UsageError("-C takes one value here: apsvm cv compares several")
     if not options["one_vs_rest"]:
         return trainer
     with usage_errors(loss):
         return OneVsRestTrainer(trainer)
-
-
-def _model_names(model: str, additions: Sequence[str]) -> list[str]:
-    """The file of each model: MODEL itself, or for several name.C10.model for name.model and the addition .C10."""
-    if len(additions) > 1 and model == "-":
-        raise click.UsageError("several models cannot all go to standard output: name a MODEL")
-    stem = model.removesuffix(".model")
-    return [f"{stem}{addition}{model[len(stem) :]}" for addition in additions]
 
 
 def _figures(fit: Fit, outcome: Outcome, model: Model) -> Iterator[str]:

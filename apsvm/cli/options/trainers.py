@@ -129,8 +129,6 @@ class TrainerOption(click.Option):
         one_default = first.shown_default if len(set(defaults.values())) == 1 else None
         if one_default is None and any(defaults.values()):
             help += f" [default: {_of_each(defaults, '{} {}', '; ')}]"
-        several = dict.fromkeys(taken.about.several for taken in settings if not taken.as_list)
-        help += "".join(f" {text}" for text in several if text)
         return cls(
             [*flags, key],
             takers,

@@ -55,8 +55,6 @@ def run_record(data: str, dataset: Dataset, read: ReadOptions, read_seconds: flo
     import platform
     import time
 
-    from apsvm._support.machine import installed
-
     options = click.get_current_context().params
     X = dataset.X
     return {
@@ -69,7 +67,6 @@ def run_record(data: str, dataset: Dataset, read: ReadOptions, read_seconds: flo
         "values": dataset.n_values,
         "seconds": read_seconds,
         "machine": f"{platform.system()} {platform.machine()}, {cores()} cores",
-        "versions": {"python": platform.python_version(), **{name: installed(name) for name in ("apsvm", "numpy")}},
     }
 
 

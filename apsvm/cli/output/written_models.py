@@ -1,10 +1,10 @@
-"""How every training ends: each model is written as it is ready, its end logged and said; and the exit code."""
+"""How every training ends: the model is written, its end logged and said; and the exit code."""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from apsvm.cli.options.decision import say_decision
@@ -25,42 +25,39 @@ class TrainedModel(NamedTuple):
     figures: Iterable[str]
 
 
-def write_models(
-    names: Sequence[str],
-    trained: Iterable[TrainedModel],
+def write_model(
+    name: str,
+    trained: Iterator[TrainedModel],
     log: TrainingLog,
     signals: Signals,
     *,
     read_seconds: float,
     quiet: bool,
 ) -> int:
-    """Writes the models to ``names`` as they come; the exit code. Reading counts as a part of the first."""
-    as_asked, written = True, 0
+    """Writes what is ``trained``, one model or, if it was stopped before, none; the exit code."""
     began = time.perf_counter()
-    for name, (outcome, model, figures) in zip(names, trained, strict=False):
-        with writing(name):
-            model.save(name)
-        written += 1
-        signals.are_late = written == len(names) and not outcome.interrupted
-        seconds = {"reading": read_seconds, **outcome.seconds}
-        taken = time.perf_counter() - began + read_seconds
-        seconds["other"] = max(0.0, taken - sum(seconds.values()))
-        log.write("end", state=outcome.state, model=name, **end_record(outcome), seconds=seconds)
-        as_asked &= outcome.as_asked and outcome.ranks
-        for caution in outcome.cautions:  # shown with --quiet too
-            say(f"warning: {name}: {caution}")
-        if quiet:
-            say_if_stopped_early(name, outcome, model)
-        else:
-            say_what_became(outcome, model, figures, name, seconds)
-        began, read_seconds = time.perf_counter(), 0.0
-        if outcome.interrupted:
-            return exit_code(signals)
-    if signals and not written:
+    ready = next(trained, None)
+    if ready is None:
         raise Failure(exit_code(signals), "stopped, no model written")
+    outcome, model, figures = ready
+    with writing(name):
+        model.save(name)
+    signals.are_late = not outcome.interrupted
+    seconds = {"reading": read_seconds, **outcome.seconds}
+    taken = time.perf_counter() - began + read_seconds
+    seconds["other"] = max(0.0, taken - sum(seconds.values()))
+    log.write("end", state=outcome.state, model=name, **end_record(outcome), seconds=seconds)
+    for caution in outcome.cautions:  # shown with --quiet too
+        say(f"warning: {name}: {caution}")
+    if quiet:
+        say_if_stopped_early(name, outcome, model)
+    else:
+        say_what_became(outcome, model, figures, name, seconds)
+    if outcome.interrupted:
+        return exit_code(signals)
     if log.failed:
         return CANNOT_WRITE
-    return 0 if as_asked else STOPPED_EARLY
+    return 0 if outcome.as_asked and outcome.ranks else STOPPED_EARLY
 
 
 def say_what_became(

@@ -44,7 +44,6 @@ class StructuredSettings(Settings):
         grid=tuple(map(Multiple, (0.001, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0))),
         help="Weight of the risk against ½‖w‖². auto: derived from the scale of the features; 10x: ten times that. "
         "0.01:100:log10: decades from 0.01 to 100, log2: doublings.",
-        several="Several values: a model each, MODEL with .C<value> in its name; each starts from those before.",
     )
     epsilon: float = setting(
         1e-3,
