@@ -31,7 +31,7 @@ def test_the_lines_run():
     of_rows["loss"].backward()
     assert 0.0 < of_rows["loss"].item() < 1.0
     assert names["network"].weight.grad.any()
-    assert len(of_rows["loader"]) == 2
+    assert next(iter(of_rows["loader"].batch_sampler)) != list(range(200))
     assert 0.0 < eval(of_two, of_rows).item() < 1.0
     of_lists, of_queries, *of_classes = lists.splitlines(keepends=True)
     padded = {"scores": torch.randn(4, 50), "target": torch.arange(200).reshape(4, 50) % 10 == 0}
