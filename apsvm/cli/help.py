@@ -22,7 +22,7 @@ TOPICS: Mapping[str, tuple[str, Sequence[str]]] = {
         ("label_column", "qid_column", "bag_column", "id_column", "cost_column", "drop", "features_from", "categorical",
          "missing", "max_categories", "encoding", "decimal"),
     ),
-    "bags": ("Bags", ("bags", "bag_label", "pool", "instances", "which", "boxes", "detections", "nms")),
+    "bags": ("Bags", ("bags", "bag_label", "pool", "which", "boxes", "detections", "nms")),
     "running": (
         "Running",
         ("threads", "jobs", "seed", "time_limit", "cache", "scheduler", "config", "quiet", "verbose", "help_all",

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -180,8 +179,6 @@ def read_rows(
             dense=dense,
             scratch=Scratch(scratch),
         )
-    if dataset.table is not None and not os.path.isdir(path):
-        refuse_options_of_text(dataset.source, read)
     sizes = queries_beside(parts_of(path)) if dataset.groups is None and dataset.table is None else []
     if sizes:
         names = " and ".join(sizes)
@@ -207,19 +204,6 @@ def say_queries_unused(paths: Sequence[str], why: str) -> None:
         say(f"warning: {unused[0]}: it is not used: {why} queries stand in the rows, as qid:")
 
 
-def refuse_options_of_text(table: str, read: ReadOptions) -> None:
-    """Ends the command for options that say nothing of a table."""
-    base = "--zero-based" if read.zero_based else "--one-based"
-    for option, is_given, kind in (
-        ("--sort-features", read.sort_features, "svmlight text"),
-        ("--multilabel", read.multilabel, "svmlight text"),
-        (base, read.zero_based is not None, "svmlight text"),
-        ("--no-check", not read.check, "folders of apsvm convert"),
-    ):
-        if is_given:
-            raise click.UsageError(f"{option} is for {kind}, and {table} is a table")
-
-
 def say_remarks(dataset: Dataset) -> None:
     """Remarks on a table."""
     if dataset.table is not None and not click.get_current_context().params.get("quiet"):
@@ -231,24 +215,8 @@ def read_any_model(path: str) -> Model:
     """``load_any_model``; failures end the command."""
     from apsvm.models.reading import load_any_model
 
-    with reading(path), _in_order(path):
+    with reading(path):
         return load_any_model(path)
-
-
-@contextmanager
-def _in_order(path: str) -> Iterator[None]:
-    """Says how the command is typed where an argument that is no model stands in a model's place."""
-    from apsvm._support.container import ModelError
-
-    try:
-        yield
-    except ModelError as error:
-        context = click.get_current_context()
-        places = [one for one in context.command.params if isinstance(one, click.Argument)]
-        if not str(error).endswith("(no zip archive)") or path not in [context.params[str(one.name)] for one in places]:
-            raise
-        arguments = [str(one.metavar) for one in places]
-        raise ModelError(f"{error}: expected {context.command_path} {' '.join(arguments)}") from None
 
 
 def one_ranker(model: Model, label: float | str | None, path: str) -> Ranker:

@@ -49,11 +49,6 @@ def test_metrics():
     assert words(completed("apsvm cv --metric ndcg@")) == ["nDCG@10"]
 
 
-def test_metrics_of_detections():
-    found = words(completed("apsvm eval-detections o d -m ap(v"))
-    assert found == ["AP(voc2007)", "AP(voc2010)", "AP(voc2007)@0.7", "AP(voc2010)@0.7"]
-
-
 @pytest.mark.parametrize(
     "line",
     [

@@ -1,4 +1,4 @@
-"""Options from a file and from the environment."""
+"""Options from a file."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ def data(tmp_path):
 
 @pytest.fixture
 def train(data, run, info, tmp_path):
-    """train(content of the file, option, ..., code=0, env=None) → the model's header, or what was said."""
+    """train(content of the file, option, ..., code=0) → the model's header, or what was said."""
 
-    def call(content, *options, code=0, env=None):
+    def call(content, *options, code=0):
         config, model = tmp_path / "c.toml", tmp_path / "m"
         if content is not None:
             config.write_bytes(content.encode() if isinstance(content, str) else content)
             options = ("--config", config, *options)
-        done = run("train", data, model, *options, code=code, env=env)
+        done = run("train", data, model, *options, code=code)
         return info(model) if code in (0, 3) else done.stderr
 
     return call
@@ -30,10 +30,9 @@ def train(data, run, info, tmp_path):
 
 def test_the_order_of_precedence(train):
     content = "C = 2\nepsilon = 0.02\nseed = 2\n"
-    env = {"APSVM_TRAIN_EPSILON": "0.03", "APSVM_TRAIN_SEED": "3"}
-    found = train(content, "--seed", 4, env=env)
-    # default, file, environment, flag
-    assert [found.features.bias, found.C, found.settings["epsilon"], found.seed] == [None, 2.0, 0.03, 4]
+    found = train(content, "--seed", 4)
+    # default, file, flag
+    assert [found.features.bias, found.C, found.settings["epsilon"], found.seed] == [None, 2.0, 0.02, 4]
 
 
 @pytest.mark.parametrize("key", ["max-iterations", "max_iterations"])
@@ -49,11 +48,6 @@ def test_flags_and_choices(train):
         True,
         -1.0,
     )
-
-
-def test_a_file_named_in_the_environment(train, tmp_path):
-    (tmp_path / "other.toml").write_text("C = 5\n")
-    assert train(None, env={"APSVM_TRAIN_CONFIG": str(tmp_path / "other.toml")}).C == 5.0
 
 
 HUGE = str(10**400)  # beyond float64
@@ -98,26 +92,6 @@ def test_refused(content, word, train, tmp_path):
 
 def test_missing_file(data, run, tmp_path):
     assert "nowhere.toml" in run("train", data, tmp_path / "m", "--config", tmp_path / "nowhere.toml", code=66).stderr
-
-
-@over(
-    "name, value, word",
-    [
-        ("EPSILN", "1", "did you mean 'APSVM_TRAIN_EPSILON'?"),
-        ("Q7Q7", "1", "APSVM_TRAIN_Q7Q7"),
-        ("C", "many", "'many'"),
-        ("QUIET", "perhaps", "'perhaps'"),
-    ],
-)
-def test_a_bad_environment(name, value, word, train):
-    assert word in train(None, code=2, env={f"APSVM_TRAIN_{name}": value}).partition("\n\nError: ")[2]
-
-
-@pytest.mark.parametrize("value", ["0.1.0", "1", ""])
-@pytest.mark.parametrize("name", ["APSVM_VERSION", "APSVM_HELP"])
-def test_variables_that_are_no_options_of_train_change_nothing(name, value, train):
-    """Build scripts and images like to export PROJECT_VERSION."""
-    assert train(None, env={name: value}).state == "converged"
 
 
 def test_from_standard_input(cancer, run, info, tmp_path):

@@ -182,12 +182,12 @@ def test_refused(options, code, word, hard, run, tmp_path):
     assert not (tmp_path / "m").exists()
 
 
-def test_configuration_and_environment(hard, run, tmp_path):
+def test_configuration(hard, run, tmp_path):
     (tmp_path / "c.toml").write_text(
         'C = "1:10:log10"\nbound = "hinge"\n'
-        'folds = 3\nmetric = ["AUC", "AP"]\nloss = "auc"\n'
+        'folds = 2\nmetric = ["AUC", "AP"]\nloss = "auc"\n'
     )  # fmt: skip
-    done = run("cv", hard[0], "--config", tmp_path / "c.toml", "--json", "-", "-q", env={"APSVM_CV_FOLDS": "2"})
+    done = run("cv", hard[0], "--config", tmp_path / "c.toml", "--json", "-", "-q")
     found = json.loads(done.stdout)
     assert (found["folds"], found["metric"]) == (2, "AUC")
     assert [(s["loss"], s["C"], *s["metrics"]) for s in found["settings"]] == [

@@ -55,8 +55,6 @@ def test_what_bound_auto_holds_out_gives_a_threshold(run, tmp_path, rng):
     assert 0.5 < header.threshold.precision <= 1.0
     assert 0.5 < header.threshold.recall <= 1.0
     assert f"apsvm: positive is a score above {header.threshold.value:.6g} (f1 on rows held out, " in said
-    run("train", "-q", tmp_path / "data", tmp_path / "none", "--threshold", "none")
-    assert load_any_model(tmp_path / "none").header.threshold is None
 
 
 def test_classify_and_probability(cancer, decided, run, scored):
@@ -193,8 +191,10 @@ def test_eval_cuts_where_the_model_does(cancer, run, tmp_path, trained):
     assert "0, as there is none" in run("eval", cancer.path, "--scores", tmp_path / "1", *metrics).stdout
 
 
-def test_a_model_without(cancer, trained, run):
-    model = trained(cancer, "--threshold", "none")
+def test_a_model_without(cancer, run, write_rows, tmp_path):
+    queries, model = np.arange(cancer.labels.size) % 5, tmp_path / "m"
+    data = write_rows(tmp_path / "data", cancer.X, cancer.labels, query_id=queries)
+    run("train", "-q", data, model, "--bound", "hinge")
     assert load_any_model(model).header.threshold is None
     for option, what in (
         ("--classify", "no threshold: apsvm train --threshold f1"),
@@ -215,8 +215,6 @@ def test_cv_chooses_one_for_the_model_that_it_writes(cancer, run, tmp_path):
     run("cv", "-q", cancer.path, *asked, "-o", tmp_path / "m", *decided)
     header = load_any_model(tmp_path / "m").header
     assert (header.threshold.rule, header.calibration.method) == ("top=50", "platt")
-    run("cv", "-q", cancer.path, *asked, "-o", tmp_path / "m", "--threshold", "none")
-    assert load_any_model(tmp_path / "m").header.threshold is None
     said = run("cv", cancer.path, *asked, "--threshold", "f1", code=2).stderr
     assert said.endswith("Error: --threshold is for the model that -o writes\n")
 

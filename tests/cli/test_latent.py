@@ -70,12 +70,10 @@ def test_predictions_of_bags_and_of_rows(made, model, run, scored):
     rows = X @ ranker.coef + ranker.intercept
     best, deciding, names = of_bags(rows, bags)
     np.testing.assert_allclose(scored(run("predict", path, model).stdout), best, rtol=1e-12)
-    np.testing.assert_allclose(scored(run("predict", path, model, "--instances").stdout), rows, rtol=1e-12)
+    np.testing.assert_allclose(scored(run("predict", path, model, "--bags", "ignore").stdout), rows, rtol=1e-12)
     lines = [line.split("\t") for line in run("predict", path, model, "--which").stdout.splitlines()]
     assert [int(row) for _, row in lines] == (deciding + 1).tolist()
     assert stands_out[deciding][names < 20].mean() >= 0.9
-    lines = [line.split("\t") for line in run("predict", path, model, "--instances", "--which").stdout.splitlines()]
-    assert np.flatnonzero([int(one) for _, one in lines]).tolist() == sorted(deciding.tolist())
     explained = run("predict", path, model, "--explain=1").stdout.splitlines()
     assert len(explained) == 60
     base, largest = explained[0].split("\t")[1:3]
@@ -138,11 +136,9 @@ def test_what_needs_bags(made, model, run, tmp_path):
         ("eval", plain, "--model", model),
     ):
         assert "in none" in run(*command, code=65).stderr
-    said = run("predict", plain, model, "--instances", "--which", code=65).stderr
-    assert said.startswith(f"apsvm: error: {plain}: ")
     run("train", "-q", "--bags", "ignore", "--bound", "hinge", made[0], tmp_path / "rows.model")
-    refused = run("predict", made[0], tmp_path / "rows.model", "--instances", code=2).stderr
-    assert "--instances is for a model of bags" in refused
+    refused = run("predict", made[0], tmp_path / "rows.model", "--which", code=2).stderr
+    assert "--which is for a model of bags" in refused
     assert run("train", "--start", "anneal", made[0], tmp_path / "m", code=2).stderr.endswith(
         "Error: --start is for --latent\n"
     )

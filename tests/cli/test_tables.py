@@ -204,11 +204,6 @@ def test_the_best_rows_and_why(model, scores, run, tmp_path):
         run("predict", table, model, *options, code=2)
 
 
-@pytest.mark.parametrize("option", ["--sort-features", "--multilabel", "--one-based", "--no-check"])
-def test_options_of_other_kinds_of_data(option, run, tmp_path):
-    assert f"{option} is for " in run("train", PENGUINS, tmp_path / "m", *OPTIONS, option, code=2).stderr
-
-
 def test_reasons_are_the_columns_of_a_table(run, tmp_path, rng):
     """What several columns give together has an equal share for each; a date, a word and a missing cell are named."""
     lines = []

@@ -197,7 +197,7 @@ def test_users_predict(users, items_model, here):
         np.testing.assert_array_equal(best, np.argsort(-mine, kind="stable")[:7])
         np.testing.assert_array_equal(np.array(values, dtype=np.float32), mine[best])
     assert {line.count(":") for line in here("predict", users[1], items_model).stdout.splitlines()} == {10}
-    for option in ("--instances", "--which", "--classify"):
+    for option in ("--which", "--classify"):
         assert f"{option} is for " in here("predict", users[1], items_model, option, code=2).stderr
 
 

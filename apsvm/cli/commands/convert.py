@@ -18,7 +18,6 @@ from apsvm.cli.reading import (
     queries_beside,
     read_any_model,
     read_rows,
-    refuse_options_of_text,
     say_queries_unused,
     say_remarks,
 )
@@ -137,7 +136,6 @@ def _rows_of_tables(
             f"several files are read as one where all are svmlight text, or all are tables, and {read_alone} is none"
         )
     refuse_if_given(("labels", "groups"), "is for a matrix")
-    refuse_options_of_text(tables[0][0], read)
     with reading(" and ".join(sources)):
         rule = "own" if read.ignores_bags else read.bag_label
         dataset = read_tables(

@@ -314,7 +314,7 @@ _COMMON = {
 }
 
 
-@click.command(name="cv", cls=CvCommand, common=_COMMON, context_settings={"auto_envvar_prefix": "APSVM_CV"})
+@click.command(name="cv", cls=CvCommand, common=_COMMON)
 @click.argument("data", metavar="DATA")
 @click.option(
     "--folds",

@@ -8,11 +8,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
-from click.shell_completion import CompletionItem
 
 from apsvm._support.shown import printable
 from apsvm._support.types import JsonDict
-from apsvm.cli.options.parameters import ParamType
 from apsvm.cli.shared import BAD_DATA, Failure, put, reading
 
 if TYPE_CHECKING:
@@ -20,21 +18,6 @@ if TYPE_CHECKING:
     from apsvm.detection.measure import DetectionEvaluation, DetectionMetric
 
 _LEFT = 12
-
-
-class _DetectionMetricName(ParamType):
-    """The name of a metric of detections, as it is."""
-
-    name = "text"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        return str(value)
-
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        from apsvm.detection.measure import FORMS
-
-        names = (form.replace("@t", "@0.7") for form in FORMS)
-        return [CompletionItem(name) for name in names if name.lower().startswith(incomplete.lower())]
 
 
 @click.command(name="eval-detections")
@@ -45,7 +28,7 @@ class _DetectionMetricName(ParamType):
     help="Names of classes, a line each: a class that is a number in DETECTIONS is a line of it, counted from 0.",
 )  # fmt: skip
 @click.option(
-    "-m", "--metric", "metrics", metavar="NAME", type=_DetectionMetricName(), multiple=True,
+    "-m", "--metric", "metrics", metavar="NAME", multiple=True,
     help="AP(voc2010), AP(voc2007), AP(coco), AP50, AP75; AP(voc2010)@0.7 is at another IoU. May be given more than "
     "once. [default: AP(voc2010); with objects in COCO's format AP(coco), AP50, AP75]",
 )  # fmt: skip

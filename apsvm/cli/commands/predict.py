@@ -44,7 +44,6 @@ class PredictOptions:
     explain: int | None
     classify: bool
     probability: bool
-    instances: bool
     which: bool
     boxes: str | None
     detections: str | None
@@ -72,17 +71,17 @@ class PredictOptions:
         self._check_bags(model, path)
 
     def _refuse_together(self) -> None:
-        lines = ("top", "trec_run", "which", "instances", "boxes")
+        lines = ("top", "trec_run", "which", "boxes")
         chosen = [f"--{name.replace('_', '-')}" for name in lines if getattr(self, name)]
         if (self.top is not None or self.trec_run is not None) and len(chosen) > 1 and chosen != ["--top", "--which"]:
             raise click.UsageError(f"{' and '.join(chosen)} do not go together")
         if self.trec_run is not None and (self.explain is not None or self.trec_run.split() != [self.trec_run]):
             raise click.UsageError("--trec-run takes a TAG without blanks, and no --explain")
         if self.classify or self.probability:
-            refuse_if_given(("trec_run", "instances", "boxes"), "takes scores: leave out --classify and --probability")
+            refuse_if_given(("trec_run", "boxes"), "takes scores: leave out --classify and --probability")
 
     def _check_bags(self, model: Model, path: str) -> None:
-        of_bags = [f"--{name}" for name in ("instances", "which", "boxes") if getattr(self, name)]
+        of_bags = [f"--{name}" for name in ("which", "boxes") if getattr(self, name)]
         if of_bags and not model.header.latent:
             raise click.UsageError(f"{of_bags[0]} is for a model of bags by their best rows (--latent): {path} is none")
         if self.which and model.has_classes:
@@ -95,28 +94,6 @@ class PredictOptions:
             raise click.UsageError("--nms is for detections: --boxes FILE --detections")
         if self.boxes is not None and self.which:
             raise click.UsageError("--which is not for detections")
-
-
-def lines_of_rows(model: Model, path: str, read: ReadOptions, options: PredictOptions) -> list[str]:
-    """A line for each row of the file: its score, or one a class; and with ``which`` 1 where it decides, or else 0."""
-    import numpy as np
-
-    from apsvm.data.bags import bags_of, deciding_rows
-    from apsvm.models.bags import scores_of
-
-    data = rows_for(model, path, read, ignore_unknown=options.ignore_unknown, unlabelled=True)
-    with reading(path):
-        scores = scores_of(model, data)
-    if scores.ndim == 2:
-        return ["\t".join(map(repr, row)) for row in scores.tolist()]
-    if not options.which:
-        return [repr(score) for score in scores.tolist()]
-    bags = bags_of(data)
-    if bags is None:
-        raise Failure(BAD_DATA, f"{data.source}: --which says what decides a bag, and these rows are in none")
-    decides = np.zeros(scores.size, dtype=np.int64)
-    decides[deciding_rows(bags, scores)] = 1
-    return [f"{score!r}\t{one}" for score, one in zip(scores.tolist(), decides.tolist(), strict=True)]
 
 
 def write_detections(model: Model, path: str, out: str, read: ReadOptions, options: PredictOptions) -> None:
@@ -377,8 +354,8 @@ With --top and --explain a line says in words what raised the score, above what 
 MODEL was trained on a table: payment-7 <tab> 3.2 <tab> amount=812.5 (+1.9) <tab> country=XX (+0.4). The features of a
 word or a date are one column there, and what several columns give together is shared among them.
 
-Of a model of bags a line is a bag's, in the order of their first rows: the score of its best row (train --latent),
-or of what was made of its rows (train --pool).
+Of a model of bags a line is a bag's, in the order of their first rows: the score of its best row (train --latent;
+with --bags ignore a line is a row's), or of what was made of its rows (train --pool).
 
 With --scheduler OUT is a folder, and each worker writes the scores of its parts there, part-1.svm.scores for
 part-1.svm.
@@ -437,11 +414,9 @@ _COMMON = {
 )  # fmt: skip
 @CLASSIFY
 @PROBABILITY
-@click.option("--instances", is_flag=True, help="Of a model of bags (train --latent): a line a row, not a bag.")
 @click.option(
     "--which", is_flag=True,
-    help="Behind a bag's score the number of the row that decides it, from 1; with --instances, behind a row's, 1 if "
-    "it decides its bag, else 0.",
+    help="Behind a bag's score the number of the row that decides it, from 1.",
 )  # fmt: skip
 @click.option(
     "--boxes", metavar="FILE",
@@ -471,7 +446,7 @@ def predict(data: str, model: str, out: str, scheduler: str | None, read: ReadOp
     if options.html is not None:
         if options.top is None or out != "-":
             raise click.UsageError("--html is the page of the rows of --top K, and in place of OUT")
-        refuse_if_given(("which", "trec_run", "instances", "boxes"), "is for lines, and --html is a page")
+        refuse_if_given(("which", "trec_run", "boxes"), "is for lines, and --html is a page")
         out = options.html
     refuse_same_file(out, data=data, model=model)
     with writing(out):
@@ -495,8 +470,6 @@ def _lines(ranker: Model, data: str, model: str, read: ReadOptions, options: Pre
 
     if isinstance(ranker, ItemRanker):
         return best_items(ranker, data, read, options.top or TOP, ignore_unknown=options.ignore_unknown)
-    if options.instances:
-        return lines_of_rows(ranker, data, read, options)
     rows = rows_for(ranker, data, read, ignore_unknown=options.ignore_unknown, unlabelled=True)
     with reading(rows.source):
         rows, scores = ranked(ranker, rows, by_rows=read.ignores_bags)

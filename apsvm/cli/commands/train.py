@@ -108,7 +108,7 @@ _COMMON = {
 }
 
 
-@click.command(cls=TrainCommand, common=_COMMON, context_settings={"auto_envvar_prefix": "APSVM_TRAIN"})
+@click.command(cls=TrainCommand, common=_COMMON)
 @click.argument("data", metavar="DATA")
 @click.argument("model", metavar="[MODEL]", required=False)
 @click.option(

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 import click
 from click.shell_completion import CompletionItem
+from click.types import StringParamType
 
 from apsvm.cli.options.parameters import ParamType
 
@@ -41,13 +42,8 @@ def example_of(form: str) -> str:
     return form
 
 
-class MetricName(ParamType):
+class MetricName(StringParamType):
     """The name of a metric, as it is; what it means is found out where metrics are parsed."""
-
-    name = "text"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        return str(value)
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         from apsvm.metrics import METRICS
@@ -91,23 +87,11 @@ class FeatureMapName(ParamType):
         return names_that_fit(FEATURE_MAPS, incomplete)
 
 
-class FileName(ParamType):
-    """The name of a file or folder, there or not."""
-
-    name = "text"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        return str(value)
-
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        return [CompletionItem(incomplete, type="file")]
-
-
 def complete_files(command: click.Command) -> None:
     """Arguments and options whose metavar says so take the names of files, in ``command`` and all below it."""
     for param in command.params:
         if param.type is click.STRING and param.metavar and _FILES.fullmatch(param.metavar):
-            param.type = FileName()
+            param.type = click.Path()
     if isinstance(command, click.Group):
         for below in command.commands.values():
             complete_files(below)

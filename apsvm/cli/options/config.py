@@ -1,9 +1,8 @@
-"""``--config FILE.toml``: options from a file; the environment (``APSVM_TRAIN_*``) and flags go before it."""
+"""``--config FILE.toml``: options from a file; flags go before it."""
 
 from __future__ import annotations
 
 import difflib
-import os
 from collections.abc import Iterable
 from contextlib import nullcontext
 
@@ -29,13 +28,13 @@ def _options(command: click.Command) -> dict[str, str]:
 
 
 def load_config(ctx: click.Context, param: click.Parameter, path: str | None) -> None:
-    """Makes the file's values the defaults of this command (an eager option's callback), and refuses unknown keys
-    there and in the environment."""
-    names = _options(ctx.command)
-    _check_environment(ctx, names)
+    """Makes the file's values the defaults of this command (an eager option's callback), and refuses unknown
+    keys."""
     if path is None:
         return
     import tomllib
+
+    names = _options(ctx.command)
 
     try:
         with nullcontext(standard_input()) if path == "-" else open(path, "rb") as stream:
@@ -97,14 +96,6 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _check_environment(ctx: click.Context, names: dict[str, str]) -> None:
-    prefix = f"{ctx.auto_envvar_prefix}_"
-    candidates = {f"{prefix}{name.upper()}" for name in (*names.values(), "config")}
-    for variable in sorted(os.environ):
-        if variable.startswith(prefix) and variable not in candidates:
-            raise click.UsageError(f"unknown environment variable {variable}{_nearest(variable, candidates)}", ctx)
-
-
 def _nearest(word: str, candidates: Iterable[str]) -> str:
     near = difflib.get_close_matches(word, list(candidates))
     return f"; did you mean {near[0]!r}?" if near else ""
@@ -117,5 +108,5 @@ config_option = click.option(
     expose_value=False,
     callback=load_config,
     metavar="FILE.toml",
-    help="Options from a TOML file. Variables (APSVM_TRAIN_* of train, …) override it, flags override both.",
+    help="Options from a TOML file; flags override it.",
 )

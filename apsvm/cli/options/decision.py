@@ -25,21 +25,20 @@ CommandT = TypeVar("CommandT", bound=Callable[..., object])
 
 
 class ThresholdType(ParamType):
-    """A rule for a threshold, as text, or none."""
+    """A rule for a threshold, as text."""
 
     name = "rule"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
         from apsvm.metrics.thresholds import ThresholdRule
 
-        text = str(value).strip().lower()
         try:
-            return text if text == "none" else str(ThresholdRule.parse(text))
+            return str(ThresholdRule.parse(str(value).strip().lower()))
         except ValueError as error:
             self.fail(str(error))
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
-        return "f1|fpr=A|precision=A|recall=A|top=K|none"
+        return "f1|fpr=A|precision=A|recall=A|top=K"
 
 
 def decision_options(default: str) -> Callable[[CommandT], CommandT]:
@@ -67,7 +66,7 @@ def decision_rule(options: JsonObject) -> DecisionRule:
     from apsvm.selection.decision import DecisionRule
 
     text = options["threshold"]
-    rule = None if text in (None, "none") else ThresholdRule.parse(text)
+    rule = None if text is None else ThresholdRule.parse(text)
     return DecisionRule(rule, options["calibrate"])
 
 
@@ -94,11 +93,11 @@ class Decisions:
     def made(self, fit: Fit, outcome: Outcome, model: Model) -> tuple[Outcome, Model]:
         """The model with its decision; ``fit`` : its training, the features still to be learned. If a rule was
         requested and cannot be chosen, the model is without, and the outcome is not as requested."""
-        if self.options["threshold"] == "none":
-            model = _without_threshold(model)
-        if not _asks(self.options) or outcome.interrupted:
-            return outcome, self._by_training_rows(fit, model)
         from apsvm.selection.decision import HeldOutError, with_decision
+        from apsvm.selection.thresholds import with_training_threshold
+
+        if not _asks(self.options) or outcome.interrupted:
+            return outcome, with_training_threshold(model, fit.dataset)
 
         began = time.perf_counter()
         try:
@@ -110,16 +109,7 @@ class Decisions:
         if made is None:
             return replace(outcome, interrupted=True, as_asked=False, seconds=seconds), model
         model, cautions = made
-        if self.options["threshold"] == "none":
-            model = _without_threshold(model)
         return replace(outcome, cautions=(*outcome.cautions, *cautions), seconds=seconds), model
-
-    def _by_training_rows(self, fit: Fit, model: Model) -> Model:
-        if self.options["threshold"] == "none":
-            return model
-        from apsvm.selection.thresholds import with_training_threshold
-
-        return with_training_threshold(model, fit.dataset)
 
 
 def decided_refit(refit: Refit, options: JsonObject, jobs: int, should_stop: Callable[[], bool]) -> Refit:
@@ -131,14 +121,10 @@ def decided_refit(refit: Refit, options: JsonObject, jobs: int, should_stop: Cal
     from apsvm.selection.thresholds import with_training_threshold
 
     model, asks = refit.model, _asks(options)
-    if options["threshold"] == "none":
-        model = _without_threshold(model)
     groups = refit.fit.dataset.groups
     by_query = groups is not None and np.unique(groups).size > 1
-    if refit.outcome.interrupted or (
-        not asks and (options["threshold"] == "none" or model.header.threshold or by_query)
-    ):
-        return replace(refit, model=model)
+    if refit.outcome.interrupted or (not asks and (model.header.threshold or by_query)):
+        return refit
     fit = replace(refit.fit, trainer=refit.fit.trainer.with_settings(threads=jobs))
     try:
         made = with_decision(
@@ -148,22 +134,15 @@ def decided_refit(refit: Refit, options: JsonObject, jobs: int, should_stop: Cal
         if not asks:
             return replace(refit, model=with_training_threshold(model, refit.fit.dataset))
         say(f"warning: there is no threshold: {error}")
-        return replace(refit, model=model, outcome=replace(refit.outcome, as_asked=False))
+        return replace(refit, outcome=replace(refit.outcome, as_asked=False))
     if made is None:
-        return replace(refit, model=model, outcome=replace(refit.outcome, interrupted=True, as_asked=False))
+        return replace(refit, outcome=replace(refit.outcome, interrupted=True, as_asked=False))
     model, cautions = made
-    if options["threshold"] == "none":
-        model = _without_threshold(model)
     return replace(refit, model=model, outcome=replace(refit.outcome, cautions=(*refit.outcome.cautions, *cautions)))
 
 
 def _asks(options: JsonObject) -> bool:
-    return options["threshold"] not in (None, "none") or options["calibrate"] is not None
-
-
-def _without_threshold(model: Model) -> Model:
-
-    return model.with_headers([replace(header, threshold=None) for header in model.headers])
+    return options["threshold"] is not None or options["calibrate"] is not None
 
 
 def say_decision(model: Model) -> None:
