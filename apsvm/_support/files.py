@@ -8,6 +8,7 @@ below ``/dev`` or ``/proc``, and any device or pipe, is written in place.
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import stat
 import sys
@@ -195,6 +196,12 @@ def read_bytes(path: Path) -> bytes:
         return standard_input().read()
     with open(path, "rb") as stream:
         return stream.read()
+
+
+def digest_of_file(path: Path) -> str:
+    """The SHA-256 of a file, hexadecimal. Raises OSError."""
+    with open(path, "rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def standard_input() -> BinaryIO:

@@ -15,7 +15,6 @@ pointers that rise from 0 to nnz, indices below d, labels and costs. By default 
 from __future__ import annotations
 
 import errno
-import hashlib
 import json
 import os
 import shutil
@@ -28,7 +27,7 @@ import numpy as np
 from numpy.lib import format as npy
 
 from apsvm._support import sparse as sp
-from apsvm._support.files import check_folder, sync_folder, temporary_beside
+from apsvm._support.files import check_folder, digest_of_file, sync_folder, temporary_beside
 from apsvm._support.types import Matrix
 from apsvm.data.dataset import DataError, Dataset, LabelSets, TableRows
 from apsvm.models.columns import MISSING_RULES, Columns
@@ -210,14 +209,8 @@ def _mapped(path: Path, dtypes: tuple[type, ...], dimensions: int) -> AnyArray:
     return np.asarray(array)
 
 
-def _digest(path: Path) -> str:
-    """The SHA-256 of a file, hexadecimal. Raises OSError."""
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
 def _check_digest(path: Path, digest: str) -> None:
-    found = _digest(path)
+    found = digest_of_file(path)
     if found != digest:
         raise DataError(f"{path}: damaged: its sha256 is {found}, expected {digest}")
 
@@ -404,7 +397,7 @@ def _write_arrays(folder: Path, data: Dataset, X: Matrix, dense: bool) -> dict[s
                 stream.write(np.ascontiguousarray(block.toarray() if sp.issparse(block) else block).data)
             _sync(stream)
         written.append("X.npy")
-    return {name: _digest(folder / name) for name in written}
+    return {name: digest_of_file(folder / name) for name in written}
 
 
 def _sync(stream: BinaryIO) -> None:

@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm._support import sparse as sp
+from apsvm._support.files import digest_of_file
 from apsvm._support.types import Matrix
 from apsvm.data.bags import ids_of_offsets
 from apsvm.data.dataset import DataError, Dataset, LabelSets, one_or_several
-from apsvm.data.hashing import hash_of_file
 
 if TYPE_CHECKING:
     from apsvm._support.types import AnyArray
@@ -61,24 +61,23 @@ def read_matrix(
             f"{name}: a .npz or .npy file has no labels of its own: name their file by --labels (labels=); "
             "a model is no data"
         )
-    with hash_of_file(name) as fingerprint:
-        X = _dense(name) if _starts_with(name, NPY_MAGIC) else _sparse(name)
-        if X.shape[0] == 0:
-            raise DataError(f"{name}: expected at least one row, found none")
-        relevance, sets = (np.zeros(X.shape[0]), None)
-        if labels is not None:
-            relevance, sets = _labels(os.fspath(labels), X.shape[0], name, multilabel)
-        return Dataset(
-            X=X,
-            relevance=relevance,
-            groups=None if groups is None else read_groups(groups, X.shape[0], name),
-            costs=None,
-            zero_based=False,
-            source=name,
-            fingerprint=fingerprint(),
-            unknown_features=0,
-            label_sets=sets,
-        )
+    X = _dense(name) if _starts_with(name, NPY_MAGIC) else _sparse(name)
+    if X.shape[0] == 0:
+        raise DataError(f"{name}: expected at least one row, found none")
+    relevance, sets = (np.zeros(X.shape[0]), None)
+    if labels is not None:
+        relevance, sets = _labels(os.fspath(labels), X.shape[0], name, multilabel)
+    return Dataset(
+        X=X,
+        relevance=relevance,
+        groups=None if groups is None else read_groups(groups, X.shape[0], name),
+        costs=None,
+        zero_based=False,
+        source=name,
+        fingerprint=digest_of_file(name),
+        unknown_features=0,
+        label_sets=sets,
+    )
 
 
 def _starts_with(name: str, magic: bytes) -> bool:

@@ -12,6 +12,7 @@ block while the next is read.
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import operator
 import os
@@ -29,7 +30,6 @@ from apsvm._support import sparse as sp
 from apsvm.data.bags import Places, with_bags
 from apsvm.data.dataset import DataError, Dataset, one_or_several
 from apsvm.data.features.mapped import DENSE_IF, dense_pays_for
-from apsvm.data.hashing import Hash
 from apsvm.data.text import blocks_of, decompressed, opened_binary, text_blocks
 
 if TYPE_CHECKING:
@@ -181,12 +181,12 @@ class TextBlocks:
 
     def __iter__(self) -> Iterator[Dataset]:
         """Raises DataError, OSError."""
-        with Hash() as digest:
-            for source in self._sources:
-                yield from self._of_file(source, digest)
-            self.fingerprint = digest.hexdigest()
+        digest = hashlib.sha256()
+        for source in self._sources:
+            yield from self._of_file(source, digest)
+        self.fingerprint = digest.hexdigest()
 
-    def _of_file(self, source: str | os.PathLike[str], digest: Hash) -> Iterator[Dataset]:
+    def _of_file(self, source: str | os.PathLike[str], digest: hashlib._Hash) -> Iterator[Dataset]:
         n = 0
         parsed = _parsed_blocks(source, self._parser(), self._threads, digest, dense=True, of_bytes=BYTES_OF_ROWS)
         for name, content in parsed:
@@ -265,18 +265,18 @@ def _parsed(
     source: str | os.PathLike[str] | BinaryIO, parser: _kernels.SvmlightParser, threads: int, *, dense: bool
 ) -> tuple[str, str, _Parsed]:
     """The name for messages, the sha256 of the stored bytes and the content. Raises DataError, OSError."""
-    with Hash() as digest:
-        ((name, content),) = _parsed_blocks(source, parser, threads, digest, dense=dense, of_bytes=None)
-        if content.relevance.size == 0:
-            raise DataError(f"{name}: expected at least one row, found none")
-        return name, digest.hexdigest(), content
+    digest = hashlib.sha256()
+    ((name, content),) = _parsed_blocks(source, parser, threads, digest, dense=dense, of_bytes=None)
+    if content.relevance.size == 0:
+        raise DataError(f"{name}: expected at least one row, found none")
+    return name, digest.hexdigest(), content
 
 
 def _parsed_blocks(
     source: str | os.PathLike[str] | BinaryIO,
     parser: _kernels.SvmlightParser,
     threads: int,
-    digest: Hash,
+    digest: hashlib._Hash,
     *,
     dense: bool,
     of_bytes: int | None,

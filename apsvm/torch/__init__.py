@@ -18,7 +18,6 @@ except ModuleNotFoundError as error:
         raise
     raise ImportError("apsvm.torch needs PyTorch: pip install 'apsvm[torch]'") from error
 
-from apsvm.torch import functional
 from apsvm.torch.base import ListLoss
 from apsvm.torch.blackbox import BlackboxAPLoss
 from apsvm.torch.checkpoint import load_sorter
@@ -43,7 +42,6 @@ __all__ = [
     "SoDeepMAPLoss",
     "SoftRank",
     "SpearmanLoss",
-    "functional",
     "load_sorter",
     "make_sorter",
     "soft_ranks",

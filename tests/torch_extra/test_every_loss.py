@@ -25,7 +25,6 @@ from apsvm.torch import (
     SmoothAPLoss,
     SoDeepMAPLoss,
     SpearmanLoss,
-    functional,
 )
 
 MAKERS = {
@@ -47,16 +46,6 @@ MAKERS = {
     "sodeep, handcrafted": lambda **options: SoDeepMAPLoss("handcrafted(10)", **options),
     "rank triplets": lambda **options: RankTripletLoss(both=False, **options),
     "rank recall": lambda **options: RankRecallLoss(both=False, **options),
-}
-FUNCTIONS = {
-    "hinge": functional.ap_hinge,
-    "ndcg": functional.ndcg_hinge,
-    "rbp": lambda *arguments, **options: functional.ranking_hinge(*arguments, loss="rbp(0.9)", **options),
-    "ramp": functional.ranking_ramp,
-    "direct": functional.direct,
-    "smooth, laplace": functional.smooth_ap,
-    "recall": functional.recall_at_k,
-    "blackbox": functional.blackbox_ap,
 }
 
 
@@ -354,15 +343,6 @@ def test_copies_and_pickles(make):
     assert "reduction='sum'" in repr(loss)
     assert not loss.state_dict()
     assert not [*loss.parameters()]
-
-
-@over("name", FUNCTIONS)
-def test_functions(name):
-    scores, target = batch()
-    mask = torch.rand(4, 30, generator=torch.Generator().manual_seed(0)) < 0.7
-    for arguments in ((scores, target), (scores, target, mask), (scores.t(), target.t(), mask.t(), None, 0)):
-        for options in ({}, {"reduction": "sum"}, {"reduction": "none", "ignore_index": 1}):
-            assert torch.equal(FUNCTIONS[name](*arguments, **options), MAKERS[name](**options)(*arguments))
 
 
 @each_loss

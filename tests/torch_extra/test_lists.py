@@ -6,7 +6,7 @@ import pytest
 import torch
 from over import over
 
-from apsvm.torch import APHingeLoss, BlackboxAPLoss, RankTripletLoss, functional
+from apsvm.torch import APHingeLoss, BlackboxAPLoss, RankTripletLoss
 from apsvm.torch.lists import PADDING, lists_of
 
 
@@ -164,7 +164,6 @@ def test_what_does_not_fit_is_refused(arguments, error, says):
         APHingeLoss(reduction="none"),  # without known slopes: other frames in between
         BlackboxAPLoss(),
         RankTripletLoss(both=False),
-        functional.smooth_ap,
     ],
 )
 def test_a_column_of_scores_is_pointed_out_where_the_loss_is_called(loss):

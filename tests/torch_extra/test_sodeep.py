@@ -12,7 +12,6 @@ from over import over
 from scipy.stats import spearmanr
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from apsvm.torch import functional
 from apsvm.torch.checkpoint import load_sorter, write_checkpoint
 from apsvm.torch.ranks import exact_ranks
 from apsvm.torch.score_lists import seeded
@@ -280,21 +279,6 @@ def test_sorters_of_one_length():
 def test_refusals(call, message):
     with pytest.raises(ValueError, match=message):
         call()
-
-
-def test_functions():
-    scores, target = random_lists()
-    graded = target.double() + scores.flip(1)
-    for function, module, wanted in (
-        (functional.spearman, SpearmanLoss, graded),
-        (functional.sodeep_map, SoDeepMAPLoss, target),
-        (functional.rank_triplet, RankTripletLoss, target),
-        (functional.rank_recall, RankRecallLoss, target),
-    ):
-        assert torch.equal(function(scores, wanted), module()(scores, wanted))
-        blunt = function(scores, wanted, sorter="handcrafted(2)", reduction="none")
-        assert torch.equal(blunt, module("handcrafted(2)", reduction="none")(scores, wanted))
-    assert torch.equal(functional.sodeep_map(scores, target, form="seed"), SoDeepMAPLoss(form="seed")(scores, target))
 
 
 def test_modules():

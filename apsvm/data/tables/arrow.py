@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm._native import _kernels
+from apsvm._support.files import digest_of_file
 from apsvm.data.dataset import DataError, NoRowsError
-from apsvm.data.hashing import hash_of_file
 from apsvm.data.tables.cells import MEMORY, MISSING, Cells, Places, Scratch
 from apsvm.data.tables.parts import listed, quoted
 from apsvm.data.tables.recognising import Kind, is_json
@@ -58,10 +58,10 @@ def cells_of_arrow(
         import pyarrow
 
         # pyarrow reads its own file without copies
-        with hash_of_file(source) as fingerprint, pyarrow.OSFile(os.fsencode(source)) as stream:
+        with pyarrow.OSFile(os.fsencode(source)) as stream:
             cells = _cells(stream, kind, name, choose(name), encoding, scratch)
             pyarrow.default_memory_pool().release_unused()  # else half the size of the rows is kept for other files
-            return cells, name, fingerprint()
+            return cells, name, digest_of_file(source)
     content = source.read()
     cells = _cells(io.BytesIO(content), kind, name, choose(name), encoding, scratch)
     return cells, name, hashlib.sha256(content).hexdigest()

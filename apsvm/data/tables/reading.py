@@ -15,7 +15,6 @@ from numpy.typing import DTypeLike, NDArray
 
 from apsvm.data import bags
 from apsvm.data.dataset import DataError, Dataset, NoRowsError, TableRows
-from apsvm.data.hashing import Hash
 from apsvm.data.read_options import UNSAID, TableOptions
 from apsvm.data.tables.cells import MEMORY, MISSING, Cell, Cells, Places, Scratch
 from apsvm.data.tables.features import features_of
@@ -370,7 +369,8 @@ def _read_chosen(
         from apsvm.data.tables.arrow import cells_of_arrow
 
         return cells_of_arrow(source, kind, choice, encoding=options.encoding, scratch=scratch)
-    with Hash() as digest, text_blocks(source, digest.update) as (name, text):
+    digest = hashlib.sha256()
+    with text_blocks(source, digest.update) as (name, text):
         whole = text if blocks is None else _whole_lines(text, blocks)
         cells = cells_of_text(
             whole, name, choice(name), encoding=options.encoding, decimal=options.decimal, scratch=scratch
