@@ -203,7 +203,7 @@ def _train(plan: ClassesPlan, label: float, completion: Completion) -> tuple[Cla
         try:
             for _ in trainer.check(data):
                 pass  # the remarks were printed once
-            one.outcomes.extend(completion.train_class(trainer, label, data, watch))
+            (one.outcome,) = completion.train_class(trainer, label, data, watch)
         except ValueError as error:
             one.reason = str(error).removeprefix(f"{data.source}: ")
     return one, log.records

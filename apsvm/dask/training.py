@@ -179,20 +179,20 @@ def train_on_shards(
     )
     began = time.perf_counter()
 
-    for setting, C, name in zip(settings.C, values, trainer.names, strict=True):
+    for setting, C in zip(settings.C, values, strict=True):
         report = stage.run("train", C, seconds_used=time.perf_counter() - began)
         trained = Trained(
             report.solution.w, [report], True, risk.queries, risk.queries_skipped, C=C, origin_of_C=THE_RULE
         )
         trained = replace(trained, share_of_nothing=_share_of_nothing(data, risk, trained, C))
-        yield _outcome(trainer.with_settings(C=(setting,)), data, target, name, trained)
+        yield _outcome(trainer.with_settings(C=(setting,)), data, target, trained)
         if trained.state is State.INTERRUPTED:
             return
 
 
-def _outcome(trainer: StructuredSVMTrainer, data: ShardedData, target: Target, name: str, trained: Trained) -> Outcome:
+def _outcome(trainer: StructuredSVMTrainer, data: ShardedData, target: Target, trained: Trained) -> Outcome:
     """The outcome of the one value of C that ``trainer`` has."""
-    outcome = trainer.outcome(of_labels(data, target), replace(trainer.settings, bound="hinge"), name, trained)
+    outcome = trainer.outcome(of_labels(data, target), replace(trainer.settings, bound="hinge"), trained)
     ranks = tells_apart(data, trained.w)
     cautions = caution_of(outcome, trainer)
     if not ranks:

@@ -465,7 +465,6 @@ def _network(trainer: StructuredSVMTrainer, data: TrainingSet, watch: Watch) -> 
     yield replace(
         best,
         settings=trainer.settings,
-        name="",
         state=best.state if last.as_asked else last.state,
         as_asked=last.as_asked,
         trouble=last.trouble,

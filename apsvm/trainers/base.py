@@ -214,8 +214,6 @@ class Outcome:
         Sentences on what the ranker is not good for, which are said whether or not anybody asks.
     settings : Settings
         It was trained with: of a path of values, with its own.
-    name : str
-        What tells it from the others of a path, in file names; empty if there is one only.
     iterations, C, certificate, gradient, epochs, details, threshold : int, optional
         See ``apsvm.models.header.Header``.
     held_out : HeldOut, optional
@@ -245,7 +243,6 @@ class Outcome:
     trouble: str | None = None
     ranks: bool = True
     cautions: Sequence[str] = ()
-    name: str = ""
     iterations: int | None = None
     C: float | None = None
     certificate: Bounds | None = None
@@ -343,11 +340,6 @@ class Trainer(ABC, Generic[SettingsT]):
         return None
 
     @property
-    def names(self) -> Sequence[str]:
-        """What tells the models of its path apart, in file names; one empty name where there is one model only."""
-        return [""]
-
-    @property
     def grid(self) -> Mapping[str, Sequence[SettingValue]]:
         """The values that are worth trying of its settings, by name, where none are named; its other settings may
         decide which."""
@@ -399,7 +391,7 @@ class Trainer(ABC, Generic[SettingsT]):
         start: NDArray[np.float64] | None = None,
         validation: TrainingSet | None = None,
     ) -> Iterator[Outcome]:
-        """The trained rankers, one for each of ``names``; fewer if it is stopped.
+        """The trained rankers, of a path one for each value; fewer if it is stopped.
 
         Parameters
         ----------

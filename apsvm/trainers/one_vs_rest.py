@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from apsvm._support.log import Log
@@ -49,10 +49,6 @@ class OneVsRestTrainer(Trainer[Settings]):
     @property
     def metric(self) -> str | None:
         return self.trainer.metric
-
-    @property
-    def names(self) -> Sequence[str]:
-        return self.trainer.names
 
     def inputs(self) -> Mapping[str, str]:
         return self.trainer.inputs()
@@ -101,7 +97,9 @@ class OneVsRestTrainer(Trainer[Settings]):
             for line in one.lines(data.target.classes.dataset.shown_label):
                 watch.remark(line)
         seconds = time.perf_counter() - began
-        yield from outcomes_of(self, classes, seconds)
+        outcome = outcome_of(classes, seconds)
+        if outcome is not None:
+            yield outcome
 
 
 #: Trains one class: its trainer, its label, its rows, who watches, where to begin, validation rows.
@@ -118,20 +116,18 @@ def of_class(data: TrainingSet, label: float) -> TrainingSet:
 
 @dataclass(slots=True)
 class ClassTraining:
-    """A class: its outcomes, one for each of the trainer's names, fewer if it was ``stopped``; ``reason``: why there
-    are none or not all."""
+    """A class: its outcome, if it was not ``stopped`` before; ``reason``: why there is none, or not a whole one."""
 
     label: float
-    outcomes: list[Outcome] = field(default_factory=list)
+    outcome: Outcome | None = None
     reason: str = ""
     stopped: bool = False
 
     def lines(self, shown: Callable[[float], str]) -> Iterator[str]:
         """What happened, for people, with the label as ``shown`` has it."""
-        for outcome in self.outcomes:
-            at_C = "" if outcome.C is None or len(self.outcomes) == 1 else f" C={outcome.C:g}"
-            yield f"class {shown(self.label)}{at_C}: {'; '.join(summary(outcome))}"
-        if not self.outcomes:
+        if self.outcome is not None:
+            yield f"class {shown(self.label)}: {'; '.join(summary(self.outcome))}"
+        else:
             yield f"class {shown(self.label)} is left out: {self.reason}"
 
 
@@ -173,7 +169,7 @@ class _Run:
         self._deadline = None if limit is None else time.monotonic() + limit
 
     def train(self, label: float) -> ClassTraining:
-        """The outcomes of one class; what goes wrong with it alone is its ``reason``."""
+        """The outcome of one class; what goes wrong with it alone is its ``reason``."""
         with self._lock:
             self._waiting, self._running = self._waiting - 1, self._running + 1
         one = ClassTraining(label)
@@ -210,10 +206,9 @@ class _Run:
         )
         start = self._plan.starts.get(label, self._start)
         for outcome in self._train_class(trainer, label, data, watch, start, validation):
-            one.outcomes.append(replace(outcome, settings=replace(outcome.settings, time_limit=None)))
+            one.outcome = replace(outcome, settings=replace(outcome.settings, time_limit=None))
             if outcome.interrupted:
                 one.reason, one.stopped = "stopped", True
-                return
 
     def _show(self, label: float, progress: Progress) -> None:
         classes = self._data.target.classes
@@ -250,32 +245,20 @@ class _LogOfClass:
             self._log.write(event, **{"class": self._label, **fields})
 
 
-def outcomes_of(plan: OneVsRestTrainer, classes: Sequence[ClassTraining], seconds: float) -> Iterator[Outcome]:
-    """The outcomes of all classes together, one for each of the plan's names, after ``seconds`` of training.
+def outcome_of(classes: Sequence[ClassTraining], seconds: float) -> Outcome | None:
+    """The outcome of all classes together, after ``seconds`` of training; None if all were stopped before their turn.
 
     Raises
     ------
     TrainingError : no class was trained
     """
-    for at, name in enumerate(plan.names):
-        trained = [one for one in classes if len(one.outcomes) > at]
-        if trained:
-            yield _whole(plan, at, name, trained, [one for one in classes if one not in trained], seconds)
-        elif at == 0 and not any(one.stopped for one in classes):
-            raise TrainingError(f"no class was trained: {classes[0].reason}")
-        seconds = 0.0
-
-
-def _whole(
-    plan: OneVsRestTrainer,
-    at: int,
-    name: str,
-    trained: list[ClassTraining],
-    missing: list[ClassTraining],
-    seconds: float,
-) -> Outcome:
-    """The outcome of all classes for the ``at``-th of the trainer's names."""
-    outcomes = [one.outcomes[at] for one in trained]
+    trained = [(one.label, one.outcome) for one in classes if one.outcome is not None]
+    missing = [one for one in classes if one.outcome is None]
+    if not trained:
+        if any(one.stopped for one in classes):
+            return None
+        raise TrainingError(f"no class was trained: {classes[0].reason}")
+    outcomes = [outcome for _, outcome in trained]
     values_of_C = {outcome.C for outcome in outcomes}
     states = [outcome.state for outcome in outcomes]
     counts = ", ".join(f"{states.count(state)} {state}" for state in dict.fromkeys(states))
@@ -289,13 +272,12 @@ def _whole(
         w=None,
         state=next((one.state for one in outcomes if not one.as_asked), states[0]),
         as_asked=as_asked,
-        interrupted=any(one.stopped for one in (*trained, *missing)),
+        interrupted=any(one.stopped for one in classes),
         settings=outcomes[0].settings,
-        name=name,
         # By default each class has a C of its own.
         C=values_of_C.pop() if len(values_of_C) == 1 else None,
         notes=[note],
         seconds={"training": seconds},
-        classes=[(one.label, outcome) for one, outcome in zip(trained, outcomes, strict=True)],
+        classes=trained,
         skipped=[(one.label, one.reason) for one in missing],
     )

@@ -59,7 +59,7 @@ def train(client, folder, tmp_path):
 @pytest.mark.parametrize(
     ("kind", "options"),
     [
-        ("one", ["-C", "1,10", "--scale", "standard", "-B", "1"]),
+        ("one", ["-C", "10", "--scale", "standard", "-B", "1"]),
         ("sets", ["-C", "1", "--bound", "tight"]),
         ("one", ["--loss", "warp", "--epochs", "3"]),
         ("one", ["--loss", "f1", "-C", "1", "--features", "piecewise:3"]),
@@ -69,15 +69,12 @@ def test_the_rankers_are_those_of_one_machine(train, tmp_path, kind, options):
     code, said = train(f"{kind}-*", "there.model", "--log", "log", *options, there=True)
     assert code == 0, said
     assert train(f"all_{kind}", "here.model", "-q", *options)[0] == 0
-    names = [path.name for path in sorted(tmp_path.glob("there*"))]
-    assert len(names) == (2 if "1,10" in options else 1)
-    for name in names:
-        there, here = (load_any_model(tmp_path / one) for one in (name, name.replace("there", "here")))
-        assert there.coef.tobytes() == here.coef.tobytes()
-        assert there.intercepts.tobytes() == here.intercepts.tobytes()
-        assert there.classes.tolist() == here.classes.tolist() == [1.0, 2.0, 3.0]
-        assert there.header.settings == here.header.settings
-        assert there.header.data.rows == here.header.data.rows == 240
+    there, here = (load_any_model(tmp_path / f"{name}.model") for name in ("there", "here"))
+    assert there.coef.tobytes() == here.coef.tobytes()
+    assert there.intercepts.tobytes() == here.intercepts.tobytes()
+    assert there.classes.tolist() == here.classes.tolist() == [1.0, 2.0, 3.0]
+    assert there.header.settings == here.header.settings
+    assert there.header.data.rows == here.header.data.rows == 240
     assert "class 2" in said
     assert "mean training" in said
     records = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]

@@ -166,7 +166,6 @@ def test_a_path_of_C_starts_each_from_the_same_net():
     trainer = StructuredSVMTrainer("ap", StructuredSettings(layer_wise="8", C=(Multiple(0.01), 100.0, 3000.0)))
     outcomes = list(trainer.train(rings(0), Watch()))
     assert [outcome.C for outcome in outcomes] == [0.01 * DEFAULT_C, 100.0, 3000.0]
-    assert [outcome.name for outcome in outcomes] == [".C0.01x", ".C100", ".C3000"]
     starts = {outcome.details["risk of the log loss's network"] for outcome in outcomes}
     assert len(starts) == 1
     for outcome, C in zip(outcomes[:2], (0.01 * DEFAULT_C, 100.0), strict=True):  # the same number twice

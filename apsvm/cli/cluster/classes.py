@@ -15,7 +15,7 @@ from apsvm.cli.output.run_folder import make_folder, run_record
 from apsvm.cli.output.training_log import open_log
 from apsvm.cli.output.written_models import TrainedModel, write_model
 from apsvm.cli.shared import BAD_DATA, Failure, bad_data, say
-from apsvm.trainers.one_vs_rest import ClassTraining, OneVsRestTrainer, outcomes_of
+from apsvm.trainers.one_vs_rest import ClassTraining, OneVsRestTrainer, outcome_of
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -101,7 +101,8 @@ def _trained(
         if not run.options["quiet"]:
             for line in one.lines(about.dataset.shown_label):
                 say(line)
-    for outcome in outcomes_of(plan.trainer, classes, time.perf_counter() - began):
+    outcome = outcome_of(classes, time.perf_counter() - began)
+    if outcome is not None:
         yield TrainedModel(*finished(client, plan, outcome, training_metric))
 
 

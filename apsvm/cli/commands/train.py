@@ -350,7 +350,7 @@ class _Run:
 
 def _plan(options: JsonObject, loss: ChosenLoss, named: Collection[str]) -> AnyTrainer:
     trainer = planned(loss, options, named)
-    if len(trainer.names) > 1:
+    if len(options["C"] or ()) > 1:
         raise click.UsageError("-C takes one value here: apsvm cv compares several")
     if not options["one_vs_rest"]:
         return trainer

@@ -81,8 +81,8 @@ def networks(trainer: StructuredSVMTrainer, data: TrainingSet, watch: Watch) -> 
         seed=settings.seed,
     )
     results = train_layer_wise(data, trainer.loss, settings, hidden_layers(settings.layer_wise), values, watch)
-    for value, name, trained in zip(settings.C, trainer.names, results, strict=False):
-        yield _outcome(data, trained, replace(settings, C=(value,)), name)
+    for value, trained in zip(settings.C, results, strict=False):
+        yield _outcome(data, trained, replace(settings, C=(value,)))
 
 
 def held_out_loss(outcome: Outcome) -> float:
@@ -92,7 +92,7 @@ def held_out_loss(outcome: Outcome) -> float:
     return math.inf if loss is None else loss
 
 
-def _outcome(data: TrainingSet, trained: TrainedLayers, settings: StructuredSettings, name: str) -> Outcome:
+def _outcome(data: TrainingSet, trained: TrainedLayers, settings: StructuredSettings) -> Outcome:
     from apsvm.models.header import Bounds
     from apsvm.trainers.base import Outcome
 
@@ -112,7 +112,6 @@ def _outcome(data: TrainingSet, trained: TrainedLayers, settings: StructuredSett
         interrupted=trained.state == State.INTERRUPTED,
         trouble=trained.trouble,
         settings=settings,
-        name=name,
         iterations=trained.iterations,
         C=trained.C,
         certificate=None

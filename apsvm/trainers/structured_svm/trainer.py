@@ -91,9 +91,8 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
         if self._hidden:
             check_layer_wise(self)
         self.capabilities = self._capabilities()
-        names = self.names
-        if len(set(names)) < len(names):
-            raise SettingsError(f"values of C that give the same file name: {', '.join(names)}")
+        if len(set(settings.C)) < len(settings.C):
+            raise SettingsError(f"-C has a value twice: {', '.join(map(shown_C, settings.C))}")
 
     @classmethod
     def serves(cls, loss: str) -> bool:
@@ -152,11 +151,6 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
             return {**tried, "bound": ("hinge",), "C": GRID_OF_C}
         bounds = ("hinge", "tight") if self.loss.starts_from is None else ("tight",)
         return {**tried, "bound": bounds if both else ("hinge",)}
-
-    @property
-    def names(self) -> Sequence[str]:
-        values = self.settings.C
-        return [""] if len(values) == 1 else [f".C{shown_C(C)}" for C in values]
 
     def warnings(self) -> Iterator[str]:
         if not self.approximates and "keep_easy" in self.named:
@@ -280,8 +274,8 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
             started_by=self._started_by,
             descent=self._descent,
         )
-        for C, name, trained in zip(settings.C, self.names, train(plan, data, watch), strict=False):
-            yield self.outcome(data, settings if len(settings.C) == 1 else replace(settings, C=(C,)), name, trained)
+        for C, trained in zip(settings.C, train(plan, data, watch), strict=False):
+            yield self.outcome(data, settings if len(settings.C) == 1 else replace(settings, C=(C,)), trained)
 
     def _point(self, data: TrainingSet, w: NDArray[np.float64] | None) -> NDArray[np.float64] | None:
         """A ranker's weights as a point of the training: of several components (H·dimension,)."""
@@ -291,7 +285,7 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
 
         return start_from(data, w, self.settings.seed)
 
-    def outcome(self, data: TrainingSet, settings: StructuredSettings, name: str, trained: Trained) -> Outcome:
+    def outcome(self, data: TrainingSet, settings: StructuredSettings, trained: Trained) -> Outcome:
         """Remarks on what was trained with ``settings`` of one C."""
         from apsvm.models.decision import Threshold
         from apsvm.models.header import Bounds
@@ -318,7 +312,6 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
             interrupted=trained.state is State.INTERRUPTED,
             trouble=next((stage.solution.trouble for stage in trained.stages if stage.solution.trouble), None),
             settings=settings,
-            name=name,
             iterations=sum(stage.solution.iterations for stage in trained.stages),
             C=trained.C,
             certificate=Bounds(
