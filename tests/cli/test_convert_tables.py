@@ -36,10 +36,9 @@ def assert_alike(one, other):
 
 
 def test_parts_are_the_whole(parts, run, tmp_path):
-    said = run("convert", *parts, tmp_path / "parts", *OPTIONS).stderr
+    said = run("convert", tmp_path / "?.csv", tmp_path / "parts", *OPTIONS).stderr
     run("convert", PENGUINS, tmp_path / "whole", *OPTIONS)
     assert_alike(tmp_path / "parts", tmp_path / "whole")
-    assert "a.csv and " in said
     assert "19 cells are missing (sex 11" in said
     run("convert", "--check", tmp_path / "parts")
     run("train", "-q", tmp_path / "parts", tmp_path / "m", "--positive-label", "Gentoo", "--bound", "hinge")
@@ -49,7 +48,7 @@ def test_parts_are_the_whole(parts, run, tmp_path):
 def test_for_a_model(parts, run, tmp_path):
     model = tmp_path / "m"
     run("train", "-q", PENGUINS, model, *OPTIONS, "--positive-label", "Gentoo", "--bound", "hinge")
-    run("convert", "-q", *parts[1:], tmp_path / "parts", "--model", model)
+    run("convert", "-q", tmp_path / "[bc].csv", tmp_path / "parts", "--model", model)
     scores = run("predict", PENGUINS, model).stdout.splitlines()
     assert run("predict", tmp_path / "parts", model).stdout.splitlines() == scores[100:]
 
@@ -59,27 +58,27 @@ def test_other_formats(parts, run, tmp_path):
 
     nulls = csv.ConvertOptions(null_values=["", "NA"], strings_can_be_null=True)
     parquet.write_table(csv.read_csv(parts[0], convert_options=nulls), tmp_path / "a.parquet")
-    run("convert", "-q", tmp_path / "a.parquet", *parts[1:], tmp_path / "parts", *OPTIONS)
+    parts[0].unlink()
+    run("convert", "-q", tmp_path / "[abc].*", tmp_path / "parts", *OPTIONS)
     run("convert", "-q", PENGUINS, tmp_path / "whole", *OPTIONS)
     assert_alike(tmp_path / "parts", tmp_path / "whole")
 
 
 def test_what_does_not_fit_is_said_with_its_file_and_line(parts, run, tmp_path):
-    first, second, _ = parts
+    _, second, _ = parts
     lines = second.read_text().splitlines()
     out = tmp_path / "out"
     second.write_text("\n".join([lines[0].replace("island", "isle"), *lines[1:]]))
-    said = run("convert", first, second, out, *OPTIONS, code=65).stderr
+    said = run("convert", tmp_path / "[ab].csv", out, *OPTIONS, code=65).stderr
     assert "b.csv: expected the columns of " in said
     assert "a.csv, found no column island" in said
     second.write_text("\n".join([f"{lines[0]},age", f"{lines[1]},3"]))
-    assert run("convert", first, second, out, *OPTIONS, code=65).stderr.endswith(", found the column age besides\n")
+    assert run("convert", tmp_path / "[ab].csv", out, *OPTIONS, code=65).stderr.endswith(
+        ", found the column age besides\n"
+    )
     second.write_text("\n".join([lines[0], lines[1], ",".join(["Adelie", "Dream", "abc", *lines[1].split(",")[3:]])]))
-    said = run("convert", first, second, out, *OPTIONS, "--max-categories", "1", code=65).stderr
+    said = run("convert", tmp_path / "[ab].csv", out, *OPTIONS, "--max-categories", "1", code=65).stderr
     assert "b.csv:3: column 'culmen_length_mm': expected a number, found 'abc'" in said
-    (tmp_path / "rows.svm").write_text("1 1:2\n")
-    for others, what in (([tmp_path / "rows.svm"], "rows.svm is none"), (["-"], "- is none")):
-        assert what in run("convert", first, *others, out, *OPTIONS, code=2).stderr
     assert not out.exists()
 
 
@@ -87,7 +86,7 @@ def test_bags_of_parts(run, tmp_path):
     """Their labels are those of their best rows, and of rows alone where bags are ignored."""
     for name in ("a.csv", "b.csv"):
         (tmp_path / name).write_text("bag,x,label\n1,1,0\n1,2,1\n2,3,0\n2,4,0\n")
-    parts = (tmp_path / "a.csv", tmp_path / "b.csv", tmp_path / "parts", "--label-column", "label")
+    parts = (tmp_path / "?.csv", tmp_path / "parts", "--label-column", "label")
     for options, labels in (("--bag-label", "any"), [1.0, 1.0, 0.0, 0.0]), (("--bags", "ignore"), [0.0, 1.0, 0.0, 0.0]):
         run("convert", "-q", *parts, "--bag-column", "bag", *options)
         found = open_folder(tmp_path / "parts")
@@ -133,5 +132,5 @@ def test_decimal_commas_of_parts(run, tmp_path):
     """Points stand between the thousands of the whole."""
     for name in ("a.csv", "b.csv"):
         (tmp_path / name).write_text("x;y;label\n1,5;1.000;1\n2,5;2.000;0\n")
-    run("convert", "-q", tmp_path / "a.csv", tmp_path / "b.csv", tmp_path / "parts", "--label-column", "label")
+    run("convert", "-q", tmp_path / "?.csv", tmp_path / "parts", "--label-column", "label")
     assert open_folder(tmp_path / "parts").X.tolist() == [[1.5, 1000.0], [2.5, 2000.0]] * 2
