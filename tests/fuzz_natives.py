@@ -465,17 +465,11 @@ def warp_items(h: Hostile) -> None:
     loop.settle()
 
 
-def newton(h: Hostile) -> None:
-    n, m = h.size(0, 20), h.size(0, 3)
-    vectors = [[h(h.scores(n)) for _ in range(m)] for _ in range(2)]
-    _kernels.newton_direction(h(h.scores(n)), h(h.scores(n)), h(vectors[0]), h(vectors[1]), h(h.scores(m).tolist()))
-
-
 ENTRIES: dict[str, Callable[[Hostile], None]] = {
     entry.__name__: entry
     for entry in (
         bags, rows, rules, order, qp, ranking, measure, by_score, bins, search, cells, pairs, lists, decays,
-        svmlight, csv, warp_rows, warp_items, newton,
+        svmlight, csv, warp_rows, warp_items,
     )
 }  # fmt: skip
 

@@ -100,14 +100,6 @@ class LevelSteps:
         tolerance: float,
     ) -> tuple[NDArray[float64], float, float] | None: ...
 
-def newton_direction(
-    gradient: NDArray[float64],
-    diagonal: NDArray[float64],
-    steps: list[NDArray[float64]],
-    changes: list[NDArray[float64]],
-    products: list[float],
-) -> NDArray[float64]: ...
-
 class RankingOracle:
     def __init__(self, algorithm: str, unimodal: bool, threads: int) -> None: ...
     def add_tables(self, n_neg: int, weights: NDArray[float64], discount: NDArray[float64]) -> None: ...

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Generic, NamedTuple
 
 import numpy as np
@@ -156,7 +156,7 @@ class QuasiNewton(Generic[V]):
 
     def step(self) -> bool:
         """Moves to a lower J; False, and stays, if there is none along the direction."""
-        direction = _kernels.newton_direction(self.gradient, self._diagonal, *self._history)
+        direction = newton_direction(self.gradient, self._diagonal, *self._history)
         if self.knows_nothing and not self._smooth:
             direction = self._short(direction)
         before, gradient = self.w, self.gradient
@@ -245,6 +245,32 @@ class QuasiNewton(Generic[V]):
             return True
         level = objective <= self.objective + ROUNDING * abs(self.objective)
         return self._smooth and level and slope_there <= (2.0 * GAIN - 1.0) * slope
+
+
+def newton_direction(
+    gradient: NDArray[np.float64],
+    diagonal: NDArray[np.float64],
+    steps: Sequence[NDArray[np.float64]],
+    changes: Sequence[NDArray[np.float64]],
+    products: Sequence[float],
+) -> NDArray[np.float64]:
+    """−H g by the two loops over the last steps, the changes of the gradient over them and their products; H is at
+    first a multiple of the ``diagonal``."""
+    result = gradient.copy()
+    shares = [0.0] * len(steps)
+    for t in reversed(range(len(steps))):
+        shares[t] = float(steps[t].dot(result)) / products[t]
+        result -= shares[t] * changes[t]
+    scale = -1.0
+    if steps:
+        curved = float(changes[-1].dot(diagonal * changes[-1]))
+        if curved > 0.0:  # or it underflows
+            scale *= products[-1] / curved
+    result *= scale * diagonal
+    # What the loop adds to Hg it takes from −Hg.
+    for step, change, product, share in zip(steps, changes, products, shares, strict=True):
+        result -= (share + float(change.dot(result)) / product) * step
+    return result
 
 
 class _Squares(NamedTuple):

@@ -7,7 +7,6 @@ NB_MODULE(_kernels, m) {
     bind_bins(m);
     bind_build(m);
     bind_lists(m);
-    bind_newton(m);
     bind_oracles(m);
     bind_pair_sums(m);
     bind_qp(m);

@@ -7,7 +7,6 @@ void bind_bags(nanobind::module_ &m);
 void bind_bins(nanobind::module_ &m);
 void bind_build(nanobind::module_ &m);
 void bind_lists(nanobind::module_ &m);
-void bind_newton(nanobind::module_ &m);
 void bind_oracles(nanobind::module_ &m);
 void bind_pair_sums(nanobind::module_ &m);
 void bind_qp(nanobind::module_ &m);

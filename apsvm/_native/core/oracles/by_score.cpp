@@ -7,7 +7,6 @@
 
 #include "support/require.hpp"
 #include "support/threads.hpp"
-#include "sorting/tiny_scores.hpp"
 
 namespace apsvm {
 
@@ -64,13 +63,7 @@ template <class Put>
 Answer weigh(const ByScoreSolver::Task &task, const double *scores, const Put &put,
              ByScoreSolver::Workspace &workspace, std::size_t threads) {
     const auto n_pos = static_cast<std::size_t>(task.n_pos);
-    const double *positives = scores, *negatives = scores + n_pos;
-    const bool lifts = all_tiny(positives, n_pos) && all_tiny(negatives, task.n_neg) &&
-                       !(all_zero(positives, n_pos) && all_zero(negatives, task.n_neg));
-    if (lifts) {
-        positives = lifted(positives, n_pos, workspace.lifted_pos);
-        negatives = lifted(negatives, task.n_neg, workspace.lifted_neg);
-    }
+    const double *const positives = scores, *const negatives = scores + n_pos;
     const double scale = 2.0 / (static_cast<double>(task.n_pos) * static_cast<double>(task.n_neg));
     workspace.count_below.fit(positives, n_pos);
     const double top = workspace.count_below.largest();
@@ -90,7 +83,6 @@ Answer weigh(const ByScoreSolver::Task &task, const double *scores, const Put &p
     }
     Answer answer;
     answer.value = dot(workspace.weights_pos.data(), positives, top, n_pos) + of_negatives;
-    if (lifts) answer.value /= kLift;
     answer.violating = static_cast<std::int64_t>(task.n_neg) - below_all;
     put(0, workspace.weights_pos.data(), n_pos);
     return answer;

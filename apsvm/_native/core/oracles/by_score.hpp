@@ -28,7 +28,7 @@ public:
             std::vector<std::int64_t> counts;  // of the negatives with k positives below them, at [k]
             std::vector<double> weights;
         };
-        std::vector<double> weights_pos, sums, lifted_pos, lifted_neg;
+        std::vector<double> weights_pos, sums;
         CountBelow count_below;
         std::vector<Block> blocks;
     };

@@ -11,7 +11,6 @@
 #include "oracles/quicksort.hpp"
 #include "support/require.hpp"
 #include "support/threads.hpp"
-#include "sorting/tiny_scores.hpp"
 
 namespace apsvm {
 
@@ -67,32 +66,9 @@ std::int64_t RankingSolver::rank_negatives(const Problem &problem, const LossVie
     }
 }
 
-// Where all scores are tiny, they and the loss are multiplied by a power of two, which changes no ranking.
 Answer RankingSolver::solve(const LossView &loss, std::int64_t &violating, const double *positives,
                             const double *negatives, double *weights_pos, double *weights_neg, Workspace &workspace,
                             std::size_t threads, std::int32_t *ranks) const {
-    const auto n_pos = static_cast<std::size_t>(loss.n_pos);
-    const auto can_be_lifted = [](double weight) { return weight < kLift; };
-    if (!all_tiny(positives, n_pos) || !all_tiny(negatives, loss.n_neg) ||
-        (all_zero(positives, n_pos) && all_zero(negatives, loss.n_neg)) ||
-        !std::all_of(loss.weights, loss.weights + n_pos, can_be_lifted))
-        return solve_plain(loss, violating, positives, negatives, weights_pos, weights_neg, workspace, threads, ranks);
-    auto &lifted_weights = workspace.lifted_weights;
-    lifted_weights.assign(loss.weights, loss.weights + n_pos);
-    for (double &weight : lifted_weights) weight *= kLift;
-    LossView lifted_loss = loss;
-    lifted_loss.weights = lifted_weights.data();
-    Answer answer = solve_plain(lifted_loss, violating, lifted(positives, n_pos, workspace.lifted_pos),
-                                lifted(negatives, loss.n_neg, workspace.lifted_neg), weights_pos, weights_neg,
-                                workspace, threads, ranks);
-    answer.value /= kLift;
-    answer.loss /= kLift;
-    return answer;
-}
-
-Answer RankingSolver::solve_plain(const LossView &loss, std::int64_t &violating, const double *positives,
-                                  const double *negatives, double *weights_pos, double *weights_neg,
-                                  Workspace &workspace, std::size_t threads, std::int32_t *ranks) const {
     const std::int32_t n_pos = loss.n_pos;
     auto &order = workspace.positives;
     auto &sorted = workspace.sorted;

@@ -55,7 +55,6 @@ public:
         std::vector<Scored> positives, items;
         SortWorkspace sort;
         std::vector<double> sorted;  // the positives' scores
-        std::vector<double> lifted_pos, lifted_neg, lifted_weights;
         std::vector<std::int64_t> counts;
         Bucket bucket;
         AgainstLossWorkspace against_loss;
@@ -88,11 +87,6 @@ public:
                  std::int32_t *ranks = nullptr) const;
 
 private:
-    // The same of scores that are not tiny.
-    Answer solve_plain(const LossView &loss, std::int64_t &violating, const double *positives, const double *negatives,
-                       double *weights_pos, double *weights_neg, Workspace &workspace, std::size_t threads,
-                       std::int32_t *ranks) const;
-
     // `spare`: room for as many numbers as there are negatives, of which the ranks may take the second half.
     std::int64_t rank_negatives(const Problem &problem, const LossView &loss, const Sink &sink,
                                 const double *negatives, double *spare, std::int64_t &violating, Workspace &workspace,
