@@ -34,8 +34,8 @@ class Scored:
     Attributes
     ----------
     dataset : n rows
-    scores : by the path of the model or file: (n,) float64; or of several classes a column each, (n, k)
-    classes : by path, the labels (k,) float64 of the columns, of those that rank several classes: all or none
+    scores : by the path of the model or file: (n,) float64; or of a model of several classes a column each, (n, k)
+    classes : by path, the labels (k,) float64 of the columns, of models that rank several classes: all or none
     options : what the user says of the labels
     of_models : what labels mean to the models, each meaning once
     thresholds : by the path of a model that has one, of one class or of several
@@ -105,21 +105,17 @@ def score_data(
     }
     dataset, columns = _scored_by_models(data, rankers, read, ignore_unknown=ignore_unknown, unlabelled=unlabelled)
     classes = {path: ranker.classes for path, ranker in rankers.items() if ranker.has_classes}
-    tables, words = {}, {}
-    for path in scores:
-        tables[path], words[path] = _read_scores(path)
+    files = {path: _read_scores(path) for path in scores}
     if dataset is None:
-        several = any(table.shape[1] > 1 for table in tables.values())
-        dataset = read_rows(data, read, zero_based=True, multilabel=several, any_base=True, model=NO_FEATURES)
+        dataset = read_rows(data, read, zero_based=True, any_base=True, model=NO_FEATURES)
     if dataset.bags is not None and not dataset.ignores_bags:
-        dataset = _of_what_is_scored(dataset, tables)
-    for path, table in tables.items():
-        with reading(data):
-            positive = None if options.positive_label is None else dataset.label_value(options.positive_label)
-            named = [dataset.label_value(word) for word in words[path]]
-        columns[path], labels = _columns_of(table, path, dataset, positive, named)
-        if labels is not None:
-            classes[path] = labels
+        dataset = _of_what_is_scored(dataset, files)
+    for path, of_rows in files.items():
+        if of_rows.size != len(dataset):
+            name = "<stdin>" if path == "-" else path
+            expected = f"{len(dataset)} scores, one for each row of {dataset.source}"
+            raise Failure(BAD_DATA, f"{name}: expected {expected}, found {of_rows.size}")
+        columns[path] = of_rows
     if classes and len(classes) < len(columns):
         alone = next(path for path in columns if path not in classes)
         raise click.UsageError(f"{next(iter(classes))} ranks several classes and {alone} only one")
@@ -128,14 +124,13 @@ def score_data(
     return Scored(dataset, columns, classes, options, list(dict.fromkeys(meanings)), thresholds)
 
 
-def _of_what_is_scored(dataset: Dataset, tables: Mapping[str, NDArray[np.float64]]) -> Dataset:
-    """The rows, or where any table has a line for each bag and not for each row, the bags."""
+def _of_what_is_scored(dataset: Dataset, files: Mapping[str, NDArray[np.float64]]) -> Dataset:
+    """The rows, or where any file has a score for each bag and not for each row, the bags."""
     from apsvm.data.pooling import pooled
 
     bags = pooled(dataset, ())
-    n_rows, n_bags = len(dataset), len(bags)
-    lines = {len(table) - at for table in tables.values() for at in ((0, 1) if table.shape[1] > 1 else (0,))}
-    return bags if n_bags in lines and n_rows not in lines else dataset
+    sizes = {scores.size for scores in files.values()}
+    return bags if len(bags) in sizes and len(dataset) not in sizes else dataset
 
 
 def _scored_by_models(
@@ -173,68 +168,24 @@ def _scored_by_models(
     return result, columns
 
 
-def _read_scores(path: str) -> tuple[NDArray[np.float64], list[str]]:
-    """Finite numbers, as many in each line: (lines, columns) float64; and the words of a first line of classes."""
+def _read_scores(path: str) -> NDArray[np.float64]:
+    """(lines,) float64, a finite number a line."""
     import numpy as np
 
     with reading(path):
         content = read_bytes(path)
     name = "<stdin>" if path == "-" else path
-    rows: list[list[float]] = []
-    classes: list[str] = []
+    scores: list[float] = []
     lines = content.removeprefix(codecs.BOM_UTF8).split(b"\n")
     if lines[-1] == b"":
         lines.pop()
     for number, line in enumerate(lines, start=1):
-        words = line.split() or [line]
         try:
-            row = [plain_float(word.decode()) for word in words]
+            score = plain_float(line.decode())
         except ValueError:
-            row = [math.nan]
-            if number == 1 and b"\t" in line:
-                classes = line.decode("utf-8", "backslashreplace").split("\t")
-                continue
-        if not all(map(math.isfinite, row)) or (rows and len(row) != len(rows[0])):
+            score = math.nan
+        if not math.isfinite(score):
             text = line[:40].decode("utf-8", "backslashreplace").strip()
-            expected = "one finite number" if not rows or len(rows[0]) == 1 else f"{len(rows[0])} finite numbers"
-            raise Failure(BAD_DATA, f"{name}:{number}: expected {expected}, found {text!r}")
-        rows.append(row)
-    return np.array(rows, dtype=np.float64).reshape(len(rows), -1 if rows else 1), classes
-
-
-def _columns_of(
-    table: NDArray[np.float64],
-    path: str,
-    dataset: Dataset,
-    positive_label: float | None,
-    named: Sequence[float],
-) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
-    """The scores in a table as ``apsvm predict`` writes it: (n,) and None, or (n, k) and the classes of its columns;
-    ``named``: those whose words stood in the first line, if any."""
-    import numpy as np
-
-    from apsvm.data.dataset import shown_label
-
-    name = "<stdin>" if path == "-" else path
-    n_rows = len(dataset)
-    n, k = table.shape
-    if n != n_rows and not (k > 1 and n == n_rows + 1):
-        raise Failure(BAD_DATA, f"{name}: expected {n_rows} scores, one for each row of {dataset.source}, found {n}")
-    if k == 1 and not named:
-        return table[:, 0], None
-    classes = np.array(named) if named else dataset.classes()
-    if n > n_rows:
-        classes, table = table[0], table[1:]
-        if len(set(classes.tolist())) < k:
-            raise Failure(BAD_DATA, f"{name}:1: expected the label of each column, each once")
-    elif classes.size != k:
-        raise Failure(
-            BAD_DATA,
-            f"{name}: expected a column for each of the {classes.size} classes of {dataset.source}, found {k}; "
-            "a line of their labels at the top (apsvm predict --header) says which they are",
-        )
-    if positive_label is None:
-        return table, classes
-    if positive_label not in classes:
-        raise Failure(BAD_DATA, f"{name}: it has no column for the class {shown_label(positive_label)}")
-    return table[:, classes == positive_label][:, 0], None
+            raise Failure(BAD_DATA, f"{name}:{number}: expected one finite number, found {text!r}")
+        scores.append(score)
+    return np.array(scores, dtype=np.float64)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from apsvm.report.judging import MOST_FEATURES, signed
+from apsvm.report.judging import largest
 from apsvm.report.page import Markup, bar, element, section, table
-from apsvm.report.run import JudgedRanker, Weights, weights
+from apsvm.report.run import JudgedRanker, weights
 from apsvm.report.words import share
 
 
@@ -32,29 +32,10 @@ def components_of(part: JudgedRanker) -> Markup:
     content: list[object] = [element("p", explanation), table(["component", *counts, "constant"], rows)]
     for h, result in enumerate(weights(part), start=1):
         content += [element("h3", f"Component {h}: the largest weights, by contribution")]
-        content.append(_largest(result, ranker.columns()))
+        content.append(largest(result, ranker.columns()))
     return section("Components", *content)
 
 
 def _of_all(count: int, of: int) -> Markup:
     value = count / max(1, of)
     return bar(value, f"{count:,} ({share(value)})")
-
-
-def _largest(result: Weights, names: list[str]) -> Markup:
-    contribution = result.contribution
-    order = np.argsort(-contribution, kind="stable")[:MOST_FEATURES]
-    most = float(contribution.max())
-    return table(
-        ["feature", "weight", "mean", "deviation", "|weight| · deviation"],
-        [
-            [
-                names[j],
-                signed(result.weight[j]),
-                f"{result.mean[j]:.4g}",
-                f"{result.deviation[j]:.4g}",
-                bar(contribution[j] / most, f"{contribution[j]:.4g}"),
-            ]
-            for j in order[contribution[order] > 0.0].tolist()
-        ],
-    )

@@ -16,7 +16,7 @@ from apsvm.report.page import Markup, bar, element, pictures, section, table
 from apsvm.report.pictures.precision_recall import Curve, PrecisionRecall
 from apsvm.report.pictures.shapes import Shapes
 from apsvm.report.rows import misplaced
-from apsvm.report.run import JudgedRanker, weights
+from apsvm.report.run import JudgedRanker, Weights, weights
 from apsvm.report.shapes import NoShapesError, check_curved, pairs_of, shapes, surfaces
 from apsvm.report.top import RowNames, label_of
 from apsvm.report.words import share
@@ -144,22 +144,7 @@ def weights_of(part: JudgedRanker) -> Markup:
         return layers_of(part.ranker)
     (result,) = weights(part)
     base, names = 0 if part.ranker.zero_based else 1, part.ranker.columns()
-    contribution = result.contribution
     nonzero = int(np.count_nonzero(result.weight))
-
-    def largest(values: NDArray[np.float64], at: int) -> Markup:
-        """By ``values``, whose column, the ``at``-th, has the bars."""
-        order = np.argsort(-values, kind="stable")[:MOST_FEATURES]
-        most = float(values.max())
-        rows = []
-        for j in order[values[order] > 0].tolist():
-            row: list[object] = [names[j], signed(result.weight[j])]
-            row += [f"{column[j]:.4g}" for column in (result.mean, result.deviation, contribution)]
-            row[at] = bar(values[j] / most, row[at])
-            rows.append(row)
-        return table(["feature", "weight", "mean", "deviation", "|weight| · deviation"], rows)
-
-    magnitude = np.abs(result.weight)
     within = " within queries" if part.groups is not None else ""
     explanation = (
         f"{nonzero:,} of {result.weight.size:,} weights are not zero; their norm is "
@@ -169,12 +154,27 @@ def weights_of(part: JudgedRanker) -> Markup:
     )
     if nonzero == 0:
         return section("Weights", element("p", "All weights are zero: every row has the same score."))
-    by_contribution = largest(contribution, -1)
-    content: list[object] = [element("h3", "By contribution"), by_contribution]
-    few = MOST_FEATURES
-    if set(np.argsort(-magnitude, kind="stable")[:few]) != set(np.argsort(-contribution, kind="stable")[:few]):
-        content += [element("h3", "By weight"), largest(magnitude, 1)]
-    return section("Weights of the largest features", element("p", explanation), *content)
+    return section("Weights of the largest features", element("p", explanation), largest(result, names))
+
+
+def largest(result: Weights, names: list[str]) -> Markup:
+    """The weights that move scores the most."""
+    contribution = result.contribution
+    order = np.argsort(-contribution, kind="stable")[:MOST_FEATURES]
+    most = float(contribution.max())
+    return table(
+        ["feature", "weight", "mean", "deviation", "|weight| · deviation"],
+        [
+            [
+                names[j],
+                signed(result.weight[j]),
+                f"{result.mean[j]:.4g}",
+                f"{result.deviation[j]:.4g}",
+                bar(contribution[j] / most, f"{contribution[j]:.4g}"),
+            ]
+            for j in order[contribution[order] > 0.0].tolist()
+        ],
+    )
 
 
 def layers_of(ranker: Ranker) -> Markup:

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.data.dataset import Dataset
-from apsvm.data.rows import Rows
 from apsvm.models.header import Header
 from apsvm.report import words
 from apsvm.report.decisions import probabilities_in_words, threshold_in_words
@@ -87,7 +86,6 @@ def data_of(run: Run, judged: Sequence[JudgedRanker]) -> Markup:
             ("features", f"{features:,}"),
             ("values", f"{dataset.n_values:,} ({share(dataset.n_values / max(1, rows * features))} of all)"),
         ]
-        result += _constants(dataset)
         ranked, relevant = (judged[0].dataset, judged[0].relevant) if len(judged) == 1 else (dataset, None)
         if relevant is not None:
             positives = int(relevant.sum())
@@ -107,11 +105,6 @@ def data_of(run: Run, judged: Sequence[JudgedRanker]) -> Markup:
         result.append(("queries left out of the training", f"{data.queries_skipped:,}"))
     result += [(_COUNTED.get(name, name.replace("_", " ")), f"{count:,}") for name, count in data.counts.items()]
     return section("Data", facts(result), *content)
-
-
-def _constants(dataset: Dataset) -> list[tuple[object, object]]:
-    constant = int((Rows(dataset.X).moments().variance == 0).sum())
-    return [("features that never vary", f"{constant:,}")] if constant else []
 
 
 def _queries(groups: NDArray[np.int64], relevant: NDArray[np.bool_] | None, unit: str) -> list[tuple[object, object]]:

@@ -76,9 +76,6 @@ def test_classes_by_name(run, tmp_path):
     assert "Gentoo" in run("info", path).stdout
     by_model = json.loads(run("eval", PENGUINS, "--model", path, "--json").stdout)
     assert list(by_model["per_class"]) == ["Adelie", "Chinstrap", "Gentoo"]
-    (tmp_path / "scores").write_text(run("predict", PENGUINS, path, "--header").stdout)
-    by_scores = ("eval", PENGUINS, "--label-column", "species", "--json", "--scores", tmp_path / "scores")
-    assert json.loads(run(*by_scores).stdout)["per_class"] == by_model["per_class"]
     lines = run("eval", PENGUINS, "--model", path).stdout.splitlines()
     assert [line.split()[0] for line in lines[1:4]] == ["Adelie", "Chinstrap", "Gentoo"]
     chosen = run("eval", PENGUINS, "--model", path, "--positive-label", "Gentoo", "--json").stdout

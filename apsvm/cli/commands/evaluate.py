@@ -105,9 +105,8 @@ def evaluate(data: str | None, read: ReadOptions, **options: Any) -> None:
     (--rows-as-users) it is the mean over the users: how high stand the items that were hidden, among all not known.
 
     \f
-    A model of several classes (train --one-vs-rest), or a file of a score a class (predict --header), is evaluated
-    class by class; the figures are then means over the classes, which also take the place of the queries in intervals
-    and tests. --positive-label picks one class.
+    A model of several classes (train --one-vs-rest) is evaluated class by class; the figures are then means over the
+    classes, which also take the place of the queries in intervals and tests. --positive-label picks one class.
 
     \b
     apsvm eval test.svm --model a.model --model b.model --compare --confidence 0.95
