@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.metrics import average_precision_score
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
 
-from apsvm import APSVMClassifier, APSVMRanker, load_model, stack_bags
+from apsvm import APSVMClassifier, load_model, stack_bags
 
 HOW = {"mean": np.mean, "min": np.min, "max": np.max}
 
@@ -53,17 +53,6 @@ def test_of_bags_without_a_pool(data):
     assert np.array_equal(model.bag_scores(X, bags), expected)
 
 
-def test_the_other_class_is_positive(data):
-    X, y, bags, _, _ = data
-    one = APSVMClassifier(pool="mean", bound="hinge", C=1.0, pos_label=0).fit(X, y, bags=bags)
-    assert one.pos_label_ == 0
-    np.testing.assert_allclose(one.bag_scores(X, np.arange(len(y))), one.decision_function(X))
-    assert (
-        average_precision_score([int(b.split()[1]) % 2 for b in dict.fromkeys(bags.tolist())], one.bag_scores(X, bags))
-        > 0.8
-    )
-
-
 def test_a_model_and_back(data, tmp_path):
     X, y, bags, _, _ = data
     model = APSVMClassifier(pool="max,mean", bound="hinge", C=1.0, features="piecewise:2").fit(X, y, bags=bags)
@@ -73,16 +62,6 @@ def test_a_model_and_back(data, tmp_path):
     assert back.n_features_in_ == 4
     assert np.array_equal(back.bag_scores(X, bags), model.bag_scores(X, bags))
     assert model.to_model().features()[:2] == ["max(1)", "max(2)"]
-
-
-def test_queries_and_grades(data):
-    X, y, bags, first, parts = data
-    qid = np.array([int(bag.split()[1]) // 10 for bag in bags])
-    ranker = APSVMRanker("ndcg", pool="mean", bound="hinge", C=1.0).fit(X, y * 2.0, qid=qid, bags=bags)
-    assert ranker.n_queries_ == 6
-    rows = np.array([parts[bag].mean(axis=0) for bag in first])
-    by_hand = APSVMRanker("ndcg", bound="hinge", C=1.0).fit(rows, np.array(first) % 2 * 2.0, qid=np.array(first) // 10)
-    np.testing.assert_allclose(ranker.coef_, by_hand.coef_, rtol=1e-6)
 
 
 def test_in_searches_whole_bags(data):
@@ -180,25 +159,6 @@ def test_latent(found, pos_label, tmp_path):
     again = APSVMClassifier.from_model(load_model(tmp_path / "m"))
     assert again.latent
     assert again.score(X, np.where(bags < 20, 1, 0) if pos_label == 1 else y, bags=bags) == pytest.approx(expected)
-
-
-@over(("units", "scale"), [([1, 9, 1, 1], "none"), ([1, 90, 1, 1], "standard")])
-def test_latent_standardises_columns_of_several_units(found, units, scale):
-    X, y, bags, _ = found
-    latent = APSVMClassifier(latent=True, C="1x", bound="hinge").fit(X * units, y, bags=bags)
-    assert latent.to_model().header.features.scale == scale
-    pooled = APSVMClassifier(pool="max", C="1x", bound="hinge").fit(X * units, y, bags=bags)
-    assert pooled.to_model().header.features.scale == "standard"
-
-
-def test_latent_rankers_and_searches(found):
-    X, y, bags, _ = found
-    with sklearn.config_context(enable_metadata_routing=True):
-        search = GridSearchCV(
-            APSVMRanker("ap", latent=True, bound="hinge"), {"start": ["anneal", "bag-means"]}, cv=GroupKFold(3)
-        )
-        search.fit(X, y, bags=bags, groups=bags)
-    assert search.best_score_ >= 0.9
 
 
 @pytest.mark.parametrize(

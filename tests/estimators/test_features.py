@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from over import over
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV
 
-from apsvm import APSVMClassifier, APSVMRanker, RankNCG, WARPRanker, load_model
+from apsvm import APSVMClassifier, APSVMRanker, RankNCG, WARPRanker
 from apsvm.data.features import learn_map
 
 #: Without a map no ranker tells these rows apart.
@@ -47,42 +43,6 @@ def test_what_is_learned_is_what_the_mapped_rows_teach(estimator, features, midd
     assert model.feature_map_.name == learned.name
     assert model.coef_.shape[-1] == learned.n_out
     assert model.score(X, y) > clone(estimator).fit(X, y).score(X, y) + 0.05
-
-
-@pytest.mark.parametrize("features", ["piecewise", "nystroem:20"])
-def test_sparse_rows(features, middle):
-    X, y = middle
-    dense, sparse = (APSVMClassifier(features=features, C=10).fit(form, y) for form in (X, sp.csr_array(X)))
-    np.testing.assert_allclose(sparse.decision_function(X), dense.decision_function(sp.csr_array(X)), atol=1e-6)
-
-
-def test_models_there_and_back(middle, tmp_path):
-    X, y = middle
-    model = APSVMClassifier(features="Piecewise", bound="hinge", C=10).fit(X, y)
-    model.to_model().save(tmp_path / "m")
-    stored = load_model(tmp_path / "m")
-    assert stored.header.features.map == "piecewise:4"
-    back = APSVMClassifier.from_model(stored)
-    assert back.features == "piecewise:4"
-    for same in (back, pickle.loads(pickle.dumps(model))):
-        np.testing.assert_array_equal(same.decision_function(X), model.decision_function(X))
-    np.testing.assert_array_equal(clone(back).fit(X, y).coef_, model.coef_)
-
-
-def test_warm_start(middle):
-    X, y = middle
-    model = APSVMClassifier(features="piecewise", warm_start=True).fit(X, y)
-    cold = model.n_iter_
-    assert model.fit(X, y).n_iter_ < cold
-    with pytest.raises(ValueError, match=r"trained with --features piecewise:4.*has --features products"):
-        model.set_params(features="products").fit(X, y)
-
-
-def test_a_search_over_maps(middle):
-    X, y = middle
-    maps = {"features": ["linear", "piecewise", "products"]}
-    search = GridSearchCV(APSVMClassifier(bound="hinge"), maps, cv=3).fit(X, y)
-    assert search.best_params_["features"] != "linear"
 
 
 @pytest.mark.parametrize(("features", "error"), [("cubes", ValueError), ("piecewise:0", ValueError), (4, TypeError)])

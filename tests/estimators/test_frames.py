@@ -9,11 +9,8 @@ import numpy as np
 import pytest
 from over import over
 from scipy import sparse
-from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV, cross_val_score
-from sklearn.pipeline import make_pipeline
 
-from apsvm import APSVMClassifier, APSVMClassifierCV, APSVMRanker, RankNCG, load_model
+from apsvm import APSVMClassifier, APSVMRanker, RankNCG, load_model
 from apsvm.cli import run as command_line
 from apsvm.data.read_options import TableOptions
 from apsvm.data.reading import read_data
@@ -96,15 +93,6 @@ def test_polars_and_pickles(payments, fraud):
     np.testing.assert_array_equal(again.predict(payments), fitted.predict(payments))
 
 
-def test_in_scikit_learn(payments, fraud):
-    values = cross_val_score(APSVMClassifier(), payments, fraud, cv=3)
-    assert values.min() > fraud.mean() + 0.2
-    search = GridSearchCV(make_pipeline(APSVMClassifier()), {"apsvmclassifier__C": [1.0, 10.0]}, cv=3)
-    assert search.fit(payments, fraud).predict(payments).shape == fraud.shape
-    assert not hasattr(clone(search.best_estimator_), "coef_")
-    assert APSVMClassifierCV(cv=2).fit(payments, fraud).score(payments, fraud) > 0.8
-
-
 def test_numbers_are_left_to_scikit_learn(payments, fraud):
     """The same fit as of the array, missing cells refused where training had none."""
     numbers = payments[["amount", "ok"]]
@@ -148,20 +136,6 @@ def test_types(payments, fraud):
         "cut=(-0.299, 149.5]",
         "cut=(149.5, 299.0]",
     ]
-
-
-def test_numbers_with_missing_cells_there_and_back(payments, fraud):
-    """An estimator of the model takes what the fitted one takes: such frames, and arrays of numbers alone."""
-    frame = payments[["amount", "age"]]
-    fitted = APSVMClassifier(C=1.0, bound="hinge").fit(frame, fraud)
-    again = APSVMClassifier.from_model(fitted.to_model())
-    np.testing.assert_array_equal(again.decision_function(frame), fitted.decision_function(frame))
-    whole = frame.dropna()
-    with pytest.warns(UserWarning, match="does not have valid feature names"):
-        of_array = again.decision_function(whole.to_numpy())
-    np.testing.assert_array_equal(of_array, again.decision_function(whole))
-    with pytest.raises(TypeError, match="not 'Timestamp': an array has numbers alone"):
-        APSVMClassifier().fit(payments[["amount", "when"]].to_numpy(), fraud)
 
 
 def test_frames_that_do_not_fit(payments, fraud):

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import tracemalloc
-
 import numpy as np
 import pandas as pd
 import pytest
 from over import over
-from scipy import sparse
 from sklearn.utils.class_weight import compute_sample_weight
 
-from apsvm import APSVMClassifier, APSVMRanker
+from apsvm import APSVMClassifier
 
 
 @pytest.fixture(scope="module")
@@ -86,18 +83,6 @@ def test_importances_are_of_what_counts(features, rows):
         np.testing.assert_allclose(model.feature_importances_, (gave[:3] + pairs) / gave.sum())
 
 
-def test_importances_of_many_sparse_columns_need_no_dense_rows(rows):
-    X, y = rows
-    wide = sparse.hstack([sparse.csr_array(X), sparse.csr_array((X.shape[0], 300_000))], format="csr")
-    tracemalloc.start()
-    model = APSVMClassifier(C=1.0, bound="hinge", scale="none").fit(wide, y)
-    _, most = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert most < 1 << 28  # dense rows would take 960 MB
-    narrow = APSVMClassifier(C=1.0, bound="hinge", scale="none").fit(X, y).feature_importances_
-    np.testing.assert_allclose(model.feature_importances_[:3], narrow, rtol=1e-6)
-
-
 def test_importances_of_the_columns_of_a_frame(rows):
     X, y = rows
     frame = pd.DataFrame({"a": X[:, 1], "word": np.where(y, "x", "y"), "b": X[:, 2]})
@@ -106,11 +91,3 @@ def test_importances_of_the_columns_of_a_frame(rows):
     assert model.feature_importances_.argmax() == 1
     model.set_params(features="nystroem:5").fit(frame, y)
     assert not hasattr(model, "feature_importances_")
-
-
-def test_importances_of_a_ranker_and_of_components(rows):
-    X, y = rows
-    ranker = APSVMRanker("auc", C=1.0).fit(X, y.astype(float), qid=np.arange(400) % 4)
-    assert ranker.feature_importances_.argmax() == 0
-    several = APSVMClassifier(components=2, C=1.0).fit(X, y)
-    assert several.feature_importances_.sum() == pytest.approx(1.0)

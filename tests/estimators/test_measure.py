@@ -7,7 +7,7 @@ import pytest
 from over import over
 from sklearn.metrics import accuracy_score, average_precision_score, f1_score, ndcg_score, roc_auc_score
 
-from apsvm import APSVMClassifier, APSVMRanker
+from apsvm import APSVMClassifier
 from apsvm.losses import LOSSES, make_loss
 from apsvm.losses.average_precision import AveragePrecisionLoss
 from apsvm.metrics import parse_metric
@@ -27,12 +27,6 @@ class HalfTop:
 def test_every_loss_names_a_known_metric_or_none(form):
     name = LOSSES[form]().metric
     assert name is None or parse_metric(name).name == name
-
-
-def test_a_loss_of_a_known_name_is_not_taken_for_it():
-    own = HalfTop()
-    own.name = "ap"
-    assert make_loss(own).metric is None
 
 
 def test_a_loss_of_ones_own_may_name_its_metric(data):
@@ -61,38 +55,6 @@ def test_classifier(loss, judge, data):
     assert 0.3 < model.score(data.X, data.relevant) < 1
 
 
-@pytest.mark.parametrize("loss", ["ndcg", "ndcg(linear)", "ndcg@4"])
-def test_graded_by_query_with_weights(loss, data):
-    y = data.y - 1  # grades below 0 count as 0
-    model = APSVMRanker(loss, C=10).fit(data.X, y, qid=data.qid)
-    gains = np.maximum(y, 0) if "linear" in loss else 2.0 ** np.maximum(y, 0) - 1
-    of_query = np.array(
-        [
-            ndcg_score([gains[rows]], [model.predict(data.X[rows])], k=4 if "@" in loss else None)
-            for rows in (data.qid == q for q in range(7))
-        ]
-    )
-    assert np.ptp(of_query) > 0.01
-    assert model.score(data.X, y, qid=data.qid) == pytest.approx(of_query.mean())
-    weights = np.array([0.5, 0, 3, 1, 0, 0.25, 2])
-    found = model.score(data.X, y, qid=data.qid, sample_weight=weights[data.qid])
-    assert found == pytest.approx(np.average(of_query, weights=weights))
-
-
-def test_weights_without_queries_repeat_rows(data, rng):
-    model = APSVMClassifier("ap").fit(data.X, data.relevant)
-    copies = rng.integers(0, 4, size=data.y.size)
-    repeated = np.repeat(np.arange(data.y.size), copies)
-    assert model.score(data.X, data.relevant, sample_weight=copies) == pytest.approx(
-        model.score(data.X[repeated], data.relevant[repeated])
-    )
-    weights = rng.random(data.y.size)
-    model = APSVMClassifier("zero-one").fit(data.X, data.relevant)
-    assert model.score(data.X, data.relevant, sample_weight=weights) == pytest.approx(
-        accuracy_score(data.relevant, model.predict(data.X), sample_weight=weights)
-    )
-
-
 @pytest.mark.filterwarnings("ignore::apsvm.WeakRankerWarning")
 @pytest.mark.parametrize("loss", ["ndcg-chakrabarti", HalfTop()])
 def test_losses_without_a_metric_give_one_minus_the_loss(loss, rng):
@@ -119,16 +81,6 @@ def test_losses_without_a_metric_give_one_minus_the_loss(loss, rng):
     assert model.score(X, relevant, qid=qid, sample_weight=weights[qid]) == pytest.approx(
         np.average(values, weights=counted)
     )
-
-
-def test_graded_chakrabarti_is_the_sum_of_its_levels(data):
-    model = APSVMRanker("ndcg-chakrabarti").fit(data.X, data.y)
-    order = np.argsort(-model.predict(data.X))
-    discount = np.ones(order.size)
-    discount[1:] = 1 / np.log2(np.arange(2, order.size + 1))
-    gains = 2.0**data.y - 1
-    judge = (gains[order] @ discount) / (np.sort(gains)[::-1] @ discount)
-    assert model.score(data.X, data.y) == pytest.approx(judge)
 
 
 def test_undefined_scores_are_value_errors(data):

@@ -18,7 +18,6 @@ import apsvm
 import apsvm.estimators
 from apsvm import APSVMClassifier, APSVMRanker, load_model
 from apsvm.cli import run
-from apsvm.models.header import Header
 
 C = 30.0
 
@@ -108,18 +107,6 @@ def test_the_command_s_model_as_an_estimator(tmp_path, data):
     np.testing.assert_array_equal(ranker.predict(X), theirs.score(X))
 
 
-@pytest.mark.parametrize(
-    ("labels", "options", "classes"),
-    [((-1, 1), [], [-1, 1]), ((2, 5), ["--positive-label", "5"], [2, 5]), ((5, 2), ["--positive-label", "2"], [2, 5])],
-)
-def test_classes_of_the_command_s_models(labels, options, classes, tmp_path, data):
-    theirs = train(tmp_path, data, np.where(data.relevant, labels[1], labels[0]), *options)
-    model = APSVMClassifier.from_model(theirs)
-    assert model.classes_.tolist() == classes
-    above = theirs.score(data.X) > theirs.header.threshold.value
-    np.testing.assert_array_equal(model.predict(data.X) == labels[1], above)
-
-
 def test_the_estimator_s_model_for_the_command(tmp_path, data, capsysbinary):
     file, path, out = tmp_path / "rows.svm", str(tmp_path / "own.model"), tmp_path / "scores"
     labels = np.where(data.relevant, 2, 1)
@@ -157,36 +144,6 @@ def test_round_trip_of_a_classifier(labels, tmp_path, data):
     numbers = all(isinstance(label, int | float) for label in labels)
     assert (header.labels.positive, header.labels.names) == ((labels[1], None) if numbers else (None, tuple(labels)))
     assert back.get_params() == model.get_params()
-
-
-def test_round_trip_of_a_ranker_with_names(tmp_path, data):
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame(data.X, columns=list("abcdef"))
-    model = APSVMRanker("mrr", C=C, relevant_from=2.0).fit(frame, data.y, qid=data.qid)
-    model.to_model().save(tmp_path / "model")
-    back = APSVMRanker.from_model(load_model(tmp_path / "model"))
-    np.testing.assert_array_equal(back.predict(frame), model.predict(frame))
-    assert back.relevant_from == 2
-    with pytest.raises(ValueError, match="feature names"):
-        back.predict(frame.rename(columns={"a": "z"}))
-
-
-def test_a_model_that_tells_little(tmp_path, data):
-    bare = apsvm.LinearRanker(np.arange(6.0), -1.0, Header(loss="ap"))
-    model = APSVMClassifier.from_model(bare)
-    np.testing.assert_array_equal(model.decision_function(data.X), bare.score(data.X))
-    assert np.isnan(model.certificate_.primal)
-    model.to_model().save(tmp_path / "model")
-    assert load_model(tmp_path / "model").header.certificate is None
-    assert APSVMRanker.from_model(APSVMRanker(fit_intercept=False).fit(data.X, data.y).to_model()).exact_
-
-
-def test_a_model_of_another_trainer_is_refused(data):
-    model = apsvm.RankNCG().fit(data.X, data.y).to_model()
-    with pytest.raises(ValueError, match="loss 'wmw' is none of APSVMRanker's, whose losses are: ap, ndcg"):
-        APSVMRanker.from_model(model)
-    with pytest.raises(ValueError, match="loss 'hat' is none of APSVMRanker's"):
-        APSVMRanker.from_model(apsvm.LinearRanker(model.coef, 0.0, Header(loss="hat")))
 
 
 class Top:
@@ -249,24 +206,6 @@ def test_a_model_imports_nothing(tmp_path, data, monkeypatch):
     assert own.to_model().header.loss == f"{name}:Top"
 
 
-def test_an_own_loss_of_a_model_is_passed(data):
-    fitted = APSVMClassifier(Top, C=1e4).fit(data.X, data.relevant)
-    alone = APSVMClassifier.from_model(fitted.to_model())
-    np.testing.assert_array_equal(alone.predict(data.X), fitted.predict(data.X))
-    with pytest.raises(ValueError, match="loss 'Top' only the name is known"):
-        alone.fit(data.X, data.relevant)
-    with_it = APSVMClassifier.from_model(fitted.to_model(), loss=Top)
-    assert with_it.score(data.X, data.relevant) == fitted.score(data.X, data.relevant)
-    np.testing.assert_array_equal(with_it.fit(data.X, data.relevant).coef_, fitted.coef_)
-
-
-def test_a_model_of_unit_rows_scores_as_it_does(tmp_path, data):
-    theirs = train(tmp_path, data, np.where(data.relevant, 1, -1), "--scale", "l2")
-    model = APSVMClassifier.from_model(theirs)
-    np.testing.assert_array_equal(model.decision_function(data.X), theirs.score(data.X))
-    assert np.abs(data.X @ theirs.coef + theirs.intercept - theirs.score(data.X)).max() > 0.1
-
-
 @pytest.mark.slow
 def test_the_command_judges_a_ranker_as_it_scored(tmp_path, data, capsysbinary):
     """What labels meant is in the header, of grades above 0 against others too."""
@@ -287,3 +226,15 @@ def test_the_command_judges_a_ranker_as_it_scored(tmp_path, data, capsysbinary):
         value = json.loads(capsysbinary.readouterr().out)["metrics"][metric]
         assert value == pytest.approx(model.score(X, data.y, qid=data.qid), rel=1e-12)
         assert 0.2 < value < 1
+
+
+def test_round_trip_of_a_ranker_with_names(tmp_path, data):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(data.X, columns=list("abcdef"))
+    model = APSVMRanker("mrr", C=C, relevant_from=2.0).fit(frame, data.y, qid=data.qid)
+    model.to_model().save(tmp_path / "model")
+    back = APSVMRanker.from_model(load_model(tmp_path / "model"))
+    np.testing.assert_array_equal(back.predict(frame), model.predict(frame))
+    assert back.relevant_from == 2
+    with pytest.raises(ValueError, match="feature names"):
+        back.predict(frame.rename(columns={"a": "z"}))

@@ -6,13 +6,11 @@ import warnings
 
 import numpy as np
 import pytest
-from sklearn.base import clone, is_classifier
-from sklearn.exceptions import NotFittedError
+from sklearn.base import is_classifier
 from sklearn.metrics import average_precision_score, ndcg_score
 from sklearn.utils.estimator_checks import check_estimator
 
-from apsvm import APSVMClassifier, APSVMClassifierCV, APSVMRankerCV, LinearRanker, WeakRankerWarning, load_model
-from apsvm.data.labels import LabelKind
+from apsvm import APSVMClassifierCV, APSVMRankerCV, LinearRanker, WeakRankerWarning, load_model
 from apsvm.models.header import Header
 from apsvm.selection import portfolio as module
 from apsvm.selection.portfolio import Entry
@@ -85,59 +83,6 @@ def test_what_became_of_the_search(rows):
     assert compared[0]["bound"] == "hinge"
 
 
-def test_numbers_as_classes_stay_in_the_model(rows):
-    X, y = rows
-    model = APSVMClassifierCV(cv=3).fit(X, np.where(y, 5, 3))
-    assert set(model.predict(X)) == {3, 5}
-    labels = model.to_model().header.labels
-    assert (labels.kind, labels.positive, labels.negative) == (LabelKind.ONE_LABEL, 5.0, (3.0,))
-
-
-@pytest.mark.slow
-def test_threads_change_nothing(rows):
-    X, y = rows
-    one, two = (APSVMClassifierCV(cv=3, n_jobs=jobs).fit(X, y) for jobs in (1, 2))
-    assert np.array_equal(one.decision_function(X), two.decision_function(X))
-    assert one.cv_results_ == two.cv_results_
-
-
-def test_parameters():
-    model = APSVMClassifierCV("P@5", cv=4, pos_label=3, scale="maxabs", n_jobs=2, random_state=7, verbose=1)
-    assert model.get_params() == clone(model).get_params()
-    assert clone(model).get_params()["cv"] == 4
-    ranker = APSVMRankerCV("AP", relevant_from=2.0)
-    assert ranker.get_params() == clone(ranker).get_params()
-    with pytest.raises(NotFittedError):
-        ranker.predict([[1.0]])
-
-
-@pytest.mark.parametrize(
-    ("parameters", "error", "message"),
-    [
-        ({"cv": 1}, ValueError, "cv == 1"),
-        ({"cv": "five"}, TypeError, "cv"),
-        ({"metric": "precison"}, ValueError, "precison"),
-        ({"metric": None}, TypeError, "metric"),
-        ({"pos_label": "x"}, ValueError, "pos_label='x' is none of the two classes"),
-    ],
-)
-def test_parameters_that_cannot_be(parameters, error, message, rows):
-    X, y = rows
-    with pytest.raises(error, match=message):
-        APSVMClassifierCV(**parameters).fit(X, y)
-
-
-@pytest.mark.slow
-def test_names_of_a_data_frames_columns(rows):
-    pandas = pytest.importorskip("pandas")
-    X, y = rows
-    frame = pandas.DataFrame(X, columns=["amount", "hour", "age"])
-    model = APSVMClassifierCV(cv=3).fit(frame, pandas.Series(y))
-    assert model.feature_names_in_.tolist() == ["amount", "hour", "age"]
-    assert model.to_model().header.features.names == ("amount", "hour", "age")
-    assert model.score(frame, pandas.Series(y)) == APSVMClassifierCV(cv=3).fit(X, y).score(X, y)
-
-
 def test_a_rare_class_has_fewer_folds(rows):
     X, y = rows
     few = np.concatenate((np.flatnonzero(y)[:4], np.flatnonzero(~y)))
@@ -180,13 +125,6 @@ def test_what_is_relevant_is_so_in_any_rows(relevant_from, lowest, data):
         assert model.score(X, y, qid=qid) == pytest.approx(np.mean(by_query))
 
 
-@pytest.mark.parametrize("grades", [(1, 2), (-1, 1), (0, 1), (0.5, 3)])
-def test_two_grades_of_any_value(grades, data):
-    y = np.where(data.relevant, grades[1], grades[0])
-    model = APSVMRankerCV("nDCG(exp)", cv=2).fit(data.X, y)
-    assert average_precision_score(data.relevant, model.predict(data.X)) > 0.6
-
-
 @pytest.mark.parametrize(
     ("metric", "message"), [("AP", "relevant rows, of grades above 0"), ("nDCG", "one grade only")]
 )
@@ -220,24 +158,6 @@ def test_check_estimator(estimator, tried, monkeypatch):
     done = check_estimator(estimator)
     assert {check["status"] for check in done} == {"passed"}
     assert len(done) >= (54 if is_classifier(estimator) else 40)
-
-
-def test_the_log(rows, caplog):
-    with caplog.at_level("INFO", "apsvm"):
-        APSVMClassifierCV(cv=2).fit(*rows)
-    told = [record.getMessage() for record in caplog.records]
-    assert told[0].startswith("APSVMClassifierCV: True is positive")
-    assert sorted(line.split(": AP 0.")[0] for line in told[1:]) == [
-        "ap, hinge, linear, standard", "ap, hinge, piecewise, standard"
-    ]  # fmt: skip
-
-
-def test_another_weak_ranker(rng):
-    """Of noise: the remedies are parameters."""
-    X, y = rng.normal(size=(300, 2)), np.arange(300) % 100 == 0
-    with pytest.warns(WeakRankerWarning, match="may rank badly") as said:
-        APSVMClassifier(bound="hinge").fit(X, y)
-    assert "bound='tight' or bound='auto', a larger C, other features (features='piecewise')" in str(said[0].message)
 
 
 def test_a_weak_ranker_is_said_in_words_of_python(rows):

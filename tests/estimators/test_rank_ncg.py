@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 import pytest
-import sklearn
 from over import over
-from sklearn.base import clone, is_classifier, is_regressor
-from sklearn.datasets import dump_svmlight_file
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import GridSearchCV, GroupKFold
 
-import apsvm
-from apsvm import RankNCG, load_model
-from apsvm.cli import run
+from apsvm import RankNCG
 
 
 def statistic(scores, y, qid=None, edges=None):
@@ -33,44 +26,6 @@ def statistic(scores, y, qid=None, edges=None):
     return np.mean(values)
 
 
-def test_neither_classifier_nor_regressor():
-    assert not is_classifier(RankNCG())
-    assert not is_regressor(RankNCG())
-
-
-@pytest.mark.parametrize(
-    ("options", "parameters"),
-    [
-        ([], {}),
-        (["--graph", "adjacent", "-l", "0.1", "--optimizer", "prcg"],
-         {"graph": "adjacent", "alpha": 0.1, "optimizer": "prcg"}),
-        (["--objective", "erfc", "--summation", "fourier", "--normalize", "none"],
-         {"objective": "erfc", "summation": "fourier", "normalize": "none"}),
-        (["--classes", "3", "--graph", "adjacent"], {"n_classes": 3, "graph": "adjacent"}),
-    ],
-)  # fmt: skip
-def test_as_the_command(options, parameters, tmp_path, data):
-    file, path = str(tmp_path / "rows.svm"), str(tmp_path / "model")
-    dump_svmlight_file(data.X, data.y, file, zero_based=False, query_id=data.qid)
-    assert run(["train", "-q", "--threads", "1", "--loss", "wmw", *options, file, path]) == 0
-    theirs = load_model(path)
-    X = apsvm.read_svmlight(file).X
-    model = RankNCG(**parameters).fit(X, data.y, qid=data.qid)
-    np.testing.assert_array_equal(model.coef_, theirs.coef)
-    assert model.n_iter_ == theirs.header.iterations > 1
-    assert (model.n_pairs_, model.n_queries_) == (theirs.header.data.counts["pairs"], 7)
-    mine = model.to_model()
-    for field in ("family", "loss", "metric", "labels", "settings", "gradient", "details", "state"):
-        assert getattr(mine.header, field) == getattr(theirs.header, field), field
-    for source in (mine, theirs):
-        back = RankNCG.from_model(source)
-        np.testing.assert_array_equal(back.predict(X), model.predict(X))
-        assert back.score(X, data.y, qid=data.qid) == model.score(X, data.y, qid=data.qid)
-        assert back.objective_ == model.objective_
-        again = back.fit(X, data.y, qid=data.qid)
-        np.testing.assert_array_equal(again.coef_, model.coef_)
-
-
 @pytest.mark.parametrize("edges", [None, [(0, 3), (1, 2)], [(9, 3), (0, 1)]], ids=str)
 def test_score_is_the_share_of_ordered_pairs(edges, data):
     graph = "full" if edges is None else edges
@@ -84,32 +39,6 @@ def test_score_is_the_share_of_ordered_pairs(edges, data):
     back = RankNCG.from_model(model.to_model())
     assert back.score(data.X, data.y, qid=one_list) == pooled
     assert back.get_params()["graph"] == graph
-
-
-def test_cut_targets_are_scored_where_they_were_cut(data, rng):
-    y = data.X @ rng.normal(size=6) + rng.normal(size=data.y.size)
-    model = RankNCG(n_classes=4).fit(data.X, y)
-    assert model.classes_.tolist() == [1, 2, 3, 4]
-    others = y[:100] + 1.0
-    judge = statistic(model.predict(data.X[:100]), np.searchsorted(model.cuts_, others, side="right"))
-    assert model.score(data.X[:100], others) == pytest.approx(judge)
-
-
-def test_bipartite_is_all_others_against_the_lowest(data):
-    model = RankNCG(graph="bipartite").fit(data.X, data.y - 2)
-    judge = RankNCG().fit(data.X, data.y > 0)
-    np.testing.assert_allclose(model.coef_, judge.coef_, rtol=1e-6)
-    assert model.score(data.X, data.y - 2) == pytest.approx(statistic(model.predict(data.X), data.y > 0))
-
-
-def test_in_a_grid_search(data):
-    with sklearn.config_context(enable_metadata_routing=True):
-        search = GridSearchCV(RankNCG(), {"alpha": [1e-3, 1e3], "graph": ["full", [(0, 3)]]}, cv=GroupKFold(3))
-        search.fit(data.X, data.y, qid=data.qid, groups=data.qid)
-    assert search.best_estimator_.n_queries_ > 5  # one has no row of the classes 0 or 3
-    assert np.ptp(search.cv_results_["mean_test_score"]) > 0
-    back = pickle.loads(pickle.dumps(search.best_estimator_))
-    np.testing.assert_array_equal(back.predict(data.X), search.predict(data.X))
 
 
 def test_stopped_early_and_warm_start(data):
@@ -145,29 +74,6 @@ def test_stopped_early_and_warm_start(data):
 def test_parameters_that_do_not_fit(parameters, message, data):
     with pytest.raises(ValueError, match=message):
         RankNCG(**parameters).fit(data.X, data.y)
-
-
-def test_a_cycle_is_remarked_on(data, caplog):
-    """A remark of the trainer's on rows that it can train on is a warning of the logger."""
-    RankNCG().fit(data.X, data.y)
-    assert not caplog.records
-    RankNCG(graph=[(0, 1), (1, 2), (2, 0)]).fit(data.X, data.y)
-    (record,) = caplog.records
-    assert (record.name, record.levelname) == ("apsvm", "WARNING")
-    assert record.message == "RankNCG: edges: the preferences 0 < 1 < 2 < 0 are a cycle: no ranking has them all"
-
-
-def test_more_classes_than_a_header_lists(data, rng):
-    y = rng.permutation(np.arange(data.y.size) // 2)
-    model = RankNCG(max_iter=50, tol=0.1).fit(data.X, y)
-    np.testing.assert_array_equal(model.classes_, np.arange(120))
-    np.testing.assert_array_equal(RankNCG.from_model(model.to_model()).classes_, np.arange(100))
-
-
-def test_a_model_of_another_trainer_is_refused(data):
-    model = apsvm.APSVMRanker().fit(data.X, data.y).to_model()
-    with pytest.raises(ValueError, match="loss 'ndcg' is none of RankNCG's, whose losses are: wmw"):
-        RankNCG.from_model(model)
 
 
 @over("grouped", [False, True])

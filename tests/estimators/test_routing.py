@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from functools import partial
 
 import numpy as np
@@ -13,7 +12,7 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from apsvm import APSVMClassifier, APSVMRanker, RankNCG, WARPRanker
+from apsvm import APSVMClassifier, APSVMRanker
 
 #: For what is about the hinge: by default the bound is chosen.
 Classifier = partial(APSVMClassifier, bound="hinge")
@@ -126,29 +125,3 @@ def test_queries_that_are_not_routed(data):
     search.set_params(error_score="raise")
     with pytest.raises(ValueError, match=r"fitted with qid, \d queries, and is to be scored without"):
         search.fit(data.X, data.y, qid=data.qid, groups=data.qid)
-
-
-@pytest.mark.parametrize("ranker", [Ranker(), RankNCG(), WARPRanker(epochs=2)], ids=str)
-def test_queries_cannot_be_forgotten(ranker, data):
-    """scikit-learn takes qid to each fold's fit and, unless its routing is on, not to its score."""
-    model = clone(ranker).fit(data.X, data.y, qid=data.qid)
-    for one in (model, type(ranker).from_model(model.to_model())):
-        with pytest.raises(ValueError, match=r"fitted with qid, 7 queries, .* pass qid .*enable_metadata_routing=True"):
-            one.score(data.X, data.y)
-        assert one.score(data.X, data.y, qid=data.qid) != one.score(data.X, data.y, qid=np.zeros(data.y.size))
-    for qid in (None, np.zeros(data.y.size)):  # one list is one list
-        one = clone(ranker).fit(data.X, data.y, qid=qid)
-        assert 0 < one.score(data.X, data.y) < 1
-    search = GridSearchCV(ranker, {"warm_start": [False]}, cv=GroupKFold(3))
-    with warnings.catch_warnings(record=True) as warned:
-        warnings.simplefilter("always")
-        search.fit(data.X, data.y, qid=data.qid, groups=data.qid)
-    failed = [str(warning.message) for warning in warned if "Scoring failed" in str(warning.message)]
-    assert len(failed) == 3
-    assert all("enable_metadata_routing" in message for message in failed)
-    assert np.isnan(search.cv_results_["mean_test_score"]).all()
-    with pytest.raises(ValueError, match="is to be scored without"):
-        search.set_params(error_score="raise").fit(data.X, data.y, qid=data.qid, groups=data.qid)
-    with sklearn.config_context(enable_metadata_routing=True):
-        search.fit(data.X, data.y, qid=data.qid, groups=data.qid)
-    assert 0 < search.best_score_ < 1

@@ -11,11 +11,9 @@ import pytest
 import scipy.sparse as sp
 from over import over
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import precision_score, recall_score
-from sklearn.model_selection import GridSearchCV
 
-from apsvm import APSVMClassifier, APSVMClassifierCV, APSVMRanker, APSVMRankerCV, WeakRankerWarning
+from apsvm import APSVMClassifier, APSVMClassifierCV, APSVMRanker, APSVMRankerCV
 from apsvm.data.labels import Target
 from apsvm.data.rows import Rows
 from apsvm.estimators.kinds import break_even_intercept
@@ -67,36 +65,10 @@ def test_the_certificate_is_of_what_it_says(data):
     assert graded.n_queries_ == 7
 
 
-def test_tight_bound_and_queries_left_out(data):
-    qid = np.where(data.relevant & (data.qid == 0), 8, data.qid)  # two queries of one class each
-    hinge = Classifier(C=100).fit(data.X, data.relevant, qid=qid)
-    tight = APSVMClassifier(C=100, bound="tight").fit(data.X, data.relevant, qid=qid)
-    assert (tight.n_queries_, tight.n_queries_skipped_) == (6, 2)
-    assert hinge.hinge_objective_ is None
-    assert hinge.certificate_.dual <= tight.hinge_objective_ <= hinge.certificate_.primal + 0.03 * 100
-    assert tight.certificate_.primal < tight.hinge_objective_
-    back = APSVMClassifier.from_model(tight.to_model())
-    assert (back.bound, back.hinge_objective_, back.n_queries_skipped_) == ("tight", tight.hinge_objective_, 2)
-
-
 def test_what_appx_cannot(data):
     with pytest.raises(ValueError, match="warm_start does not apply"):
         Classifier(oracle="appx", warm_start=True).fit(data.X, data.relevant)
     assert not Classifier(oracle="appx").fit(data.X, data.relevant, qid=data.qid).exact_
-
-
-@pytest.mark.parametrize("bound", ["auto", "hinge"])
-@pytest.mark.parametrize("limit", [{"max_iter": 1}, {"time_limit": 0}])
-def test_stopped_early(limit, bound, data):
-    """Before the first step: the model is w = 0, and says that too."""
-    with (
-        pytest.warns(ConvergenceWarning, match=r"gap .* > \d+ asked for; raise max_iter"),
-        pytest.warns(WeakRankerWarning, match="ranks nothing"),
-    ):
-        model = APSVMClassifier(C=1000, bound=bound, **limit).fit(data.X, data.relevant)
-    assert not model.coef_.any()
-    assert not model.certificate_.reached
-    assert model.n_iter_ == 1
 
 
 @pytest.mark.parametrize("oracle", ["auto", "greedy"])
@@ -149,31 +121,6 @@ def test_whole_weights_are_copies_of_rows(loss, data, rng):
     assert np.abs(weighted.coef_ - unweighted.coef_).max() > 0.01 * np.abs(judge.coef_).max()
 
 
-def test_any_weights_for_the_rows_of_zero_one(data, rng):
-    weights = rng.random(data.y.size)
-    model = Unscaled("zero-one", C=20, epsilon=1e-6, fit_intercept=False)
-    model.fit(data.X, data.relevant, sample_weight=weights)
-    margins = np.where(data.relevant, 1, -1) * model.decision_function(data.X)
-    hinge = np.average(np.maximum(0, 1 - margins), weights=weights)
-    assert model.certificate_.primal == pytest.approx(0.5 * (model.coef_**2).sum() + 20 * hinge, rel=1e-12)
-    scaled = clone(model).fit(data.X, data.relevant, sample_weight=7 * weights, qid=data.qid)
-    assert scaled.certificate_.primal == pytest.approx(model.certificate_.primal, rel=1e-5)
-
-
-@pytest.mark.parametrize(
-    "labels", [(False, True), (-1, 1), (3, 8), (0.0, 1.0), ("ham", "spam"), (np.str_("no"), np.str_("yes"))], ids=str
-)
-def test_two_values_of_any_type(labels, data):
-    judge = Classifier(C=10).fit(data.X, data.relevant)
-    for kind in (None, object):
-        y = np.array(labels, dtype=kind)[data.relevant.astype(int)]
-        model = Classifier(C=10).fit(data.X, y.tolist())
-        np.testing.assert_array_equal(model.coef_, judge.coef_)
-        assert model.classes_.tolist() == list(labels)
-        np.testing.assert_array_equal(model.predict(data.X) == labels[1], judge.predict(data.X))
-        assert model.score(data.X, y) == judge.score(data.X, data.relevant)
-
-
 def test_labels_that_do_not_fit(data):
     with pytest.raises(
         ValueError, match=r"Only binary .* multiclass\. .* y == label, .*OneVsRestClassifier; for grades there is"
@@ -191,15 +138,6 @@ def test_labels_that_do_not_fit(data):
         Classifier().fit(data.X, data.relevant, qid=np.arange(data.y.size))
     with pytest.raises(ValueError, match="could not convert"):
         Ranker().fit(data.X, np.where(data.relevant, "good", "bad"))
-
-
-def test_grades_matter_to_losses_that_take_them(data):
-    graded = Ranker("ndcg", C=10).fit(data.X, data.y)
-    cut = Ranker("ndcg", C=10, relevant_from=1).fit(data.X, data.y)
-    binary = Ranker("ndcg", C=10).fit(data.X, data.y > 0)
-    np.testing.assert_array_equal(cut.coef_, binary.coef_)
-    assert np.abs(graded.coef_ - cut.coef_).max() > 1e-3
-    np.testing.assert_array_equal(Ranker("ap").fit(data.X, data.y).coef_, Ranker("ap").fit(data.X, data.y > 0).coef_)
 
 
 def test_qid_of_any_type(data):
@@ -291,34 +229,6 @@ def test_a_csr_matrix_that_is_none_is_refused(options, indptr, indices, words, d
             act()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_data_frames(library, data):
-    frames = pytest.importorskip(library)
-    names = list("abcdef")
-    frame = frames.DataFrame({name: data.X[:, at] for at, name in enumerate(names)})
-    y, qid, weights = (frames.Series(values) for values in (data.y, data.qid, np.ones(data.y.size)))
-    model = Ranker(C=10).fit(frame, y, qid=qid, sample_weight=weights)
-    judge = Ranker(C=10).fit(data.X, data.y, qid=data.qid)
-    np.testing.assert_array_equal(model.coef_, judge.coef_)
-    assert model.feature_names_in_.tolist() == names
-    assert model.score(frame, y, qid=qid) == judge.score(data.X, data.y, qid=data.qid)
-    with pytest.raises(ValueError, match="feature names"):
-        model.predict(frame[names[::-1]])
-    with pytest.warns(UserWarning, match="feature names"):
-        model.predict(data.X)
-    strings = frames.Series(np.where(data.relevant, "yes", "no").tolist())
-    assert Classifier().fit(frame, strings).predict(frame).tolist().count("yes") == data.relevant.sum()
-
-
-@pytest.mark.slow
-def test_threads_change_nothing(rng):
-    X = rng.normal(size=(60_000, 12))
-    relevant, qid = X[:, 0] + rng.normal(size=60_000) > 1.5, rng.integers(0, 300, size=60_000)
-    one, two = (APSVMClassifier(C=100, n_jobs=n).fit(X, relevant, qid=qid) for n in (None, 2))
-    np.testing.assert_array_equal(one.coef_, two.coef_)
-
-
 # In scikit-learn.
 
 
@@ -376,44 +286,6 @@ def test_the_default_C(data):
         assert again.fit(data.X, data.relevant).coef_ == pytest.approx(model.coef_)
         assert APSVMClassifier.from_model(model.to_model()).C == model.C_
     assert Unscaled("zero-one").fit(data.X, data.relevant).C_ > Unscaled().fit(data.X, data.relevant).C_
-
-
-def test_multiples_of_the_default_C(data):
-    """Of a bound's own default: a bound that is chosen comes with a C of its own."""
-    hinge = Classifier()
-    default = clone(hinge).fit(data.X, data.relevant).C_
-    assert pytest.approx(10 * default) == clone(hinge).set_params(C="10x").fit(data.X, data.relevant).C_
-    model = clone(Ranker(C="10x", relevant_from=2))
-    assert model.get_params()["C"] == "10x"
-    by_query = model.fit(data.X, data.y, qid=data.qid).C_
-    assert by_query == pytest.approx(10 * model.set_params(C="auto").fit(data.X, data.y, qid=data.qid).C_)
-    search = GridSearchCV(hinge, {"C": ["0.001x", "auto", "10x", 30]}, cv=3, error_score="raise")
-    search.fit(data.X, data.relevant)
-    assert np.ptp(search.cv_results_["mean_test_score"]) > 0
-    header = clone(search.best_estimator_).set_params(C="10x").fit(data.X, data.relevant).to_model().header
-    assert header.settings["C"] == "10x"
-    assert pytest.approx(10 * default) == header.C
-
-
-def test_a_ranker_that_is_hardly_good_for_anything_warns(data):
-    """As the command says it; the model keeps it."""
-    with pytest.warns(WeakRankerWarning, match="APSVMClassifier: this model ranks nothing") as warned:
-        model = Classifier("p@1").fit(data.X[:, 2:3], data.relevant)
-    assert len(warned) == 1
-    assert warned[0].filename == __file__
-    assert not model.coef_.any()
-    (caution,) = model.to_model().header.cautions  # the command's words, which the warning has in Python's
-    assert str(warned[0].message) == "APSVMClassifier: " + caution.replace(
-        "--bound auto or --bound tight, another --loss", "bound='auto' or bound='tight', another loss"
-    )
-    with pytest.warns(WeakRankerWarning, match="ranks nothing"):
-        model = Classifier("p@1", threshold="f1").fit(data.X[:, 2:3], data.relevant)
-    assert model.to_model().header.threshold.rule == "break-even"  # f1 is none of a ranker that ranks nothing
-    middle = np.isin(np.argsort(np.argsort(data.X[:, 2])), range(124, 130))  # the feature hardly finds them
-    with pytest.warns(WeakRankerWarning, match=r"the bound on the loss, as a share .* \d+\.\d%: this model may rank"):
-        model = Classifier(C=1e-4, epsilon=1e-7).fit(data.X[:, 2:3], middle)
-    assert model.coef_.any()
-    assert APSVMClassifier().fit(data.X, data.relevant).to_model().header.cautions == ()
 
 
 @over("make", [partial(APSVMClassifier, C=1), partial(APSVMRanker, C=1), APSVMClassifierCV, APSVMRankerCV])

@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import itertools
-import logging
 import warnings
 
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.calibration import CalibratedClassifierCV
-from sklearn.datasets import dump_svmlight_file
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import average_precision_score, make_scorer
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-import apsvm
 from apsvm import APSVMClassifier, WeakRankerWarning, load_model
-from apsvm.cli import run
 from apsvm.losses import make_loss
 
 CLASSIFIERS = [
@@ -57,24 +51,6 @@ def test_the_positive_class_is_the_one_that_is_named(model, data):
     assert is_same == (getattr(model, "loss", None) == "zero-one")
 
 
-def test_numbers_too(data):
-    judge = APSVMClassifier(C=10).fit(data.X, data.relevant)
-    model = APSVMClassifier(C=10, pos_label=2).fit(data.X, np.where(data.relevant, 2, 5))
-    np.testing.assert_array_equal(model.to_model().coef, judge.to_model().coef)
-    assert model.to_model().header.labels.positive == 2.0
-    assert model.to_model().header.labels.negative == (5.0,)
-
-
-def test_scikit_learn_understands_the_sign(data):
-    y = named(data.relevant)
-    model = APSVMClassifier(C=10, pos_label="fraud").fit(data.X, y)
-    scorer = make_scorer(average_precision_score, response_method="decision_function", pos_label="fraud")
-    assert scorer(model, data.X, y) == pytest.approx(model.score(data.X, y))
-    calibrated = CalibratedClassifierCV(clone(model), cv=3).fit(data.X, y)
-    assert calibrated.classes_.tolist() == ["fraud", "ok"]
-    assert average_precision_score(data.relevant, calibrated.predict_proba(data.X)[:, 0]) > data.relevant.mean() + 0.2
-
-
 @pytest.mark.parametrize("model", CLASSIFIERS[:2], ids=str)
 def test_the_file_keeps_it(model, data, tmp_path):
     y = named(data.relevant)
@@ -85,29 +61,6 @@ def test_the_file_keeps_it(model, data, tmp_path):
     np.testing.assert_array_equal(back.decision_function(data.X), model.decision_function(data.X))
     assert back.score(data.X, y) == model.score(data.X, y)
     np.testing.assert_array_equal(clone(back).fit(data.X, y).coef_, model.coef_)
-
-
-def test_the_command_s_model_of_the_smaller_label(data, tmp_path):
-    file, path = str(tmp_path / "rows.svm"), str(tmp_path / "model")
-    y = np.where(data.relevant, 1, 2)
-    dump_svmlight_file(data.X, y, file, zero_based=False)
-    assert run(["train", "-q", "--positive-label", "1", "-C", "10", file, path]) == 0
-    model = APSVMClassifier.from_model(load_model(path))
-    assert (model.classes_.tolist(), model.pos_label_, model.pos_label) == ([1, 2], 1, 1)
-    X = apsvm.read_svmlight(file).X
-    np.testing.assert_array_equal(-model.decision_function(X), load_model(path).score(X))
-    assert (model.predict(X)[data.relevant] == 1).mean() > 0.5
-
-
-def test_a_warm_start_with_the_other_class(data):
-    """The weights of a fit are turned round where the next one is about the other class."""
-    y = named(data.relevant)
-    settings = {"C": 10, "epsilon": 1e-5, "bound": "hinge", "scale": "none"}
-    model = APSVMClassifier(pos_label="fraud", warm_start=True, **settings).fit(data.X, y)
-    cold = model.n_iter_
-    assert model.fit(data.X, y).n_iter_ < cold
-    cold = APSVMClassifier(pos_label="ok", **settings).fit(data.X, y).n_iter_
-    assert model.set_params(pos_label="ok").fit(data.X, y).n_iter_ < cold
 
 
 @pytest.mark.parametrize(
@@ -140,13 +93,6 @@ def test_the_guess_that_is_likely_wrong_is_warned_of(data):
     APSVMClassifier(bound="hinge").fit(data.X, np.where(data.relevant, "ok", "fraud"))
     APSVMClassifier(bound="hinge").fit(data.X, ~data.relevant)
     APSVMClassifier(bound="hinge").fit(data.X, np.where(data.relevant, 1, 2))
-
-
-def test_the_positive_class_is_logged(data, caplog):
-    with caplog.at_level(logging.INFO, logger="apsvm"):
-        APSVMClassifier(pos_label="fraud").fit(data.X, named(data.relevant))
-    said = f"APSVMClassifier: 'fraud' is positive, {data.relevant.sum()} of 240 rows, and 'ok' negative"
-    assert said in [record.message for record in caplog.records]
 
 
 def test_a_positive_class_that_there_is_not(data):

@@ -7,25 +7,22 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-from bound_rows import clean, hopeless
 from instances import LABELLING_LOSSES, RANKING_LOSSES, TWO_ARRAY_LOSSES
 from judge import definition, loss_of_order
 from over import over
 from trainings import training_set
 
-from apsvm import APSVMClassifier, load_model
 from apsvm.data.component_rows import scores_of_weights
 from apsvm.data.dataset import Dataset
 from apsvm.data.labels import LabelOptions
 from apsvm.data.rows import Rows
 from apsvm.losses import make_loss
-from apsvm.losses.base import ONLY_THE_TOP, LossError, RankingLoss, early_share
-from apsvm.losses.graded import GAINS, GradedLoss
+from apsvm.losses.base import LossError, RankingLoss
 from apsvm.oracles import make_oracle
 from apsvm.risk import Ramp, make_risk
 from apsvm.selection import completion, quick
 from apsvm.selection.completion import trained
-from apsvm.selection.quick import choose, classes_compared
+from apsvm.selection.quick import classes_compared
 from apsvm.solvers.state import State
 from apsvm.trainers.base import Watch
 from apsvm.trainers.fitting import FeatureOptions, Fit
@@ -62,17 +59,6 @@ def lost(name, data, w):
     scores = data.rows.scores(w)
     assert np.unique(scores).size == scores.size
     return loss_of_order(definition(name), data.target.relevant[np.argsort(-scores)])
-
-
-def test_which_losses_these_are():
-    assert {name.partition("@")[0].partition("(")[0] for name in TOP_LOSSES} >= {"p", "ndcg", "mrr", "rbp"}
-    assert {make_loss(name).starts_from for name in TOP_LOSSES} == {"ap", "ndcg"}
-    assert not {"ap", "auc", "ndcg", "ndcg(linear)", "ndcg-chakrabarti"} & set(TOP_LOSSES)
-
-
-@over("name", RANKING_LOSSES)
-def test_the_rule_for_losses_that_do_not_say_it_holds_for_those_that_do(name):
-    assert (early_share(make_loss(name)) >= ONLY_THE_TOP) == (name in TOP_LOSSES)
 
 
 @dataclass
@@ -128,39 +114,6 @@ def test_a_loss_too_large_for_float64_starts_from_nothing():
             return np.full(n_pos, 1e307)
 
     assert make_loss(Huge()).starts_from is None
-
-
-def test_a_loss_of_nothing_starts_from_nothing():
-    class Flat(AtTen):
-        def weights(self, n_pos):
-            return np.zeros(n_pos)
-
-    assert make_loss(Flat()).starts_from is None
-
-
-@pytest.mark.slow
-def test_ones_own_loss_of_the_top_is_trained_as_those_that_apsvm_has(rng):
-    """Its hinge is least at w = 0; it starts from ap, whose figures are said to be ap's, and ends no worse."""
-    data = long_list(rng)
-    (hinge,) = trained(StructuredSVMTrainer(AtTen, settings(bound="hinge")), data, Watch())
-    assert not hinge.w.any()
-    (outcome,) = trained(StructuredSVMTrainer(AtTen, settings()), data, Watch())
-    loss = make_loss(AtTen)
-    start = start_of(data, loss)
-
-    def lost_at(w):
-        places = np.flatnonzero(data.target.relevant[np.argsort(-data.rows.scores(w))])
-        return loss.of_ranking(places - np.arange(places.size), data.target.relevant.size - places.size)
-
-    assert lost_at(outcome.w) <= lost_at(start.w) < 1.0
-    assert outcome.details["choice"]["start"] == "ap"
-    of_start, of_C = outcome.notes[:2]
-    assert of_start.startswith(f"--bound auto of the start, ap: {start.details['choice']['bound']}, C = ")
-    assert ": ap loss " in of_start
-    assert of_C.startswith(
-        f"C = 1x the default, {outcome.C:.6g}; the default is that for which the ap model is at its best"
-    )
-    assert outcome.threshold is None
 
 
 def altered(monkeypatch, change):
@@ -221,19 +174,6 @@ def test_never_worse_than_where_it_begins(name, rng):
     assert outcome.details["choice"]["candidates"]
 
 
-@pytest.mark.parametrize("name", ["p@3", "mrr", "ndcg@3"])
-def test_the_descent_begins_at_the_start(name, rng):
-    """What the base's training was is told before the descent's; its certificate is of the loss's own problem."""
-    data = long_list(rng, 400)
-    (outcome,) = trained(StructuredSVMTrainer(name, settings()), data, Watch())
-    oracles = outcome.details["oracle"].split(" then ")
-    assert len(oracles) >= 3
-    if outcome.certificate.loss is None:
-        ramp = ramp_of(data, name)
-        primal = 0.5 * outcome.w @ outcome.w + outcome.C * value(ramp, ramp.scores(outcome.w))
-        assert outcome.certificate.primal == pytest.approx(primal, rel=1e-9)
-
-
 def ramp_of(data, name):
     loss = make_loss(name)
     return Ramp(make_risk(data.rows, data.target.relevant, loss, make_oracle("auto", loss), grades=data.target.grades))
@@ -272,18 +212,6 @@ def test_a_descent_that_ends_worse_leaves_the_start(name, base, rng, monkeypatch
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["rbp(.50)", "set-p@010"])
-def test_no_sentence_spells_the_loss_otherwise_than_its_user(name, rng, monkeypatch):
-    data = long_list(rng, 400)
-    for _ in range(2):
-        (outcome,) = trained(StructuredSVMTrainer(name, settings()), data, Watch())
-        said = " ".join([*outcome.notes, *outcome.cautions])
-        assert "C = " in said
-        assert make_loss(name).name not in said
-        turned_round(monkeypatch)
-
-
-@pytest.mark.slow
 def test_a_descent_that_is_interrupted_leaves_the_start(rng, monkeypatch):
     data = long_list(rng, 400)
     start = start_of(data, make_loss("mrr"))
@@ -310,41 +238,6 @@ def test_grades_start_from_grades(rng):
     assert graded(outcome.w) > 0.3
 
 
-class Zipf(RankingLoss, GradedLoss):
-    """Of a newcomer: D(p) = 1/p², of grades too."""
-
-    def __init__(self, gain="exponential"):
-        self.name, self.gain = "zipf", gain
-
-    def weights(self, n_pos):
-        return np.full(n_pos, 1.0 / self.ideal(n_pos))
-
-    def discount(self, n):
-        return 1.0 / np.arange(1.0, n + 1.0) ** 2
-
-    def ideal(self, n_pos):
-        return float(self.discount(n_pos).sum())
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("gain", "base"), [("exponential", "ndcg"), ("linear", "ndcg(linear)")])
-def test_a_newcomers_loss_of_grades_starts_from_grades(gain, base, rng):
-    """From the NDCG of the same gain; its own gain at the top of the training rows is no worse than there."""
-    data, loss = long_list(rng, 600, graded=True), Zipf(gain)
-    start = start_of(data, loss)
-    assert base == loss.starts_from
-    (outcome,) = trained(StructuredSVMTrainer(loss, settings()), data, Watch())
-    assert f"the start, {base}" in " ".join(outcome.notes)
-
-    def graded(w):
-        gains = GAINS[gain](data.target.grades)
-        discount = loss.discount(gains.size)
-        return discount @ gains[np.argsort(-data.rows.scores(w))] / (discount @ -np.sort(-gains))
-
-    assert graded(outcome.w) >= graded(start.w) - 1e-12
-    assert graded(outcome.w) > 0.3
-
-
 def test_a_start_that_somebody_gives_is_taken(rng, monkeypatch):
     """``--warm-start``: nothing is trained before, and where the descent ends counts, however it ranks."""
     data = long_list(rng, 400)
@@ -359,15 +252,6 @@ def test_a_start_that_somebody_gives_is_taken(rng, monkeypatch):
         0.5 * length**2 * given @ given + 100.0 * value(ramp, length * ramp.scores(given)) for length in (0.25, 1, 4)
     )
     assert outcome.certificate.primal <= before + 1e-9
-
-
-@pytest.mark.parametrize("bound", ["auto", "tight", "hinge"])
-def test_the_hinge_is_what_it_was(bound, rng):
-    """Named, it is minimised from nothing: over a long list, at w = 0."""
-    data = long_list(rng, 400)
-    (outcome,) = trained(StructuredSVMTrainer("p@1", settings(bound=bound)), data, Watch())
-    assert outcome.w.any() == (bound != "hinge")
-    assert ("choice" in outcome.details) == (bound != "hinge")
 
 
 @pytest.mark.parametrize("name", ["p@3", "mrr", "ndcg@100", "rbp(0.99)"])
@@ -423,40 +307,6 @@ def test_two_thirds_of_the_time_are_for_the_start(rng, monkeypatch):
     assert outcome.settings.time_limit == 300.0
 
 
-@pytest.mark.slow
-def test_a_path_of_C_from_one_start(rng):
-    data = long_list(rng, 400)
-    before = start_of(data, make_loss("mrr")).details["oracle"]
-    outcomes = list(trained(StructuredSVMTrainer("mrr", settings(bound="tight", C=(10.0, 1000.0))), data, Watch()))
-    assert [(one.C, one.settings.C) for one in outcomes] == [(10.0, (10.0,)), (1000.0, (1000.0,))]
-    for one in outcomes:
-        assert one.certificate.loss is None
-        ramp = ramp_of(data, "mrr")
-        primal = 0.5 * one.w @ one.w + one.C * value(ramp, ramp.scores(one.w))
-        assert one.certificate.primal == pytest.approx(primal, rel=1e-9)
-        assert one.details["oracle"].startswith(f"{before} then ")
-
-
-def test_a_start_of_two_components_is_gone_on_from_with_both(rng):
-    data = long_list(rng, 200)
-    (outcome,) = trained(StructuredSVMTrainer("p@10", settings(components=2, C=(10.0,))), data, Watch())
-    assert outcome.w.shape == (2, data.rows.dimension + 1)
-    assert np.unique(outcome.w, axis=0).shape[0] == 2
-    assert " then " in outcome.details["oracle"]
-    assert "choice" not in outcome.details  # components begin by the tight bound
-
-
-@pytest.mark.slow
-def test_components_go_down_from_the_given_start_and_the_candidate(rng):
-    data, given = long_list(rng, 200), rng.normal(size=(2, 7))
-    plan = StructuredSVMTrainer("ap", settings(components=2))
-    choice = choose(plan, plan.rows_of(data), Watch())
-    (outcome,) = trained(plan, data, Watch(), given)
-    named = plan.with_settings(bound=choice.bound, C=choice.C)
-    (expected,) = named.beginning_at(choice.start()).train(data, Watch(), start=given)
-    np.testing.assert_array_equal(outcome.w, expected.w)
-
-
 OVER_SETS = [name for name in LABELLING_LOSSES if make_loss(name).ranks_like is not None]
 
 
@@ -480,48 +330,6 @@ def test_a_loss_over_sets_ranks_no_worse_than_where_the_rankings_loss_would(name
 
 
 ONE_THREAD = StructuredSettings(threads=1)
-
-
-@pytest.mark.slow
-def test_the_model_keeps_the_choice(rng, tmp_path):
-    X, relevant = hopeless(rng)
-    model = APSVMClassifier(components=1, scale="none", n_jobs=1).fit(X, relevant)
-    choice = choose(StructuredSVMTrainer("ap", ONE_THREAD), training_set(X, relevant), Watch())
-    assert choice.bound == "tight"
-    model.to_model().save(tmp_path / "m")
-    header = load_model(tmp_path / "m").header
-    assert (header.settings["bound"], header.settings["C"], header.certificate.bound) == ("auto", "auto", "tight")
-    assert header.details["choice"] == {
-        "bound": "tight",
-        "held_out": choice.how,
-        "candidates": [
-            {"bound": one.choice["bound"], "C": str(one.choice["C"]), "loss": one.mean(quick.LOSS)}
-            for one in choice.candidates
-        ],
-    }
-    (factor,) = choice.C
-    assert pytest.approx(factor.factor * default_C(training_set(X, relevant), make_loss("ap"), "tight")) == header.C
-    assert APSVMClassifier.from_model(load_model(tmp_path / "m")).bound == "auto"
-
-
-def test_a_path_of_named_values_is_trained_with_one_bound(rng):
-    plan = StructuredSVMTrainer("ap", StructuredSettings(C=(1.0, 100.0), threads=1))
-    outcomes = list(trained(plan, training_set(*hopeless(rng)), Watch()))
-    assert [(one.C, one.certificate.bound, one.settings.bound) for one in outcomes] == [
-        (1.0, "tight", "auto"),
-        (100.0, "tight", "auto"),
-    ]
-    assert len({str(one.details["choice"]) for one in outcomes}) == 1
-    assert all(one.notes[0].startswith("--bound auto: tight, C = ") for one in outcomes)
-    assert all(one.seconds["choosing"] > 0 for one in outcomes)
-
-
-@pytest.mark.parametrize(("loss", "more"), [("f1", {}), ("zero-one", {}), ("ap", {"oracle": "appx"})])
-def test_where_there_is_no_choice_it_is_the_hinge(loss, more, rng):
-    plan = StructuredSVMTrainer(loss, StructuredSettings(C=(1000.0,), threads=1, **more))
-    (outcome,) = trained(plan, training_set(*clean(rng)), Watch())
-    assert outcome.certificate.bound == "hinge"
-    assert "choice" not in outcome.details
 
 
 def payments(rng, n):
@@ -606,3 +414,12 @@ def test_classes_that_are_all_rare_choose_nothing(rng):
     (outcome,) = trained(*one_vs_rest(classes(rng, (5, 4))), Watch())
     assert outcome.notes[0] == "--bound auto: hinge (4 rows of one class are too few to hold any out)"
     assert [part.certificate.bound for _, part in outcome.classes] == ["hinge", "hinge"]
+
+
+def test_a_start_of_two_components_is_gone_on_from_with_both(rng):
+    data = long_list(rng, 200)
+    (outcome,) = trained(StructuredSVMTrainer("p@10", settings(components=2, C=(10.0,))), data, Watch())
+    assert outcome.w.shape == (2, data.rows.dimension + 1)
+    assert np.unique(outcome.w, axis=0).shape[0] == 2
+    assert " then " in outcome.details["oracle"]
+    assert "choice" not in outcome.details  # components begin by the tight bound

@@ -146,32 +146,6 @@ def test_auto_is_isotonic_where_there_are_enough(rng):
     assert calibrated(scores, scores > np.sort(scores)[-201], "auto").method == "isotonic"
 
 
-@pytest.mark.parametrize("loss", ["ap", "zero-one", "wmw"])
-def test_each_row_is_scored_by_a_ranker_that_has_not_seen_it(loss, rng):
-    """Labels that are noise: seen rows score right, and rows held out do not."""
-    noise = rng.random(60) < 0.5
-    dataset = replace(rows(rng, 60, labels=noise), X=rng.normal(size=(60, 100)))
-    fit = fit_of(dataset, loss, **({"regularisation": 1e-6} if loss == "wmw" else {"C": (1e4,)}))
-    outcome = trained(fit)
-    unseen, seen = held_out_by_folds(fit, outcome)
-    assert unseen.how == "5 folds of rows"
-    auc = [(s[r][:, None] > s[~r]).mean() for s, r in ((seen, noise), (unseen.scores, unseen.relevant))]
-    assert auc[0] > 0.99
-    assert 0.2 < auc[1] < 0.8
-
-
-def test_folds_have_the_model_s_scale(rng):
-    """Scores that a fold multiplies by 5 and adds 3 to are as if it had not."""
-    fit = fit_of(rows(rng))
-    outcome = trained(fit)
-    folds, how = race_alone(fit, outcome, NEVER)
-    bent = [fold._replace(scores=5.0 * fold.scores + 3.0, own=5.0 * fold.own + 3.0) for fold in folds]
-    seen = training_scores(outcome, fit.training_set())
-    expected, found = (held_out_scores(each, seen, fit.target.relevant, how) for each in (folds, bent))
-    np.testing.assert_allclose(found.scores, expected.scores, rtol=1e-9, atol=1e-9)
-    assert abs(expected.scores.std() / seen.std() - 1.0) < 0.2
-
-
 def test_scores_that_a_race_has_choose_the_same_without_another_training(rng, monkeypatch):
     fit = fit_of(rows(rng))
     outcome, rule = trained(fit), DecisionRule(ThresholdRule("fpr", 0.1), "platt")
@@ -206,18 +180,6 @@ def test_what_belongs_together_is_held_out_together(what, rng):
     assert sorted(tested.tolist()) == (list(range(200)) if fit.selection is None else fit.selection.tolist())
     for fold in folds:
         assert not set(units[fold.test]) & set(units[fold.training])
-
-
-def test_a_race_that_has_parted_copies_chooses_nothing(rng):
-    """Labels that are noise, and each row five times: who has seen a copy would know them."""
-    noise = rng.random(60) < 0.4
-    dataset = replace(rows(rng, 60, labels=noise), X=rng.normal(size=(60, 40)))
-    fit = replace(fit_of(dataset, bound="auto", C=(1e4,)), selection=np.repeat(np.arange(60), 5))
-    outcome = trained(fit)
-    assert outcome.held_out.scores[outcome.held_out.relevant].mean() > outcome.held_out.scores.mean() + 0.5
-    decision = decide(fit, outcome, DecisionRule(ThresholdRule("f1")))
-    assert decision.threshold.held_out == "5 folds of rows"
-    assert decision.threshold.precision < 0.6
 
 
 def test_the_threshold_holds_on_new_rows(rng):

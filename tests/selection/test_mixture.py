@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from judge import definition, loss_of_order
@@ -14,7 +12,7 @@ from apsvm.data.labels import Target
 from apsvm.data.rows import Rows
 from apsvm.models.header import Labels
 from apsvm.selection.completion import trained
-from apsvm.selection.mixture import CHANCE, FEWEST_POSITIVES, _precisions
+from apsvm.selection.mixture import CHANCE, _precisions
 from apsvm.trainers.base import TrainingSet, Watch
 from apsvm.trainers.structured_svm.settings import StructuredSettings
 from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
@@ -65,35 +63,6 @@ def test_positives_of_one_kind_keep_one_and_it_is_said():
     assert figures["standard_errors"] < CHANCE
 
 
-@pytest.mark.parametrize(
-    ("change", "loss", "settings"),
-    [
-        ({"positives": FEWEST_POSITIVES - 1}, "ap", {}),
-        ({"positives": 80, "n": 390}, "ap", {}),  # not rare
-        ({}, "auc", {}),
-        ({}, "p@10", {}),
-        ({}, "ap", {"C": (1.0,)}),
-        ({}, "ap", {"bound": "tight"}),
-    ],
-)
-def test_nothing_is_tried_elsewhere(change, loss, settings):
-    result = outcome(rare(**change), loss, **settings)
-    assert result.w.ndim == 1
-    assert not tried(result)
-
-
-def test_nothing_is_tried_of_queries():
-    data = rare()
-    assert not tried(outcome(replace(data, queries=np.arange(800) % 2)))
-
-
-def test_a_model_of_two_is_gone_on_from_with_both():
-    data = rare()
-    again = outcome(data, start=outcome(data).w)
-    assert again.w.shape == (2, 5)
-    assert not tried(again)
-
-
 def test_precisions_of_the_positives_add_up_to_ap(rng):
     scores, relevant = rng.integers(0, 12, size=60).astype(float), rng.random(60) < 0.3
     order = np.lexsort((relevant, -scores))  # of equal scores negatives first
@@ -106,3 +75,10 @@ def test_an_estimator_takes_two_unless_one_is_named():
     X, y = data.rows.scores_of_all(np.eye(4)), data.target.relevant
     assert APSVMClassifier().fit(X, y).coef_.shape == (2, 4)
     assert APSVMClassifier(components=1).fit(X, y).coef_.shape == (1, 4)
+
+
+def test_a_model_of_two_is_gone_on_from_with_both():
+    data = rare()
+    again = outcome(data, start=outcome(data).w)
+    assert again.w.shape == (2, 5)
+    assert not tried(again)

@@ -6,24 +6,20 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from over import over
 
-from apsvm.data.dataset import LabelSets
 from apsvm.data.features import FeatureMapError
 from apsvm.data.features.rules import Rules
 from apsvm.data.labels import LabelOptions, judge
 from apsvm.losses.base import LossError
 from apsvm.metrics.evaluate import parse_metrics
-from apsvm.models.components import ComponentRanker
 from apsvm.selection import portfolio as module
 from apsvm.selection.choice import Candidate
 from apsvm.selection.folds import FoldError
 from apsvm.selection.portfolio import Entry, PortfolioSearch, Round, loss_of_metric, portfolio, sample
 from apsvm.selection.race import Measured
-from apsvm.selection.search import Followers, SettingsSearch
+from apsvm.selection.search import SettingsSearch
 from apsvm.trainers.fitting import FeatureOptions
-from apsvm.trainers.settings import Multiple
 
 AP = parse_metrics(["AP"])
 STANDARD = FeatureOptions(scale="standard")
@@ -129,23 +125,6 @@ def test_components_where_there_are_positives_enough(rng, dataset):
     assert [word for word in words if "components" in word] == ["ap, tight, 2 components, linear"]
 
 
-@pytest.mark.slow
-def test_components_win_where_positives_are_of_two_kinds(rng, dataset, monkeypatch):
-    X, y = rng.normal(size=(400, 4)), np.arange(400) < 70
-    X[:35, 0] += 4.0
-    X[35:70, 1] += 4.0
-    rows = dataset(X, y.astype(float))
-    both = [one for one in listed(rows) if str(one).startswith("ap, tight") and str(one).endswith("linear")]
-    monkeypatch.setattr(module, "portfolio", lambda *_: both)
-    whole = PortfolioSearch(rows, AP, folds=2)
-    whole.screen(1)
-    assert str(whole.screened.entries[0][0]) == "ap, tight, 2 components, linear"
-    search = whole.final()
-    search.run(1)
-    model = search.refit(search.choose(search.candidates()), search.candidates(), 1).model
-    assert isinstance(model, ComponentRanker)
-
-
 def test_the_metrics_own_loss(two_classes):
     """By the bounds that it can be trained by."""
 
@@ -175,14 +154,6 @@ def test_entries_of_grades(grades):
     assert all(one.labels is None for one in listed(grades, labels=said))
 
 
-def test_two_grades_that_are_no_classes(grades):
-    """1 and 2, judged as grades."""
-    rows = replace(grades, relevance=np.where(grades.relevance > 0, 2.0, 1.0))
-    target = replace(judge(rows, LabelOptions(relevant_from=2.0)), grades=rows.relevance)
-    entries = portfolio(rows, "nDCG", FeatureOptions(), target, LabelOptions())
-    assert {one.labels for one in entries if one.loss == "ap"} == {LabelOptions(relevant_from=2.0)}
-
-
 @pytest.mark.parametrize(
     ("constant", "features"),
     [("KERNEL_ROWS", {"products", "nystroem"}), ("PRODUCT_FEATURES", {"products"})],
@@ -197,12 +168,6 @@ def test_what_is_large_is_not_mapped(constant, features, two_classes, monkeypatc
     assert maps() == {"linear", "piecewise", "products", "nystroem", "rules"}
     monkeypatch.setattr(module, constant, limit - 1)
     assert maps() == {"linear", "piecewise", "products", "nystroem", "rules"} - features
-
-
-def test_a_scaling_that_is_named(two_classes):
-    entries = listed(two_classes, features=FeatureOptions(scale="maxabs", bias=1.0))
-    assert {(one.features.scale, one.features.bias) for one in entries} == {("maxabs", 1.0)}
-    assert sum(str(one).startswith("ap, hinge, linear") for one in entries) == 1
 
 
 def test_the_values_of_C(two_classes):
@@ -234,29 +199,6 @@ def test_a_sample_keeps_the_rarer_class(n_positives, relevant_is_rarer, rng, dat
     assert not np.array_equal(chosen, sample(rows, target, 1, size))
 
 
-def test_a_sample_is_of_whole_queries(grades):
-    target = judge(grades, graded_metrics=True)
-    assert sample(grades, target, 0, module.ROUNDS[0]) is None
-    chosen = sample(grades, target, 0, Round(values=100, rows=10**6, positives=10))
-    queries, counts = np.unique(grades.groups[chosen], return_counts=True)
-    assert 4 * module.SCREENING_FOLDS <= queries.size < 20
-    assert (counts == 10).all()
-
-
-def test_rows_are_selected_with_all_that_is_known_of_them(rng, dataset):
-    labels = LabelSets.from_rows(np.array([3.0, 1.0, 2.0, 2.0]), np.array([2, 2, 3, 4]))
-    rows = replace(
-        dataset(rng.normal(size=(4, 2)), np.zeros(4), np.array([5, 6, 7, 8])), costs=np.arange(4.0), label_sets=labels
-    )
-    which = np.array([3, 0, 1])
-    part = rows.select(which)
-    assert np.array_equal(part.X, rows.X[which])
-    assert part.groups.tolist() == [8, 5, 6]
-    assert part.costs.tolist() == [3.0, 0.0, 1.0]
-    assert np.array_equal(part.label_sets.matrix(), labels.matrix()[which])
-    assert part.have(2.0).tolist() == [True, False, False]
-
-
 def test_screening_and_final_judge_alike(grades, tried, monkeypatch):
     """By the same relevant rows, of a sample in one and of all in the other; whatever a loss makes of the grades."""
     searches = []
@@ -285,13 +227,6 @@ def test_screening_and_final_judge_alike(grades, tried, monkeypatch):
     final.run(1)
     chosen = final.choose([one for one in final.candidates() if one.loss == "ap"])
     assert final.refit(chosen, [chosen], 1).model.header.labels == final.target.labels
-
-
-def test_fewer_folds_than_the_screening_has(two_classes, tried):
-    tried(entry("ap"))
-    whole = PortfolioSearch(two_classes, AP, folds=2)
-    whole.screen(1)
-    assert len(whole.screened.entries[0][1].folds) == 2
 
 
 def test_who_goes_on(two_classes):
@@ -390,22 +325,6 @@ def test_too_few_rows_are_said_before_anything_is_trained(two_classes, rng, data
         PortfolioSearch(dataset(two_classes.X, labels), AP)
 
 
-def test_a_screening_that_is_stopped_keeps_what_it_has(two_classes, tried, monkeypatch):
-    tried(entry("ap"), entry("auc"), entry("zero-one"))
-    trained, paths = module.SettingsSearch.run, []
-
-    def first_alone(self, jobs, followers, **more):
-        followers = replace(followers, path=lambda *one: paths.append(one), should_stop=lambda: len(paths) == 1)
-        trained(self, jobs, followers, **more)
-
-    monkeypatch.setattr(module.SettingsSearch, "run", first_alone)
-    whole = PortfolioSearch(two_classes, AP)
-    ended = []
-    whole.screen(1, Followers(should_stop=lambda: len(paths) == 1), lambda *one: ended.append(one))
-    assert [one.loss for one, _ in whole.screened.entries] == ["ap"]
-    assert ended == whole.screened.entries
-
-
 def test_a_round_of_all_rows_is_half_of_the_final(two_classes, tried, monkeypatch):
     """What was trained in its folds is not trained again, and feature maps are learned once a fold."""
     trained, learned = [], []
@@ -445,36 +364,3 @@ def test_entries_that_are_hopeless_in_one_fold_are_tried_in_no_other(rng, datase
     assert {one.loss: len(of.folds) for one, of in whole.screened.entries[:3]} == {"ap": 3, "auc": 3, "zero-one": 3}
     assert [len(of.folds) for _, of in whole.screened.entries[3:]] == [1, 1, 1]
     assert {id(one) for one, _ in whole.screened.entries[3:]} == set(map(id, hopeless))
-
-
-def test_a_single_multiple_that_wins_is_compared_with_others(two_classes, tried):
-    tried(entry("ap", multiples=(1.0,)))
-    whole = PortfolioSearch(two_classes, AP)
-    whole.screen(1)
-    final = whole.final()
-    final.run(1)
-    assert [one.choice["C"].factor for one in final.candidates()] == [0.1, 1.0, 10.0]
-
-
-def test_large_data_has_fewer_folds(two_classes, monkeypatch):
-    monkeypatch.setattr(module, "MANY_VALUES", two_classes.n_values - 1)
-    assert len(_final_folds(two_classes)) == 3
-    assert len(_final_folds(two_classes, folds=5)) == 5
-    monkeypatch.setattr(module, "MANY_VALUES", two_classes.n_values)
-    assert len(_final_folds(two_classes)) == 5
-
-
-def _final_folds(rows, **more):
-    whole = PortfolioSearch(rows, AP, **more)
-    whole.racing = [entry("ap")]
-    whole.screened.entries = [
-        (whole.racing[0], Candidate(0, "ap", {"C": Multiple(1.0)}, [Measured({}, {"AP": 0.5}, 0.0, "", as_asked=True)]))
-    ]
-    return whole.final().folds
-
-
-def test_sparse_columns_are_tried_as_they_are_and_standardised(rng, dataset):
-    X = sp.csr_array(rng.normal(size=(200, 30)) * (rng.random((200, 30)) < 0.1))
-    words = set(map(str, listed(dataset(X, np.where(np.arange(200) < 60, 1.0, -1.0)), features=FeatureOptions("auto"))))
-    assert {"ap, hinge, linear", "ap, hinge, linear, standard", "ap, hinge, piecewise, standard"} <= words
-    assert "ap, hinge, piecewise" not in words

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from itertools import count
 from types import SimpleNamespace
 
 import numpy as np
@@ -151,24 +150,6 @@ def test_of_few_positives_each_is_held_out(rng):
         assert len(test & set(np.flatnonzero(relevant).tolist())) in (133, 134)
 
 
-def test_wide_rows_are_trained_on_in_as_many_as_they_hold_values(rng):
-    relevant = rng.random(6000) < 0.2
-    ((training, _),) = splits_of(affordable_folds(numbered(relevant, d=300), 0))
-    assert len(training) == pytest.approx(10 * 300, rel=0.01)
-
-
-def test_the_more_trainings_the_fewer_folds(rng):
-    """Each of many classes may cost less than one that is alone."""
-    data = numbered(rng.random(10_000) < 0.1)
-    assert [len(affordable_folds(data, 0, trainings).folds) for trainings in (1, 10)] == [5, 1]
-
-
-def test_the_seed_draws_the_folds(rng):
-    data = numbered(rng.random(60) < 0.3)
-    drawn = [splits_of(affordable_folds(data, seed)) for seed in (0, 0, 1)]
-    assert drawn[0] == drawn[1] != drawn[2]
-
-
 def test_queries_stay_whole_and_each_fold_has_something_to_rank(rng):
     queries = rng.permutation(np.repeat(np.arange(40) * 3 - 7, rng.integers(1, 9, size=40)))
     mixed = rng.permutation(np.unique(queries))[:7]
@@ -200,15 +181,6 @@ def test_a_fold_is_judged_by_a_number_of_queries(rng, monkeypatch):
         assert max(judging) < 50
 
 
-def test_queries_of_several_grades_have_something_to_rank(rng, monkeypatch):
-    queries = np.repeat(np.arange(12), 4)
-    grades = np.tile([1.0, 2.0, 3.0, 1.0], 12)
-    data = numbered(grades > 0, queries, grades=grades)
-    recorded = Recorded(monkeypatch)
-    assert choose(plan("ndcg"), data, Watch()).candidates
-    assert len(recorded.splits) == 5
-
-
 @pytest.mark.parametrize(
     ("relevant", "queries", "why"),
     [
@@ -230,11 +202,6 @@ def test_too_little_to_hold_out_is_the_hinge(relevant, queries, why, monkeypatch
     assert why in choice.how
     assert choice.in_words() == f"--bound auto: hinge ({choice.how})"
     assert not recorded.trained
-
-
-def test_six_of_a_class_are_enough(monkeypatch):
-    Recorded(monkeypatch)
-    assert choose(plan(), numbered(np.arange(50) < 6), Watch()).how == "3 folds of rows"
 
 
 @pytest.fixture
@@ -271,17 +238,6 @@ def test_the_lowest_loss_is_taken(losses, bound, C, some_rows, monkeypatch):
     other = {"hinge": "tight", "tight": "hinge"}[bound]
     assert f"--bound auto: {bound}, C = {C:g}x: loss " in choice.in_words()
     assert f"; {other} at its best: " in choice.in_words()
-
-
-def test_the_loss_is_the_mean_over_the_splits(some_rows, monkeypatch):
-    number = count()
-    Recorded(monkeypatch, lambda bound, C: float(bound == "hinge") + next(number) / 100)
-    choice = choose(plan(C=(5.0,)), some_rows, Watch())
-    # One C: the splits of the hinge first, then the tight bound's, five each.
-    assert [figures(one) for one in choice.candidates] == [
-        ("tight", 5.0, pytest.approx(0.07)),
-        ("hinge", 5.0, pytest.approx(1.02)),
-    ]
 
 
 @pytest.mark.parametrize(
@@ -373,13 +329,6 @@ def test_a_third_of_the_time_is_for_the_choice(some_rows, monkeypatch):
         if not choice.candidates:
             assert (choice.C, choice.how) == ((5.0,), "there was no time to compare")
     assert numbers == [0, 0, 1, 2, 2]
-
-
-def test_a_choice_that_is_stopped_is_the_hinge(some_rows, monkeypatch):
-    recorded = Recorded(monkeypatch)
-    choice = choose(plan(), some_rows, Watch(should_stop=lambda: True))
-    assert (choice.bound, choice.C, choice.how) == ("hinge", (AUTO_MULTIPLE,), "there was no time to compare")
-    assert not recorded.trained
 
 
 def test_what_is_stopped_half_way_is_no_candidate(some_rows, monkeypatch):

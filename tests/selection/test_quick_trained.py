@@ -79,22 +79,6 @@ def test_each_candidate_against_a_training_of_its_own(rng):
     assert choice.C[0].factor <= best.choice["C"].factor
 
 
-@pytest.mark.slow
-def test_threads_change_nothing(rng, monkeypatch):
-    monkeypatch.setattr(quick, "FEWEST_VALUES", 0)
-    X, relevant = hopeless(rng, 200)
-    one, several = (
-        choose(plan(), training_set(Rows(X, threads=threads), relevant), Watch()) for threads in (1, 3)
-    )  # fmt: skip
-    assert (one.bound, one.C, one.how) == (several.bound, several.C, several.how)
-    assert [candidate.choice for candidate in one.candidates] == [candidate.choice for candidate in several.candidates]
-    for ours, theirs in zip(one.candidates, several.candidates, strict=True):
-        assert ours.values(LOSS) == theirs.values(LOSS)
-        for fold in range(5):
-            np.testing.assert_array_equal(ours.folds[fold].w, theirs.folds[fold].w)
-    assert (one.race.threads, several.race.threads) == (1, 3)
-
-
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("failing", [("tight",), ("hinge", "tight")])
 def test_what_cannot_be_trained_is_no_candidate(failing, threads, rng, monkeypatch):

@@ -12,7 +12,6 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from apsvm.metrics.evaluate import evaluate, parse_metrics
-from apsvm.selection import references as module
 from apsvm.selection.references import LOGISTIC_C, references
 from apsvm.selection.search import SettingsSearch
 
@@ -85,19 +84,6 @@ def test_they_are_judged_by_query(search):
         scores = model.decision_function(scaler.transform(run.dataset.X[test]))
         values = evaluate(list(METRICS.values()), scores, run.target.relevant[test], groups[test]).values
         assert logistic.folds[number].values == pytest.approx(values, abs=1e-9)
-
-
-@pytest.mark.slow
-def test_threads_change_nothing(search):
-    run = search()
-    one, two = (list(references(run, jobs=jobs)) for jobs in (1, 2))
-    assert [first.values("AP") for first in one] == [second.values("AP") for second in two]
-
-
-def test_no_trees_where_rows_would_not_fit_as_dense_ones(search, monkeypatch):
-    run = search(sparse=True)
-    monkeypatch.setattr(module, "MOST_DENSE_VALUES", 200 * 4 - 1)
-    assert [one.loss for one in references(run, jobs=1)] == ["logistic regression"]
 
 
 def test_what_scikit_learn_cannot_train_on_is_left_out(search):

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import io
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
-from apsvm import LinearRanker, RankerSet
 from apsvm.data.labels import graded, of_relevance
-from apsvm.data.svmlight import read_svmlight
-from apsvm.models.header import Header, LabelKind, Labels, Threshold
 from apsvm.selection.race import OutOfFold
 from apsvm.selection.thresholds import (
     carried,
@@ -19,7 +13,6 @@ from apsvm.selection.thresholds import (
     is_graded,
     line_by,
     threshold_by,
-    with_training_threshold,
 )
 from apsvm.trainers.base import HeldOut
 
@@ -36,21 +29,9 @@ def test_scores_of_another_shape_keep_their_place(bend, rng):
     assert (np.diff(result[np.argsort(new)]) >= 0.0).all()
 
 
-def test_the_order_of_the_rows_themselves_does_not_matter(rng):
-    own, theirs, new = rng.normal(size=50), rng.normal(size=50), rng.normal(size=20)
-    expected = carried(new, np.sort(own), np.sort(theirs))
-    np.testing.assert_array_equal(carried(new, own, theirs), expected)
-
-
 def test_beyond_all_rows_the_deviations_count():
     own, theirs = np.array([0.0, 1.0]), np.array([10.0, 30.0])
     assert carried(np.array([-1.0, 0.5, 1.5]), own, theirs).tolist() == [-10.0, 20.0, 40.0]
-
-
-def test_equal_scores_come_to_one_place():
-    own, theirs = np.array([0.0, 0.0, 1.0, 1.0]), np.array([4.0, 1.0, 2.0, 9.0])
-    assert carried(np.array([0.0, 1.0]), own, theirs).tolist() == [1.5, 6.5]
-    assert carried(np.array([2.0, 3.0]), np.zeros(3), theirs[:3]).tolist() == pytest.approx([7 / 3 + 2, 7 / 3 + 3])
 
 
 def test_folds_of_other_scales_have_the_model_s(rng):
@@ -97,34 +78,3 @@ def test_the_line_of_scores():
     assert not is_graded(of_relevance(positive))
     assert (is_graded(two), is_graded(three)) == (False, True)
     assert (line_by(scores, two) > 2.0, line_by(scores, three)) == (True, 0.0)
-
-
-def test_what_has_a_threshold_of_the_training_rows():
-    rows = [(-1, 1.0), (-1, 2.0), (1, 3.0), (-1, 4.0), (1, 5.0), (1, 6.0)]
-    data = read_svmlight(io.BytesIO("".join(f"{label} 1:{value}\n" for label, value in rows).encode()))
-    ranker = LinearRanker(np.array([2.0]), 1.0, Header(loss="ap"))
-    threshold = with_training_threshold(ranker, data).header.threshold
-    assert 2.0 * 2.0 + 1.0 < threshold.value <= 2.0 * 3.0 + 1.0  # 3 of 3 positives by 4 rows: the highest F1
-    assert threshold == Threshold(
-        value=threshold.value, rule="f1", precision=0.75, recall=1.0, false_positive_rate=1 / 3, called=4 / 6
-    )
-    decided = ranker.with_header(replace(ranker.header, threshold=Threshold(value=7.0, rule="fpr=0.1")))
-    assert with_training_threshold(decided, data) is decided
-    asked = read_svmlight(
-        io.BytesIO("".join(f"{label} qid:{at % 2} 1:{v}\n" for at, (label, v) in enumerate(rows)).encode())
-    )
-    assert with_training_threshold(ranker, asked) is ranker
-    one = read_svmlight(io.BytesIO("".join(f"{label} qid:7 1:{value}\n" for label, value in rows).encode()))
-    assert with_training_threshold(ranker, one).header.threshold == threshold
-    of_nothing = ranker.with_header(replace(ranker.header, labels=Labels(kind=LabelKind.NONE)))
-    assert with_training_threshold(of_nothing, data) is of_nothing
-    grades = read_svmlight(io.BytesIO(b"0 1:1\n1 1:2\n2 1:3\n"))
-    of_grades = ranker.with_header(replace(ranker.header, labels=Labels(kind=LabelKind.GRADES)))
-    assert with_training_threshold(of_grades, grades) is of_grades
-    headers = [replace(ranker.header, labels=Labels(kind=LabelKind.ONE_LABEL, positive=label)) for label in (-1.0, 1.0)]
-    headers[0] = replace(headers[0], threshold=Threshold(value=7.0, rule="fpr=0.1"))
-    classes = RankerSet(LinearRanker, np.array([[-2.0], [2.0]]), np.array([0.0, 1.0]), ranker.header, headers)
-    assert [one.threshold for one in with_training_threshold(classes, data).headers] == [
-        headers[0].threshold,
-        threshold,
-    ]

@@ -22,7 +22,6 @@ from apsvm.trainers.fitting import FeatureOptions, Fit
 from apsvm.trainers.one_vs_rest import OneVsRestTrainer, of_class
 from apsvm.trainers.structured_svm.settings import StructuredSettings
 from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
-from apsvm.trainers.warp.trainer import WarpTrainer
 
 CLASSES = 5
 
@@ -125,15 +124,6 @@ def test_each_class_is_the_one_trained_alone(case, threads, walks, all_at_once):
         assert (part.C, part.certificate, part.state) == (reference.C, reference.certificate, reference.state)
 
 
-def test_what_does_not_pass_over_rows_is_trained_as_ever(walks):
-    data = classes()
-    trainer = WarpTrainer("warp")
-    outcome = outcome_of(trainer, data)
-    for label, part in outcome.classes[:2]:
-        assert part.w.tobytes() == alone(trainer, data, label, FeatureOptions()).w.tobytes()
-    assert not walks
-
-
 @pytest.mark.parametrize("questions", [1, 12, 30])
 def test_interrupted(questions):
     """Each class ends, with what it has, and says so."""
@@ -150,13 +140,6 @@ def test_interrupted(questions):
     assert outcome.interrupted
     assert len(outcome.classes) + len(outcome.skipped) == CLASSES
     assert all(part.interrupted for _, part in outcome.classes)
-
-
-def test_no_time():
-    trainer = StructuredSVMTrainer("ap", StructuredSettings(threads=1, time_limit=0.0, C=(1e6,), bound="hinge"))
-    outcome = outcome_of(trainer, classes())
-    assert [part.state for _, part in outcome.classes] == ["time limit"] * CLASSES
-    assert not outcome.as_asked
 
 
 def test_a_class_that_fails(monkeypatch):
@@ -222,20 +205,3 @@ def test_folds(kind, walks, monkeypatch):
             for ours, theirs in zip(one.folds, other.folds, strict=True):
                 assert (ours.values, ours.state, ours.C) == (theirs.values, theirs.state, theirs.C)
                 np.testing.assert_array_equal(ours.w, theirs.w)
-
-
-def test_paths_with_a_time_limit_are_apart(walks):
-    assert len(search(classes(), 1, time_limit=60.0).candidates()) == 6
-    assert not walks
-
-
-def test_folds_are_stopped():
-    count = 0
-
-    def should_stop():
-        nonlocal count
-        count += 1
-        return count > 30
-
-    stopped = search(classes(), 2, Followers(should_stop=should_stop))
-    assert len(stopped.candidates()) < 6

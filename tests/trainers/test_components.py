@@ -22,13 +22,9 @@ from apsvm.risk import Ramp, make_risk
 from apsvm.selection.completion import trained
 from apsvm.solvers import concave_convex
 from apsvm.trainers.base import Outcome, TrainingSet, Watch
-from apsvm.trainers.settings import Multiple, SettingsError
+from apsvm.trainers.settings import SettingsError
 from apsvm.trainers.structured_svm import starts_of_components
-from apsvm.trainers.structured_svm.components import (
-    start_from,
-    weights_and_constants,
-    with_components,
-)
+from apsvm.trainers.structured_svm.components import start_from, weights_and_constants, with_components
 from apsvm.trainers.structured_svm.objective import risk_of
 from apsvm.trainers.structured_svm.settings import StructuredSettings
 from apsvm.trainers.structured_svm.starts_of_components import clusters
@@ -92,15 +88,6 @@ def test_losses_that_are_over_no_rankings(loss):
     assert two.certificate.bound == "hinge"
     assert two.certificate.stationary
     assert average_precision(data, two) > average_precision(data, one) + 0.1
-
-
-@pytest.mark.parametrize("loss", ["p@10", "ndcg@10", "mrr", "rbp(0.9)"])
-def test_losses_of_the_top_begin_where_another_loss_ends(loss):
-    data = two_kinds()
-    for more in ({}, {"C": (1e4,)}):
-        result = outcome(data, loss, **more)
-        assert result.state == "converged"
-        assert average_precision(data, result) > 0.8
 
 
 @pytest.mark.slow
@@ -173,62 +160,12 @@ def test_grades_queries_and_weights_of_queries():
         assert np.corrcoef(scores, grades)[0, 1] > 0.6
 
 
-def test_paths_of_C_seeds_and_threads():
-    data = two_kinds()
-    trainer = StructuredSVMTrainer("ap", StructuredSettings(components=2, C=(1.0, 10.0, Multiple(1.0)), bound="tight"))
-    path = list(trainer.train(data, Watch()))
-    assert [one.C for one in path][:2] == [1.0, 10.0]
-    again = list(trainer.train(replace(data, rows=data.rows.with_threads(2)), Watch()))
-    for one, other in zip(path, again, strict=True):
-        np.testing.assert_array_equal(one.w, other.w)
-        alone = outcome(data, C=(one.C,), bound="tight")
-        # From the C before there is one more start, and one clustering fewer.
-        assert one.certificate.primal <= alone.certificate.primal * 1.02
-
-
-def test_starts_from_models():
-    data = two_kinds()
-    trained = outcome(data, bound="tight", C=(100.0,))
-    trainer = StructuredSVMTrainer("ap", StructuredSettings(components=2, bound="tight", C=(100.0,)))
-    (again,) = trainer.train(data, Watch(), start=trained.w)
-    assert again.certificate.primal <= trained.certificate.primal * (1.0 + 1e-9)
-    (linear,) = StructuredSVMTrainer("ap", StructuredSettings(bound="tight", C=(100.0,))).train(data, Watch())
-    (from_linear,) = trainer.train(data, Watch(), start=linear.w)
-    assert average_precision(data, from_linear) > average_precision(data, linear) + 0.1
-    # The weights of the model are those of a component, but for their length.
-    several = with_components(data, 2)
-    first = weights_and_constants(several, start_from(several, linear.w, 0))[0, :-1]
-    assert float(first @ linear.w) == pytest.approx(np.linalg.norm(first) * np.linalg.norm(linear.w))
-
-
 def test_fewer_positives_than_components():
     data = two_kinds(n=60)
     data = replace(data, target=Target(Labels(), np.arange(60) < 2))
     result = outcome(data, components=5, bound="tight")
     assert result.w.shape == (5, 6)
     assert np.isfinite(result.w).all()
-
-
-def test_the_constant_feature_has_the_size_of_the_others():
-    data = two_kinds()
-    small = TrainingSet(Rows(1e-3 * data.rows.in_memory().matrix), data.target)
-    one, other = (outcome(one, bound="tight") for one in (data, small))
-    np.testing.assert_allclose(other.C, 1e6 * one.C)
-    np.testing.assert_allclose(
-        scores_of_weights(small.rows, other.w) / 1e3, scores_of_weights(data.rows, one.w) / 1e3, rtol=1e-3
-    )
-
-
-def test_time_runs_out():
-    result = outcome(two_kinds(), bound="tight", time_limit=0.0)
-    assert (result.state, result.as_asked) == ("time limit", False)
-    assert np.isfinite(result.w).all()
-
-
-def test_being_stopped():
-    trainer = StructuredSVMTrainer("ap", StructuredSettings(components=2, bound="tight"))
-    (result,) = trainer.train(two_kinds(), Watch(should_stop=lambda: True))
-    assert result.interrupted
 
 
 @pytest.mark.parametrize(
@@ -241,12 +178,6 @@ def test_being_stopped():
 def test_what_does_not_go_together(loss, settings, message):
     with pytest.raises(SettingsError, match=message):
         StructuredSVMTrainer(loss, StructuredSettings(**settings))
-
-
-@pytest.mark.parametrize("components", [0, 65, -1])
-def test_how_many_there_may_be(components):
-    with pytest.raises(SettingsError, match="components"):
-        StructuredSVMTrainer("ap", StructuredSettings(components=components))
 
 
 def test_of_several_clusterings_the_tightest(monkeypatch):
@@ -273,3 +204,18 @@ def test_descents_begin_at_the_lowest_points(monkeypatch):
     outcome(data, bound="hinge", C=(10.0,))
     (start,) = begun
     assert start @ good > 0.999 * np.linalg.norm(start) * np.linalg.norm(good)
+
+
+def test_starts_from_models():
+    data = two_kinds()
+    trained = outcome(data, bound="tight", C=(100.0,))
+    trainer = StructuredSVMTrainer("ap", StructuredSettings(components=2, bound="tight", C=(100.0,)))
+    (again,) = trainer.train(data, Watch(), start=trained.w)
+    assert again.certificate.primal <= trained.certificate.primal * (1.0 + 1e-9)
+    (linear,) = StructuredSVMTrainer("ap", StructuredSettings(bound="tight", C=(100.0,))).train(data, Watch())
+    (from_linear,) = trainer.train(data, Watch(), start=linear.w)
+    assert average_precision(data, from_linear) > average_precision(data, linear) + 0.1
+    # The weights of the model are those of a component, but for their length.
+    several = with_components(data, 2)
+    first = weights_and_constants(several, start_from(several, linear.w, 0))[0, :-1]
+    assert float(first @ linear.w) == pytest.approx(np.linalg.norm(first) * np.linalg.norm(linear.w))

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from trainings import train_lists, train_top, training_set
+from trainings import train_top, training_set
 
 from apsvm.data.labels import of_relevance, ordered
-from apsvm.data.liked import liked_items
 from apsvm.data.rows import Rows
 from apsvm.risk import Risk
-from apsvm.solvers.sgd import Ending
 from apsvm.trainers.base import TrainingSet, Watch
 from apsvm.trainers.rank_ncg.pair_loss import PairLoss
 from apsvm.trainers.rank_ncg.trainer import RankNCGTrainer
@@ -90,9 +88,3 @@ def test_the_first_pass_has_nothing_to_keep(rows):
 
     with pytest.raises(FloatingPointError, match="not finite"):
         train_top(*rows, validate=validate)
-
-
-def test_of_items(rng):
-    lists = liked_items(rng.random((30, 12)) < 0.4)
-    trained = train_lists(lists, 2, validate=failing_after(1, lambda factors: 0.5))
-    assert (trained.ending, trained.trouble, len(trained.epochs)) == (Ending.NUMERICAL_TROUBLE, WHY, 1)

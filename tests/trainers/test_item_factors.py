@@ -110,42 +110,6 @@ def test_it_learns_tastes_and_popularity(tau, rng):
     assert np.mean([kind[items] == item % 3 for item, items in enumerate(best)]) > 0.9
 
 
-def test_a_seed_is_a_result(rng):
-    lists, _ = tastes(rng)
-    first, again, other = (train_lists(lists, 4, epochs=2, seed=seed).best for seed in (3, 3, 4))
-    np.testing.assert_array_equal(first.input, again.input)
-    np.testing.assert_array_equal(first.output, again.output)
-    np.testing.assert_array_equal(first.bias, again.bias)
-    assert not np.array_equal(first.input, other.input)
-
-
-def test_threads_share_the_factors(rng):
-    lists, _ = tastes(rng)
-    known, hidden, _ = hide(lists, 0.3, rng)
-    for l2 in (0.0, 1e-4):
-        trained = train_lists(known, 8, epochs=20, threads=2, l2=l2)
-        assert {epoch.passed.draws for epoch in trained.epochs} == {known.nnz - (np.diff(known.indptr) == 1).sum()}
-        assert evaluate_lists(trained.best.score, known, hidden).values["AUC"] > 0.85
-
-
-def test_users_who_teach_nothing():
-    lists = liked_items(np.array([[1, 1, 0, 0], [0, 0, 0, 0], [0, 1, 0, 0], [1, 1, 1, 1]]))
-    trained = train_lists(lists, 2, epochs=3)
-    assert {epoch.passed.draws for epoch in trained.epochs} == {2}
-    with pytest.raises(NothingToRankError, match="at least two items"):
-        train_lists(lists[1:], 2)
-
-
-def test_the_end_where_nothing_violates():
-    lists = liked_items(np.array([[1, 1, 0, 0], [0, 0, 1, 1]]))
-    trained = train_lists(lists, 4, rank_estimator="exact", epochs=5000)
-    assert trained.ending is Ending.NOTHING_VIOLATES
-    scores = trained.best.score(sp.csr_array(np.eye(4)))
-    for item, other in enumerate([1, 0, 3, 2]):
-        rest = np.setdiff1d(np.arange(4), [item, other])
-        assert scores[item, other] >= 1 + scores[item, rest].max() - 1e-5
-
-
 @over(("l2", "is_worse"), [(0.0, False), (0.05, True), (1.0, True)])
 def test_a_model_no_better_than_popularity_has_a_caution(l2, is_worse):
     """At .05 it is better by a little, which is chance."""

@@ -17,12 +17,9 @@ from apsvm.losses import make_loss
 from apsvm.models.header import Labels
 from apsvm.oracles import make_oracle
 from apsvm.risk import Ramp
-from apsvm.selection.completion import trained as completed
-from apsvm.selection.quick import choose
 from apsvm.solvers.state import State
 from apsvm.trainers.base import TrainingSet, Watch
-from apsvm.trainers.settings import Multiple, SettingsError
-from apsvm.trainers.structured_svm.default_c import default_C
+from apsvm.trainers.settings import SettingsError
 from apsvm.trainers.structured_svm.objective import risk_of
 from apsvm.trainers.structured_svm.settings import NEARLY_NOTHING, StructuredSettings
 from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
@@ -155,37 +152,6 @@ def test_a_start_that_finds_nothing_says_so_and_annealing_does_not():
     assert average_precision_score(test.target.relevant, test.scores(found.w)) >= 0.9
 
 
-def test_rows_shuffled_and_threads_give_the_same_model():
-    data, _ = made()
-    result = trained(data)
-    assert trained(replace(data, rows=data.rows.with_threads(3)), threads=3).w.tolist() == result.w.tolist()
-
-
-def test_a_path_of_C_is_no_worse_than_single_values():
-    data, _ = made(shift=2.0)
-    settings = StructuredSettings(latent=True, bound="hinge")
-    values = [1.0, 10.0, 100.0]
-    path = list(solve(data, make_loss("ap"), settings, values, Watch()))
-    for C, one in zip(values, path, strict=True):
-        alone = trained(data, C=C).solution.certificate.primal
-        assert one.solution.certificate.primal <= alone + 1e-3 * C
-
-
-@pytest.mark.slow
-def test_C_is_chosen_on_bags_held_out():
-    data, _ = made()
-    trainer = StructuredSVMTrainer("ap", StructuredSettings(latent=True))
-    choice = choose(trainer, data, Watch())
-    assert choice.how == "5 folds of bags"
-    assert all(one.choice["bound"] == "hinge" for one in choice.candidates)
-    assert isinstance(choice.C[0], Multiple)
-    (outcome,) = completed(trainer, data, Watch())
-    assert pytest.approx(choice.C[0].factor * default_C(data, make_loss("ap"))) == outcome.C
-    assert outcome.held_out.how == "5 folds of bags"
-    # Each bag is scored once, by rankers that have not seen it: they are as many positive as there are.
-    assert (outcome.held_out.scores.size, outcome.held_out.relevant.sum()) == (data.n, data.target.relevant.sum())
-
-
 @pytest.mark.parametrize(
     ("settings", "given", "says"),
     [
@@ -207,16 +173,3 @@ def test_a_stop_gives_the_best_so_far():
     ((result),) = solve(data, make_loss("ap"), settings, [100.0], Watch())
     assert result.state is State.TIME_LIMIT
     assert np.isfinite(result.w).all()
-
-
-@pytest.mark.parametrize("loss", ["ap", "zero-one"])
-def test_a_start_of_another_scale_keeps_its_instances(loss):
-    data, witness = made(shift=3.0, d=4)
-    data = replace(data, rows=data.rows.with_bias(1.0))
-    settings = StructuredSettings(latent=True, bound="hinge")
-    direction = np.zeros(5)
-    direction[0] = 1.0
-    for length in (1e-3, 1.0, 1e3):
-        (result,) = solve(data, make_loss(loss), settings, [100.0], Watch(), start=length * direction)
-        found = data.rows.scores(result.w).reshape(-1, 12)[:40].argmax(axis=1) + np.arange(40) * 12
-        assert np.mean(found == witness) >= 0.8

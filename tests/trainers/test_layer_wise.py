@@ -21,7 +21,7 @@ from apsvm.trainers.base import Outcome, TrainingError, TrainingSet, Watch
 from apsvm.trainers.one_vs_rest import OneVsRestTrainer
 from apsvm.trainers.settings import Multiple, SettingsError
 from apsvm.trainers.structured_svm.layer_wise import train_layer_wise
-from apsvm.trainers.structured_svm.net_problem import held_out_part, log_loss_net, standardised
+from apsvm.trainers.structured_svm.net_problem import held_out_part, log_loss_net
 from apsvm.trainers.structured_svm.networks import DEFAULT_C, hidden_layers
 from apsvm.trainers.structured_svm.settings import StructuredSettings
 from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
@@ -124,26 +124,6 @@ def test_the_certificate_is_that_of_the_last_convex_problem():
 
 
 @pytest.mark.slow
-def test_the_same_seed_gives_the_same_bits_and_another_seed_another_net():
-    nets = [outcome_of(rings(0), seed=seed).w for seed in (0, 0, 1)]
-    first, again, other = (np.concatenate([array.ravel() for layer in net.layers for array in layer]) for net in nets)
-    np.testing.assert_array_equal(first, again)
-    assert not np.array_equal(first, other)
-
-
-@pytest.mark.slow
-def test_features_may_have_any_scale_and_be_sparse():
-    data = rings(0)
-    X = data.rows.in_memory().matrix
-    factors, moved = np.array([1e-3, 1e4, 7.0]), np.array([0.0, 1e5, -3.0])
-    scaled = TrainingSet(Rows(X * factors + moved), data.target)
-    expected = outcome_of(data).w.scores(data.rows)
-    np.testing.assert_allclose(outcome_of(scaled).w.scores(scaled.rows), expected, atol=1e-5)
-    sparse = TrainingSet(Rows(sp.csr_array(X)), data.target)
-    np.testing.assert_allclose(outcome_of(sparse).w.scores(sparse.rows), expected, rtol=1e-9)
-
-
-@pytest.mark.slow
 def test_queries_and_grades():
     data, test = rings(0, queries=20, grades=True), rings(1, n=2000, grades=True)
     outcome = outcome_of(data, "ndcg")
@@ -159,17 +139,6 @@ def test_grades_that_are_all_relevant():
     data = TrainingSet(data.rows, above, queries=data.queries)
     scores = outcome_of(data, "ndcg").w.scores(data.rows)
     assert np.corrcoef(scores, above.grades)[0, 1] > 0.6
-
-
-@pytest.mark.slow
-def test_a_path_of_C_starts_each_from_the_same_net():
-    trainer = StructuredSVMTrainer("ap", StructuredSettings(layer_wise="8", C=(Multiple(0.01), 100.0, 3000.0)))
-    outcomes = list(trainer.train(rings(0), Watch()))
-    assert [outcome.C for outcome in outcomes] == [0.01 * DEFAULT_C, 100.0, 3000.0]
-    starts = {outcome.details["risk of the log loss's network"] for outcome in outcomes}
-    assert len(starts) == 1
-    for outcome, C in zip(outcomes[:2], (0.01 * DEFAULT_C, 100.0), strict=True):  # the same number twice
-        np.testing.assert_array_equal(outcome.w.layers[0].weights, outcome_of(rings(0), C=(C,)).w.layers[0].weights)
 
 
 @pytest.mark.slow
@@ -203,16 +172,6 @@ def test_what_is_held_out():
     assert outcome.details["loss on rows held out"] is None
 
 
-def test_features_are_standardised_as_the_rows_to_train_on_ask_for(rng):
-    X = rng.normal(size=(50, 4)) * [1.0, 3.0, 0.1, 1.0] + [5.0, -2.0, 0.0, 1.0]
-    training = np.arange(0, 50, 3)
-    for matrix in (X, sp.csr_matrix(X)):
-        result, scaling = standardised(TrainingSet(Rows(matrix), Target(Labels(), np.arange(50) < 25)), training)
-        np.testing.assert_allclose(result[training].mean(axis=0), 0.0, atol=1e-12)
-        np.testing.assert_allclose(result[training].std(axis=0), 1.0)
-        np.testing.assert_allclose(result * scaling.divisors + scaling.centre, X)
-
-
 def test_it_stops_when_it_is_told_to():
     asked = []
 
@@ -239,15 +198,6 @@ def test_rows_that_cannot_be_trained_on():
     wide = sp.csr_array((np.ones(400), (np.arange(400), np.arange(400))), shape=(400, 2_000_000_000))
     with pytest.raises(TrainingError, match="400 rows of 2,000,000,000 features are too many"):
         outcome_of(TrainingSet(Rows(wide), data.target))
-
-
-@pytest.mark.slow
-def test_constant_features_are_no_trouble():
-    data = rings(0)
-    X = np.column_stack([data.rows.in_memory().matrix, np.full(400, 3.0), np.zeros(400)])
-    assert average_precision(data, outcome_of(data).w) > 0.9
-    outcome = outcome_of(TrainingSet(Rows(X), data.target))
-    assert np.isfinite(outcome.w.scores(Rows(X))).all()
 
 
 @pytest.mark.parametrize(

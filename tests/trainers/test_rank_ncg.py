@@ -8,7 +8,6 @@ from itertools import product
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from over import over
 from scipy.special import erfc
 from sklearn.datasets import load_breast_cancer, load_diabetes
@@ -17,7 +16,6 @@ from sklearn.preprocessing import scale
 from trainings import train_pairs as train
 
 from apsvm._support.log import JsonLinesLog
-from apsvm.data.rows import Rows
 from apsvm.solvers.state import State
 from apsvm.trainers.base import Watch
 from apsvm.trainers.rank_ncg.pair_loss import NoPairsError
@@ -146,37 +144,6 @@ def test_any_graph(graph):
         assert value(trained.w + 1e-2 * rng.normal(size=trained.w.size)) > trained.solution.objective
 
 
-def test_sparse_and_float32_and_threads(rng):
-    X, classes = breast_cancer()
-    dense = train(X, classes)
-    np.testing.assert_allclose(train(sp.csr_array(X), classes).w, dense.w, rtol=1e-5, atol=1e-8)
-    np.testing.assert_allclose(train(X.astype(np.float32), classes).w, dense.w, rtol=1e-2, atol=1e-3)
-    np.testing.assert_array_equal(train(Rows(X, threads=2), classes).w, dense.w)
-
-
-def test_constant_features_and_a_bias(rng):
-    X = rng.normal(size=(50, 3))
-    classes = classes_by_label(rng.integers(0, 2, 50) * 1.0)
-    without = train(X, classes)
-    for optimizer in ("lbfgs", "prcg"):
-        constant = train(np.full((50, 2), 0.3), classes, optimizer=optimizer)
-        assert (constant.state, constant.w.tolist()) == (State.CONVERGED, [0.0, 0.0])
-        assert constant.solution.objective == pytest.approx(np.log(2), rel=1e-14)
-        more = train(np.column_stack([X, np.full(50, 1e3)]), classes, optimizer=optimizer)
-        assert abs(more.w[3]) < 1e-6
-        np.testing.assert_allclose(more.w[:3], without.w, rtol=1e-3, atol=1e-5)
-
-
-def test_two_rows_and_equal_rows():
-    X = np.array([[1.0, 0.0], [0.0, 1.0]])
-    trained = train(X, classes_by_label(np.array([0.0, 1.0])), regularisation=0.1)
-    assert trained.w[1] == pytest.approx(-trained.w[0])
-    # The stationary point of λ w + (1 + e^{2w})⁻¹(−1, 1)
-    assert 0.1 * trained.w[1] == pytest.approx(1 / (1 + np.exp(2 * trained.w[1])), rel=1e-4)
-    same = train(np.ones((2, 2)), classes_by_label(np.array([0.0, 1.0])))
-    assert not same.w.any()
-
-
 def test_what_cannot_be_trained_on(rng):
     with pytest.raises(NoPairsError, match="one class"):
         train(rng.normal(size=(5, 2)), classes_by_label(np.zeros(5)))
@@ -203,20 +170,3 @@ def test_the_log(optimizer):
         logged = sum(record.get(f"{part}_wall_ns", 0) for record in evaluations)
         assert 0 < logged <= span.wall_ns
     assert iterations[-1]["gradient_norm"] <= trained.solution.target * (1 + 1e-6)
-
-
-def test_a_start_is_where_it_starts():
-    X, classes = breast_cancer()
-    whole = train(X, classes)
-    again = train(X, classes, start=whole.w)
-    assert again.solution.iterations == 0
-    np.testing.assert_array_equal(again.w, whole.w)
-
-
-def test_many_rows_take_few_iterations(rng):
-    """100,000 rows, 10 features: as many iterations as the quality of the problem asks, not of its size."""
-    X = rng.normal(size=(100_000, 10))
-    labels = (X @ rng.normal(size=10) + 2 * rng.normal(size=100_000) > 1).astype(float)
-    trained = train(X, classes_by_label(labels), regularisation=1e-5)
-    assert trained.state is State.CONVERGED
-    assert trained.solution.iterations < 45

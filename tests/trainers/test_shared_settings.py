@@ -39,25 +39,6 @@ def test_each_is_tried_with_values_of_its_own(rows, run):
     assert len(tried["second"]) == 1
 
 
-@two_newcomers
-def test_help_tells_them_apart(cli, run):
-    options = {
-        option.name: option for option in importlib.import_module("apsvm.cli.options.trainers").trainer_options()
-    }
-    passes = {"perceptron": "Corrections of each query, at most.", "second": "Corrections, at most."}
-    for name, texts, defaults in [
-        ("margin", {}, {"perceptron": "0.1", "second": "0.625"}),
-        ("passes", passes, {"perceptron": "200", "second": "3"}),
-    ]:
-        order = [trainer.family for trainer in options[name].takers]
-        said = (
-            " ".join(f"{family}: {texts[family]}" for family in order) if texts else "How far ahead a positive must be."
-        )
-        by_default = "; ".join(f"{family} {defaults[family]}" for family in order)
-        assert options[name].help == f"{said} [default: {by_default}]"
-        assert (options[name].default, options[name].show_default, options[name].metavar) == (None, False, None)
-
-
 @pytest.mark.parametrize("registered", [({}, LATENT)], indirect=True)
 def test_a_flag_is_no_value(registered):
     with pytest.raises(TypeError, match="structured-svm and latent declare latent and read it differently"):

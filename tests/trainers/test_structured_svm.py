@@ -7,25 +7,20 @@ from itertools import pairwise, product
 import cvxpy as cp
 import numpy as np
 import pytest
-import scipy.sparse as sp
-from judge import hinge_of_ranks
 from over import over
 from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.preprocessing import scale
 from trainings import train_appx, train_svm, training_set
 
-from apsvm import APSVMRanker, most_violated_ranking
+from apsvm import APSVMRanker
 from apsvm.data.rows import Rows
-from apsvm.losses import LOSSES, make_loss
+from apsvm.losses import LOSSES
 from apsvm.oracles import make_oracle
 from apsvm.risk import NothingToRankError, make_risk
-from apsvm.solvers.qp import BACKENDS
 from apsvm.solvers.state import State
 from apsvm.trainers.base import Watch
 from apsvm.trainers.structured_svm.approximate import EasyRows
-from apsvm.trainers.structured_svm.settings import StructuredSettings
 from apsvm.trainers.structured_svm.stage import CUTTERS
-from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
 
 EXACT = ["greedy", "search", "select", "search-select", "qs", "bucket"]
 
@@ -89,16 +84,6 @@ def test_objective_equals_an_independent_solve(name, C):
         assert optimum - 1e-6 * C <= bounds.primal <= optimum + 1e-3 * C
 
 
-@pytest.mark.parametrize("name", DATA)
-def test_the_primal_is_the_objective_at_w(name):
-    X, relevant = DATA[name]()
-    trained = train_svm(training_set(X, relevant), C=10.0)
-    scores = X @ trained.w
-    ranks = most_violated_ranking(scores, relevant, oracle="greedy").ranks
-    value, _ = hinge_of_ranks(scores, relevant, ranks)
-    assert trained.solution.certificate.primal == pytest.approx(0.5 * trained.w @ trained.w + 10.0 * value, rel=1e-9)
-
-
 @over("loss", [LOSSES[form]().name for form in LOSSES])
 def test_weak_duality_at_every_iteration(loss):
     X, relevant = breast_cancer()
@@ -149,28 +134,6 @@ def test_auc_is_svm_rank(rng):
         ranker = APSVMRanker("auc", bound="hinge", scale="none", C=5.0 * C / 4, epsilon=1e-9)
         ranker.fit(X, y, qid=qid, sample_weight=queries)
         np.testing.assert_allclose(2.0 * ranker.coef_, judge.coef_[0], rtol=1e-4)
-
-
-def test_costs_weigh_the_rows():
-    """A cost of two is the row twice."""
-    X, relevant = breast_cancer()
-    costs = np.where(np.arange(len(relevant)) % 3 == 0, 2.0, 1.0)
-    twice = np.repeat(np.arange(len(relevant)), costs.astype(int))
-    n, m = len(relevant), len(twice)
-    weighted = train_svm(training_set(X, relevant, costs=costs), "zero-one", C=4.0, epsilon=1e-6)
-    repeated = train_svm(training_set(X[twice], relevant[twice]), "zero-one", C=4.0 * m / n, epsilon=1e-6)
-    assert weighted.solution.certificate.primal == pytest.approx(repeated.solution.certificate.primal, rel=1e-4)
-
-
-def test_the_bias_is_a_constant_feature():
-    X, relevant = breast_cancer()
-    settings = {"loss": "zero-one", "C": 5.0, "epsilon": 1e-6}
-    with_bias = train_svm(training_set(Rows(X, bias=2.0), relevant), **settings)
-    appended = train_svm(training_set(np.column_stack([X, np.full(len(X), 2.0)]), relevant), **settings)
-    np.testing.assert_allclose(with_bias.w, appended.w, atol=1e-9)
-    assert abs(with_bias.w[-1]) > 0.01
-    ranked = train_svm(training_set(Rows(X, bias=2.0), relevant), C=5.0)
-    assert abs(ranked.w[-1]) < 1e-12  # a constant moves no ranking
 
 
 def test_queries_are_averaged_and_the_useless_are_counted(rng):
@@ -298,16 +261,6 @@ def test_values_too_large_are_an_error_not_a_crash(loss, rng):
         train_svm(training_set(X, np.arange(40) < 5), loss)
 
 
-def test_backends_give_the_same_training():
-    X, relevant = digit_eight()
-    primal = {
-        qp: train_svm(training_set(X, relevant), C=10.0, epsilon=1e-4, qp=qp).solution.certificate.primal
-        for qp in BACKENDS
-    }
-    for value in primal.values():
-        assert value == pytest.approx(primal["active-set"], abs=1e-4 * 10.0)
-
-
 @pytest.mark.parametrize("name", DATA)
 def test_the_line_search_needs_fewer_iterations(name):
     X, relevant = DATA[name]()
@@ -315,20 +268,3 @@ def test_the_line_search_needs_fewer_iterations(name):
         solver: train_svm(training_set(X, relevant), C=100.0, solver=solver).solution.iterations for solver in CUTTERS
     }
     assert iterations["line-search"] < 0.8 * iterations["cutting-plane"]
-
-
-def test_storage_orders_give_the_same_training():
-    """CSR, C- and Fortran-ordered rows, one thread and two."""
-    X, relevant = digit_eight()
-    primal = [
-        train_svm(training_set(Rows(form, threads=threads), relevant), C=30.0).solution.certificate.primal
-        for form in (X, np.asfortranarray(X), sp.csr_array(X), sp.csc_matrix(X))
-        for threads in (1, 2)
-    ]
-    np.testing.assert_allclose(primal, primal[0], rtol=1e-9)
-
-
-def test_the_loss_is_called_as_it_was_asked_for():
-    loss = make_loss("rbp(.950)")
-    assert StructuredSVMTrainer("rbp(.950)", StructuredSettings()).loss_name == "rbp(.950)"
-    assert StructuredSVMTrainer(loss, StructuredSettings()).loss_name == loss.name

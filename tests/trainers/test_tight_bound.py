@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import json
 from dataclasses import replace
 from itertools import pairwise, product
 
@@ -11,19 +9,16 @@ import numpy as np
 import pytest
 from judge import METRICS, hinge_by_permutations, pair_score
 from over import over
-from trainings import solve, target_of, train_appx, train_svm, train_svm_path, training_set
+from trainings import solve, target_of, train_appx, train_svm, training_set
 
-from apsvm._support.log import JsonLinesLog
 from apsvm.data.rows import Rows
 from apsvm.losses import make_loss
 from apsvm.oracles import make_oracle
 from apsvm.risk import Risk, make_risk
 from apsvm.solvers.state import State
 from apsvm.trainers.base import Watch
-from apsvm.trainers.settings import SettingsError
 from apsvm.trainers.structured_svm.descent import Descent
 from apsvm.trainers.structured_svm.settings import StructuredSettings
-from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
 
 LOSSES = ["ap", "ndcg", "mrr", "auc", "rbp(0.8)", "p@3", "ndcg@5", "ndcg-chakrabarti"]
 
@@ -51,18 +46,6 @@ def noisy(rng):
     relevant = rng.random(600) < 0.15
     lift = np.where(rng.random(600) < 0.1, -1.0, 1.5) * relevant
     return training_set(rng.normal(size=(600, 5)) + lift[:, None] * np.array([1, 0.5, 0, 0, 0]), relevant)
-
-
-@pytest.mark.parametrize("bound", ["hinge", "tight"])
-def test_the_seconds_of_the_parts_are_those_of_the_log(bound, noisy):
-    stream = io.StringIO()
-    trainer = StructuredSVMTrainer("ap", StructuredSettings(bound=bound, C=(1000.0,)))
-    (outcome,) = trainer.train(noisy, Watch(JsonLinesLog(stream)))
-    records = [record for record in map(json.loads, stream.getvalue().splitlines()) if record["event"] != "oracle"]
-    for part in ("scores", "oracle", "gradient", "qp"):
-        logged = [record[f"{part}_wall_ns"] for record in records if f"{part}_wall_ns" in record]
-        assert len(logged) > 2
-        assert outcome.seconds[part] == pytest.approx(sum(logged) / 1e9, rel=1e-9)
 
 
 @pytest.mark.slow
@@ -187,37 +170,11 @@ def test_hopeless_positives_weigh_less(rng):
     assert np.mean(gains) > 0.03
 
 
-def test_a_path_and_a_given_start(noisy, rng):
-    C = [1.0, 100.0, 10.0]
-    path = list(train_svm_path(noisy, C=C, bound="tight"))
-    start = rng.normal(size=5)
-    for C_here, trained in zip(C, path, strict=True):
-        alone = train_svm(noisy, C=C_here, bound="tight")
-        # Local minima differ; from more starts it is rarely worse.
-        assert trained.solution.certificate.primal <= alone.solution.certificate.primal + 0.02 * C_here
-        helped = train_svm(noisy, C=C_here, bound="tight", start=start)
-        assert helped.state == "converged"
-        assert tight(noisy, "ap", helped.w, C_here) == pytest.approx(helped.solution.certificate.primal, rel=1e-9)
-
-
 def test_with_the_easy_rows_held(noisy):
     trained, hinge = (train_appx(noisy, C=100.0, keep_easy=30.0, bound=bound) for bound in ("tight", "hinge"))
     assert [stage.name for stage in trained.stages] == ["binary", "difficult", "tight"]
     assert trained.solution.certificate.primal < hinge.solution.certificate.primal
     assert not trained.exact
-
-
-def test_refused_where_there_is_no_ranking(noisy):
-    for loss in ("zero-one", "f1"):
-        with pytest.raises(SettingsError, match="is for losses over rankings"):
-            train_svm(noisy, loss, bound="tight")
-
-
-def test_nothing_to_learn():
-    """Constant features: w = 0 is all there is."""
-    trained = train_svm(training_set(np.ones((20, 2)), np.arange(20) < 5), bound="tight", C=10.0)
-    assert trained.state == "converged"
-    assert not trained.w.any()
 
 
 @over("bound", ["hinge", "tight"])
@@ -287,28 +244,6 @@ def test_late_trouble_ends_with_a_model_and_its_certificate(bound, noisy, monkey
         assert certificate.dual <= certificate.primal
         assert trained.solution.trouble == "scores are not finite"
     assert names == ({"train"} if bound == "hinge" else {"train", "tight"})
-
-
-class Records:
-    """A log in memory."""
-
-    def __init__(self):
-        self.all = []
-
-    def write(self, event, **fields):
-        self.all.append({"event": event, **fields})
-
-
-def test_every_oracle_call_is_in_the_report(noisy):
-    """Those of the descents and those of the rounds."""
-    log = Records()
-    report = train_svm(noisy, C=200.0, bound="tight", watch=Watch(log=log)).stages[-1]
-    steps, iterations = (
-        sum(each["oracle_calls"] for each in log.all if (each["event"], each.get("stage")) == (event, "tight"))
-        for event in ("step", "iteration")
-    )
-    assert min(steps, iterations) > 0
-    assert report.oracle_calls == steps + iterations
 
 
 def test_the_descent_begins_at_the_lowest_start(noisy, monkeypatch):
