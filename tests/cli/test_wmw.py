@@ -101,3 +101,7 @@ def test_bad_graph_files(content, code, complaint, graded, train, tmp_path):
 )
 def test_options_that_do_not_fit(loss, options, complaint, graded, train, tmp_path):
     assert complaint in train(graded, tmp_path / "m", *options, code=2, loss=loss)
+
+
+def test_more_classes_than_labels_can_be_cut_into(graded, train, tmp_path):
+    assert "classes only, not into 5" in train(graded, tmp_path / "m", "--classes", 5)

@@ -17,7 +17,6 @@ from apsvm.dask.classes import ClassesPlan, about_rows, let_go, train_classes
 from apsvm.dask.sources import FilePart
 from apsvm.data.labels import LabelOptions
 from apsvm.data.read_options import ReadOptions
-from apsvm.selection.completion import Completion
 from apsvm.trainers.fitting import FeatureOptions
 from apsvm.trainers.one_vs_rest import OneVsRestTrainer
 from apsvm.trainers.structured_svm.settings import StructuredSettings
@@ -209,23 +208,3 @@ def test_the_tasks_of_a_process_share_one_blas_thread(monkeypatch):
             assert events[-1] == (1, "blas")
         assert events[-2:] == [(1, "blas"), "restored"]
     assert len(events) == 4
-
-
-def test_the_choice_is_made_once_for_all_workers(train, monkeypatch):
-    """Each task is a worker's first."""
-    held, of_classes, choices = apsvm.dask.classes._held, Completion.of_classes, []
-
-    def read_anew(plan):
-        apsvm.dask.classes._HELD.clear()
-        return held(plan)
-
-    def counted(*arguments):
-        choices.append(of_classes(*arguments))
-        return choices[-1]
-
-    monkeypatch.setattr(apsvm.dask.classes, "_held", read_anew)
-    monkeypatch.setattr(Completion, "of_classes", counted)
-    code, text = train("one-*", "m", there=True)
-    assert code == 0, text
-    (completion,) = choices
-    assert completion.choice is not None

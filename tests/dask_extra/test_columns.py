@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 
 import numpy as np
 import pandas as pd
@@ -99,25 +98,6 @@ def test_a_part_of_other_columns_is_an_error_that_names_it(apsvm, frames, tmp_pa
     assert not (tmp_path / "m").exists()
 
 
-def test_a_model_without_names_takes_the_columns_of_the_first_part(apsvm, frames, tmp_path):
-    lines = (f"{row.label} 1:{row.a} 2:{row.b} 3:{row.c}\n" for row in frames[0].itertuples())
-    (tmp_path / "text").write_text("".join(lines))
-    assert apsvm("train", "text", "m", "-q", *TRAINING)[0] == 0
-    data = written(tmp_path / "parts", "parquet", frames[0], frames[1][["c", "b", "a", "label"]])
-    code, _, shown = apsvm("predict", data, "m", "scores", "--scheduler", "@", "--drop", "label")
-    assert code == 0, shown
-    scores = "".join(path.read_text() for path in sorted((tmp_path / "scores").iterdir()))
-    assert scores == apsvm("predict", data, "m", "--drop", "label")[1]
-    other = written(tmp_path / "other", "parquet", frames[0], frames[1].rename(columns={"b": "z"}))
-    code, _, shown = apsvm("predict", other, "m", "scores", "--scheduler", "@", "--drop", "label")
-    assert code == 65
-    assert re.search(rf"{other}/part-1.parquet: .*{other}/part-0.parquet.* .on inproc://", shown), shown
-    values = [
-        json.loads(apsvm("eval", data, "--model", "m", "--json", *where)[1]) for where in ((), ("--scheduler", "@"))
-    ]
-    assert values[1]["metrics"]["AP"] == pytest.approx(values[0]["metrics"]["AP"], rel=1e-12)
-
-
 def test_queries_are_numbers_and_zero_stands_for_missing_cells(apsvm, frames, tmp_path):
     parts = [part.assign(qid=np.arange(len(part)) // 20 + 100 * at) for at, part in enumerate(frames)]
     parts[1].loc[5:9, "b"] = np.nan
@@ -135,22 +115,6 @@ def test_queries_are_numbers_and_zero_stands_for_missing_cells(apsvm, frames, tm
     code, _, shown = apsvm("train", data, "m", "--scheduler", "@", "--missing", "median")
     assert code == 2
     assert "--missing median is learned from all rows" in shown
-
-
-def test_several_parts_that_are_no_one_table(apsvm, frames, tmp_path):
-    """A table and text; and what one machine says of parts, too."""
-    written(tmp_path / "mixed", "csv", frames[0])
-    (tmp_path / "mixed" / "part-1.csv").write_text("1 1:1\n-1 1:2\n")
-    for where in ([], ["--scheduler", "@"]):
-        code, _, shown = apsvm("train", tmp_path / "mixed" / "part-*", "m", *where)
-        assert code == 65, shown
-        assert "have names, and those of" in shown
-        code, _, shown = apsvm("train", tmp_path / "mixed" / "part-*", *where)
-        assert code == 2
-        assert "name the MODEL" in shown
-        code, _, shown = apsvm("train", tmp_path / "mixed" / "part-*", tmp_path / "mixed" / "part-0.csv", *where)
-        assert code == 2
-        assert "would be overwritten" in shown
 
 
 def test_parts_of_arrays(rng):

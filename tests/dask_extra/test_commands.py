@@ -116,21 +116,6 @@ def test_training_is_that_of_one_machine(apsvm, parts, tmp_path, options):
     assert sum(record["bytes_sent"] for record in iterations) > 0
 
 
-def test_queries_and_their_weights(apsvm, parts, tmp_path):
-    (tmp_path / "weights").write_text("3 2.5\n7 0\n")
-    options = ["--query-weights", tmp_path / "weights", "--loss", "ndcg"]
-    code, _, said = apsvm("train", parts.queries, "there.model", "--scheduler", "@", *options)
-    assert code == 0, said
-    assert "mean of" in said
-    assert "positive is a score" not in said  # scores of several queries are not compared with a constant
-    assert apsvm("train", parts.with_queries, "here.model", "--bound", "hinge", *options)[0] == 0
-    there, here = load_model(tmp_path / "there.model"), load_model(tmp_path / "here.model")
-    np.testing.assert_allclose(there.coef, here.coef, rtol=1e-6, atol=1e-9)
-    assert there.header.data.queries == here.header.data.queries
-    first = apsvm("eval", parts.queries, "--model", "there.model", "--scheduler", "@", "--json")
-    assert first == apsvm("eval", parts.with_queries, "--model", "there.model", "--json")
-
-
 def test_queries_of_which_one_metric_says_nothing(apsvm, tmp_path):
     """AP without a negative; nDCG goes by the grades."""
     texts = ["2 qid:1 1:1\n1 qid:1 1:2\n", "1 qid:2 1:1\n2 qid:2 1:3\n"]
@@ -160,19 +145,6 @@ def test_a_run_folder(apsvm, parts, tmp_path):
     assert said.count("positive is a score above") == 1
     code, _, said = apsvm("train", parts.pattern, "m", "--scheduler", "@", "--warm-start", "run/ranker.model", "-q")
     assert (code, said) == (0, "")
-
-
-@pytest.mark.parametrize("measures", [[], ["-m", "AP", "-m", "AP(voc2010)", "-m", "R@20", "-m", "RR", "-m", "F1"]])
-def test_evaluation_is_that_of_one_machine(apsvm, parts, measures):
-    assert apsvm("train", parts.path, "m", "-q", "--bound", "hinge")[0] == 0
-    first = apsvm("eval", parts.pattern, "--model", "m", "--scheduler", "@", "--json", *measures)
-    second = apsvm("eval", parts.path, "--model", "m", "--json", *measures)
-    assert first[0] == second[0] == 0, first
-    found, expected = json.loads(first[1]), json.loads(second[1])
-    assert list(found["metrics"]) == list(expected["metrics"])
-    for name, value in expected["metrics"].items():
-        assert found["metrics"][name] == pytest.approx(value, rel=1e-12), name
-    assert {**found, "metrics": 0} == {**expected, "metrics": 0}
 
 
 def test_predictions_are_written_by_the_workers(apsvm, parts, tmp_path):
@@ -235,31 +207,6 @@ def test_rows_that_are_too_many_to_move(apsvm, parts, tmp_path, monkeypatch):
     )
 
 
-def test_parquet(apsvm, parts, tmp_path):
-    import pyarrow as arrow
-    import pyarrow.parquet as parquet
-
-    rng = np.random.default_rng(0)
-    for part in range(2):
-        X = rng.normal(size=(200, 3))
-        y = (X[:, 0] > 1.0).astype(int)
-        columns = {"label": y, **{f"x{j}": X[:, j] for j in range(3)}}
-        parquet.write_table(arrow.table(columns), tmp_path / f"rows-{part}.parquet")
-    code, _, said = apsvm("train", tmp_path / "rows-*.parquet", "m", "--scheduler", "@", "-C", "10")
-    assert code == 0, said
-    assert load_model(tmp_path / "m").coef.shape == (3,)
-
-
-def test_a_part_that_cannot_be_read_names_file_line_and_worker(apsvm, parts, tmp_path):
-    (tmp_path / "p-0.svm").write_bytes((parts.folder / "part-0.svm").read_bytes())
-    (tmp_path / "p-1.svm").write_text("1 1:2\n-1 2:x\n")
-    code, _, said = apsvm("train", tmp_path / "p-*.svm", "m", "--scheduler", "@")
-    assert code == 65
-    assert f"{tmp_path / 'p-1.svm'}:2:" in said
-    assert "(on inproc://" in said
-    assert not (tmp_path / "m").exists()
-
-
 @pytest.mark.parametrize(
     ("place", "arguments"),
     [
@@ -317,36 +264,6 @@ def test_another_apsvm_on_a_worker(apsvm, parts, monkeypatch, version, found):
 
 
 @pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (["", ""], ": there are no rows"),
-        (["# nothing\n", "1 1:1\n"], "expected at least one row"),
-        (["1 1:1\n", "1 1:2\n"], ": there are no negative rows (1 positive, 0 negative); a ranking needs both"),
-        (["1 qid:1 1:1\n-1 qid:1 1:2\n", "1 1:1\n"], ": some parts have qid and some have none"),
-        (
-            ["1 1:1\n-1 1:2\n", "3 1:1\n"],
-            ": expected the labels +1 and -1, or +1 and 0, found -1, 1, 3; --positive-label "
-            "(positive_label=) chooses the one that is positive, --relevant-from (relevant_from=) the "
-            "lowest of several, --one-vs-rest trains a ranker for each",
-        ),
-        (["1,2 1:1\n", "1 1:2\n"], "p-0.svm"),
-        (
-            ["1 1:1e308 2:1e308\n-1 1:-1e308\n", "1 1:1\n"],
-            ": the cutting plane is not finite: feature values, bias, costs or C are too large, scale them down",
-        ),
-        (["1 bag:1 1:1\n-1 bag:1 1:2\n", "1 bag:2 1:1\n"], "bag"),
-    ],
-)
-def test_bad_parts(apsvm, tmp_path, content, message):
-    for part, text in enumerate(content):
-        (tmp_path / f"p-{part}.svm").write_text(text)
-    code, _, said = apsvm("train", tmp_path / "p-*.svm", "m", "--scheduler", "@", "-C", "1")
-    assert code == 65, said
-    assert message in said
-    assert not (tmp_path / "m").exists()
-
-
-@pytest.mark.parametrize(
     ("loss", "bound", "goes"),
     [("mrr", "auto", False), ("mrr", "hinge", True), ("p@3", "hinge", False), ("auc", "auto", True)],
 )
@@ -354,28 +271,6 @@ def test_the_hinge_of_two_arrays_goes_where_it_is_named(loss, bound, goes):
     refused = refusal(StructuredSVMTrainer(loss, StructuredSettings(bound=bound)))
     assert (refused is None) == goes
     assert goes or "is trained by the tight bound, which is not trained on a cluster" in refused
-
-
-@pytest.mark.parametrize(
-    ("settings", "what"),
-    [
-        ({"latent": True}, "--latent"),
-        ({"components": 2}, "--components"),
-        ({"layer_wise": "8"}, "--layer-wise"),
-        ({"log_ranks": True}, "--log-ranks"),
-        ({"oracle": "appx"}, "--oracle appx"),
-    ],
-)
-def test_other_layouts_are_refused(settings, what):
-    refused = refusal(StructuredSVMTrainer("ap", StructuredSettings(**settings)))
-    assert refused == f"{what} is not for training on a cluster: leave it out, or train on one machine"
-
-
-def test_an_empty_part_and_parts_of_one_row(apsvm, tmp_path):
-    for part, text in enumerate(["", "1 1:1 2:1\n", "-1 1:2\n", "-1 2:3\n", ""]):
-        (tmp_path / f"p-{part}.svm").write_text(text)
-    code, _, said = apsvm("train", tmp_path / "p-*.svm", "m", "--scheduler", "@", "-C", "1")
-    assert code == 0, said
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,8 @@ import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
-import apsvm.dask
 from apsvm import APSVMClassifier, APSVMRanker, RankNCG, WeakRankerWarning
 from apsvm.dask import DaskAPSVMClassifier, DaskAPSVMRanker, DaskRankNCG
-from apsvm.dask.actors import ActorCrew
-from apsvm.dask.crew import ShardLostError
 
 
 @pytest.fixture(scope="module")
@@ -49,22 +46,6 @@ def assert_same_fit(plain, other):
     assert other.to_model().header.labels == plain.to_model().header.labels
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("loss", ["ap", "auc", "zero-one"])
-def test_one_list(client, data, loss):
-    X, y, _, _ = data
-    plain = APSVMClassifier(loss, bound="hinge", pos_label="yes").fit(X, y)
-    other = DaskAPSVMClassifier(loss, client=client, pos_label="yes").fit(cut(X, 700), cut(y, 1000))
-    assert_same_fit(plain, other)
-    chunks = cut(X, 500)
-    decision = other.decision_function(chunks)
-    np.testing.assert_allclose(client.compute(decision).result(), plain.decision_function(X), rtol=1e-6, atol=1e-8)
-    predicted = client.compute(other.predict(chunks)).result()
-    assert (predicted == plain.predict(X)).mean() > 0.999
-    if loss != "zero-one":
-        assert other.score(cut(X), cut(y)) == pytest.approx(plain.score(X, y), rel=1e-9)
-
-
 def test_what_is_not_scored_on_a_cluster(client, data):
     X, y, _, _ = data
     model = DaskAPSVMClassifier("zero-one", C=1.0)
@@ -92,31 +73,6 @@ def test_parameters_are_those_of_the_plain_estimator(estimator, plain):
     }
     values = {name: object() for name in parameters}
     assert estimator(**values).get_params(deep=False) == values
-
-
-def test_names_that_the_package_does_not_have():
-    with pytest.raises(AttributeError, match=r"^module 'apsvm\.dask' has no attribute 'nothing'$"):
-        _ = apsvm.dask.nothing
-
-
-def test_cautions_name_parameters(client):
-    """Of rows that are all alike."""
-    y = np.arange(40) % 4 == 0
-    with pytest.warns(WeakRankerWarning, match=r"^DaskAPSVMClassifier: this model ranks nothing: .*another loss"):
-        DaskAPSVMClassifier(client=client, C=1.0).fit(cut(np.zeros((40, 2)), 20), cut(y.astype(int), 20))
-
-
-def test_a_bound_that_says_nearly_nothing(client, rng):
-    X, y = rng.normal(size=(1000, 4)), (np.arange(1000) < 30).astype(int)
-    options, said = {"bound": "hinge", "C": 1e-4, "epsilon": 1e-7}, []
-    for model, columns in (
-        (APSVMClassifier(**options), (X, y)),
-        (DaskAPSVMClassifier(client=client, **options), (cut(X, 300), cut(y, 300))),
-    ):
-        with pytest.warns(WeakRankerWarning, match="as a share of what it is for no ranking at all, is") as warned:
-            model.fit(*columns)
-        said.append(str(warned[0].message).partition(": ")[2])
-    assert said[0] == said[1]
 
 
 def test_two_numbers_and_no_constant(client, data):
@@ -160,18 +116,6 @@ def test_the_workers_let_the_rows_go(client, data):
     assert actors() == 0, (of_fit, of_score)
 
 
-def test_feature_maps(client, data):
-    """Of a matrix that is cut between columns too, and names that are objects."""
-    X, y, _, _ = data
-    options = {"loss": "auc", "features": "rules:10:depth=2", "pos_label": "yes"}
-    plain = APSVMClassifier(bound="hinge", **options).fit(X, y)
-    columns = da.from_array(X, (700, 3))
-    other = DaskAPSVMClassifier(client=client, **options).fit(columns, cut(y.astype(object), 1000))
-    assert_same_fit(plain, other)
-    found = client.compute(other.decision_function(cut(X))).result()
-    np.testing.assert_allclose(found, plain.decision_function(X), rtol=1e-6, atol=1e-8)
-
-
 @pytest.mark.parametrize("loss", ["ndcg", "ap", "f1"])
 def test_queries(client, data, loss):
     X, _, grades, qid = data
@@ -181,22 +125,6 @@ def test_queries(client, data, loss):
     assert (other.n_queries_, other.n_queries_skipped_) == (plain.n_queries_, plain.n_queries_skipped_)
     if loss != "f1":
         assert other.score(cut(X), cut(grades), cut(qid)) == pytest.approx(plain.score(X, grades, qid=qid), rel=1e-9)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("objective", ["logistic", "erfc"])
-@pytest.mark.parametrize("graph", ["full", [(0, 2), (1, 3), (0, 3)]])
-def test_pairs(client, data, objective, graph):
-    X, _, grades, qid = data
-    parameters = {"objective": objective, "graph": graph, "tol": 1e-8}
-    for queries in (None, qid):
-        plain = RankNCG(**parameters).fit(X, grades, qid=queries)
-        other = DaskRankNCG(client=client, **parameters)
-        other.fit(cut(X), cut(grades), None if queries is None else cut(queries))
-        assert other.objective_ == pytest.approx(plain.objective_, rel=1e-11)
-        np.testing.assert_allclose(other.coef_, plain.coef_, rtol=1e-6, atol=1e-9)
-        assert other.n_pairs_ == plain.n_pairs_
-        assert other.to_model().header.metric == plain.to_model().header.metric
 
 
 def test_more_classes_than_one_list_takes(client, data, monkeypatch):
@@ -234,20 +162,6 @@ def test_data_frames(client, data):
         frame = dd.from_pandas(pd.DataFrame(X), npartitions=2)
         classes = client.compute(of_arrays.predict(frame)).result()
         assert classes.tolist() == client.compute(of_arrays.predict(cut(X))).result().tolist()
-
-
-def test_delayed_parts(client, data):
-    """Of sparse rows, which are scaled by another rule than dense ones."""
-    X, _, grades, _ = data
-    X = sp.csr_array(np.where(np.abs(X) > 1.0, X, 0.0))
-    plain = APSVMRanker("ap", bound="hinge", C=10.0).fit(X, grades)
-    rows = [dask.delayed(X[begin : begin + 800]) for begin in (0, 800, 1600)]
-    labels = [dask.delayed(grades[begin : begin + 800]) for begin in (0, 800, 1600)]
-    other = DaskAPSVMRanker("ap", client=client, C=10.0).fit(rows, labels)
-    assert_same_fit(plain, other)
-    assert other.to_model().header.features.scale == plain.to_model().header.features.scale == "none"
-    parts = client.gather(client.compute(other.predict(rows)))
-    np.testing.assert_allclose(np.concatenate(parts), plain.decision_function(X), rtol=1e-6, atol=1e-8)
 
 
 def test_one_part_and_a_model_that_reads_back(client, data, tmp_path):
@@ -308,15 +222,6 @@ def test_what_is_not_trained_on_a_cluster_is_refused(client, data, parameters, m
         DaskAPSVMRanker(client=client, **parameters).fit(cut(X), cut(grades))
 
 
-def test_a_query_on_two_workers_is_brought_together(client, data):
-    X, _, grades, qid = data
-    one, other = (
-        DaskAPSVMRanker("ap", C=1.0, client=client).fit(cut(X, at), cut(grades, at), cut(qid, at))
-        for at in (1190, 1200)
-    )
-    np.testing.assert_allclose(one.coef_, other.coef_, rtol=1e-6, atol=1e-9)
-
-
 def frames(data, *orders):
     """Delayed parts of a data frame, each with its columns in an order of its own."""
     X, _, grades, _ = data
@@ -324,45 +229,6 @@ def frames(data, *orders):
     begins = range(0, len(X), size)
     rows = [dask.delayed(whole[at : at + size][list(order)]) for at, order in zip(begins, orders, strict=True)]
     return rows, [dask.delayed(grades[at : at + size]) for at in begins]
-
-
-def test_columns_of_another_order_are_refused_as_scikit_learn_does(client, data):
-    import dask.dataframe as dd
-
-    rows, labels = frames(data, "abcde", "abcde")
-    model = DaskAPSVMRanker("ap", client=client, C=1.0, bound="hinge").fit(rows, labels)
-    assert model.feature_names_in_.tolist() == list("abcde")
-    assert model.feature_names_in_.dtype == object
-    order = "must be in the same order as they were in fit"
-    reversed_rows, _ = frames(data, "edcba", "edcba")
-    with pytest.raises(ValueError, match=order):
-        client.gather(client.compute(model.decision_function(reversed_rows)))
-    with pytest.raises(ValueError, match=order):
-        model.score(reversed_rows, labels)
-    table = dd.from_pandas(pd.DataFrame(data[0], columns=list("edcba")), npartitions=2)
-    for use in (model.predict, model.decision_function, lambda X: model.score(X, table["a"])):
-        with pytest.raises(ValueError, match=order):
-            use(table)
-    with pytest.raises(ValueError, match=r"(?s)Feature names unseen at fit time.*- z"):
-        model.predict(table.rename(columns={"a": "z"}))
-    for use in (model.predict, lambda X: model.score(X, cut(data[2]))):
-        with pytest.warns(UserWarning, match="does not have valid feature names"):
-            use(cut(data[0]))
-
-
-@pytest.mark.parametrize("other", ["abced", "abcd"])
-def test_delayed_parts_of_different_columns_are_refused(client, data, other):
-    rows, labels = frames(data, "abcde", other)
-    with pytest.raises(ValueError, match=f"part 1: expected the columns of part 0, .*a, b, c, d, e, found {other[0]}"):
-        DaskAPSVMRanker("ap", client=client, C=1.0).fit(rows, labels)
-
-
-def test_the_constant_is_of_all_rows_those_of_queries_left_out_too(client, data):
-    X, y, _, qid = data
-    qid = 1000 * qid + np.arange(len(X)) % 7
-    plain = APSVMClassifier("ap", bound="hinge", C=5.0).fit(X, y, qid=qid)
-    assert plain.n_queries_skipped_
-    assert_same_fit(plain, DaskAPSVMClassifier("ap", client=client, C=5.0).fit(cut(X), cut(y), cut(qid)))
 
 
 def test_sample_weight_is_that_of_one_machine(client, data):
@@ -397,23 +263,22 @@ def test_sample_weight_is_that_of_one_machine(client, data):
             estimator.set_params(client=client).fit(cut(X), *columns)
 
 
-def test_the_bound_that_auto_comes_to_and_losses_are_logged(client, data, caplog, monkeypatch):
+def test_cautions_name_parameters(client):
+    """Of rows that are all alike."""
+    y = np.arange(40) % 4 == 0
+    with pytest.warns(WeakRankerWarning, match=r"^DaskAPSVMClassifier: this model ranks nothing: .*another loss"):
+        DaskAPSVMClassifier(client=client, C=1.0).fit(cut(np.zeros((40, 2)), 20), cut(y.astype(int), 20))
+
+
+def test_delayed_parts(client, data):
+    """Of sparse rows, which are scaled by another rule than dense ones."""
     X, _, grades, _ = data
-    for bound, count in (("auto", 1), ("hinge", 0)):
-        caplog.clear()
-        DaskAPSVMRanker("ap", client=client, C=1.0, bound=bound).fit(cut(X), cut(grades))
-        assert caplog.text.count("DaskAPSVMRanker: bound='auto': hinge") == count
-    ask, rounds = ActorCrew._ask, []
-
-    def lose_one(crew, call, programme):
-        rounds.append(call)
-        if len(rounds) == 20:
-            raise ShardLostError("gone")
-        return ask(crew, call, programme)
-
-    monkeypatch.setattr(ActorCrew, "_ask", lose_one)
-    DaskAPSVMRanker("ap", client=client, C=1.0, bound="hinge", verbose=1).fit(cut(X), cut(grades))
-    assert "iteration 1: " in caplog.text
-    assert "a worker was lost: its parts were read again (0 so far)" in caplog.text  # all of them still answer
-    with pytest.raises(ValueError, match="bound='tight' is not trained on a cluster"):
-        DaskAPSVMRanker("ap", client=client, bound="tight").fit(cut(X), cut(grades))
+    X = sp.csr_array(np.where(np.abs(X) > 1.0, X, 0.0))
+    plain = APSVMRanker("ap", bound="hinge", C=10.0).fit(X, grades)
+    rows = [dask.delayed(X[begin : begin + 800]) for begin in (0, 800, 1600)]
+    labels = [dask.delayed(grades[begin : begin + 800]) for begin in (0, 800, 1600)]
+    other = DaskAPSVMRanker("ap", client=client, C=10.0).fit(rows, labels)
+    assert_same_fit(plain, other)
+    assert other.to_model().header.features.scale == plain.to_model().header.features.scale == "none"
+    parts = client.gather(client.compute(other.predict(rows)))
+    np.testing.assert_allclose(np.concatenate(parts), plain.decision_function(X), rtol=1e-6, atol=1e-8)

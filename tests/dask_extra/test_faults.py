@@ -22,8 +22,6 @@ from apsvm.data.labels import LabelOptions
 from apsvm.data.moments import Moments
 from apsvm.trainers.base import Watch
 from apsvm.trainers.fitting import FeatureOptions
-from apsvm.trainers.rank_ncg.settings import RankNCGSettings
-from apsvm.trainers.rank_ncg.trainer import RankNCGTrainer
 from apsvm.trainers.structured_svm.settings import StructuredSettings
 from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
 
@@ -88,43 +86,6 @@ def test_a_shard_lost_at_any_round(rng, solver):
         assert outcome.certificate.dual == pytest.approx(plain.certificate.dual, rel=1e-10)
         np.testing.assert_allclose(outcome.w, plain.w, rtol=1e-6, atol=1e-9)
         assert all("worker was lost" in remark for remark in remarks)
-
-
-def test_a_shard_lost_on_the_way_to_the_next_C(rng):
-    X, y = rows(rng, 300)
-    for lost in (0, 1, 2, 3):
-        crew, remarks = crew_of(X, y, [200, 300]), []
-        trainer = StructuredSVMTrainer("ap", StructuredSettings(bound="hinge", C=(5.0, 50.0), epsilon=0.05))
-        outcomes = fit_of(crew, trainer).outcomes(Watch(remark=remarks.append))
-        next(outcomes)
-        rounds = LosingCrew(crew, [lost])
-        (outcome,) = outcomes
-        if not lost:
-            plain = outcome
-        assert remarks == ["a worker was lost: its parts were read again (1 so far)"] * (lost > 0)
-        assert outcome.certificate.primal == pytest.approx(plain.certificate.primal, rel=1e-10)
-        assert rounds.rounds > lost
-
-
-def test_many_losses(rng):
-    X, y = rows(rng)
-    plain, _ = trained(crew_of(X, y, [200, 900]), structured())
-    crew = crew_of(X, y, [200, 900])
-    LosingCrew(crew, range(8, 80, 7))
-    outcome, _ = trained(crew, structured())
-    assert crew.losses > 5
-    assert outcome.certificate.primal == pytest.approx(plain.certificate.primal, rel=1e-10)
-
-
-def test_pairs_go_on_from_the_last_point(rng):
-    X, y = rows(rng)
-    trainer = RankNCGTrainer("wmw", RankNCGSettings(tolerance=1e-9))
-    plain, _ = trained(crew_of(X, y, [200, 900]), trainer)
-    crew = crew_of(X, y, [200, 900])
-    LosingCrew(crew, [20])
-    outcome, _ = trained(crew, trainer)
-    assert crew.losses == 1
-    assert outcome.gradient.value == pytest.approx(plain.gradient.value, rel=1e-12)
 
 
 def test_a_cluster_that_is_not_up_is_given_up(rng):

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from shards import list_risk, sharded, slopes_of_rows
 
-from apsvm.dask.long_list import SAMPLE
 from apsvm.dask.messages import Few, Runs, added, is_of, narrow, packed, runs_where, size_of
 from apsvm.dask.training import risk_on
 from apsvm.data.labels import threshold
@@ -114,31 +113,6 @@ def test_the_generator_of_scores_varies():
     assert 20 < distinct["rounded"] < 100
 
 
-@pytest.mark.parametrize("pattern", ["normal", "cauchy", "rounded", "sorted"])
-@pytest.mark.parametrize("loss", ["ap", "ndcg"])
-def test_long_lists_are_refined(loss, pattern, rng):
-    """Where bins leave more open than may be gathered; what is gathered stays below that."""
-    n = 60_000
-    y = np.zeros(n)
-    y[rng.choice(n, 1500, replace=False)] = 1.0
-    scores = scores_like(pattern, n, rng) + 0.3 * y
-    risk = compare(loss, scores, y, [0, 20_000, 20_001], most_gathered=2000)
-    assert max(risk.effort.levels) >= (2 if pattern != "rounded" else 1)
-    calls = risk.account().calls
-    assert all(call.ranks_evaluated <= 2000 for call in calls)
-    assert all(0 < call.violating <= n for call in calls)
-
-
-def test_cells_are_cut_before_they_are_gathered_where_scores_repeat(rng, monkeypatch):
-    """Of one score they need no scores."""
-    monkeypatch.setattr("apsvm.dask.long_list.ENOUGH_GATHERED", 100)
-    y = (np.arange(5000) % 10 == 0).astype(float)
-    scores = rng.normal(size=5000) + 0.3 * y
-    for digits in (12, 2):
-        risk = compare("ap", np.round(scores, digits), y, [2000], most_gathered=10_000)
-        assert (max(risk.effort.levels) > 0) == (digits == 2)
-
-
 def test_bins_that_fit_other_scores_are_made_anew(rng, monkeypatch):
     """Where rows are too wide for the driver, bins are those of the call before, as long as these do."""
     monkeypatch.setattr("apsvm.dask.long_list.MOST_DIMENSIONS", 0)
@@ -169,20 +143,6 @@ def test_rows_may_be_cut_anywhere_to_the_same_sums(rng):
     for value, gradient in values[1:]:
         assert value == pytest.approx(values[0][0], rel=1e-13)
         np.testing.assert_allclose(gradient, values[0][1], rtol=1e-11, atol=1e-14)
-
-
-def test_the_same_cut_gives_the_same_bits(rng):
-    n = 3000
-    y = (rng.random(n) < 0.1).astype(float)
-    X = rng.normal(size=(n, 3))
-    results = set()
-    for _ in range(2):
-        data = sharded(X, y, [700, 1500])
-        risk = list_risk(data, make_loss("ap"))
-        slopes = data.vectors.empty()
-        value = risk.tangent(risk.scores(np.ones(3)), slopes).value
-        results.add((value, risk.combine(slopes).tobytes()))
-    assert len(results) == 1
 
 
 def test_scores_that_are_not_finite_are_refused():
@@ -256,23 +216,6 @@ def test_a_product_that_was_foreseen_costs_no_round(loss, by_query, rng):
     assert vectors.dot(slopes, y) == pytest.approx(first)
 
 
-def test_the_driver_follows_the_sampled_rows(rng):
-    data = sharded(rng.normal(size=(90, 2)), np.arange(90) % 3 == 0, [10, 20])
-    risk, vectors = list_risk(data, make_loss("ap")), data.vectors
-    x = risk.scores(np.array([1.0, 0.5]))
-    risk.tangent(x, vectors.empty())
-    y, out = risk.scores(np.array([0.0, 1.0])), vectors.empty()
-    vectors.add(x, 2.0, y, out)
-    vectors.scale(0.5, out, out)
-    vectors.subtract(out, y, y)
-    for handle in (x, y, out):
-        surveys = vectors.ask("survey", handle.number, SAMPLE, None)
-        np.testing.assert_allclose(vectors.sampled.of(handle), np.concatenate([of.sample for of in surveys]))
-    vectors.absolute(x, out)  # which it does not follow
-    risk.tangent(x, y)
-    assert vectors.sampled.of(out) is vectors.sampled.of(y) is None
-
-
 def test_forgotten_vectors_are_dropped(rng):
     data = sharded(rng.normal(size=(50, 2)), np.arange(50) % 2.0, [10, 20])
     risk = list_risk(data, make_loss("ap"))
@@ -317,12 +260,6 @@ def test_counts_that_are_mostly_zero_are_sent_with_their_places(rng):
             np.testing.assert_array_equal(added(messages), np.sum(counts, axis=0))
             assert all(size_of(message) <= size_of(narrow(of)) for message, of in zip(messages, counts, strict=True))
     assert kinds == {Few, np.ndarray}
-
-
-def test_more_positives_than_16_bits_number(rng):
-    n_pos, n_neg = 70_000, 80_000
-    y = np.where(rng.permutation(n_pos + n_neg) < n_pos, 1.0, -1.0)
-    compare("ap", rng.normal(size=y.size) + 0.5 * (y > 0), y, [50_000])
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from shards import crew_of
-from trainings import train_pairs, train_svm, train_svm_path, training_set
+from trainings import train_pairs, train_svm, training_set
 
 from apsvm.dask.crew import LocalCrew
 from apsvm.dask.data import ShardedData
@@ -13,7 +13,6 @@ from apsvm.dask.fitting import ShardedFit
 from apsvm.dask.sources import ArrayPart
 from apsvm.dask.training import values_of_C
 from apsvm.data.labels import LabelOptions
-from apsvm.models.decision import Threshold
 from apsvm.trainers.base import Watch
 from apsvm.trainers.fitting import FeatureOptions
 from apsvm.trainers.rank_ncg.preferences import classes_by_label
@@ -90,60 +89,6 @@ def test_of_a_training_that_is_stopped_other_values_of_C_are_left_out(rng):
     assert fit.of_labels().source == "the rows"
     with pytest.raises(SettingsError, match=r"^-C 1e\+308x: 1e\+308x of C = .*, the default for these rows, is beyond"):
         values_of_C(data, plan.loss, StructuredSettings(C=(Multiple(1e308),)))
-
-
-@pytest.mark.parametrize(("loss", "by_query"), [("ndcg", True), ("zero-one", False), ("ap", False)])
-def test_the_log_is_that_of_one_machine(loss, by_query, rng):
-    """What it says before the sums are rounded otherwise: the settings, and the first call of the oracle."""
-    X, qid = rng.normal(size=(60, 2)), np.repeat(np.arange(6), 10) if by_query else None
-    y = (X[:, 0] + rng.normal(size=60) > 0.5).astype(float)
-    here, there = Records(), Records()
-    plan = StructuredSVMTrainer(loss, StructuredSettings(bound="hinge", C=(3.0,)))
-    data = ShardedData.of(crew_of(X, y, [20], qid=qid), "the rows")
-    fit = ShardedFit.of(data, plan, LabelOptions(), FeatureOptions(scale="none", bias=None))
-    (outcome,) = fit.outcomes(Watch(log=there))
-    assert outcome.positives == y.sum()
-    list(train_svm_path(training_set(X, y > 0.0, qid), loss, C=[3.0], watch=Watch(log=here)))
-    names = {record["event"]: record.keys() for record in here}
-    for record in there:
-        if record["event"] == "oracle":
-            assert record.keys() == names["oracle"]
-        if record["event"] == "iteration":
-            assert record.keys() > names["iteration"]
-            assert record["shards"] == 2
-            assert min(record[name] for name in ("rounds", "bytes_sent", "bytes_received")) > 0
-            assert 0.0 < record["working_seconds"] < record["cluster_seconds"] < 60.0
-    for event, names in (
-        ("start", ("oracle", "C", "epsilon")),
-        (
-            "oracle",
-            ("oracle", "n_pos", "n_neg", "queries", "violating", "risk", "loss", *["ranks_evaluated"] * (loss != "ap")),
-        ),
-    ):
-        one, other = (next(record for record in log if record["event"] == event) for log in (here, there))
-        assert [other[name] for name in names] == pytest.approx([one[name] for name in names]), event
-
-
-def test_the_share_of_the_bound_at_no_ranking_is_that_of_one_machine(rng):
-    X = rng.normal(size=(60, 2))
-    y = (X[:, 0] + rng.normal(size=60) > 0.5).astype(float)
-    here = train_svm(training_set(X, y > 0.0), "ap", C=1.0, epsilon=1e-9)
-    plan = StructuredSVMTrainer("ap", StructuredSettings(bound="hinge", C=(1.0,), epsilon=1e-9))
-    data = ShardedData.of(crew_of(X, y, [20]), "the rows")
-    fit = ShardedFit.of(data, plan, LabelOptions(), FeatureOptions(scale="none", bias=None))
-    (outcome,) = fit.outcomes(Watch())
-    assert 0.0 < here.share_of_nothing < 1.0
-    assert outcome.share_of_nothing == pytest.approx(here.share_of_nothing, rel=1e-6)
-
-
-@pytest.mark.parametrize("ranks", [True, False])
-def test_a_line_goes_with_a_ranking(ranks, rng):
-    X, y = rng.normal(size=(60, 1)) * ranks, np.arange(60) % 2.0
-    plan = StructuredSVMTrainer("zero-one", StructuredSettings(C=(1.0,)))
-    fit = ShardedFit.of(ShardedData.of(crew_of(X, y, [20]), "the rows"), plan, LabelOptions(), FeatureOptions())
-    (outcome,) = fit.outcomes(Watch())
-    assert outcome.ranks == ranks
-    assert outcome.threshold == (Threshold(value=0.0, rule="loss") if ranks else None)
 
 
 def test_sums_of_pairs_in_queries_are_by_the_method_that_is_named(rng):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -13,16 +12,12 @@ from shards import crew_of, sharded
 
 from apsvm.dask.crew import LocalCrew
 from apsvm.dask.data import ShardedData
-from apsvm.dask.evaluation import evaluate_on_shards, order_statistic
+from apsvm.dask.evaluation import order_statistic
 from apsvm.dask.sources import ArrayPart, FilePart
 from apsvm.data import DataError
 from apsvm.data.features.scaling import learn_scaling
-from apsvm.data.labels import threshold
 from apsvm.data.moments import column_moments
 from apsvm.data.read_options import ReadOptions
-from apsvm.metrics.evaluate import evaluate, parse_metrics
-from apsvm.models.header import Header
-from apsvm.models.linear import LinearRanker
 
 
 @pytest.fixture
@@ -51,11 +46,6 @@ def test_moments_are_those_of_all_rows(X):
     assert data.moments(within_queries=True).variance == pytest.approx(column_moments(X, groups=qid).variance, rel=1e-9)
 
 
-def test_its_size_is_that_of_all_rows(X):
-    extent = sharded(X, np.arange(100) % 2.0, [20, 50]).of_labels().X
-    assert (extent.shape, extent.size) == (X.shape, X.size)
-
-
 def test_means_that_differ_by_rounding_are_those_of_a_constant_column():
     of_shards = np.repeat([0.0, 1.0], 50)
     X = 7.0 + np.column_stack([1e-10 * of_shards, 1e-8 * of_shards])
@@ -78,49 +68,6 @@ def test_what_rounds_cost_is_counted(X):
         common, each, programme = 8 + (8 + 24), 8 + 3 * (8 + 8 + 24), 8 + (8 + (8 + 6) + 8)
         assert traffic.sent == rounds * (3 * (common + 8) + 3 * (8 + programme) + each)
         assert 0.0 < traffic.working_seconds < traffic.seconds < 60.0
-
-
-@pytest.mark.parametrize(
-    ("text", "options", "of_part", "width"),
-    [
-        ("1 1:2\n", {}, {}, 1),
-        ("1 0:2 1:2\n", {}, {}, 2),
-        ("1 0:2 1:2\n", {"zero_based": False}, {}, "start at 1"),
-        ("1 1:2\n", {"zero_based": True}, {}, 2),
-        ("1 2:3 1:2\n", {}, {}, "increasing"),
-        ("1 2:3 1:2\n", {"sort_features": True}, {}, 2),
-        ("1 3:1\n", {"max_features": 2}, {}, "2"),
-        ("1 1:2\n", {}, {"n_features": 3}, 3),
-        ("1 1:2 4:1\n", {}, {"n_features": 3}, "4"),
-        ("1 1:2 4:1\n", {}, {"n_features": 3, "ignore_unknown": True}, 3),
-        ("1,2 1:2\n", {}, {}, "label"),
-        ("1,2 1:2\n", {"multilabel": True}, {}, 1),
-        ("", {}, {}, 0),
-        ("", {"zero_based": True}, {"n_features": 3}, 3),
-    ],
-)
-def test_a_file_is_read_as_its_options_say(tmp_path, text, options, of_part, width):
-    path = tmp_path / "part"
-    path.write_text(text)
-    part = FilePart(str(path), ReadOptions(**options), **of_part)
-    if isinstance(width, str):
-        with pytest.raises(DataError, match=rf"part:1:\d: .*{width}"):
-            part.read(1)
-        return
-    data = part.read(1)
-    assert data.X.shape == (text.count("\n"), width)
-    assert data.zero_based == ("0:" in text or "zero_based" in options)
-    assert data.unknown_features == ("ignore_unknown" in of_part)
-    assert (data.label_sets is not None) == ("multilabel" in options)
-
-
-def test_a_file_of_other_numbers_and_of_bags(tmp_path):
-    path = tmp_path / "part"
-    path.write_text("1 bag:1 1:2\n-1 bag:1 1:3\n")
-    assert FilePart(str(path), ReadOptions(dtype="float32")).read(1).X.dtype == np.float32
-    data = [FilePart(str(path), ReadOptions(ignores_bags=ignores)).read(1) for ignores in (False, True)]
-    assert [one.bags is None for one in data] == [False, True]
-    np.testing.assert_array_equal(data[0].relevance, [1.0, -1.0])
 
 
 ROWS, LABELS = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]), np.array([1.0, 0.0, 1.0])
@@ -213,25 +160,6 @@ def test_what_parts_are_as_a_whole(tmp_path):
     assert (data.has_qid, data.columns, data.remarks, data.is_sparse) == (False, None, (), True)
     of_arrays = ShardedData.of(crew_of(ROWS, LABELS, [1]), "X")
     assert (of_arrays.fingerprint, of_arrays.width, of_arrays.is_sparse) == ("", 2, False)
-
-
-@pytest.mark.parametrize("queries", [None, 6, pytest.param(66_000, marks=pytest.mark.slow)])
-def test_an_evaluation_is_that_of_one_machine(queries, rng):
-    """Of queries of positives alone, more than 16 bits number, and a worker without rows."""
-    n = 60 if queries is None else max(60, 2 * queries)
-    X, y = np.round(rng.normal(size=(n, 2)), 1), np.where(np.arange(n) % 3, -1.0, 1.0)
-    y[n - 10 :] = 1.0
-    qid = None if queries is None else np.arange(n) // (n // queries)
-    model, names = LinearRanker(np.array([1.0, -0.5]), 0.0, Header(loss="ap", state="done")), ["AP", "nDCG@3", "F1"]
-    data = sharded(X, y, [20, n], qid=qid)
-    found = evaluate_on_shards(data, model, threshold(data.labels), parse_metrics(names))
-    expected = evaluate(names, model.score(X), y > 0, qid)
-    assert found.values == pytest.approx(expected.values, rel=1e-12)
-    assert replace(found, values={}) == replace(expected, values={})
-    np.testing.assert_array_equal(found.groups, expected.groups)
-    assert found.in_group.keys() == expected.in_group.keys()
-    for name, values in found.in_group.items():
-        np.testing.assert_allclose(values, expected.in_group[name])
 
 
 def test_scores_at_places():

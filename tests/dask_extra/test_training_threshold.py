@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from shards import crew_of, sharded
 
-from apsvm.dask.crew import ClusterError
 from apsvm.dask.data import ShardedData
 from apsvm.dask.training_threshold import with_training_threshold
 from apsvm.data.dataset import Dataset
@@ -76,16 +75,3 @@ def test_where_there_is_none():
     ):
         data = sharded(rows, labels, [1], **columns)
         assert with_training_threshold(MODEL, data, threshold(data.labels)) is MODEL
-
-
-def test_the_score_below_the_lowest_called_positive_is_lower():
-    """Whatever a worker says."""
-    data = sharded(np.array([[2.0, 0.0], [1.0, 0.0], [0.0, 0.0]]), np.array([1.0, -1.0, 1.0]), [1])
-    ask = data.crew._ask
-
-    def twisted(call, programme):
-        return [(call.common[1], 0.0)] * 2 if call.method == "highest_below" else ask(call, programme)
-
-    data.crew._ask = twisted
-    with pytest.raises(ClusterError, match=r"of the scores below .* the workers say that .* is the highest"):
-        with_training_threshold(MODEL, data, threshold(data.labels))

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apsvm.data import DataError, Dataset, open_folder, read_svmlight, write_folder
-from apsvm.data.bags import Bags, bags_of, ids_of_offsets
+from apsvm.data.bags import Bags, bags_of
 from apsvm.data.reading import read_data
 
 # Bags 7 and 9 alternate, and 8 stands together.
@@ -38,17 +38,6 @@ def test_rows_by_bag() -> None:
     assert bags.qid is None
     assert bags.first.tolist() == [0, 1, 3]
     assert bags.bag_of_row.tolist() == [0, 1, 0, 2, 2, 1]
-
-
-def test_rows_that_stand_together_keep_their_order() -> None:
-    bags = Bags.of_rows(np.array([5, 5, -1, 3, 3, 3]), np.array([1.0, 1, 0, 1, 1, 1]), np.array([2, 2, 2, 4, 4, 4]))
-    assert bags.order is None
-    assert bags.offsets.tolist() == [0, 2, 3, 6]
-    assert bags.ids.tolist() == [5, -1, 3]
-    assert bags.first.tolist() == [0, 2, 3]
-    assert bags.bag_of_row.tolist() == [0, 0, 1, 2, 2, 2]
-    assert bags.qid is not None
-    assert bags.qid.tolist() == [2, 2, 4]
 
 
 @settings(deadline=None)
@@ -174,13 +163,6 @@ def test_bags_of_text_and_of_a_folder_without(tmp_path: Path) -> None:
         assert data.bags.tolist() == [4, 5, 4]
 
 
-def test_offsets_or_numbers() -> None:
-    assert ids_of_offsets(np.array([0, 2, 2]), 3) is not None  # as many as rows: themselves
-    assert ids_of_offsets(np.array([0, 3]), 3) is not None
-    for wrong in ([0, 2, 2, 5], [0, 3, 2, 5], [1, 2, 5], [0, 2, 4], [0], [], [5, 0]):
-        assert ids_of_offsets(np.array(wrong, dtype=np.int64), 5) is None
-
-
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -207,13 +189,6 @@ def test_files_of_bags_that_are_wrong(content: Any, message: str, matrix: Path, 
     with pytest.raises(DataError) as caught:
         bags_in(matrix, path)
     assert message in str(caught.value)
-
-
-def test_bags_said_twice(tmp_path: Path) -> None:
-    (tmp_path / "rows.svm").write_bytes(TEXT)
-    (tmp_path / "ids.txt").write_text("".join(f"{one}\n" for one in IDS))
-    with pytest.raises(DataError, match=r"it has bags of its own; --bags FILE \(bags=\) is for rows that say none"):
-        read_data(tmp_path / "rows.svm", bags=tmp_path / "ids.txt")
 
 
 # ------------------------------------------------------------------------------------------------- folders

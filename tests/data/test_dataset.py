@@ -25,12 +25,6 @@ def dataset(labels: list[float]) -> Dataset:
     )
 
 
-def test_its_length_is_that_of_its_rows() -> None:
-    rows = dataset([1, -1, 1])
-    assert len(rows) == 3
-    assert len(rows.select(np.array([0, 2]))) == 2
-
-
 @over(
     ("labels", "positive_label", "expected"),
     [
@@ -79,22 +73,6 @@ def test_positives_refused(labels: list[float], positive_label: float | None, fr
     assert message.startswith("some.svm: ")
     for fragment in fragments:
         assert fragment in message
-
-
-@pytest.mark.parametrize(
-    ("labels", "grade", "expected"),
-    [
-        ([0, 1, 2, 3], 2, [False, False, True, True]),
-        ([0, 1, 2, 3], 1.5, [False, False, True, True]),
-        ([0, 1, 2, 3], 3, [False, False, False, True]),
-        ([-1, 1], 1, [False, True]),
-        ([-2, -1, 0], -1, [False, True, True]),
-        ([-0.0, -1], 0, [True, False]),
-        ([0.1, 0.3, 0.2], 0.3, [False, True, False]),
-    ],
-)
-def test_relevant_from_includes_the_grade(labels: list[float], grade: float, expected: list[bool]) -> None:
-    assert dataset(labels).positives(None, grade).tolist() == expected
 
 
 @pytest.mark.parametrize(

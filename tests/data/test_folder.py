@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from data_folders import TEXT, assert_same, read
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -44,23 +43,6 @@ def test_dense_round_trip(dtype: Any, tmp_path: Path, monkeypatch: pytest.Monkey
     assert_same(open_folder(tmp_path / "again"), back)
     write_folder(back, tmp_path / "sparse", dense=False)
     assert np.array_equal(open_folder(tmp_path / "sparse").X.toarray(), back.X)
-
-
-@pytest.mark.parametrize(("text", "dense"), [(b"1 1:1 2:1 5:1\n", True), (b"1 1:1 5:1\n", False), (b"1\n", False)])
-def test_layout_by_density(text: bytes, dense: bool, tmp_path: Path) -> None:
-    write_folder(read(text), tmp_path / "out")
-    assert sp.issparse(open_folder(tmp_path / "out").X) != dense
-
-
-def test_rows_take_what_is_mapped(tmp_path: Path, rng: np.random.Generator) -> None:
-    data = read(TEXT)
-    w, c = rng.standard_normal(4), rng.standard_normal(4)
-    expected = Rows(data.X)
-    for dense in (False, True):
-        write_folder(data, tmp_path / f"{dense}", dense=dense)
-        rows = Rows(open_folder(tmp_path / f"{dense}").X)
-        np.testing.assert_allclose(rows.scores(w), expected.scores(w), rtol=1e-14)
-        np.testing.assert_allclose(rows.combine(c), expected.combine(c), rtol=1e-14)
 
 
 values = st.floats(allow_nan=False, allow_infinity=False)

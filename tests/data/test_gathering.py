@@ -128,13 +128,6 @@ def test_bad_files(
     assert sorted(path.name for path in tmp_path.iterdir()) == names
 
 
-def test_matrices_are_not_put_together(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "a.svm").write_text(FULL)
-    np.save(tmp_path / "X.npy", np.ones((3, 2)))
-    assert run(["convert", str(tmp_path / "a.svm"), str(tmp_path / "X.npy"), str(tmp_path / "out")]) == 2
-    assert "svmlight text" in capfd.readouterr().err
-
-
 def test_blocks_of_any_kind(tmp_path: Path, rng: np.random.Generator) -> None:
     """Dense and sparse ones, of other widths, from whoever has them."""
     dense = rng.normal(size=(5, 3))

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import hashlib
 
-import numpy as np
 import pytest
 import scipy.sparse as sp
 from over import over
 
 from apsvm.data import DataError, read_data, write_folder
 from apsvm.data.joining import in_columns_of
-from apsvm.data.joining import joined as joined_parts
 from apsvm.data.read_options import TableOptions
 
 
@@ -52,38 +50,6 @@ def test_columns_are_found_by_their_names(is_dense, joined, tmp_path):
     assert in_columns_of(last, first.table.columns, first.source).table.columns == first.table.columns
     digests = "".join(hashlib.sha256(text.encode()).hexdigest() + "\n" for text in texts)
     assert data.fingerprint == hashlib.sha256(digests.encode()).hexdigest()
-
-
-def test_rows_without_names(joined):
-    """The widest part decides, costs and labels are those of the rows."""
-    data = joined("1 qid:1 cost:2 1:1 3:2\n0 qid:1 1:4\n", "1 qid:2 2:5 3:6\n")
-    assert dense(data) == [[1, 0, 2], [4, 0, 0], [0, 5, 6]]
-    assert sp.issparse(data.X)
-    assert data.costs.tolist() == [2, 1, 1]
-    assert data.groups.tolist() == [1, 1, 2]
-    assert data.zero_based is False
-    assert data.table is None
-    full = joined("1 1:1 2:2\n", "0 1:3 2:4\n", "1 1:5 2:6\n", dense=False)
-    assert full.X.tolist() == [[1, 2], [3, 4], [5, 6]]
-    assert full.costs is None
-    several = joined("1,2 1:1\n 1:3\n", "2 1:5\n", "2 1:5\n", multilabel=True)
-    assert [several.label_sets.classes[of].tolist() for of in np.split(several.label_sets.indices, [2, 2, 3])] == [
-        [1, 2],
-        [],
-        [2],
-        [2],
-    ]
-
-
-def test_rows_of_a_list_are_not_named(tmp_path):
-    """Keys and lines are of one file."""
-    for number in range(2):
-        (tmp_path / f"{number}.csv").write_text(f"key,a,y\nk{number},{number},{number}\n")
-    options = TableOptions(id="key", missing="refuse")
-    tables = [read_data(tmp_path / f"{number}.csv", table=options) for number in range(2)]
-    assert [table.table.keys.tolist() for table in tables] == [["k0"], ["k1"]]
-    data = joined_parts(tables, "both")
-    assert (dense(data), data.source, data.table.keys, data.table.lines) == ([[0], [1]], "both", None, None)
 
 
 @over(

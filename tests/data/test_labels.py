@@ -158,24 +158,6 @@ def check_recalled(dataset, target):
 numbers = st.sampled_from([-1.0, 0.0, 1.0, 1.5, 2.0, 3.0])
 
 
-def test_words_have_no_order(tmp_path):
-    """bad, excellent, fair is that of the alphabet."""
-    (tmp_path / "rows.csv").write_text("y,a\nbad,1\nfair,2\nexcellent,3\n")
-    data = read_data(tmp_path / "rows.csv")
-    for takes, options in (
-        (Takes.ORDER, LabelOptions()),
-        (Takes.GRADES, LabelOptions()),
-        (Takes.TWO_CLASSES, LabelOptions()),
-        (Takes.TWO_CLASSES, LabelOptions(relevant_from=1.0)),
-    ):
-        with pytest.raises(DataError, match="the labels are the words bad, excellent, fair: --positive-label"):
-            decide(data, takes, options)
-    with pytest.raises(DataError, match="grades are to be written as numbers"):
-        judge(data, graded_metrics=True)
-    fair = decide(data, Takes.TWO_CLASSES, LabelOptions(positive_label="fair"))
-    assert fair.relevant.tolist() == [False, True, False]
-
-
 @pytest.mark.slow
 @given(st.lists(numbers, min_size=2, max_size=8), st.data())
 def test_a_row_means_to_a_judge_what_it_meant_in_training(labels, data):
@@ -190,20 +172,6 @@ def test_a_row_means_to_a_judge_what_it_meant_in_training(labels, data):
     np.testing.assert_array_equal(others.relevant, target.relevant[kept])
     if target.grades is not None and others.grades is not None:
         np.testing.assert_array_equal(others.grades, target.grades[kept])
-
-
-@over("kind", KINDS)
-def test_what_metrics_take_labels_for_without_a_model(kind):
-    labels = KINDS[kind]
-    levels = sorted(set(labels)) if kind != "several" else []
-    for options, graded in product(OPTIONS.values(), (False, True)):
-        if options.relevant_from is not None and kind != "several":
-            expected = (LabelKind.ORDER, [x >= options.relevant_from for x in labels], labels)
-        elif options == LabelOptions() and graded and len(levels) > 2:
-            expected = (LabelKind.ORDER, [x >= levels[1] for x in labels], labels)
-        else:
-            expected = twin_of_two_classes(labels, options)
-        assert outcome_of(judge, rows(labels), options, graded_metrics=graded) == expected, (options, graded)
 
 
 @over("kind", KINDS)
@@ -231,41 +199,6 @@ def test_the_labels_of_a_header_say_what_was_chosen():
     assert labels == Labels(kind=LabelKind.BINARY, positive=1.0, negative=(-1.0,))
     many = decide(rows([*range(MOST_LISTED + 50), 0]), Takes.TWO_CLASSES, OPTIONS["positive 1"]).labels
     assert many.negative == (0.0, *np.arange(2.0, MOST_LISTED + 1))
-
-
-def test_rows_of_a_target():
-    target = decide(rows(KINDS["grades"]), Takes.GRADES)
-    chosen = np.array([4, 1, 1])
-    part = target.of(chosen)
-    assert (part.relevant.tolist(), part.grades.tolist()) == ([False, True, True], [0.0, 3.0, 3.0])
-    assert target.of(None) is target
-    assert (target.lowest_relevant, part.lowest_relevant) == (1.0, 3.0)
-    assert target.of(np.array([0, 4])).lowest_relevant == np.inf
-    two = decide(rows(KINDS["one and zero"]), Takes.TWO_CLASSES)
-    assert two.lowest_relevant is None
-    assert two.judgements is two.relevant
-    assert decide(rows(KINDS["grades"]), Takes.ORDER, OPTIONS["from 2"]).lowest_relevant == 2.0
-
-
-@pytest.mark.parametrize("kind", ["classes", "several"])
-def test_each_class_is_a_target(kind):
-    dataset = rows(KINDS[kind])
-    target = decide(dataset, Takes.CLASSES)
-    sets = sets_of(KINDS[kind])
-    assert target.classes.labels == sorted(set().union(*sets))
-    assert target.labels.several == (kind == "several")
-    chosen = np.array([0, 2, 3])
-    for label in target.classes.labels:
-        alone = decide(dataset, Takes.TWO_CLASSES, LabelOptions(positive_label=label))
-        of_class = target.classes.target(label)
-        assert of_class.relevant.tolist() == [label in have for have in sets] == alone.relevant.tolist()
-        assert (of_class.labels.kind, of_class.labels.positive) == (LabelKind.ONE_LABEL, label)
-        relevant = of_class.relevant[chosen]
-        if relevant.any() and not relevant.all():
-            assert target.of(chosen).classes.target(label).relevant.tolist() == relevant.tolist()
-        else:
-            with pytest.raises(DataError, match="a ranking needs both"):
-                target.of(chosen).classes.target(label)
 
 
 def test_cuts_are_cut_again():
@@ -347,18 +280,6 @@ def test_words_of_tables(words, positive, names, tmp_path):
     check_recalled(dataset, target)
 
 
-def test_words_are_no_likes(tmp_path):
-    (tmp_path / "likes.csv").write_text("user,item,count\nann,tea,1\nbob,tin,2\n")
-    with pytest.raises(DataError) as error:
-        decide(read_data(tmp_path / "likes.csv", unlabelled=True), Takes.NOTHING)
-    assert str(error.value).startswith(f"{tmp_path}/likes.csv: words in user, item, where --rows-as-users")
-    assert str(error.value).endswith(
-        "above 0 where the user likes it. If the rows are pairs of a user and an item, make such a matrix of them "
-        "first: the documentation has a recipe, under Recommendation (docs/cases/recommendation.md). A column that "
-        "says which user a row is: --id-column NAME"
-    )
-
-
 @pytest.mark.parametrize(
     ("labels", "expected"),
     [
@@ -372,9 +293,3 @@ def test_words_are_no_likes(tmp_path):
 )
 def test_what_a_regression_fits(labels, expected):
     assert decide(rows(labels), Takes.GRADES).regressands().tolist() == [expected]
-
-
-def test_what_a_regression_of_classes_fits():
-    each = decide(rows(KINDS["several"]), Takes.CLASSES).regressands()
-    assert each.dtype == np.float64
-    assert each.tolist() == [[float(label in have) for have in sets_of(KINDS["several"])] for label in (1, 2, 4, 5)]

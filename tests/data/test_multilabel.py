@@ -11,7 +11,6 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
-from apsvm._native import _kernels
 from apsvm.data import DataError, Dataset, open_folder, read_data, read_svmlight, write_folder
 from apsvm.data.dataset import LabelSets
 from apsvm.data.folder import is_data_folder
@@ -43,14 +42,6 @@ def test_by_hand() -> None:
     assert data.relevance.tolist() == [0] * 5
 
 
-def test_what_stands_behind_no_label() -> None:
-    data = read(b"3 qid:2 1:1\nqid:1 cost:2 1:1\n cost:3 qid:1\n1,3 qid:2\n")
-    assert rows_of(data) == [[3], [], [], [1, 3]]
-    assert data.groups is not None
-    assert data.costs is not None
-    assert (data.groups.tolist(), data.costs.tolist()) == ([2, 1, 1, 2], [1, 2, 3, 1])
-
-
 def test_one_label_a_row_reads_as_ever() -> None:
     text = b"3 1:2\n-1 2:1\n3\n"
     data = read(text)
@@ -58,10 +49,6 @@ def test_one_label_a_row_reads_as_ever() -> None:
     assert np.array_equal(data.relevance, read_svmlight(io.BytesIO(text)).relevance)
     assert (data.classes().tolist(), data.have(3).tolist()) == ([-1, 3], [True, False, True])
     assert data.classes(data.have(3)).tolist() == [3]
-
-
-def test_as_many_labels_as_rows_are_not_one_a_row() -> None:
-    assert rows_of(read(b"1,2 1:1\n1:1\n")) == [[1, 2], []]
 
 
 def test_rows_without_any_label() -> None:
@@ -89,22 +76,6 @@ def test_scikit_learn_agrees(rng: np.random.Generator, tmp_path: Path) -> None:
     assert np.array_equal(ours.label_sets.matrix(), matrix)
     for j in range(9):
         assert np.array_equal(ours.have(j), matrix[:, j])
-
-
-@pytest.mark.slow
-def test_threads_and_blocks_change_nothing(rng: np.random.Generator) -> None:
-    _, labels = random_rows(rng, 300, 5)
-    text = b"".join((",".join(map(str, row)) + f" qid:{i // 7} 1:{i} 3:0.5\n").encode() for i, row in enumerate(labels))
-    expected = [sorted(row) for row in labels]
-    assert rows_of(read(text)) == expected
-    for block in (1, 7, 100, 10**6):
-        for threads in (1, 2, 5):
-            parser = _kernels.SvmlightParser(multilabel=True, threads=threads, least_chunk=16)
-            for at in range(0, len(text), block):
-                parser.feed(text[at : at + block])
-            *_, found, ends, _, _ = parser.finish()
-            starts = np.concatenate(([0], ends[:-1]))
-            assert [sorted(found[a:b]) for a, b in zip(starts, ends, strict=True)] == expected
 
 
 def test_several_labels_want_a_choice() -> None:

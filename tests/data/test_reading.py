@@ -96,38 +96,11 @@ def test_a_limit(kind: str, tmp_path: Path) -> None:
         read_data(path, max_features=3, **options)
 
 
-@pytest.mark.parametrize("kind", ["csr", "dense"])
-def test_the_base_of_a_folder(kind: str, tmp_path: Path) -> None:
-    path, options = made(kind, tmp_path, zero_based=True)
-    assert read_data(path, **options).zero_based
-    assert read_data(path, zero_based=True, any_base=False, **options).zero_based
-    with pytest.raises(DataError, match="count from 1, found a folder that counts them from 0"):
-        read_data(path, any_base=False, **options)
-    with pytest.raises(DataError, match="feature 4 is unknown"):
-        read_data(path, n_features=3, **options)
-
-
-def test_the_base_of_a_matrix(tmp_path: Path) -> None:
-    path, options = made("npz", tmp_path)
-    with pytest.raises(DataError, match="count from 0, found a matrix that counts them from 1"):
-        read_data(path, zero_based=True, any_base=False, **options)
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_float32_overflow(kind: str, tmp_path: Path) -> None:
     path, options = made(kind, tmp_path, b"1 1:1e39\n")
     with pytest.raises(DataError, match="overflows float32"):
         read_data(path, dtype=np.float32, **options)
-
-
-def test_float32_stays(tmp_path: Path) -> None:
-    path, options = made("csr", tmp_path, dtype=np.float32)
-    assert read_data(path, **options).X.dtype == np.float32
-
-
-def test_threads_are_passed_on(tmp_path: Path) -> None:
-    path, _ = made("text", tmp_path, TEXT * 50_000)
-    assert np.array_equal(read_data(path, threads=3).X.data, read_data(path).X.data)
 
 
 # ------------------------------------------------------------------------------------------------ matrices
@@ -324,10 +297,3 @@ def test_labels_belong_to_matrices(tmp_path: Path, labels: Path) -> None:
     path, _ = made("npz", tmp_path)
     with pytest.raises(DataError, match="name their file by --labels"):
         read_data(path)
-
-
-def test_what_is_nothing(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError):
-        read_data(tmp_path / "none")
-    with pytest.raises(IsADirectoryError, match="nor a folder made by apsvm convert"):
-        read_data(tmp_path)

@@ -116,15 +116,6 @@ def test_bias_is_one_more_column(rng):
     np.testing.assert_allclose(rows.combine(c), extended.T @ c, rtol=1e-12, atol=1e-12)
 
 
-def test_moved_to_the_mean_without_a_bias(rng):
-    X = rng.normal(loc=2.0, size=(12, 4))
-    scaling = learn_scaling("standard", X, np.arange(12))
-    rows, scaled = Rows(X, scaling=scaling), (X - X.mean(0)) / X.std(0)
-    w, c = rng.normal(size=4), rng.normal(size=12)
-    np.testing.assert_allclose(rows.scores(w), scaled @ w, rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(rows.combine(c), scaled.T @ c, rtol=1e-12, atol=1e-12)
-
-
 def test_no_rows(rng):
     rows = Rows(rng.normal(size=(4, 3))).select(np.empty(0, dtype=np.int64))
     assert rows.scores(np.ones(3)).size == 0
@@ -147,28 +138,6 @@ def test_rows_in_memory(make, rng):
     for scaling in ("maxabs", "standard", "l2"):
         with pytest.raises(ValueError, match=f"scaled rows .{scaling}."):
             Rows(make(X), scaling=learn_scaling(scaling, make(X))).in_memory()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("form", ["dense", "csr", "csr int64"])
-def test_rows_in_a_few_ascending_runs(form, large):
-    """They are gone through in the order of the matrix: the same scores, to the last bit, and the same sums."""
-    X, _, w, _ = large
-    n = X.shape[0]
-    rng = np.random.default_rng(1)
-    c = rng.normal(size=n)
-    for n_runs in (1, 2, 40):  # so many that they are taken as they come
-        run_of = rng.integers(n_runs, size=n) if n_runs > 1 else np.zeros(n, dtype=int)
-        which = np.argsort(run_of, kind="stable")
-        alone = Rows(forms(X)[form]).select(which)
-        scores, sums = alone.scores(w[:600]), alone.combine(c)
-        each = np.concatenate([alone.select(np.array([i])).scores(w[:600]) for i in (0, 7, n - 1)])
-        np.testing.assert_array_equal(scores[[0, 7, n - 1]], each)
-        np.testing.assert_allclose(scores, X[which] @ w[:600], rtol=1e-9, atol=1e-9)
-        np.testing.assert_allclose(sums, X[which].T @ c, rtol=1e-9, atol=1e-7)
-        rows = Rows(forms(X)[form], threads=3).select(which)
-        np.testing.assert_array_equal(rows.scores(w[:600]), scores)
-        np.testing.assert_array_equal(rows.combine(c), sums)
 
 
 def test_all_rows_are_those_that_are_listed(large):

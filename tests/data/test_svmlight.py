@@ -22,7 +22,6 @@ from svmlight_cases import (
     NO_ROWS,
     Bad,
     Good,
-    assert_same,
     assert_same_outcome,
     identical,
     outcome,
@@ -30,7 +29,7 @@ from svmlight_cases import (
 )
 
 from apsvm._native import _kernels
-from apsvm.data import DataError, Dataset, read_svmlight, svmlight
+from apsvm.data import DataError, Dataset, read_svmlight
 
 
 def check_good(data: Dataset, case: Good) -> None:
@@ -217,22 +216,6 @@ def test_errors_of_the_stream_come_after_those_of_the_text() -> None:
         read_svmlight(Failing(text), threads=2)
     with pytest.raises(DataError, match=r"^<stream>:400001:3: "):
         read_svmlight(Failing(text + b"1 x\n"), threads=2)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("compression", ["plain", "gzip"])
-def test_threads_on_many_blocks(compression: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(svmlight, "_BLOCK_OF_SEVERAL", 1 << 19)  # still worth two threads
-    n = 160_000
-    text = "\n".join(f"{j % 3} {j % 89 + 1}:{j % 97} {j % 7 + 100}:{j}e-3" for j in range(n)).encode()
-    packed = COMPRESSORS[compression](text)
-    assert len(text) > 5 << 19
-    one = read(packed)
-    assert one.relevance.size == n
-    for threads in (2, 3):
-        many = read(packed, threads=threads)
-        assert_same(many, one)
-        assert many.fingerprint == hashlib.sha256(packed).hexdigest()
 
 
 def test_a_parser_let_go_at_work() -> None:

@@ -1,10 +1,8 @@
 """Where the bytes of svmlight text come from: compressed, cut off, in pieces, through pipes; and how large they are."""
 
 import gzip
-import hashlib
 import io
 import itertools
-import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -109,14 +107,6 @@ class Dribble(io.RawIOBase):
         return bytes(itertools.islice(self.data, 1))
 
 
-@pytest.mark.parametrize("compression", COMPRESSORS)
-def test_dribble(compression: str) -> None:
-    packed = COMPRESSORS[compression](TEXT)
-    data = read_svmlight(Dribble(packed))  # type: ignore[arg-type]
-    assert_same(data, read(TEXT))
-    assert data.fingerprint == hashlib.sha256(packed).hexdigest()
-
-
 def test_missing_file(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         read_svmlight(tmp_path / "none.svm")
@@ -127,24 +117,10 @@ def test_directory(tmp_path: Path) -> None:
         read_svmlight(str(tmp_path))
 
 
-def test_named_pipe(tmp_path: Path) -> None:
-    path = tmp_path / "fifo"
-    os.mkfifo(path)
-    child = os.posix_spawn("/bin/sh", ["sh", "-c", f"printf '1 1:2\\n' > '{path}'"], os.environ)
-    assert read_svmlight(path).X.toarray().tolist() == [[2.0]]
-    assert os.waitpid(child, 0)[1] == 0
-
-
 def test_closed_stdin(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", None)
     with pytest.raises(OSError, match="standard input"):
         read_svmlight("-")
-
-
-def test_a_path_named_dash_is_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("-").write_bytes(b"1 1:2\n")
-    assert read_svmlight(Path("-")).source == "-"
 
 
 def test_stream_keeps_its_name_and_stays_open(tmp_path: Path) -> None:
@@ -175,26 +151,6 @@ def test_blocks_of_a_large_file(monkeypatch: pytest.MonkeyPatch) -> None:
         assert np.array_equal(data.X.indices, columns - 1)
         assert np.array_equal(data.X.data, columns % 97)
     assert np.array_equal(rows.relevance, columns % 3)
-
-
-def test_an_error_after_many_lines() -> None:
-    with pytest.raises(DataError, match=r"^<stream>:900001:5: "):
-        read(b"1 1:2\n" * 900_000 + b"1 1:x\n")
-
-
-def test_endless_zeros() -> None:
-    """/dev/zero never ends its first line, and is refused all the same."""
-
-    class Zeros(io.RawIOBase):
-        n_reads = 0
-
-        def read(self, size: int = -1, /) -> bytes:
-            self.n_reads += 1
-            assert self.n_reads < 10
-            return bytes(1 << 16)
-
-    with pytest.raises(DataError, match=r"^<stream>:1:1: .*NUL"):
-        read_svmlight(Zeros())  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("sort_features", [False, True])

@@ -1,14 +1,10 @@
 """Tables: what is read of a CSV, what is learned of its columns, and that what it cannot be is said with its place."""
 
 import bz2
-import codecs
-import csv
-import errno
 import gzip
 import io
 import os
 import zipfile
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +15,7 @@ from tables import SIMPLE, columns_of, read, remarks, rows
 
 from apsvm.data import DataError, read_data
 from apsvm.data.read_options import TableOptions
-from apsvm.data.svmlight import line_numbers
-from apsvm.data.tables.cells import BLOCK, MEMORY, Places, Scratch
+from apsvm.data.tables.cells import BLOCK, Places
 from apsvm.data.tables.reading import ForModel
 from apsvm.data.tables.recognising import Kind, kind_of
 from apsvm.data.tables.separated import decoded
@@ -165,32 +160,6 @@ def test_many_categories_stay_sparse(tmp_path: Path, monkeypatch: pytest.MonkeyP
         read(tmp_path, "a,b,c,x,z,y\n" + "\n".join(lines), columns_of(data))
 
 
-def test_rows_stand_in_a_file_where_a_folder_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def stand_in_a_file(rows: Any) -> bool:
-        return rows is not None and (isinstance(rows, np.memmap) or stand_in_a_file(getattr(rows, "base", None)))
-
-    assert stand_in_a_file(Scratch(tmp_path).empty((2, 1)))
-    assert Scratch(tmp_path).empty((0, 3)).shape == (0, 3)
-    path = tmp_path / "data.csv"
-    words = ",".join(f"w{at}" for at in range(40))
-    for text in (
-        "a,y\n1,0\n2,1\n",
-        "a,y\n1,0\n,1\n",
-        f"{words},y\n" + "".join(f"{words}{at},{at % 2}\n" for at in range(9)),
-    ):
-        path.write_text(text)
-        for scratch in (MEMORY, Scratch(tmp_path)):
-            X = read_data(path, table=TableOptions(missing="indicator"), scratch=scratch).X
-            assert stand_in_a_file(getattr(X, "data", X) if sp.issparse(X) else X) == (scratch is not MEMORY)
-
-    def full(file: int, begin: int, size: int) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr("os.posix_fallocate", full, raising=False)
-    with pytest.raises(OSError, match="No space left"):
-        Scratch(tmp_path).empty((2, 3))
-
-
 @pytest.mark.parametrize("missing", ["median", "indicator"])
 @pytest.mark.parametrize(
     ("words", "right", "wrong", "line"), [(False, ",7", ",old", 8), (True, "2024-01-08", "08.01.2024", 9)]
@@ -292,12 +261,6 @@ def test_columns_that_may_be_labels_are_found_in_the_first_lines(
         read(tmp_path, "a,b\n" + "1,3\n0,4\n" * 20 + "2,5\n")
 
 
-def test_a_column_of_labels_has_an_usual_name(tmp_path: Path) -> None:
-    assert rows(read(tmp_path, "Is_Fraud,a\n0,1\n1,2\n")) == [[1], [2]]
-    assert rows(read(tmp_path, "Is Fraud?,a\n0,1\n1,2\n")) == [[1], [2]]
-    assert rows(read(tmp_path, "default,a,y\n0,1,0\n1,2,1\n")) == [[0, 1], [1, 2]]
-
-
 def test_numbers_that_name_the_rows_are_no_feature(tmp_path: Path) -> None:
     def text(name: str, ids: Any) -> str:
         return f"{name},a,y\n" + "".join(f"{one},{at % 3},{at % 2}\n" for at, one in enumerate(ids))
@@ -392,30 +355,6 @@ def test_the_names_behind_a_byte_order_mark_and_blank_lines(tmp_path: Path) -> N
         read(tmp_path, "sep=,\ny,a\n1,2,3\n")
 
 
-@pytest.mark.parametrize("compress", [bytes, gzip.compress, bz2.compress])
-def test_svmlight_behind_a_byte_order_mark(tmp_path: Path, compress: Any) -> None:
-    rows = b"1 qid:3 1:2 2:.5\n0 qid:3 2:1\n"
-    plain, marked = (read(tmp_path, compress(mark + rows)) for mark in (b"", codecs.BOM_UTF8))
-    assert marked.table is None
-    assert np.array_equal(marked.X.toarray(), plain.X.toarray())
-    assert marked.relevance.tolist() == [1.0, 0.0]
-    assert marked.groups is not None
-    assert marked.groups.tolist() == [3, 3]
-    assert line_numbers(tmp_path / "data.csv").tolist() == [1, 2]
-    read(tmp_path, compress(codecs.BOM_UTF8 + b"# a\n" + rows))
-    assert line_numbers(tmp_path / "data.csv").tolist() == [2, 3]
-
-
-def test_a_stream_that_comes_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Slow(io.BytesIO):
-        def read1(self, size: int | None = -1) -> bytes:
-            return super().read1(7)
-
-    with io.TextIOWrapper(Slow(SIMPLE.encode())) as stream:
-        monkeypatch.setattr("sys.stdin", stream)
-        assert rows(read_data("-")) == rows(read(tmp_path, SIMPLE))
-
-
 def test_text_and_stray_words_are_no_categories(tmp_path: Path) -> None:
     text = "name,note,x,y\n" + "".join(f"n{at},t {at % 3},{at / 2},{at % 2}\n" for at in range(200))
     data = read(tmp_path, text)
@@ -464,17 +403,6 @@ def test_ways_of_writing(tmp_path: Path, text: bytes) -> None:
     assert columns_of(data).feature_names() == ("age", "city=Paris", "city=Rome")
     assert rows(data) == [[31.5, 1, 0], [43.25, 0, 1], [55, 1, 0]]
     assert data.relevance.tolist() == [1, 0, 0]
-
-
-def test_quotes_and_the_lines_behind_them(tmp_path: Path) -> None:
-    text = 'x,w,y\n1,"a\nb",1\n\n2,"c ""d"", e",0\n3,"c ""d"", e",oops\n4,"a\nb",0\n'
-    with pytest.raises(DataError, match=r"data.csv:6: column 'y': expected a number, found 'oops'"):
-        read(tmp_path, text)
-    data = read(tmp_path, text.replace("oops", "1"))
-    assert columns_of(data).feature_names() == ("x", "w=a\nb", 'w=c "d", e')
-    assert data.table is not None
-    assert data.table.lines is not None
-    assert data.table.lines.tolist() == [2, 5, 6, 7]
 
 
 def test_decimal_commas_in_quotes(tmp_path: Path) -> None:
@@ -579,27 +507,10 @@ def test_options_of_tables_are_for_tables(tmp_path: Path) -> None:
         read_data(tmp_path / "data.svm", model=ForModel(columns, columns.feature_names(), columns.width))
 
 
-@pytest.mark.slow
-def test_ten_thousand_columns(tmp_path: Path) -> None:
-    names = [f"c{at}" for at in range(10_000)]
-    line = ",".join(["0.5"] * 9_999)
-    data = read(tmp_path, ",".join([*names[1:], "y"]) + f"\n{line},1\n{line},0\n")
-    assert data.X.shape == (2, 9_999)
-
-
 def test_places_of_rows() -> None:
     places = Places("f", "line", 2, np.array([1, 3]), np.array([5, 8]))
     assert [places.number(row) for row in range(5)] == [2, 5, 6, 8, 9]
     assert places.all(5).tolist() == [2, 5, 6, 8, 9]
-
-
-def test_fields_longer_than_the_csv_module_takes(tmp_path: Path) -> None:
-    word = "x" * 200_000
-    assert columns_of(read(tmp_path, f'a,b,y\n1,"{word}",1\n2,z,0\n')).feature_names() == ("a", f"b={word}", "b=z")
-    limit = csv.field_size_limit()
-    with ThreadPoolExecutor(8) as pool:  # the module's limit is of all threads
-        assert len(list(pool.map(read_data, [tmp_path / "data.csv"] * 40))) == 40
-    assert csv.field_size_limit() == limit
 
 
 def test_points_of_exponents_are_decimal_ones(tmp_path: Path) -> None:
@@ -609,38 +520,7 @@ def test_points_of_exponents_are_decimal_ones(tmp_path: Path) -> None:
     assert rows(read(tmp_path, "a;b;y\n1,5e1;3;1\n2,5;4;0\n")) == [[15, 3], [2.5, 4]]
 
 
-def test_points_that_may_separate_thousands_are_named(tmp_path: Path) -> None:
-    said = "column 'a': 1.234 is read with a decimal point, not as 1234"
-    german = "a;y\n900;0\n1.234;1\n2.500;0\n"
-    data = read(tmp_path, german)
-    assert said in remarks(data)
-    assert rows(data) == [[900], [1.234], [2.5]]
-    for other in (german.replace("900", "900.5"), german.replace("900", "0.900"), german.replace(";", ",")):
-        assert "decimal point" not in remarks(read(tmp_path, other))
-    assert "decimal point" not in remarks(read(tmp_path, german, decimal="."))
-    for old, new in ((";", "\t"), (";", "|"), ("900", "NA"), ("\n", "\n\n")):
-        other = german.replace(old, new)
-        assert said in remarks(read(tmp_path, other))
-    three_decimals = german.replace("900", "900.000").replace(";", "\t")
-    assert "decimal point" not in remarks(read(tmp_path, three_decimals))
-    assert rows(read(tmp_path, german, decimal=",")) == [[900], [1234], [2500]]
-
-
 def test_a_folder_of_parquet_files_is_called_one(tmp_path: Path) -> None:
     (tmp_path / "part-0.parquet").touch()
     with pytest.raises(IsADirectoryError, match=r"Parquet files, part-0.parquet among them: name them by a pattern"):
         read_data(tmp_path)
-
-
-def test_names_longer_than_what_is_looked_at(tmp_path: Path) -> None:
-    names = [f"{at}{'x' * 1000}" for at in range(700)]
-    line = ";".join(["0,5"] * 700)
-    with pytest.raises(
-        DataError, match=rf"is called 'z' .*: its columns are {', '.join(names[:12])}, … \(701 in all\)$"
-    ):
-        read(tmp_path, ";".join([*names, "y"]) + f"\n{line};1\n", label="z")
-    data = read(tmp_path, ";".join([*names, "y"]) + f"\n{line};1\n{line};0\n")
-    assert columns_of(data).feature_names() == tuple(names)
-    assert np.array_equal(data.X, np.full((2, 700), 0.5))
-    with pytest.raises(DataError, match=f"found more than once: {names[3]};"):
-        read(tmp_path, ";".join([*names, names[3], "y"]) + f"\n{line};1;1\n")

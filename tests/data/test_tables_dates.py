@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 import numpy as np
@@ -11,8 +10,6 @@ from over import over
 from tables import columns_of, read, remarks, rows
 
 from apsvm.data import DataError
-from apsvm.models.columns import ColumnKind
-from apsvm.models.header import Features, HeaderError
 
 DAYS = [
     datetime(2022, 12, 31, 23, 30),
@@ -124,26 +121,3 @@ def test_sparse_rows_have_the_same(tmp_path):
 def test_what_is_not_clear_is_refused(text, message, tmp_path):
     with pytest.raises(DataError, match=message):
         read(tmp_path, f"d,y\n{text}")
-
-
-def test_one_date_tells_the_others_order(tmp_path):
-    data = read(tmp_path, "d,y\n03/04/2024,1\n13/04/2024,0\n")
-    assert [row[0] for row in rows(data)] == [10.0, 0.0]
-    assert columns_of(data).features[0].order == "dmy"
-    alike = read(tmp_path, "d,y\n03/03/2024,1\n04/04/2024,0\n")
-    assert [row[0] for row in rows(alike)] == [32.0, 0.0]
-
-
-def test_a_header_of_dates_is_checked(tmp_path):
-    (column,) = columns_of(read(tmp_path, "d,y\n2024-01-01,1\n2024-01-05,0\n")).features
-    assert column.kind is ColumnKind.DATE
-    from apsvm import APSVMClassifier
-
-    header = APSVMClassifier(C=1.0).fit([[0.0], [1.0]], [0, 1]).to_model().header
-    columns = columns_of(read(tmp_path, "d,y\n2024-01-01,1\n2024-01-05,0\n"))
-    for bad in ({"order": "ydm"}, {"order": ""}, {"parts": ()}, {"newest": np.inf}, {"kind": ColumnKind.NUMBER}):
-        changed = replace(columns, features=(replace(column, **bad),))
-        features = replace(header.features, columns=changed, names=changed.feature_names())
-        assert isinstance(features, Features)
-        with pytest.raises(HeaderError, match="column"):
-            replace(header, features=features)

@@ -64,12 +64,6 @@ def test_hand_case():
     assert found == Evaluation({"AP": 0.5, "AUC": (3 / 4 + 0) / 2}, 6, 3, 3, 1, 1, 2, "block")
 
 
-def test_one_group_is_as_ungrouped(random_cases):
-    for scores, relevant in random_cases(20, 30, tied=True, seed=12):
-        grouped = evaluate(NAMES, scores, relevant, np.zeros(scores.size, dtype=np.int64))
-        assert dataclasses.replace(grouped, n_groups=0) == evaluate(NAMES, scores, relevant)
-
-
 def test_file_order_is_kept_inside_groups():
     scores, relevant, groups = np.zeros(6), np.array([True, False, False, True, False, True]), [1, 2, 1, 2, 1, 2]
     assert evaluate(["AP"], scores, relevant, groups, "file").values["AP"] == pytest.approx(
@@ -80,11 +74,6 @@ def test_file_order_is_kept_inside_groups():
 def test_values_keep_the_order_asked_for_and_canonical_names():
     found = evaluate(["f1", parse_metric("P@2"), "NDCG@02", "ap", "AP", "p@2"], [2.0, 1.0], [True, False])
     assert list(found.values) == ["F1", "P@2", "nDCG@2", "AP"]
-
-
-def test_no_metrics_still_counts():
-    found = evaluate([], [1.0, 1.0, 0.0], [True, False, False])
-    assert found == Evaluation({}, 3, 1, 0, 0, 1, 2, "block")
 
 
 @pytest.mark.parametrize("ties", TIE_RULES)
@@ -103,43 +92,6 @@ def test_sorts_do_not_grow_with_metrics_or_groups(ties, monkeypatch):
         evaluate(NAMES, scores, relevant, np.arange(60) // (60 // n_groups), ties)
         # the scores, then the groups; the grades of nDCG's ideal, then the groups
         assert calls == [once, "argsort", "argsort", "argsort"]
-
-
-CORNERS = {
-    "both": ([3.0, 2.0, 1.0], [True, False, True]),
-    "no positive": ([3.0, 2.0], [False, False]),
-    "no negative": ([3.0, 2.0], [True, True]),
-    "one positive row": ([3.0], [True]),
-    "one negative row": ([3.0], [False]),
-    "all tied": ([1.0, 1.0, 1.0], [True, False, False]),
-}
-
-
-@each_metric
-@over("all_groups", [False, True])
-@over("ties", TIE_RULES)
-def test_corner_groups_beside_each_other_are_as_alone(metric, ties, all_groups):
-    """Every group's value is that of the metric alone: no group leaks into the next, whatever the next is."""
-    names = list(CORNERS)
-    for order in (names, names[::-1], names[3:] + names[:3]):
-        rows = [(i, s, r) for i, name in enumerate(order) for s, r in zip(*CORNERS[name], strict=True)]
-        groups, scores, relevant = map(np.array, zip(*rows, strict=True))
-        found = evaluate([metric], scores, relevant, groups, ties, all_groups=all_groups)
-        values = found.in_group[metric.name]
-        used = []
-        for value, name in zip(values, order, strict=True):
-            try:
-                alone = metric(*CORNERS[name], ties)
-            except MetricError:
-                alone = np.nan
-            if all_groups:
-                alone = np.nan_to_num(alone)
-            elif name not in ("both", "all tied"):
-                alone = np.nan
-            np.testing.assert_equal(value, alone)
-            used += [] if np.isnan(alone) else [alone]
-        assert found.values[metric.name] == pytest.approx(np.mean(used), rel=1e-14)
-        assert (found.n_groups, found.groups_skipped) == (6, 0 if all_groups else 4)
 
 
 def test_every_group_undefined_counts_nought():
@@ -186,33 +138,6 @@ def test_nothing_ranked_in_a_group(metric):
     assert found[1] == (0.5 if metric.name.startswith(("AUC", "WMW", "Accuracy")) else 0.0)
     alone = evaluate([metric], scores[2:4], relevant[2:4], [7, 7], ranked=ranked[2:4])
     assert alone.in_group[metric.name] == found[1]
-
-
-@over("name", [name for name in NAMES if name != "WMW(adjacent)"])
-def test_many_rankings_are_each_as_alone(name):
-    """Interleaved groups of all sizes, graded, tied, some rows unranked or unjudged. (Which grades are adjacent depends
-    on those of all rows.)"""
-    rng = np.random.default_rng(21)
-    n = 400
-    groups = rng.integers(0, 40, n)
-    scores, grades = rng.integers(-3, 4, n).astype(float), rng.integers(-1, 4, n).astype(float)
-    ranked, judged = rng.random(n) < 0.8, rng.random(n) < 0.9
-    for ties in TIE_RULES:
-        more = {"relevant_from": 1, "all_groups": True, "ties": ties}
-        found = evaluate([name, "AP"], scores, grades, groups, ranked=ranked, judged=judged, **more)
-        values = found.in_group[parse_metric(name).name]
-        for group, value in zip(found.groups, values, strict=True):
-            m = groups == group
-            alone = evaluate([name], scores[m], grades[m], groups[m], ranked=ranked[m], judged=judged[m], **more)
-            assert value == pytest.approx(alone.values[parse_metric(name).name], rel=1e-13)
-        # The groups differ; to a coarse metric of a newcomer, such as whether there is a positive, they need not.
-        assert np.unique(found.in_group["AP"]).size > 20
-
-
-def test_frozen():
-    found = evaluate(["AP"], [1.0], [True])
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        found.ties = "file"
 
 
 @over(

@@ -15,7 +15,6 @@ from apsvm.metrics.significance import (
     bootstrap_rows,
     differences,
     interval,
-    intervals,
     randomisation_test,
     randomise_rows,
 )
@@ -61,10 +60,6 @@ def test_randomisation_agrees_with_scipy(rng):
 def test_no_difference_is_p_1(rng):
     assert randomisation_test(np.zeros(30), 100, rng) == 1.0
     assert randomisation_test(np.zeros(0), 100, rng) == 1.0
-
-
-def test_p_is_never_nought_by_chance(rng):
-    assert randomisation_test(np.full(100, 0.25), 99, rng) == 1 / 100
 
 
 def test_p_is_uniform_when_there_is_no_difference(rng):
@@ -146,17 +141,6 @@ def test_swapped_ranks_against_enumeration(rng):
     assert len(set(found.values())) > 1
 
 
-def test_swapped_ranks_do_not_depend_on_the_scale_of_scores(rng):
-    relevant = np.arange(60) < 20
-    a, b = rng.normal(size=60) + relevant, rng.normal(size=60) + relevant
-    metrics = parse_metrics(["AP", "AUC"])
-    found = [
-        randomise_rows(metrics, x, y, Judgements(relevant), "block", 200, np.random.default_rng(1))
-        for x, y in [(a, b), (np.exp(a), 1e6 * b - 7)]
-    ]
-    assert found[0] == found[1]
-
-
 def test_a_difference_that_is_there_is_found(rng):
     groups = np.repeat(np.arange(60), 12)
     relevant = np.tile(np.arange(12) < 3, 60)
@@ -185,21 +169,6 @@ def test_a_system_does_not_differ_from_itself(grouped, rng):
         value = a.evaluation.values[name]
         of_queries = (0, 0, 15, pytest.approx(value), pytest.approx(value)) if grouped else (None,) * 5
         assert d == Difference(0.0, 0.0, 0.0, 1.0, *of_queries)
-
-
-@pytest.mark.parametrize("grouped", [True, False])
-def test_seeds_and_other_metrics(grouped, rng):
-    """The same seed gives the same figures, whatever else is asked for; another one gives others."""
-    relevant = np.tile([True, False, False, True, False], 30)
-    groups = np.arange(150) // 5 if grouped else None
-    a = system(rng.normal(size=150), relevant, groups)
-    alone = {"AP": METRICS["AP"]}
-    found = intervals(METRICS, a, 0.9, 100, 5)
-    assert intervals(alone, a, 0.9, 100, 5)["AP"] == found["AP"]
-    assert intervals(alone, a, 0.9, 100, 6)["AP"] != found["AP"]
-    b = system(rng.normal(size=150), relevant, groups)
-    compared = differences(METRICS, a, b, n_swaps=200, seed=5)
-    assert differences(alone, a, b, n_swaps=200, seed=5)["AP"] == compared["AP"]
 
 
 def test_queries_are_paired_by_their_ids(rng):

@@ -108,16 +108,6 @@ def test_one_positive(random_cases):
         assert value("AUC", scores, relevant) == pytest.approx(1 - (position - 1) / (scores.size - 1))
 
 
-@over("name", ["AP", "AP(voc2007)", "AP(voc2010)", "P@1", "nDCG", "nDCG@1", "nDCG@5", "F1", "R@1",
-    "Rprec", "RR", "bpref"])  # fmt: skip
-def test_single_positive_row_is_perfect(name):
-    assert value(name, [1], [True]) == 1
-
-
-def test_single_row_beyond_its_cutoff():
-    assert value("P@4", [1], [True]) == 0.25
-
-
 def lack(metric, otherwise):
     return "no pair of rows that the preference graph orders" if metric.name.startswith("WMW") else otherwise
 
@@ -170,14 +160,6 @@ def test_bad_rows_are_refused(metric, scores, relevant, message):
 def test_unknown_tie_rule(metric):
     with pytest.raises(MetricError, match="unknown tie rule 'best'; known: block, pessimistic, file"):
         metric([1.0, 2.0], [True, False], "best")
-
-
-@each_metric
-@over("dtype", [np.float32, np.float16, np.int64, np.uint8])
-def test_other_real_dtypes(metric, dtype):
-    scores, relevant = np.array([3, 1, 2, 2, 0], dtype=dtype), np.array([False, True, True, False, False])
-    assert metric(scores, relevant) == metric(scores.astype(float), relevant)
-    assert type(metric(scores, relevant)) is float
 
 
 @each_metric

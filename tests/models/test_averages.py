@@ -75,13 +75,6 @@ def test_the_file_keeps_the_members(members, X, tmp_path):
     assert alone is members[1]
 
 
-def test_one_that_ended_otherwise_is_not_hidden(members):
-    members[1] = replace(members[1], header=replace(members[1].header, state="stalled", as_asked=False))
-    average = average_of(members, DIVISORS)
-    assert (average.header.state, average.header.as_asked) == ("stalled", False)
-    assert [one.header.state for one in members_of(average)] == ["converged", "stalled", "converged"]
-
-
 def test_files_that_say_what_cannot_be(members, tmp_path):
     average = average_of(members, DIVISORS)
     header, first = average.header, average.header.members[0]
@@ -122,10 +115,3 @@ def test_members_that_rank_something_else(members, tmp_path):
         average_of([members[0], replace(members[1], header=other), members[2]], DIVISORS).save(tmp_path / "m")
         with pytest.raises(ModelError, match="expected members of the average's own features, labels and rows"):
             load_model(tmp_path / "m")
-
-
-def test_members_of_grades_may_differ_in_what_is_relevant(members, tmp_path):
-    kinds = Labels(kind=LabelKind.GRADES), Labels(kind=LabelKind.THRESHOLD, relevant_from=2.0)
-    of_each = [replace(one, header=replace(one.header, labels=kinds[at > 0])) for at, one in enumerate(members)]
-    average_of(of_each, DIVISORS).save(tmp_path / "m")
-    assert [one.header.labels for one in members_of(load_model(tmp_path / "m"))] == [kinds[0], kinds[1], kinds[1]]

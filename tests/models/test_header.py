@@ -240,46 +240,6 @@ def test_what_is_in_a_list_or_a_mapping_is_looked_at():
             Header.from_json(replaced(content, path, value))
 
 
-NEEDED = [
-    "loss",
-    *(f"certificate.{name}" for name in ("primal", "dual", "gap", "tolerance")),
-    "gradient.value",
-    "gradient.gradient_norm",
-    *(f"epochs.{name}" for name in ("count", "best", "estimated_loss")),
-    *(f"epochs.validation.{name}" for name in ("file", "sha256", "metric", "value")),
-    "threshold.value",
-    "threshold.rule",
-    "calibration.method",
-    "classes_skipped[0].label",
-    "classes_skipped[0].reason",
-    *(f"members[0].{name}" for name in ("header", "intercept", "divisor")),
-]
-#: Of isotonic regression, which is nothing without.
-CORNERS = ("calibration.scores", "calibration.probabilities")
-
-
-@pytest.mark.parametrize("path", [path for path, _ in PLACES], ids=shown)
-def test_a_missing_field(path):
-    """It has its default, or is named."""
-    content = FULL.to_json()
-    inner = content
-    for step in path[:-1]:
-        inner = inner[step]
-    del inner[path[-1]]
-    if shown(path) in NEEDED:
-        with pytest.raises(HeaderError, match=re.escape(f"it lacks '{shown(path)}'")):
-            Header.from_json(content)
-    elif shown(path) in CORNERS:
-        with pytest.raises(HeaderError, match=r"expected as many 'calibration.scores' as 'calibration.probabilities'"):
-            Header.from_json(content)
-    else:
-        back = Header.from_json(content).to_json()
-        for step in path[:-1]:
-            back = back[step]
-        owner = [kind for at, kind in PLACES if at == path[:-1]]
-        assert not owner or path[-1] in back
-
-
 def test_an_unknown_field():
     content = FULL.to_json()
     parts = {path[:-1] for path, _ in PLACES}

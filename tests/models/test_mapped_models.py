@@ -59,14 +59,6 @@ def test_round_trip(name, scale, X, rng, tmp_path):
         assert archive.namelist() == ["header.npy", "coef.npy", *members]
 
 
-def test_a_model_without_a_map_has_no_more_members(rng, X, tmp_path):
-    ranker = LinearRanker(rng.normal(size=4), 0.0, Header(loss="ap"))
-    ranker.save(tmp_path / "m")
-    with zipfile.ZipFile(tmp_path / "m") as archive:
-        assert archive.namelist() == ["header.npy", "coef.npy"]
-    assert load_model(tmp_path / "m").feature_map is None
-
-
 @pytest.mark.parametrize("name", MAPS)
 def test_a_set_of_rankers_has_one_map(name, X, rng, tmp_path):
     learned = learn_map(name, X)
@@ -137,15 +129,6 @@ def test_files_that_are_sealed_well_and_wrong(X, rng, tmp_path):
         refused(path, {**content, "features": {**content["features"], "map": name}}, arrays, message)
     linear = {**content, "features": {**content["features"], "map": "linear"}}
     refused(path, linear, {"coef": arrays["coef"]}, r"expected coef of float64 and shape \(4,\)")
-
-
-def test_a_huge_number_of_columns_takes_no_memory(tmp_path):
-    """The map of products makes its columns of the width alone."""
-    header = Header(loss="ap", features=Features(map="products"))
-    width = 10**6
-    content = {**header.to_json(), "kind": "linear", "width": width, "columns": 500_001_500_000, "intercept": 0.0}
-    arrays = {"coef": np.ones(3), "map.centre": np.zeros(width), "map.deviation": np.ones(width)}
-    refused(tmp_path / "m", content, arrays, r"expected coef of float64 and shape \(500001500000,\)")
 
 
 def test_a_ranker_of_items_has_no_map(tmp_path):

@@ -10,10 +10,9 @@ import scipy.sparse as sp
 
 from apsvm import ModelError, load_any_model, load_model
 from apsvm._support.container import sealed, unsealed
-from apsvm.data.features import learn_map
 from apsvm.data.features.scaling import learn_scaling
 from apsvm.data.rows import Rows
-from apsvm.models.header import Features, Header
+from apsvm.models.header import Header
 from apsvm.models.net import Layer, Net, NetRanker
 
 HEADER = Header(family="structured-svm", loss="ap")
@@ -47,18 +46,6 @@ def test_scores_are_those_of_the_definition(sizes, dtype, rng):
         model.score(X[:, :6])
 
 
-def test_blocks_change_no_bit(rng, monkeypatch):
-    model, X = NetRanker(net_of(rng, [7, 5, 1]), HEADER), rng.normal(size=(40, 7))
-    whole = model.score(X)
-    monkeypatch.setattr("apsvm.models.net.NUMBERS_OF_A_BLOCK", 15)
-    np.testing.assert_array_equal(model.score(X), whole)
-
-
-def test_a_constant_feature_of_the_rows_does_not_count(rng):
-    net, X = net_of(rng, [7, 5, 1]), rng.normal(size=(40, 7))
-    np.testing.assert_array_equal(net.scores(Rows(X, bias=3.0)), net.scores(Rows(X)))
-
-
 @pytest.mark.parametrize("scale", ["none", "maxabs", "standard"])
 def test_behind_a_scaling(scale, rng):
     net, X = net_of(rng, [7, 5, 1]), rng.normal(3.0, 2.0, size=(40, 7))
@@ -79,20 +66,6 @@ def test_round_trip(sizes, rng, tmp_path):
     assert back.to_bytes() == path.read_bytes()
     with pytest.raises(ModelError, match="expected a linear ranker, found a network"):
         load_model(path)
-
-
-def test_with_a_map_and_rows_of_unit_length(rng, tmp_path):
-    X = rng.normal(size=(60, 4))
-    feature_map = learn_map("products", X, None, seed=0)
-    header = Header(family="structured-svm", loss="ap", features=Features(map="products", scale="l2"))
-    model, path = NetRanker(net_of(rng, [feature_map.n_out, 5, 1]), header, feature_map), tmp_path / "m.model"
-    model.save(path)
-    back = load_any_model(path)
-    assert (back.width, back.net.columns) == (4, feature_map.n_out)
-    mapped = np.asarray(feature_map.apply(X))
-    unit = mapped / np.linalg.norm(mapped, axis=1)[:, None]
-    np.testing.assert_allclose(back.score(X), by_definition(model.net, unit), rtol=1e-10)
-    np.testing.assert_array_equal(back.score(X), model.score(X))
 
 
 @pytest.mark.slow

@@ -9,14 +9,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import example, given
-from hypothesis import strategies as st
 from model_files import GOOD, array_bytes, sealed, text
 from over import over
 
 from apsvm import LinearRanker, ModelError, RankerSet, load_any_model
-from apsvm._support.container import unsealed
-from apsvm.models.header import Bounds, Data, Features, Header, LabelKind, Labels, SkippedClass
+from apsvm.models.header import Data, Features, Header, LabelKind, Labels, SkippedClass
 
 
 @pytest.fixture
@@ -72,49 +69,6 @@ def test_what_classes_share_is_kept_once(rankers):
 def content_of(model) -> dict:
     with np.load(io.BytesIO(model.to_bytes()), allow_pickle=False) as archive:
         return json.loads(archive["header"].tobytes())
-
-
-#: Few keys and values, so that classes share some and lack others.
-mappings = st.dictionaries(
-    st.sampled_from("abc"),
-    st.sampled_from([0, 0.0, False, None, "", "\x00\n", [], [1], {}, {"a": 1}, {"a": 1.0}, {"a": 1, "b": {"c": None}}]),
-)
-numbers = st.sampled_from([0.0, 1.5])
-any_headers = st.builds(
-    Header,
-    loss=st.sampled_from(["ap", "auc"]),
-    settings=mappings,
-    details=mappings,
-    selection=st.none() | mappings,
-    versions=st.dictionaries(st.sampled_from("abc"), st.sampled_from(["", "1"])),
-    C=st.none() | numbers,
-    certificate=st.none() | st.builds(Bounds, primal=numbers, dual=numbers, gap=numbers, tolerance=numbers),
-    labels=st.builds(Labels, kind=st.sampled_from(LabelKind), cuts=st.sampled_from([None, (), (1.0,)])),
-    data=st.builds(Data, file=st.sampled_from(["", "x"]), counts=st.dictionaries(st.sampled_from("ab"), st.just(1))),
-)
-
-
-@pytest.mark.slow
-@example(whole=Header(loss="ap", settings={"a": 0}), headers=[Header(loss="ap", settings={"a": 0.0})])
-@example(whole=Header(loss="ap", details={"a": {"b": 1}}), headers=[Header(loss="ap", details={"a": {}})])
-@given(whole=any_headers, headers=st.lists(any_headers, min_size=1, max_size=4))
-def test_the_headers_of_any_set_survive(whole, headers):
-    """Each class's as it was, key by key, whatever the whole or the others have in common with it."""
-    headers = [
-        replace(header, labels=replace(header.labels, positive=float(label))) for label, header in enumerate(headers)
-    ]
-    rankers = [LinearRanker(np.ones(1), 0.0, header) for header in headers]
-    made = RankerSet.of(rankers, whole)
-    back = read(made)
-    assert back.to_bytes() == made.to_bytes()
-    assert back.header == whole
-    for ranker in rankers:
-        assert back.ranker(ranker.header.labels.positive).to_bytes() == ranker.to_bytes()
-
-
-def read(model):
-    header, arrays = unsealed(model.to_bytes())
-    return type(model).from_parts(header, arrays)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -6,7 +6,6 @@ from functools import partial
 
 import numpy as np
 import pytest
-from graded_twin import graded_hinge
 from judge import (
     METRICS,
     chakrabarti_ndcg_of_order,
@@ -22,7 +21,6 @@ from judge import (
 from over import over
 
 from apsvm import most_violated_ranking
-from apsvm._native import _kernels
 from apsvm.losses import LOSSES, make_loss
 from apsvm.losses.base import LossError, LossOverLabellings, LossOverRankings, RankingLoss
 from apsvm.oracles import ORACLES, make_oracle, ranking, serving
@@ -215,17 +213,6 @@ def test_the_hinge_bounds_the_loss_of_the_prediction(form, rng):
     assert above > 100
 
 
-def test_the_family_is_met_where_the_cut_is_no_cut(rng):
-    """NDCG@k for k ≥ n is NDCG."""
-    for _ in range(200):
-        scores, relevant = larger_query(rng)
-        judge = most_violated_ranking(scores, relevant, loss="ndcg").value
-        size = np.abs(scores).max()
-        for k in (scores.size, scores.size + 1, 2**53):
-            found = most_violated_ranking(scores, relevant, loss=f"ndcg@{k}").value
-            assert found == pytest.approx(judge, rel=1e-10, abs=1e-12 * max(size, 1.0))
-
-
 @over("form", [*RANKINGS, *LABELLINGS])
 @over("threads", [1, 2, 3])
 def test_many_queries_are_their_weighted_sum(form, threads, rng):
@@ -252,24 +239,6 @@ def test_many_queries_are_their_weighted_sum(form, threads, rng):
             violating += violation.violating
         assert many(scores, weights)[:2] == pytest.approx((value, lost))
         assert many(scores, weights)[3] == violating
-
-
-def test_tasks_may_share_rows(rng):
-    """As the levels of grades do: prefixes of the same rows are the positives."""
-    loss = make_loss("ndcg@5")
-    grades = np.sort(rng.integers(0, 4, size=60))[::-1].astype(float)
-    scores = rng.normal(size=60)
-    judge = graded_hinge(scores, grades, loss)
-    levels = loss.levels(grades)
-    n_pos = np.array([(grades >= level.threshold).sum() for level in levels])
-    discount = loss.discount(60)
-    kernel = _kernels.MeasureOracle("ndcg@k", 5.0, discount, 1)
-    kernel.add_tasks(np.zeros_like(n_pos), n_pos, 60 - n_pos, np.array([level.weight for level in levels]))
-    weights = np.full(60, np.nan)
-    value, lost, _, _ = kernel(scores, weights)
-    assert len(levels) == 3
-    assert (value, lost) == (pytest.approx(judge.value), pytest.approx(judge.loss))
-    np.testing.assert_allclose(weights, judge.row_weights, atol=1e-16)
 
 
 def test_perfect_scores_violate_nothing():

@@ -7,7 +7,7 @@ import pytest
 
 from apsvm.solvers import levels
 from apsvm.solvers.cutting_plane import Solver
-from apsvm.solvers.levels import BAND, FAST, FIRST_BLOCK, HEIGHTS, Heights, Levels
+from apsvm.solvers.levels import BAND, FIRST_BLOCK, HEIGHTS, Heights, Levels
 from apsvm.solvers.line_search import AfterLineSearch
 from apsvm.solvers.qp import BACKENDS
 from apsvm.solvers.score_space import Tangent
@@ -110,10 +110,6 @@ def choices(rate_of, n):
     return result
 
 
-def test_a_method_that_is_fast_is_kept():
-    assert set(choices([1.1 * FAST, 9.0, 9.0], 100)) == {0}
-
-
 @pytest.mark.parametrize("best", [0, 1, 2])
 def test_the_best_of_slow_ones_is_found_and_kept(best):
     rates = [0.05, 0.05, 0.05]
@@ -166,12 +162,3 @@ def test_levels_save_iterations_and_keep_the_bounds(lowest, rng, monkeypatch):
         assert all(one.certificate.dual <= optimum.primal + 1e-9 * abs(optimum.primal) for one in iterations)
         assert all(one.certificate.primal >= optimum.dual - 1e-9 * abs(optimum.primal) for one in iterations)
     assert seen["levels"][0].iterations < 0.8 * seen["plain"][0].iterations
-
-
-def test_every_problem_begins_with_heights_of_its_own(rng, monkeypatch):
-    begun = []
-    monkeypatch.setattr(levels, "Heights", lambda: begun.append(1) or Heights())
-    solver = Solver(AfterLineSearch(Mean(rng.normal(size=(50, 4)), 0.0)), 4, BACKENDS["auto"]())
-    for C, count in ((1.0, 2), (10.0, 3)):
-        solver.minimise(C, epsilon=1e-3)
-        assert len(begun) == count

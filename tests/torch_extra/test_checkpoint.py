@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import math
 import pickle
-from dataclasses import replace
 
-import numpy as np
 import pytest
 import torch
 from over import over
@@ -21,7 +18,6 @@ from apsvm.torch.checkpoint import (
     read_checkpoint,
     sealed,
     sorter_of_bytes,
-    unsealed,
     write_checkpoint,
 )
 from apsvm.torch.sorters import SorterError, make_sorter
@@ -146,15 +142,6 @@ def test_safetensors_itself_reads_it(small, tmp_path):
     assert load(content).keys() == sorter.state_dict().keys()
 
 
-def test_nan_quality_is_null_and_back(small):
-    sorter, _ = small
-    header = header_of(sorter, l1=math.nan, climb=math.nan)
-    assert header.to_json()["L1"] is None
-    back = SorterHeader.of_json(header.to_json())
-    assert math.isnan(back.l1)
-    assert replace(back, l1=0.0, climb=0.0) == replace(header, l1=0.0, climb=0.0)
-
-
 def test_names_that_load(tmp_path):
     assert load_sorter("laplace(20)").arguments() == {"lam": 20.0}
     assert load_sorter("Handcrafted").arguments() == {"lam": 10.0}
@@ -180,11 +167,3 @@ def test_the_sorter_that_the_package_comes_with():
         assert quality.l1 < l1
         assert quality.climb > climb
     assert judge_sorter(sorter, 200, lists=50, climb_steps=3).l1 < 0.0015
-
-
-def test_unsealed_is_what_was_sealed():
-    tensors = {"a": torch.arange(3), "b": torch.tensor(2.5), "c": torch.ones(2, 0), "d": torch.randn(4, 3).t()}
-    header, back = unsealed(sealed({"x": [1, None, "ü"]}, tensors))
-    assert header == {"x": [1, None, "ü"]}
-    for name, tensor in tensors.items():
-        np.testing.assert_array_equal(back[name].numpy(), tensor.numpy())

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from instances import TWO_ARRAY_LOSSES
-from judge import definition, hinge_by_interleavings, hinge_by_permutations, loss_of_order
+from judge import definition, hinge_by_permutations, loss_of_order
 from over import over
 
 from apsvm._support.registry import UnknownNameError
@@ -83,17 +83,6 @@ def test_every_ranking_of_short_lists(loss):
             assert value == pytest.approx(expected, abs=1e-12)
             assert gradient.sum().item() == pytest.approx(0.0, abs=1e-15)
     assert tied > 5
-
-
-@over("loss", LOSSES, ids=name_of)
-def test_every_interleaving(loss):
-    modules, metric = [RankingHingeLoss(loss, engine=engine) for engine in ALL_ENGINES], metric_of(loss)
-    for seed in range(12):
-        n = 7 + seed % 6
-        scores, target = one_list(seed, n, n_pos=1 + (seed * 5) % (n - 1), tied=seed % 2 == 0)
-        expected = hinge_by_interleavings(scores.numpy(), target.numpy(), metric)
-        for module in modules:
-            assert module(scores, target).item() == pytest.approx(expected, abs=1e-12)
 
 
 @over("loss", LOSSES, ids=name_of)
@@ -190,20 +179,6 @@ def test_loss_ramp_hinge(engine, loss):
         assert gradient.sum().item() == pytest.approx(0.0, abs=1e-14)
 
 
-@pytest.mark.parametrize("engine", ALL_ENGINES)
-def test_direct_loss_is_the_ramp_of_scaled_scores(engine):
-    scores, target = one_list(3, 50)
-    direct, direct_gradient = value_and_gradient(DirectLoss(eps=0.2, normalize=False, engine=engine), scores, target)
-    ramp, ramp_gradient = value_and_gradient(RankingRampLoss(engine=engine), scores / 0.2, target)
-    assert direct == pytest.approx(ramp, abs=1e-14)
-    torch.testing.assert_close(direct_gradient, ramp_gradient / 0.2)
-    # In standard deviations the scale of the scores says nothing, and there is nothing to be gained by inflating them.
-    normal, gradient = value_and_gradient(DirectLoss(eps=0.2, engine=engine), scores, target)
-    inflated, _ = value_and_gradient(DirectLoss(eps=0.2, engine=engine), 1000 * scores + 77, target)
-    assert normal == pytest.approx(inflated, abs=1e-9)
-    assert (gradient @ (scores - scores.mean())).item() == pytest.approx(0.0, abs=1e-12)
-
-
 @over("loss", LOSSES, ids=name_of)
 @over("form", [RankingHingeLoss, RankingRampLoss])
 @over("engine", ALL_ENGINES)
@@ -220,38 +195,6 @@ def test_equal_rows_have_equal_gradients(engine, form, loss):
                 assert gradient[(target == positive) & (scores == score)].unique().numel() == 1
         if name_of(loss) not in ("auc", "rbp(0.99)"):
             torch.testing.assert_close(of_permuted, gradient[order], rtol=0, atol=1e-15)
-
-
-@pytest.mark.parametrize("loss", ["ap", "ndcg", "rbp(0.99)"])
-def test_nothing_but_ties(loss):
-    target = torch.arange(4000) % 7 == 0
-    for score in (0.0, 3e7):
-        native, levels = (
-            value_and_gradient(RankingHingeLoss(loss, engine=engine), torch.full((4000,), score).double(), target)
-            for engine in ("native", "levels")
-        )
-        assert native[0] == pytest.approx(levels[0], abs=1e-12)
-        torch.testing.assert_close(native[1], levels[1], rtol=1e-12, atol=1e-15)
-
-
-def test_lists_of_very_different_scales_side_by_side():
-    generator = torch.Generator().manual_seed(4)
-    scale = 10.0 ** torch.tensor([12.0, -12.0, 0.0, 8.0, -3.0, 100.0, 1.0], dtype=torch.float64).unsqueeze(1)
-    scores = torch.randn(7, 500, generator=generator, dtype=torch.float64) * scale
-    target = torch.rand(7, 500, generator=generator) < 0.2
-    native, levels = (APHingeLoss(engine=engine, reduction="none")(scores, target) for engine in ("native", "levels"))
-    torch.testing.assert_close(native, levels, rtol=1e-12, atol=1e-12)
-
-
-def test_many_ties_at_the_edges_of_bins():
-    scores, target = one_list(8, 30_000, n_pos=300, tied=True)
-    _, gradient = value_and_gradient(APHingeLoss(), scores, target)
-    for positive in (True, False):
-        for score in scores[target == positive].unique():
-            assert gradient[(target == positive) & (scores == score)].unique().numel() == 1
-    assert APHingeLoss()(scores, target).item() == pytest.approx(
-        APHingeLoss(engine="levels")(scores, target).item(), abs=1e-12
-    )
 
 
 @over("module", [APHingeLoss(), RankingHingeLoss(Own()), RankingRampLoss("ndcg", eps=0.3)])
@@ -276,14 +219,6 @@ def test_a_batch_is_its_lists(module, engine):
         rtol, atol = (0, 0) if bits else (1e-12, 1e-15)
         torch.testing.assert_close(values[row], value, rtol=rtol, atol=atol)
         torch.testing.assert_close(gradients[row][mask[row]], gradient, rtol=rtol, atol=atol)
-
-
-def test_queries_are_lists():
-    scores, target = one_list(4, 500)
-    qid = torch.randint(0, 40, (500,), generator=torch.Generator().manual_seed(1))
-    values = APHingeLoss(reduction="none")(scores, target, qid=qid)
-    expected = [APHingeLoss()(scores[qid == query], target[qid == query]).item() for query in qid.unique().tolist()]
-    assert values.tolist() == expected
 
 
 def test_threads_change_nothing():

@@ -73,18 +73,6 @@ def test_queries_in_any_order(long):
     assert scores.grad.tolist() == [[-2, 4, 7, 9, 100].index(query) for query in qid.tolist()]
 
 
-def test_a_long_query_among_many_short_ones_is_not_padded_to():
-    qid = torch.cat([torch.zeros(100_000, dtype=torch.int64), torch.arange(1, 100_001)])
-    lists = lists_of(torch.zeros(200_000), torch.zeros(200_000), qid=qid)
-    assert sum(block.scores.numel() for block in lists.blocks) == 200_000
-
-
-def test_masked_rows_of_queries():
-    qid = torch.tensor([1, 0, 1, 0, 1])
-    mask = torch.tensor([True, True, False, False, True])
-    assert rows_of(lists_of(torch.arange(5.0), qid, qid=qid, mask=mask)) == [[1.0], [0.0, 4.0]]
-
-
 def test_no_rows():
     for shape in ((0,), (0, 5), (3, 0)):
         lists = lists_of(torch.zeros(shape), torch.zeros(shape))
@@ -117,11 +105,6 @@ def test_nan_stays_nan_with_its_gradient():
     values.sum().backward()
     assert scores.grad is not None
     assert scores.grad.isnan().tolist() == [[False] * 2, [True] * 2, [True] * 2, [True] * 2]
-
-
-def test_nan_in_the_target():
-    (block,) = lists_of(torch.zeros(2, 2), torch.tensor([[torch.nan, 1.0], [0.0, 1.0]])).blocks
-    assert block.finite.tolist() == [False, True]
 
 
 @over(
@@ -170,7 +153,3 @@ def test_a_column_of_scores_is_pointed_out_where_the_loss_is_called(loss):
     with pytest.warns(UserWarning, match=r"5 lists of one row each, and none counts.*squeeze\(1\)") as warned:
         loss(torch.zeros(5, 1), torch.ones(5, 1))
     assert {warning.filename for warning in warned} == {__file__}
-
-
-def test_a_column_is_a_list_if_the_call_says_so():
-    assert lists_of(torch.zeros(5, 1), torch.ones(5, 1), dim=0).shape == (1,)

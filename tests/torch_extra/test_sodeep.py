@@ -147,28 +147,6 @@ def test_gradient(kind):
 
 
 @pytest.mark.parametrize("kind", LOSSES)
-def test_padding_and_queries_are_lists_of_their_own(kind):
-    scores, target = random_lists(3, 9)
-    target = target.double() if kind.startswith("spearman") else target
-    if kind.startswith("spearman"):
-        target += random_lists(3, 9, seed=5)[0]
-    mask = torch.ones(3, 9, dtype=torch.bool)
-    mask[0, 6:] = False
-    mask[1, 3] = False
-    scores[0, 7] = torch.nan  # does not count
-    loss = make(kind, reduction="none")
-    one_by_one = [float(loss(s[m], t[m])) for s, t, m in zip(scores, target, mask, strict=True)]
-    np.testing.assert_allclose(loss(scores, target, mask).numpy(), one_by_one, atol=1e-12)
-    qid = torch.arange(3)[:, None].expand(3, 9)[mask]
-    order = torch.randperm(len(qid), generator=seeded("order"))
-    by_query = loss(scores[mask][order], target[mask][order], qid=qid[order])
-    np.testing.assert_allclose(by_query.numpy(), one_by_one, atol=1e-12)
-    mean = make(kind)(scores, target, mask)
-    assert float(mean) == pytest.approx(np.mean(one_by_one), abs=1e-12)
-    assert float(make(kind, reduction="sum")(scores, target, mask)) == pytest.approx(np.sum(one_by_one), abs=1e-12)
-
-
-@pytest.mark.parametrize("kind", LOSSES)
 def test_dim_and_ignore_index(kind):
     scores, target = random_lists(3, 7)
     target = target.double()
@@ -178,20 +156,6 @@ def test_dim_and_ignore_index(kind):
     assert float(make(kind)(scores.t(), target.t(), dim=0)) == pytest.approx(float(expected), abs=1e-12)
     padded = torch.nn.functional.pad(scores, (0, 2), value=100.0), torch.nn.functional.pad(target, (0, 2), value=-1.0)
     assert float(make(kind, ignore_index=-1)(*padded)) == pytest.approx(float(expected), abs=1e-12)
-
-
-@pytest.mark.parametrize("kind", LOSSES)
-def test_lists_that_do_not_count(kind):
-    scores, target = random_lists(3, 8)
-    target = target.double()
-    target[1] = 1.0  # all positive; of equal targets
-    expected = make(kind, reduction="none")(scores, target)
-    assert float(expected[1]) == 0.0
-    assert float(make(kind)(scores, target)) == pytest.approx(float(expected.sum()) / 2, abs=1e-12)
-    scores.requires_grad_()
-    make(kind)(scores, target).backward()
-    assert (scores.grad[1] == 0).all()
-    assert (scores.grad[0] != 0).any()
 
 
 @over("kind", LOSSES)
@@ -206,44 +170,6 @@ def test_nothing_to_rank_is_zero_with_a_graph(kind, shape):
         assert (gradient == 0).all()
 
 
-@over("kind", LOSSES)
-@over("bad", [torch.nan, torch.inf, -torch.inf])
-def test_what_is_not_finite_stays_nan_in_its_list(kind, bad):
-    scores, target = random_lists(3, 8)
-    target = target.double()
-    target[0, 2] += 1.0
-    expected = make(kind, reduction="none")(scores, target)
-    scores[1, 4] = bad
-    scores.requires_grad_()
-    values = make(kind, reduction="none")(scores, target)
-    assert values[1].isnan()
-    torch.testing.assert_close(values[[0, 2]], expected[[0, 2]])
-    values.sum().backward()
-    assert scores.grad[1].isnan().all()
-    assert torch.isfinite(scores.grad[[0, 2]]).all()
-    assert make(kind)(scores, target).isnan()
-
-
-@over("kind", LOSSES)
-@over("sorter", ["laplace(5)", "handcrafted(5)", "untrained neighbours"])
-def test_half_precision_and_autocast(kind, sorter):
-    if sorter.startswith("untrained"):
-        sorter = make_sorter("neighbours").freeze()
-    scores, target = random_lists(dtype=torch.float32)
-    target = target.float() + 0.01 * torch.arange(12) * kind.startswith("spearman")
-    expected = make(kind, sorter)(scores, target)
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        assert torch.equal(make(kind, sorter)(scores, target), expected)
-    for dtype in (torch.float16, torch.bfloat16):
-        half = scores.to(dtype).requires_grad_()
-        loss = make(kind, sorter)(half, target)
-        loss.backward()
-        assert loss.dtype == torch.float32
-        assert half.grad.dtype == dtype
-        assert torch.isfinite(half.grad).all()
-        assert float(loss.detach()) == pytest.approx(float(make(kind, sorter)(half.detach().float(), target)), rel=1e-2)
-
-
 def test_the_ap_form_is_between_0_and_1_for_any_sorter():
     wild = torch.nn.Linear(12, 12)  # ranks that are none
     for seed in range(20):
@@ -251,16 +177,6 @@ def test_the_ap_form_is_between_0_and_1_for_any_sorter():
         with torch.no_grad():
             values = make("ap", lambda s: 5 * wild(s), reduction="none")(scores, target)
         assert ((values >= 0) & (values <= 1)).all()
-
-
-def test_sorters_of_one_length():
-    sorter = make_sorter("cnn(2)", 10).freeze()
-    scores, target = random_lists(2, 10, dtype=torch.float32)
-    assert torch.isfinite(SoDeepMAPLoss(sorter)(scores, target))
-    mask = torch.ones(2, 10, dtype=torch.bool)
-    mask[1, 4] = False
-    with pytest.raises(SorterError, match="lists of 10, found 9"):
-        SoDeepMAPLoss(sorter)(scores, target, mask)
 
 
 @over(

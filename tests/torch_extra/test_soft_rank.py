@@ -46,14 +46,6 @@ def test_values_and_gradients(kernel, tau, b, n, tied):
 
 
 @pytest.mark.parametrize("kernel", ["laplace", "logistic"])
-def test_a_common_offset_changes_nothing(kernel):
-    scores = lists(0, 2, 300)
-    offset = 2.0**20  # by which the scores below lose no digit
-    rounded = (scores * 2**30).round() / 2**30
-    assert torch.equal(soft_ranks(rounded + offset, 0.5, kernel), soft_ranks(rounded, 0.5, kernel))
-
-
-@pytest.mark.parametrize("kernel", ["laplace", "logistic"])
 def test_derivatives_of_any_order(kernel):
     scores = lists(3, 2, 5).requires_grad_()
     function = lambda s: soft_ranks(s, 0.7, kernel)  # noqa: E731
@@ -125,15 +117,6 @@ def test_the_recurrence(n, reverse):
         torch.testing.assert_close(sums, expected, rtol=1e-12, atol=1e-12)
 
 
-def test_half_precision_goes_in_and_out():
-    scores = lists(7, 2, 20).bfloat16().requires_grad_()
-    ranks = soft_ranks(scores)
-    assert ranks.dtype == torch.bfloat16
-    ranks.sum().backward()
-    assert scores.grad is not None
-    assert scores.grad.dtype == torch.bfloat16
-
-
 def test_the_module():
     module = copy.deepcopy(SoftRank(0.5, "logistic"))
     scores = lists(8, 2, 9)
@@ -151,13 +134,6 @@ def test_a_width_must_be_positive(tau):
 def test_no_such_kernel():
     with pytest.raises(ValueError, match="one of laplace, logistic, found 'gauss'"):
         SoftRank(1.0, "gauss")
-
-
-def test_any_number_of_dimensions():
-    scores = lists(9, 6, 7)
-    assert torch.equal(soft_ranks(scores.view(2, 3, 7)), soft_ranks(scores).view(2, 3, 7))
-    for shape in ((0,), (0, 5), (5, 0), (2, 0, 3)):
-        assert soft_ranks(torch.zeros(shape)).shape == shape
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ from over import over
 
 from apsvm.torch.ranks import exact_ranks
 from apsvm.torch.score_lists import KINDS, draw_lists, seeded
-from apsvm.torch.sorters import SorterError, make_sorter
-from apsvm.torch.sorters.quality import judge_sorter, spearman
+from apsvm.torch.sorters import make_sorter
+from apsvm.torch.sorters.quality import judge_sorter
 from apsvm.torch.sorters.training import STEPS_A_LINE, SorterSettings, SorterTraining
 
 SMALL = {
@@ -162,26 +162,3 @@ def test_climb_tells_blunt_from_sharp():
 
 def test_climb_of_one_score_is_nothing():
     assert math.isnan(judge_sorter(make_sorter("laplace"), 1, lists=5).climb)
-
-
-def test_spearman():
-    from scipy.stats import spearmanr
-
-    one, other = torch.randn(2, 15, generator=seeded("spearman"), dtype=torch.float64)
-    found = float(spearman(exact_ranks(one), exact_ranks(other)))
-    assert found == pytest.approx(spearmanr(one, other).statistic, abs=1e-12)
-
-
-def test_judging_leaves_no_gradient():
-    sorter = make_sorter("cnn(2)", 5)
-    judge_sorter(sorter, 5, lists=10)
-    assert all(parameter.grad is None for parameter in sorter.parameters())
-    assert all(parameter.requires_grad for parameter in sorter.parameters())
-
-
-def test_a_sorter_of_the_user(tmp_path):
-    """Whoever has a module of his own judges it as any other."""
-    quality = judge_sorter(torch.nn.Linear(8, 8), 8, lists=20)
-    assert 0 < quality.l1 < 5
-    with pytest.raises(SorterError):
-        make_sorter("handcrafted(x)")
