@@ -16,6 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from model_files import replaced
+from over import over
 
 from apsvm import load_any_model
 from apsvm.models.columns import MISSING_RULES, ORDERS, Column, ColumnKind, Columns, DatePart
@@ -210,7 +211,7 @@ def test_the_places_are_all_of_them():
     assert Header.from_json(FULL.to_json()) == FULL
 
 
-@pytest.mark.parametrize(("path", "hint"), PLACES, ids=lambda value: shown(value) if isinstance(value, tuple) else "")
+@over(("path", "hint"), PLACES)
 def test_a_field_of_another_type(path, hint):
     refused = 0
     for kind, value in OF_EVERY_TYPE.items():

@@ -6,6 +6,7 @@ import io
 import json
 
 import pytest
+from over import over
 
 from apsvm._support.log import JsonLinesLog, LogError, read_log
 
@@ -35,8 +36,8 @@ def test_a_last_line_that_is_cut_off(tmp_path):
         assert (found.records, found.cut_off) == ([{"event": "start"}], True)
 
 
-@pytest.mark.parametrize("field", ["primal", "iteration", "seconds", "C", "oracle_wall_ns"])
-@pytest.mark.parametrize("value", ["null", "true", '"x"', "[]", "{}", "NaN", "Infinity", "1e400", "9" * 400, "-1e400"])
+@over("field", ["primal", "iteration", "seconds", "C", "oracle_wall_ns"])
+@over("value", ["null", "true", '"x"', "[]", "{}", "NaN", "Infinity", "1e400", "9" * 400, "-1e400"])
 def test_a_field_of_another_kind(field, value, tmp_path):
     path = tmp_path / "log"
     fields = {"primal": "1.5", "iteration": "1", "seconds": "0.1", "C": "1.0", "oracle_wall_ns": "5"}
