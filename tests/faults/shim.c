@@ -111,11 +111,6 @@ int renameat(int from_folder, const char *from, int to_folder, const char *to) {
     return REAL(renameat)(from_folder, from, to_folder, to);
 }
 
-int renameat2(int from_folder, const char *from, int to_folder, const char *to, unsigned int flags) {
-    if (armed && is_the_one(0) && kind != SHORT) return failed();
-    return REAL(renameat2)(from_folder, from, to_folder, to, flags);
-}
-
 int openat64(int folder, const char *path, int flags, ...) {
     va_list rest;
     va_start(rest, flags);
