@@ -38,7 +38,7 @@ def small(run, folder):
 REFUSED = {
     "-C 0": "'0'",
     "-C nan": "'nan'",
-    "-e 0": "--epsilon",
+    "-e 0": "epsilon",
     "--time-limit -1": "'-1'",
     "--max-iterations 0": "0",
     "--keep-easy 100.5": "'100.5'",

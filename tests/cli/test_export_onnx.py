@@ -74,11 +74,15 @@ def test_onnxruntime_answers_as_we_do(options, cancer, trained, exported, run):
 
 def test_several_classes(digits, run, exported, tmp_path):
     path = tmp_path / "digits.model"
-    run("train", "-q", "--one-vs-rest", "--loss", "zero-one", "-C", "100", "-e", "0.01", digits.path, path)
+    options = ("--loss", "zero-one", "-C", "100", "-e", "0.01", "--calibrate", "platt")
+    run("train", "-q", "--one-vs-rest", *options, digits.path, path)
     model, X = load_any_model(path), digits.X.toarray()
     session = exported(path)
     found = answers(session, X)
     np.testing.assert_allclose(found["score"], model.score(X), rtol=1e-9, atol=1e-9)
+    eights = model.ranker(8.0)
+    expected = eights.header.calibration.probability(eights.score(X))
+    np.testing.assert_allclose(found["probability"][:, 8], expected, atol=1e-9)
     classes = json.loads(session.get_modelmeta().custom_metadata_map["classes"])
     assert classes == [str(digit) for digit in range(10)]
     assert np.mean(np.array(classes)[found["label"]].astype(float) == digits.labels) > 0.9

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.metrics import average_precision_score
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
 
-from apsvm import APSVMClassifier, load_model, stack_bags
+from apsvm import APSVMClassifier, APSVMRanker, load_model, stack_bags
 
 HOW = {"mean": np.mean, "min": np.min, "max": np.max}
 
@@ -176,3 +176,10 @@ def test_latent_refusals(found, parameters, more, says):
     columns = {"bags": bags, "sample_weight": np.ones(len(y))}
     with pytest.raises(ValueError, match=says):
         APSVMClassifier(latent=True, **parameters).fit(X, y, **{name: columns[name] for name in more})
+
+
+def test_queries_of_bags(data):
+    X, y, bags, _, _ = data
+    qid = np.array([int(bag.split()[1]) // 10 for bag in bags])
+    ranker = APSVMRanker("ndcg", pool="mean", bound="hinge", C=1.0).fit(X, y * 2.0, qid=qid, bags=bags)
+    assert ranker.to_model().header.data.queries == ranker.n_queries_ == 6

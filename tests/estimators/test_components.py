@@ -66,3 +66,8 @@ def test_warm_starts(two_kinds):
         model.set_params(components=3).fit(X, y)
     linear = APSVMClassifier(C=1000.0, warm_start=True).fit(X, y)
     assert linear.set_params(components=2).fit(X, y).coef_.shape == (2, 4)
+
+
+def test_appx_is_refused(two_kinds):
+    with pytest.raises(ValueError, match="components 2 does not go with oracle='appx'"):
+        APSVMClassifier(components=2, oracle="appx").fit(*two_kinds)
