@@ -205,6 +205,7 @@ def _data(data: Data) -> str:
 
 def _put_classes(model: Model) -> None:
     """A line for each class, with the columns that any of them fills."""
+    from apsvm.cli.output.evaluation import put_table
 
     rows: list[dict[str, str]] = []
     classes = zip(model.classes.tolist(), model.headers, model.summary()["classes"], strict=True)
@@ -225,13 +226,7 @@ def _put_classes(model: Model) -> None:
             }
         )
     names = [name for name in rows[0] if any(row[name] for row in rows)]
-    _put_table([names, *([printable(row[name]) for name in names] for row in rows)])
-
-
-def _put_table(rows: Sequence[Sequence[str]]) -> None:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        put("  ".join((cell or "-").ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    put_table([names, *([row[name] or "-" for name in names] for row in rows)], left=len(names))
 
 
 def _put(name: str, text: str) -> None:

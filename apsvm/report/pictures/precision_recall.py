@@ -28,11 +28,11 @@ class Curve:
 
 @dataclass(frozen=True)
 class PrecisionRecall(Picture):
-    """curves : in the order of the legend; base_rate : the share of positive rows, which a random order's precision is;
-    None: not drawn"""
+    """curves : in the order of the legend; base_rate : the share of positive rows, which a random order's precision
+    is"""
 
     curves: Sequence[Curve]
-    base_rate: float | None = None
+    base_rate: float
 
     def height(self, size: Size) -> float:
         return 0.6 * size.width
@@ -50,11 +50,10 @@ class PrecisionRecall(Picture):
                 look = {"color": colour(at), "linestyle": dash(at), "linewidth": 0.8 if curve.aside else 1.6}
                 at += 1
             axes.plot(recall, precision, drawstyle="steps-pre", label=curve.name, **look)
-        if self.base_rate is not None:
-            axes.axhline(
-                self.base_rate, color=MUTED, linewidth=0.8, linestyle=(0, (1, 2)),
-                label=f"random order, {self.base_rate:.3g}",
-            )  # fmt: skip
+        axes.axhline(
+            self.base_rate, color=MUTED, linewidth=0.8, linestyle=(0, (1, 2)),
+            label=f"random order, {self.base_rate:.3g}",
+        )  # fmt: skip
         axes.set_xlabel("recall")
         axes.set_ylabel("precision")
         legend_below(figure, size, axes)

@@ -125,7 +125,7 @@ MORE = {
     "tight-bound": Convergence.of_logs({"log": [*LOG, *DESCENT]}),
     "heatmap-of-stages": Heatmap.of_log(RANKS_OF_STAGES),
     "pr-of-classes": PrecisionRecall(
-        [Curve("mean", CURVE), Curve("", CURVE, aside=True), Curve("one", CURVE, aside=True)]
+        [Curve("mean", CURVE), Curve("", CURVE, aside=True), Curve("one", CURVE, aside=True)], 0.2
     ),
     "shapes-and-surfaces": Shapes(EXAMPLES["shapes"].shapes[:2], SURFACES),
     "surface": Shapes([], SURFACES[:1]),
