@@ -95,7 +95,7 @@ def test_a_folder_of_several_files(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     Path("a.svm").write_text(SPARSE)
     Path("b.svm").write_text(FULL)
     Path("both.svm").write_text(SPARSE + FULL)
-    assert run(["convert", "-q", "a.svm", "b.svm", "out"]) == 0
+    assert run(["convert", "-q", "?.svm", "out"]) == 0
     found, expected = open_folder("out"), read_svmlight("both.svm")
     assert_same(found, expected)
     assert found.fingerprint == hashlib.sha256((SPARSE + FULL).encode()).hexdigest()
@@ -123,7 +123,7 @@ def test_bad_files(
     names = [f"{letter}0.svm" for letter, _ in zip("ab", texts, strict=False)]
     for name, text in zip(names, texts, strict=True):
         Path(name).write_text(text)
-    assert run(["convert", *names, "out"]) == 65
+    assert run(["convert", "?0.svm", "out"]) == 65
     assert message in capfd.readouterr().err
     assert sorted(path.name for path in tmp_path.iterdir()) == names
 
