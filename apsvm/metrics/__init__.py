@@ -24,7 +24,6 @@ __all__ = [
     "Metric",
     "MetricAtK",
     "MetricError",
-    "known_metrics",
     "parse_metric",
     "trained_metric",
 ]
@@ -71,11 +70,6 @@ _ELSEWHERE = {
     r"recall[_@.](\d+)": "R@",
     r"ndcg(?:_cut)?[_.](\d+)": "nDCG@",
 }
-
-
-def known_metrics() -> tuple[str, ...]:
-    """The canonical forms in the registry's order, ``("AP", …, "nDCG@k", …)``."""
-    return tuple(METRICS)
 
 
 def parse_metric(name: str) -> Metric:

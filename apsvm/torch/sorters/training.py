@@ -152,12 +152,11 @@ class SorterTraining:
         self,
         *,
         samples: int | None = None,
-        time_limit: float | None = None,
         progress: Callable[[SorterProgress], None] = lambda _: None,
         should_stop: Callable[[], bool] = lambda: False,
     ) -> str:
-        """Steps until ``samples`` lists have been seen in all, or ``time_limit`` seconds have passed, or
-        ``should_stop``; why it stopped: "all lists seen", "time limit" or "interrupted".
+        """Steps until ``samples`` lists have been seen in all, or ``should_stop``; why it stopped: "all lists seen" or
+        "interrupted".
 
         Raises
         ------
@@ -172,8 +171,6 @@ class SorterTraining:
             seconds = time.monotonic() - began
             if samples is not None and self.seen >= samples:
                 state = "all lists seen"
-            elif time_limit is not None and seconds >= time_limit:
-                state = "time limit"
             elif should_stop():
                 state = "interrupted"
             if errors and (state or len(errors) >= STEPS_A_LINE or seconds - shown >= SECONDS_A_LINE):
