@@ -393,7 +393,7 @@ def svmlight(h: Hostile) -> None:
     options = {
         "zero_based": h(False), "float32": h(False), "n_features": h(-1), "max_features": h(-1),
         "ignore_unknown": h(False), "sort_features": h(False), "multilabel": h(False), "narrow_limit": h(2**31 - 1),
-        "threads": h(h.threads()), "least_chunk": h(h.chance.choice((1, 7, 100))),
+        "threads": h(h.threads()), "least_chunk": h(h.chance.choice((1, 7, 100))), "fill_if": h(1.25),
     }  # fmt: skip
     parser = _kernels.SvmlightParser(**options)
     for at in range(0, len(text), step := h.size(1, 200)):

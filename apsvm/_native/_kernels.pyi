@@ -343,6 +343,7 @@ class SvmlightParser:
         ignore_unknown: bool = False,
         sort_features: bool = False,
         multilabel: bool = False,
+        fill_if: float = 0.0,
         narrow_limit: int = 2147483647,
         threads: int = 1,
         least_chunk: int = 262144,

@@ -29,7 +29,7 @@ from apsvm._native import _kernels
 from apsvm._support import sparse as sp
 from apsvm.data.bags import Places, with_bags
 from apsvm.data.dataset import DataError, Dataset, one_or_several
-from apsvm.data.features.mapped import dense_pays_for
+from apsvm.data.features.mapped import DENSE_IF, dense_pays_for
 from apsvm.data.text import blocks_of, decompressed, opened_binary, text_blocks
 
 if TYPE_CHECKING:
@@ -110,6 +110,7 @@ def read_svmlight(
         ignore_unknown=ignore_unknown,
         sort_features=sort_features,
         multilabel=multilabel,
+        fill_if=DENSE_IF if dense else 0.0,
         threads=threads,
     )
     name, fingerprint, content = _parsed(source, parser, threads, dense=dense)

@@ -333,3 +333,38 @@ def test_bytes_beside_the_digits_are_none(at, byte):
     number.insert(2 + at, byte)
     with pytest.raises(DataError, match=r"the value of feature 1|control character|NUL"):
         read(b"1 1:" + bytes(number) + b" 2:1\n")
+
+
+def test_rows_that_lack_few_entries_are_a_dense_matrix_as_they_are_read() -> None:
+    rng = np.random.default_rng(33)
+    shapes = set()
+    for _ in range(60):
+        n, d = int(rng.integers(1, 40)), int(rng.integers(1, 12))
+        X = rng.normal(size=(n, d)).astype(np.float32)
+        stored = rng.random((n, d)) >= rng.choice([0.01, 0.2, 0.45, 0.6])
+        stored[: n // 2, d // 2 :] &= rng.random() < 0.5  # the first rows may have fewer columns
+        text = b"".join(
+            b"1 " + b" ".join(f"{j + 1}:{float(row[j])!r}".encode() for j in np.flatnonzero(of_row)) + b"\n"
+            for row, of_row in zip(X, stored, strict=True)
+        )
+        threads, float32 = int(rng.integers(1, 4)), bool(rng.integers(2))
+        sparse, dense = (
+            _kernels.SvmlightParser(float32=float32, threads=threads, least_chunk=1, fill_if=1.25 * pays)
+            for pays in (False, True)
+        )
+        for parser in (sparse, dense):
+            parser.feed(text)
+        indptr, indices, values, *_, n_columns = sparse.finish()[:7]
+        width, item = n_columns, values.dtype.itemsize
+        pays = n * width * item <= 1.25 * values.size * (item + 4)
+        found = dense.finish(dense=True)
+        shapes.add((pays, values.size == n * width))
+        if not pays:
+            assert identical(found[0], indptr)
+            assert identical(found[1], indices)
+            assert identical(found[2], values)
+            continue
+        assert found[1] is None
+        assert identical(found[0], width * np.arange(n + 1, dtype=np.int32))
+        assert identical(found[2].reshape(n, width), np.where(stored, X, 0.0)[:, :width].astype(values.dtype))
+    assert shapes >= {(True, True), (True, False), (False, False)}

@@ -377,3 +377,5 @@ def test_the_parser_refuses_limits_that_int32_cannot_hold():
         _kernels.SvmlightParser(narrow_limit=2**31)
     with pytest.raises(ValueError, match="at least one thread"):
         _kernels.SvmlightParser(threads=0)
+    with pytest.raises(ValueError, match="fill_if from 0 to 4"):
+        _kernels.SvmlightParser(fill_if=float("nan"))

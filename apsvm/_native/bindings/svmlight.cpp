@@ -100,6 +100,18 @@ public:
     }
 
 private:
+    // Full rows stay so where that was requested and, where they lack entries, they have all columns and it takes hardly
+    // more bytes.
+    template <class Value>
+    void give_shape(Rows &rows, bool dense) const {
+        const Options &options = parser_.options();
+        const bool all_columns = options.n_features < 0 || options.n_features == rows.n_columns;
+        if (dense && (rows.absent == 0 || (all_columns && rows.is_dense<Value>(options))))
+            rows.zero_absent<Value>();
+        else
+            rows.store_indices<Value>();
+    }
+
     template <class Give>
     nb::tuple arrays(Give give, bool dense) {
         const Turn turn(mutex_);
@@ -108,7 +120,10 @@ private:
         run_unlocked([&] {
             parser_.wait();
             rows = give();
-            if (!dense) rows.store_indices();
+            if (parser_.options().float32)
+                give_shape<float>(rows, dense);
+            else
+                give_shape<double>(rows, dense);
             indptr = rows.wide ? to_indptr<std::int64_t>(rows.row_ends) : to_indptr<std::int32_t>(rows.row_ends);
         });
         const auto index_array = [&](Buffer &buffer) {
@@ -139,18 +154,20 @@ void bind_svmlight(nb::module_ &m) {
         .def(
             "__init__",
             [](SvmlightParser *self, bool zero_based, bool float32, std::int64_t n_features, std::int64_t max_features,
-               bool ignore_unknown, bool sort_features, bool multilabel, std::int64_t narrow_limit,
+               bool ignore_unknown, bool sort_features, bool multilabel, double fill_if, std::int64_t narrow_limit,
                std::size_t threads, std::size_t least_chunk) {
                 expect_threads(threads);
                 if (narrow_limit < 0 || narrow_limit > std::numeric_limits<std::int32_t>::max())
                     throw std::invalid_argument("expected a narrow_limit that int32 can hold");
+                if (!(fill_if >= 0.0 && fill_if <= 4.0))  // what is filled is memory
+                    throw std::invalid_argument("expected a fill_if from 0 to 4");
                 new (self) SvmlightParser(Options{zero_based, float32, n_features, max_features, ignore_unknown,
-                                                  sort_features, multilabel, narrow_limit},
+                                                  sort_features, multilabel, fill_if, narrow_limit},
                                           threads, least_chunk);
             },
             nb::kw_only(), nb::arg("zero_based") = false, nb::arg("float32") = false, nb::arg("n_features") = -1,
             nb::arg("max_features") = -1, nb::arg("ignore_unknown") = false, nb::arg("sort_features") = false,
-            nb::arg("multilabel") = false,
+            nb::arg("multilabel") = false, nb::arg("fill_if") = 0.0,
             nb::arg("narrow_limit") = std::int64_t{std::numeric_limits<std::int32_t>::max()}, nb::arg("threads") = 1,
             nb::arg("least_chunk") = 1 << 18)
         .def("feed", &SvmlightParser::feed, nb::arg("block"),
@@ -162,5 +179,6 @@ void bind_svmlight(nb::module_ &m) {
         .def("finish", &SvmlightParser::finish, nb::arg("dense") = false,
              "The arrays (indptr, indices, values, relevance, qids | None, costs | None, n_columns, n_unknown, labels, "
              "label_ends, bags | None, row_lines).\n\n"
-             "indices is None where `dense` was requested and each row has all columns: values is then the dense matrix. row_lines is empty without bags. n_columns is one more than the largest column stored. The parser is spent afterwards.");
+             "indices is None where `dense` was requested and each row has all columns, or lacks so few that the "
+             "dense matrix takes at most `fill_if` times the bytes: values is then that matrix. row_lines is empty without bags. n_columns is one more than the largest column stored. The parser is spent afterwards.");
 }

@@ -105,16 +105,44 @@ Value read_value(const Line &line, const char *&p, std::int64_t index) {
 
 enum class Outcome { done, too_wide, unsorted };
 
-// Behind full rows one of n entries of these columns: unless it is full, too, all indices are written down, its own among
-// them.
-template <class Index>
-void follow_full_rows(Rows &rows, const Index *columns, std::int64_t n) {
+// Puts the n values of a row where its columns are, and NaN between them and up to `width`.
+template <class Index, class Value>
+void spread(Value *row, const Index *columns, std::int64_t n, std::int64_t width) {
+    constexpr Value absent = std::numeric_limits<Value>::quiet_NaN();
+    std::int64_t end = width;
+    for (std::int64_t k = n; k-- > 0; end = columns[k]) {
+        std::fill(row + columns[k] + 1, row + end, absent);
+        row[columns[k]] = row[k];
+    }
+    std::fill(row, row + end, absent);
+}
+
+// Behind full rows one of n entries of these columns: whether it is full, too, or becomes so. Else all indices are
+// written down, its own among them. Returns how many entries the row has now.
+template <class Index, class Value>
+std::int64_t follow_full_rows(Rows &rows, const Options &options, const Index *columns, std::int64_t n) {
     const bool runs_through = n == 0 || columns[n - 1] == n - 1;
-    if (runs_through && (rows.size() == 0 || n == rows.width())) return;
-    const std::vector<Index> columns_of_row(columns, columns + n);  // they stand where the others are to be
-    rows.store_indices();
+    if (runs_through && (rows.size() == 0 || n == rows.width())) return n;
+    // They stand where the others are to be.
+    const std::vector<Index> columns_of_row(columns, columns + n);
+    const Value *const behind = rows.values.as<Value>() + rows.nnz;
+    const std::vector<Value> values_of_row(behind, behind + n);
+    const std::int64_t width = std::max(rows.width(), n == 0 ? 0 : static_cast<std::int64_t>(columns[n - 1]) + 1);
+    if (rows.may_fill<Value>(options, 1, n, width)) {
+        rows.widen_rows<Value>(width);
+        rows.values.reserve_more<Value>(static_cast<std::size_t>(width));
+        Value *const row = rows.values.as<Value>() + rows.nnz;
+        std::copy(values_of_row.begin(), values_of_row.end(), row);
+        spread(row, columns_of_row.data(), n, width);
+        rows.absent += width - n;
+        return width;
+    }
+    rows.store_indices<Value>();
     rows.indices.reserve_more<Index>(columns_of_row.size());
     std::copy(columns_of_row.begin(), columns_of_row.end(), rows.indices.as<Index>() + rows.nnz);
+    rows.values.reserve_more<Value>(values_of_row.size());
+    std::copy(values_of_row.begin(), values_of_row.end(), rows.values.as<Value>() + rows.nnz);
+    return n;
 }
 
 // Where the entries of a row go, and what they must be for that.
@@ -170,9 +198,9 @@ Outcome parse_sorted(const Line &line, const char *p, const Options &options, Ro
         }
         row.push(index, read_value<Value>(line, p, index));
     }
-    const std::int64_t n = row.n;
+    std::int64_t n = row.n;
     if (n > 0) rows.n_columns = std::max(rows.n_columns, static_cast<std::int64_t>(row.indices[n - 1]) + 1);
-    if (rows.full) follow_full_rows<Index>(rows, row.indices, n);
+    if (rows.full) n = follow_full_rows<Index, Value>(rows, options, row.indices, n);
     rows.nnz += n;
     rows.unknown += unknown;
     if (!rows.full) rows.indices.set_size<Index>(static_cast<std::size_t>(rows.nnz));
@@ -211,7 +239,7 @@ void parse_unsorted(const Line &line, const char *p, const Options &options, Row
         entries.pop_back();
         ++rows.unknown;
     }
-    rows.store_indices();
+    rows.store_indices<Value>();
     if (entries.empty()) return;
     const std::int64_t n_columns = entries.back().index - base + 1;
     if (!rows.wide && n_columns > options.narrow_limit) rows.widen();

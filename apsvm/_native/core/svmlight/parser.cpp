@@ -26,9 +26,15 @@ bool append_rows(Rows &rows, Rows &chunk, const Options &options) {
     if (n_before == 0) {
         rows.full = chunk.full;
     } else if (n > 0) {
-        if (!(rows.full && chunk.full && rows.width() == chunk.width())) {
-            rows.store_indices();
-            chunk.store_indices();
+        const std::int64_t width = std::max(rows.width(), chunk.width());
+        const bool both = rows.full && chunk.full;
+        if (both && (rows.width() == chunk.width() ||
+                     rows.may_fill<Value>(options, n, chunk.nnz - chunk.absent, width))) {
+            rows.widen_rows<Value>(width);
+            chunk.widen_rows<Value>(width);
+        } else {
+            rows.store_indices<Value>();
+            chunk.store_indices<Value>();
         }
     }
     if (!rows.full) rows.indices.append<char>(chunk.indices);
@@ -54,6 +60,7 @@ bool append_rows(Rows &rows, Rows &chunk, const Options &options) {
     }
     if (n_before == 0 && n > 0 && !rows.follows) rows.first_row_line = rows.line + chunk.first_row_line - 1;
     rows.nnz += chunk.nnz;
+    rows.absent += chunk.absent;
     rows.n_columns = std::max(rows.n_columns, chunk.n_columns);
     rows.unknown += chunk.unknown;
     rows.line += chunk.line - 1;
