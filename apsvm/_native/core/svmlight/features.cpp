@@ -11,12 +11,13 @@
 #include <vector>
 
 #include "svmlight/numbers.hpp"
+#include "svmlight/usual_entries.hpp"
 
 namespace apsvm::svmlight {
 
 namespace {
 
-// The parts of an entry index:value that read_index does not read at once, and all of its errors.
+// The parts of an entry index:value that the short path of read_index does not read, and all of its errors.
 [[gnu::noinline]] std::int64_t read_index_slowly(const Line &line, const char *&p, const Options &options) {
     const char *const token = p;
     line.refuse_control(token);
@@ -163,6 +164,27 @@ struct SortedRow {
     }
 };
 
+// The next entries, as long as they are of the usual kind and nothing is to be said of them; p moves behind the last.
+template <class Index, class Value>
+void parse_usual(const char *&p, SortedRow<Index, Value> &to) {
+    SortedRow<Index, Value> row = to;  // a copy stays in registers
+    UsualEntry entry;
+    const char *at = p;
+    while (read_usual(at, entry)) {
+        const std::int64_t column = entry.index - row.base;
+        const auto value = static_cast<Value>(entry.value);
+        if (entry.index <= row.previous || column < 0 || column > row.ceiling) [[unlikely]] break;
+        if constexpr (!std::is_same_v<Value, double>) {
+            if (std::isinf(value)) [[unlikely]] break;
+        }
+        row.push(entry.index, value);
+        p = at;
+        if (*p != ' ') break;
+        ++at;
+    }
+    to = row;
+}
+
 // The entries of a row in increasing order, written straight into `rows`. Anything rarer stops it and is begun anew:
 // a column that int32 cannot hold, or, where that is allowed, an index out of order.
 template <class Index, class Value>
@@ -180,6 +202,10 @@ Outcome parse_sorted(const Line &line, const char *p, const Options &options, Ro
     std::int64_t unknown = 0;
     for (;;) {
         while (is_blank(*p)) ++p;
+        if (may_read_usual(line, p)) {
+            parse_usual(p, row);
+            while (is_blank(*p)) ++p;
+        }
         if (line.ends_row(p)) break;
         const char *const at = p;
         const std::int64_t index = read_index(line, p, options);

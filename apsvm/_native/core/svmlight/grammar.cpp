@@ -180,11 +180,12 @@ void parse_line(Line line, const Options &options, Rows &rows) {
 }  // namespace
 
 void parse_range(const char *begin, const char *end, const Options &options, Rows &rows) {
+    const char *const text = begin;
     while (begin != end) {
         const auto *const newline =
             static_cast<const char *>(std::memchr(begin, '\n', static_cast<std::size_t>(end - begin)));
         const bool crlf = newline != begin && newline[-1] == '\r';
-        parse_line({begin, newline - crlf, end, ++rows.line}, options, rows);
+        parse_line({begin, newline - crlf, text, end, ++rows.line}, options, rows);
         begin = newline + 1;
     }
 }

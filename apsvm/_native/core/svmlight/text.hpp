@@ -30,8 +30,9 @@ struct SyntaxError {
 
 struct Line {
     const char *begin;
-    const char *end;       // the '\n' or '\r' behind the last character
-    const char *readable;  // behind the last byte that may be read, of this line or those after it
+    const char *end;            // the '\n' or '\r' behind the last character
+    const char *readable_from;  // the first byte that may be read, of this line or those before it
+    const char *readable;       // behind the last byte that may be read, of this line or those after it
     std::int64_t number;
 
     [[noreturn]] void fail(const char *at, std::string message) const;

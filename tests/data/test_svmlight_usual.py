@@ -1,5 +1,5 @@
-"""Numbers, read eight digits at a time where the text goes on, and one by one where it comes byte by byte; and memory
-that grows beyond the pages of small arrays."""
+"""The short path through a row, which needs a line before it and 32 bytes behind it, against the one that any row may
+take, as it is taken where the text comes byte by byte; and memory that grows beyond the pages of small arrays."""
 
 import re
 from typing import Any
@@ -9,19 +9,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from over import over
-from svmlight_cases import Good, assert_same_outcome, identical, outcome
+from svmlight_cases import BAD, GOOD, Bad, Good, assert_same_outcome, identical, outcome
 
 BEFORE = b"0 cost:1\n"
-BEHIND = b"# so many bytes that eight can be read behind every number\n"
+BEHIND = b"# so many bytes that no row looks beyond them\n"
 FREE = Good("free", b"", [])
 
 
-def both(text: bytes, case: Good = FREE, **options: Any) -> Any:
+def both(text: bytes, case: Good | Bad = FREE, **options: Any) -> Any:
     """What is made of the text at once, which is that of the text byte by byte."""
     text = BEFORE + text + b"\n" + BEHIND
     at_once = outcome(text, len(text), case, **options)
     assert_same_outcome(at_once, outcome(text, 1, case, **options))
     return at_once
+
+
+@over("case", [*GOOD, *BAD], ids=lambda case: case.name)
+def test_corners(case: Good | Bad) -> None:
+    both(case.text, case)
 
 
 @over("whole", [4, 5, 6, 7])
@@ -63,12 +68,33 @@ def test_values_are_those_of_python(entries: list[tuple[int, str]], dense: bool)
     assert identical(result[2], np.array([float(value) for _, value in entries]))
 
 
+@over("value", ["1", "0.5", "-0.25", "12.125", "0.123456789012", "0.12345678901234567", "1e2", "7."])
+@over("index", ["1", "12345678", "123456789", "123456789012345678"])
+def test_a_character_too_many(index: str, value: str) -> None:
+    """In each place of an entry, each character that means something."""
+    entry = f"{index}:{value}"
+    for at in range(len(entry) + 1):
+        for other in " \t:.,-+e#\r\0\x7f\xe9/;0":
+            text = f"1 {entry[:at]}{other}{entry[at:]} 999999999999999999:2"
+            both(text.encode("latin-1"))
+            both(text.encode("latin-1"), dtype=np.float32, sort_features=True)
+
+
 def test_float32_overflows() -> None:
     line, _, message = both(b"1 1:0.5 2:" + b"9" * 7 + b".0 3:1e39", dtype=np.float32)
     assert line == 2
     assert re.match("the value of feature 3 overflows float32", message)
     (*_, message) = both(b"1 1:0.5 2:" + b"9" * 15 + b" 3:" + b"9" * 40 + b".5", dtype=np.float32)
     assert re.match("the value of feature 3 overflows float32", message)
+
+
+@over("options", [{}, {"max_features": 3}, {"n_features": 3}, {"narrow_limit": 2}])
+@over("text", [b"1 1:1 2:2 3:3.5 4:4 5:5.25", b"1 0:1 1:2.5", b"1 2:1.5 2:2.5", b"1 2:1.5 1:2.5"])
+def test_columns_that_are_refused(text: bytes, options: dict[str, int]) -> None:
+    both(text, **options)
+    both(text, **options, zero_based=True)
+    both(text, **options, sort_features=True)
+    both(text, **options, ignore_unknown="n_features" in options)
 
 
 @pytest.mark.slow
