@@ -6,7 +6,7 @@
 
 The sets (Alcalá-Fdez et al. 2011, Journal of Multiple-Valued Logic and Soft Computing 17) have 208 to 20,000 rows of
 two classes, or of one class against the others: from 25 positives to a half of the rows. Words are a column a word; a
-cell that is missing has the median, and a column that says so. Two defaults were set on them: the deviation of the
+cell that is missing has the median, and a column that says so. Defaults of rules were set on them: the deviation of the
 lines beside rules, and the values of C that ``apsvm cv`` tries for rules.
 """
 
