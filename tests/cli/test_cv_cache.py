@@ -145,18 +145,18 @@ def test_other_rows_and_other_code_of_a_loss_have_their_own_results(here, data, 
 
     def run():
         trained.clear()
-        here("cv", data, "--loss", "mine:Half", "--bound", "hinge", "-C", 1, "--folds", 2, "-j", 1, "--cache", "kept")
+        here("cv", data, "--loss", "halved:Half", "--bound", "hinge", "-C", 1, "--folds", 2, "-j", 1, "--cache", "kept")
         return len(trained)
 
     source = (
         "import numpy as np\n\nclass Half:\n    def weights(self, n_pos):\n        return np.full(n_pos, 1 / n_pos)\n\n"
         "    def discount(self, n):\n        return 1 / np.arange(1.0, n + 1)\n"
     )
-    Path("mine.py").write_text(source)
+    Path("halved.py").write_text(source)
     assert (run(), run()) == (2, 0)
     data.write_text(data.read_text().replace("1:", "1:1", 1))
     assert (run(), run()) == (2, 0)
-    Path("mine.py").write_text(source.replace("1 / np.arange(1.0, n + 1)", "1 / np.arange(2.0, n + 2)"))
+    Path("halved.py").write_text(source.replace("1 / np.arange(1.0, n + 1)", "1 / np.arange(2.0, n + 2)"))
     monkeypatch.delitem(__import__("sys").modules, "mine")
     assert (run(), run()) == (2, 0)
 
