@@ -157,7 +157,7 @@ def test_other_rows_and_other_code_of_a_loss_have_their_own_results(here, data, 
     data.write_text(data.read_text().replace("1:", "1:1", 1))
     assert (run(), run()) == (2, 0)
     Path("halved.py").write_text(source.replace("1 / np.arange(1.0, n + 1)", "1 / np.arange(2.0, n + 2)"))
-    monkeypatch.delitem(__import__("sys").modules, "mine")
+    monkeypatch.delitem(__import__("sys").modules, "halved")
     assert (run(), run()) == (2, 0)
 
 
