@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from apsvm.data.labels import Target
     from apsvm.models.base import Model
 
-#: Of the interval of the difference.
+#: Confidence of the interval of the difference.
 CONFIDENCE = 0.95
 #: Up to this p a difference is more than chance.
 CHANCE = 0.05

@@ -268,7 +268,7 @@ def _grid(loss: ChosenLoss, options: JsonObject, named: Collection[str], pool: t
     return grid if pool is None else replace(grid, features=feature_options(options, grid.trainer, pool))
 
 
-#: Of ``--time-limit``: the rest is for the training on all rows, and its threshold.
+#: Share of ``--time-limit`` for comparing; the rest is for the training on all rows, and its threshold.
 SHARE_OF_COMPARING = 0.6
 
 #: Of no use without a log, or where the rows that are left out measure every setting.
@@ -465,7 +465,7 @@ class _Run:
         return Followers(should_stop=lambda: bool(self.signals), elsewhere=self.elsewhere, cache=self.cache)
 
     def is_over(self) -> bool:
-        """Whether nothing more is to be compared: of a time limit the rest is for the training of what is chosen."""
+        """True if nothing more is compared: the rest of the time limit is for training what is chosen."""
         limit = self.request.options["time_limit"]
         return limit is not None and time.monotonic() > self.request.began + SHARE_OF_COMPARING * limit
 

@@ -98,7 +98,7 @@ def report(
 
 
 def _refuse_to_overwrite(output: str, folder: str, run: Run) -> None:
-    """What the run was made of, and its model."""
+    """Settings and data of the run, and its model."""
     recorded = run.command.get("reading", {})
     refuse_same_file(
         output,
