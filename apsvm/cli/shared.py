@@ -135,7 +135,7 @@ def refuse_same_file(output: str, **inputs: str | None) -> None:
 
 
 def given_by_user(name: str) -> bool:
-    """Whether the current command's option was set by anyone: a flag or a configuration file."""
+    """True if a flag or a configuration file set this option of the current command."""
     return name in all_given()
 
 

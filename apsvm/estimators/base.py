@@ -578,7 +578,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         return self.to_model().score(X, threads=self._threads())
 
     def _warn(self, outcome: Outcome, loss: str = "") -> None:
-        """Of a training that stopped early, and of what its ranker is not good for."""
+        """Warnings: the training stopped early, or the ranker is not good for something."""
         if not outcome.as_asked:
             remedy = FOR_STALLED if outcome.state == State.STALLED else self._remedy
             message = f"{type(self).__name__} stopped early: {outcome.state}{evidence_of(outcome)}; {remedy}"

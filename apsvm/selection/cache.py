@@ -123,7 +123,7 @@ class Cache:
         return key
 
     def _digest(self, dataset: Dataset) -> str:
-        """Of the rows, which are read once."""
+        """Hash of the rows of a data set, computed once."""
         from joblib import hash
 
         if id(dataset) not in self._digests:

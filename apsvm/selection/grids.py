@@ -115,7 +115,7 @@ class Variant:
 
     @property
     def length(self) -> int:
-        """How many values of the path there are."""
+        """Number of values of the path."""
         return 1 if self.path is None else len(getattr(self.trainer.settings, self.path))
 
     def with_settings(self, **changes: Any) -> Variant:

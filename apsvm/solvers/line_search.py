@@ -82,7 +82,7 @@ class MovableCutter(Cutter, Protocol):
 
     @property
     def reach(self) -> float:
-        """How far along its segment the next line search first goes."""
+        """First step of the next line search, as a share of its segment."""
 
     def stand_at(self, point: NDArray[np.float64], reach: float) -> None:
         """Makes a point the best one."""

@@ -218,7 +218,7 @@ def test_values_at_the_ends_of_floating_point(here, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["a\x01b", "a\x9bb", "a\udcffb", "a\uffffb\n", "平均 <script>"])
 def test_names_of_any_script_in_a_picture(name, logged, here, tmp_path):
-    """What XML has no room for is replaced."""
+    """Characters that XML does not allow are replaced."""
     for log in ("first", name):
         (tmp_path / log).write_bytes(logged.read_bytes())
     for out in ("out.png", "out.svg"):

@@ -166,7 +166,7 @@ def _of_each(texts: Mapping[type[AnyTrainer], str], form: str, between: str) -> 
 
 
 def _widest(ranges: Sequence[Range]) -> Range:
-    """What any of the ranges admits; each trainer's settings refuse what its own does not."""
+    """The union of the trainers' ranges; the settings of each trainer check its own."""
     low = min(one.low for one in ranges)
     return Range(low, max(one.high for one in ranges), all(one.open_low for one in ranges if one.low == low))
 

@@ -1,4 +1,4 @@
-"""How every training ends: the model is written, its end logged and said; and the exit code."""
+"""The end of every training: writes the model, logs and prints the end, and chooses the exit code."""
 
 from __future__ import annotations
 

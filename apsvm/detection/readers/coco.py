@@ -88,7 +88,7 @@ def _numbers(ids: Iterable[int | str]) -> dict[int | str, int]:
 
 
 def _names(categories: Mapping[int | str, tuple[str, JsonObject]], path: str) -> tuple[str, ...]:
-    """Of the classes, in the order of their ids."""
+    """Names of the classes, in the order of their ids."""
     names: dict[str, None] = {}
     for place, item in categories.values():
         name = item.get("name")

@@ -39,7 +39,7 @@ class Size:
     width: float
 
 
-#: Of text, in points.
+#: Size of text, in points.
 FONT = 9.0
 #: For a page's or a screen's whole width.
 PAGE = Size("page", 7.2)

@@ -22,7 +22,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Parameters(Protocol[T_co]):
-    """What goes down by epochs."""
+    """Parameters that a training by epochs updates."""
 
     def one_pass(self, stop: Callable[[], bool]) -> Pass:
         """As ``sgd.descend`` calls it."""
@@ -103,7 +103,7 @@ def check_metric(name: str) -> None:
 
 
 def evidence(trained: DescentOutcome[Any], validation: TrainingSet | None, metric: str) -> Epochs:
-    """What a header says of the epochs."""
+    """The epochs as a header records them."""
     from apsvm.models.header import Epochs, Validation
 
     best = trained.epochs[trained.best_epoch - 1]
