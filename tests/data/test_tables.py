@@ -295,6 +295,7 @@ HOSTILE = [
     ("a,b\n3,4\n", r"which column has the labels\?: name it by --label-column; its columns are a, b"),
     ("a,,b\n3,4,5\n", r"its columns are a, \(no name\), b$"),
     ("a," * 200_000 + "y\n" + "x" * 600_000 + ",1\n", "the first lines are no table: field larger than field limit"),
+    ("default,a,deposit\nno,3,yes\nyes,4,no\nno,5,yes\n", "columns of two values: default, deposit$"),
     ("a,y,class\n3,4,1\n", "several columns may be the labels: y, class"),
     ("a,b,c\n3,no,1\n4,yes,2\n3,,3\n", "its columns are a, b, c; columns of two values: a, b$"),
     ("a;y\n1,234.5;1\n2,5;0\n", r"data.csv:2: column 'a': expected a number, found '1,234.5'"),

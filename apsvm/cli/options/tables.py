@@ -21,7 +21,7 @@ _OPTIONS = (
         "--label-column",
         metavar="NAME",
         help="Of a table (CSV, Parquet, Arrow): the column of the labels.  [default: the model's, or the one called "
-        "label, target, y, class, outcome or relevance, else fraud, churn, default, clicked, …]",
+        "label, target, y, class, outcome or relevance, else fraud, churn, clicked, …]",
     ),
     click.option(
         "--qid-column", metavar="NAME", help="The column of the queries.  [default: the model's, or qid, query_id]"

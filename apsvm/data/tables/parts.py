@@ -16,8 +16,8 @@ from apsvm.models.columns import Columns
 #: Names, as ``_plain`` makes them, of columns that are taken for the labels, the queries, or the bags, unless options
 #: name them.
 NAMES_OF_LABELS = ("label", "labels", "target", "y", "class", "outcome", "relevance")
-#: Taken for the labels where none of those is there: beside a y, default is a feature.
-EVENTS = ("fraud", "is_fraud", "isfraud", "churn", "churned", "default", "clicked", "converted", "survived")
+#: Taken for the labels where none of those is there: beside a y, churn is a feature.
+EVENTS = ("fraud", "is_fraud", "isfraud", "churn", "churned", "clicked", "converted", "survived")
 QUERIES = ("qid", "query_id")
 BAGS = ("bag", "bag_id")
 
