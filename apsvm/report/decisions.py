@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from apsvm.models.header import Calibration, Threshold
+from apsvm.models.header import Calibration, Data, Threshold
 
 _RULES = {
     "loss": "which is where the loss that it was trained on puts the line",
@@ -29,6 +29,24 @@ def threshold_in_words(threshold: Threshold) -> str:
     ]
     flatters = ", which flatters" if threshold.held_out is None else ""
     return f"{text} ({rule_in_words(threshold)}{flatters}): {', '.join(figures)}"
+
+
+def threshold_in_counts(threshold: Threshold, data: Data) -> str:
+    """What a threshold does to the rows that it was chosen on; in shares where these are not all of ``data``."""
+    flatters = threshold.held_out is None
+    shares = (threshold.precision, threshold.recall, threshold.called)
+    if threshold.rule in _RULES or None in shares or not data.positives or not data.rows:
+        return threshold_in_words(threshold)
+    if not flatters and not str(threshold.held_out).endswith(" folds of rows"):
+        return threshold_in_words(threshold)
+    precision, recall, called = (share or 0.0 for share in shares)
+    n_called, right = round(called * data.rows), round(recall * data.positives)
+    where = "training rows (which flatters)" if flatters else "held-out rows"
+    missed = "1 positive is" if data.positives - right == 1 else f"{data.positives - right:,} positives are"
+    return (
+        f"a score above {threshold.value:.6g} ({threshold.rule}): of the {data.rows:,} {where} {n_called:,} are called "
+        f"positive, {right:,} rightly ({_percent(precision)}); {missed} missed"
+    )
 
 
 def rule_in_words(threshold: Threshold) -> str:

@@ -54,12 +54,6 @@ DESCENTS = (0.1, 0.5, 0.9, 0.97)
 DESCENTS_OF_QUERIES = (0.9, 0.97)
 #: Of the time limit, what the start of a loss of the top may take.
 SHARE_OF_START = 2.0 / 3.0
-#: Below it a loss is rounding.
-FLAWLESS = 1e-9
-_TOO_GOOD = (
-    "there is no loss on rows held out: if that is too good to be true, a feature may know the label (apsvm predict "
-    "--explain shows what counts)"
-)
 #: Rows for each weight from which a threshold chosen on the training rows holds on others.
 ENOUGH_ROWS_A_FEATURE = 10
 
@@ -360,8 +354,6 @@ class Completion:
         )
         if self.label is None:
             notes = [self.in_words(), *([] if self.mixture is None else [str(self.mixture)]), *outcome.notes]
-            if choice.loss < FLAWLESS and (start or trainer.loss_name) == "ap":  # a loss of the top is soon 0
-                notes.insert(1, _TOO_GOOD)
             outcome = replace(outcome, notes=notes, seconds={"choosing": self.seconds, **outcome.seconds})
         return self._with_threshold(outcome, data)
 

@@ -19,11 +19,44 @@ def summary(outcome: Outcome) -> list[str]:
         lines.append(_bounds(outcome.certificate, outcome.C or 1.0))
     if outcome.gradient is not None:
         lines += _gradient(outcome.gradient)
+    return [*lines, *_left_out(outcome)]
+
+
+def short_summary(outcome: Outcome, metric: str | None) -> list[str]:
+    """What was chosen on held-out rows, why training ended if that was not as requested, and what was left out."""
+    if outcome.classes:
+        return [*_chosen(outcome.classes[0][1], metric), *outcome.notes[-1:]]
+    lines = [] if outcome.as_asked else [ending(outcome)]
+    kept = "" if outcome.epochs is None else _kept(outcome.epochs)
+    return [*lines, *_chosen(outcome, metric), *([kept.removeprefix("; ")] if kept else []), *_left_out(outcome)]
+
+
+def _chosen(outcome: Outcome, metric: str | None) -> Iterator[str]:
+    """The bound and C that held-out rows chose, and what they are worth there."""
+    choice = outcome.details.get("choice")
+    if not isinstance(choice, dict):
+        return
+    candidates, how = choice["candidates"], choice["held_out"]
+    if not isinstance(candidates, list) or not candidates:
+        yield f"{choice['bound']} bound: {how}"
+        return
+    best = candidates[0]
+    assert isinstance(best, dict)
+    assert isinstance(best["loss"], float)
+    start = choice.get("start")
+    worth = f"{metric or 'AP'} {1.0 - best['loss']:.4f}" if start is None else f"{start} loss {best['loss']:.4f}"
+    yield f"chosen on held-out rows ({how}): {best['bound']} bound, C = {best['C']}, {worth}"
+
+
+def _left_out(outcome: Outcome) -> Iterator[str]:
+    """A line on the queries without anything to rank."""
     if outcome.queries_skipped:
-        skipped = outcome.queries_skipped
-        what, were = ("query", "was") if skipped == 1 else ("queries", "were")
-        lines.append(f"{skipped} {what} without anything to rank {were} left out, {outcome.queries} trained on")
-    return lines
+        what, were = ("query", "was") if outcome.queries_skipped == 1 else ("queries", "were")
+        yield (
+            f"{outcome.queries_skipped} {what} without anything to rank {were} left out, {outcome.queries} trained on"
+        )
+    if outcome.counts.get("users_skipped"):
+        yield f"{outcome.counts['users_skipped']} users of less than two items, or of all, were left out"
 
 
 def ending(outcome: Outcome) -> str:

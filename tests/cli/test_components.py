@@ -32,7 +32,7 @@ def _write(path, labels, X) -> None:
 def test_train_predict_eval_info(two_kinds, here, tmp_path):
     path, X = two_kinds
     model, linear = tmp_path / "m", tmp_path / "linear"
-    done = here("train", path, model, "--components", 2, "--scale", "standard", "-C", 1000)
+    done = here("train", "-v", path, model, "--components", 2, "--scale", "standard", "-C", 1000)
     assert "stationary point" in done.stderr
     here("train", "-q", path, linear, "--scale", "standard", "-C", 1000)
     ranker = load_any_model(model)

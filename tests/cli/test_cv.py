@@ -149,7 +149,7 @@ def test_a_choice_at_the_edge_widens_its_grid(rng, here, write_rows, tmp_path):
     done = here("cv", "-v", path, "--loss", "ap", *options, "--json", tmp_path / "j")
     settings = json.loads((tmp_path / "j").read_text())["settings"]
     assert [one["C"] for one in settings] == ["0.001x", "0.01x", "0.1x", *(f"{10**power}x" for power in range(6))]
-    assert "the best C stands at the edge of its grid: 10000x, 100000x as well" in done.stderr
+    assert "the best C is at the edge of its grid: trying 10000x, 100000x too" in done.stderr
     assert done.stderr.count("  fold ") == 10
     assert "10/10  fold" in done.stderr
     assert next(one["C"] for one in settings if one["chosen"]) in ("10000x", "100000x")

@@ -41,16 +41,19 @@ def data(rng, tmp_path, write_rows):
 
 
 def test_what_it_says(data, here, bars):
-    first, *lines = here("cv", "-v", data, "--folds", 3, "-j", 1).stderr.splitlines()
-    assert first == "apsvm: nothing to try was named: 3 combinations of losses and features are screened"
+    _, first, *lines = here("cv", "-v", data, "--folds", 3, "-j", 1).stderr.splitlines()
+    assert first == "apsvm: trying 3 combinations of loss and features (-v shows each)"
     screened = [line for line in lines if "/3  " in line and "fold " not in line]
     assert [line[:6] for line in screened] == [" 1/3  ", " 2/3  ", " 3/3  "]
     assert sorted(line.split("  ")[1].split(":")[0] for line in screened) == sorted(map(str, ENTRIES))
-    assert all(re.search(r": AP (0\.\d{4}|1\.0000) \((1 fold|3 folds) of 200 rows\)$", line) for line in screened)
+    assert all(
+        re.search(r": AP (0\.\d{4}|1\.0000) on held-out rows \(of 200 rows, (1 fold|3 folds)\)$", line)
+        for line in screened
+    )
     # Lines are far behind.
-    (on,) = [line for line in lines if "the best go on" in line]
-    assert on.startswith("apsvm: the best go on: ")
-    assert set(on.partition("on: ")[2].split("; ")) <= {
+    (on,) = [line for line in lines if "compared further" in line]
+    assert on.startswith("apsvm: compared further: ")
+    assert set(on.partition("further: ")[2].split("; ")) <= {
         "ap, hinge, piecewise, standard",
         "ap, tight, piecewise, standard",
     }
@@ -123,13 +126,13 @@ def test_a_signal_during_the_screening(number, data, here, tmp_path, monkeypatch
 
     monkeypatch.setattr(Measurements, "add", killed)
     try:
-        done = here("cv", data, "--folds", 3, "-j", 1, "-o", model, code=128 + number)
+        done = here("cv", "-v", data, "--folds", 3, "-j", 1, "-o", model, code=128 + number)
     finally:
         signal.signal(signal.SIGINT, previous)
     assert done.stderr.endswith("error: stopped, nothing was finished in every fold\n")
     assert " 1/3  auc" in done.stderr
     assert " 2/3" not in done.stderr
-    assert "go on" not in done.stderr
+    assert "compared further" not in done.stderr
     assert not model.exists()
 
 

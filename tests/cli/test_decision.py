@@ -54,7 +54,7 @@ def test_what_bound_auto_holds_out_gives_a_threshold(run, tmp_path, rng):
     assert (header.threshold.rule, header.threshold.held_out) == ("f1", header.details["choice"]["held_out"])
     assert 0.5 < header.threshold.precision <= 1.0
     assert 0.5 < header.threshold.recall <= 1.0
-    assert f"apsvm: positive is a score above {header.threshold.value:.6g} (f1 on rows held out, " in said
+    assert f"apsvm: positive is a score above {header.threshold.value:.6g} (f1): of the 80 held-out rows " in said
 
 
 def test_classify_and_probability(cancer, decided, run, scored):
@@ -210,7 +210,7 @@ def test_cv_chooses_one_for_the_model_that_it_writes(cancer, run, tmp_path):
     said = run("cv", cancer.path, *asked, "-o", tmp_path / "m").stderr
     header = load_any_model(tmp_path / "m").header
     assert (header.threshold.rule, header.threshold.held_out, header.calibration) == ("f1", "2 folds of rows", None)
-    assert f"positive is a score above {header.threshold.value:.6g} (f1 on rows held out" in said
+    assert f"positive is a score above {header.threshold.value:.6g} (f1): of the 569 held-out rows" in said
     decided = ("--threshold", "top=50", "--calibrate", "platt")
     run("cv", "-q", cancer.path, *asked, "-o", tmp_path / "m", *decided)
     header = load_any_model(tmp_path / "m").header

@@ -51,9 +51,9 @@ def of_bags(scores, bags):
 
 
 def test_the_model_and_what_is_said_of_it(made, run, tmp_path):
-    result = run("train", "--latent", "-C", "1x", made[0], tmp_path / "m", "--log", tmp_path / "log")
+    result = run("train", "-v", "--latent", "-C", "1x", made[0], tmp_path / "m", "--log", tmp_path / "log")
     assert "certificate: a stationary point, from which" in result.stderr
-    assert "20 of 60 bags positive" in result.stderr
+    assert "60 bags, 20 positive" in result.stderr
     header = load_model(tmp_path / "m").header
     assert header.latent
     assert header.certificate.stationary

@@ -26,7 +26,7 @@ def model(tmp_path_factory, run):
     done = run("train", PENGUINS, path, *OPTIONS, "-C", "10", "--scale", "standard")
     assert "19 cells are missing (sex 11, body_mass_g 2, culmen_depth_mm 2" in done.stderr
     assert "words, each a feature: island (3), sex (2)" in done.stderr
-    assert "68 of 344 rows positive" in done.stderr
+    assert "344 rows, 68 positive (species = Chinstrap)" in done.stderr
     return path
 
 

@@ -57,7 +57,7 @@ def test_train_predict_eval(cancer, run, scored, tmp_path):
     shown = [line for line in lines if ROW.match(line)]
     assert [int(line.split()[0]) for line in shown] == [*range(1, 13)]
     assert "apsvm: all epochs done after 12 epochs" in lines
-    assert lines[-1] == f"apsvm: model written to {model}"
+    assert lines[-1].startswith(f"apsvm: model written to {model} after ")
 
     scores = scored(run("predict", cancer.path, model).stdout)
     np.testing.assert_allclose(scores, cancer.X @ load_model(model).coef, rtol=1e-12)
@@ -65,7 +65,7 @@ def test_train_predict_eval(cancer, run, scored, tmp_path):
     assert found["AP"] == pytest.approx(average_precision_score(cancer.positive, scores))
     assert found["AUC"] == pytest.approx(roc_auc_score(cancer.positive, scores))
     assert min(found["AP"], found["AUC"]) > 0.99
-    assert f"training AP {found['AP']:.6f} (212 of 569 rows positive)" in done.stderr
+    assert f"training AP {found['AP']:.6f}\n" in done.stderr
 
     start, *epochs, end = records(log)
     assert (start["event"], start["tau"], start["rank_estimator"], start["n_rows"]) == (
@@ -108,10 +108,7 @@ def test_validation_keeps_the_best_epoch(cancer, write_rows, here, tmp_path):
     best = int(np.argmax(values)) + 1
     assert len(epochs) == best + 2 < 60
     assert [record["best"] for record in epochs] == [v > max(values[:i], default=-1) for i, v in enumerate(values)]
-    assert (
-        f"validation stopped improving after {best + 2} epochs; kept epoch {best}, ndcg {values[best - 1]:.6f}"
-        in done.stderr
-    )
+    assert f"kept epoch {best}, ndcg {values[best - 1]:.6f} on " in done.stderr
     header = load_model(model).header
     assert header.epochs.best == best
     assert header.epochs.validation.value == values[best - 1]

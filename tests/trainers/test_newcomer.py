@@ -59,12 +59,12 @@ def test_train_predict_eval_info_export(rows, run, tmp_path):
     X, relevant, data = rows
     model = tmp_path / "m.model"
     options = ("--loss", "perceptron", "--margin", 0.3, "--passes", 50, "--scale", "none")
-    _, said = run("train", *options, "--log", tmp_path / "log", data, model)
+    _, said = run("train", "-v", *options, "--log", tmp_path / "log", data, model)
     ranker = load_model(model)
     header = ranker.header
     ap = average_precision_score(relevant, ranker.score(X))
     assert "apsvm: all passes done after 50 iterations\n" in said
-    assert f"apsvm: training AP {ap:.6f} ({relevant.sum()} of 60 rows positive)\n" in said
+    assert f"apsvm: training AP {ap:.6f}\n" in said
     np.testing.assert_allclose(ranker.coef, by_hand(X, relevant, 50, 0.3), rtol=1e-9)
     assert (header.family, header.loss, header.metric) == ("perceptron", "perceptron", "AP")
     assert (header.settings, header.seed) == ({"margin": 0.3, "passes": 50}, 0)

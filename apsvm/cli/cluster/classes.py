@@ -55,7 +55,7 @@ def train_classes_on_cluster(run: Run, parts: Sequence[str]) -> int:
             threads = sum(client.nthreads().values())
             if run.trainer.capabilities.same_on_threads:
                 plan = replace(plan, threads=max(1, threads // len(labels)))
-            if options["verbose"] and not options["quiet"]:
+            if not options["quiet"]:
                 say(_described(about, len(client.nthreads())))
             return _train(run, client, plan, about, time.perf_counter() - began)
         finally:
@@ -85,7 +85,10 @@ def _train(run: Run, client: Client, plan: ClassesPlan, about: AboutRows, read_s
         if options["run_dir"] is not None:
             log.write("run", **run_record(run.data, about.dataset, run.read_options, read_seconds))
         trained = _trained(run, client, plan, about, log, signals)
-        return write_model(run.model, trained, log, signals, read_seconds=read_seconds, quiet=options["quiet"])
+        return write_model(
+            run.model, trained, log, signals,
+            read_seconds=read_seconds, quiet=options["quiet"], verbose=options["verbose"],
+        )  # fmt: skip
 
 
 def _trained(
@@ -98,7 +101,7 @@ def _trained(
     began = time.perf_counter()
     for one in train_classes(client, plan, about.dataset.relevance.tolist(), log, lambda: bool(signals)):
         classes.append(one)
-        if not run.options["quiet"]:
+        if run.options["verbose"] and not run.options["quiet"]:
             for line in one.lines(about.dataset.shown_label):
                 say(line)
     outcome = outcome_of(classes, time.perf_counter() - began)

@@ -93,7 +93,7 @@ def train_on_cluster(run: Run) -> int:
         of_labels = fit.of_labels()
         if not options["quiet"]:
             check_data(run.trainer, of_labels, quiet=False)
-        if options["verbose"] and not options["quiet"]:
+        if not options["quiet"]:
             say(_described(data))
         return _train(run, fit, time.perf_counter() - began)
 
@@ -115,7 +115,10 @@ def _train(run: Run, fit: ShardedFit, read_seconds: float) -> int:
         trained = (
             TrainedModel(outcome, model, _figures(fit, model)) for outcome, model in _outcomes(run, fit, log, signals)
         )
-        return write_model(run.model, trained, log, signals, read_seconds=read_seconds, quiet=options["quiet"])
+        return write_model(
+            run.model, trained, log, signals,
+            read_seconds=read_seconds, quiet=options["quiet"], verbose=options["verbose"],
+        )  # fmt: skip
 
 
 def _outcomes(run: Run, fit: ShardedFit, log: Log, signals: list[int]) -> Iterator[tuple[Outcome, LinearRanker]]:
@@ -141,7 +144,7 @@ def _figures(fit: ShardedFit, model: LinearRanker) -> Iterator[str]:
     from apsvm.metrics import MetricError
 
     try:
-        yield figures_of(evaluated(fit.data, model, fit.fit.target, None), fit.fit.target.labels)
+        yield figures_of(evaluated(fit.data, model, fit.fit.target, None))
     except MetricError as error:
         yield f"training metric: {error}"
 

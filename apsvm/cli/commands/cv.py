@@ -74,6 +74,7 @@ from apsvm.cli.shared import (
 )
 from apsvm.data.read_options import ReadOptions
 from apsvm.selection.grids import Grid, shown
+from apsvm.trainers.settings import declared
 
 if TYPE_CHECKING:
     from apsvm.dask.folds import Folds
@@ -221,7 +222,7 @@ class CvRequest:
             if not self.options["quiet"] and family not in families:
                 say_of_grades(fit)
             families.add(family)
-        if self.options["verbose"] and not self.options["quiet"]:
+        if not self.options["quiet"]:
             say(described(dataset, search.fits[0].target))
         return search
 
@@ -488,7 +489,9 @@ class _Run:
         return candidates
 
     def finalists(self, dataset: Dataset) -> SettingsSearch:
-        """The search among the best of the portfolio, with a line for each entry as it is screened."""
+        """The search among the best of the portfolio; ``--verbose`` prints a line for each entry as it is screened."""
+        from apsvm.data.labels import decide
+
         options = self.request.options
         with bad_data(dataset.source):
             whole = self.request.portfolio(dataset)
@@ -504,16 +507,20 @@ class _Run:
             def ended(entry: Entry, result: Candidate | str) -> None:
                 nonlocal screened
                 screened += 1
-                if options["quiet"]:
+                if options["quiet"] or not options["verbose"]:
                     return
                 text = result
                 if not isinstance(result, str):
                     folds = f"{len(result.folds)} fold{'' if len(result.folds) == 1 else 's'}"
-                    text = f"{whole.metric} {result.mean(whole.metric):.4f} ({folds} of {whole.racing_on})"
+                    rows = f"{whole.racing_on}, {folds}"
+                    text = f"{whole.metric} {result.mean(whole.metric):.4f} on held-out rows (of {rows})"
                 say(f" {screened:>{len(str(total))}}/{total}  {entry}: {text}")
 
             if not options["quiet"]:
-                say(f"nothing to try was named: {total} combinations of losses and features are screened")
+                trainer = self.request.grids[0].trainer
+                target = decide(dataset, trainer.capabilities.labels, label_options(options, trainer))
+                say(described(dataset, target))
+                say(f"trying {total} combinations of loss and features (-v shows each)")
             if whole.caution is not None:
                 say(f"warning: {whole.caution}")
             with Bar("screening") as bar:
@@ -524,7 +531,7 @@ class _Run:
             if self.signals or not finalists:
                 raise Failure(exit_code(self.signals) or BAD_DATA, "stopped, nothing was finished in every fold")
             if not options["quiet"]:
-                say(f"the best go on: {'; '.join(map(str, finalists))}")
+                say(f"compared further: {'; '.join(map(str, finalists))}")
             return whole.final()
 
     def average(self, search: SettingsSearch, candidates: Sequence[Candidate], chosen: Candidate) -> Average | None:
@@ -546,8 +553,9 @@ class _Run:
         """All paths in all folds; ``--verbose`` prints a line as each ends."""
 
         def widened(number: int, name: str, values: Sequence[SettingValue]) -> None:
-            listed = ", ".join(map(shown, values))
-            say(f" the best {spelled(search.grids[number], name)} stands at the edge of its grid: {listed} as well")
+            if self.request.options["verbose"]:
+                listed = ", ".join(map(shown, values))
+                say(f" the best {spelled(search.grids[number], name)} is at the edge of its grid: trying {listed} too")
 
         def ended(path: PathInFold, done: int, total: int) -> None:
             bar.total = total
@@ -586,10 +594,18 @@ class _Run:
 
         if isinstance(chosen, Average):
             return (
-                f"chosen: the average of the best on {len(chosen.members)} feature maps, whose {search.metric} is not "
-                f"more than {BEHIND:g} below that of the best alone"
+                f"chosen: the average of the best on {len(chosen.members)} feature maps ({search.metric} at most "
+                f"{BEHIND:g} below the best alone)"
             )
-        return f"chosen of {len(candidates)} settings, by the highest mean of {search.metric}"
+        grid = search.grids[chosen.grid]
+        defaults = {name: field.default for name, (field, _) in declared(type(grid.settings)).items()}
+        values = [
+            f"{spelled(grid, name)} = {shown(value)}"
+            for name, value in chosen.choice.items()
+            if name == "C" or value != defaults[name]
+        ]
+        what = ", ".join([f"{chosen.loss} on {search.fits[chosen.grid].features.features} features", *values])
+        return f"chosen: {what} (of {len(candidates)} settings, by mean {search.metric})"
 
     def refit(self, search: SettingsSearch, chosen: Candidate, candidates: Sequence[Candidate]) -> bool:
         """Trains ``chosen`` on all rows and writes the model; whether training ended as requested."""
@@ -612,6 +628,7 @@ class _Run:
         if self.request.options["quiet"]:
             say_if_stopped_early(self.output, refit.outcome, refit.model)
         else:
-            say(f"{self._how_chosen(search, chosen, candidates)}; trained on all rows:")
-            say_what_became(refit.outcome, refit.model, training_metric(refit.fit, refit.model), self.output)
+            say(f"{self._how_chosen(search, chosen, candidates)}, and trained on all rows")
+            figures = training_metric(refit.fit, refit.model)
+            say_what_became(refit.outcome, refit.model, figures, self.output, verbose=self.request.options["verbose"])
         return refit.outcome.as_asked and refit.outcome.ranks

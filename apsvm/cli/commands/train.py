@@ -62,7 +62,7 @@ from apsvm.cli.shared import (
 from apsvm.data.parts import parts_of
 from apsvm.data.read_options import ReadOptions
 from apsvm.data.takes import Takes
-from apsvm.trainers.base import AnyTrainer, Watch
+from apsvm.trainers.base import AnyTrainer, Watch, unseen
 from apsvm.trainers.one_vs_rest import OneVsRestTrainer
 from apsvm.trainers.settings import declared
 
@@ -267,7 +267,7 @@ class _Run:
         if not options["quiet"]:
             say_of_grades(fit)
         check_decision_options(fit, options)
-        if options["verbose"] and not options["quiet"]:
+        if not options["quiet"]:
             say(described(fit.dataset, fit.target))
         read_seconds += time.perf_counter() - began
         if options["run_dir"] is not None:
@@ -276,7 +276,10 @@ class _Run:
             if options["run_dir"] is not None:
                 log.write("run", **run_record(self.data, dataset, self.read_options, read_seconds))
             trained = self._trained(fit, rows, log, signals)
-            return write_model(self.model, trained, log, signals, read_seconds=read_seconds, quiet=options["quiet"])
+            return write_model(
+                self.model, trained, log, signals,
+                read_seconds=read_seconds, quiet=options["quiet"], verbose=options["verbose"],
+            )  # fmt: skip
 
     def _fit(self, dataset: Dataset, validation: tuple[Dataset, Target] | None) -> Fit:
         from apsvm.trainers.fitting import Fit
@@ -324,7 +327,8 @@ class _Run:
             classes = raw.dataset.classes().size if of_classes else None
             with Bar("training" if classes is None else "classes begun", classes) as bar:
                 display = Display(verbose=options["verbose"], quiet=options["quiet"], one_line=of_classes, bar=bar)
-                watch = Watch(log, display.show, self._remark, lambda: bool(signals))
+                remark = self._remark if options["verbose"] or not of_classes else unseen
+                watch = Watch(log, display.show, remark, lambda: bool(signals))
                 decisions = Decisions(self.options, watch.should_stop)
                 for outcome in outcomes(fit, watch, start, rows if prepared is raw else None):
                     outcome, model = decisions.made(raw, outcome, fit.model(outcome))
@@ -360,10 +364,11 @@ def _plan(options: JsonObject, loss: ChosenLoss, named: Collection[str]) -> AnyT
 
 def _figures(fit: Fit, outcome: Outcome, model: Model) -> Iterator[str]:
     """Lines on the model's worth on the training rows, and where rules are better, on theirs."""
-    from apsvm.cli.output.training_metric import training_metric
+    from apsvm.cli.output.training_metric import cautions_on_choice, training_metric
     from apsvm.selection.beside import rules_beside
 
     yield from training_metric(fit, model)
+    yield from cautions_on_choice(fit, outcome)
     beside = None if given_by_user("features") else rules_beside(fit, outcome)
     if beside is not None:
         yield str(beside)

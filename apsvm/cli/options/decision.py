@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
@@ -15,7 +15,6 @@ from apsvm.cli.shared import BAD_DATA, Failure, say
 
 if TYPE_CHECKING:
     from apsvm.models.base import Model
-    from apsvm.models.header import Header
     from apsvm.selection.decision import DecisionRule
     from apsvm.selection.search import Refit
     from apsvm.trainers.base import Outcome
@@ -145,17 +144,15 @@ def _asks(options: JsonObject) -> bool:
     return options["threshold"] is not None or options["calibrate"] is not None
 
 
-def say_decision(model: Model) -> None:
-    """Lines on the threshold and the probabilities of a model that is no set."""
-    for line in decision_lines(model.header):
-        say(line)
+def say_decision(model: Model, *, verbose: bool = False) -> None:
+    """Lines on the threshold and the probabilities of a model of one ranking."""
+    from apsvm.report.decisions import probabilities_in_words, threshold_in_counts, threshold_in_words
 
-
-def decision_lines(header: Header) -> Iterator[str]:
-    """What a model calls positive, and its probabilities, in words."""
-    from apsvm.report.decisions import probabilities_in_words, threshold_in_words
-
+    header = model.header
     if header.threshold is not None:
-        yield f"positive is {threshold_in_words(header.threshold)}"
+        ranks_bags = header.latent or header.features.pool is not None
+        in_words = verbose or ranks_bags
+        threshold = header.threshold
+        say(f"positive is {threshold_in_words(threshold) if in_words else threshold_in_counts(threshold, header.data)}")
     if header.calibration is not None:
-        yield f"probabilities: {probabilities_in_words(header.calibration)}"
+        say(f"probabilities: {probabilities_in_words(header.calibration)}")

@@ -185,17 +185,33 @@ def check_data(trainer: AnyTrainer, data: TrainingSet, *, quiet: bool) -> None:
 
 
 def described(dataset: Dataset, target: Target) -> str:
-    """What the data is, in a line."""
+    """The data in a line."""
+    import numpy as np
+
+    from apsvm.data.dataset import shown_label
     from apsvm.models.header import LabelKind
 
-    (rows, features), kind = dataset.X.shape, target.labels.kind
-    if kind is LabelKind.NONE:
-        what = f"{rows} users, {features} items"
-    elif kind is LabelKind.CLASSES:
-        what = f"{rows} rows, {len(dataset.classes())} classes, {features} features"
+    (rows, features), labels = dataset.X.shape, target.labels
+    if labels.kind is LabelKind.NONE:
+        return f"{dataset.source}: {rows:,} users, {features:,} items"
+    parts = [f"{rows:,} rows"]
+    if dataset.groups is not None:
+        parts.append(f"{np.unique(dataset.groups).size:,} queries")
+    positives = target.relevant
+    if dataset.bags is not None and not dataset.ignores_bags:
+        in_bags, numbers = np.unique(dataset.bags, return_inverse=True)
+        parts.append(f"{in_bags.size:,} bags")
+        positives = np.bincount(numbers, positives) > 0.0
+    if labels.kind is LabelKind.CLASSES:
+        parts.append(f"{len(dataset.classes())} classes")
+    elif labels.kind in (LabelKind.BINARY, LabelKind.ONE_LABEL):
+        word = shown_label(1.0 if labels.positive is None else labels.positive)
+        word = word if labels.names is None else labels.names[1]
+        column = "label " if dataset.table is None else f"{dataset.table.columns.label} = "
+        parts.append(f"{int(positives.sum()):,} positive ({column}{word})")
     else:
-        what = f"{rows} rows, {int(target.relevant.sum())} positive, {features} features"
-    return f"{dataset.source}: {what}, {dataset.n_values} values"
+        parts.append(f"{int(target.relevant.sum()):,} relevant")
+    return f"{dataset.source}: {', '.join(parts)}, {features:,} features"
 
 
 def check_output(output: str, **inputs: str | None) -> None:

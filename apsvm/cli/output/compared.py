@@ -84,7 +84,7 @@ class Results:
             yield "  ".join([*cells, row[-1]]).rstrip()
         if len(self.candidates) > 1:
             worth = ", ".join(f"{metric} {value:.4f}" for metric, value in self.estimates.items())
-            yield f"on other rows, without what the choice of the best adds: {worth}"
+            yield f"expected on new rows: {worth}"
 
     @property
     def estimates(self) -> dict[str, float]:

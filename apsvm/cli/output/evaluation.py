@@ -219,9 +219,10 @@ def _put_counts(entries: Sequence[EvaluatedSystem], left: int) -> None:
                     f"{entry.counts['documents_retrieved']} retrieved, {entry.counts['documents_unjudged']} not judged"
                 )
                 put(f"{'documents':<{left}} {whose}{counts}")
-        blocks = f"{result.tied_blocks} block{'' if result.tied_blocks == 1 else 's'}"
-        tied = f"{result.tied_rows} rows in {blocks}" if result.tied_blocks else "none"
-        put(f"{'ties':<{left}} {whose}{tied} of equal score across the classes; rule: {entry.ties}")
+        if result.tied_blocks:
+            blocks = f"{result.tied_blocks} block{'' if result.tied_blocks == 1 else 's'}"
+            tied = f"{result.tied_rows} rows in {blocks} of equal score, positives among negatives"
+            put(f"{'ties':<{left}} {whose}{tied}; rule: {entry.ties}")
 
 
 def _averaged(entry: EvaluatedSystem) -> str:

@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING
 
 from apsvm._support.shown import printable
 from apsvm.models.decision import line_of
-from apsvm.models.header import LabelKind
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from apsvm._support.types import Matrix
     from apsvm.data.dataset import Dataset
     from apsvm.metrics.evaluate import Evaluation
     from apsvm.models.base import Model
-    from apsvm.models.header import Labels
+    from apsvm.trainers.base import Outcome
     from apsvm.trainers.fitting import Fit
 
 
@@ -28,9 +31,60 @@ def training_metric(fit: Fit, model: Model) -> Iterator[str]:
             yield f"mean training {_figures(of_training_rows(fit.dataset, model))}"
         else:
             result = of_training_rows(fit.dataset, model)
-            yield figures_of(result, model.header.labels, fit.dataset.unit)
+            yield figures_of(result)
     except MetricError as error:
         yield f"training {printable(model.header.metric or 'AP')}: {error}"
+
+
+#: Below it a loss is rounding.
+_FLAWLESS = 1e-9
+#: Columns named that tell positives from negatives.
+_MOST_NAMED = 3
+
+
+#: With fewer positives than this a choice by held-out rows is mostly chance.
+_FEW_POSITIVES = 50
+
+
+def cautions_on_choice(fit: Fit, outcome: Outcome) -> Iterator[str]:
+    """Warnings where few positives chose the settings, and where held-out rows are ranked without a fault, with the
+    columns that alone do so."""
+    import numpy as np
+
+    dataset, relevant = fit.dataset, fit.target.relevant
+    choice = outcome.details.get("choice")
+    candidates = choice.get("candidates") if isinstance(choice, dict) and "start" not in choice else None
+    best = candidates[0] if isinstance(candidates, list) and candidates else None
+    if best is not None and fit.target.grades is None and dataset.groups is None:
+        positives = int(relevant.sum())
+        if dataset.bags is not None and fit.trainer.capabilities.bags:
+            positives = np.unique(dataset.bags[relevant]).size
+        if 0 < positives < _FEW_POSITIVES:
+            yield f"warning: {dataset.source}: {positives} positives are few: the choice of settings is mostly chance"
+    if not isinstance(best, dict) or not isinstance(best["loss"], float) or best["loss"] >= _FLAWLESS:
+        return
+    if fit.trainer.loss_name != "ap" or relevant.all() or not relevant.any():
+        return
+    (low, high), (other_low, other_high) = (_extremes(dataset.X[rows]) for rows in (relevant, ~relevant))
+    columns = np.flatnonzero((low > other_high) | (high < other_low))[:_MOST_NAMED].tolist()
+    if not columns:
+        what = "a feature may know the label (apsvm predict --explain shows what counts)"
+    elif dataset.table is None:
+        numbers = ", ".join(str(column + (not dataset.zero_based)) for column in columns)
+        what = f"feature {numbers} alone tells positives from negatives: does it know the label?"
+    else:
+        names = ", ".join(dataset.table.columns.feature_names()[column] for column in columns)
+        what = f"column {names} alone tells positives from negatives: does it know the label (--drop)?"
+    yield f"warning: {dataset.source}: held-out rows are ranked without a fault: {what}"
+
+
+def _extremes(X: Matrix) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """(d,) each column's lowest and highest value."""
+    import numpy as np
+
+    if isinstance(X, np.ndarray):
+        return X.min(axis=0), X.max(axis=0)
+    return X.min(axis=0).toarray().ravel(), X.max(axis=0).toarray().ravel()
 
 
 def of_training_rows(dataset: Dataset, model: Model) -> Evaluation:
@@ -70,13 +124,9 @@ def of_training_rows(dataset: Dataset, model: Model) -> Evaluation:
     )
 
 
-def figures_of(result: Evaluation, labels: Labels, ranked: str = "rows") -> str:
-    """The line; ``ranked``: what has a score."""
-    graded = labels.kind in (LabelKind.GRADES, LabelKind.ORDER)
-    counts = [] if graded else [f"{result.n_positives} of {result.n_rows} {ranked} positive"]
-    if result.n_groups > 1:
-        counts.append(f"mean of {_averaged(result)} queries")
-    return f"training {_figures(result)}" + (f" ({', '.join(counts)})" if counts else "")
+def figures_of(result: Evaluation) -> str:
+    """The line."""
+    return f"training {_figures(result)}" + (f" (mean of {_averaged(result)} queries)" if result.n_groups > 1 else "")
 
 
 def _averaged(result: Evaluation) -> int:

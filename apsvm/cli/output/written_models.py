@@ -33,6 +33,7 @@ def write_model(
     *,
     read_seconds: float,
     quiet: bool,
+    verbose: bool = False,
 ) -> int:
     """Writes what is ``trained``, one model or, if it was stopped before, none; the exit code."""
     began = time.perf_counter()
@@ -52,7 +53,7 @@ def write_model(
     if quiet:
         say_if_stopped_early(name, outcome, model)
     else:
-        say_what_became(outcome, model, figures, name, seconds)
+        say_what_became(outcome, model, figures, name, seconds, verbose=verbose)
     if outcome.interrupted:
         return exit_code(signals)
     if log.failed:
@@ -61,18 +62,27 @@ def write_model(
 
 
 def say_what_became(
-    outcome: Outcome, model: Model, figures: Iterable[str], name: str, seconds: Mapping[str, float] | None = None
+    outcome: Outcome,
+    model: Model,
+    figures: Iterable[str],
+    name: str,
+    seconds: Mapping[str, float] | None = None,
+    *,
+    verbose: bool = False,
 ) -> None:
-    """How training ended, the model's worth and decision, the seconds of each part, and where it was written."""
-    from apsvm.trainers.summary import summary
+    """The choice, the model's worth and decision, and where it was written; with ``verbose`` how training ended, its
+    certificate, and the seconds of each part."""
+    from apsvm.trainers.summary import short_summary, summary
 
-    for line in (*summary(outcome), *figures):
+    for line in (*(summary(outcome) if verbose else short_summary(outcome, model.header.metric)), *figures):
         say(line)
-    say_decision(model)
-    if seconds is not None:
-        parts = ", ".join(f"{part} {taken:.2f}" for part, taken in seconds.items())
-        say(f"{math.fsum(seconds.values()):.2f} s: {parts}")
-    say(f"model written to {'standard output' if name == '-' else name}")
+    for skipped in () if verbose else model.header.classes_skipped:
+        say(f"class {model.header.shown_label(skipped.label)} is left out: {skipped.reason}")
+    say_decision(model, verbose=verbose)
+    taken = "" if seconds is None else f" after {math.fsum(seconds.values()):.2f} s"
+    if seconds is not None and verbose:
+        say(f"seconds: {', '.join(f'{part} {spent:.2f}' for part, spent in seconds.items())}")
+    say(f"model written to {'standard output' if name == '-' else name}{taken}")
 
 
 def say_if_stopped_early(name: str, outcome: Outcome, model: Model) -> None:

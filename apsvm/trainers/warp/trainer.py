@@ -238,8 +238,6 @@ class WarpTrainer(Trainer[WarpSettings]):
                     "like; a lower --l2 or more --epochs may do"
                 )
         notes = _pace(trained.epochs)
-        if skipped:
-            notes.append(f"{skipped} users of less than two items, or of all, were left out")
         notes.append(f"{lists.shape[1]} items with {self.settings.factors} factors, from {lists.nnz} likes")
         counts = {"users": users, "users_skipped": skipped, "likes": int(lists.nnz)}
         return Outcome(
