@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from apsvm._support.shown import printable
 from apsvm.cli.reading import rows_for
 from apsvm.cli.shared import BAD_DATA, Failure
 from apsvm.data.read_options import ReadOptions
@@ -22,18 +23,19 @@ HIDDEN_SHARE = 0.2
 
 
 def best_items(ranker: ItemRanker, path: str, read: ReadOptions, k: int, *, ignore_unknown: bool) -> list[str]:
-    """For each row of ``path`` its k best items, ``item:score`` with items as the file numbers them, best first; the
-    items that the row has are left out."""
+    """For each row of ``path`` its k best items, ``item:score``, best first: blanks stand between items that the file
+    numbers, tabs between those that are columns of a table. The items that the row has are left out."""
     from apsvm.models.base import ScoreError
 
     data = rows_for(ranker, path, read, ignore_unknown=ignore_unknown, unlabelled=True)
-    first = 0 if ranker.zero_based else 1
+    names = [printable(name) for name in ranker.features()]
+    between = " " if ranker.header.features.names is None else "\t"
     try:
         best = ranker.top(data.X, k)
     except ScoreError as error:
         raise Failure(BAD_DATA, f"{data.source}: {error}") from None
     return [
-        " ".join(f"{item + first}:{score!s}" for item, score in zip(items.tolist(), scores, strict=True))
+        between.join(f"{names[item]}:{score!s}" for item, score in zip(items.tolist(), scores, strict=True))
         for items, scores in best
     ]
 

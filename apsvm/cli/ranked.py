@@ -31,8 +31,7 @@ def names_of_queries(rows: Dataset) -> list[str] | None:
     """(n,) what the rows' queries are called in their table, or else their qid; None where there are none."""
     if rows.groups is None:
         return None
-    names = [printable(name) for name in rows.table.queries] if rows.table is not None else []
-    return [names[query] if names else str(query) for query in rows.groups.tolist()]
+    return [printable(rows.query_name(query)) for query in rows.groups.tolist()]
 
 
 def names_of_rows(rows: Dataset) -> list[str]:
@@ -40,8 +39,7 @@ def names_of_rows(rows: Dataset) -> list[str]:
     bags' as bag:INT."""
     if rows.table is not None and rows.table.keys is not None:
         return [printable(key) for key in rows.table.keys.tolist()]
-    if rows.stands_for is not None and rows.table is not None and rows.table.bags:
-        return [printable(rows.table.bags[bag]) for bag in rows.stands_for.tolist()]
     if rows.stands_for is not None:
-        return [f"bag:{bag}" for bag in rows.stands_for.tolist()]
+        prefix = "" if rows.table is not None and rows.table.bags else "bag:"
+        return [printable(f"{prefix}{rows.bag_name(bag)}") for bag in rows.stands_for.tolist()]
     return [str(row) for row in range(1, rows.X.shape[0] + 1)]

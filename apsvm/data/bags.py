@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm._native import _kernels
+from apsvm._support.shown import printable
 from apsvm.data.dataset import DataError, Dataset, LabelSets, shown_label
 
 #: How a bag comes by its label: its rows share it; it is the highest of theirs (all of them where rows have several);
@@ -172,22 +173,24 @@ def with_bags(dataset: Dataset, ids: Integers | None, places: Places, rule: str)
     if ids is None or rule == "own":
         return replace(dataset, bags=ids)
     if rule == "rows":
-        ids = _parted(dataset, ids)
+        dataset, ids = _parted(dataset, ids)
     bags = Bags.of_rows(ids, dataset.relevance, dataset.groups)
     bag = bags.bag_of_row
     first = bags.first[bag]
-    _require_alike("qid", dataset.groups, first, ids, places)
-    _require_alike("cost", dataset.costs, first, ids, places)
+    dataset = replace(dataset, bags=ids)
+    _require_alike("qid", dataset, dataset.groups, first, places)
+    _require_alike("cost", dataset, dataset.costs, first, places)
     if rule in ("same", "rows"):
-        _require_one_label(dataset, first, ids, places)
-        return replace(dataset, bags=ids)
+        _require_one_label(dataset, first, places)
+        return dataset
     if dataset.label_sets is not None:
-        return replace(dataset, bags=ids, label_sets=_united(dataset.label_sets, bags, bag))
-    return replace(dataset, bags=ids, relevance=bags.best(dataset.relevance)[bag])
+        return replace(dataset, label_sets=_united(dataset.label_sets, bags, bag))
+    return replace(dataset, relevance=bags.best(dataset.relevance)[bag])
 
 
-def _parted(dataset: Dataset, ids: Integers) -> Integers:
-    """The bags with each row of those whose rows have different labels as a bag of its own, of a new number."""
+def _parted(dataset: Dataset, ids: Integers) -> tuple[Dataset, Integers]:
+    """The bags with each row of those whose rows have different labels as a bag of its own, of a new number; where bags
+    have names it keeps that of the old one."""
     bags = Bags.of_rows(ids, dataset.relevance)
     bag = bags.bag_of_row
     first = bags.first[bag]
@@ -200,8 +203,13 @@ def _parted(dataset: Dataset, ids: Integers) -> Integers:
     mixed[bag[differs]] = True
     alone = np.flatnonzero(mixed[bag])
     result = ids.copy()
+    table = dataset.table
+    if table is not None and table.bags:
+        result[alone] = np.arange(len(table.bags), len(table.bags) + alone.size)
+        names = (*table.bags, *(table.bags[bag] for bag in ids[alone].tolist()))
+        return replace(dataset, table=replace(table, bags=names)), result
     result[alone] = np.setdiff1d(np.arange(ids.size + alone.size), ids)[: alone.size]
-    return result
+    return dataset, result
 
 
 def ids_of_offsets(numbers: Integers, n: int) -> Integers | None:
@@ -215,7 +223,7 @@ def ids_of_offsets(numbers: Integers, n: int) -> Integers | None:
 
 
 def _require_alike(
-    what: str, values: Integers | NDArray[np.float64] | None, first: Integers, ids: Integers, places: Places
+    what: str, dataset: Dataset, values: Integers | NDArray[np.float64] | None, first: Integers, places: Places
 ) -> None:
     """Raises DataError unless each row has the value of the first row of its bag, ``first`` (n,) int64."""
     if values is None:
@@ -223,11 +231,12 @@ def _require_alike(
     differs = values != values[first]
     if differs.any():
         row = int(differs.argmax())
-        here, there = (f"{value:g}" if what == "cost" else value for value in values[[row, first[row]]].tolist())
-        raise _at_odds(row, int(first[row]), f"{what} {here}", f"{what} {there}", ids, places)
+        pair = values[[row, first[row]]].tolist()
+        here, there = (f"{value:g}" if what == "cost" else dataset.query_name(value) for value in pair)
+        raise _at_odds(dataset, row, int(first[row]), f"{what} {here}", f"{what} {there}", places)
 
 
-def _require_one_label(dataset: Dataset, first: Integers, ids: Integers, places: Places) -> None:
+def _require_one_label(dataset: Dataset, first: Integers, places: Places) -> None:
     """Raises DataError unless the rows of each bag have the same label or labels."""
     sets = dataset.label_sets
     differs = dataset.relevance != dataset.relevance[first] if sets is None else _sets_differ(sets, first)
@@ -239,17 +248,21 @@ def _require_one_label(dataset: Dataset, first: Integers, ids: Integers, places:
         "; --bag-label any gives a bag the highest label of its rows, rows makes each of them a bag, --bags ignore "
         "leaves bags out of account"
     )
-    raise _at_odds(row, int(first[row]), here, there, ids, places, more)
+    raise _at_odds(dataset, row, int(first[row]), here, there, places, more)
 
 
-def _at_odds(row: int, first: int, here: str, there: str, ids: Integers, places: Places, more: str = "") -> DataError:
-    return DataError(f"{places.here(row)}: bag {ids[row]} has {here} here and {there} in {places.there(first)}{more}")
+def _at_odds(
+    dataset: Dataset, row: int, first: int, here: str, there: str, places: Places, more: str = ""
+) -> DataError:
+    assert dataset.bags is not None
+    name = printable(dataset.bag_name(int(dataset.bags[row])))
+    return DataError(f"{places.here(row)}: bag {name} has {here} here and {there} in {places.there(first)}{more}")
 
 
 def _labels_of(dataset: Dataset, row: int) -> str:
     sets = dataset.label_sets
     if sets is None:
-        return f"label {shown_label(dataset.relevance[row])}"
+        return f"label {dataset.shown_label(dataset.relevance[row])}"
     labels = sets.classes[sets.indices[sets.indptr[row] : sets.indptr[row + 1]]].tolist()
     return f"labels {','.join(map(shown_label, labels))}" if labels else "no label"
 

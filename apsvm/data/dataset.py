@@ -214,6 +214,14 @@ class Dataset:
         words = () if self.table is None else self.table.columns.label_words
         return words[int(label)] if words else shown_label(label)
 
+    def bag_name(self, bag: int) -> str:
+        """A bag as the file calls it."""
+        return self.table.bags[bag] if self.table is not None and self.table.bags else str(bag)
+
+    def query_name(self, query: int) -> str:
+        """A query as the file calls it."""
+        return self.table.queries[query] if self.table is not None and self.table.queries else str(query)
+
     def have(self, label: float) -> NDArray[np.bool_]:
         """Which rows have this label : (n,) bool."""
         return self.relevance == label if self.label_sets is None else self.label_sets.have(label)

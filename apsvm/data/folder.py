@@ -80,7 +80,7 @@ class _Header:
     zero_based : whether the source counts features from 0
     files : file name → SHA-256, hexadecimal
     columns : of a table
-    queries : the names of the queries, where they are words
+    queries, bags : the names of the queries and bags, where they are words
     """
 
     format: str
@@ -91,6 +91,7 @@ class _Header:
     files: Mapping[str, str]
     columns: Columns | None = None
     queries: tuple[str, ...] | None = None
+    bags: tuple[str, ...] | None = None
 
 
 def is_data_folder(path: str | os.PathLike[str]) -> bool:
@@ -182,6 +183,7 @@ def _read_header(folder: Path) -> _Header:
     names = set(header.files)
     needed = {"relevance.npy"} | ({"X.npy"} if "X.npy" in names else _SPARSE) | (_SETS if names & _SETS else set())
     needed |= set() if header.queries is None else {"groups.npy"}
+    needed |= set() if header.bags is None else {"bags.npy"}
     if not needed <= names <= needed | _OPTIONAL:
         expected = ", ".join(sorted(needed))
         raise DataError(f"{place}: damaged: expected the files {expected}, found {', '.join(sorted(names))}")
@@ -259,7 +261,8 @@ class _Opened:
         return LabelSets(classes, indptr, indices)
 
     def table(self) -> TableRows | None:
-        """The columns of the table that the folder was made from, and the names of its queries; None of other data."""
+        """The columns of the table that the folder was made from, and the names of queries and bags; None of other
+        data."""
         header = self._header
         if header.columns is None:
             return None
@@ -269,12 +272,12 @@ class _Opened:
         labels, n_words = self._arrays["relevance.npy"], len(columns.label_words)
         are_words = not n_words or bool(np.isin(labels, np.arange(n_words)).all())
         self._require("relevance.npy", are_words, f"labels from 0 to {n_words - 1}")
-        queries = header.queries or ()
-        if queries:
-            groups = self._arrays["groups.npy"]
-            within = bool((groups >= 0).all() and (groups < len(queries)).all())
-            self._require("groups.npy", within, f"numbers of queries from 0 to {len(queries) - 1}")
-        return TableRows(columns, queries=queries)
+        for file, names in (("groups.npy", header.queries), ("bags.npy", header.bags)):
+            if names:
+                numbers = self._arrays[file]
+                within = bool((numbers >= 0).all() and (numbers < len(names)).all())
+                self._require(file, within, f"numbers from 0 to {len(names) - 1}")
+        return TableRows(columns, queries=header.queries or (), bags=header.bags or ())
 
     def rows(self) -> Matrix:
         X = self._arrays.get("X.npy")
@@ -344,6 +347,7 @@ def write_folder(data: Dataset, path: str | os.PathLike[str], *, dense: bool | N
             files=_write_arrays(temporary, data, X, dense),
             columns=None if data.table is None else data.table.columns,
             queries=None if data.table is None or data.groups is None else data.table.queries or None,
+            bags=None if data.table is None or data.bags is None else data.table.bags or None,
         )
         with (temporary / HEADER).open("wb") as stream:
             stream.write(json.dumps(fields_of(header), indent=1).encode() + b"\n")

@@ -81,8 +81,7 @@ def joined(parts: Sequence[Dataset], source: str) -> Dataset:
     in_bags = next((part for part in filled if part.bags is not None), None)
     if in_bags is not None:
         raise DataError(f"{in_bags.source}: rows in bags are read from one file, and {source} is several")
-    if any(part.table is not None and part.table.queries for part in filled):
-        raise DataError(f"{source}: queries of words are numbered anew in each part: name them by whole numbers")
+    groups, queries = _queries(filled)
     width = max(part.X.shape[1] for part in filled)
     X = stacked([widened(part.X, width, part.source) for part in filled], width)
     if sp.issparse(X) and X.nnz == X.shape[0] * X.shape[1]:
@@ -92,15 +91,31 @@ def joined(parts: Sequence[Dataset], source: str) -> Dataset:
     return Dataset(
         X=X,
         relevance=relevance,
-        groups=None if first.groups is None else np.concatenate([part.groups for part in filled]),
+        groups=groups,
         costs=_costs(filled),
         zero_based=first.zero_based,
         source=source,
         fingerprint=hashlib.sha256(digests.encode()).hexdigest(),
         unknown_features=sum(part.unknown_features for part in filled),
         label_sets=label_sets,
-        table=None if first.table is None else replace(first.table, keys=None, lines=None),
+        table=None if first.table is None else replace(first.table, keys=None, lines=None, queries=queries),
     )
+
+
+def _queries(parts: Sequence[Dataset]) -> tuple[AnyArray | None, tuple[str, ...]]:
+    """The query of each row, and the names of the queries, () where they are whole numbers in all parts."""
+    groups = [part.groups for part in parts if part.groups is not None]
+    if not groups:
+        return None, ()
+    if not any(part.table is not None and part.table.queries for part in parts):
+        return np.concatenate(groups), ()
+    numbers: dict[str, int] = {}
+    renumbered = []
+    for part, of_part in zip(parts, groups, strict=True):
+        queries, number = np.unique(of_part, return_inverse=True)
+        new = [numbers.setdefault(part.query_name(query), len(numbers)) for query in queries.tolist()]
+        renumbered.append(np.array(new, dtype=np.int64)[number])
+    return np.concatenate(renumbered), tuple(numbers)
 
 
 def _labels(parts: Sequence[Dataset]) -> tuple[AnyArray, AnyArray]:

@@ -121,7 +121,7 @@ def worst_queries(part: JudgedRanker) -> Markup:
     groups = np.asarray(part.groups)
     rows = [
         [
-            str(result.groups[at]),
+            part.dataset.query_name(int(result.groups[at])),
             f"{int((groups == result.groups[at]).sum()):,}",
             f"{int((groups == result.groups[at])[part.relevant].sum()):,}",
             *(figure(result.in_group[name][at]) for name in names),

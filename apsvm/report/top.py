@@ -73,7 +73,8 @@ class RowNames:
     query, and what the table calls them. ``self[row]`` are the cells below ``heading``."""
 
     def __init__(self, part: JudgedRanker, lines: NDArray[np.int64] | None) -> None:
-        deciding, self._groups = part.dataset.deciding, part.groups
+        self._dataset, self._groups = part.dataset, part.groups
+        deciding = part.dataset.deciding
         places = np.arange(part.scores.size) if deciding is None else deciding
         self._where = places + 1 if lines is None else lines[places]
         rows = part.dataset.table
@@ -85,7 +86,7 @@ class RowNames:
     def __getitem__(self, row: int) -> list[str]:
         result = [f"{self._where[row]}"]
         result += [] if self._keys is None else [str(self._keys[row])]
-        return result + ([] if self._groups is None else [str(self._groups[row])])
+        return result + ([] if self._groups is None else [self._dataset.query_name(int(self._groups[row]))])
 
 
 def label_of(dataset: Dataset, row: int) -> str:

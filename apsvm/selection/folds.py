@@ -120,9 +120,7 @@ def _of_bags(
         assert bags.qid is not None
         parted = np.flatnonzero(bags.qid[of_row] != groups)
         if parted.size:
-            raise FoldError(
-                f"bag {ids[parted[0]]} has rows of several queries: no folds of whole queries keep it together"
-            )
+            raise FoldError("a bag has rows of several queries: no folds of whole queries keep it together")
         return make_folds(target, groups, k, seed, only_grades=only_grades)
     best = bags.best(target.relevant)
     grades = None if target.grades is None else bags.best(target.grades)

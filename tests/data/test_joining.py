@@ -83,7 +83,6 @@ def test_parts_of_other_columns(joined, second, message):
             "part-1: the columns of .*part-1 have names, and those of .*part-0 have none$",
         ),
         (("1 qid:1 1:1\n", "0 1:1\n"), "part-[*]: of the parts, some have qid and some have none$"),
-        (("q,a,y\nx,1,1\n", "q,a,y\nx,1,1\n"), "queries of words are numbered anew in each part: name them by whole"),
     ],
 )
 def test_parts_that_do_not_go_together(joined, texts, message):

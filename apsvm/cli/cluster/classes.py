@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from apsvm.cli.cluster.commands import check_reading, cluster, file_part, say_once
-from apsvm.cli.options.training import query_weights, signals_caught
+from apsvm.cli.options.training import numbered_query_weights, signals_caught
 from apsvm.cli.output.run_folder import make_folder, run_record
 from apsvm.cli.output.training_log import open_log
 from apsvm.cli.output.written_models import TrainedModel, write_model
@@ -72,7 +72,7 @@ def _plan(run: Run, parts: Sequence[str]) -> ClassesPlan:
         run.trainer,
         run.labels,
         run.features,
-        query_weights(run.options, run.data, has_queries=True),  # which the workers find out
+        numbered_query_weights(run.options["query_weights"], run.data, has_queries=True),  # which the workers find out
         logs=run.options["log"] is not None,
     )
 

@@ -12,7 +12,7 @@ from apsvm._support.blas import one_blas_thread
 from apsvm._support.types import JsonObject
 from apsvm.cli.cluster.classes import check_classes, train_classes_on_cluster
 from apsvm.cli.cluster.commands import check_reading, cluster, evaluated, file_part, need_dask, parts_named, read_parts
-from apsvm.cli.options.training import check_data, query_weights, signals_caught
+from apsvm.cli.options.training import check_data, numbered_query_weights, signals_caught
 from apsvm.cli.output.progress import Display
 from apsvm.cli.output.run_folder import make_folder, run_record
 from apsvm.cli.output.training_log import open_log
@@ -101,7 +101,7 @@ def train_on_cluster(run: Run) -> int:
 def _fit(run: Run, data: ShardedData) -> ShardedFit:
     from apsvm.dask.fitting import ShardedFit
 
-    weights = query_weights(run.options, run.data, has_queries=bool(data.has_qid))
+    weights = numbered_query_weights(run.options["query_weights"], run.data, has_queries=bool(data.has_qid))
     return ShardedFit.of(data, run.trainer, run.labels, run.features, query_weights=weights)
 
 

@@ -242,7 +242,7 @@ class CvRequest:
         )
 
     def _query_weights(self, dataset: Dataset) -> Mapping[int, float] | None:
-        return query_weights(self.options, dataset.source, has_queries=dataset.groups is not None)
+        return query_weights(self.options["query_weights"], dataset, quiet=self.options["quiet"])
 
 
 def _ways_with_bags(options: JsonObject) -> list[tuple[str, ...] | None]:

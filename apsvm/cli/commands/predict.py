@@ -112,7 +112,8 @@ def write_detections(model: Model, path: str, out: str, read: ReadOptions, optio
     with reading(path):
         scores = scores_of(model, data)
     columns = scores[:, None] if scores.ndim == 1 else scores
-    classes = _class_names(model)
+    labels = [(header, header.labels.positive) for header in model.headers]
+    classes = [header.shown_label(1.0 if label is None else label) for header, label in labels]
     kept = [_kept(data, column, boxes, options.nms) for column in columns.T]
     of_class = np.repeat(np.arange(len(kept)), [rows.size for rows in kept])
     rows = np.concatenate(kept)
@@ -134,13 +135,6 @@ def _kept(
     return nms(boxes, scores, image, threshold=nms_threshold)
 
 
-def _class_names(model: Model) -> list[str]:
-    from apsvm.data.dataset import shown_label
-
-    labels = [header.labels.positive for header in model.headers]
-    return ["1" if label is None else shown_label(label) for label in labels]
-
-
 def _contents(
     data: Dataset,
     rows: NDArray[np.int64],
@@ -152,11 +146,13 @@ def _contents(
     from apsvm.detection.writers import coco_results, voc_results
 
     assert data.bags is not None
-    images = data.bags[rows].tolist()
+    named = data.table is not None and data.table.bags
+    bags = data.bags[rows].tolist()
     with reading(data.source):
-        if options.detections == "coco":
+        if options.detections == "coco":  # ids are whole numbers, or names
+            images = [data.bag_name(bag) if named else bag for bag in bags]
             return {"": coco_results(images, classes, scores, boxes)}
-        return voc_results([str(image) for image in images], classes, scores, boxes)
+        return voc_results([data.bag_name(bag) for bag in bags], classes, scores, boxes)
 
 
 def _write(out: str, contents: dict[str, bytes], folder: bool) -> None:
@@ -361,7 +357,7 @@ With --scheduler OUT is a folder, and each worker writes the scores of its parts
 part-1.svm.
 
 Where MODEL ranks items for users (--rows-as-users), a line holds the row's best items, without those that it has,
-as item:score, best first.
+as item:score, best first; items of a table are called by their columns, with tabs between them.
 """
 
 
@@ -421,7 +417,7 @@ _COMMON = {
 @click.option(
     "--boxes", metavar="FILE",
     help="Where the rows of bags are windows of images: their boxes, xmin ymin xmax ymax a row, as text or .npy. "
-    "Writes detections for apsvm eval-detections; an image's name is the number of its bag.",
+    "Writes detections for apsvm eval-detections; an image's name is that of its bag.",
 )  # fmt: skip
 @click.option(
     "--detections", type=click.Choice(["voc", "coco"]),

@@ -284,7 +284,7 @@ class _Run:
     def _fit(self, dataset: Dataset, validation: tuple[Dataset, Target] | None) -> Fit:
         from apsvm.trainers.fitting import Fit
 
-        weights = query_weights(self.options, dataset.source, has_queries=dataset.groups is not None)
+        weights = query_weights(self.options["query_weights"], dataset, quiet=self.options["quiet"])
         return Fit.of(dataset, self.trainer, self.labels, self.features, query_weights=weights, validation=validation)
 
     def _validation(self, dataset: Dataset) -> tuple[Dataset, Target] | None:

@@ -10,6 +10,7 @@ import click
 from apsvm._support.shown import printable
 from apsvm._support.types import JsonDict
 from apsvm.cli.options.parameters import Number
+from apsvm.cli.options.training import query_weights as read_query_weights
 from apsvm.cli.reading import how_to_read, read_any_model, rows_for
 from apsvm.cli.shared import BAD_DATA, DOES_NOT_HOLD, SAYS_NOTHING, STOPPED_EARLY, Failure, put, reading
 from apsvm.data.read_options import ReadOptions
@@ -80,7 +81,7 @@ def verify(
         found = verify(
             ranker,
             dataset,
-            query_weights=_weights(query_weights),
+            query_weights=read_query_weights(query_weights, dataset, quiet=False),
             telling=telling,
             limits=limits,
             defined_elsewhere=definition_of_package,
@@ -126,15 +127,6 @@ def definition_of_package(name: str) -> RankingDefinition | None:
     return RankingDefinition(
         loss.weights_of, lambda n, n_neg: loss.discount_of(n), gain=loss.gain if takes_grades(loss) else None
     )
-
-
-def _weights(path: str | None) -> dict[int, float] | None:
-    from apsvm.data.query_weights import read_query_weights
-
-    if path is None:
-        return None
-    with reading(path):
-        return dict(read_query_weights(path))
 
 
 def _is_the_training_data(ranker: Model, dataset: Dataset) -> bool:

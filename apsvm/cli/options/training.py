@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from apsvm._support.machine import can_train
+from apsvm._support.shown import printable
 from apsvm._support.types import JsonObject
 from apsvm.cli.options.completion import FeatureMapName
 from apsvm.cli.options.config import CONFIG_FILE
@@ -158,17 +159,31 @@ def check_inputs(trainer: AnyTrainer) -> Mapping[str, str]:
     return inputs
 
 
-def query_weights(options: JsonObject, source: str, *, has_queries: bool) -> dict[int, float] | None:
-    """The weights of the queries of ``source``, if a file of them was named."""
-    from apsvm.data.query_weights import read_query_weights
+def query_weights(path: str | None, dataset: Dataset, *, quiet: bool) -> dict[int, float] | None:
+    """The weights of the queries, if a file of them was named."""
+    from apsvm.data.query_weights import weights_of_queries
 
-    path = options["query_weights"]
+    if path is None:
+        return None
+    if dataset.groups is None:
+        raise Failure(BAD_DATA, f"{dataset.source}: --query-weights needs rows with qid:, found none")
+    with reading(path):
+        weights, unknown = weights_of_queries(path, dataset)
+    if unknown and not quiet:
+        say(f"warning: {path}: {len(unknown)} of its qids are not in {dataset.source}, such as {printable(unknown[0])}")
+    return weights
+
+
+def numbered_query_weights(path: str | None, source: str, *, has_queries: bool) -> dict[int, float] | None:
+    """``query_weights`` on a cluster."""
+    from apsvm.data.query_weights import weights_of_numbers
+
     if path is None:
         return None
     if not has_queries:
         raise Failure(BAD_DATA, f"{source}: --query-weights needs rows with qid:, found none")
     with reading(path):
-        return read_query_weights(path)
+        return weights_of_numbers(path)
 
 
 def check_data(trainer: AnyTrainer, data: TrainingSet, *, quiet: bool) -> None:

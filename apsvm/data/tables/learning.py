@@ -100,13 +100,13 @@ def names_of_numbered(cell: Cell) -> tuple[str, ...]:
 
 
 def _integers_of(cell: Cell) -> NDArray[np.int64] | None:
-    """The words of the cell as integers, or None where one of them is no integer."""
+    """The words of the cell as integers; None where one of them is written otherwise, as 000088 and 1.0 are."""
     try:
         values = [int(word) for word in cell.words]
     except ValueError:
         return None
-    fits = "_" not in "".join(cell.words) and all(-(2**63) <= value < 2**63 for value in values)
-    return np.array(values, dtype=np.int64) if fits else None
+    same = all(str(value) == word and -(2**63) <= value < 2**63 for value, word in zip(values, cell.words, strict=True))
+    return np.array(values, dtype=np.int64) if same else None
 
 
 def costs_of(cell: Cell) -> NDArray[np.float64]:
