@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from apsvm._support.naming import named_as_parameters
 from apsvm._support.types import Collection, Part, Seed
 from apsvm.dask.actors import ActorCrew
 from apsvm.dask.collections import (
@@ -29,11 +30,9 @@ from apsvm.dask.fitting import ShardedFit
 from apsvm.dask.recovery import repeated
 from apsvm.dask.sources import ArrayPart
 from apsvm.dask.training import HINGE_ONLY
-from apsvm.data.labels import Target, again, of_numbers, of_two
-from apsvm.estimators.base import LinearEstimator
+from apsvm.data.labels import Target, of_numbers, of_two
+from apsvm.estimators.base import LinearEstimator, value_of
 from apsvm.estimators.following import logger, training
-from apsvm.estimators.measure import value_of
-from apsvm.estimators.parameters import in_python, in_words_of_python
 from apsvm.estimators.rank_ncg import RankNCG
 from apsvm.estimators.structured import APSVMClassifier, APSVMRanker
 from apsvm.metrics.evaluate import parse_metrics
@@ -60,7 +59,9 @@ class _OnCluster(LinearEstimator):
     warm_start = False
     random_state: Seed = None
 
-    def fit(self, X: Collection, y: Collection, qid: Collection = None, sample_weight: Collection = None) -> Self:
+    def fit(  # type: ignore[override]  # no bags
+        self, X: Collection, y: Collection, qid: Collection = None, sample_weight: Collection = None
+    ) -> Self:
         """Train.
 
         Parameters
@@ -89,7 +90,7 @@ class _OnCluster(LinearEstimator):
         self._take_names(ArrayPart(*parts[0]).names)
         crew = ActorCrew(client, parts)
         try:
-            with training(self.verbose) as watch, in_words_of_python(self._trainer.Settings, plan.loss_name):
+            with training(self.verbose) as watch, named_as_parameters(self._names()):
                 data = ShardedData.of(crew, "X")
                 self.n_features_in_ = data.width
                 weights = None if sample_weight is None else data.weigh(by_query=by_query)
@@ -108,16 +109,16 @@ class _OnCluster(LinearEstimator):
                 self._require_some_of_both(data, target)
                 *_, outcome = fit.outcomes(watch)
                 if HINGE_ONLY in outcome.notes:
-                    text = in_python(HINGE_ONLY, self._trainer.Settings, plan.loss_name)
-                    logger.warning("%s: %s", type(self).__name__, text)
+                    logger.warning(
+                        "%s: bound='auto' is the hinge on a cluster, which trains no tight bound", type(self).__name__
+                    )
                 model = fit.model(outcome)
                 if fit.fit.bias is None:
                     model = model.at_level(model.level + self._level(data, model))
         finally:
             crew.close()
-        header = self._header_of(model.header, None)
-        self._keep(replace(model, header=header))
-        self._warn(outcome, plan.loss_name)
+        self._keep(replace(model, header=self._header_of(model.header, None)))
+        self._warn(outcome)
         return self
 
     def decision_function(self, X: Collection) -> Collection:
@@ -131,8 +132,10 @@ class _OnCluster(LinearEstimator):
         """The scores of the rows, as ``decision_function``."""
         return self.decision_function(X)
 
-    def score(self, X: Collection, y: Collection, qid: Collection = None, sample_weight: Collection = None) -> float:
-        """The metric trained for, exact, of the rows where they are; arguments as in ``fit``.
+    def score(  # type: ignore[override]  # no bags
+        self, X: Collection, y: Collection, qid: Collection = None, sample_weight: Collection = None
+    ) -> float:
+        """The parameter ``metric``, exact, of the rows where they are; arguments as in ``fit``.
 
         Raises
         ------
@@ -152,20 +155,15 @@ class _OnCluster(LinearEstimator):
                 columns["qid"],
                 columns["sample_weight"],
                 copies=qid is None,
-                expected=self._header.features.names,
+                expected=self._model.header.features.names,
             ),
         )
         try:
             data = ShardedData.of(crew, "X", width=self.n_features_in_)
-            target = (
-                again(data.labels, self._header.labels) if classes_found is None else _of_labels(classes_found, data)
-            )
+            target = self._grades(data.labels) if classes_found is None else _of_labels(classes_found, data)
             data.tell(target)
             crew.set_up("scale_rows")
-            metric = self._header.metric
-            if metric is None or metric == "accuracy":
-                raise ValueError(f"{self._header.loss} is not scored on a cluster: apsvm eval names the metrics")
-            metrics = parse_metrics([metric])
+            metrics = parse_metrics([self.metric])
             weights = None if sample_weight is None else data.weigh(by_query=True)
             return value_of(evaluate_on_shards(data, self.to_model(), target, metrics), weights)
         finally:
@@ -225,7 +223,7 @@ class DaskAPSVMClassifier(_OnCluster, APSVMClassifier):  # type: ignore[misc]  #
     ----------
     client : Client, optional
         Of the cluster; None: the current one.
-    loss, pos_label, C, epsilon, fit_intercept, intercept_scaling, scale, features, solver, qp, max_iter,
+    loss, metric, pos_label, C, epsilon, fit_intercept, intercept_scaling, scale, features, solver, qp, max_iter,
     time_limit, verbose
         See ``APSVMClassifier``. Of one list of all rows the loss is one of two arrays ("ap", "ndcg", "mrr",
         "auc", "rbp(0.8)" …) or "zero-one"; of queries any.
@@ -257,6 +255,7 @@ class DaskAPSVMClassifier(_OnCluster, APSVMClassifier):  # type: ignore[misc]  #
         loss: str | object = "ap",
         *,
         client: Client | None = None,
+        metric: str = "AP",
         pos_label: object = None,
         C: float | str = "auto",
         epsilon: float = 1e-3,
@@ -273,6 +272,7 @@ class DaskAPSVMClassifier(_OnCluster, APSVMClassifier):  # type: ignore[misc]  #
     ) -> None:
         self.loss = loss
         self.client = client
+        self.metric = metric
         self.pos_label = pos_label
         self.C = C
         self.epsilon = epsilon
@@ -328,7 +328,7 @@ class DaskAPSVMRanker(_OnCluster, APSVMRanker):  # type: ignore[misc]
     ----------
     client : Client, optional
         Of the cluster; None: the current one.
-    loss, relevant_from, C, epsilon, fit_intercept, intercept_scaling, scale, features, solver, qp, max_iter,
+    loss, metric, relevant_from, C, epsilon, fit_intercept, intercept_scaling, scale, features, solver, qp, max_iter,
     time_limit, verbose
         See ``APSVMRanker``.
     bound
@@ -345,6 +345,7 @@ class DaskAPSVMRanker(_OnCluster, APSVMRanker):  # type: ignore[misc]
         loss: str | object = "ndcg",
         *,
         client: Client | None = None,
+        metric: str = "nDCG(exp)",
         relevant_from: float | None = None,
         C: float | str = "auto",
         epsilon: float = 1e-3,
@@ -361,6 +362,7 @@ class DaskAPSVMRanker(_OnCluster, APSVMRanker):  # type: ignore[misc]
     ) -> None:
         self.loss = loss
         self.client = client
+        self.metric = metric
         self.relevant_from = relevant_from
         self.C = C
         self.epsilon = epsilon
@@ -383,7 +385,7 @@ class DaskRankNCG(_OnCluster, RankNCG):
     ----------
     client : Client, optional
         Of the cluster; None: the current one.
-    alpha, graph, objective, optimizer, normalize, scale, features, tol, max_iter, time_limit, verbose : float
+    metric, alpha, graph, objective, optimizer, normalize, scale, features, tol, max_iter, time_limit, verbose : float
         See ``RankNCG``. Sums are exact to rounding: of one list by Chebyshev polynomials, whose moments add up
         over the shards.
 
@@ -402,6 +404,7 @@ class DaskRankNCG(_OnCluster, RankNCG):
         self,
         *,
         client: Client | None = None,
+        metric: str = "WMW",
         alpha: float = 1e-3,
         graph: Any = "full",
         objective: str = "logistic",
@@ -415,6 +418,7 @@ class DaskRankNCG(_OnCluster, RankNCG):
         verbose: int = 0,
     ) -> None:
         self.client = client
+        self.metric = metric
         self.alpha = alpha
         self.graph = graph
         self.objective = objective

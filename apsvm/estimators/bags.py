@@ -118,9 +118,19 @@ class Columns(NamedTuple):
             )
         by_bag = bags_in(self.bags, self.X.shape[0])
         of_bags("y", self.y, by_bag)
+        return pooled_rows(self.X, by_bag, pool), target.of(by_bag.first), *self._of_bags(by_bag)
+
+    def best(self, scores: NDArray[np.float64], target: Target) -> tuple[NDArray[np.float64], Target, Column, Column]:
+        """The score of each bag by its best row, the target, qid and sample_weight of bags. Raises ValueError."""
+        if self.bags is None:
+            raise ValueError(f"{self.estimator}(latent=True) is of bags: {_PASS_BAGS}")
+        by_bag = bags_in(self.bags, self.X.shape[0])
+        of_bags("y", self.y, by_bag)
+        return by_bag.best(scores), target.of(by_bag.first), *self._of_bags(by_bag)
+
+    def _of_bags(self, by_bag: Bags) -> tuple[Column, Column]:
+        """qid and sample_weight. Raises ValueError."""
         return (
-            pooled_rows(self.X, by_bag, pool),
-            target.of(by_bag.first),
             None if self.qid is None else of_bags("qid", self.qid, by_bag),
             None if self.sample_weight is None else of_bags("sample_weight", self.sample_weight, by_bag),
         )
@@ -134,9 +144,8 @@ class Columns(NamedTuple):
         if self.sample_weight is not None and loss != "zero-one":
             raise ValueError("sample_weight is of rows, and latent=True trains on bags: only loss 'zero-one' takes it")
         by_bag = bags_in(self.bags, self.X.shape[0])
-        for name, values in (("y", self.y), ("qid", self.qid), ("sample_weight", self.sample_weight)):
-            if values is not None:
-                of_bags(name, values, by_bag)
+        of_bags("y", self.y, by_bag)
+        self._of_bags(by_bag)
         return by_bag
 
 

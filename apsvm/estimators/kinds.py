@@ -8,6 +8,7 @@ classes; for them there is the ranker, which is neither classifier nor regressor
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,15 +17,16 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import check_is_fitted
 
 from apsvm._support.caller import warn_caller
 from apsvm._support.types import Column, JsonDict, Matrix
-from apsvm.data.labels import Target, again, of_numbers, of_two
+from apsvm.data.component_rows import scores_of_weights
+from apsvm.data.labels import Target, of_numbers, of_two, ordered, threshold
 from apsvm.estimators.base import LinearEstimator, validated
 from apsvm.estimators.decisions import check, decided, decision_rule
 from apsvm.estimators.following import logger
-from apsvm.estimators.parameters import check_number
+from apsvm.estimators.parameters import check_number, distinct_values
+from apsvm.metrics import parse_metric
 from apsvm.models.base import Ranker
 from apsvm.models.header import Header, Json, Threshold
 from apsvm.selection.decision import DecisionRule
@@ -38,8 +40,8 @@ if TYPE_CHECKING:
 
 def _gives_probabilities(estimator: TwoClasses) -> bool:
     """Raises AttributeError, which says how, for an estimator that gives none."""
-    header: Header | None = getattr(estimator, "_header", None)
-    if estimator.calibrate is not None if header is None else header.calibration is not None:
+    model: Ranker | None = getattr(estimator, "_model", None)
+    if estimator.calibrate is not None if model is None else model.header.calibration is not None:
         return True
     way = (
         "calibrate='auto', set before it is fitted, makes it give them"
@@ -58,6 +60,7 @@ class TwoClasses(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
     """
 
     #: Parameters where the estimator has them.
+    metric: str = "AP"
     pos_label: object = None
     fit_intercept: bool = True
     class_weight: str | Mapping[object, float] | None = None
@@ -66,6 +69,8 @@ class TwoClasses(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
 
     classes_: AnyArray
     pos_label_: object
+    #: Not scikit-learn's accuracy.
+    score = LinearEstimator.score
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -84,7 +89,7 @@ class TwoClasses(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
         """The class of each row of X (n, d): (n,); the second of ``classes_`` where the score is above 0, or of a model
         of the command line above its threshold."""
         scores = self.decision_function(X)
-        threshold = self._header.threshold
+        threshold = self._model.header.threshold
         line = 0.0 if threshold is None else self._sign * threshold.value
         return self.classes_[(scores > line).astype(np.intp)]
 
@@ -93,7 +98,7 @@ class TwoClasses(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
         """The probabilities of the two ``classes_``: (n, 2) float64, the rows of X (n, n_features_in_); with
         ``calibrate``, or of a model that has them."""
         scores = self.decision_function(X)
-        calibration = self._header.calibration
+        calibration = self._model.header.calibration
         assert calibration is not None
         positive = calibration.probability(self._sign * scores)
         columns = (1.0 - positive, positive) if self._sign > 0.0 else (positive, 1.0 - positive)
@@ -107,8 +112,7 @@ class TwoClasses(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
         self._warn_of_a_guess(target)
         return X, target
 
-    def _read_again(self, X: Matrix, y: Column) -> tuple[Matrix, Target]:
-        check_is_fitted(self)
+    def _judged(self, X: Matrix, y: Column) -> tuple[Matrix, Target]:
         X, y = validated(self, X, y, reset=False)
         unknown = ~np.isin(y, self.classes_)
         if unknown.any():
@@ -117,10 +121,9 @@ class TwoClasses(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
 
     def _classes_in(self, y: AnyArray) -> AnyArray:
         """(2,) the values of y, ascending. Raises ValueError unless there are two that are no measurements."""
-        if y.dtype.kind in "biuf":  # of which type_of_target says the same, and takes as long as the training
-            classes = np.unique(y)
-            if classes.size == 2 and not (classes % 1).any():
-                return classes
+        classes, _ = distinct_values("y", y)
+        if y.dtype.kind in "biuf" and classes.size == 2 and not (classes % 1).any():
+            return classes  # type_of_target says the same, and takes as long as the training
         kind = type_of_target(y, input_name="y")
         if kind != "binary":
             check_classification_targets(y)
@@ -129,7 +132,6 @@ class TwoClasses(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
                 "the others give y == label, for each of them sklearn.multiclass.OneVsRestClassifier; for grades there "
                 "is APSVMRanker"
             )
-        classes = np.unique(y)
         if classes.size < 2:
             raise ValueError("expected rows of both classes, found one class only")
         return classes
@@ -167,22 +169,32 @@ class TwoClasses(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
                 f"pos_label={negative!r} makes the other one positive, pos_label={positive!r} says that this is right"
             )
 
-    def _announce(self, target: Target) -> None:
+    def _check(self, fit: Fit) -> None:
+        relevant = fit.target.of(fit.selection).relevant
+        self._require_both(relevant)
+        check(fit, self._rule())
+        self._announce(relevant)
+
+    def _require_both(self, relevant: NDArray[np.bool_]) -> None:
+        if relevant.all() or not relevant.any():
+            raise ValueError("expected rows of both classes, found one class only")
+
+    def _announce(self, relevant: NDArray[np.bool_]) -> None:
         negative, positive = self._negative_first.tolist()
         logger.info(
             "%s: %r is positive, %d of %d rows, and %r negative",
-            type(self).__name__, positive, int(target.relevant.sum()), target.relevant.size, negative,
+            type(self).__name__, positive, int(relevant.sum()), relevant.size, negative,
         )  # fmt: skip
 
-    def _require_both(self, target: Target) -> None:
-        if target.relevant.all() or not target.relevant.any():
-            raise ValueError("expected rows of both classes, found one class only")
-
-    def _free_constant(self, data: TrainingSet, scores: NDArray[np.float64]) -> float:
-        relevant = data.target.relevant
-        if self.class_weight is not None:
+    def _shift(self, fit: Fit, data: TrainingSet, outcome: Outcome) -> float:
+        relevant, moves = data.target.relevant, self._moves_line()
+        if not moves and (fit.bias is not None or not self.fit_intercept):
+            return 0.0
+        assert isinstance(outcome.w, np.ndarray)
+        scores = data.scores(outcome.w) if outcome.w.ndim == 1 else scores_of_weights(data.rows, outcome.w)
+        if moves or self.class_weight is not None:
             return least_errors_intercept(scores, relevant, self._class_weights(relevant))
-        return break_even_intercept(scores, relevant) if self.fit_intercept else 0.0
+        return break_even_intercept(scores, relevant)
 
     def _moves_line(self) -> bool:
         return self.class_weight is not None and self._plan().capabilities.queries
@@ -213,20 +225,16 @@ class TwoClasses(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
         of_rows = np.where(target.relevant, positive, negative)
         return of_rows if sample_weight is None else of_rows * np.asarray(sample_weight)
 
-    def _weights(self) -> tuple[NDArray[np.float64], float]:
-        coef, constant = super()._weights()
-        return self._sign * coef, self._sign * constant
-
     def _set_weights(self, coef: NDArray[np.float64], intercept: float) -> None:
         self.coef_, self.intercept_ = self._sign * coef.reshape(1, -1), np.array([self._sign * intercept])
 
-    def _described(self, header: Header, changes: JsonDict) -> Header:
+    def _described(self, header: Header) -> Header:
         """The classes as they were, the negative and the positive, ``True`` being no 1.0."""
         classes: list[Json] = [
             name if isinstance(name, bool | int | float) else str(name) for name in self._negative_first.tolist()
         ]
-        details, threshold = {**changes["details"], "classes": classes}, self._break_even(header.threshold)
-        return super()._described(header, {**changes, "details": details, "threshold": threshold})
+        details, threshold = {**header.details, "classes": classes}, self._break_even(header.threshold)
+        return super()._described(replace(header, details=details, threshold=threshold))
 
     def _break_even(self, threshold: Threshold | None) -> Threshold | None:
         """What the constant makes of the threshold of a training."""
@@ -238,9 +246,6 @@ class TwoClasses(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
 
     def _rule(self) -> DecisionRule:
         return decision_rule(self.threshold, self.calibrate, fit_intercept=self.fit_intercept)
-
-    def _check_decision(self, fit: Fit) -> None:
-        check(fit, self._rule())
 
     def _decided(self, fit: Fit, outcome: Outcome, model: Ranker) -> Ranker:
         return decided(fit, outcome, model, self._rule())
@@ -277,6 +282,8 @@ def _classes_of(header: Header) -> AnyArray:
 class RankerOfNumbers(LinearEstimator):
     """A ranker: neither classifier nor regressor."""
 
+    metric: str = "nDCG(exp)"
+
     def predict(self, X: Matrix) -> NDArray[np.float64]:
         """The scores of the rows of X (n, n_features_in_), as ``decision_function``: (n,) float64."""
         return self.decision_function(X)
@@ -291,12 +298,20 @@ class RankerOfNumbers(LinearEstimator):
         X, y = validated(self, X, y, y_numeric=True, ensure_min_samples=2)
         return X, of_numbers(y.astype(np.float64), plan.capabilities.labels, relevant_from=relevant_from)
 
-    def _read_again(self, X: Matrix, y: Column) -> tuple[Matrix, Target]:
-        check_is_fitted(self)
+    def _judged(self, X: Matrix, y: Column) -> tuple[Matrix, Target]:
         X, y = validated(self, X, y, reset=False, y_numeric=True)
-        return X, again(y.astype(np.float64), self._header.labels)
+        return X, self._grades(y.astype(np.float64))
 
-    def _require_both(self, target: Target) -> None:
+    def _grades(self, grades: NDArray[np.float64]) -> Target:
+        """What grades (n,) mean to ``metric``, whatever loss was trained on: one that reads grades takes them, and to
+        others rows above 0, or from ``relevant_from`` on, are relevant."""
+        meaning = ordered if parse_metric(self.metric).graded else threshold
+        return meaning(grades, relevant_from=self._lowest_relevant())
+
+    def _check(self, fit: Fit) -> None:
+        self._require_relevant(fit.target.of(fit.selection))
+
+    def _require_relevant(self, target: Target) -> None:
         if target.grades is None and (target.relevant.all() or not target.relevant.any()):
             lowest = self._lowest_relevant()
             what = "above 0" if lowest is None else f"of {lowest:g} and above"

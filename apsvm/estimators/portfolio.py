@@ -14,13 +14,13 @@ from sklearn.utils import check_scalar, column_or_1d
 
 from apsvm._support.caller import warn_caller
 from apsvm._support.types import Column, JsonDict, Matrix
-from apsvm.data.dataset import Dataset
 from apsvm.data.labels import LabelOptions, Target, of_two, ordered
+from apsvm.estimators.base import OfQueries, require_memory
 from apsvm.estimators.following import logger, training
 from apsvm.estimators.kinds import RankerOfNumbers, TwoClasses, break_even_intercept
-from apsvm.estimators.signatures import ByQuery
+from apsvm.metrics import parse_metric
 from apsvm.metrics.base import Metric
-from apsvm.metrics.evaluate import evaluate, parse_metrics
+from apsvm.metrics.evaluate import parse_metrics
 from apsvm.models.averages import headers_of
 from apsvm.models.base import Ranker
 from apsvm.models.header import Bounds, Header
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from apsvm.selection.search import SettingsSearch
 
 
-class _Portfolio(ByQuery):
+class _Portfolio(OfQueries):
     """What both have."""
 
     _trainer = StructuredSVMTrainer
@@ -44,29 +44,18 @@ class _Portfolio(ByQuery):
     certificate_: dict[str, Bounds]
     cv_results_: list[dict[str, str | float]]
 
-    def __init__(
-        self,
-        metric: str = "AP",
-        *,
-        cv: int = 5,
-        scale: str = "auto",
-        n_jobs: int | None = None,
-        random_state: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.metric = metric
-        self.cv = cv
-        self.scale = scale
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    cv: int
 
     def _labels(self) -> LabelOptions:
         return LabelOptions()
 
-    def _judged(self, target: Target, y: Column) -> Target:
-        """What rows of labels y (n,), which mean ``target`` to trainers, are judged by."""
+    def _meaning(self, target: Target, y: Column) -> Target:
+        """What labels y (n,), which mean ``target`` to trainers, mean to ``metric``."""
         return target
+
+    def _begin(self, meaning: Target) -> None:
+        """Raises ValueError for rows with nothing to rank; tells the log of the labels."""
+        raise NotImplementedError
 
     def _folds(self, target: Target) -> int:
         """The parameter ``cv``, checked."""
@@ -75,33 +64,18 @@ class _Portfolio(ByQuery):
     def _metrics(self) -> Mapping[str, Metric]:
         return parse_metrics([check_scalar(self.metric, "metric", str)])
 
-    def _dataset(self, X: Matrix, relevance: Column, qid: Column) -> Dataset:
-        counted = self._counted(X, qid, None, None)
-        return Dataset(
-            X=X,
-            relevance=np.asarray(relevance, dtype=np.float64),
-            groups=counted.groups,
-            costs=None,
-            zero_based=False,
-            source="the rows",
-            fingerprint="",
-            unknown_features=0,
-            table=self._table_rows(),
-        )
-
-    def _fit(self, X: Matrix, y: Column, qid: Column, sample_weight: Column = None, bags: Column = None) -> Self:
+    def _fit(self, X: Matrix, y: Column, qid: Column, sample_weight: Column, bags: Column) -> Self:
         from apsvm.selection.portfolio import PortfolioSearch
 
         metrics = self._metrics()
         X, target = self._read(X, y, StructuredSVMTrainer("ndcg"))
-        self._require_memory(X)
+        require_memory(X)
         y = column_or_1d(y)
-        judged = self._judged(target, y)
-        self._require_both(judged)
-        dataset = self._dataset(X, self._relevance(target, y), qid)
+        meaning, counted = self._meaning(target, y), self._counted(X, qid, None, by_query=True, by_pair=False)
+        dataset = self._dataset(X, self._relevance(target, y), counted.groups, source="the rows")
         jobs = self._threads()
         with training(self.verbose):
-            self._announce(target)
+            self._begin(meaning)
             whole = PortfolioSearch(
                 dataset,
                 metrics,
@@ -109,7 +83,7 @@ class _Portfolio(ByQuery):
                 features=FeatureOptions(scale=self.scale, bias=AUTO),
                 folds=self._folds(target),
                 seed=self._seed(),
-                judged_by=judged,
+                judged_by=meaning,
             )
             whole.screen(jobs, ended=partial(_tell, whole.metric))
             search = whole.final()
@@ -132,12 +106,13 @@ class _Portfolio(ByQuery):
     def _refusal(cls, header: Header) -> str | None:
         if header.selection is not None:
             return None
-        return f"a model that no cross-validation has chosen is none of {cls.__name__}'s: {cls.__name__[:-2]} takes it"
+        return f"{cls.__name__} takes models that cross-validation has chosen; {cls.__name__[:-2]} takes this one"
 
     @classmethod
-    def _parameters_trained(cls, header: Header) -> JsonDict:
-        selection = header.selection or {}
-        return {"metric": selection.get("metric", "AP"), "cv": selection.get("folds", 5)}
+    def _parameters(cls, model: Ranker) -> JsonDict:
+        selection = model.header.selection or {}
+        chosen = {"metric": selection.get("metric", "AP"), "cv": selection.get("folds", 5)}
+        return {**super()._parameters(model), **chosen}
 
     def _recall(self, header: Header) -> None:
         super()._recall(header)
@@ -153,23 +128,6 @@ class _Portfolio(ByQuery):
 
     def _constant(self, model: Ranker, X: Matrix, target: Target) -> float:
         return 0.0
-
-    def _score(self, X: Matrix, y: Column, qid: Column, sample_weight: Column = None, bags: Column = None) -> float:
-        X, target = self._read_again(X, y)
-        if qid is None and self.n_queries_ + self.n_queries_skipped_ > 1:
-            raise ValueError(
-                f"{type(self).__name__} was fitted with qid and is to be scored without: pass qid here too"
-            )
-        metrics, judged = self._metrics(), self._judged(target, column_or_1d(y))
-        result = evaluate(
-            list(metrics.values()),
-            self._scores(X),
-            judged.judgements,
-            self._counted(X, qid, None, None).groups,
-            relevant_from=judged.lowest_relevant,
-        )
-        (value,) = result.values.values()
-        return float(value)
 
 
 def _tell(metric: str, entry: Entry, result: Candidate | str) -> None:
@@ -201,7 +159,7 @@ def _compared(
         }
 
 
-class APSVMClassifierCV(_Portfolio, TwoClasses):
+class APSVMClassifierCV(_Portfolio, TwoClasses):  # type: ignore[misc]  # no weights, no bags
     """Two classes, told apart so that ``metric`` is best, by whatever of a portfolio ranks best in cross-validation.
 
     Losses (ap, the metric's own, auc, wmw, 0-1), both bounds, features as they are, as broken lines, as rules and,
@@ -264,8 +222,7 @@ class APSVMClassifierCV(_Portfolio, TwoClasses):
         random_state: int | None = None,
         verbose: int = 0,
     ) -> None:
-        super().__init__(metric, cv=cv, scale=scale, n_jobs=n_jobs, random_state=random_state, verbose=verbose)
-        self.pos_label = pos_label
+        self._store(locals())
 
     def _relevance(self, target: Target, y: Column) -> Column:
         return target.relevant
@@ -280,10 +237,14 @@ class APSVMClassifierCV(_Portfolio, TwoClasses):
         )
         return fewest
 
-    def _described(self, header: Header, changes: JsonDict) -> Header:
+    def _begin(self, meaning: Target) -> None:
+        self._require_both(meaning.relevant)
+        self._announce(meaning.relevant)
+
+    def _described(self, header: Header) -> Header:
         """Trainers got 1 and 0."""
         labels = of_two(self._negative_first, self._negative_first).labels
-        return super()._described(header, {**changes, "labels": labels})
+        return super()._described(replace(header, labels=labels))
 
     def _constant(self, model: Ranker, X: Matrix, target: Target) -> float:
         threshold = model.header.threshold
@@ -323,8 +284,7 @@ class APSVMRankerCV(_Portfolio, RankerOfNumbers):
         random_state: int | None = None,
         verbose: int = 0,
     ) -> None:
-        super().__init__(metric, cv=cv, scale=scale, n_jobs=n_jobs, random_state=random_state, verbose=verbose)
-        self.relevant_from = relevant_from
+        self._store(locals())
 
     def _labels(self) -> LabelOptions:
         return LabelOptions(relevant_from=self._lowest_relevant())
@@ -332,18 +292,12 @@ class APSVMRankerCV(_Portfolio, RankerOfNumbers):
     def _relevance(self, target: Target, y: Column) -> Column:
         return np.asarray(y, dtype=np.float64)
 
-    def _judged(self, target: Target, y: Column) -> Target:
-        grades, lowest = np.asarray(y, dtype=np.float64), self._lowest_relevant()
-        if lowest is not None:
-            return ordered(grades, relevant_from=lowest)
-        return ordered(grades, relevant_above=None if self._reads_grades() else 0.0)
+    def _meaning(self, target: Target, y: Column) -> Target:
+        lowest = None if parse_metric(self.metric).graded else 0.0
+        return ordered(np.asarray(y, dtype=np.float64), relevant_from=self._lowest_relevant(), relevant_above=lowest)
 
-    def _reads_grades(self) -> bool:
-        return all(metric.graded for metric in self._metrics().values())
-
-    def _require_both(self, target: Target) -> None:
-        if self._lowest_relevant() is None and self._reads_grades():
-            if not target.relevant.any():
-                raise ValueError("expected rows of different grades, found one grade only")
-            return
-        super()._require_both(replace(target, grades=None))
+    def _begin(self, meaning: Target) -> None:
+        if self._lowest_relevant() is not None or not parse_metric(self.metric).graded:
+            self._require_relevant(replace(meaning, grades=None))
+        elif not meaning.relevant.any():
+            raise ValueError("expected rows of different grades, found one grade only")

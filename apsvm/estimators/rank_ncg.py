@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,12 +14,10 @@ from apsvm._support.registry import UnknownNameError
 from apsvm._support.types import Column, JsonDict, Matrix, Seed
 from apsvm.data.labels import Target
 from apsvm.estimators.kinds import RankerOfNumbers
-from apsvm.estimators.parameters import in_words_of_python
-from apsvm.estimators.signatures import Weighted
 from apsvm.metrics.wilcoxon import WilcoxonMannWhitney
 from apsvm.models.base import Ranker
 from apsvm.models.header import Header, Json
-from apsvm.trainers.fitting import AUTO
+from apsvm.trainers.fitting import AUTO, Fit
 from apsvm.trainers.rank_ncg.settings import NAMED_GRAPHS, RankNCGSettings
 from apsvm.trainers.rank_ncg.trainer import RankNCGTrainer as Trainer
 
@@ -26,16 +25,18 @@ from apsvm.trainers.rank_ncg.trainer import RankNCGTrainer as Trainer
 EDGES = "edges"
 
 
-class RankNCG(Weighted, RankerOfNumbers):
+class RankNCG(RankerOfNumbers):
     """Rows ordered by their classes, query by query, so that few pairs are swapped: RankNCG (Raykar, Duraiswami,
     Krishnapuram 2008), in time linear in the rows.
 
     y holds numbers; rows of one number are a class, and the higher class is the more relevant. ``sample_weight`` is of
-    rows, with qid too: a pair counts as the product of the two, which need not be whole numbers. ``score`` is the
-    Wilcoxon-Mann-Whitney statistic: of the pairs that the graph orders, the share in that order, ties half.
+    rows, with qid too: a pair counts as the product of the two, which need not be whole numbers.
 
     Parameters
     ----------
+    metric : str
+        What ``score`` returns: "WMW", the Wilcoxon-Mann-Whitney statistic, of the pairs of rows of different y the
+        share that the scores order alike, ties half; "WMW(adjacent)" …, "AP", "nDCG(exp)@10" … (``apsvm eval -m``).
     alpha : float
         Λ, weight of ½‖w‖² beside the loss.
     graph : str or Iterable[tuple[float, float]]
@@ -96,7 +97,7 @@ class RankNCG(Weighted, RankerOfNumbers):
     >>> from apsvm import RankNCG
     >>> X, y = load_diabetes(return_X_y=True)
     >>> print(f"WMW {cross_val_score(RankNCG(n_classes=5), X, y).mean():.2f}")
-    WMW 0.79
+    WMW 0.74
     """
 
     _trainer = Trainer
@@ -112,6 +113,7 @@ class RankNCG(Weighted, RankerOfNumbers):
     def __init__(
         self,
         *,
+        metric: str = "WMW",
         alpha: float = 1e-3,
         graph: str | Iterable[tuple[float, float]] = "full",
         n_classes: int | None = None,
@@ -131,24 +133,7 @@ class RankNCG(Weighted, RankerOfNumbers):
         random_state: Seed = None,
         verbose: int = 0,
     ) -> None:
-        self.alpha = alpha
-        self.graph = graph
-        self.n_classes = n_classes
-        self.cut = cut
-        self.objective = objective
-        self.summation = summation
-        self.accuracy = accuracy
-        self.optimizer = optimizer
-        self.normalize = normalize
-        self.features = features
-        self.scale = scale
-        self.tol = tol
-        self.max_iter = max_iter
-        self.time_limit = time_limit
-        self.n_jobs = n_jobs
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.verbose = verbose
+        self._store(locals())
 
     def _values(self) -> JsonDict:
         if not isinstance(self.graph, str):
@@ -160,8 +145,7 @@ class RankNCG(Weighted, RankerOfNumbers):
     def _plan(self) -> Trainer:
         settings = self._settings()
         assert isinstance(settings, RankNCGSettings)
-        with in_words_of_python(RankNCGSettings):
-            return Trainer("wmw", settings, edges=self._edges())
+        return Trainer("wmw", settings, edges=self._edges())
 
     def _edges(self) -> tuple[tuple[float, float], ...] | None:
         return None if isinstance(self.graph, str) else tuple((float(low), float(high)) for low, high in self.graph)
@@ -171,16 +155,17 @@ class RankNCG(Weighted, RankerOfNumbers):
         self.classes_ = np.unique(target.judgements).astype(np.float64)
         return X, target
 
-    def _require_both(self, target: Target) -> None:
+    def _check(self, fit: Fit) -> None:
         """The trainer itself looks for pairs."""
 
-    def _described(self, header: Header, changes: JsonDict) -> Header:
+    def _described(self, header: Header) -> Header:
         """All edges, and not only those between classes of the training."""
         edges = self._edges()
         if edges is None:
-            return super()._described(header, changes)
-        details, metric = {**changes["details"], "edges": _as_json(edges)}, WilcoxonMannWhitney(edges).name
-        return super()._described(header, {**changes, "metric": metric, "details": details})
+            return super()._described(header)
+        listed: list[Json] = [[low, high] for low, high in edges]
+        details = {**header.details, "edges": listed}
+        return super()._described(replace(header, metric=WilcoxonMannWhitney(edges).name, details=details))
 
     def _recall(self, header: Header) -> None:
         super()._recall(header)
@@ -201,7 +186,3 @@ class RankNCG(Weighted, RankerOfNumbers):
         if edges is not None:
             parameters["graph"] = [(float(low), float(high)) for low, high in edges]
         return parameters
-
-
-def _as_json(edges: Iterable[tuple[float, float]]) -> list[Json]:
-    return [[low, high] for low, high in edges]

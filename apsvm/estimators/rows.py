@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm._support.types import Column
+from apsvm.estimators.parameters import distinct_values
 
 #: Rows with their copies; more are a mistake, and would take gigabytes to number.
 MOST_COPIES = 2**28
@@ -79,7 +80,7 @@ def numbered(name: str, column: Column, n_rows: int) -> NDArray[np.int64]:
         raise ValueError(f"expected {name} of shape ({n_rows},), one a row, found {ids.shape}")
     if ids.dtype.kind == "f" and not np.isfinite(ids).all():
         raise ValueError(f"{name} contains NaN or infinity")
-    return np.unique(ids, return_inverse=True)[1].astype(np.int64)
+    return distinct_values(name, ids)[1].astype(np.int64)
 
 
 def _copies(sample_weight: NDArray[np.float64]) -> NDArray[np.int64]:

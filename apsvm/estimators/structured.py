@@ -9,15 +9,14 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, Self
 
 from apsvm._support.registry import Registry
 from apsvm._support.types import JsonDict, Seed
-from apsvm.estimators.base import loaded
+from apsvm.estimators.base import LinearEstimator, loaded
 from apsvm.estimators.kinds import RankerOfNumbers, TwoClasses
 from apsvm.estimators.parameters import check_number
-from apsvm.estimators.signatures import WeightedBags
 from apsvm.models.base import Ranker
 from apsvm.models.header import Bounds, Header
 from apsvm.trainers.base import AnyTrainer
@@ -41,7 +40,7 @@ class NamedLoss:
         return self.name
 
 
-class _Structured(WeightedBags):
+class _Structured(LinearEstimator):
     """What both have."""
 
     _trainer = StructuredSVMTrainer
@@ -49,66 +48,13 @@ class _Structured(WeightedBags):
     _remedy = "raise max_iter, time_limit or epsilon"
 
     loss: str | object
+    components: int | None
+    fit_intercept: bool
+    intercept_scaling: float | str
     C_: float
     certificate_: Bounds
     exact_: bool
     hinge_objective_: float | None
-
-    def __init__(
-        self,
-        loss: str | object = "ap",
-        *,
-        pos_label: object = None,
-        class_weight: str | Mapping[object, float] | None = None,
-        C: float | str = "auto",
-        epsilon: float = 1e-3,
-        oracle: str = "auto",
-        keep_easy: float = 50.0,
-        fit_intercept: bool = True,
-        intercept_scaling: float | str = AUTO,
-        threshold: str | None = None,
-        calibrate: str | None = None,
-        solver: str = "line-search",
-        qp: str = "auto",
-        bound: str = "auto",
-        components: int | None = None,
-        features: str = "linear",
-        scale: str = AUTO,
-        pool: str | None = None,
-        latent: bool = False,
-        start: str = "anneal",
-        max_iter: int = 10_000,
-        time_limit: float | None = None,
-        n_jobs: int | None = None,
-        warm_start: bool = False,
-        random_state: Seed = None,
-        verbose: int = 0,
-    ) -> None:
-        self.loss = loss
-        # Of classifiers: the ranker's own signature has none.
-        self.pos_label, self.threshold, self.calibrate = pos_label, threshold, calibrate
-        self.class_weight = class_weight
-        self.C = C
-        self.epsilon = epsilon
-        self.oracle = oracle
-        self.keep_easy = keep_easy
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.solver = solver
-        self.qp = qp
-        self.bound = bound
-        self.components = components
-        self.features = features
-        self.scale = scale
-        self.pool = pool
-        self.latent = latent
-        self.start = start
-        self.max_iter = max_iter
-        self.time_limit = time_limit
-        self.n_jobs = n_jobs
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.verbose = verbose
 
     @classmethod
     def from_model(cls, model: Ranker | str | os.PathLike[str], loss: str | object = None) -> Self:
@@ -143,11 +89,6 @@ class _Structured(WeightedBags):
         if not self._trainer.serves(loss):
             raise Registry[object]("loss", dict.fromkeys(self._trainer.losses, "")).unknown(loss)
         return loss
-
-    def _judge(self) -> AnyTrainer | None:
-        if isinstance(self.loss, NamedLoss) and self._header.metric is not None:
-            return None
-        return super()._judge()
 
     def _values(self) -> JsonDict:
         values = super()._values()
@@ -187,9 +128,9 @@ class _Structured(WeightedBags):
         parameters["fit_intercept"] = bool(header.details.get("fit_intercept", bias is not None or has_level))
         return parameters
 
-    def _described(self, header: Header, changes: JsonDict) -> Header:
-        details = {**changes["details"], "fit_intercept": bool(self.fit_intercept)}
-        return super()._described(header, {**changes, "details": details})
+    def _described(self, header: Header) -> Header:
+        details = {**header.details, "fit_intercept": bool(self.fit_intercept)}
+        return super()._described(replace(header, details=details))
 
     def _recall(self, header: Header) -> None:
         super()._recall(header)
@@ -224,6 +165,9 @@ class APSVMClassifier(_Structured, TwoClasses):
         What is optimised: a name of ``apsvm train --loss`` ("ap", "auc", "ndcg", "ndcg@10", "mrr", "p@10",
         "rbp(0.8)", "f1", "zero-one" …), "package.module:Name", or an object or class with ``weights(n_pos)``
         and a convex ``discount(n)``.
+    metric
+        What ``score`` returns, and searches compare, whatever the loss: "AP", "AUC", "P@100", "nDCG(exp)@10", "F1",
+        "accuracy" … (``apsvm eval -m``).
     pos_label
         The value of y that is positive; None: the second in sorted order.
     class_weight
@@ -353,6 +297,39 @@ class APSVMClassifier(_Structured, TwoClasses):
     True
     """
 
+    def __init__(
+        self,
+        loss: str | object = "ap",
+        *,
+        metric: str = "AP",
+        pos_label: object = None,
+        class_weight: str | Mapping[object, float] | None = None,
+        C: float | str = "auto",
+        epsilon: float = 1e-3,
+        oracle: str = "auto",
+        keep_easy: float = 50.0,
+        fit_intercept: bool = True,
+        intercept_scaling: float | str = AUTO,
+        threshold: str | None = None,
+        calibrate: str | None = None,
+        solver: str = "line-search",
+        qp: str = "auto",
+        bound: str = "auto",
+        components: int | None = None,
+        features: str = "linear",
+        scale: str = AUTO,
+        pool: str | None = None,
+        latent: bool = False,
+        start: str = "anneal",
+        max_iter: int = 10_000,
+        time_limit: float | None = None,
+        n_jobs: int | None = None,
+        warm_start: bool = False,
+        random_state: Seed = None,
+        verbose: int = 0,
+    ) -> None:
+        self._store(locals())
+
 
 class APSVMRanker(_Structured, RankerOfNumbers):
     """Rows ordered by their grades, query by query, so that a ranking metric is best: the structured SVM.
@@ -364,6 +341,9 @@ class APSVMRanker(_Structured, RankerOfNumbers):
     ----------
     relevant_from : float, optional
         The lowest grade that is relevant; the loss then knows only relevant rows and others.
+    metric : str
+        What ``score`` returns, and searches compare, whatever the loss. To a metric of two classes ("AP", "P@10") the
+        rows above 0 are relevant, or those from ``relevant_from`` on.
     loss, C … : str or object
         See ``APSVMClassifier``, but that the constant of a loss over rankings is 0.
 
@@ -401,6 +381,7 @@ class APSVMRanker(_Structured, RankerOfNumbers):
         self,
         loss: str | object = "ndcg",
         *,
+        metric: str = "nDCG(exp)",
         relevant_from: float | None = None,
         C: float | str = "auto",
         epsilon: float = 1e-3,
@@ -424,28 +405,4 @@ class APSVMRanker(_Structured, RankerOfNumbers):
         random_state: Seed = None,
         verbose: int = 0,
     ) -> None:
-        super().__init__(
-            loss,
-            C=C,
-            epsilon=epsilon,
-            oracle=oracle,
-            keep_easy=keep_easy,
-            fit_intercept=fit_intercept,
-            intercept_scaling=intercept_scaling,
-            solver=solver,
-            qp=qp,
-            bound=bound,
-            components=components,
-            features=features,
-            scale=scale,
-            pool=pool,
-            latent=latent,
-            start=start,
-            max_iter=max_iter,
-            time_limit=time_limit,
-            n_jobs=n_jobs,
-            warm_start=warm_start,
-            random_state=random_state,
-            verbose=verbose,
-        )
-        self.relevant_from = relevant_from
+        self._store(locals())

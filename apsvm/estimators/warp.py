@@ -4,29 +4,26 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 from sklearn.utils import Tags
 
-from apsvm._support.types import Column, JsonDict, Matrix, Seed
-from apsvm.data.labels import Target
+from apsvm._support.types import JsonDict, Seed
+from apsvm.estimators.base import OfQueries
 from apsvm.estimators.kinds import RankerOfNumbers
-from apsvm.estimators.signatures import ByQuery
 from apsvm.models.header import Header
-from apsvm.trainers.base import AnyTrainer
 from apsvm.trainers.warp.trainer import WarpTrainer
 
 
-class WARPRanker(ByQuery, RankerOfNumbers):
+class WARPRanker(OfQueries, RankerOfNumbers):
     """Rows ordered by their grades, query by query, with the stress on the top: WARP (Weston, Bengio, Usunier 2010),
     which draws a positive, then negatives until one is within a margin of 1 of it.
 
     y holds numbers: a row is a positive against every row of its query of a lower one, or with ``relevant_from`` the
-    rows of this grade and above against the others. ``score`` is what tau stresses: WMW (the ROC area, of two grades)
-    for "auc", P@K for "p@K", AP for "harmonic", the last two with the rows from ``relevant_from`` on as relevant, or
-    those above the training's lowest grade.
+    rows of this grade and above against the others.
 
     Parameters
     ----------
+    metric : str
+        What ``score`` returns, and searches compare, whatever tau: see ``APSVMRanker``.
     relevant_from : float, optional
         The lowest grade that is relevant, None: every grade counts.
     tau : str
@@ -71,8 +68,6 @@ class WARPRanker(ByQuery, RankerOfNumbers):
         What the draws of the last one showed.
     n_queries_, n_queries_skipped_
         Queries that were trained on, and those with one grade only.
-    lowest_grade_ : float
-        Of the training.
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
 
@@ -83,7 +78,7 @@ class WARPRanker(ByQuery, RankerOfNumbers):
     >>> from apsvm import WARPRanker
     >>> X, y = load_digits(return_X_y=True)
     >>> X_train, X_test, y_train, y_test = train_test_split(X / 16, y == 8, random_state=0)
-    >>> ranker = WARPRanker(tau="p@10", random_state=0).fit(X_train, y_train)
+    >>> ranker = WARPRanker(tau="p@10", metric="P@10", random_state=0).fit(X_train, y_train)
     >>> ranker.score(X_test, y_test)  # the precision of the first ten
     1.0
     """
@@ -93,11 +88,11 @@ class WARPRanker(ByQuery, RankerOfNumbers):
     _remedy = "raise it or ask for fewer epochs"
 
     estimated_loss_: float
-    lowest_grade_: float
 
     def __init__(
         self,
         *,
+        metric: str = "nDCG(exp)",
         relevant_from: float | None = None,
         tau: str = "harmonic",
         rank_estimator: str = "plugin",
@@ -113,20 +108,7 @@ class WARPRanker(ByQuery, RankerOfNumbers):
         random_state: Seed = None,
         verbose: int = 0,
     ) -> None:
-        self.relevant_from = relevant_from
-        self.tau = tau
-        self.rank_estimator = rank_estimator
-        self.max_trials = max_trials
-        self.rule = rule
-        self.learning_rate = learning_rate
-        self.l2 = l2
-        self.epochs = epochs
-        self.features = features
-        self.time_limit = time_limit
-        self.n_jobs = n_jobs
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.verbose = verbose
+        self._store(locals())
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -136,18 +118,6 @@ class WARPRanker(ByQuery, RankerOfNumbers):
     def _values(self) -> JsonDict:
         return {**super()._values(), "preference": self.relevant_from is None}
 
-    def _read(self, X: Matrix, y: Column, plan: AnyTrainer) -> tuple[Matrix, Target]:
-        X, target = super()._read(X, y, plan)
-        self._lowest = float(np.min(y))
-        return X, target
-
-    def _described(self, header: Header, changes: JsonDict) -> Header:
-        details = {**changes["details"], "lowest_grade": self._lowest}
-        return super()._described(header, {**changes, "details": details})
-
     def _recall(self, header: Header) -> None:
         super()._recall(header)
         self.estimated_loss_ = math.nan if header.epochs is None else header.epochs.estimated_loss
-        lowest = header.details.get("lowest_grade", header.labels.relevant_above)
-        # Grades of the command's models: +1 against -1 or 0.
-        self.lowest_grade_ = float(lowest) if isinstance(lowest, int | float) else 0.0

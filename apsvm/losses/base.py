@@ -29,7 +29,7 @@ class Loss(ABC):
     """Anything that can be trained on; ``name`` is the option's value."""
 
     name: str
-    #: The name of the metric that it is the shortfall of, Δ = best − metric: what an estimator's ``score`` returns.
+    #: The name of the metric that it is the shortfall of, Δ = best − metric.
     metric: str | None = None
     #: The type of the parameter that the name carries and the constructor takes (``rbp(0.8)``), if there is one.
     parameter: ClassVar[type[int] | type[float] | type[str] | None] = None

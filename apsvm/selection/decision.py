@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm._support.machine import thread_count
+from apsvm._support.naming import option
 from apsvm.data.dataset import distinct
 from apsvm.data.labels import LabelOptions, two_classes
 from apsvm.data.takes import Takes
@@ -205,8 +206,8 @@ def _cautions(
     fewer = min(int(relevant.sum()), int((~relevant).sum()))
     if rule.calibrate == "isotonic" and fewer < ENOUGH_FOR_ISOTONIC:
         cautions.append(
-            f"isotonic probabilities of {fewer} rows of one class are steps of single rows: --calibrate platt needs "
-            "fewer of them"
+            f"isotonic probabilities of {fewer} rows of one class are steps of single rows: "
+            f"{option('calibrate', 'platt')} needs fewer of them"
         )
     if calibration is not None and calibration.slope is not None and calibration.slope <= 0.0:
         cautions.append("on the rows held out positives score no higher than negatives: the probabilities say so")
@@ -218,8 +219,8 @@ def _require_two_classes(target: Target) -> None:
         raise HeldOutError("a threshold and probabilities are of two classes, and labels are not looked at here")
     if target.grades is not None and distinct(target.grades).size > 2:
         raise HeldOutError(
-            "a threshold and probabilities are of two classes, and these labels are grades: --relevant-from says which "
-            "of them are positive"
+            "a threshold and probabilities are of two classes, and these labels are grades: "
+            f"{option('relevant_from')} says which of them are positive"
         )
 
 

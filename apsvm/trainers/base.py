@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeAlias, TypeVar
 
 from apsvm._support.log import Log, NoLog
+from apsvm._support.naming import option
 from apsvm.trainers.capabilities import Capabilities
 from apsvm.trainers.settings import Settings, SettingValue, declared
 
@@ -370,7 +371,7 @@ class Trainer(ABC, Generic[SettingsT]):
         lacks_constant : bool
             Whether the plan wants a constant feature and there is none.
         """
-        return [f"another --loss ({'auc' if self.loss_name == 'ap' else 'ap'})"]
+        return [f"another {option('loss')} ({'auc' if self.loss_name == 'ap' else 'ap'})"]
 
     def check(self, data: TrainingSet) -> Iterator[str]:
         """Sentences on rows that it can train on, yet not as the user may expect.

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from apsvm._support.naming import option
 from apsvm.data.takes import Takes
 
 #: Options that a way of taking labels leaves no room for, and why.
 _REFUSED_BY_LABELS: Mapping[Takes, Mapping[str, str]] = {
     Takes.ORDER: dict.fromkeys(("positive_label", "one_vs_rest"), "this training looks at all labels at once"),
     Takes.CLASSES: dict.fromkeys(
-        ("positive_label", "relevant_from", "one_vs_rest"), "--one-vs-rest takes each label as positive in turn"
+        ("positive_label", "relevant_from", "one_vs_rest"), "each label is taken as positive in turn"
     ),
     Takes.NOTHING: dict.fromkeys(
         ("positive_label", "relevant_from", "one_vs_rest"), "this training does not look at labels"
@@ -62,7 +63,7 @@ class Capabilities:
         """The same without these options; ``reasons``: why, by option."""
         return replace(self, refused={**self.refused, **reasons})
 
-    def refusal(self, option: str) -> str | None:
-        """Why ``option`` does not go with the plan, as a sentence; None if it does."""
-        reason = self.refused.get(option) or _REFUSED_BY_LABELS.get(self.labels, {}).get(option)
-        return None if reason is None else f"--{option.replace('_', '-')} does not apply: {reason}"
+    def refusal(self, name: str) -> str | None:
+        """Why the option ``name`` does not go with the plan, as a sentence; None if it does."""
+        reason = self.refused.get(name) or _REFUSED_BY_LABELS.get(self.labels, {}).get(name)
+        return None if reason is None else f"{option(name)} does not apply: {reason}"

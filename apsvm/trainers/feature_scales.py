@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from apsvm._support.naming import option
 from apsvm.data.moments import column_moments
 from apsvm.solvers.state import State
 from apsvm.trainers.base import Outcome
@@ -33,8 +34,8 @@ def scales_checked(outcome: Outcome, dataset: Dataset) -> Outcome:
         return outcome
     caution = (
         f"the features' deviations go from {deviations[low]:.3g} ({_name(dataset, low)}) to {deviations[high]:.3g} "
-        f"({_name(dataset, high)}): on one scale (--scale standard) training comes further; a column that only "
-        "numbers or dates the rows is best left out"
+        f"({_name(dataset, high)}): on one scale ({option('scale', 'standard')}) training comes further; a "
+        "column that only numbers or dates the rows is best left out"
     )
     return replace(outcome, cautions=(*outcome.cautions, caution))
 

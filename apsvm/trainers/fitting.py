@@ -19,6 +19,7 @@ from apsvm._support import sparse as sp
 from apsvm._support.container import ModelError
 from apsvm._support.log import Log, NoLog
 from apsvm._support.machine import installed, thread_count
+from apsvm._support.naming import option
 from apsvm._support.types import Matrix
 from apsvm.data.bags import HOW_SAID, Bags
 from apsvm.data.dataset import DataError
@@ -300,11 +301,13 @@ class Fit:
         """Raises ModelError where the ranker's weights are for columns of another map than this training's, or pool."""
         pools = [pool and ",".join(pool) for pool in (ranker.header.features.pool, self.features.pool)]
         if pools[0] != pools[1]:
-            theirs, ours = (f"with --pool {pool}" if pool else "without --pool" for pool in pools)
+            theirs, ours = (f"with {option('pool', pool)}" if pool else f"without {option('pool')}" for pool in pools)
             raise ModelError(f"it was trained {theirs}, this training is {ours}")
         theirs, ours = ranker.header.features.map, self._map_name
         if theirs != ours:
-            raise ModelError(f"it was trained with --features {theirs}, this training has --features {ours}")
+            raise ModelError(
+                f"it was trained with {option('features', theirs)}, this training has {option('features', ours)}"
+            )
         if self.feature_map is None or ranker.feature_map is None:
             return
         if not self.feature_map.columns_mean_the_same(ranker.feature_map):

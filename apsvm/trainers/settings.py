@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
+from apsvm._support.naming import plain_name
 from apsvm._support.types import JsonDict, JsonObject
 
 if TYPE_CHECKING:
@@ -221,9 +222,11 @@ def _check(name: str, value: object, about: Declared) -> None:
     if value is None or isinstance(value, bool | Multiple):
         return
     if about.choices and value not in about.choices:
-        raise SettingsError(f"{name} is one of {', '.join(about.choices)}, found {value!r}")
+        raise SettingsError(f"{plain_name(name)} is one of {', '.join(about.choices)}, found {value!r}")
     if isinstance(value, int | float) and not about.range.admits(value):
-        raise SettingsError(f"expected {name} to be a finite number {about.range}, found {value!r}".replace("  ", " "))
+        raise SettingsError(
+            f"expected {plain_name(name)} to be a finite number {about.range}, found {value!r}".replace("  ", " ")
+        )
 
 
 def _plain(value: object) -> Json:

@@ -56,8 +56,8 @@ def test_what_is_not_scored_on_a_cluster(client, data):
     model.client = client
     with pytest.raises(TypeError, match=r"^X is a dask array, .* found ndarray$"):
         model.predict(X)
-    with pytest.raises(ValueError, match=r"^zero-one is not scored on a cluster: apsvm eval names the metrics$"):
-        model.score(cut(X), cut(y))
+    plain = APSVMClassifier.from_model(model.to_model())
+    assert model.score(cut(X), cut(y)) == pytest.approx(plain.score(X, y), rel=1e-9)
     with pytest.raises(ValueError, match=r"^X: there are no rows"):
         model.score(cut(X[:0]), cut(y[:0]))
 
@@ -107,7 +107,7 @@ def test_the_workers_let_the_rows_go(client, data):
     gc.collect()
     assert actors() == 0
     with pytest.warns(ConvergenceWarning, match=r"^DaskAPSVMRanker stopped early: iteration limit") as warned:
-        model = DaskAPSVMRanker("ap", client=client, C=1.0, max_iter=2).fit(*parts)
+        model = DaskAPSVMRanker("ap", client=client, metric="AP", C=1.0, max_iter=2).fit(*parts)
     assert warned[0].filename == __file__
     with pytest.raises(ValueError, match="relevant rows and others, found 0 of 2400 relevant") as of_fit:
         DaskAPSVMRanker("ap", client=client, relevant_from=9.0).fit(*parts)

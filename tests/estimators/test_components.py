@@ -69,5 +69,5 @@ def test_warm_starts(two_kinds):
 
 
 def test_appx_is_refused(two_kinds):
-    with pytest.raises(ValueError, match="components 2 does not go with oracle='appx'"):
+    with pytest.raises(ValueError, match="components=2 does not go with oracle='appx'"):
         APSVMClassifier(components=2, oracle="appx").fit(*two_kinds)

@@ -29,14 +29,15 @@ def statistic(scores, y, qid=None, edges=None):
 @pytest.mark.parametrize("edges", [None, [(0, 3), (1, 2)], [(9, 3), (0, 1)]], ids=str)
 def test_score_is_the_share_of_ordered_pairs(edges, data):
     graph = "full" if edges is None else edges
-    model = RankNCG(graph=graph, alpha=1.0).fit(data.X, data.y, qid=data.qid)
+    metric = "WMW" if edges is None else f"WMW({','.join(f'{low}<{high}' for low, high in edges)})"
+    model = RankNCG(graph=graph, alpha=1.0, metric=metric).fit(data.X, data.y, qid=data.qid)
     judge = statistic(model.predict(data.X), data.y, data.qid, edges)
     assert model.score(data.X, data.y, qid=data.qid) == pytest.approx(judge)
     one_list = np.zeros(data.y.size)
     pooled = model.score(data.X, data.y, qid=one_list)
     assert pooled == pytest.approx(statistic(model.predict(data.X), data.y, None, edges))
     assert 0.6 < judge < 1
-    back = RankNCG.from_model(model.to_model())
+    back = RankNCG.from_model(model.to_model()).set_params(metric=metric)
     assert back.score(data.X, data.y, qid=one_list) == pooled
     assert back.get_params()["graph"] == graph
 

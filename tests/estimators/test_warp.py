@@ -6,25 +6,8 @@ import numpy as np
 import pytest
 from over import over
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import average_precision_score, roc_auc_score
 
-from apsvm import RankNCG, WARPRanker
-
-
-def test_score_is_what_tau_stresses(data):
-    made = [("harmonic", average_precision_score), ("auc", roc_auc_score)]
-    made.append(("p@5", lambda relevant, scores: relevant[np.argsort(-scores)][:5].mean()))
-    for tau, judge in made:
-        for grades, relevant_from in ((data.y, 2), (data.relevant - 1.0, None)):
-            model = WARPRanker(tau=tau, relevant_from=relevant_from, random_state=0, epochs=2).fit(data.X, grades)
-            rows = slice(0, 60)
-            found = model.score(data.X[rows], grades[rows])
-            assert found == pytest.approx(judge(data.relevant[rows], model.predict(data.X[rows])))
-    graded = WARPRanker(tau="auc", random_state=0, epochs=2).fit(data.X, data.y)
-    judge = RankNCG().fit(data.X, data.y)
-    judge.coef_ = graded.coef_
-    assert graded.score(data.X, data.y, qid=data.qid) == pytest.approx(judge.score(data.X, data.y, qid=data.qid))
-    assert 0.6 < graded.score(data.X, data.y) < 1
+from apsvm import WARPRanker
 
 
 def test_out_of_time_and_warm_start(data):

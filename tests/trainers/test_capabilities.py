@@ -34,7 +34,7 @@ def test_each_class_of_each_rest_as_alone():
             continue
         of_classes = OneVsRestTrainer(plan).capabilities
         assert of_classes == replace(own, labels=Takes.CLASSES)
-        assert "each label as positive in turn" in (of_classes.refusal("relevant_from") or "")
+        assert "each label is taken as positive" in (of_classes.refusal("relevant_from") or "")
     assert refusing == ["rank-ncg"]
 
 
@@ -55,12 +55,10 @@ def test_a_plan_narrows_what_its_family_takes():
     assert family == Capabilities(query_weights=True, shared_passes=True)
     rows = StructuredSVMTrainer("zero-one").capabilities
     assert (rows.queries, rows.costs, rows.constant) == (False, True, True)
-    assert (
-        rows.refusal("query_weights") == "--query-weights does not apply: --loss zero-one takes all rows as one query"
-    )
+    assert rows.refusal("query_weights") == "--query-weights does not apply: zero-one takes all rows as one query"
     appx = StructuredSVMTrainer("ndcg", StructuredSettings(oracle="appx")).capabilities
     assert (appx.labels, StructuredSVMTrainer("ndcg").capabilities.labels) == (Takes.TWO_CLASSES, Takes.GRADES)
-    assert "--oracle appx starts from its own" in (appx.refusal("warm_start") or "")
+    assert "oracle appx starts from its own" in (appx.refusal("warm_start") or "")
     users = WarpTrainer("warp", WarpSettings(rows_as_users=True)).capabilities
     assert (users.labels, users.queries) == (Takes.NOTHING, False)
     assert users.refusal("positive_label") == "--positive-label does not apply: this training does not look at labels"

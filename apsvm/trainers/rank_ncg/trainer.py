@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, ClassVar
 
+from apsvm._support.naming import option
 from apsvm._support.types import JsonDict
 from apsvm.data.takes import Takes
 from apsvm.trainers.base import Outcome, Trainer, TrainingSet, Watch
@@ -41,7 +42,7 @@ class RankNCGTrainer(Trainer[RankNCGSettings]):
         costs=True,
         shared_passes=True,
         refused=dict.fromkeys(
-            ("positive_label", "relevant_from"), "labels of --loss wmw are classes, the higher the more relevant"
+            ("positive_label", "relevant_from"), "RankNCG's labels are classes, the higher the more relevant"
         ),
     )
 
@@ -56,7 +57,9 @@ class RankNCGTrainer(Trainer[RankNCGSettings]):
         super().__init__(loss, settings, named)
         self.edges = edges
         if self.settings.summation == "fourier" and self.settings.objective != "erfc":
-            raise SettingsError("--summation fourier is a series of erfc: it needs --objective erfc")
+            raise SettingsError(
+                f"{option('summation', 'fourier')} is a series of erfc: it needs {option('objective', 'erfc')}"
+            )
 
     @property
     def metric(self) -> str | None:
@@ -68,9 +71,9 @@ class RankNCGTrainer(Trainer[RankNCGSettings]):
 
     def warnings(self) -> Iterator[str]:
         if self.settings.summation != "fourier" and "accuracy" in self.named:
-            yield "accuracy is for --summation fourier only; it is ignored here"
+            yield f"{option('accuracy')} is for {option('summation', 'fourier')} only; it is ignored here"
         if self.settings.classes is None and "cut" in self.named:
-            yield "cut is for --classes only; it is ignored here"
+            yield f"{option('cut')} is for {option('classes')} only; it is ignored here"
 
     def check(self, data: TrainingSet) -> Iterator[str]:
         from apsvm.trainers.rank_ncg.pair_loss import require_pairs

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from apsvm._support.naming import option
 from apsvm.solvers.state import State
 from apsvm.trainers.settings import Multiple, SettingsError, resolved
 
@@ -45,8 +46,8 @@ def hidden_layers(text: str) -> tuple[int, ...]:
     sizes = tuple(int(word) for word in digits if word.isascii() and word.isdecimal() and len(word) <= 6)
     if len(sizes) < len(words) or not all(1 <= size <= MOST_UNITS for size in sizes) or len(sizes) > MOST_LAYERS:
         raise SettingsError(
-            f"--layer-wise names the units of 1 to {MOST_LAYERS} hidden layers, from 1 to {MOST_UNITS} each, such as "
-            f"16 or 16,8 (or 16x8); found {text!r}"
+            f"{option('layer_wise')} names the units of 1 to {MOST_LAYERS} hidden layers, from 1 to {MOST_UNITS} each, "
+            f"such as 16 or 16,8 (or 16x8); found {text!r}"
         )
     return sizes
 
@@ -55,15 +56,15 @@ def check_layer_wise(trainer: StructuredSVMTrainer) -> None:
     """Raises SettingsError for what does not go with a network."""
     settings = trainer.settings
     refused = {
-        "--latent": settings.latent,
-        "--oracle appx": settings.oracle == "appx",
-        "--bound tight": settings.bound == "tight",
-        "--log-ranks": settings.log_ranks,
-        "--components": settings.components > 1,
+        option("latent", True): settings.latent,
+        option("oracle", "appx"): settings.oracle == "appx",
+        option("bound", "tight"): settings.bound == "tight",
+        option("log_ranks", True): settings.log_ranks,
+        option("components"): settings.components > 1,
     }
-    for option, value in refused.items():
+    for other, value in refused.items():
         if value:
-            raise SettingsError(f"--layer-wise does not go with {option}: leave one of them out")
+            raise SettingsError(f"{option('layer_wise')} does not go with {other}: leave one of them out")
 
 
 def networks(trainer: StructuredSVMTrainer, data: TrainingSet, watch: Watch) -> Iterator[Outcome]:

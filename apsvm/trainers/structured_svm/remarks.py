@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from apsvm._support.naming import option
 from apsvm.trainers.settings import Multiple
 from apsvm.trainers.structured_svm.settings import NEARLY_NOTHING
 
@@ -54,13 +55,14 @@ def caution_of(
         ]
     remedies = []
     if trainer.settings.bound == "hinge" and trainer.loss.over_rankings:
-        remedies.append("--bound tight or --bound auto")
+        remedies.append(f"{option('bound', 'tight')} or {option('bound', 'auto')}")
     if chosen == "hinge" and not math.isfinite(held_out):
-        remedies.append("--bound tight")
+        remedies.append(option("bound", "tight"))
     remedies.append("a larger C")
     if of_bags:
-        remedies = ["another --start (random:20)", "a larger C", "--pool min,mean,max in the place of --latent"]
-    remedies.append("other features (--features piecewise)")
+        pooled = f"{option('pool', 'min,mean,max')} instead of {option('latent', True)}"
+        remedies = [f"another {option('start')} (random:20)", "a larger C", pooled]
+    remedies.append(f"other features ({option('features', 'piecewise')})")
     return [f"{what} is {share:.1%}: this model may rank badly; what may help: {', '.join(remedies)}"]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from apsvm._support.naming import option
 from apsvm.oracles import ORACLES
 from apsvm.solvers.qp import BACKENDS
 from apsvm.trainers.settings import AUTO_MULTIPLE, Multiple, Range, Settings, SettingsError, setting
@@ -130,7 +131,8 @@ def random_starts(start: str) -> int | None:
     if name == "random" and number.isascii() and number.isdecimal() and 0 < int(number) <= MOST_RANDOM_STARTS:
         return int(number)
     raise SettingsError(
-        f"--start is one of {', '.join(STARTS)} or random:N with N from 1 to {MOST_RANDOM_STARTS}, found {start!r}"
+        f"{option('start')} is one of {', '.join(STARTS)} or random:N with N from 1 to "
+        f"{MOST_RANDOM_STARTS}, found {start!r}"
     )
 
 

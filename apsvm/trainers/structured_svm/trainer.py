@@ -11,6 +11,7 @@ from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Self
 
+from apsvm._support.naming import option
 from apsvm._support.registry import spelled
 from apsvm.data.takes import Takes
 from apsvm.losses import LOSSES
@@ -68,22 +69,26 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
             fitting += ["appx"] if self.loss.of_two_arrays else []
             if settings.oracle not in fitting:
                 raise SettingsError(
-                    f"--oracle {settings.oracle} cannot serve --loss {self.loss_name}: choose "
+                    f"{option('oracle', settings.oracle)} cannot serve {option('loss', self.loss_name)}: choose "
                     f"{', '.join(['auto', *fitting])}"
                 )
         if settings.bound == "tight" and not self.loss.over_rankings:
             raise SettingsError(
-                f"--bound tight is for losses over rankings, and {self.loss_name} is none: leave it out"
+                f"{option('bound', 'tight')} is for losses over rankings, and {self.loss_name} is none: leave it out"
             )
         if settings.log_ranks and not self.loss.over_rankings:
-            raise SettingsError(f"--log-ranks is for losses over rankings, and {self.loss_name} is none")
+            raise SettingsError(f"{option('log_ranks')} is for losses over rankings, and {self.loss_name} is none")
         if settings.latent and self.approximates:
-            raise SettingsError("--oracle appx cannot serve --latent: choose an exact one, or leave it out")
+            latent = option("latent", True)
+            raise SettingsError(
+                f"{option('oracle', 'appx')} cannot serve {latent}: choose an exact one, or leave it out"
+            )
         if settings.components > 1 and (settings.latent or self.approximates):
-            other = "--latent" if settings.latent else "--oracle appx"
-            raise SettingsError(f"--components {settings.components} does not go with {other}: leave one of them out")
+            other = option("latent", True) if settings.latent else option("oracle", "appx")
+            components = option("components", settings.components)
+            raise SettingsError(f"{components} does not go with {other}: leave one of them out")
         if "start" in named and not settings.latent:
-            raise SettingsError("--start is for --latent")
+            raise SettingsError(f"{option('start')} is for {option('latent', True)}")
         random_starts(settings.start)
         self._hidden = hidden_layers(settings.layer_wise) if settings.layer_wise else ()
         self._besides: NDArray[np.float64] | None = None
@@ -123,15 +128,15 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
             constant=self.loss.draws_line and not self._hidden,
         )
         if not self.loss.by_query:
-            capabilities = capabilities.refusing(query_weights=f"--loss {self.loss_name} takes all rows as one query")
+            capabilities = capabilities.refusing(query_weights=f"{self.loss_name} takes all rows as one query")
         if self._hidden:
             return capabilities.refusing(
-                one_vs_rest="--layer-wise trains one network",
-                scale="--layer-wise standardises the features itself",
-                warm_start="--layer-wise starts from a network of its own",
+                one_vs_rest="one network is trained",
+                scale="a network standardises the features itself",
+                warm_start="a network starts from one of its own",
             )
         if self.approximates:
-            return capabilities.refusing(warm_start="--oracle appx starts from its own binary SVM")
+            return capabilities.refusing(warm_start="oracle appx starts from its own binary SVM")
         return capabilities
 
     @property
@@ -154,7 +159,7 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
 
     def warnings(self) -> Iterator[str]:
         if not self.approximates and "keep_easy" in self.named:
-            yield "--keep-easy is for --oracle appx only; it is ignored here"
+            yield f"{option('keep_easy')} is for {option('oracle', 'appx')} only; it is ignored here"
 
     def remedies(
         self, outcome: Outcome, *, of_bags: bool = False, on_a_cluster: bool = False, lacks_constant: bool = False
@@ -163,12 +168,14 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
         assert isinstance(settings, StructuredSettings)
         if of_bags:
             start = "anneal" if settings.start.startswith("random") else "random:20"
-            return [f"another --start ({start})", "a larger C", "--pool min,mean,max in the place of --latent"]
+            pooled = f"{option('pool', 'min,mean,max')} instead of {option('latent', True)}"
+            return [f"another {option('start')} ({start})", "a larger C", pooled]
         if self.capabilities.constant:
             constant = ["a constant feature (this loss needs one)"] if lacks_constant else []
-            return [*constant, "a larger C", "--loss ap, whose model has a threshold too"]
-        bounds = {} if on_a_cluster else {"hinge": ["--bound auto or --bound tight"], "tight": ["--bound auto"]}
-        return [*bounds.get(settings.bound, []), *super().remedies(outcome)]
+            return [*constant, "a larger C", f"{option('loss', 'ap')}, whose model has a threshold too"]
+        other = [] if on_a_cluster else {"hinge": ["auto", "tight"], "tight": ["auto"]}.get(settings.bound, [])
+        bounds = " or ".join(option("bound", bound) for bound in other)
+        return [*([bounds] if bounds else []), *super().remedies(outcome)]
 
     def check(self, data: TrainingSet) -> Iterator[str]:
         from apsvm.models.header import LabelKind
@@ -176,7 +183,7 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
 
         target = data.target
         if self._hidden and data.rows.dimension > data.rows.features:
-            yield "--bias is of no use to --layer-wise, whose layers have constants"
+            yield "a constant feature is of no use to a network, whose layers have constants"
         if self.settings.log_ranks:
             self._check_one_ranking(data)
         if self.loss.by_query and target.grades is None:
@@ -194,8 +201,8 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
         graded = data.target.grades is not None
         count = 1 if queries is None else np.intersect1d(queries[relevant], queries[~relevant]).size
         if graded or count > 1:
-            what = "grades (--relevant-from makes two classes of them)" if graded else f"{count} queries"
-            raise TrainingError(f"--log-ranks needs one ranking of two classes, found {what}")
+            what = f"grades ({option('relevant_from')} makes two classes of them)" if graded else f"{count} queries"
+            raise TrainingError(f"{option('log_ranks')} needs one ranking of two classes, found {what}")
 
     @property
     def is_network(self) -> bool:

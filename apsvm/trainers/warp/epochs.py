@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from apsvm._support.naming import option
 from apsvm._support.types import JsonObject
 from apsvm.solvers.sgd import DescentOutcome, Ending, Epoch, Pass, descend
 from apsvm.trainers.base import Progress, TrainingError, TrainingSet, Watch
@@ -99,7 +100,7 @@ def check_metric(name: str) -> None:
     try:
         parse_metric(name)
     except MetricError as error:
-        raise SettingsError(f"--validation-metric: {error}") from None
+        raise SettingsError(f"{option('validation_metric')}: {error}") from None
 
 
 def evidence(trained: DescentOutcome[Any], validation: TrainingSet | None, metric: str) -> Epochs:

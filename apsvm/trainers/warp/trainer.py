@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from apsvm._support.machine import memory
+from apsvm._support.naming import option
 from apsvm.data.takes import Takes
 from apsvm.trainers.base import Outcome, Progress, Trainer, TrainingError, TrainingSet, Watch
 from apsvm.trainers.capabilities import Capabilities
@@ -43,7 +44,7 @@ class WarpTrainer(Trainer[WarpSettings]):
     capabilities = Capabilities(
         validation=True,
         same_on_threads=False,
-        refused={"scale": "the steps of --loss warp read the rows as they are"},
+        refused={"scale": "WARP reads the rows as they are"},
     )
 
     def __init__(
@@ -61,17 +62,17 @@ class WarpTrainer(Trainer[WarpSettings]):
                 "choose plugin or exact, or tau harmonic"
             )
         if settings.rows_as_users and "preference" in named:
-            raise SettingsError("--preference does not apply to --rows-as-users")
+            raise SettingsError(f"{option('preference')} does not apply to {option('rows_as_users')}")
         if not settings.rows_as_users and "factors" in named:
-            raise SettingsError("--factors is for --rows-as-users")
+            raise SettingsError(f"{option('factors')} is for {option('rows_as_users')}")
         check_metric(self.validation_metric)
         self.capabilities = self._capabilities()
 
     def _capabilities(self) -> Capabilities:
         if self.settings.rows_as_users:
             return replace(self.capabilities, labels=Takes.NOTHING, queries=False).refusing(
-                warm_start="--rows-as-users learns factors of items",
-                features="the columns of --rows-as-users are items",
+                warm_start="factors of items are learned",
+                features="the columns are items",
             )
         return replace(self.capabilities, labels=Takes.ORDER) if self.settings.preference else self.capabilities
 
@@ -106,7 +107,7 @@ class WarpTrainer(Trainer[WarpSettings]):
         if not isinstance(data.rows, Rows):
             raise TrainingError("WARP draws single rows at random: they must be in memory")
         if data.rows.dimension > data.rows.features:
-            yield "a constant feature moves no ranking: --loss warp leaves its weight 0"
+            yield "a constant feature moves no ranking: WARP leaves its weight 0"
         if not self.settings.rows_as_users:
             candidates(_grades(data), data.queries)
             return
@@ -235,7 +236,7 @@ class WarpTrainer(Trainer[WarpSettings]):
                 cautions.append(
                     f"it is not clearly better than popularity: of likes hidden from {whose} {name} is "
                     f"{mine.mean():.3g}, and {simplest.mean():.3g} where all users get the items that most of them "
-                    "like; a lower --l2 or more --epochs may do"
+                    "like; a lower l2 or more epochs may do"
                 )
         notes = _pace(trained.epochs)
         notes.append(f"{lists.shape[1]} items with {self.settings.factors} factors, from {lists.nnz} likes")

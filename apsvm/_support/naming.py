@@ -1,0 +1,35 @@
+"""How messages name an option: ``--oracle search`` on the command line, ``oracle='search'`` where Python asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+#: Setting → parameter, where an estimator asked; None: the command line did.
+_PARAMETERS: ContextVar[Mapping[str, str] | None] = ContextVar("parameters", default=None)
+
+
+@contextmanager
+def named_as_parameters(renamed: Mapping[str, str]) -> Iterator[None]:
+    """Names options as parameters of a Python function within; ``renamed``: setting → parameter, where they differ."""
+    token = _PARAMETERS.set(renamed)
+    try:
+        yield
+    finally:
+        _PARAMETERS.reset(token)
+
+
+def option(name: str, value: object = None) -> str:
+    """The option of the setting ``name``, with a value or without, as who asked writes it."""
+    parameters = _PARAMETERS.get()
+    if parameters is None:
+        flag = f"--{name.replace('_', '-')}"
+        return flag if value is None or value is True else f"{flag} {value}"
+    parameter = parameters.get(name, name)
+    return parameter if value is None else f"{parameter}={value!r}"
+
+
+def plain_name(name: str) -> str:
+    """The setting ``name`` as a word of a sentence."""
+    return (_PARAMETERS.get() or {}).get(name, name)
