@@ -53,7 +53,7 @@ def evaluate_items(
     own items when some of them are hidden."""
     import numpy as np
 
-    from apsvm.data.liked import hide, liked_items
+    from apsvm.data.liked import hide, rated_items
     from apsvm.metrics import MetricError
     from apsvm.models.base import ScoreError
     from apsvm.risk import NothingToRankError
@@ -61,7 +61,7 @@ def evaluate_items(
 
     def lists(name: str, how: ReadOptions) -> tuple[str, csr_array]:
         data = rows_for(ranker, name, how, ignore_unknown=ignore_unknown, unlabelled=True)
-        return data.source, liked_items(data.X)
+        return data.source, rated_items(data.X)
 
     source, hidden = lists(path, read)
     if known is None:

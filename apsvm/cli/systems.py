@@ -145,6 +145,11 @@ def of_runs(
             retrieved = read_run(path)
             run = join(judgements, retrieved, complete=complete)
         n_retrieved, n_judged = int(run.ranked.sum()), int((run.ranked & run.judged).sum())
+        if run.ties_in_float32:
+            say(
+                f"{retrieved.source}: {run.ties_in_float32:,} documents are ties with the one above in float32, as "
+                "trec_eval reads scores, and not here: its figures may differ"
+            )
         if n_judged == 0:
             say(_none_is_judged(retrieved, judgements.source, n_retrieved))
         rows = Judgements(

@@ -173,6 +173,8 @@ def mapped(
         return X.map_blocks(function, *arguments, drop_axis=1, meta=np.empty(0, dtype=dtype))
     if hasattr(X, "map_partitions"):
         return X.map_partitions(_as_series, function, *arguments, meta=("score", dtype))
+    if not isinstance(X, list | tuple) and not hasattr(X, "to_delayed"):
+        return function(X, *arguments)  # rows of this process
     delayed = dask.delayed(function)
     return [delayed(part, *arguments) for part in parts_of("X", X)]
 

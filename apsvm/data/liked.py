@@ -1,6 +1,5 @@
-"""Rows as users: each row of a file is the list of the items that a user likes, its columns of positive value.
-
-How much a user likes an item is not looked at: implicit feedback knows no dislike and no degree.
+"""Rows as users: a row of a file is the list of a user's items: those of positive value are liked, those of negative
+value disliked. Both are seen, and never suggested. How much a user likes an item is not looked at.
 """
 
 from __future__ import annotations
@@ -14,18 +13,24 @@ from apsvm._support import sparse as sp
 from apsvm._support.types import Matrix
 
 
-def liked_items(X: Matrix) -> sp.csr_array:
-    """The lists of (n, items) X, CSR or dense: CSR of ones, ascending. No copy of the indices if all values are > 0."""
+def rated_items(X: Matrix) -> sp.csr_array:
+    """The lists of (n, items) X, CSR or dense: CSR of 1 for a like and −1 for a dislike, ascending. No copy of the
+    indices if no value is 0."""
     rows = sp.csr_array(X)
     if not rows.has_canonical_format:
         rows = rows.copy()
         rows.sum_duplicates()
-    if not (rows.data > 0).all():
+    if not rows.data.all():
         rows = rows.copy()
-        rows.data = (rows.data > 0).astype(np.float32)
         rows.eliminate_zeros()
-    ones = np.ones(rows.nnz, dtype=np.float32)
-    return sp.csr_array((ones, rows.indices, rows.indptr), shape=rows.shape)
+    signs = np.where(rows.data > 0, np.float32(1), np.float32(-1))
+    return sp.csr_array((signs, rows.indices, rows.indptr), shape=rows.shape)
+
+
+def liked_items(X: Matrix) -> sp.csr_array:
+    """The lists of what is liked alone, as ``rated_items``."""
+    rated = rated_items(X)
+    return rated if (rated.data > 0).all() else _only(rated, rated.data > 0)
 
 
 class CutLists(NamedTuple):
@@ -37,16 +42,17 @@ class CutLists(NamedTuple):
 
 
 def hide(lists: sp.csr_array, share: float, rng: np.random.Generator) -> CutLists:
-    """Hides ``share`` of each user's items, drawn at random: at least one, and never all, so users of one item are
-    left out."""
-    sizes = np.diff(lists.indptr)
-    users = np.repeat(np.arange(sizes.size), sizes)
-    # Within each user in a random order; the first ones are hidden.
-    order = np.lexsort((rng.random(lists.nnz), users))
-    place = np.arange(lists.nnz) - np.repeat(lists.indptr[:-1].astype(np.int64), sizes)
-    count = np.clip(np.rint(share * sizes), 1, np.maximum(sizes - 1, 0)).astype(np.int64)
+    """Hides ``share`` of what each user likes, drawn at random: at least one, and never all, so users of one liked item
+    are left out."""
+    liked = lists.data > 0
+    users = np.repeat(np.arange(lists.shape[0]), np.diff(lists.indptr))
+    likes = np.bincount(users[liked], minlength=lists.shape[0])
+    # Within each user the likes in front, in a random order; the first ones are hidden.
+    order = np.lexsort((rng.random(lists.nnz), ~liked, users))
+    place = np.arange(lists.nnz) - lists.indptr[users]
+    count = np.clip(np.rint(share * likes), 1, np.maximum(likes - 1, 0)).astype(np.int64)
     is_hidden = np.zeros(lists.nnz, dtype=bool)
-    is_hidden[order] = place < np.repeat(count, sizes)
+    is_hidden[order] = place < count[users]
     usable = count > 0
     return CutLists(_only(lists, ~is_hidden)[usable], _only(lists, is_hidden)[usable], int((~usable).sum()))
 

@@ -2,6 +2,7 @@
 
     qrels:  query  iteration  document  grade              run:  query  Q0  document  rank  score  name
 
+or qrels as BEIR has them, below a line ``query-id corpus-id score``: query, document, grade.
 Fields stand between blanks; blank lines and lines that start with # are passed over; files may be compressed. As in
 trec_eval:
 
@@ -20,6 +21,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -30,6 +32,8 @@ from apsvm.data.dataset import DataError
 from apsvm.data.text import read_text
 
 _MAX_DIGITS = 9
+_GRADE = re.compile(rb"(-?\d{1,%d})(?:\.0*)?" % _MAX_DIGITS)  # 1.0 as pandas writes it
+_BEIR = [b"query-id", b"corpus-id", b"score"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,6 +64,8 @@ class JudgedRun:
     grades : (n,) float64, 0 where not judged
     ranked : (n,) bool, whether retrieved; judged : (n,) bool
     unjudged_queries, missing_queries : numbers of the queries that are only in the run, only in the qrels
+    ties_in_float32 : retrieved rows whose score equals that of the row above in float32, in which trec_eval keeps
+        scores, and not here
     """
 
     queries: NDArray[np.str_]
@@ -70,25 +76,31 @@ class JudgedRun:
     judged: NDArray[np.bool_]
     unjudged_queries: int
     missing_queries: int
+    ties_in_float32: int
 
 
 def read_qrels(source: str | os.PathLike[str]) -> Qrels:
     """Read judgements. Raises DataError with the place of what is wrong, OSError."""
     name, text = read_text(source)
     result: dict[bytes, dict[bytes, int]] = {}
+    expected, document_at = "the 4 fields query, iteration, document, grade", 2
     for number, fields in _lines(text):
-        if len(fields) != 4:
+        if number == 1 and fields == _BEIR:
+            expected, document_at = "the 3 fields query, document, grade", 1
+            continue
+        if len(fields) != document_at + 2:
+            way_out = f"; 3 fields stand below a line {b' '.join(_BEIR).decode()}" if len(fields) == 3 else ""
+            raise DataError(f"{name}:{number}: expected {expected}, found {len(fields)}{way_out}")
+        query, document, written = fields[0], fields[document_at], fields[-1]
+        match = _GRADE.fullmatch(written)
+        if match is None:
             raise DataError(
-                f"{name}:{number}: expected the 4 fields query, iteration, document, grade, found {len(fields)}"
+                f"{name}:{number}: expected an integer grade of at most {_MAX_DIGITS} digits, found {_shown(written)!r}"
             )
-        query, _, document, written = fields
-        digits = written.removeprefix(b"-")
-        if not (digits.isdigit() and len(digits) <= _MAX_DIGITS):
-            raise DataError(f"{name}:{number}: expected an integer grade, found {_shown(written)!r}")
         of_query = result.setdefault(query, {})
         if document in of_query:
-            raise _twice(name, number, "judged", query, document, text)
-        of_query[document] = int(written)
+            raise _twice(name, number, "judged", query, document, text, document_at)
+        of_query[document] = int(match[1])
     if not result:
         raise DataError(f"{name}: expected at least one judgement, found none")
     return Qrels(result, name)
@@ -140,15 +152,21 @@ def join(qrels: Qrels, run: TrecRun, *, complete: bool = False) -> JudgedRun:
         grades += [max(grade, 0) for grade in result] + not_retrieved
         ranked += [True] * len(order) + [False] * len(not_retrieved)
         judged += [grade >= 0 for grade in result] + [True] * len(not_retrieved)
+    codes = np.repeat(np.arange(len(queries)), sizes)
+    wide, both = np.array(scores, dtype=np.float64), np.array(ranked, dtype=np.bool_)
+    both = both[1:] & both[:-1] & (codes[1:] == codes[:-1])
+    with np.errstate(over="ignore"):
+        narrow = wide.astype(np.float32)
     return JudgedRun(
         queries=np.array([_shown(query) for query in queries]),
-        codes=np.repeat(np.arange(len(queries)), sizes),
-        scores=np.array(scores, dtype=np.float64),
+        codes=codes,
+        scores=wide,
         grades=np.array(grades, dtype=np.float64),
         ranked=np.array(ranked, dtype=np.bool_),
         judged=np.array(judged, dtype=np.bool_),
         unjudged_queries=len(run.scores) - len(common),
         missing_queries=len(qrels.grades) - len(common),
+        ties_in_float32=int((both & (narrow[1:] == narrow[:-1]) & (wide[1:] != wide[:-1])).sum()),
     )
 
 
@@ -159,8 +177,10 @@ def _lines(text: bytes) -> Iterator[tuple[int, list[bytes]]]:
             yield number, fields
 
 
-def _twice(name: str, number: int, what: str, query: bytes, document: bytes, text: bytes) -> DataError:
-    first = next(line for line, fields in _lines(text) if (fields[0], fields[2]) == (query, document))
+def _twice(
+    name: str, number: int, what: str, query: bytes, document: bytes, text: bytes, document_at: int = 2
+) -> DataError:
+    first = next(line for line, fields in _lines(text) if (fields[0], fields[document_at]) == (query, document))
     return DataError(
         f"{name}:{number}: document {_shown(document)!r} is {what} twice for query {_shown(query)!r}, "
         f"first on line {first}"

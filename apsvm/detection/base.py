@@ -34,6 +34,8 @@ class Objects:
         The name used in messages.
     class_ids : tuple[int, ...]
         COCO's ids of the classes; empty if the files have none.
+    remark : str
+        A sentence on what the files say and the figures leave out of account; or "".
     """
 
     images: tuple[str | int, ...]
@@ -45,6 +47,7 @@ class Objects:
     crowd: Flags
     source: str
     class_ids: tuple[int, ...] = ()
+    remark: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -63,7 +63,7 @@ def fault(box: Sequence[float]) -> str | None:
     if not all(-LARGEST <= corner <= LARGEST for corner in box):  # NaN is not
         return f"expected four finite coordinates, found {shown(box)}"
     if box[2] < box[0] or box[3] < box[1]:
-        return f"expected xmin ≤ xmax and ymin ≤ ymax, found {shown(box)}"
+        return f"expected xmin ≤ xmax and ymin ≤ ymax, found {shown(box)}; of x y w h, write x y x+w y+h"
     return None
 
 

@@ -61,7 +61,10 @@ class GradedLoss(LossOverRankings):
         with np.errstate(over="ignore", invalid="ignore"):
             steps = np.diff(GAINS[self.gain](result), prepend=0.0)
         if not np.isfinite(steps).all():
-            raise LossError(f"loss {self.name!r}: grade {result[-1]:g} has no finite {self.gain} gain")
+            raise LossError(
+                f"loss {self.name!r}: grade {result[-1]:g} has no finite {self.gain} gain"
+                + ("; in 'ndcg(linear)' a grade is its own gain" if self.gain == "exponential" else "")
+            )
         n_pos = np.cumsum(counts[::-1])[::-1]
         shares = np.array([step * self.ideal(int(n)) for step, n in zip(steps, n_pos, strict=True)])
         total = shares.sum()

@@ -35,7 +35,9 @@ class _Gains(Metric):
             return positive
         highest = positive.max(initial=0.0)
         if highest >= np.finfo(np.float64).maxexp:
-            raise MetricError(f"{self.name}: grade {highest:g} has no finite gain 2^grade - 1")
+            raise MetricError(
+                f"{self.name}: grade {highest:g} has no finite gain 2^grade - 1; in nDCG a grade is its own"
+            )
         return np.exp2(positive) - 1
 
     def defined(self, table: RankingTable) -> NDArray[np.bool_]:

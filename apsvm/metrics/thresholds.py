@@ -133,7 +133,7 @@ def place_by_rule(
     if rule.name == "f1":
         return place_of_highest_f1(called, hits, positives), True
     if rule.name == "top":
-        return int(np.flatnonzero(called <= rule.amount)[-1]), True
+        return int(np.flatnonzero(called <= rule.amount)[-1]), rule.amount <= n
     if rule.name == "recall":
         return int(np.argmax(hits >= rule.amount * positives)), True
     if rule.name == "fpr":

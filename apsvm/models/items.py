@@ -26,7 +26,8 @@ class ItemFactors:
 
         score(y) = bias_y + output_y · h,      h = mean of input_i over the liked items i other than y
 
-    A user need not have been seen in training. A user is a row; its liked items are its columns of positive value.
+    A user need not have been seen in training. A user is a row; its liked items are its columns of positive value, its
+    disliked ones those of negative value.
 
     Attributes
     ----------
@@ -41,8 +42,8 @@ class ItemFactors:
     bias: NDArray[np.float32]
 
     def score(self, X: Matrix) -> NDArray[np.float32]:
-        """The score of every item for each row of X, (n, items) CSR or dense: (n, items) float32. Those of liked items
-        are −inf: they are known.
+        """The score of every item for each row of X, (n, items) CSR or dense: (n, items) float32. Those of liked and
+        of disliked items are −inf: they are known.
 
         Raises
         ------
@@ -52,14 +53,14 @@ class ItemFactors:
             X is not (n, items).
         """
         check_shape(X, self.bias.size)
-        liked = sp.csr_array(X) > 0
+        rows = sp.csr_array(X)
+        liked = rows > 0
         users = liked.sum(axis=1)
         with np.errstate(over="ignore", invalid="ignore"):
             h = (liked @ self.input) / np.maximum(users, 1)[:, None]
             scores: NDArray[np.float32] = (h @ self.output.T + self.bias).astype(np.float32, copy=False)
         checked_scores(scores)
-        liked.sort_indices()
-        scores[liked.nonzero()] = -np.inf
+        scores[rows.nonzero()] = -np.inf
         return scores
 
 

@@ -198,7 +198,9 @@ def _cautions(
     relevant: NDArray[np.bool_],
 ) -> list[str]:
     cautions = []
-    if not chosen.meets_rule:
+    if by.name == "top" and not chosen.meets_rule:
+        cautions.append(f"there are fewer rows than {by}: all {chosen.rows:,} held out are called positive")
+    elif not chosen.meets_rule:
         cautions.append(
             f"no threshold has {by} on the rows held out: the highest precision there is {chosen.precision:.3g}, at a "
             f"recall of {chosen.recall:.3g}, and the threshold is that one"

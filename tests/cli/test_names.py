@@ -22,7 +22,7 @@ def tables(tmp_path_factory):
             lines["query"].append(f"{name},{x + best},{int(best)}")
             lines["bag"].append(f"{name},{x + best},{number % 2}")
             lines["class"].append(f"{x + number},{rng.normal()},{'ab'[number % 2]}{number % 3}")
-    lines["users"] = [",".join(NAMES), *(",".join(map(str, row)) for row in rng.integers(0, 2, (40, len(NAMES))))]
+    lines["users"] = [",".join(NAMES), *(",".join(map(str, row)) for row in rng.integers(-1, 2, (40, len(NAMES))))]
     for what, content in lines.items():
         (folder / f"{what}.csv").write_text("".join(f"{line}\n" for line in content))
     (folder / "boxes").write_text("0 0 9 9\n" * ROWS_OF_ONE * len(NAMES))
@@ -93,8 +93,9 @@ def test_classes(tables, here, tmp_path):
 
 
 def test_items(tables, here, tmp_path):
+    """All but those that the user has liked or disliked."""
     data, model = tables / "users.csv", tmp_path / "m"
-    here("train", data, model, "-q", "--loss", "warp", "--rows-as-users")
+    assert "dislikes" in here("train", data, model, "--loss", "warp", "--rows-as-users").stderr
     lines = here("predict", data, model).stdout.splitlines()
     for line, likes in zip(lines, data.read_text().splitlines()[1:], strict=True):
         named = {item.rpartition(":")[0] for item in line.split("\t") if item}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from apsvm.data.liked import hide, liked_items
+from apsvm.data.liked import hide, liked_items, rated_items
 
 
 def test_what_is_liked():
@@ -19,6 +19,15 @@ def test_what_is_liked():
     assert given.indices.tolist() == columns
     for form in (given.toarray(), sp.csc_array(given), given.toarray() > 0):
         np.testing.assert_array_equal(liked_items(form).toarray(), lists.toarray())
+
+
+def test_dislikes_stay_known(rng):
+    rated = rated_items(np.where(np.arange(30) < 2, 1, rng.integers(-1, 2, (200, 30))))
+    known, hidden, left_out = hide(rated, 0.3, rng)
+    assert left_out == 0
+    assert (rated.data < 0).sum() == (known.data < 0).sum() > 0
+    assert (hidden.data > 0).all()
+    np.testing.assert_array_equal((known + hidden).toarray(), rated.toarray())
 
 
 @pytest.mark.parametrize("share", [0.01, 0.2, 0.5, 1.0])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from apsvm.data import DataError
-from apsvm.data.trec import join, read_qrels, read_run
+from apsvm.data.trec import Qrels, TrecRun, join, read_qrels, read_run
 
 
 def written(tmp_path, name, text):
@@ -53,15 +53,29 @@ def test_rows_that_were_not_retrieved(tmp_path):
     np.testing.assert_array_equal(rows.grades, [0, 1, 0, 0, 3])
 
 
+def test_qrels_of_pandas_and_of_BEIR(tmp_path):
+    texts = "1 0 a 2\n1 0 b 0\n", "1 0 a 2.0\n1 0 b 0.\n", "query-id\tcorpus-id\tscore\n1\ta\t2\n1\tb\t0\n"
+    for text in texts:
+        (tmp_path / "q").write_text(text)
+        assert read_qrels(tmp_path / "q").grades == {b"1": {b"a": 2, b"b": 0}}
+
+
+def test_scores_that_float32_does_not_tell_apart():
+    qrels = Qrels({b"1": {b"a": 1}, b"2": {b"a": 1}}, "q")
+    scores = {b"1": {b"a": 1.0, b"b": 1.0 + 1e-12, b"c": 0.5, b"d": 0.5}, b"2": {b"a": 1.0}}
+    assert join(qrels, TrecRun(scores, "run", "r")).ties_in_float32 == 1
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("1 0 a\n", "q:1: expected the 4 fields query, iteration, document, grade, found 3"),
         ("1 0 a 1\n\n1 0 b 1 x\n", "q:3: expected the 4 fields .* found 5"),
-        ("1 0 a 1.0\n", "q:1: expected an integer grade, found '1.0'"),
-        ("1 0 a 1_0\n", "q:1: expected an integer grade, found '1_0'"),
+        ("1 0 a 1.5\n", "q:1: expected an integer grade"),
+        ("query-id corpus-id score\n1 a 2\n1 0 b 1\n", "q:3: expected the 3 fields query, document, grade, found 4"),
+        ("1 0 a 1_0\n", "q:1: expected an integer grade .*found '1_0'"),
         ("1 0 a 99999999999\n", "q:1: expected an integer grade"),
-        ("1 0 a -\n", "q:1: expected an integer grade, found '-'"),
+        ("1 0 a -\n", "q:1: expected an integer grade .*found '-'"),
         ("1 0 a 1\n2 0 a 1\n1 0 a 0\n", "q:3: document 'a' is judged twice for query '1', first on line 1"),
         ("", "q: expected at least one judgement, found none"),
         ("# nothing\n", "q: expected at least one judgement, found none"),

@@ -11,7 +11,7 @@ import click
 
 from apsvm._support.shown import printable
 from apsvm._support.types import JsonDict
-from apsvm.cli.shared import BAD_DATA, Failure, put, reading
+from apsvm.cli.shared import BAD_DATA, Failure, put, reading, say
 
 if TYPE_CHECKING:
     from apsvm.detection.base import Detections, Objects
@@ -63,6 +63,8 @@ def eval_detections(
     asked = _parsed(metrics)
     with reading(objects):
         truth = read_objects(objects)
+    if truth.remark:
+        say(f"{objects}: {truth.remark}")
     with reading(detections):
         found = read_detections(detections, truth, classes)
     if not asked:
@@ -70,6 +72,9 @@ def eval_detections(
     evaluations = [evaluate(metric, truth, found, count_difficult=difficult == "counted") for metric in asked]
     if not evaluations[0].n_objects.any():
         raise Failure(BAD_DATA, f"{objects}: expected objects that are not difficult or crowds, found none")
+    if found.scores.size and not any(evaluation.n_right.any() for evaluation in evaluations):
+        boxes = "x y width height" if truth.class_ids else "xmin ymin xmax ymax, not x y width height or centres"
+        say(f"warning: no detection finds an object: boxes are {boxes}, in pixels")
     if as_json:
         put(json.dumps(_as_json(evaluations, truth, found, difficult), indent=1))
     else:

@@ -43,6 +43,8 @@ def read_objects(path: str) -> Objects:
             raise DataError(f"{where}: expected iscrowd 0 or 1, found {_text(crowd[-1])}")
     if not boxes:
         raise DataError(f"{path}: expected at least one object, found none")
+    ignored = sum(bool(one.get("ignore")) and not one.get("iscrowd") for one in _list(content, "annotations", path))
+    remark = f"{ignored} annotations have ignore, and count all the same: as in pycocotools, only iscrowd is looked at"
     return Objects(
         images=images,
         classes=_names(categories, path),
@@ -53,6 +55,7 @@ def read_objects(path: str) -> Objects:
         crowd=np.array(crowd, dtype=np.bool_),
         source=path,
         class_ids=tuple(map(int, categories)),
+        remark=remark if ignored else "",
     )
 
 

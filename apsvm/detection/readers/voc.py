@@ -72,7 +72,7 @@ def read_detections(path: str, objects: Objects, class_names: str | None = None)
     classes = {name: at for at, name in enumerate(objects.classes)}
     of_image, of_class, boxes, scores = [], [], [], []
     found, place = "", ""
-    for image, class_word, score, box, place in _lines(path):
+    for image, class_word, score, box, place in _lines(path, {*classes, *names}):
         if image not in images:
             raise DataError(
                 f"{place}: expected one of the {len(images)} images of {objects.source}, such as "
@@ -98,8 +98,8 @@ def read_detections(path: str, objects: Objects, class_names: str | None = None)
     )
 
 
-def _lines(path: str) -> Iterator[tuple[str, str, float, Box, str]]:
-    """Image, class, score, box and place of each detection."""
+def _lines(path: str, classes: set[str]) -> Iterator[tuple[str, str, float, Box, str]]:
+    """Image, class, score, box and place of each detection; one of the ``classes`` may have blanks in its name."""
     files = files_in(path, ".txt") if os.path.isdir(path) else [(os.path.basename(path).removesuffix(".txt"), path)]
     of_classes = [match[1] for stem, _ in files if (match := _OF_CLASS.fullmatch(stem))]
     if of_classes and len(set(of_classes)) < len(files):
@@ -107,6 +107,8 @@ def _lines(path: str) -> Iterator[tuple[str, str, float, Box, str]]:
     of_images = not of_classes and os.path.isdir(path)
     for at, (stem, file) in enumerate(files):
         for number, words in read_lines(file):
+            if len(words) > 6 and of_images and " ".join(words[:-5]) in classes:
+                words = [" ".join(words[:-5]), *words[-5:]]
             if len(words) != 6:
                 raise DataError(f"{file}:{number}: expected the 6 fields {_FIELDS[of_images]}, found {len(words)}")
             score = number_of(words[1], "a score", file, number)

@@ -131,7 +131,7 @@ def popularity(lists: sp.csr_array) -> Callable[[sp.csr_array], NDArray[np.float
     """Scores of items by how many of ``lists`` (users, items) have them; −inf where a user has one, as
     ``ItemFactors.score``."""
     counts = np.bincount(lists.indices, minlength=lists.shape[1]).astype(np.float64)
-    return lambda shown: np.where(shown.toarray() > 0, -np.inf, counts)
+    return lambda shown: np.where(shown.toarray() != 0, -np.inf, counts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +156,7 @@ def evaluate_lists(
     Parameters
     ----------
     scores_of : (m, items) CSR of known items → scores (m, items), −inf where known; ``ItemRanker.score`` for one
-    known, hidden : (users, items) CSR as ``liked_items`` makes them; what is known already is not hidden
+    known, hidden : (users, items) CSR as ``rated_items`` makes them; what is known already is not hidden
 
     Raises
     ------

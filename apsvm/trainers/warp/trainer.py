@@ -101,6 +101,7 @@ class WarpTrainer(Trainer[WarpSettings]):
             yield (f"{self.settings.workers} threads share the weights without locks: no two runs give the same model")
 
     def check(self, data: TrainingSet) -> Iterator[str]:
+        from apsvm._support import sparse as sp
         from apsvm.data.rows import Rows
         from apsvm.trainers.warp.descent import candidates
 
@@ -118,6 +119,11 @@ class WarpTrainer(Trainer[WarpSettings]):
                 f"{self.settings.factors} factors of {data.rows.features:,} items need {needed:,} bytes, more than "
                 "this machine's memory; is the highest item a stray one? (--max-features finds its line)"
             )
+        matrix = data.rows.in_memory().matrix
+        values = matrix.data if sp.issparse(matrix) else matrix
+        disliked = int((values < 0).sum())
+        if disliked:
+            yield f"{disliked:,} values are negative: items that a user dislikes, never suggested to that user"
 
     def train(
         self,
@@ -191,7 +197,7 @@ class WarpTrainer(Trainer[WarpSettings]):
     def _train_items(self, data: TrainingSet, watch: Watch, validation: TrainingSet | None) -> Outcome:
         import numpy as np
 
-        from apsvm.data.liked import hide, liked_items
+        from apsvm.data.liked import hide, liked_items, rated_items
         from apsvm.metrics import MetricError
         from apsvm.risk import NothingToRankError
         from apsvm.trainers.warp.item_factors import evaluate_lists, popularity, train_items
@@ -199,11 +205,12 @@ class WarpTrainer(Trainer[WarpSettings]):
         name, rng = self.validation_metric, np.random.default_rng(self.settings.seed)
 
         def lists_of(users: TrainingSet) -> sp.csr_array:
-            return liked_items(_in_memory(users).in_memory().matrix)
+            return rated_items(_in_memory(users).in_memory().matrix)
 
-        lists = lists_of(data)
+        rated = lists_of(data)
+        lists = liked_items(rated)
         if validation is None:  # drawn: files often keep similar users together
-            judged = lists[np.sort(rng.permutation(lists.shape[0])[:USERS_JUDGED])]
+            judged = rated[np.sort(rng.permutation(rated.shape[0])[:USERS_JUDGED])]
         else:
             judged = lists_of(validation)
         shown, hidden, _ = hide(judged, HIDDEN_SHARE, rng)
