@@ -102,6 +102,8 @@ class ShardedFit:
         target = labels if isinstance(labels, Target) else decide(data.of_labels(), takes, labels)
         data.tell(target)
         features = asked_of(trainer, features)
+        if features.features == AUTO:
+            features = replace(features, features=LINEAR)
         learned = None
         if features.features != LINEAR:
             learned = data.map_features(features.features, target, trainer.settings.seed)

@@ -57,7 +57,7 @@ from apsvm.models.reading import load_any_model
 from apsvm.selection.completion import outcomes
 from apsvm.solvers.state import State
 from apsvm.trainers.base import AnyTrainer, Outcome, TrainingSet
-from apsvm.trainers.fitting import AUTO, FeatureOptions, Fit, asked_of
+from apsvm.trainers.fitting import AUTO, FeatureOptions, Fit, asked_of, map_by_rule
 from apsvm.trainers.settings import Settings, SettingsError
 
 #: How X is checked, in fit and after.
@@ -433,11 +433,12 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
             bias=self._trained_constant(plan),
             pool=self._pool(),
         )
+        dataset = self._dataset(X, relevance, groups, costs=counted.costs, bags=bags)
         return Fit(
-            self._dataset(X, relevance, groups, costs=counted.costs, bags=bags),
+            dataset,
             plan,
             target,
-            asked_of(plan, options),
+            map_by_rule(dataset, asked_of(plan, options)),
             selection=None if every_row_once else counted.members,
             query_weights=counted.query_weights,
         )
@@ -507,7 +508,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         """The parameter ``features``, checked."""
         if not isinstance(self.features, str):
             raise TypeError(f"features is the name of a feature map, found {self.features!r}")
-        return str(parsed(self.features))
+        return AUTO if self.features == AUTO else str(parsed(self.features))
 
     def _set_importances(self, model: Ranker, X: Matrix) -> None:
         """Sets ``feature_importances_`` by the training rows; a map that mixes all features has none."""

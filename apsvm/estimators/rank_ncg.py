@@ -123,7 +123,7 @@ class RankNCG(RankerOfNumbers):
         accuracy: float = 1e-3,
         optimizer: str = "lbfgs",
         normalize: str = "pairs",
-        features: str = "linear",
+        features: str = "auto",
         scale: str = AUTO,
         tol: float | None = None,
         max_iter: int = 10_000,

@@ -211,8 +211,9 @@ class APSVMClassifier(_Structured, TwoClasses):
         "ap" with ``bound`` and ``C`` at "auto", two where positives are rare and rows held out are ranked better
         (``selection.mixture``).
     features
-        What is made of the features before they are weighed: "linear", nothing; "piecewise:4", a broken line
-        each, of this many knots; "rules:400:depth=5", the leaves of
+        What is made of the features before they are weighed: "linear", nothing; "logarithms", those
+        of long-tailed features beside them; "auto", these of a data frame that has such columns, else "linear";
+        "piecewise:4", a broken line each, of this many knots; "rules:400:depth=5", the leaves of
         this many trees of this depth that boosting grows on y; "products", of all pairs; "nystroem:300", an RBF
         kernel by this many landmarks. coef_ then weighs the columns of feature_map_.
     scale
@@ -316,7 +317,7 @@ class APSVMClassifier(_Structured, TwoClasses):
         qp: str = "auto",
         bound: str = "auto",
         components: int | None = None,
-        features: str = "linear",
+        features: str = "auto",
         scale: str = AUTO,
         pool: str | None = None,
         latent: bool = False,
@@ -393,7 +394,7 @@ class APSVMRanker(_Structured, RankerOfNumbers):
         qp: str = "auto",
         bound: str = "auto",
         components: int | None = None,
-        features: str = "linear",
+        features: str = "auto",
         scale: str = AUTO,
         pool: str | None = None,
         latent: bool = False,

@@ -101,7 +101,7 @@ class WARPRanker(OfQueries, RankerOfNumbers):
         learning_rate: float | None = None,
         l2: float = 0.0,
         epochs: int = 30,
-        features: str = "linear",
+        features: str = "auto",
         time_limit: float | None = None,
         n_jobs: int | None = None,
         warm_start: bool = False,

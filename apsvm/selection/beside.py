@@ -16,6 +16,7 @@ import numpy as np
 
 from apsvm.data.features import LINEAR, FeatureMapError, learn_map
 from apsvm.data.features.binning import MOST_FEATURES, rows_to_learn_from
+from apsvm.data.features.logarithms import Logarithms
 from apsvm.data.features.rules import Rules
 from apsvm.selection.folds import affordable_folds
 
@@ -53,7 +54,11 @@ def rules_beside(fit: Fit, outcome: Outcome) -> Beside | None:
     X = fit.dataset.X
     if choice is None or not choice["candidates"] or "start" in choice or outcome.interrupted:
         return None
-    if fit.trainer.loss_name != "ap" or fit.features.features != LINEAR or X.shape[1] > MOST_FEATURES:
+    if (
+        fit.trainer.loss_name != "ap"
+        or fit.features.features not in (LINEAR, Logarithms.stem)
+        or X.shape[1] > MOST_FEATURES
+    ):
         return None
     data = fit.training_set()
     if data.bags is not None or data.queries is not None:

@@ -40,7 +40,7 @@ from apsvm.selection.folds import make_folds
 from apsvm.selection.grids import Grid
 from apsvm.selection.search import Followers, SettingsSearch, unseen
 from apsvm.trainers import trainer_of
-from apsvm.trainers.fitting import AUTO, FeatureOptions
+from apsvm.trainers.fitting import AUTO, FeatureOptions, map_by_rule
 from apsvm.trainers.settings import Multiple, SettingValue, declared
 
 if TYPE_CHECKING:
@@ -170,6 +170,7 @@ def portfolio(
 ) -> list[Entry]:
     """What is worth trying for ``metric`` on these rows, which are judged as ``target`` says. ``features``: its
     constant feature, and its scaling, if it has one, are those of every entry. ``labels``: what the user said."""
+    features = map_by_rule(dataset, features)
     n, d = dataset.X.shape
     # Sparse columns are left as they are by default: which of the two is better is seen.
     sparse = dataset.table is None and sp.issparse(dataset.X) and not dense_pays(dataset.X)

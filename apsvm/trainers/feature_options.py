@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 from apsvm.data.features import LINEAR
 
-#: Of ``FeatureOptions.bias`` and ``scale``.
+#: Of ``FeatureOptions.bias``, ``scale`` and ``features``.
 AUTO: Final = "auto"
 
 
@@ -21,7 +21,8 @@ class FeatureOptions:
         a deviation of 1, sparse rows as they are (``fitting.Fit.prepared``)
     bias : the value of a constant feature, None for none, or AUTO: one that suits the features (``constant_feature``)
         where the trainer wants one
-    features : a feature map's name (``apsvm.data.features``)
+    features : a feature map's name (``apsvm.data.features``), or AUTO: of a table with long-tailed columns these and
+        their logarithms, else the features as they are (``fitting.map_by_rule``)
     pool : what becomes of the rows of each bag before all else, some of ``apsvm.models.header.POOLS``; None: nothing
     """
 

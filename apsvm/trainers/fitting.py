@@ -24,6 +24,7 @@ from apsvm._support.types import Matrix
 from apsvm.data.bags import HOW_SAID, Bags
 from apsvm.data.dataset import DataError
 from apsvm.data.features import LINEAR, learn_map
+from apsvm.data.features.logarithms import Logarithms, has_long_tails
 from apsvm.data.features.mapped import MappedMatrix, dense_pays
 from apsvm.data.features.scaling import NO_SCALING, Scaling, learn_scaling
 from apsvm.data.labels import LabelOptions, Target, decide, two_classes
@@ -59,6 +60,8 @@ def asked_of(trainer: AnyTrainer, features: FeatureOptions) -> FeatureOptions:
     """What the options ask for of this trainer: AUTO only where it wants a constant, or takes scaled rows."""
     if features.bias == AUTO and not trainer.capabilities.constant:
         features = replace(features, bias=None)
+    if features.features == AUTO and trainer.capabilities.refusal("features") is not None:
+        features = replace(features, features=LINEAR)
     if features.scale == AUTO and trainer.capabilities.refusal("scale") is not None:
         features = replace(features, scale=NO_SCALING.name)
     return features
@@ -70,6 +73,16 @@ def scale_by_rule(feature_map: FeatureMap | None, *, sparse: bool, of_table: boo
     if feature_map is not None and feature_map.of_one_scale:
         return NO_SCALING.name
     return NO_SCALING.name if sparse and not of_table else "standard"
+
+
+def map_by_rule(dataset: Dataset, features: FeatureOptions) -> FeatureOptions:
+    """The options with the map that AUTO stands for. Columns of other data than tables may be counts of words or
+    pixels, whose linear weights are what a user expects."""
+    if features.features != AUTO:
+        return features
+    of_rows = dataset.table is not None and dataset.bags is None and features.pool is None and len(dataset) > 0
+    tailed = of_rows and has_long_tails(dataset.X)
+    return replace(features, features=Logarithms.stem if tailed else LINEAR)
 
 
 def _of_one_unit(X: Matrix, selection: NDArray[np.int64] | None) -> bool:
@@ -140,9 +153,8 @@ class Fit:
             The labels do not fit; there are bags, and no caller says what becomes of them; or the reverse.
         """
         dataset = bags_settled(dataset, trainer, features.pool)
-        return cls(
-            dataset, trainer, decide(dataset, trainer.capabilities.labels, labels), asked_of(trainer, features), **more
-        )
+        features = map_by_rule(dataset, asked_of(trainer, features))
+        return cls(dataset, trainer, decide(dataset, trainer.capabilities.labels, labels), features, **more)
 
     @property
     def threads(self) -> int:

@@ -144,7 +144,7 @@ def test_a_newcomer_s_map_has_no_graph(here, cancer, trained, tmp_path, monkeypa
     monkeypatch.delitem(export_onnx._MAPS, "piecewise")
     done = here("export", model, tmp_path / "x", "--format", "onnx", code=65)
     assert done.stderr.endswith(
-        ": --features piecewise:4 has no graph here, linear, rules, products, nystroem have: --format json\n"
+        "features piecewise:4 has no graph here, linear, logarithms, rules, products, nystroem have: --format json\n"
     )
 
 

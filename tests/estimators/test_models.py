@@ -96,7 +96,7 @@ def test_the_command_s_model_as_an_estimator(tmp_path, data):
     model = APSVMClassifier.from_model(theirs)
     np.testing.assert_array_equal(model.decision_function(X), theirs.score(X))
     assert model.classes_.tolist() == [0, 1]
-    same = APSVMClassifier("zero-one", C=C, epsilon=0.01, intercept_scaling=1, scale="standard")
+    same = APSVMClassifier("zero-one", C=C, epsilon=0.01, intercept_scaling=1, scale="standard", features="linear")
     assert model.get_params() == same.get_params()
     assert model.score(X, data.relevant.astype(int)) > 0.7
     assert model.certificate_ == theirs.header.certificate
@@ -130,7 +130,8 @@ def test_the_estimator_s_model_for_the_command(tmp_path, data, capsysbinary):
 @pytest.mark.parametrize("labels", [["ham", "spam"], [False, True], [0, 1], [-1.0, 1.0], [3, 8]], ids=str)
 def test_round_trip_of_a_classifier(labels, tmp_path, data):
     y = np.array(labels)[data.relevant.astype(int)]
-    model = APSVMClassifier("auc", C=C, scale="standard", fit_intercept=False, random_state=3).fit(data.X, y)
+    model = APSVMClassifier("auc", C=C, scale="standard", features="linear", fit_intercept=False, random_state=3)
+    model.fit(data.X, y)
     model.to_model().save(tmp_path / "model")
     back = APSVMClassifier.from_model(load_model(tmp_path / "model"))
     np.testing.assert_array_equal(back.predict(data.X), model.predict(data.X))

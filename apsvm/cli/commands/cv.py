@@ -294,7 +294,7 @@ _COMMON = {
     "What is compared (lists, with commas between the values; by default a portfolio)": {
         "loss": "NAME,…  Losses: ap, ndcg, ndcg@k, mrr, auc, p@k, f1, zero-one, wmw, warp, … [default: ap]",
         "C": "VALUE,…  Weights of the loss: numbers, or multiples of the default such as .1x,1x,10x.",
-        "features": "NAME,…  linear, piecewise, rules, products, nystroem. [default: linear]",
+        "features": "NAME,…  linear, logarithms, piecewise, rules, products, nystroem. [default: auto]",
         "scale": "NAME,…  auto, none, maxabs, standard, l2. [default: auto]",
         "components": "H,…  Highest of H linear scores, for positives of several kinds.",
     },

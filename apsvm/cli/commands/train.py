@@ -89,7 +89,7 @@ _COMMON = {
     "What is trained": {
         "loss": "NAME  ap, ndcg, ndcg@k, mrr, auc, p@k, f1, zero-one, wmw, warp, … [default: ap; of grades ndcg]",
         "C": "VALUE  Weight of the loss: a number, or a multiple of the default such as 10x. [default: auto]",
-        "features": "NAME  linear, piecewise, rules, products or nystroem. [default: linear]",
+        "features": "NAME  linear, logarithms, piecewise, rules, products or nystroem. [default: auto]",
         "scale": "NAME  auto, none, maxabs, standard or l2. [default: auto]",
         "components": "H  Highest of H linear scores, for positives of several kinds. [default: auto]",
         "one_vs_rest": "A ranker for each label against all other rows, in one model.",

@@ -69,8 +69,8 @@ class FeatureMapName(ParamType):
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         from apsvm.data.features import LINEAR, parsed
 
-        if value == LINEAR:  # which needs nothing that is slow to load
-            return LINEAR
+        if value in ("auto", LINEAR):  # which need nothing that is slow to load
+            return value
         try:
             return str(parsed(str(value)))
         except ValueError as error:

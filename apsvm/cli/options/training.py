@@ -60,10 +60,11 @@ _OPTIONS = (
     click.option(
         "--features",
         type=FeatureMapName(),
-        default="linear",
+        default="auto",
         show_default=True,
-        help="What is made of the features before they are weighed: linear, nothing; piecewise:K, a broken line each, "
-        "with K knots (4); rules:N:depth=D, the leaves of N trees "
+        help="What is made of the features before they are weighed: linear, nothing; logarithms, those of long-tailed "
+        "features beside them; auto, these of tables that have such columns, else linear; piecewise:K, a broken line "
+        "each, with K knots (4); rules:N:depth=D, the leaves of N trees "
         "(200) of depth D (3) that boosting grows on the labels; products, of all pairs; nystroem:M, an RBF kernel "
         "by M landmarks (300). Sparse rows stay sparse with linear, piecewise and rules. --scale comes after.",
     ),
@@ -139,7 +140,7 @@ def feature_options(options: JsonObject, trainer: AnyTrainer, pool: tuple[str, .
     trainer."""
     from apsvm.trainers.fitting import AUTO, FeatureOptions
 
-    for option, of_all in (("scale", (AUTO, "none")), ("features", ("linear",))):
+    for option, of_all in (("scale", (AUTO, "none")), ("features", (AUTO, "linear"))):
         if options[option] not in of_all:
             refuse_untaken(trainer, options, option)
     if pool is not None and trainer.capabilities.bags:

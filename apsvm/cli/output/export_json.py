@@ -23,6 +23,8 @@ that count from "first_feature", and score = coef·φ(x) + intercept, φ(x) divi
 linear     φ(x) = x
 piecewise  x, then of feature j = 0, 1 … for each q of knots[starts[j]:starts[j+1]]
            max(0, x_j − q) if q ≥ 0, else min(0, x_j − q)
+logarithms x, then of each feature j in tailed f(x_j) − f(0), f(v) = sign(z)·log(1 + |z|),
+           z = (v − origin) / unit
 products   z = (x − centre) / deviation, then z_i·z_j for i = 0, 1 … and j = i, i+1 …
 nystroem   normalisation·k, k_i = exp(−gamma·‖z − landmarks[i]‖²)
 rules      the columns of piecewise over divisors; then for each 1 in kept, tree by

@@ -331,6 +331,14 @@ def _piecewise(graph: _Graph, arrays: dict[str, AnyArray]) -> str:
     return graph("Concat", graph.rows, hinges, axis=1)
 
 
+def _logarithms(graph: _Graph, arrays: dict[str, AnyArray]) -> str:
+    origins, units = arrays["origins"], arrays["units"]
+    z = graph("Div", graph("Sub", graph("Gather", graph.rows, arrays["tailed"], axis=1), origins), units)
+    logarithms = graph("Mul", graph("Sign", z), graph("Log", graph("Add", graph("Abs", z), 1.0)))
+    at_zero = np.sign(-origins / units) * np.log1p(np.abs(origins / units))
+    return graph("Concat", graph.rows, graph("Sub", logarithms, at_zero), axis=1)
+
+
 def _rules(graph: _Graph, arrays: dict[str, AnyArray]) -> str:
     import onnx
 
@@ -371,6 +379,7 @@ def _nystroem(graph: _Graph, arrays: dict[str, AnyArray]) -> str:
 
 
 _MAPS: dict[str, Callable[[_Graph, dict[str, AnyArray]], str]] = {
+    "logarithms": _logarithms,
     "piecewise": _piecewise,
     "rules": _rules,
     "products": _products,

@@ -31,6 +31,7 @@ FEATURE_MAPS: Registry[FeatureMap] = Registry(
     "feature map",
     {
         LINEAR: "apsvm.data.features.linear:Linear",
+        "logarithms": "apsvm.data.features.logarithms:Logarithms",
         "piecewise": "apsvm.data.features.piecewise:Piecewise",
         "piecewise:k": "apsvm.data.features.piecewise:Piecewise",
         "rules": "apsvm.data.features.rules:Rules",

@@ -38,10 +38,11 @@ quick = settings(max_examples=20, suppress_health_check=[HealthCheck.function_sc
 
 @pytest.fixture
 def X(rng):
-    """Columns of many zeros, of two values, of one, and far from 0."""
+    """Columns of many zeros, of two values, of one, far from 0, and with a long tail."""
     X = rng.normal(size=(300, 7)) * np.array([1.0, 5.0, 1e-3, 1.0, 1.0, 1.0, 100.0])
     X[rng.random(X.shape) < 0.5] = 0.0
     X[:, 3], X[:, 4], X[:, 5] = 2.0, X[:, 4] > 0, X[:, 5] + 1e3
+    X[:, 6] = np.exp(0.02 * X[:, 6])
     return X
 
 
@@ -183,13 +184,16 @@ def test_arrays_that_are_no_map_s(name, X):
                 continue  # then another array does not fit, see below
             with pytest.raises(FeatureMapError):
                 map_of_arrays(learned.name, 7, content)
-    with pytest.raises(FeatureMapError):
-        map_of_arrays(learned.name, 10**12, arrays)
+    if name != "logarithms":  # it has arrays of the long-tailed features alone
+        with pytest.raises(FeatureMapError):
+            map_of_arrays(learned.name, 10**12, arrays)
 
 
 @over(
     ("name", "changes", "message"),
     [
+        ("logarithms", {"tailed": [1], "origins": [0.0], "units": [1.0]}, "does not name some of the 1 features"),
+        ("logarithms", {"tailed": [0], "origins": [0.0], "units": [0.0]}, "units is 0"),
         ("piecewise", {"knots": [2.0, 1.0], "starts": [0, 2]}, "do not ascend"),
         ("piecewise", {"knots": [1.0, 1.0], "starts": [0, 2]}, "do not ascend"),
         ("piecewise", {"knots": [1.0, 2.0], "starts": [0, 1]}, "does not divide the 2 knots"),
@@ -216,7 +220,9 @@ def test_arrays_that_are_no_map_s(name, X):
     ],
 )
 def test_arrays_of_senseless_values(name, changes, message):
-    arrays = {key: np.array(value, dtype=np.int64 if key == "starts" else float) for key, value in changes.items()}
+    arrays = {
+        key: np.array(value, dtype=np.int64 if key in ("starts", "tailed") else float) for key, value in changes.items()
+    }
     if "knots" in arrays:
         arrays.setdefault("ranges", np.zeros((3, 1)))
     with pytest.raises(FeatureMapError, match=message):
@@ -232,7 +238,7 @@ def test_knots_of_several_features_may_fall_back():
     ("name", "message"),
     [
         ("piecewis", "did you mean 'piecewise'"),
-        ("poly:2", "choose from linear, piecewise"),
+        ("poly:2", "choose from linear, logarithms, piecewise"),
         ("piecewise:0", "whole number from 1 on, as in piecewise:4"),
         ("piecewise:x", "whole number"),
         ("piecewise:", "whole number"),
@@ -343,3 +349,29 @@ def test_a_quarter_of_the_memory_is_not_too_much(monkeypatch):
     check_size("a map", 10, 10, 8, "fewer rows")
     with pytest.raises(FeatureMapError, match=r"a map makes 101 rows of 1 dense columns.*: fewer rows"):
         check_size("a map", 101, 1, 8, "fewer rows")
+
+
+def test_long_tails_have_logarithms(rng):
+    """Also if the values crowd at the highest, or lie on both sides of 0; not if they are few, or have short tails."""
+    amount = rng.lognormal(3.0, 1.5, 4000)
+    X = np.column_stack(
+        [
+            amount,
+            1e5 - amount,
+            np.where(amount < 10.0, -amount, amount),
+            np.where(rng.random(4000) < 0.9, 0.0, amount),
+            rng.normal(size=4000),
+            rng.poisson(0.02, 4000),
+        ]
+    )
+    learned = learn_map("logarithms", X)
+    assert learned.tailed.tolist() == [0, 1, 2, 3]
+    assert learned.names(list("abcdef"))[6:] == [f"{name}, log scale" for name in "abcd"]
+    z = (X[:, :4] - learned.origins) / learned.units
+    expected = np.sign(z) * np.log1p(np.abs(z))
+    logarithms = learned.apply(X)[:, 6:]
+    np.testing.assert_allclose(logarithms - logarithms[0], expected - expected[0], atol=1e-12)
+    assert (learned.origins[2:] == 0.0).all()
+    np.testing.assert_allclose(learned.origins[:2], [amount.min(), X[:, 1].max()])
+    assert np.sign(learned.units).tolist() == [1.0, -1.0, 1.0, 1.0]
+    assert not learn_map("logarithms", X[:, 4:]).tailed.size
