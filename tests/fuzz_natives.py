@@ -404,28 +404,6 @@ def svmlight(h: Hostile) -> None:
     parser.finish(h(h.chance.random() < 0.2))
 
 
-def csv(h: Hostile) -> None:
-    from mutator import mutated
-
-    text = b"".join(b'%d,"a ""%d""",%d.5\n' % (i, i % 3, i) for i in range(h.size(0, 30)))
-    text = mutated(text, h.chance, [text]) if h.chance.random() < 0.5 else text
-    options = {
-        "columns": h(h.chance.choice(("ccc", "cts", "sss", "c"))), "separator": h(h.chance.choice((",", ";", "\t"))),
-        "decimal": h(h.chance.choice((".", ","))), "first_line": h(1), "most_words": h(h.chance.choice((1, 100))),
-        "longest_row": h(h.chance.choice((1, 50, 1000))),
-    }  # fmt: skip
-    parser = _kernels.CsvParser(**options)
-    for at in range(0, len(text), step := h.size(1, 200)):
-        parser.feed(h(text[at : at + step]))
-        if h.chance.random() < 0.1:
-            parser.take()
-    parser.finish()
-    parser.take()
-    if options["columns"] != "sss":
-        parser.words(h(0), h(0))
-    parser.apart()
-
-
 def warp_rows(h: Hostile) -> None:
     n, d = h.size(2, 12), h.size(1, 6)
     n_pos = h.chance.randint(1, n - 1)
@@ -469,7 +447,7 @@ ENTRIES: dict[str, Callable[[Hostile], None]] = {
     entry.__name__: entry
     for entry in (
         bags, rows, rules, order, qp, ranking, measure, by_score, bins, search, cells, pairs, lists, decays,
-        svmlight, csv, warp_rows, warp_items,
+        svmlight, warp_rows, warp_items,
     )
 }  # fmt: skip
 

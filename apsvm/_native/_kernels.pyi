@@ -383,26 +383,6 @@ class SvmlightParser:
         NDArray[int64],
     ]: ...
 
-class CsvError(ValueError):
-    args: tuple[int, int, str]  # line, column from 0 or -1, message
-
-class CsvParser:
-    def __init__(
-        self,
-        *,
-        columns: str,
-        separator: str = ",",
-        decimal: str = ".",
-        first_line: int = 1,
-        most_words: int = 1048576,
-        longest_row: int = 67108864,
-    ) -> None: ...
-    def feed(self, block: bytes) -> None: ...
-    def finish(self) -> None: ...
-    def take(self) -> NDArray[float64]: ...
-    def words(self, kept: int, first: int = 0) -> list[bytes]: ...
-    def apart(self) -> tuple[NDArray[int64], NDArray[int64]]: ...
-
 class WarpRows:
     def __init__(
         self,

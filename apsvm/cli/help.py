@@ -20,7 +20,7 @@ TOPICS: Mapping[str, tuple[str, Sequence[str]]] = {
     "tables": (
         "Tables",
         ("label_column", "qid_column", "bag_column", "id_column", "cost_column", "drop", "features_from", "categorical",
-         "missing", "max_categories", "encoding", "decimal"),
+         "missing", "max_categories", "date_order", "encoding", "decimal", "skip_lines", "sheet"),
     ),
     "bags": ("Bags", ("bags", "bag_label", "pool", "which", "boxes", "detections", "nms")),
     "running": (

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
     from apsvm.data.tables.reading import ForModel
     from apsvm.models.base import Model, Ranker
+    from apsvm.models.columns import Columns
     from apsvm.models.linear import LinearRanker
 
 CommandT = TypeVar("CommandT", bound=Callable[..., object])
@@ -205,10 +206,20 @@ def say_queries_unused(paths: Sequence[str], why: str) -> None:
 
 
 def say_remarks(dataset: Dataset) -> None:
-    """Remarks on a table."""
-    if dataset.table is not None and not click.get_current_context().params.get("quiet"):
-        for remark in dataset.table.remarks:
-            say(f"{dataset.source}: {printable(remark)}")
+    """Remarks on a table; with --verbose what each column is, and why."""
+    params = click.get_current_context().params
+    if dataset.table is None or params.get("quiet"):
+        return
+    details = (*dataset.table.details, *columns_in_words(dataset.table.columns)) if params.get("verbose") else ()
+    for remark in (*dataset.table.remarks, *details):
+        say(f"{dataset.source}: {printable(remark)}")
+
+
+def columns_in_words(columns: Columns) -> list[str]:
+    """What each column is, and why, as far as that is known."""
+    kinds = {"number": "a number", "category": "words", "date": "a date"}
+    used = [f"{column.name}: {kinds[column.kind]}{column.why and f' ({column.why})'}" for column in columns.features]
+    return [*used, *(f"{name}: left out ({why})" for name, why in columns.why_left_out.items())]
 
 
 def read_any_model(path: str) -> Model:

@@ -87,6 +87,8 @@ class TableRows:
         (n,) int64, the lines of the rows in the text, from 1, or None where there are none.
     remarks : tuple[str, ...]
         Remarks on how it was read, a sentence each.
+    details : tuple[str, ...]
+        Further ones, that only ``-v`` prints.
     queries, bags : tuple[str, ...]
         What they are called, by their number in ``Dataset.groups`` and ``Dataset.bags``; () where that number is their
         name.
@@ -96,6 +98,7 @@ class TableRows:
     keys: NDArray[np.object_] | None = None
     lines: NDArray[np.int64] | None = None
     remarks: tuple[str, ...] = ()
+    details: tuple[str, ...] = ()
     queries: tuple[str, ...] = ()
     bags: tuple[str, ...] = ()
 

@@ -13,7 +13,7 @@ import numpy as np
 from apsvm._support import sparse as sp
 from apsvm._support.types import Matrix
 from apsvm.data.dataset import DataError, Dataset, one_or_several
-from apsvm.data.tables.parts import listed, require_names
+from apsvm.data.tables.roles import listed, require_names
 from apsvm.models.columns import Columns
 
 if TYPE_CHECKING:

@@ -30,6 +30,9 @@ class TableOptions:
     encoding : of text; "auto": UTF-8, or of separated values that are not cp1252
     decimal : the decimal mark of its numbers, . or ,; None: derived from the first rows
     positive_label : the label that is positive, where labels are two words
+    date_order : of dates that leave it open, "dmy" or "mdy"
+    skip_lines : lines above the names that are not read
+    sheet : of a workbook, in place of the first
     """
 
     label: str | None = None
@@ -45,6 +48,9 @@ class TableOptions:
     encoding: str = "auto"
     decimal: str | None = None
     positive_label: float | str | None = None
+    date_order: str | None = None
+    skip_lines: int = 0
+    sheet: str | None = None
 
     @property
     def named(self) -> list[tuple[str, str]]:
@@ -111,6 +117,8 @@ class ReadOptions:
             "bag_label": self.bag_label,
             "encoding": self.table.encoding,
             "decimal": self.table.decimal,
+            "skip_lines": self.table.skip_lines,
+            "sheet": self.table.sheet,
             "groups": _whole(self.groups),
             "labels": _whole(self.labels),
             "bags": IGNORE_BAGS if self.ignores_bags else _whole(self.bags),
@@ -134,6 +142,8 @@ class ReadOptions:
                 self.table,
                 encoding=self.table.encoding if self.table.encoding != "auto" else recorded.get("encoding", "auto"),
                 decimal=self.table.decimal or recorded.get("decimal"),
+                skip_lines=self.table.skip_lines or recorded.get("skip_lines", 0),
+                sheet=self.table.sheet or recorded.get("sheet"),
             ),
         )
 

@@ -21,7 +21,7 @@ from apsvm.data.parts import parts_of
 from apsvm.data.read_options import UNSAID, TableOptions
 from apsvm.data.svmlight import read_svmlight
 from apsvm.data.tables.cells import MEMORY, Scratch
-from apsvm.data.tables.recognising import Kind, recognised
+from apsvm.data.tables.kinds import Kind, recognised
 
 if TYPE_CHECKING:
     from apsvm._support.types import AnyArray

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import bz2
 import codecs
+import io
 import itertools
 import lzma
 import os
+import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -45,11 +47,10 @@ _COMPRESSIONS = (
     _Compression("bzip2", b"BZh", bz2.BZ2Decompressor, nul_padding=False),
     _Compression("xz", b"\xfd7zXZ\0", lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ), nul_padding=True),
 )
-#: How other compressed data begin, which are refused.
-_FOREIGN = {b"\x28\xb5\x2f\xfd": "zstd", b"PK\x03\x04": "zip"}
+_ZSTD, _ZIP = b"\x28\xb5\x2f\xfd", b"PK\x03\x04"
 _LONGEST_MAGIC = 6
 #: What begins so is no plain text.
-COMPRESSED = (*(compression.magic for compression in _COMPRESSIONS), *_FOREIGN)
+COMPRESSED = (*(compression.magic for compression in _COMPRESSIONS), _ZSTD, _ZIP)
 
 
 def read_text(source: str | os.PathLike[str]) -> tuple[str, bytes]:
@@ -108,14 +109,43 @@ def decompressed(blocks: Iterator[bytes], size: int, name: str) -> Iterator[byte
         head += block
         if len(head) >= _LONGEST_MAGIC:
             break
-    for magic, foreign in _FOREIGN.items():
-        if head.startswith(magic):
-            raise DataError(f"{name}: expected text, or gzip, bzip2 or xz data, found {foreign} data")
+    if head.startswith((_ZIP, _ZSTD)):
+        packed = io.BytesIO(head + b"".join(blocks))
+        return _of_zip(packed, size, name) if head.startswith(_ZIP) else _of_zstd(packed, size, name)
     blocks = itertools.chain(iter((head,)), blocks)  # an iterator lets go of the block, a tuple would keep it
     for compression in _COMPRESSIONS:
         if head.startswith(compression.magic):
             return _members(blocks, compression, size, name)
     return blocks
+
+
+def _of_zip(packed: io.BytesIO, size: int, name: str) -> Iterator[bytes]:
+    """The text of the only file of an archive. Raises DataError."""
+    try:
+        with zipfile.ZipFile(packed) as archive:
+            files = [member for member in archive.infolist() if not member.is_dir()]
+            if len(files) != 1:
+                names = ", ".join(member.filename for member in files[:8]) + ", …" * (len(files) > 8)
+                raise DataError(f"{name}: a zip archive of one file is read, and this has {len(files)}: {names}")
+            with archive.open(files[0]) as stream:
+                yield b""
+                while block := stream.read(size):
+                    yield block
+    except (zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError, EOFError) as error:
+        raise DataError(f"{name}: the zip archive cannot be unpacked ({error})") from None
+
+
+def _of_zstd(packed: io.BytesIO, size: int, name: str) -> Iterator[bytes]:
+    """The text of zstd data. Raises DataError."""
+    import pyarrow
+
+    try:
+        with pyarrow.CompressedInputStream(pyarrow.PythonFile(packed, mode="r"), "zstd") as stream:
+            yield b""
+            while block := stream.read(size):
+                yield block
+    except (OSError, pyarrow.ArrowException) as error:
+        raise DataError(f"{name}: the zstd data are corrupt ({error})") from None
 
 
 def _members(blocks: Iterator[bytes], compression: _Compression, size: int, name: str) -> Iterator[bytes]:

@@ -43,7 +43,7 @@ from apsvm.data.labels import Target
 from apsvm.data.pooling import pooled_rows
 from apsvm.estimators.bags import Columns, bags_in, checked_pool, each_alone
 from apsvm.estimators.following import FOR_STALLED, WeakRankerWarning, evidence_of, logger, training
-from apsvm.estimators.frames import encoded, has_types_of_numbers, is_frame, learned, numbers_of, of_numbers
+from apsvm.estimators.frames import encoded, is_frame, is_sparse, learned
 from apsvm.estimators.importances import importances
 from apsvm.estimators.parameters import parameters_of, settings_of
 from apsvm.estimators.rows import Counted, count_rows
@@ -655,16 +655,14 @@ def value_of(result: Evaluation, query_weights: Mapping[int, float] | None) -> f
 
 
 def validated(estimator: LinearEstimator, X: Matrix, *y: Column, reset: bool = True, **options: object) -> Any:
-    """``validate_data`` of features; of a data frame with words, dates or missing cells, what becomes of these."""
+    """``validate_data`` of features; a data frame is a table, whatever its cells."""
     if str(getattr(X, "dtype", "")).startswith(("datetime", "timedelta")):
         raise ValueError("X has dates, and of an array they would be nanoseconds: a data frame's become features")
     if reset:
         estimator._table = None
-        encodes = is_frame(X) and not of_numbers(X)
-    elif estimator._table is None:
-        encodes = is_frame(X) and not has_types_of_numbers(X)
+        encodes = is_frame(X) and not is_sparse(X)
     else:
-        encodes = not estimator._table.is_of_numbers or (is_frame(X) and not of_numbers(X))
+        encodes = estimator._table is not None and (is_frame(X) or not estimator._table.is_of_numbers)
     if not encodes:
         try:
             return validate_data(estimator, X, *y, reset=reset, **options, **FEATURES)
@@ -681,6 +679,7 @@ def validated(estimator: LinearEstimator, X: Matrix, *y: Column, reset: bool = T
     if reset:
         X, estimator._table = learned(X)
     else:
-        X = numbers_of(X) if estimator._table is None else encoded(X, estimator._table)
+        assert estimator._table is not None
+        X = encoded(X, estimator._table)
     named = {"estimator": estimator, **options, **FEATURES}
     return check_X_y(X, *y, **named) if y else check_array(X, **named)

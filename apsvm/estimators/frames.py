@@ -1,30 +1,32 @@
-"""Data frames with words, dates and missing cells, as features: what the command line makes of a table's columns.
-
-A frame of finite numbers is an array to scikit-learn, and is left to it.
-"""
+"""Data frames as features: what the command line makes of a table's columns."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from apsvm._support.types import Matrix
 from apsvm.data.dataset import DataError
 from apsvm.data.read_options import TableOptions
-from apsvm.data.tables.cells import Cells, shown
 from apsvm.estimators.following import logger
 from apsvm.models.columns import Columns
+
+if TYPE_CHECKING:
+    from apsvm.data.tables.cells import Table
 
 #: What messages call the frame.
 _SOURCE = "X"
 #: What messages on a table advise that only the command line can do, and what stands there in Python.
 _OF_THE_COMMAND = (
     (re.compile(r"--drop ('[^']*'|\S+), or --id-column if it names the rows"), r"leave it out of X"),
+    (re.compile(r"--categorical ('[^']*'|\S+) takes"), r'astype("category") takes'),
+    (re.compile(r"--drop ('[^']*'|\S+) leaves the column out"), r"or leave it out of X"),
     (re.compile(r"--drop ('[^']*'|\S+)"), r"leave it out of X"),
+    (re.compile(r", or say --date-order dmy \(or mdy\)"), ""),
     (re.compile(r" \(--[a-z-]+( \S+)?\)"), ""),
 )
 
@@ -36,39 +38,14 @@ def is_frame(X: object) -> bool:
     return hasattr(X, "columns") and hasattr(X, "dtypes")
 
 
-def has_types_of_numbers(frame: Any) -> bool:
-    """Whether all its columns are of numbers or truth values, by their types."""
-    return all(str(kind).lower().removeprefix("sparse[").startswith(_NUMBERS) for kind in frame.dtypes)
+def is_sparse(frame: Any) -> bool:
+    """Whether its columns are sparse, as those of a matrix are."""
+    return any(str(kind).lower().startswith("sparse[") for kind in frame.dtypes)
 
 
-def of_numbers(frame: Any) -> bool:
-    """Whether all its cells are numbers or truth values, and none is missing."""
-    if not has_types_of_numbers(frame):
-        return False
-    if hasattr(frame, "isna"):
-        return not bool(frame.isna().to_numpy().any())
-    from pyarrow import compute, types
-
-    floating = (column for column in _arrow(frame).columns if types.is_floating(column.type))
-    return not (
-        any(frame.null_count().row(0)) or any(compute.any(compute.is_nan(column)).as_py() for column in floating)
-    )
-
-
-def numbers_of(frame: Any) -> Matrix:
-    """The cells (n, d) of a frame for an estimator whose fit had numbers alone. Raises ValueError for words."""
-    with _as_python_says():
-        cells = _cells(frame)
-        for name in cells.names:
-            cell = cells.column(name)
-            if cell.words:
-                row = int(np.argmax(cell.word_numbers >= 0))
-                raise cell.fail(row, f"expected a number, as in fit, found {shown(cell.text_at(row))}")
-    return cells.values
-
-
-#: How the names of the types of numbers begin, in pandas and polars.
-_NUMBERS = ("int", "uint", "float", "bool", "decimal", "double")
+def _precision(frame: Any) -> type[np.floating[Any]]:
+    """In which a frame of numbers is kept."""
+    return np.float32 if all(str(kind).lower() == "float32" for kind in frame.dtypes) else np.float64
 
 
 def learned(frame: Any) -> tuple[Matrix, Columns]:
@@ -76,15 +53,13 @@ def learned(frame: Any) -> tuple[Matrix, Columns]:
     whatever their cells look like. Raises ValueError for columns that can be no features."""
     from apsvm.data.tables.features import features_of
     from apsvm.data.tables.learning import learn
-    from apsvm.data.tables.parts import Parts
+    from apsvm.data.tables.roles import Parts
 
-    named = zip(frame.columns, frame.dtypes, strict=True)
-    categorical = tuple(str(name) for name, kind in named if str(kind).lower().startswith(("categor", "enum")))
     with _as_python_says():
-        cells = _cells(frame)
-        options = TableOptions(features=tuple(cells.names), categorical=categorical)
-        columns, remarks = learn(cells, Parts(features=tuple(cells.names)), options)
-        X, _ = features_of(cells, columns, for_training=True)
+        table = _table(frame)
+        names = tuple(table.columns)
+        columns, remarks = learn(table, Parts(features=names), TableOptions(features=names))
+        X, _, _ = features_of(table, columns, for_training=True, dtype=_precision(frame))
     for remark in remarks:
         logger.info("%s", _in_python(remark))
     return X, columns
@@ -96,16 +71,16 @@ def encoded(X: Any, columns: Columns) -> Matrix:
     from apsvm.data.tables.features import features_of
 
     if not is_frame(X):
+        found = type(X).__name__
         raise ValueError(
-            "the fit was of a data frame with words, dates or missing cells: expected one with the same columns, found "
-            f"{type(X).__name__}"
+            f"the fit was of a data frame with words or dates: expected one with the same columns, found {found}"
         )
     names = [str(name) for name in X.columns]
     lacking = [column.name for column in columns.features if column.name not in names]
     if lacking:
         raise ValueError(f"X lacks columns that were there in fit: {', '.join(map(repr, lacking[:8]))}")
     with _as_python_says():
-        rows, remarks = features_of(_cells(X), columns, for_training=False)
+        rows, remarks, _ = features_of(_table(X), columns, for_training=False, dtype=_precision(X))
     for remark in remarks:
         logger.info("%s", _in_python(remark))
     return rows
@@ -126,19 +101,19 @@ def _in_python(text: str) -> str:
     return text
 
 
-def _cells(frame: Any) -> Cells:
-    from apsvm.data.tables.arrow import cells_of_frame
+def _table(frame: Any) -> Table:
+    from apsvm.data.tables.arrow import table_of_frame
 
-    return cells_of_frame(_arrow(frame), _SOURCE)
+    return table_of_frame(*_arrow(frame), _SOURCE)
 
 
-def _arrow(frame: Any) -> Any:
-    """The frame as a table of Arrow. Raises DataError."""
+def _arrow(frame: Any) -> tuple[Any, list[str]]:
+    """The frame as a table of Arrow, and its columns of objects that are texts here. Raises DataError."""
     import pyarrow
 
     if hasattr(frame, "to_arrow"):
-        return frame.to_arrow()
-    arrays = []
+        return frame.to_arrow(), []
+    arrays, text = [], list[str]()
     for at, name in enumerate(frame.columns):
         column = frame.iloc[:, at]
         if str(column.dtype) == "category" and str(column.cat.categories.dtype).startswith(("interval", "period")):
@@ -154,23 +129,17 @@ def _arrow(frame: Any) -> Any:
             if values is None:
                 raise DataError(f"{_SOURCE}: column {name!r}: expected numbers, words or dates ({error})") from None
             arrays.append(pyarrow.array(values))
-    return pyarrow.table(arrays, names=[str(name) for name in frame.columns])
+            text.append(str(name))
+    return pyarrow.table(arrays, names=[str(name) for name in frame.columns]), text
 
 
 def _texts(column: Any) -> list[str | None] | None:
     """Numbers and words of one column, as words; None where it has other things."""
-    from apsvm.data.tables.cells import text_of
+    from apsvm.data.tables.arrow import word_of_value
 
     values: list[str | None] = []
     for value, is_missing in zip(column.tolist(), column.isna().tolist(), strict=True):
-        if is_missing:
-            values.append(None)
-        elif isinstance(value, bool | np.bool_):
-            values.append(str(bool(value)).lower())
-        elif isinstance(value, int | float | np.number):
-            values.append(text_of(float(value)))
-        elif isinstance(value, str):
-            values.append(value)
-        else:
+        if not isinstance(value, str | bool | int | float | np.number | np.bool_) and not is_missing:
             return None
+        values.append(None if is_missing else word_of_value(value))
     return values

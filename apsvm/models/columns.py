@@ -6,7 +6,7 @@ is made of other rows, whose columns are found by name.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -19,6 +19,9 @@ ORDERS = tuple(EXAMPLES)
 
 #: How numbers are written that are words in a file: with a point before the decimals, or a comma.
 NUMBER_STYLES = ("point", "comma")
+
+#: Infrequent words of a category that are kept, at most: they are told from new ones.
+MOST_RARE = 10_000
 
 #: What the features of a category's missing cells, and of its infrequent words together, are called.
 IS_MISSING, IS_OTHER = "is missing", "is other"
@@ -77,6 +80,9 @@ class Column:
     order : of dates, how they are written, one of ``ORDERS``
     newest : of dates, the newest of training, in days from the beginning of 1970
     parts : of dates, what features say of them
+    rare : of a category, the words of training that share a feature, where they are at most ``MOST_RARE``
+    zoned : of dates, whether they named their zones
+    why : what decided the kind; "" in models of earlier versions
     """
 
     name: str
@@ -89,6 +95,9 @@ class Column:
     order: str = ""
     newest: float = 0.0
     parts: tuple[DatePart, ...] = ()
+    rare: tuple[str, ...] = field(default=(), compare=False)
+    zoned: bool = False
+    why: str = field(default="", compare=False)
 
     @property
     def width(self) -> int:
@@ -126,6 +135,7 @@ class Columns:
     label_words : the labels where they are words: word k is the label k; of two the first is negative
     missing : the rule, one of ``MISSING_RULES``
     left_out : the other columns of the training file, of which the rows say nothing
+    why_left_out : the reason for each
     """
 
     features: tuple[Column, ...] = ()
@@ -137,6 +147,7 @@ class Columns:
     label_words: tuple[str, ...] = ()
     missing: str = "median"
     left_out: tuple[str, ...] = field(default=(), compare=False)
+    why_left_out: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     @property
     def width(self) -> int:

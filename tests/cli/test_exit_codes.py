@@ -142,7 +142,7 @@ def test_stopped_early_with_a_model(options, state, iterations, cancer, run, tmp
         (b"1 1:1\n-1 99999999999:2\n", ": ", "stray index"),
         (b"1 1:1e308 2:1e308\n-1 1:-1e308\n1 2:1e308\n-1 2:-1e308\n", ": ", "too large"),
         (b"\x1f\x8b\x08junk", ": ", "gzip"),
-        (b"PK\x03\x04...", ": ", "--labels"),
+        (b"PK\x03\x04...", ": ", "zip archive"),
     ],
 )
 def test_bad_data(content, place, words, run, tmp_path):

@@ -134,7 +134,7 @@ def test_all_that_is_printed(here, tmp_path):
     assert shown["weights"] == "2 are not zero, norm 5"
     assert shown["bound"] == "of the start: hinge, by the ap loss on rows held out (x)"
     rest = "missing cells: the median, and a feature that says so"
-    assert shown["columns"] == f"label: y; qid: q; bag: g; cost: c; id: i; {rest}"
+    assert shown["columns"] == f"label: y; qid: q; bag: g; cost: c; id: i; {rest} a: a number b: a number"
     assert shown["data"] == "t.csv, 5 rows, 1 query"
     many = Features(names=tuple(f"n{at}" for at in range(101)))
     LinearRanker(np.ones(101), 0.0, Header(loss="mine", features=many)).save(tmp_path / "m")

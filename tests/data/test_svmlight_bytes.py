@@ -91,9 +91,9 @@ def test_the_first_fault_is_reported() -> None:
         read(gzip.compress(TEXT)[:-1])
 
 
-@pytest.mark.parametrize(("magic", "name"), [(b"\x28\xb5\x2f\xfd", "zstd"), (b"PK\x03\x04", "zip")])
-def test_foreign_compression(magic: bytes, name: str) -> None:
-    with pytest.raises(DataError, match=f"^<stream>: .*found {name} data$"):
+@pytest.mark.parametrize(("magic", "name"), [(b"\x28\xb5\x2f\xfd", "zstd data"), (b"PK\x03\x04", "zip archive")])
+def test_damaged_compression(magic: bytes, name: str) -> None:
+    with pytest.raises(DataError, match=f"^<stream>: the {name} (are corrupt|cannot be unpacked)"):
         read(magic + bytes(30))
 
 

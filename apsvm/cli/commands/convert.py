@@ -96,7 +96,7 @@ def _check(folder: str, out: str | None, *, quiet: bool) -> None:
 @contextmanager
 def _rows(data: str, read: ReadOptions, out: str, model: ForModel | None, bar: Bar) -> Iterator[Dataset]:
     """The rows; text of files block by block, so that it is never in memory as a whole."""
-    from apsvm.data.tables.recognising import Kind, recognised
+    from apsvm.data.tables.kinds import Kind, recognised
 
     sources = parts_of(data)
     kinds = set()

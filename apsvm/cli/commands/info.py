@@ -11,7 +11,7 @@ import click
 
 from apsvm._support.shown import printable, shortened
 from apsvm._support.types import JsonDict
-from apsvm.cli.reading import read_any_model
+from apsvm.cli.reading import columns_in_words, read_any_model
 from apsvm.cli.shared import put
 
 if TYPE_CHECKING:
@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 LEFT, WIDTH = 13, 100
 #: Names of features that are listed.
 MOST_NAMES = 100
+
+
+#: Columns of a table that are listed.
+_MOST_COLUMNS = 50
 
 
 @click.command()
@@ -84,6 +88,8 @@ def _described(model: Model) -> Iterator[tuple[str, str]]:
     for skipped in header.classes_skipped:
         yield "left out", f"class {header.shown_label(skipped.label)}: {skipped.reason}"
     yield "columns", _columns(header.features.columns)
+    for line in () if header.features.columns is None else columns_in_words(header.features.columns)[:_MOST_COLUMNS]:
+        yield "", line
     yield "data", _data(header.data)
     yield "sha256", header.data.sha256
     yield "estimator", header.estimator or ""

@@ -427,9 +427,13 @@ _COMMON = {
     "--nms", type=Number(0.0, 1.0), metavar="IOU",
     help="Leave out a box whose IoU with a better one of its image and class is above.  [default: none]",
 )  # fmt: skip
+@click.option("-v", "--verbose", is_flag=True, help="Of a table, what each column is, and rare words in it.")
 @scheduler_option
 @how_to_read
-def predict(data: str, model: str, out: str, scheduler: str | None, read: ReadOptions, **values: Any) -> None:
+def predict(
+    data: str, model: str, out: str, scheduler: str | None, read: ReadOptions, verbose: bool, **values: Any
+) -> None:
+    del verbose  # the reading looks at it
     from apsvm._support.files import check_writable, write_whole
 
     options = PredictOptions(**values)

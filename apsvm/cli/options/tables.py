@@ -1,4 +1,4 @@
-"""The options that say what the columns of a table are: CSV, Parquet, Arrow, JSON lines."""
+"""The options that say what the columns of a table are: CSV, Parquet, Arrow, JSON lines, a sheet."""
 
 from __future__ import annotations
 
@@ -37,6 +37,13 @@ _OPTIONS = (
         help="The encoding of a CSV. auto: UTF-8, or else cp1252, of Windows in Western Europe.",
     ),
     click.option(
+        "--skip-lines",
+        type=click.IntRange(0),
+        default=0,
+        help="Lines of a CSV, or a sheet, above the names of columns.",
+    ),
+    click.option("--sheet", metavar="NAME", help="The sheet of a workbook.  [default: the first]"),
+    click.option(
         "--decimal", type=click.Choice([".", ","]), help="Its decimal mark.  [default: derived from the first rows]"
     ),
 )
@@ -50,6 +57,10 @@ _LEARNING = (
     click.option(
         "--categorical", metavar="NAME,…",
         help="Columns that are categories, also of numbers: codes, of which 3 is not more than 2.",
+    ),
+    click.option(
+        "--date-order", type=click.Choice(["dmy", "mdy"]),
+        help="The order of day and month in columns of dates that leave it open, such as 03/04/2024.",
     ),
     click.option(
         "--missing", type=click.Choice(MISSING_RULES), default="median", show_default=True,
@@ -76,7 +87,9 @@ def taken(options: JsonDict, positive_label: float | str | None) -> TableOptions
     """Takes the values of the options on tables out of ``options``."""
     named: JsonDict = {part: options.pop(f"{part}_column", None) for part in _PARTS}
     named |= {
-        name: options.pop(name) for name in ("missing", "max_categories", "encoding", "decimal") if name in options
+        name: options.pop(name)
+        for name in ("missing", "max_categories", "encoding", "decimal", "skip_lines", "sheet", "date_order")
+        if name in options
     }
     features_from = options.pop("features_from", None)
     for name in ("drop", "categorical"):

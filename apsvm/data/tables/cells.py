@@ -1,27 +1,40 @@
-"""The cells of a table: numbers, words and missing cells in one matrix of 64 bits each.
+"""A column of a table as it was read: numbers, words and missing cells.
 
-A finite number is itself; a missing cell is the NaN of the bits ``MISSING``; word k of its column has the bits
-``MISSING + 1 + k``. So a table of numbers is the matrix of its features already. ``apsvm._native`` writes it.
+Text is read with pyarrow's kernels: a column whose cells are all plain numbers is cast in one call; of another one its
+distinct texts are looked at. What a column is meant to be is decided in ``typing``.
 """
 
 from __future__ import annotations
 
-import math
 import os
 import re
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from apsvm._support.shown import shortened
 from apsvm.data.dataset import DataError
+from apsvm.data.tables.dates import A_DAY
 
 if TYPE_CHECKING:
     from apsvm._support.types import AnyArray
+
+#: Texts that are read as a missing cell, in any case.
+MISSING_WORDS = (
+    *("", "?", ".", "na", "n/a", "nan", "-nan", "null", "none", "nil", "<na>", "#n/a", "#na", "#n/a n/a"),
+    *("1.#qnan", "-1.#qnan", "1.#ind", "-1.#ind"),
+)
+_NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+#: A number as it is usually written, whose last zeros may be left out.
+_WITH_ZEROS = re.compile(r"(-?(?:0|[1-9][0-9]*))(\.[0-9]*?)0*")
+_BLANKS = " \t"
+#: How many of a unit of durations are a second.
+_A_SECOND = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,44 +53,9 @@ class Scratch:
                 os.posix_fallocate(file.fileno(), 0, size)
             return np.memmap(file, dtype=dtype, mode="r+", shape=shape)
 
-    def gathered(self, blocks: Iterable[NDArray[np.float64]], width: int) -> NDArray[np.float64]:
-        """Blocks of rows (…, width) float64, one below the other, no more than one of them in memory."""
-        with tempfile.TemporaryFile(dir=self.folder) as file:
-            n = 0
-            for block in blocks:
-                file.write(np.ascontiguousarray(block).data)
-                n += len(block)
-            file.flush()
-            if n * width == 0:
-                return np.empty((n, width))
-            return np.memmap(file, dtype=np.float64, mode="r+", shape=(n, width))
-
 
 #: In memory.
 MEMORY = Scratch()
-
-
-MISSING = 0x7FF8_0000_0000_0000
-
-#: Rows looked at at a time.
-BLOCK = 1 << 14
-
-#: What is read as a missing cell, in any case; the native parser has the same list.
-MISSING_WORDS = (
-    *("", "?", ".", "na", "n/a", "nan", "-nan", "null", "none", "nil", "<na>", "#n/a", "#na", "#n/a n/a"),
-    *("1.#qnan", "-1.#qnan", "1.#ind", "-1.#ind"),
-)
-#: What is not read so, but may be meant as one.
-_LIKE_MISSING = {"-", "--", "---", "–", "—", "..", "n.a.", "n.a", "missing", "unknown", "(null)", "\\n"}
-#: Numbers whose commas or points are not decimal ones, but stand between thousands, and those that may be either.
-_THOUSANDS = re.compile(
-    r"[0-9]{1,3}(,[0-9]{3})+\.[0-9]*|[0-9]{1,3}(\.[0-9]{3})+,[0-9]*|[0-9]{1,3}((,[0-9]{3}){2,}|(\.[0-9]{3}){2,})"
-)
-_WITH_A_POINT = re.compile(r"[0-9]*\.[0-9]+[eE][+-]?[0-9]+")
-_OF_THREE_DIGITS = re.compile(r"[1-9][0-9]{0,2},[0-9]{3}|[0-9]{1,3}")
-
-#: Words that are numbers, in any case.
-TRUTH = {"true": 1.0, "false": 0.0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,134 +64,417 @@ class Places:
 
     Attributes
     ----------
-    source : the name of the file
-    unit : what is counted: "line", of text, or "row"
-    first : of row 0
-    rows, numbers : (k,) int64: the rows, ascending, that do not follow the row before, and their lines
+    sources : the files, in the order of their rows
+    units : what is counted in each: "line", of text, or "row"
+    firsts : the number of the first row of each
+    begins : how many rows stand before each
     """
 
-    source: str
-    unit: str = "row"
-    first: int = 1
-    rows: NDArray[np.int64] | None = None
-    numbers: NDArray[np.int64] | None = None
+    sources: tuple[str, ...]
+    units: tuple[str, ...] = ("row",)
+    firsts: tuple[int, ...] = (1,)
+    begins: tuple[int, ...] = (0,)
+
+    @property
+    def source(self) -> str:
+        return " and ".join(self.sources)
+
+    @property
+    def unit(self) -> str:
+        return self.units[0] if len(self.units) == 1 else "row"
 
     def number(self, row: int) -> int:
-        """The line of a row, or its number from 1."""
-        if self.rows is None or self.numbers is None or (at := int(np.searchsorted(self.rows, row, "right"))) == 0:
-            return row + self.first
-        return int(self.numbers[at - 1]) + row - int(self.rows[at - 1])
-
-    def all(self, n: int) -> NDArray[np.int64]:
-        """(n,) ``number`` of each row."""
-        result = np.arange(n) + self.first
-        if self.rows is not None and self.numbers is not None:
-            shift = np.diff(self.numbers - self.rows - self.first, prepend=0)
-            result += np.cumsum(np.bincount(self.rows, weights=shift, minlength=n)).astype(np.int64)
-        return result
+        """The line of a row in its file, or its number there from 1."""
+        at = self._file(row)
+        return row - self.begins[at] + self.firsts[at]
 
     def shown(self, row: int, column: str) -> str:
         """The beginning of a message on a cell."""
-        at = f"{self.source}:{self.number(row)}" if self.unit == "line" else f"{self.source}: row {self.number(row)}"
-        return f"{at}: column {column!r}"
+        at = self._file(row)
+        between = ":" if self.units[at] == "line" else ": row "
+        return f"{self.sources[at]}{between}{self.number(row)}: column {column!r}"
+
+    def lines(self, n: int) -> NDArray[np.int64] | None:
+        """(n,) the line of each row; None where lines are not known."""
+        return np.arange(n) + self.firsts[0] if self.unit == "line" else None
+
+    def _file(self, row: int) -> int:
+        return int(np.searchsorted(self.begins, row, side="right")) - 1
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(eq=False)
 class Cells:
-    """Rows of a table.
+    """One column's cells.
 
     Attributes
     ----------
-    values : (n, k) float64, C-ordered of text and by column (Fortran's order) of Arrow, see the module
-    names : the columns, k
-    words : of each column its words, by number
+    name : of the column
     places : where the rows stand
-    remarks : what the user should know of how cells were read
+    array : as it was read, an Arrow ChunkedArray
+    is_text : whether the writer gave its cells no type, as in CSV
     decimal : what stands before the decimals of numbers in the file
     """
 
-    values: NDArray[np.float64]
-    names: Sequence[str]
-    words: Sequence[Sequence[str]]
+    name: str
     places: Places
-    remarks: tuple[str, ...] = ()
+    array: Any
+    is_text: bool = False
     decimal: str = "."
+    scratch: Scratch = MEMORY
+
+    def __post_init__(self) -> None:
+        self._n = len(self.array)
 
     def __len__(self) -> int:
-        return int(self.values.shape[0])
+        return self._n
 
-    def column(self, name: str) -> Cell:
-        """The cells of a column, copied."""
-        cell = self.column_at(self.names.index(name))
-        return replace(cell, values=cell.values.copy())
+    def let_go(self) -> None:
+        """Forgets the text of plain numbers, which are there as ``values``."""
+        if self.type == "text" and self.codes is None and "values" in self.__dict__:
+            self.stored, self.array = self.stored, None
 
-    def column_at(self, at: int) -> Cell:
-        """The cells of the column of this number, to be looked at: they may be those of the table itself."""
-        name = self.names[at]
-        return Cell(name, np.ascontiguousarray(self.values[:, at]), self.words[at], self.places)
+    @cached_property
+    def stored(self) -> str:
+        """The name of the type by its writer."""
+        from pyarrow import types
 
-    def blocks(self) -> Iterator[NDArray[np.float64]]:
-        for begin in range(0, len(self), BLOCK):
-            yield self.values[begin : begin + BLOCK]
+        kind = self.array.type
+        return "dictionary" if types.is_dictionary(kind) else shortened(str(kind))
 
+    @cached_property
+    def type(self) -> str:
+        """By its writer: text (none), number, truth, string, category, date, time, or another one's name."""
+        from pyarrow import types
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Cell:
-    """One column's cells (n,), and what they hold."""
+        if self.is_text or types.is_null(self.array.type):
+            return "text"
+        kind = self.array.type
+        if types.is_dictionary(kind):
+            return "category"
+        for name, holds in _TYPES:
+            if any(getattr(types, f"is_{one}")(kind) for one in holds):
+                return name
+        return "string" if is_string(kind) else str(kind)
 
-    name: str
-    values: NDArray[np.float64]
-    words: Sequence[str]
-    places: Places
+    @cached_property
+    def values(self) -> NDArray[np.float64]:
+        """(n,) the numbers, and dates as days; NaN for all else."""
+        import pyarrow
+        from pyarrow import compute, types
 
-    @property
-    def bits(self) -> NDArray[np.int64]:
-        return self.values.view(np.int64)
+        if self.codes is not None:
+            result = self._empty()
+            np.take(np.append(self.number_of, np.nan), self.codes, out=result)
+            return result
+        if "values" in self.__dict__:  # of the attempt to read plain numbers
+            values: NDArray[np.float64] = self.__dict__["values"]
+            return values
+        kind = self.array.type
+        if types.is_null(kind):
+            return np.full(len(self), np.nan)
+        if self.type in ("date", "time"):
+            unit = "us" if self.type == "time" or not hasattr(kind, "unit") else kind.unit
+            whole = pyarrow.time64("us") if self.type == "time" else pyarrow.timestamp(unit, getattr(kind, "tz", None))
+            counts = self.array.cast(whole).cast(pyarrow.int64())
+            return self._floats(compute.divide(counts.cast(pyarrow.float64(), safe=False), _A_SECOND[unit] * A_DAY))
+        if types.is_duration(kind):
+            counts = self.array.cast(pyarrow.int64()).cast(pyarrow.float64(), safe=False)
+            return self._floats(compute.divide(counts, _A_SECOND[kind.unit]))
+        return self._floats(self.array)
 
-    @property
+    def _empty(self) -> NDArray[np.float64]:
+        result: NDArray[np.float64] = self.scratch.empty((len(self),))
+        return result
+
+    def _floats(self, array: Any) -> NDArray[np.float64]:
+        import pyarrow
+
+        result, begin = self._empty(), 0
+        for chunk in array.chunks:
+            floats = chunk.cast(pyarrow.float64(), safe=False)
+            result[begin : begin + len(chunk)] = floats.to_numpy(zero_copy_only=False)  # a null is NaN
+            begin += len(chunk)
+        return result
+
+    @cached_property
+    def _are_plain_numbers(self) -> bool:
+        """Whether no cell of a column of text is other than empty or a plain number; then ``values`` are there."""
+        import pyarrow
+        from pyarrow import types
+
+        if types.is_null(self.array.type):
+            return True
+        if self.decimal != ".":
+            return False
+        try:
+            values = self._floats(self.array)
+        except pyarrow.ArrowInvalid:
+            return False
+        if np.isinf(values).any():
+            return False
+        self.__dict__["values"] = values
+        return True
+
+    @cached_property
+    def codes(self) -> NDArray[np.int32] | None:
+        """(n,) which of ``texts`` a cell is, −1 where it is missing; None of numbers and dates alone."""
+        if self.type in ("number", "truth", "date", "time") or (self.type == "text" and self._are_plain_numbers):
+            return None
+        return self._distinct[1]
+
+    @cached_property
+    def texts(self) -> Any:
+        """The distinct texts of cells that are not missing, without blanks around them: an Arrow array."""
+        return self._distinct[0]
+
+    @cached_property
+    def _distinct(self) -> tuple[Any, NDArray[np.int32]]:
+        from pyarrow import compute
+
+        texts, codes = self.as_they_stand
+        is_missing = compute.is_in(compute.ascii_lower(texts), value_set=_array(MISSING_WORDS))
+        return _without(texts, codes, is_missing)
+
+    @cached_property
+    def as_they_stand(self) -> tuple[Any, NDArray[np.int32]]:
+        """The distinct texts, also of numbers and of what else means a missing cell, and of each cell which it is;
+        −1 where it is empty."""
+        import pyarrow
+        from pyarrow import compute, types
+
+        array, kind = self.array, self.array.type
+        if types.is_dictionary(kind):
+            array, kind = array.cast(kind.value_type), kind.value_type
+        if types.is_floating(kind):
+            encoded = _encoded(array)
+            texts = [None if value is None or value != value else text_of(value) for value in encoded[0].to_pylist()]
+            encoded = pyarrow.array(texts, pyarrow.string()), encoded[1]
+        else:
+            encoded = _encoded(array.cast(pyarrow.string()))
+        texts, codes = encoded
+        trimmed = compute.utf8_trim(texts, characters=_BLANKS)
+        if not compute.all(compute.equal(trimmed, texts), min_count=0).as_py():
+            texts, of_text = _encoded(pyarrow.chunked_array([trimmed]))
+            codes = np.append(of_text, np.int32(-1))[codes]
+        return _without(texts, codes, compute.or_(compute.is_null(texts), compute.equal(texts, "").fill_null(True)))
+
+    @cached_property
+    def number_of(self) -> NDArray[np.float64]:
+        """(k,) the number that each of ``texts`` is; NaN where it is none."""
+        import pyarrow
+        from pyarrow import compute
+
+        texts = self.texts
+        if self.decimal != ".":
+            texts = compute.replace_substring(compute.replace_substring(texts, ".", " "), self.decimal, ".")
+        is_number = compute.match_substring_regex(texts, _NUMBER)
+        numbers = compute.if_else(is_number, texts, None).cast(pyarrow.float64())
+        result = numbers.to_numpy(zero_copy_only=False)
+        return np.where(np.isfinite(result), result, np.nan)
+
+    @cached_property
+    def counts(self) -> NDArray[np.int64]:
+        """(k,) how many cells have each of ``texts``."""
+        codes = self._distinct[1]
+        return np.bincount(codes[codes >= 0], minlength=len(self.texts)).astype(np.int64)
+
+    @cached_property
     def is_missing(self) -> NDArray[np.bool_]:
         """(n,)"""
-        missing: NDArray[np.bool_] = self.bits == MISSING
+        codes = self.codes
+        missing: NDArray[np.bool_] = np.isnan(self.values) if codes is None else codes < 0
         return missing
 
-    @property
-    def word_numbers(self) -> NDArray[np.int64]:
-        """(n,) the number of each word; of what is no word a negative number."""
-        return np.where(self.bits > MISSING, self.bits - (MISSING + 1), -1)
+    @cached_property
+    def words(self) -> list[str]:
+        """Distinct texts that are no numbers."""
+        return [] if self.codes is None else self.texts.filter(_array_of(np.isnan(self.number_of))).to_pylist()
 
-    @property
-    def has_words_beyond(self) -> bool:
-        """Whether there are more words than are told apart."""
-        return int(self.word_numbers.max(initial=-1)) >= len(self.words)
+    def counted(self, chosen: NDArray[np.bool_]) -> dict[str, int]:
+        """Some of ``texts``, (k,), and how many cells have each."""
+        texts = zip(self.texts.to_pylist(), self.counts.tolist(), chosen.tolist(), strict=True)
+        return {text: count for text, count, is_chosen in texts if is_chosen}
+
+    def with_none(self) -> Cells:
+        """The same of which the word none is no missing cell, as labels may be."""
+        return _CellsWithNone(self.name, self.places, self.array, self.is_text, self.decimal, self.scratch)
 
     def text_at(self, row: int) -> str:
-        """The cell of a row as text; … for a word beyond those told apart."""
-        number = int(self.word_numbers[row])
-        if number < 0:
-            return text_of(float(self.values[row]))
-        return self.words[number] if number < len(self.words) else "…"
-
-    def with_truth(self) -> Cell:
-        """The same with 1 and 0 for the words true and false, where there are no other words."""
-        lower = [word.lower() for word in self.words]
-        if not lower or not set(lower) <= set(TRUTH):
-            return self
-        numbers = self.word_numbers
-        values = np.where(numbers >= 0, np.array([TRUTH[word] for word in lower])[numbers], self.values)
-        return Cell(self.name, values, (), self.places)
+        """The cell of a row as text."""
+        texts, codes = self.as_they_stand
+        return "" if codes[row] < 0 else str(texts[int(codes[row])].as_py())
 
     def fail(self, row: int, problem: str) -> DataError:
         """The error of a cell."""
         return DataError(f"{self.places.shown(row, self.name)}: {problem}")
 
-    def texts(self) -> tuple[list[str], NDArray[np.int64]]:
-        """The different texts, those of numbers too, and the number of each cell's among them, −1 where it is
-        missing."""
-        numbers = self.word_numbers
-        is_number = self.bits < MISSING
-        values, inverse = np.unique(self.values[is_number], return_inverse=True)
-        numbers[is_number] = inverse + len(self.words)
-        return [*self.words, *map(text_of, values.tolist())], numbers
+    @property
+    def word_codes(self) -> NDArray[np.int32]:
+        """(n,) which of ``texts`` a cell is, also of numbers; −1 where it is missing."""
+        return self._distinct[1]
+
+    def of_words(self) -> tuple[list[str], NDArray[np.int64], NDArray[np.int64]]:
+        """What a category tells apart: the different words, how often each is there, and the word of each of ``texts``:
+        10 and 10.0 are one, 01234 and 1234 two."""
+        words = [word_of(text) for text in self.texts.to_pylist()]
+        place: dict[str, int] = {}
+        of_text = np.array([place.setdefault(word, len(place)) for word in words], dtype=np.int64)
+        return list(place), np.bincount(of_text, self.counts, len(place)).astype(np.int64), of_text
+
+
+class _CellsWithNone(Cells):
+    @cached_property
+    def _distinct(self) -> tuple[Any, NDArray[np.int32]]:
+        from pyarrow import compute
+
+        texts, codes = self.as_they_stand
+        missing = [word for word in MISSING_WORDS if word != "none"]
+        return _without(texts, codes, compute.is_in(compute.ascii_lower(texts), value_set=_array(missing)))
+
+
+_TYPES = (
+    ("number", ("integer", "floating", "decimal", "duration")),
+    ("truth", ("boolean",)),
+    ("date", ("date", "timestamp")),
+    ("time", ("time",)),
+)
+
+
+def is_string(kind: Any) -> bool:
+    """Whether an Arrow type is one of text."""
+    from pyarrow import types
+
+    return bool(types.is_string(kind) or types.is_large_string(kind) or str(kind) == "string_view")  # polars' own
+
+
+def _array(values: Sequence[str]) -> Any:
+    import pyarrow
+
+    return pyarrow.array(values, pyarrow.string())
+
+
+def _array_of(values: NDArray[np.bool_]) -> Any:
+    import pyarrow
+
+    return pyarrow.array(values)
+
+
+def _encoded(array: Any) -> tuple[Any, NDArray[np.int32]]:
+    """The distinct values of a chunked array, and which of them each is; −1 for a null."""
+    import pyarrow
+
+    if array.num_chunks == 0:
+        return pyarrow.array([], array.type), np.empty(0, dtype=np.int32)
+    encoded = array.dictionary_encode().unify_dictionaries()
+    indices = pyarrow.chunked_array([chunk.indices for chunk in encoded.chunks])
+    return encoded.chunk(0).dictionary, indices.fill_null(-1).to_numpy().astype(np.int32, copy=False)
+
+
+def _without(texts: Any, codes: NDArray[np.int32], is_missing: Any) -> tuple[Any, NDArray[np.int32]]:
+    """Texts without some of them, which become −1."""
+    missing = is_missing.to_numpy(zero_copy_only=False).astype(np.bool_)
+    if not missing.any():
+        return texts, codes
+    new = np.where(missing, -1, np.cumsum(~missing) - 1).astype(np.int32)
+    return texts.filter(_array_of(~missing)), np.append(new, np.int32(-1))[codes]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """The columns of a file that were read.
+
+    Attributes
+    ----------
+    columns : by name
+    places : where the rows stand
+    remarks : what the user should know of how cells were read
+    """
+
+    columns: dict[str, Cells]
+    places: Places
+    remarks: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return 0 if not self.columns else len(next(iter(self.columns.values())))
+
+    @classmethod
+    def of(
+        cls,
+        arrays: dict[str, Any],
+        places: Places,
+        text: Sequence[str] = (),
+        remarks: Sequence[str] = (),
+        decimal: str = ".",
+        scratch: Scratch = MEMORY,
+    ) -> Table:
+        """Of Arrow's chunked arrays; ``text``: those whose cells have no type."""
+        columns = {name: Cells(name, places, array, name in text, decimal, scratch) for name, array in arrays.items()}
+        return cls(columns, places, tuple(remarks))
+
+
+def behind_another(tables: Sequence[Table], scratch: Scratch) -> Table:
+    """The rows of all tables; the columns are in the order of the first.
+
+    Raises
+    ------
+    DataError : a column has a type in one table that it has not in another
+    """
+    import pyarrow
+
+    first = tables[0]
+    begins = np.cumsum([0, *(len(table) for table in tables[:-1])]).tolist()
+    places = Places(
+        tuple(table.places.sources[0] for table in tables),
+        tuple(table.places.units[0] for table in tables),
+        tuple(table.places.firsts[0] for table in tables),
+        tuple(begins),
+    )
+    columns = {}
+    for name in first.columns:
+        cells = [table.columns[name] for table in tables]
+        chunks = [chunk for one in _alike(cells) for chunk in one.chunks]
+        decimal = "," if any(one.decimal == "," for one in cells) else "."
+        is_text = any(one.is_text for one in cells)
+        columns[name] = Cells(name, places, pyarrow.chunked_array(chunks), is_text, decimal, scratch)
+    remarks = tuple(f"{table.places.source}: {remark}" for table in tables for remark in table.remarks)
+    return Table(columns, places, remarks)
+
+
+def _alike(cells: Sequence[Cells]) -> list[Any]:
+    """The arrays of a column in several tables as arrays of one type. Raises DataError."""
+    import pyarrow
+    from pyarrow import types
+
+    kinds = {one.array.type for one in cells if not types.is_null(one.array.type)}
+    if any(one.is_text for one in cells):
+        return [one.array.cast(pyarrow.string()) for one in cells]
+    if len(kinds) <= 1:
+        return [one.array.cast(kind) for kind in kinds for one in cells] or [one.array for one in cells]
+    typed = [one for one in cells if not types.is_null(one.array.type)]
+    alike = {"truth": "number", "category": "string"}
+    other = next(
+        (one for one in typed if alike.get(one.type, one.type) != alike.get(typed[0].type, typed[0].type)), None
+    )
+    if other is not None:
+        raise DataError(
+            f"{other.places.source}: column {other.name!r} has the type {other.array.type}, and in "
+            f"{typed[0].places.source} {typed[0].array.type}: write both alike, or --drop {quoted(other.name)}"
+        )
+    if typed[0].type == "string" or typed[0].type == "category":
+        whole = pyarrow.string()
+    elif all(types.is_integer(kind) for kind in kinds):
+        whole = pyarrow.int64()
+    elif typed[0].type in ("date", "time"):
+        whole = pyarrow.timestamp("us") if typed[0].type == "date" else pyarrow.time64("us")
+    else:
+        whole = pyarrow.float64()
+    return [one.array.cast(whole, safe=False) for one in cells]
+
+
+def word_of(text: str) -> str:
+    """A text as a word: a number without zeros behind its decimals."""
+    found = _WITH_ZEROS.fullmatch(text)
+    return text if found is None else found[1] + (found[2] if len(found[2]) > 1 else "")
 
 
 def text_of(number: float) -> str:
@@ -221,63 +482,11 @@ def text_of(number: float) -> str:
     return repr(number + 0.0).removesuffix(".0")
 
 
-def fail_not_numbers(cell: Cell, is_wrong: NDArray[np.bool_]) -> DataError:
-    """The error of a column with cells that should be numbers and are words."""
-    row = int(np.flatnonzero(is_wrong)[0])
-    word = cell.words[cell.word_numbers[row]]
-    count = int(np.count_nonzero(is_wrong))
-    more = "" if count == 1 else f" ({count:,} such cells)"
-    wrong_words = [cell.words[at] for at in np.unique(cell.word_numbers[is_wrong]).tolist()]
-    hint = _hint_of_missing(word) or hint_of(word, wrong_words)
-    finite = not is_meant_as_number(word) or math.isfinite(float(word))
-    return cell.fail(row, f"expected a {'' if finite else 'finite '}number, found {shown(word)}{more}{hint}")
-
-
-def is_meant_as_number(word: str) -> bool:
-    """Whether a word is a way of writing infinity, a number beyond float64, or one with a point where commas are
-    decimal."""
-    try:
-        float(word)
-    except ValueError:
-        return False
-    return True
-
-
-def hint_of(word: str, column: Sequence[str] = ()) -> str:
-    """What may be meant by a word where a number is expected; ``column``: all such words of its column."""
-    plain = _without_sign(word)
-    if plain.replace(",", "").replace(".", "").isdigit():
-        return _hint_of_separators(plain, [*map(_without_sign, column)])
-    if _WITH_A_POINT.fullmatch(plain):  # a number unless commas are decimal
-        return "; are its points decimal ones? (--decimal .)"
-    if plain and (plain[0] in "$€£" or plain[-1] in "%$€£"):
-        return "; numbers have no signs of money or per cent here"
-    return ""
-
-
-def _without_sign(word: str) -> str:
-    return word.replace(" ", "").lstrip("+-")
-
-
-def _hint_of_separators(plain: str, column: Sequence[str]) -> str:
-    """Of digits, commas and points: are the commas decimal ones, or do separators stand between the thousands?"""
-    grouped = next((number for number in (plain, *column) if _THOUSANDS.fullmatch(number)), None)
-    if grouped is not None:
-        separator = "," if grouped.find(",") > -1 and "." not in grouped[: grouped.find(",")] else "."
-        return f"; numbers have no separators of thousands here: write {grouped.replace(separator, '')}"
-    if plain.count(",") != 1:
-        return ""
-    if all(_OF_THREE_DIGITS.fullmatch(number) for number in (plain, *column)):
-        return "; is its comma a decimal one (--decimal ,), or one of thousands, which numbers do not have here?"
-    return "; are its commas decimal ones? (--decimal ,)"
-
-
-def _hint_of_missing(word: str) -> str:
-    if word.strip().lower() not in _LIKE_MISSING:
-        return ""
-    return "; a missing cell is empty, or NA, N/A, NaN, null, None, nil, ? or ."
-
-
 def shown(word: str) -> str:
     """A word in a message."""
     return repr(shortened(word, 40))
+
+
+def quoted(name: str) -> str:
+    """A name as one would type it in a shell."""
+    return name if re.fullmatch(r"[\w.-]+", name) else f"'{name}'"

@@ -17,12 +17,28 @@ from numpy.typing import NDArray
 
 from apsvm.models.columns import DatePart
 
-_TIME = r"(\d{1,2}):(\d{2})(?::(\d{2}(?:[.,]\d+)?))?(?:\s*([AaPp])\.?[Mm]\.?)?\s*(Z|[+-]\d{2}:?\d{2})?"
-_YEAR_FIRST = re.compile(rf"(\d{{4}})([-/.])(\d{{1,2}})\2(\d{{1,2}})(?:[T ]\s*{_TIME})?")
-_YEAR_LAST = re.compile(rf"(\d{{1,2}})([-/.]| (?=[A-Za-z]))(\d{{1,2}}|[A-Za-z]{{3}})\2(\d{{4}})(?:[T ]\s*{_TIME})?")
+_ZONE = r"Z|UTC|GMT|[+-]\d{2}(?::?\d{2})?"
+_TIME = rf"(\d{{1,2}}):(\d{{2}})(?::(\d{{2}}(?:[.,]\d+)?))?(?:\s*([AaPp])\.?[Mm]\.?)?\s*({_ZONE})?"
 _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
+_MONTH = (
+    "Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sept?(?:ember)?|Oct(?:ober)?"
+    "|Nov(?:ember)?|Dec(?:ember)?"
+)
+_YEAR_FIRST = re.compile(rf"(\d{{4}})([-/.])(\d{{1,2}})\2(\d{{1,2}})(?:[T ]\s*{_TIME})?")
+_YEAR_LAST = re.compile(
+    rf"(\d{{1,2}})([-/.]| (?=[A-Za-z]))(\d{{1,2}}|{_MONTH})\2(\d{{4}})(?:[T ]\s*{_TIME})?", re.IGNORECASE
+)
+_MONTH_FIRST = re.compile(rf"({_MONTH})( )(\d{{1,2}}),? (\d{{4}})(?:[T ]\s*{_TIME})?", re.IGNORECASE)
 _TIME_ALONE = re.compile(_TIME)
+#: What looks like a date, in whatever form.
+LIKE_A_DATE = re.compile(
+    r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}(?!\d).*|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}(?!\d).*|\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?"
+    rf"|\d{{1,2}}([-/. ])(?:{_MONTH})\3\d{{2,4}}(?!\d).*",
+    re.IGNORECASE,
+)
 _EPOCH = date(1970, 1, 1).toordinal()
+#: Seconds of a day.
+A_DAY = 86400.0
 #: Days of a year, in the mean.
 YEAR = 365.2425
 #: Decimals of sines and cosines: those of 1 and of 11 o'clock are equal, whatever library computes them, and no rule
@@ -36,7 +52,8 @@ def days_of(word: str, order: str) -> float | None:
     """The days from the beginning of 1970 to a date, with its time of day, in UTC where it names its zone, or of a time
     alone those from midnight; None where the word is none of this order; where points stand, the day is first."""
     pattern = {"ymd": _YEAR_FIRST, "time": _TIME_ALONE}.get(order, _YEAR_LAST)
-    found = pattern.fullmatch(word.strip())
+    word = word.strip()
+    found = pattern.fullmatch(word) or (_MONTH_FIRST.fullmatch(word) if order in ("dmy", "mdy") else None)
     if found is None or (order == "mdy" and found[2] == "."):
         return None
     *of_day, hour, minute, second_of_time, half, zone = found.groups()
@@ -48,7 +65,9 @@ def days_of(word: str, order: str) -> float | None:
             "dmy": (third, second, first),
             "mdy": (third, first, second),
         }[order]
-        month = _MONTHS.index(month.lower()) + 1 if month.lower() in _MONTHS else month
+        if day[:1].isalpha():  # March 26 in whatever order
+            month, day = day, month
+        month = _MONTHS.index(month[:3].lower()) + 1 if month[:1].isalpha() else month
         try:
             days = float(date(int(year), int(month), int(day)).toordinal() - _EPOCH)
         except ValueError:
@@ -63,10 +82,16 @@ def days_of(word: str, order: str) -> float | None:
     if hours > 23 or int(minute) > 59 or seconds >= 61.0:
         return None
     days += (hours + int(minute) / 60.0 + seconds / 3600.0) / 24.0
-    if zone not in (None, "Z"):
-        away = int(zone[1:3]) + int(zone[-2:]) / 60.0
+    if zone is not None and zone[0] in "+-":
+        away = int(zone[1:3]) + (int(zone[-2:]) / 60.0 if len(zone) > 3 else 0.0)
         days -= (away if zone[0] == "+" else -away) / 24.0
     return days
+
+
+def has_zone(word: str) -> bool:
+    """Whether a time of day names its zone."""
+    found = re.search(rf":\d{{2}}[^A-Za-z+-]*\s*(?:[AaPp]\.?[Mm]\.?)?\s*({_ZONE})\s*$", word)
+    return found is not None
 
 
 def day_of(days: float) -> date:

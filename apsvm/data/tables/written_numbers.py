@@ -1,7 +1,7 @@
 """Numbers as people write them: 1,234.50 and 1.234,50, $ 12, 12 %.
 
 A column is read in one style, with a point or a comma before the decimals, learned from all its words: 1,234 alone may
-be either. It may have one sign of money, or per cent in all cells: then 12 % is 12.
+be either. It may have one sign of money, or per cent in all cells: then 12 % is 12. (12) is −12.
 """
 
 from __future__ import annotations
@@ -12,14 +12,25 @@ from collections.abc import Sequence
 
 from apsvm.models.columns import NUMBER_STYLES
 
+#: Words that are numbers, in any case.
+TRUTH = {"true": 1.0, "false": 0.0}
 _SIGN = "$€£¥%"
+#: What is not read as a missing cell, but may be meant as one.
+_LIKE_MISSING = {"-", "--", "---", "–", "—", "..", "n.a.", "n.a", "missing", "unknown", "(null)", "\\n"}
+#: Numbers whose commas or points are not decimal ones, but stand between thousands, and those that may be either.
+_THOUSANDS = re.compile(
+    r"[0-9]{1,3}(,[0-9]{3})+\.[0-9]*|[0-9]{1,3}(\.[0-9]{3})+,[0-9]*|[0-9]{1,3}((,[0-9]{3}){2,}|(\.[0-9]{3}){2,})"
+)
+_WITH_A_POINT = re.compile(r"[0-9]*\.[0-9]+[eE][+-]?[0-9]+")
+_OF_THREE_DIGITS = re.compile(r"[1-9][0-9]{0,2},[0-9]{3}|[0-9]{1,3}")
 
 
 def _pattern(decimal: str, thousands: str) -> re.Pattern[str]:
     grouped = rf"\d{{1,3}}(?:[{thousands}'\s]\d{{3}})+(?:[{decimal}]\d*)?"
     return re.compile(
         rf"(?P<minus>[+-]?)\s*(?P<before>[{_SIGN}]?)\s*(?P<number>{grouped}|\d+(?:[{decimal}]\d*)?|[{decimal}]\d+)"
-        rf"\s*(?P<behind>[{_SIGN}]?)"
+        rf"\s*(?P<behind>[{_SIGN}]?)",
+        re.ASCII,
     )
 
 
@@ -30,12 +41,22 @@ _PATTERNS = {style: _pattern(point, "," if point == "." else ".") for style, poi
 
 def number_of(word: str, style: str) -> float | None:
     """The number that a word is in this style; None where it is none."""
-    found = _PATTERNS[style].fullmatch(word.strip())
+    word = word.strip()
+    is_negative = word[:1] == "(" and word[-1:] == ")"
+    found = _PATTERNS[style].fullmatch(word[1:-1] if is_negative else word)
+    if found is not None and is_negative and found["minus"]:
+        return None
     if found is None or (found["before"] and found["behind"]) or found["before"] == "%":
         return None
     digits = re.sub(rf"[^\d{DECIMAL[style]}]", "", found["number"]).replace(",", ".")
-    number = float(f"{found['minus']}{digits}")
+    number = float(f"{'-' if is_negative else found['minus']}{digits}")
     return number if math.isfinite(number) else None
+
+
+def number_in(word: str, style: str) -> float | None:
+    """The number that a word stands for in a column of numbers: true and false are 1 and 0 whatever else it holds."""
+    truth = TRUTH.get(word.lower())
+    return truth if truth is not None or not style else number_of(word, style)
 
 
 def of_one_unit(words: Sequence[str], *, others: bool) -> bool:
@@ -43,3 +64,46 @@ def of_one_unit(words: Sequence[str], *, others: bool) -> bool:
     beside these words."""
     signs = {sign for word in words for sign in _SIGN if sign in word}
     return len(signs) < 2 and (signs != {"%"} or (not others and all("%" in word for word in words)))
+
+
+def is_meant_as_number(word: str) -> bool:
+    """Whether a word is a way of writing infinity, or a number beyond float64."""
+    try:
+        return not math.isfinite(float(word))
+    except ValueError:
+        return False
+
+
+def hint_of(word: str, column: Sequence[str] = ()) -> str:
+    """What may be meant by a word where a number is expected; ``column``: all such words of its column."""
+    plain = _without_sign(word)
+    if plain.isascii() and plain.replace(",", "").replace(".", "").isdigit():
+        return _hint_of_separators(plain, [*map(_without_sign, column)])
+    if _WITH_A_POINT.fullmatch(plain):  # a number unless commas are decimal
+        return "; are its points decimal ones? (--decimal .)"
+    if plain and (plain[0] in "$€£" or plain[-1] in "%$€£"):
+        return "; numbers have no signs of money or per cent here"
+    return ""
+
+
+def _without_sign(word: str) -> str:
+    return word.replace(" ", "").lstrip("+-")
+
+
+def _hint_of_separators(plain: str, column: Sequence[str]) -> str:
+    """Of digits, commas and points: are the commas decimal ones, or do separators stand between the thousands?"""
+    grouped = next((number for number in (plain, *column) if _THOUSANDS.fullmatch(number)), None)
+    if grouped is not None:
+        separator = "," if grouped.find(",") > -1 and "." not in grouped[: grouped.find(",")] else "."
+        return f"; numbers have no separators of thousands here: write {grouped.replace(separator, '')}"
+    if plain.count(",") != 1:
+        return ""
+    if all(_OF_THREE_DIGITS.fullmatch(number) for number in (plain, *column)):
+        return "; is its comma a decimal one (--decimal ,), or one of thousands, which numbers do not have here?"
+    return "; are its commas decimal ones? (--decimal ,)"
+
+
+def hint_of_missing(word: str) -> str:
+    if word.strip().lower() not in _LIKE_MISSING:
+        return ""
+    return "; a missing cell is empty, or NA, N/A, NaN, null, None, nil, ? or ."

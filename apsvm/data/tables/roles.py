@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from apsvm.data.dataset import DataError
 from apsvm.data.read_options import TableOptions
-from apsvm.data.tables.separated import CELLS, IF_A_ROW, LABELS, SKIPPED, TEXT
+from apsvm.data.tables.text import IF_A_ROW
 from apsvm.models.columns import Columns
 
 #: Names, as ``_plain`` makes them, of columns that are taken for the labels, the queries, or the bags, unless options
@@ -44,15 +44,16 @@ class Parts:
     left_out: tuple[str, ...] = ()
     remarks: list[str] = field(default_factory=list)
 
-    def letters(self, names: Sequence[str]) -> list[str]:
-        """How each column of a file is to be parsed."""
-        letters: dict[str | None, str] = dict.fromkeys((*self.features, self.cost), CELLS)
-        letters |= {self.label: LABELS} | dict.fromkeys((self.qid, self.bag, self.id), TEXT)
-        return [letters.get(name, SKIPPED) for name in names]
+    def kept(self, names: Sequence[str]) -> list[str]:
+        """The columns of a file that are read."""
+        wanted = {*self.features, self.label, self.qid, self.bag, self.cost, self.id}
+        return [name for name in names if name and name in wanted]
 
 
-def parts_to_train(names: Sequence[str], options: TableOptions, source: str, *, unlabelled: bool) -> Parts:
-    """The parts of the columns of a file to train on.
+def parts_to_train(
+    names: Sequence[str], options: TableOptions, source: str, *, unlabelled: bool, index: Sequence[str] = ()
+) -> Parts:
+    """The parts of the columns of a file to train on; ``index``: those that were the index of a data frame.
 
     Raises
     ------
@@ -72,6 +73,13 @@ def parts_to_train(names: Sequence[str], options: TableOptions, source: str, *, 
     qid = options.qid or _found(free, QUERIES, "qid", remarks)
     bag = options.bag or _found([name for name in free if name not in (options.features or ())], BAGS, "bag", remarks)
     rest = [name for name in free if name not in (label, qid, bag)]
+    of_index = [name for name in rest if name in index and name not in (options.features or ())]
+    if of_index:
+        rest = [name for name in rest if name not in of_index]
+        remarks.append(
+            f"the index of the data frame is left out: {listed(of_index)} (--id-column takes it for the rows' names, "
+            "--features-from has it as a feature)"
+        )
     if options.features is not None:
         rest = [name for name in rest if name in set(options.features)]
     if "" in names:
@@ -208,8 +216,3 @@ def listed(names: Sequence[str]) -> str:
     """Names in a message, the first ones where there are many."""
     some = ", ".join(name or "(no name)" for name in names[:_MOST_LISTED])
     return some if len(names) <= _MOST_LISTED else f"{some}, … ({len(names):,} in all)"
-
-
-def quoted(name: str) -> str:
-    """A name as one would type it in a shell."""
-    return name if re.fullmatch(r"[\w.-]+", name) else f"'{name}'"

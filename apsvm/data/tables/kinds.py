@@ -8,6 +8,7 @@ import json
 import os
 import re
 import stat
+import zlib
 from enum import Enum
 from typing import TYPE_CHECKING, BinaryIO, cast
 
@@ -26,7 +27,7 @@ _PARQUET, _ARROW_MAGICS = b"PAR1", (b"ARROW1", b"FEA1", b"\xff\xff\xff\xff")
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 #: What every token behind the label is in svmlight text.
 _LABEL = re.compile(rb"[-+.,\deE]+|nan|inf", re.IGNORECASE)
-#: An object, or a list of objects, which is not read but named.
+#: An object, or a list of objects.
 _JSON = re.compile(rb"\s*(\{|\[\s*\{)")
 _OF_SVMLIGHT = re.compile(rb"(qid|cost|bag|\d+):[^\s:,;|]+")
 
@@ -40,12 +41,13 @@ class Kind(Enum):
     CSV = "csv"
     PARQUET = "parquet"
     ARROW = "arrow"
-    JSON_LINES = "json-lines"
+    JSON = "json-lines"
+    SHEET = "sheet"
 
     @property
     def is_table(self) -> bool:
         """Whether its columns have names."""
-        return self in (Kind.CSV, Kind.PARQUET, Kind.ARROW, Kind.JSON_LINES)
+        return self in (Kind.CSV, Kind.PARQUET, Kind.ARROW, Kind.JSON, Kind.SHEET)
 
     @property
     def what(self) -> str:
@@ -67,7 +69,8 @@ _WHAT = {
     Kind.CSV: "a table of separated values (CSV)",
     Kind.PARQUET: "a Parquet table",
     Kind.ARROW: "an Arrow table",
-    Kind.JSON_LINES: "JSON lines",
+    Kind.JSON: "JSON lines",
+    Kind.SHEET: "an Excel workbook",
 }
 
 
@@ -100,6 +103,7 @@ def recognised(source: str | os.PathLike[str]) -> tuple[Kind, str | os.PathLike[
     """What a file, or standard input ("-"), holds; and what to read in its place, which is a stream where it can be
     read only once. Raises OSError, and DataError where there is nothing."""
     if source != "-":
+        _refuse_url(os.fspath(source))
         mode = os.stat(source).st_mode
         if stat.S_ISDIR(mode):
             return Kind.FOLDER, source
@@ -115,6 +119,14 @@ def recognised(source: str | os.PathLike[str]) -> tuple[Kind, str | os.PathLike[
             break
     name = "<stdin>" if source == "-" else os.fspath(source)
     return _kind_of_some(head, name), cast(BinaryIO, Rewound(head, stream, name))
+
+
+def _refuse_url(source: str) -> None:
+    from apsvm.data.dataset import DataError
+
+    if re.match(r"[a-z][a-z0-9+]+://", source) and not os.path.exists(source):
+        fetch = f"curl -L '{source}' | " if source.startswith("http") else ""
+        raise DataError(f"{source}: expected a file, found a URL: {fetch}apsvm … - reads what is piped into it")
 
 
 def _kind_of_some(head: bytes, name: str) -> Kind:
@@ -143,15 +155,19 @@ def _of_other_programs(head: bytes) -> str | None:
     """What a file is, and what to do, where it is one that people have and nothing here reads."""
     if head.startswith(_OLE):
         return "an Excel workbook (.xls), or another document of Microsoft Office: save the table as CSV"
-    if head.startswith(_ZIP):
-        first = head[30 : 30 + int.from_bytes(head[26:28], "little")]
-        if first == b"mimetype" and b"opendocument" in head[:200]:
-            return "an OpenDocument file: save the table as CSV"
-        if first.startswith((b"_rels/", b"docProps/", b"xl/")) or b"[Content_Types].xml" in head:
-            return "an Excel workbook (.xlsx), or another document of Microsoft Office: save the table as CSV"
-        if first and not first.endswith((b".npy", b".json")):  # a matrix, or a model
-            return f"a zip archive, of {first.decode('utf-8', 'backslashreplace')!r} first: unpack it"
+    if _name_in_zip(head) == b"mimetype" and head.startswith(_ZIP) and b"opendocument" in head[:200]:
+        return "an OpenDocument file: save the table as CSV"
     return None
+
+
+def _is_workbook(head: bytes) -> bool:
+    """Whether a zip archive is of Excel."""
+    return b"[Content_Types].xml" in head or re.match(b"_rels/|docProps/|xl/", _name_in_zip(head)) is not None
+
+
+def _name_in_zip(head: bytes) -> bytes:
+    """The name of the first file of a zip archive."""
+    return head[30 : 30 + int.from_bytes(head[26:28], "little")]
 
 
 def _between_columns(text: bytes) -> str | None:
@@ -173,7 +189,10 @@ def _between_columns(text: bytes) -> str | None:
 
 def kind_of(head: bytes) -> Kind:
     """What begins with these bytes, by the signature of a format; else by the first lines of the text."""
-    if head.startswith((NPY_MAGIC, *NPZ_MAGICS)):
+    if head.startswith(_ZIP) and not _name_in_zip(head).endswith((b".npy", b".json")):  # of a matrix, or a model
+        if _is_workbook(head):
+            return Kind.SHEET
+    elif head.startswith((NPY_MAGIC, *NPZ_MAGICS)):
         return Kind.MATRIX
     if head.startswith(_PARQUET):
         return Kind.PARQUET
@@ -182,7 +201,7 @@ def kind_of(head: bytes) -> Kind:
     text = _first_text(head)
     is_utf16 = text.startswith(_UTF16)
     if _JSON.match(text.decode("utf-16", "ignore").encode() if is_utf16 else text.removeprefix(codecs.BOM_UTF8)):
-        return Kind.JSON_LINES
+        return Kind.JSON
     if is_utf16:
         return Kind.CSV
     is_marked, text = text.startswith(codecs.BOM_UTF8), text.removeprefix(codecs.BOM_UTF8)
@@ -190,7 +209,7 @@ def kind_of(head: bytes) -> Kind:
     if any(map(_is_svmlight, lines[:_LINES_SEEN])) or not lines:
         return Kind.SVMLIGHT
     if lines[0].lstrip().startswith(b"[") and is_json(lines[0]):  # a list, which is named as well
-        return Kind.JSON_LINES
+        return Kind.JSON
     if is_marked:  # by a program of tables
         return Kind.CSV
     first = lines[0].strip(b" ")
@@ -215,6 +234,12 @@ def _first_text(head: bytes) -> bytes:
 
     if not head.startswith(COMPRESSED):
         return head
+    if head.startswith(_ZIP):  # of which the list of its files is at the end
+        content = head[30 + sum(int.from_bytes(head[at : at + 2], "little") for at in (26, 28)) :]
+        try:
+            return zlib.decompressobj(-15).decompress(content, _HEAD) if head[8:10] == b"\x08\0" else content
+        except zlib.error:
+            return b""
     try:
         with text_blocks(io.BytesIO(head)) as (_, blocks):
             return next(blocks, b"")

@@ -1,0 +1,134 @@
+"""Columns that are no features: labels, queries, bags, costs and the names of the rows."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apsvm.data.dataset import DataError
+from apsvm.data.tables.cells import Cells, text_of, word_of
+from apsvm.data.tables.learning import fail_of
+from apsvm.data.tables.roles import listed
+from apsvm.data.tables.typed import not_numbers
+from apsvm.data.tables.written_numbers import TRUTH
+
+#: Of two words the positive one, in any case.
+_POSITIVE = ("yes", "y", "t", "positive", "pos", "1", "fraud")
+_MOST_ROWS = 8
+
+
+def labels_of(
+    cells: Cells, label_words: tuple[str, ...] | None, positive: float | str | None
+) -> tuple[NDArray[np.float64], tuple[str, ...], str]:
+    """The labels (n,), the words that their numbers stand for if they are words, and what is to be said of these.
+
+    Two words become 0 and 1, the second positive by custom ("yes") or because it is the rarer one; more become 0, 1 …
+    by the alphabet.
+
+    Parameters
+    ----------
+    label_words : the words of the labels that a model was trained on; None: of a training
+    positive : of a training, the label that the user says is positive
+
+    Raises
+    ------
+    DataError : a label is missing, infinite, or a word that the model does not know
+    """
+    cells = cells.with_none()
+    _refuse_missing(cells, cells.is_missing, "has no label")
+    if cells.codes is None or not cells.words:
+        if not label_words:
+            if np.isinf(cells.values).any():
+                row = int(np.argmax(np.isinf(cells.values)))
+                raise cells.fail(row, f"expected a finite number, found '{cells.values[row]:g}'")
+            return cells.values.copy(), (), ""
+    elif not label_words and {word.lower() for word in cells.words} <= set(TRUTH):
+        of_text = [TRUTH.get(text.lower(), number) for text, number in _texts_and_numbers(cells)]
+        return np.array(of_text, dtype=np.float64)[cells.codes], (), ""
+    texts, codes = [word_of(text) for text in cells.texts.to_pylist()], cells.word_codes
+    if label_words:
+        unknown = [at for at, text in enumerate(texts) if text not in label_words]
+        if unknown:
+            row = int(np.flatnonzero(np.isin(codes, unknown))[0])
+            raise cells.fail(row, f"expected a label of {listed(label_words)}, found {texts[codes[row]]!r}")
+        return np.array([float(label_words.index(text)) for text in texts])[codes], label_words, ""
+    is_word = np.isnan(cells.number_of)
+    if label_words == () or not is_word.all():  # words and numbers: what would --positive-label 1 mean?
+        raise fail_of(cells, not_numbers(cells.name, cells.counted(is_word), of_training=False))
+    ordered, remark = _in_order(cells.name, texts, positive, cells.counts)
+    return np.array([float(ordered.index(text)) for text in texts])[codes], ordered, remark
+
+
+def _texts_and_numbers(cells: Cells) -> list[tuple[str, float]]:
+    return list(zip(cells.texts.to_pylist(), cells.number_of.tolist(), strict=True))
+
+
+def _in_order(
+    name: str, texts: list[str], positive_label: float | str | None, counts: NDArray[np.int64]
+) -> tuple[tuple[str, ...], str]:
+    if len(texts) != 2:
+        return tuple(sorted(texts)), ""
+    if isinstance(positive_label, str) and positive_label in texts:
+        return (next(text for text in texts if text != positive_label), positive_label), ""
+    positive = [text for text in texts if text.lower() in _POSITIVE] or [t for t in texts if t.lower() != "none"]
+    if len(positive) == 1:
+        why = "by its name"
+    else:
+        by_count = sorted(texts, key=lambda text: (int(counts[texts.index(text)]), text))
+        positive, why = by_count[:1], "the rarer one" if counts[0] != counts[1] else "the first of two as frequent"
+    negative = next(text for text in texts if text != positive[0])
+    remark = f"column {name!r}: {positive[0]!r} is positive, {why}, {negative!r} negative (--positive-label)"
+    return (negative, positive[0]), remark
+
+
+def numbered(cells: Cells, what: str) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    """The queries or bags (n,), the integers that they are, or else numbered as they appear; and then their names."""
+    texts, codes = cells.as_they_stand
+    _refuse_missing(cells, codes < 0, f"has no {what}")
+    names = texts.to_pylist()
+    integers = _integers_of(names)
+    return (codes.astype(np.int64), tuple(names)) if integers is None else (integers[codes], ())
+
+
+def _integers_of(names: list[str]) -> NDArray[np.int64] | None:
+    """The names as integers; None where one of them is written otherwise, as 000088 and 1.0 are."""
+    try:
+        values = [int(name) for name in names]
+    except ValueError:
+        return None
+    same = all(str(value) == name and -(2**63) <= value < 2**63 for value, name in zip(values, names, strict=True))
+    return np.array(values, dtype=np.int64) if same else None
+
+
+def costs_of(cells: Cells) -> NDArray[np.float64]:
+    """(n,) float64, at least 0."""
+    _refuse_missing(cells, cells.is_missing, "has no cost")
+    if cells.words:
+        raise fail_of(cells, not_numbers(cells.name, cells.counted(np.isnan(cells.number_of)), of_training=False))
+    values = cells.values.copy()
+    if (values < 0).any():
+        row = int(np.flatnonzero(values < 0)[0])
+        raise cells.fail(row, f"expected a cost of at least 0, found {text_of(float(values[row]))}")
+    return values
+
+
+def keys_of(cells: Cells) -> NDArray[np.object_]:
+    """(n,) what the rows are called; "" where a cell is empty."""
+    texts, codes = cells.as_they_stand
+    return np.array([*texts.to_pylist(), ""], dtype=object)[codes]
+
+
+def _refuse_missing(cells: Cells, is_missing: NDArray[np.bool_], what: str) -> None:
+    rows = np.flatnonzero(is_missing)
+    if rows.size == 0:
+        return
+    found = sorted({cells.text_at(int(row)) for row in rows[:_MOST_ROWS]} - {""})
+    is_word = "".join(f"; {text!r} is read as an empty cell" for text in found[:1])
+    places = ", ".join(str(cells.places.number(row)) for row in rows[:_MOST_ROWS].tolist())
+    more = f", … ({rows.size:,} in all)" if rows.size > _MOST_ROWS else ""
+    unit = cells.places.unit + ("s" if rows.size > 1 else "")
+    raise DataError(
+        f"{cells.places.source}: column {cells.name!r}: every row needs a value, and {unit} {places}{more} "
+        f"{what if rows.size == 1 else what.replace('has', 'have', 1)} (NA, null, nil, NaN and ? are empty cells"
+        f"{is_word}): leave {'it' if rows.size == 1 else 'them'} out"
+    )

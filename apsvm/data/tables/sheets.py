@@ -1,0 +1,88 @@
+"""The first sheet of an Excel workbook, or one that is named, by python-calamine (``pip install 'apsvm[excel]'``)."""
+
+from __future__ import annotations
+
+import zipfile
+from typing import Any, BinaryIO
+
+from apsvm.data.dataset import DataError, NoRowsError
+
+#: Bytes that the files of a workbook may unpack to.
+MOST_UNPACKED = 1 << 31
+
+
+def columns_of_sheet(
+    stream: BinaryIO, name: str, sheet: str | None, skip_lines: int
+) -> tuple[dict[str, list[Any]], int]:
+    """The values of each column by its name, and the row of the sheet with the first of them. Raises DataError."""
+    try:
+        from python_calamine import CalamineError, CalamineWorkbook
+    except ImportError:
+        raise DataError(
+            f"{name}: reading an Excel workbook needs pip install 'apsvm[excel]'; or save it as CSV"
+        ) from None
+    try:
+        with zipfile.ZipFile(stream) as archive:
+            size = sum(member.file_size for member in archive.infolist())
+        if size > MOST_UNPACKED:
+            raise DataError(
+                f"{name}: the workbook unpacks to {size >> 20:,} MB, {MOST_UNPACKED >> 20:,} MB are the most"
+            )
+        stream.seek(0)
+        book = CalamineWorkbook.from_filelike(stream)
+        if sheet is not None and sheet not in book.sheet_names:
+            raise DataError(f"{name}: no sheet is called {sheet!r} (--sheet): there are {', '.join(book.sheet_names)}")
+        content = book.get_sheet_by_name(book.sheet_names[0] if sheet is None else sheet)
+        rows = content.to_python(skip_empty_area=False)
+        merged = content.merged_cell_ranges or []
+    except (CalamineError, zipfile.BadZipFile, OSError, ValueError) as error:
+        if isinstance(error, DataError):
+            raise
+        raise DataError(f"{name}: not an Excel workbook that is read here ({type(error).__name__}: {error})") from None
+    first = next((at for at, row in enumerate(rows) if at >= skip_lines and any(map(_is_filled, row))), None)
+    if first is None:
+        raise NoRowsError(f"{name}: expected at least one row, found none")
+    _refuse_headers(rows, first, merged, name)
+    names = ["" if value == "" else str(value).strip() for value in rows[first]]
+    twice = sorted({one for one in names if one and names.count(one) > 1})
+    if twice:
+        raise DataError(f"{name}: expected different names of columns, found more than once: {', '.join(twice[:8])}")
+    below = list(rows[first + 1 :])
+    while below and not any(map(_is_filled, below[-1])):
+        below.pop()
+    if not below:
+        raise NoRowsError(f"{name}: expected at least one row, found none")
+    columns = {one: [_value(row[at]) for row in below] for at, one in enumerate(names) if one}
+    return columns, first + 2
+
+
+def _is_filled(value: object) -> bool:
+    return value not in ("", None)
+
+
+def _refuse_headers(rows: list[list[Any]], first: int, merged: list[Any], name: str) -> None:
+    """Raises DataError for a title above the names, and for names over several columns or rows."""
+    filled = [sum(map(_is_filled, row)) for row in rows[first : first + 20]]
+    widest = max(filled)
+    wide = [(start, end) for start, end in merged if start[0] <= first <= end[0]]
+    next_line = next((at for at, count in enumerate(filled) if count > max(1, widest // 2)), 0)
+    if filled[0] == 1 and widest > 2:
+        raise DataError(
+            f"{name}: row {first + 1} has one filled cell of {widest}, row {first + next_line + 1} "
+            f"{filled[next_line]}: --skip-lines {first + next_line} begins with the names there"
+        )
+    if wide:
+        end = max(end[0] for _, end in wide)
+        raise DataError(
+            f"{name}: row {first + 1} has the names of columns, and cells of it are merged: expected one row with a "
+            f"name in each column; --skip-lines {end + 1} begins behind it"
+        )
+
+
+def _value(value: object) -> object:
+    """What a cell holds; None where it is empty."""
+    if isinstance(value, str):
+        return value.strip() or None
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return int(value)
+    return value

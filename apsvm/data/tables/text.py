@@ -1,0 +1,522 @@
+"""Separated values (CSV, TSV) by pyarrow: what separates them is seen in the first lines.
+
+The text is UTF-8 unless said otherwise or a byte order mark says UTF-16. The first line that is not blank has the names
+of the columns; above it may stand Excel's ``sep=;``. RFC 4180 says how quotes are read.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import os
+import re
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from itertools import chain, islice, zip_longest
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from apsvm.data.dataset import DataError, NoRowsError
+from apsvm.data.tables.cells import MISSING_WORDS, Places, Scratch, Table, shown
+from apsvm.data.tables.kinds import SEPARATORS
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+#: Bytes looked at before anything is parsed, and the rows among them.
+HEAD = 1 << 19
+#: Bytes that the line of the names may have, and columns.
+LONGEST_NAMES = 1 << 26
+MOST_COLUMNS = 1 << 20
+#: Bytes that pyarrow parses at a time; a row is not longer.
+_BLOCK, _LONGEST_ROW = 1 << 22, 1 << 26
+_ROWS_SEEN = 200
+_LINES_ABOVE = 20
+#: What to do where the first line has no names.
+IF_A_ROW = "if that is a row, write a line of names above it"
+
+_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_COMMA = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?")
+_POINT = re.compile(r"[+-]?\d*\.\d+([eE][+-]?\d+)?")
+#: 1.234 is 1234 in German, and 1,234 in others; 234 may be either's.
+_GROUPED, _SMALL = re.compile(r"[+-]?[1-9]\d{0,2}\.\d{3}"), re.compile(r"[+-]?\d{1,3}")
+_WINDOWS = "cp1252"
+#: What may stand above the names; ``sep=;`` is what Excel writes, and reads.
+_ABOVE = re.compile(rf"[\r\n \ufeff]*(?:sep=([{SEPARATORS}])[\r\n]+[\r\n ]*)?")
+_NAMES = re.compile(rb"[\r\n \xef\xbb\xbf]*(?:sep=.[\r\n]+)?[^\r\n]+[\r\n]")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+
+_ROWS = 1 << 14
+
+#: Held while csv.field_size_limit is another.
+_LIMIT = Lock()
+
+#: Says which columns of a table are read, of their names and of those among them that a data frame's index had.
+Choice = Callable[[Sequence[str], Sequence[str]], Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What the first lines say.
+
+    Attributes
+    ----------
+    names : of the columns; "" of one without a name
+    separator, decimal : one character each
+    ambiguous : column name: a number, of the columns whose points may separate thousands
+    first_line : the line behind the names
+    size : the bytes of the lines up to there
+    has_blanks : whether blanks stand before quotes
+    """
+
+    names: list[str]
+    separator: str
+    decimal: str
+    ambiguous: dict[str, str]
+    first_line: int
+    size: int
+    has_blanks: bool
+
+    @classmethod
+    def of(cls, text: str, name: str, *, is_whole: bool, decimal: str | None, skip_lines: int) -> Head:
+        """``text``: the beginning of the table, or all of it. Raises DataError."""
+        skipped = "".join(islice(io.StringIO(text, newline=""), skip_lines))
+        text = text[len(skipped) :]
+        above = _ABOVE.match(text)
+        assert above is not None
+        blank, text = skipped + above[0], text[above.end() :]
+        if not text:
+            raise DataError(f"{name}: expected the names of columns in the first line, found an empty file")
+        separator = above[1] or _separator(text, is_whole)
+        _refuse_many(text, separator, name)
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True)
+        try:
+            names = [field.strip() for field in next(reader)]
+            n_lines = reader.line_num
+            rows = [[field.strip() for field in row] for row in islice(reader, _ROWS_SEEN)]
+        except csv.Error as error:
+            raise DataError(f"{name}: the first lines are no table: {error}") from None
+        first_line = _count_lines(blank) + 1
+        _refuse_title([names, *rows[:_LINES_ABOVE]], name, first_line)
+        header = list(islice(io.StringIO(text, newline=""), n_lines))
+        ambiguous = {}
+        if decimal is None:
+            cells = [field for row in rows for field in row]
+            has_commas = separator != "," and any(map(_COMMA.fullmatch, cells))
+            # Beside decimal commas 1.250 has a point between thousands.
+            points = [cell for cell in cells if _POINT.fullmatch(cell) and not _GROUPED.fullmatch(cell)]
+            decimal = "," if has_commas and not points else "."
+            if separator != ",":
+                ambiguous = _with_thousands(names, rows, mixed=separator != ";")
+        _check_names(names, name)
+        begin = len(blank.encode()) + sum(len(line.encode()) for line in header)
+        has_blanks = re.search(rf'{re.escape(separator)} +"', text) is not None
+        return cls(names, separator, decimal, ambiguous, first_line + len(header), begin, has_blanks)
+
+
+def _count_lines(text: str) -> int:
+    return len(text.replace("\r\n", "\n").replace("\r", "\n").split("\n")) - 1
+
+
+def _with_thousands(names: Sequence[str], rows: Sequence[Sequence[str]], *, mixed: bool) -> dict[str, str]:
+    """The columns whose points may all separate thousands, and a number of each; ``mixed``: only where numbers without
+    a point stand beside them, which programs that write three decimals do not leave."""
+    result = {}
+    for name, column in zip(names, zip_longest(*rows, fillvalue=""), strict=False):
+        fields = [field for field in column if field.lower() not in MISSING_WORDS]
+        grouped = [field for field in fields if _GROUPED.fullmatch(field)]
+        others = [field for field in fields if not _GROUPED.fullmatch(field)]
+        if grouped and (others or not mixed) and all(map(_SMALL.fullmatch, others)):
+            result[name] = grouped[0]
+    return result
+
+
+@contextmanager
+def _long_fields() -> Iterator[None]:
+    """Lets the csv module read fields as long as the head; its own limit, of all threads, is 131,072 characters."""
+    with _LIMIT:
+        limit = csv.field_size_limit(max(HEAD, csv.field_size_limit()))
+        try:
+            yield
+        finally:
+            csv.field_size_limit(limit)
+
+
+def _separator(text: str, is_whole: bool) -> str:
+    """The one by which all the first rows have the same number of fields, the more the better."""
+    best, most = ",", (False, 1)
+    for separator in SEPARATORS:
+        try:
+            reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True)
+            counts = [len(row) for row in islice(reader, 20) if row]
+        except csv.Error:
+            continue
+        counts = counts if is_whole or len(counts) < 2 else counts[:-1]
+        if counts[0] > 1 and (len(set(counts)) == 1, counts[0]) > most:
+            best, most = separator, (len(set(counts)) == 1, counts[0])
+    return best
+
+
+def _refuse_many(text: str, separator: str, source: str) -> None:
+    """Raises DataError for a first line of more columns than are read."""
+    found = text.partition("\n")[0].count(separator) + 1
+    if found > MOST_COLUMNS:
+        raise DataError(f"{source}: expected at most {MOST_COLUMNS:,} columns, found {found:,} in the first line")
+
+
+def _refuse_title(rows: Sequence[Sequence[str]], source: str, first_line: int) -> None:
+    """Raises DataError where the first line has one filled cell, and a line below it the names."""
+    filled = [sum(map(bool, row)) for row in rows]
+    most = max(filled)
+    if filled[0] != 1 or most < 3:
+        return
+    at = next(at for at, count in enumerate(filled) if count > max(1, most // 2))
+    raise DataError(
+        f"{source}: line {first_line} has one filled cell of {max(map(len, rows))}, line {first_line + at} "
+        f"{filled[at]}: --skip-lines {first_line + at - 1} begins with the names in line {first_line + at}"
+    )
+
+
+def _check_names(names: Sequence[str], source: str) -> None:
+    twice = sorted(name for name, times in Counter(names).items() if name and times > 1)
+    if all(map(_NUMBER.fullmatch, names)) or any(map(_NUMBER.fullmatch, twice)):
+        numbers = filter(_NUMBER.fullmatch, names)
+        raise DataError(
+            f"{source}: expected the names of the columns in the first line, found numbers: "
+            f"{', '.join(islice(numbers, 4))}; {IF_A_ROW}"
+        )
+    if twice:
+        raise DataError(
+            f"{source}: expected different names of columns in the first line, found more than once: "
+            f"{', '.join(twice[:8])}; {IF_A_ROW}"
+        )
+    if any("\0" in name for name in names):
+        raise DataError(
+            f"{source}: expected text, found NUL bytes among the names of its columns; --encoding utf-16-le reads "
+            "UTF-16 without a byte order mark"
+        )
+
+
+def decoded(blocks: Iterator[bytes], name: str, encoding: str, remarks: list[str] | None = None) -> Iterator[bytes]:
+    """The text of ``text_blocks`` in UTF-8. Raises DataError. ``remarks``: where "auto" may take another encoding than
+    UTF-8, and says so once that is read."""
+    first = next(blocks)
+    if first.startswith(_UTF16):
+        encoding = "utf-16"
+    blocks = chain((first,), blocks)
+    if encoding == "auto" and remarks is not None:
+        return _utf8_or_windows(blocks, name, remarks)
+    if encoding == "auto" or codecs.lookup(encoding).name == "utf-8":
+        return blocks
+    return _recoded(blocks, name, encoding)
+
+
+def _utf8_or_windows(blocks: Iterable[bytes], name: str, remarks: list[str]) -> Iterator[bytes]:
+    """Text whose first bytes beyond ASCII are not UTF-8 as cp1252, which has ASCII too."""
+    is_utf8: bool | None = None
+    for block in blocks:
+        if is_utf8 is None and not block.isascii():
+            is_utf8 = _begins_as_utf8(block)
+            if not is_utf8:
+                remarks.append("it is not UTF-8, and is read as cp1252 (--encoding names another)")
+        try:
+            yield block if is_utf8 is not False else block.decode(_WINDOWS).encode()
+        except UnicodeDecodeError as error:
+            raise DataError(f"{name}: {not_utf8(block[error.start])}") from None
+
+
+def _begins_as_utf8(block: bytes) -> bool:
+    """Whether the first character beyond ASCII is one of UTF-8, as far as it is there."""
+    try:
+        codecs.utf_8_decode(block, "strict", False)
+    except UnicodeDecodeError as error:
+        return not block[: error.start].isascii()
+    return True
+
+
+def _recoded(blocks: Iterable[bytes], name: str, encoding: str) -> Iterator[bytes]:
+    decoder = codecs.getincrementaldecoder(encoding)()
+    try:
+        for block in blocks:
+            yield decoder.decode(block).encode()
+        yield decoder.decode(b"", final=True).encode()
+    except UnicodeError as error:
+        raise DataError(f"{name}: expected text of the encoding {encoding}: {error}") from None
+
+
+def read_head(
+    blocks: Iterator[bytes], name: str, decimal: str | None, skip_lines: int = 0
+) -> tuple[Head, Iterator[bytes]]:
+    """The first lines, and the text behind them. Raises DataError."""
+    head, is_whole, size = b"", True, HEAD
+    for block in blocks:
+        head += block
+        size = _size_of_head(head)
+        if len(head) >= size:
+            is_whole = False
+            break
+    seen = head[:size]
+    try:
+        text = codecs.getincrementaldecoder("utf-8")().decode(seen, final=is_whole)
+    except UnicodeDecodeError as error:
+        text = seen[: error.start].decode()
+        if not re.search(r"[\r\n]\s*\S", text):  # that of another line is found with its place
+            raise DataError(f"{name}: {not_utf8(seen[error.start])}") from None
+        text, is_whole = re.sub(r"[^\r\n]*\Z", "", text), False
+    with _long_fields():
+        result = Head.of(text, name, is_whole=is_whole and len(head) <= size, decimal=decimal, skip_lines=skip_lines)
+    return result, chain((head[result.size :],), blocks)
+
+
+def _size_of_head(text: bytes) -> int:
+    """How many bytes of a table are looked at that begins so: the names of its columns, and as much again for rows."""
+    names = _NAMES.match(text)
+    return max(HEAD, LONGEST_NAMES if names is None else 3 * names.end())
+
+
+def not_utf8(byte: int) -> str:
+    return f"expected UTF-8, found the byte 0x{byte:02x}; --encoding names another (latin-1, cp1252, …)"
+
+
+class _Body(io.RawIOBase):
+    """The rows of a table as a stream of UTF-8 whose lines are counted. Raises DataError for what is no text."""
+
+    def __init__(self, blocks: Iterator[bytes], name: str, first_line: int) -> None:
+        self._blocks, self._name, self._first_line = blocks, name, first_line
+        self._block, self._cut, self._ends_in_line = b"", b"", False
+        self.lines = self.quotes = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        while not self._block:
+            block = next(self._blocks, None)
+            if block is None and not self._cut:
+                return b""
+            self._block = self._checked(self._cut + (block or b""), is_last=block is None)
+        size = len(self._block) if size is None or size < 0 else size
+        result, self._block = self._block[:size], self._block[size:]
+        return result
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        content = self.read(memoryview(buffer).nbytes)
+        memoryview(buffer)[: len(content)] = content
+        return len(content)
+
+    def _checked(self, block: bytes, *, is_last: bool) -> bytes:
+        self._cut = b""
+        wrong, problem = block.find(b"\0"), "found a NUL byte: expected text"
+        if not block.isascii():
+            try:
+                _, size = codecs.utf_8_decode(block, "strict", is_last)
+                block, self._cut = block[:size], block[size:]
+            except UnicodeDecodeError as error:
+                if not 0 <= wrong < error.start:
+                    wrong, problem = error.start, not_utf8(block[error.start])
+        if wrong >= 0:
+            raise DataError(f"{self._name}:{self._first_line + self.lines + block[:wrong].count(10)}: {problem}")
+        end = b"\n" if b"\n" in block else b"\r"
+        self.lines += block.count(end)
+        self.quotes += block.count(b'"')
+        self._ends_in_line = not block.endswith(end) if block else self._ends_in_line
+        return block
+
+    @property
+    def rows(self) -> int:
+        """As many as there are lines."""
+        return self.lines + self._ends_in_line
+
+
+def table_of_text(
+    blocks: Iterator[bytes],
+    name: str,
+    choose: Choice,
+    *,
+    encoding: str,
+    decimal: str | None,
+    skip_lines: int,
+    scratch: Scratch,
+    line_of: Callable[[Head, int], int | None] = lambda head, row: None,
+) -> Table:
+    """The columns that ``choose`` keeps, as text. Raises DataError.
+
+    ``line_of``: the line of a row, from 0, by reading the file again; None where that cannot be done."""
+    recoded: list[str] = []
+    head, rest = read_head(decoded(blocks, name, encoding, recoded), name, decimal, skip_lines)
+    kept = list(dict.fromkeys(choose(head.names, ())))
+    body = _Body(rest, name, head.first_line)
+    at = {name: number for number, name in enumerate(head.names)}
+    arrays = _parsed(body, head, [at[column] for column in kept], name, scratch, line_of)
+    n = len(arrays[0]) if arrays else 0
+    if n == 0:
+        raise NoRowsError(f"{name}: expected at least one row, found none")
+    if body.quotes % 2 and (row := _swallowed(arrays, n)) is not None:
+        raise DataError(
+            f"{_place(name, head, row, body, n, line_of)}: a quoted field begins in this row and never ends"
+        )
+    places = Places((name,), ("line",), (head.first_line,)) if body.rows == n else Places((name,))
+    ambiguous = [
+        f"column {column!r}: {number} is read with a decimal point, not as {number.replace('.', '')}"
+        for column in kept
+        if (number := head.ambiguous.get(column))
+    ]
+    return Table.of(
+        dict(zip(kept, arrays, strict=True)), places, text=kept, remarks=[*recoded, *ambiguous], decimal=head.decimal,
+        scratch=scratch,
+    )  # fmt: skip
+
+
+def _parsed(
+    body: _Body,
+    head: Head,
+    kept: Sequence[int],
+    name: str,
+    scratch: Scratch,
+    line_of: Callable[[Head, int], int | None],
+) -> list[Any]:
+    """The cells of some columns, Arrow's chunked arrays of strings."""
+    import pyarrow
+
+    schema = pyarrow.schema([(f"{number}", pyarrow.string()) for number in kept])
+    batches, n = [], 0
+    try:
+        with ExitStack() as stack:
+            spool = _spool(stack, schema, scratch)
+            for batch in _batches(body, head, kept, name):
+                n += len(batch)
+                if spool is None:
+                    batches.append(batch)
+                else:
+                    spool[0].write_batch(batch)
+            if spool is not None:
+                spool[0].close()
+                table = pyarrow.ipc.open_file(pyarrow.memory_map(spool[1])).read_all()
+            else:
+                table = pyarrow.Table.from_batches(batches, schema)
+    except _RowError as error:
+        raise DataError(f"{_place(name, head, error.row, body, None, line_of)}: {error}") from None
+    except pyarrow.ArrowInvalid as error:
+        if "straddl" in str(error):
+            longest = f"expected a row of at most {_LONGEST_ROW >> 20} MB: is a closing quote missing?"
+            raise DataError(f"{_place(name, head, n, body, None, line_of)}: {longest}") from None
+        raise DataError(f"{name}: not a table of separated values: {shown(str(error))}") from None
+    return list(table.columns)
+
+
+class _RowError(Exception):
+    """A row, from 0, of too few fields or too many."""
+
+    def __init__(self, row: int, message: str) -> None:
+        super().__init__(message)
+        self.row = row
+
+
+def _batches(body: _Body, head: Head, kept: Sequence[int], name: str) -> Iterator[Any]:
+    """Batches of some of the columns, by their numbers. Raises _RowError, ArrowInvalid."""
+    from pyarrow import csv as arrow_csv
+
+    if head.has_blanks:
+        yield from _batches_of_csv(body, head, kept)
+        return
+    names = [f"{number}" for number in range(len(head.names))]
+    skipped = 0
+    wrong: list[_RowError] = []
+
+    def invalid(row: Any) -> str:
+        nonlocal skipped
+        if not row.text.strip(" \t"):
+            skipped += 1
+            return "skip"
+        hint = ": is a closing quote missing?" if row.text.count('"') % 2 else ""
+        found = f"expected {row.expected_columns:,} fields, found {row.actual_columns:,}{hint}"
+        wrong.append(_RowError(row.number - 1 - skipped, found))
+        return "error"
+
+    import pyarrow
+
+    size = min(max(_BLOCK, 8 * head.size), _LONGEST_ROW)
+    try:
+        yield from arrow_csv.open_csv(
+            body,
+            read_options=arrow_csv.ReadOptions(column_names=names, block_size=size, use_threads=False),
+            parse_options=arrow_csv.ParseOptions(
+                delimiter=head.separator, newlines_in_values=True, invalid_row_handler=invalid
+            ),
+            convert_options=arrow_csv.ConvertOptions(
+                include_columns=[names[number] for number in kept],
+                column_types={names[number]: pyarrow.string() for number in kept},
+                strings_can_be_null=True,
+                null_values=[""],
+                check_utf8=False,
+            ),
+        )
+    except pyarrow.ArrowInvalid as error:
+        if wrong:
+            raise wrong[0] from None
+        if "Empty CSV" not in str(error):
+            raise
+
+
+def _batches_of_csv(body: _Body, head: Head, kept: Sequence[int]) -> Iterator[Any]:
+    """The same by the standard library, which takes blanks before quotes. Raises _RowError."""
+    import pyarrow
+
+    text = io.TextIOWrapper(io.BufferedReader(body), encoding="utf-8", newline="")
+    rows = csv.reader(text, delimiter=head.separator, skipinitialspace=True)
+    names, n = [f"{number}" for number in kept], 0
+    with _long_fields():
+        while block := list(islice((row for row in rows if row), _ROWS)):
+            wrong = next((at for at, row in enumerate(block) if len(row) != len(head.names)), None)
+            if wrong is not None:
+                expected, found = len(head.names), len(block[wrong])
+                raise _RowError(n + wrong, f"expected {expected:,} fields, found {found:,}")
+            columns = [[row[number] or None for row in block] for number in kept]
+            yield pyarrow.record_batch([pyarrow.array(column, pyarrow.string()) for column in columns], names)
+            n += len(block)
+
+
+def _spool(stack: ExitStack, schema: Any, scratch: Scratch) -> tuple[Any, str] | None:
+    """Where text goes that is not kept in memory: a writer to a file, and its name, which is gone afterwards."""
+    import pyarrow
+
+    if scratch.folder is None:
+        return None
+    folder = stack.enter_context(tempfile.TemporaryDirectory(dir=scratch.folder))
+    path = os.path.join(folder, "text.arrow")
+    return stack.enter_context(pyarrow.ipc.new_file(path, schema)), path
+
+
+def _swallowed(arrays: Sequence[Any], n: int) -> int | None:
+    """The last row, where one of its cells goes over lines: there are too few quotes."""
+    return n - 1 if any("\n" in (array[n - 1].as_py() or "") for array in arrays) else None
+
+
+def _place(
+    name: str, head: Head, row: int, body: _Body, n: int | None, line_of: Callable[[Head, int], int | None]
+) -> str:
+    """Where a row is, for a message: by its line, if that is known."""
+    line = head.first_line + row if body.rows == n else line_of(head, row)
+    return f"{name}: row {row + 1}" if line is None else f"{name}:{line}"
+
+
+def line_of_row(blocks: Iterator[bytes], head: Head, row: int) -> int | None:
+    """The line of a row, from 0, of the whole text of a table; None where the standard library does not get there."""
+    text = io.TextIOWrapper(io.BufferedReader(_Body(blocks, "", 1)), encoding="utf-8", newline="")
+    for _ in range(head.first_line - 1):
+        next(text, None)
+    rows, line, n = csv.reader(text, delimiter=head.separator, skipinitialspace=True), 0, -1
+    try:
+        with _long_fields():
+            for fields in rows:
+                n += any(field.strip() for field in fields) or len(fields) > 1
+                if n == row:
+                    return head.first_line + line
+                line = rows.line_num
+    except (csv.Error, DataError):
+        pass
+    return None

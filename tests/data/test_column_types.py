@@ -1,0 +1,298 @@
+"""What a column is: the user's word, the writer's type, then the looks of its cells; the same from every format."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from pathlib import Path
+from xml.sax.saxutils import escape
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from over import over
+from tables import columns_of, read, remarks, rows
+
+from apsvm import APSVMClassifier
+from apsvm.data import DataError, read_data
+from apsvm.data.read_options import TableOptions
+from apsvm.data.tables.cells import Table
+from apsvm.data.tables.learning import learn, learn_of_parts
+from apsvm.data.tables.reading import ForModel
+from apsvm.data.tables.roles import Parts
+from apsvm.data.tables.typed import RULES, Evidence
+from apsvm.models.columns import ColumnKind
+
+DOCS = Path(__file__).parents[2] / "docs" / "data.md"
+
+
+def text_of(cells, name="a"):
+    return f"{name},y\n" + "".join(f"{cell},{at % 2}\n" for at, cell in enumerate(cells))
+
+
+def names_of(data):
+    return columns_of(data).feature_names()
+
+
+def test_the_rules_are_in_the_manual():
+    rules = "".join(f"| {seen} | {decided} |\n" for seen, decided in RULES)
+    assert f"| of the column | it is |\n|---|---|\n{rules}\n" in DOCS.read_text()
+
+
+@over("name", [None, "customer"])
+def test_the_index_of_pandas_is_no_feature(name, tmp_path):
+    frame = pd.DataFrame({"x": [1.0, 2.0, 3.0, 4.0], "y": [0, 1, 0, 1]}).iloc[[0, 2, 3]].rename_axis(name)
+    frame.to_parquet(tmp_path / "t")
+    data = read_data(tmp_path / "t")
+    assert names_of(data) == ("x",)
+    index = name or "__index_level_0__"
+    assert f"the index of the data frame is left out: {index}" in remarks(data)
+    assert names_of(read_data(tmp_path / "t", table=TableOptions(features=("x", index)))) == ("x", index)
+    assert read_data(tmp_path / "t", table=TableOptions(id=index)).table.keys.tolist() == ["0", "2", "3"]
+
+
+@over("kind", [pa.string(), pa.large_string(), pa.dictionary(pa.int8(), pa.string())])
+def test_digits_typed_as_text_are_words(kind, tmp_path):
+    table = pa.table({"zip": pa.array(["1", "10", "1", "10"]).cast(kind), "y": [0, 1, 1, 0]})
+    pq.write_table(table, tmp_path / "t")
+    assert names_of(read_data(tmp_path / "t")) == ("zip=1", "zip=10")
+
+
+@over(
+    ("cells", "names"),
+    [
+        ([1234567890123456789, 1234567890123456788] * 2, ("1234567890123456788", "1234567890123456789")),
+        (["01234", "1234"] * 2, ("01234", "1234")),
+        (["1e5", "100000"] * 2, ("100000", "1e5")),
+        (["10", "10.0", "2.50", "2.5"], ("10", "2.5")),
+    ],
+)
+def test_categories_are_as_many_as_spellings(cells, names, tmp_path):
+    data = read(tmp_path, text_of(cells), categorical=("a",))
+    assert names_of(data) == tuple(f"a={name}" for name in names)
+    if isinstance(cells[0], int):
+        pq.write_table(pa.table({"a": cells, "y": [0, 1, 0, 1]}), tmp_path / "t")
+        assert names_of(read_data(tmp_path / "t", table=TableOptions(categorical=("a",)))) == names_of(data)
+        frame = pd.DataFrame({"a": cells}).astype("category")
+        assert APSVMClassifier().fit(frame, [0, 1, 0, 1]).to_model().header.features.names == names_of(data)
+
+
+@over("word", ["18_25", "2019_05", "１２", "inf", "Infinity", "888E050011", "1_000"])
+def test_words_that_python_would_take_for_numbers(word, tmp_path):
+    data = read(tmp_path, text_of([word, "other"] * 3))
+    assert set(names_of(data)) == {f"a={word}", "a=other"}
+    labels = read(tmp_path, "x,y\n" + f"1,{word}\n2,other\n" * 3)
+    assert set(columns_of(labels).label_words) == {word, "other"}
+    assert set(names_of(read(tmp_path, text_of([word, "1", "2"]), categorical=("a",)))) == {f"a={word}", "a=1", "a=2"}
+    with pytest.raises(DataError, match=f"data.csv:2: column 'a': expected a (finite )?number, found '{word}'"):
+        read(tmp_path, text_of([word, "1", "2"]))
+
+
+@over("n", [3, 20, 47, 52, 500])
+def test_one_stray_word_is_named_at_every_size(n, tmp_path):
+    cells = [f"{at / 8}" for at in range(n)]
+    cells[1] = "unknown"
+    with pytest.raises(DataError, match=r":3: column 'a': expected a number, found 'unknown'; a missing cell is empty"):
+        read(tmp_path, text_of(cells))
+
+
+def test_forms_of_dates(tmp_path):
+    expected = read(tmp_path, text_of(["2024-02-12", "2024-03-26"]))
+    for cells in (["2024-02-12 00:00:00 UTC", "2024-03-26 00:00:00 UTC"], ["12 February 2024", "26 March 2024"],
+                  ['"February 12, 2024"', '"March 26, 2024"'], ["12-Feb-2024", "26-Mar-2024"]):  # fmt: skip
+        assert rows(read(tmp_path, text_of(cells))) == rows(expected)
+    firsts = text_of(["08/01/2025", "09/01/2025"])
+    with pytest.raises(DataError, match="--date-order"):
+        read(tmp_path, firsts)
+    ages = {order: rows(read(tmp_path, firsts, date_order=order))[0][0] for order in ("dmy", "mdy")}
+    assert ages == {"dmy": 1.0, "mdy": 31.0}
+
+
+def test_a_zone_in_training_alone_is_said(tmp_path):
+    columns = columns_of(read(tmp_path, text_of(["2024-02-12T10:00:00+02:00", "2024-03-26T11:30:00+02:00"])))
+    plain = read(tmp_path, text_of(["2024-02-12T08:00:00", "2024-03-26T09:30:00"]), columns)
+    assert "column 'a': its times name no zone" in remarks(plain)
+    again = read(tmp_path, text_of(["2024-02-12T08:00:00Z", "2024-03-26T09:30:00Z"]), columns)
+    assert "zone" not in remarks(again)
+    assert rows(again) == rows(plain)
+
+
+def test_what_is_filled_only_with_one_label_is_named(tmp_path):
+    text = "amount,paid_back,fraud\n1,2024-01-02,Yes\n2,,No\n3,2024-01-05,Yes\n4,,No\n5,,No\n"
+    assert "column 'paid_back' is filled only where fraud = Yes" in remarks(read(tmp_path, text))
+    assert "filled only" not in remarks(read(tmp_path, text.replace("5,,No", "5,2024-01-07,No")))
+
+
+def test_new_words_and_rare_ones(tmp_path):
+    columns = columns_of(read(tmp_path, text_of(["u", "u", "v", "v", "w", "z"]), max_categories=2))
+    data = read(tmp_path, text_of(["u", "w", "w"]), columns)
+    assert remarks(data) == ""
+    assert data.table.details == ("column 'a': 2 cells have one of the infrequent words of training ('w', …)",)
+    assert "column 'a': 1 word was not in training ('q')" in remarks(read(tmp_path, text_of(["u", "q"]), columns))
+
+
+def test_lines_above_the_names(tmp_path):
+    text = "Export\n\na,b,c,y\n1,2,3,0\n1,2,4,1\n"
+    assert rows(read(tmp_path, text, skip_lines=2)) == [[1, 2, 3], [1, 2, 4]]
+    with pytest.raises(DataError, match=r"data.csv:5: column 'c'"):
+        read(tmp_path, text.replace("2,4", "2,?") + "1,1,1,0\n", skip_lines=2, missing="refuse")
+
+
+def test_types_that_differ_between_files(tmp_path):
+    for number, cells in enumerate(([1.0, 2.0], ["x", "z"])):
+        pq.write_table(pa.table({"a": cells, "y": [0, 1]}), tmp_path / f"part-{number}")
+    with pytest.raises(DataError, match=r"part-1: column 'a' has the type string, and in .*part-0 double"):
+        read_data(tmp_path / "part-*")
+
+
+def test_structs_name_their_fields(tmp_path):
+    pq.write_table(pa.table({"s": [{"u": 1, "v": 2}, {"u": 1, "v": 3}], "y": [0, 1]}), tmp_path / "t")
+    with pytest.raises(DataError, match=r"column 's'.*whose fields u, v may be columns of their own, or --drop s"):
+        read_data(tmp_path / "t")
+
+
+def workbook(cells, merged=""):
+    """The bytes of an .xlsx of one sheet."""
+
+    def cell(value):
+        if value is None:
+            return "<c/>"
+        if isinstance(value, str):
+            return f'<c t="inlineStr"><is><t>{escape(value)}</t></is></c>'
+        return f'<c t="b"><v>{int(value)}</v></c>' if isinstance(value, bool) else f"<c><v>{value!r}</v></c>"
+
+    def related(kind, target):
+        what = f'Id="r1" Type="{office}/{kind}" Target="{target}"'
+        return f'<Relationships xmlns="{package}/relationships"><Relationship {what}/></Relationships>'
+
+    main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+    office = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+    package = "http://schemas.openxmlformats.org/package/2006"
+    body = "".join(f"<row>{''.join(map(cell, row))}</row>" for row in cells)
+    merges = f'<mergeCells count="1"><mergeCell ref="{merged}"/></mergeCells>' if merged else ""
+    sheets = '<sheets><sheet name="Data" sheetId="1" r:id="r1"/></sheets>'
+    files = {
+        "[Content_Types].xml": f'<Types xmlns="{package}/content-types"/>',
+        "_rels/.rels": related("officeDocument", "xl/workbook.xml"),
+        "xl/workbook.xml": f'<workbook xmlns="{main}" xmlns:r="{office}">{sheets}</workbook>',
+        "xl/_rels/workbook.xml.rels": related("worksheet", "worksheets/sheet1.xml"),
+        "xl/worksheets/sheet1.xml": f'<worksheet xmlns="{main}"><sheetData>{body}</sheetData>{merges}</worksheet>',
+    }
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return packed.getvalue()
+
+
+def test_sheets(tmp_path):
+    pytest.importorskip("python_calamine")
+    cells = [["age", "city", "y"], [31, "Paris", 1], [None, "Rome", 0], [55.5, "Paris", 0]]
+    data = read(tmp_path, workbook(cells))
+    assert names_of(data) == ("age", "city=Paris", "city=Rome")
+    assert rows(data)[1] == [43.25, 0, 1]
+    with pytest.raises(DataError, match=r"no sheet is called 'Other'.*: there are Data"):
+        read(tmp_path, workbook(cells), sheet="Other")
+    with pytest.raises(DataError, match=r"data.csv: row 3: column 'age': expected a number, found 'old'"):
+        read(tmp_path, workbook([*cells[:2], ["old", "Rome", 1], *cells[1:]]))
+    titled = [["Report", None, None], *cells]
+    with pytest.raises(DataError, match="row 1 has one filled cell of 3, row 2 3: --skip-lines 1"):
+        read(tmp_path, workbook(titled))
+    assert rows(read(tmp_path, workbook(titled), skip_lines=1)) == rows(data)
+    with pytest.raises(DataError, match="row 1 has the names of columns, and cells of it are merged"):
+        read(tmp_path, workbook(cells, merged="A1:B1"))
+    with pytest.raises(DataError, match="not an Excel workbook that is read here"):
+        read(tmp_path, workbook(cells)[:-300])
+
+
+def table_of(rng):
+    """Rows of random cells, some of them missing."""
+
+    def some(value):
+        return None if rng.random() < 0.2 else value
+
+    return [
+        {
+            "amount": some(round(float(rng.normal(scale=1e3)), 3)),
+            "count": some(int(rng.integers(-1000, 1000))),
+            "city": some(str(rng.choice(["Paris", "Rome", "a,b", 'q"', "ü"]))),
+            "ok": bool(rng.random() < 0.5),
+            "when": some(str(np.datetime64("2000-01-01") + int(rng.integers(0, 9000)))),
+            "y": at % 2,
+        }
+        for at in range(int(rng.integers(12, 40)))
+    ]
+
+
+def of_every_format(folder, records):
+    """The same rows in each format, and in frames."""
+    kinds = {"amount": pa.float64(), "count": pa.int64(), "city": pa.string(), "ok": pa.bool_(), "when": pa.string()}
+    typed = pa.Table.from_pylist(records, pa.schema({**kinds, "y": pa.int64()}.items()))
+    dated = typed.set_column(4, "when", typed["when"].cast(pa.timestamp("us")))
+    frame = typed.to_pandas()
+    frame.assign(ok=frame["ok"].map(str)).to_csv(folder / "csv", index=False)
+    pq.write_table(typed, folder / "parquet")
+    pq.write_table(dated, folder / "dated")
+    with pa.OSFile(str(folder / "arrow"), "wb") as file, pa.ipc.new_file(file, typed.schema) as writer:
+        writer.write_table(typed)
+    lines = [json.dumps(record) for record in records]
+    (folder / "json").write_text("\n".join(lines))
+    head = [list(records[0]), *(list(record.values()) for record in records)]
+    paths = [folder / name for name in ("csv", "parquet", "dated", "arrow", "json")]
+    try:
+        import python_calamine  # noqa: F401
+
+        (folder / "xlsx").write_bytes(workbook(head))
+        paths.append(folder / "xlsx")
+    except ImportError:
+        pass
+    return paths, [dated.to_pandas().drop(columns="y"), pl.from_arrow(dated.drop_columns("y"))]
+
+
+@pytest.mark.slow
+@over("number", range(12))
+def test_every_format_has_the_same_columns(number, tmp_path):
+    (folder := tmp_path / f"{number}").mkdir()
+    paths, frames = of_every_format(folder, table_of(np.random.default_rng(number)))
+    expected = read_data(paths[0])
+    columns, X = columns_of(expected), np.array(rows(expected))
+    kinds = [ColumnKind.NUMBER, ColumnKind.NUMBER, ColumnKind.CATEGORY, ColumnKind.NUMBER, ColumnKind.DATE]
+    assert [column.kind for column in columns.features] == kinds
+    model = ForModel(columns, columns.feature_names(), columns.width)
+    for path in paths[1:]:
+        data = read_data(path)
+        assert columns_of(data).features == columns.features, path
+        for of_rows in (data, read_data(path, model=model)):
+            np.testing.assert_allclose(np.array(rows(of_rows)), X, rtol=0, atol=1e-9)
+    by_rows = APSVMClassifier(C=1.0, bound="hinge", scale="standard").fit(X, expected.relevance)
+    for frame in frames:
+        fitted = APSVMClassifier(C=1.0, bound="hinge").fit(frame, expected.relevance)
+        assert fitted.to_model().header.features.columns.features == columns.features
+        np.testing.assert_allclose(fitted.coef_, by_rows.coef_, rtol=1e-7, atol=1e-9)
+
+
+def test_parts_learn_what_the_whole_does(rng):
+    n = 60
+    arrays = {
+        "amount": pa.array(np.where(rng.random(n) < 0.2, np.nan, rng.normal(size=n)), from_pandas=True),
+        "code": pa.array([f"{at % 3}" if at < 40 else "x" * (at % 2 + 1) for at in range(n)]),
+        "city": pa.array([None if at % 7 == 0 else f"c{at % 4}" for at in range(n)]),
+    }
+
+    def table(begin, end):
+        from apsvm.data.tables.cells import Places
+
+        chunks = {name: pa.chunked_array([array.slice(begin, end - begin)]) for name, array in arrays.items()}
+        return Table.of(chunks, Places(("t",)), text=["code", "city"])
+
+    parts, options = Parts(features=tuple(arrays)), TableOptions(categorical=("code",))
+    expected, said = learn(table(0, n), parts, options)
+    cuts = [(20, 45), (0, 20), (45, n)]  # words stand in one part only
+    evidence = [{name: Evidence.of(cells, spelled=True) for name, cells in table(*cut).columns.items()} for cut in cuts]
+    learned, also_said = learn_of_parts(evidence, parts, options, "t")
+    assert learned == expected
+    assert also_said == said
