@@ -122,7 +122,8 @@ def _of_classes(metrics: dict[str, Metric], scored: Scored, path: str, ties: str
     unranked = int(np.setdiff1d(dataset.classes(), classes).size)
     counts = {"classes_unranked": unranked}
     words = () if dataset.table is None else dataset.table.columns.label_words
-    entry = EvaluatedSystem(path, System(scores, Judgements(labels), result), ties, counts, "class", words=words)
+    system = System(scores, Judgements(labels, codes=dataset.groups), result)
+    entry = EvaluatedSystem(path, system, ties, counts, "class", words=words)
     if "Accuracy" in metrics and dataset.label_sets is None:
         answers = np.argmax(scores - [line_of(threshold) for threshold in thresholds], axis=1)
         entry.classified = float(labels[np.arange(answers.size), answers].mean())
@@ -207,7 +208,7 @@ def add_differences(
 
 def swaps_of(first: EvaluatedSystem) -> int:
     """Random swaps that the test tries."""
-    return SWAPS_OF_ROWS if first.system.is_one_ranking else SWAPS_OF_QUERIES
+    return SWAPS_OF_QUERIES if first.each == "query" and not first.system.is_one_ranking else SWAPS_OF_ROWS
 
 
 def _defined(metrics: Mapping[str, Metric], entry: EvaluatedSystem) -> dict[str, Metric]:

@@ -7,6 +7,7 @@ import pytest
 import scipy.stats
 
 from apsvm.metrics import MetricError
+from apsvm.metrics.classes import evaluate_classes
 from apsvm.metrics.evaluate import Judgements, evaluate, number_groups, parse_metrics, summarise
 from apsvm.metrics.significance import (
     Difference,
@@ -16,9 +17,9 @@ from apsvm.metrics.significance import (
     differences,
     interval,
     randomisation_test,
-    randomise_rows,
 )
 
+AP = parse_metrics(["AP"])
 METRICS = parse_metrics(["AP", "AUC", "nDCG", "P@5", "F1"])
 
 
@@ -126,7 +127,8 @@ def test_swapped_ranks_against_enumeration(rng):
     a = np.round(rng.normal(size=n) + relevant, 1)
     b = np.round(rng.normal(size=n) * 50, -1)
     metrics = parse_metrics(["AP", "AUC", "F1"])
-    found = randomise_rows(metrics, a, b, Judgements(relevant), "block", 6000, rng)
+    one, two = (system(scores, relevant, metrics=metrics) for scores in (a, b))
+    found = {name: difference.p for name, difference in differences(metrics, one, two, n_swaps=6000, seed=1).items()}
     ranks = scipy.stats.rankdata(a), scipy.stats.rankdata(b)
     sides = (a > 0) - 0.5, (b > 0) - 0.5
     for name, metric in metrics.items():
@@ -139,6 +141,47 @@ def test_swapped_ranks_against_enumeration(rng):
         exact = count / 2**n
         assert found[name] == pytest.approx(exact, abs=4 * np.sqrt(exact * (1 - exact) / 6000) + 1e-3)
     assert len(set(found.values())) > 1
+
+
+def null_p(rng, positives, groups=None, n=None):
+    """p of two systems that differ by chance alone, on one ranking, queries of five rows or classes."""
+    if groups is not None:
+        relevant, codes = np.tile(np.arange(5) < 2, groups), np.repeat(np.arange(groups), 5)
+        a, b = (system(relevant + rng.normal(size=relevant.size), relevant, codes, metrics=AP) for _ in range(2))
+    elif np.ndim(positives):
+        labels = np.repeat(np.arange(len(positives)), positives)[:, None] == np.arange(len(positives))
+        shared = rng.normal(size=(2, len(labels), 1))
+        a, b = (
+            System(scores, Judgements(labels), evaluate_classes(list(AP), scores, labels))
+            for scores in (labels + rng.normal(size=labels.shape) + 2 * shared[at] for at in range(2))
+        )
+    else:
+        relevant = np.arange(positives + n) < positives
+        a, b = (system(relevant + rng.normal(size=relevant.size), relevant, metrics=AP) for _ in range(2))
+    return differences(AP, a, b, n_swaps=199, seed=int(rng.integers(1 << 30)))["AP"].p
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "units",
+    [
+        {"positives": 0, "groups": 10}, {"positives": 0, "groups": 50}, {"positives": 5, "n": 60},
+        {"positives": 50, "n": 60}, {"positives": (5, 5, 50)}, {"positives": (8,) * 10},
+    ],
+)  # fmt: skip
+def test_p_holds_under_the_null(units, rng):
+    """Below .05 in 5 of 100 draws, of 250 within three standard errors; and p varies."""
+    values = [p for p in (null_p(rng, **units) for _ in range(250)) if p is not None]
+    assert len(values) > 200  # few queries differ in some
+    assert 0.008 <= np.mean(np.array(values) < 0.05) <= 0.092
+    assert len(set(values)) > 20
+
+
+@pytest.mark.parametrize(
+    "units", [{"positives": 0, "groups": 3}, {"positives": 0, "groups": 5}, {"positives": 2, "n": 60}]
+)
+def test_no_p_of_too_few(units, rng):
+    assert null_p(rng, **units) is None
 
 
 def test_a_difference_that_is_there_is_found(rng):
@@ -168,7 +211,7 @@ def test_a_system_does_not_differ_from_itself(grouped, rng):
     for name, d in differences(METRICS, a, a, n_swaps=100, seed=0, confidence=0.9, n_draws=50).items():
         value = a.evaluation.values[name]
         of_queries = (0, 0, 15, pytest.approx(value), pytest.approx(value)) if grouped else (None,) * 5
-        assert d == Difference(0.0, 0.0, 0.0, 1.0, *of_queries)
+        assert d == Difference(0.0, 0.0, 0.0, None if grouped else 1.0, *of_queries)
 
 
 def test_queries_are_paired_by_their_ids(rng):
@@ -177,7 +220,7 @@ def test_queries_are_paired_by_their_ids(rng):
     a = system(scores, relevant, np.repeat(np.arange(20), 3))
     b = system(scores[30:], relevant[30:], np.repeat(np.arange(10, 20), 3))
     there = pytest.approx(b.evaluation.values["AP"])  # of the ten that both have
-    expected = Difference(0.0, None, None, 1.0, 0, 0, 10, there, there)
+    expected = Difference(0.0, None, None, None, 0, 0, 10, there, there)
     assert differences(METRICS, a, b, n_swaps=100, seed=0)["AP"] == expected
     c = system(scores, relevant, np.repeat(np.arange(100, 120), 3))
     with pytest.raises(MetricError, match="no query in common"):

@@ -141,6 +141,11 @@ def _put_metrics(scored: Scored, new: Model, top: int) -> bool:
             put(f"{name}: NEW is as good as OLD")
             continue
         better = "better" if difference.effect > 0.0 else "worse"
-        chance = "no more than chance" if difference.p > CHANCE else "more than chance"
-        put(f"{name}: NEW is {abs(difference.effect):.4f} {better}, {chance} (p = {difference.p:.3g})")
+        if difference.p is None:
+            chance = "on too few to tell from chance (no p)"
+        elif difference.p > CHANCE:
+            chance = f"no more than chance (p = {difference.p:.3g})"
+        else:
+            chance = f"more than chance (p = {difference.p:.3g})"
+        put(f"{name}: NEW is {abs(difference.effect):.4f} {better}, {chance}")
     return next(iter(new_entry.against_first.values())).effect < 0.0

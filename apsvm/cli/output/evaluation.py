@@ -128,6 +128,8 @@ def put_summary(entries: Sequence[EvaluatedSystem], confidence: float | None, cu
     if any(entry.against_first for entry in entries):
         swaps = swaps_of(entries[0])
         put(f"{'p':<{left}} two-sided, paired randomisation, at most {swaps} swaps, not corrected for many tests")
+        if any(d.p is None for entry in entries for d in (entry.against_first or {}).values()):
+            put(f"{'':<{left}} - where too few queries differ, or a class has too few rows, for one below .05")
     for entry in entries:
         if entry.thresholds:
             whose = f"{entry.name}: " if len(entries) > 1 else ""
@@ -189,7 +191,7 @@ def _put_comparison(
         line = f"{name:<{left}} {d.effect:>+9.6f}  "
         if d.low is not None and d.high is not None:
             line += f"{f'[{d.low:+.4f}, {d.high:+.4f}]':<20}  "
-        line += f"{d.p:>8.6f}"
+        line += f"{'-' if d.p is None else f'{d.p:.6f}':>8}"
         if with_queries:
             line += f"  {d.better:>6}  {d.worse:>5}"
         if lacking:
