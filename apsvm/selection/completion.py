@@ -31,6 +31,7 @@ from apsvm.losses import make_loss
 from apsvm.losses.base import Loss
 from apsvm.models.items import ItemFactors
 from apsvm.risk import loss_by_order
+from apsvm.selection.estimate import pooled_ap
 from apsvm.selection.mixture import COMPONENTS, Mixture, two_or_one
 from apsvm.selection.quick import HOPELESS, LOSS, Choice, choose, classes_compared
 from apsvm.selection.thresholds import held_out_scores, is_graded, threshold_by
@@ -335,6 +336,7 @@ class Completion:
             "bound": choice.bound,
             "held_out": choice.how,
             "candidates": [_figures(one.choice, one.mean(LOSS)) for one in choice.candidates],
+            "folds": [loss for one in choice.candidates[:1] for loss in one.values(LOSS)],
             **({} if start is None else {"start": start}),
             **({} if self.mixture is None else {"components": self.mixture.figures()}),
         }
@@ -358,8 +360,9 @@ class Completion:
         return self._with_threshold(outcome, data)
 
     def _with_threshold(self, outcome: Outcome, data: TrainingSet) -> Outcome:
-        """With scores of the rows held out, and the threshold that these choose; none of grades, of several queries or
-        values of C, of a loss of the top, or of many rows: a model of all of them knows these hardly better."""
+        """With AP on the rows held out, their scores, and the threshold that these choose; none of grades, of several
+        queries or values of C, or of a loss of the top. No threshold of many rows: a model of all of them knows these
+        hardly better."""
         trainer, choice = self.trainer, self.choice
         assert isinstance(trainer, StructuredSVMTrainer)
         assert choice is not None
@@ -370,13 +373,15 @@ class Completion:
         several = data.queries is not None and np.unique(data.queries).size > 1
         if is_another or several or is_graded(data.target) or self.label not in choice.race.labels:
             return outcome
-        is_large = len(data.rows) >= ENOUGH_ROWS_A_FEATURE * data.rows.dimension
-        if choice.race.is_one_split and is_large:
-            return outcome
         if choice.candidates[0].choice["C"] != choice.C[0]:
             return outcome
         measured = choice.candidates[0].folds
         folds = [choice.race.scored(measured[fold], 0, fold) for fold in choice.race.folds_of(self.label)]
+        worth = pooled_ap(folds, data.target.relevant)._asdict()
+        outcome = replace(outcome, details={**outcome.details, "held_out": {"AP": worth, "of": choice.how}})
+        is_large = len(data.rows) >= ENOUGH_ROWS_A_FEATURE * data.rows.dimension
+        if choice.race.is_one_split and is_large:
+            return outcome
         scores = training_scores(outcome, data)
         if not np.isfinite(scores).all():
             return outcome

@@ -22,6 +22,7 @@ from apsvm.selection.bags import bags_as_rows, of_bags
 from apsvm.selection.choice import Candidate, Measurements, at_the_edge, best, beyond, worth_of_choice
 from apsvm.selection.completion import outcomes
 from apsvm.selection.cross_validation import CrossValidation
+from apsvm.selection.estimate import Estimate, pooled_ap
 from apsvm.selection.folds import Fold, make_folds
 from apsvm.selection.grids import Grid, Variant
 from apsvm.selection.race import OutOfFold, PathInFold, Task
@@ -310,6 +311,22 @@ class SettingsSearch:
         raced = [replace(one, folds=one.folds[: len(top.folds)]) for one in self.raced]
         return max(0.0, top.mean(name) - worth_of_choice([*candidates, *raced], name, self.metric))
 
+    def estimate(self, chosen: Candidate, candidates: Sequence[Candidate], metric: str) -> float:
+        """The metric of ``chosen``, one of these candidates or an average of them, on other rows: AP of one list by
+        ``expected_ap``, others by their mean over the folds without what the choice of the best adds."""
+        expected = self.expected_ap(chosen) if metric == "AP" else None
+        if expected is not None:
+            return expected.value
+        return chosen.mean(metric) - self.gained_by_choice(candidates, metric)
+
+    def expected_ap(self, chosen: Candidate) -> Estimate | None:
+        """AP of all rows held out, as one list; None where rows are in queries."""
+        groups = self._cross.groups
+        if groups is not None and np.unique(groups).size > 1:
+            return None
+        folds = chosen.out_of_fold() if isinstance(chosen, Average) else self.out_of_fold(chosen)
+        return pooled_ap(folds, self.target.relevant)
+
     def average(
         self,
         candidates: Sequence[Candidate],
@@ -381,17 +398,17 @@ class SettingsSearch:
         ------
         ValueError, FloatingPointError : as ``Trainer.train``
         """
-        count, gained = len(candidates), self.gained_by_choice(candidates)
+        count, estimate = len(candidates), self.estimate(chosen, candidates, self.metric)
         if not isinstance(chosen, Average):
-            return self._trained(chosen, self._selection(chosen, count, gained), jobs, followers)
+            return self._trained(chosen, self._selection(chosen, count, estimate), jobs, followers)
         refits: list[Refit] = []
         for member in chosen.members:
-            selection = member.search._selection(member.candidate, count, gained)
+            selection = member.search._selection(member.candidate, count, estimate)
             refit = member.search._trained(member.candidate, selection, jobs, followers)
             if refit is None or refit.outcome.interrupted:
                 return refits[0] if refits else refit
             refits.append(refit)
-        return refitted(chosen, refits, self._selection(chosen, count, gained))
+        return refitted(chosen, refits, self._selection(chosen, count, estimate))
 
     def _trained(
         self, chosen: Candidate, selection: Mapping[str, Json], jobs: int, followers: Followers
@@ -416,9 +433,9 @@ class SettingsSearch:
         how = f"{len(self.folds)} folds of {self._folds_of.removesuffix(', stratified')}"
         return Refit(fit, outcome, model.with_header(header), partial(self.out_of_fold, chosen), how)
 
-    def _selection(self, chosen: Candidate, count: int, gained: float) -> dict[str, Json]:
+    def _selection(self, chosen: Candidate, count: int, estimate: float) -> dict[str, Json]:
         """What the model's header says of the choice: the settings of which there were several values, and C; or the
-        maps of the rankers that are averaged. ``gained``: what the choice among ``count`` adds to the mean."""
+        maps of the rankers that are averaged. ``estimate``: what the best of ``count`` is worth on other rows."""
         about: dict[str, Json]
         if isinstance(chosen, Average):
             about = {"average": list[Json](chosen.maps)}
@@ -426,14 +443,13 @@ class SettingsSearch:
             grid = self.grids[chosen.grid]
             varied = [axis.name for axis in grid.axes if axis is grid.along or len(axis.values) > 1]
             about = {name: as_json(chosen.choice[name]) for name in varied if name in chosen.choice}
-        mean = chosen.mean(self.metric)
         return {
             **self.description(),
             "settings": count,
             **about,
-            "mean": mean,
+            "mean": chosen.mean(self.metric),
             "deviation": chosen.deviation(self.metric),
-            "estimate": mean - gained,
+            "estimate": estimate,
         }
 
 

@@ -44,8 +44,17 @@ def _chosen(outcome: Outcome, metric: str | None) -> Iterator[str]:
     assert isinstance(best, dict)
     assert isinstance(best["loss"], float)
     start = choice.get("start")
-    worth = f"{metric or 'AP'} {1.0 - best['loss']:.4f}" if start is None else f"{start} loss {best['loss']:.4f}"
-    yield f"chosen on held-out rows ({how}): {best['bound']} bound, C = {best['C']}, {worth}"
+    chosen = f"chosen on held-out rows ({how}): {best['bound']} bound, C = {best['C']}"
+    worth = outcome.details.get("held_out")
+    if isinstance(worth, dict) and isinstance(of_all := worth.get("AP"), dict):
+        likely = f"most likely {of_all['low']:.2f} to {of_all['high']:.2f} on other rows"
+        yield f"{chosen}; AP there {of_all['value']:.3f}, {likely}"
+    else:
+        yield (
+            f"{chosen}, {metric or 'AP'} {1.0 - best['loss']:.4f}"
+            if start is None
+            else f"{chosen}, {start} loss {best['loss']:.4f}"
+        )
 
 
 def _left_out(outcome: Outcome) -> Iterator[str]:

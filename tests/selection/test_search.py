@@ -17,6 +17,7 @@ from apsvm.metrics.thresholds import ThresholdRule, choose_threshold
 from apsvm.selection import cross_validation
 from apsvm.selection.choice import Candidate, best, worth_of_choice
 from apsvm.selection.cross_validation import CrossValidation, SelectionError
+from apsvm.selection.estimate import pooled_ap
 from apsvm.selection.grids import Grid
 from apsvm.selection.race import Measured
 from apsvm.selection.search import Followers, SettingsSearch
@@ -256,7 +257,7 @@ def test_the_chosen_setting_is_trained_on_all_rows(noisy, grid):
         "regularisation": chosen.choice["regularisation"],
         "mean": chosen.mean("AP"),
         "deviation": chosen.deviation("AP"),
-        "estimate": chosen.mean("AP") - search.gained_by_choice(candidates),
+        "estimate": pooled_ap(search.out_of_fold(chosen), search.target.relevant).value,
     }
     assert header.settings["regularisation"] == chosen.choice["regularisation"]
     assert (header.features.scale, header.features.bias, header.data.rows) == ("standard", 1.0, 150)

@@ -629,6 +629,7 @@ class _Run:
             say_if_stopped_early(self.output, refit.outcome, refit.model)
         else:
             say(f"{self._how_chosen(search, chosen, candidates)}, and trained on all rows")
-            figures = training_metric(refit.fit, refit.model)
-            say_what_became(refit.outcome, refit.model, figures, self.output, verbose=self.request.options["verbose"])
+            verbose = self.request.options["verbose"]
+            figures = training_metric(refit.fit, refit.model) if verbose else ()
+            say_what_became(refit.outcome, refit.model, figures, self.output, verbose=verbose)
         return refit.outcome.as_asked and refit.outcome.ranks

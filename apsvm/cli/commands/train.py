@@ -332,7 +332,9 @@ class _Run:
                 decisions = Decisions(self.options, watch.should_stop)
                 for outcome in outcomes(fit, watch, start, rows if prepared is raw else None):
                     outcome, model = decisions.made(raw, outcome, fit.model(outcome))
-                    yield TrainedModel(outcome, model, _figures(prepared, outcome, model))
+                    yield TrainedModel(
+                        outcome, model, _figures(prepared, outcome, model, verbose=self.options["verbose"])
+                    )
 
     def _remark(self, line: str) -> None:
         if not self.options["quiet"]:
@@ -362,12 +364,13 @@ def _plan(options: JsonObject, loss: ChosenLoss, named: Collection[str]) -> AnyT
         return OneVsRestTrainer(trainer)
 
 
-def _figures(fit: Fit, outcome: Outcome, model: Model) -> Iterator[str]:
-    """Lines on the model's worth on the training rows, and where rules are better, on theirs."""
+def _figures(fit: Fit, outcome: Outcome, model: Model, *, verbose: bool) -> Iterator[str]:
+    """Lines on the model's worth on the training rows, where it has no other or with ``verbose``, and on rules."""
     from apsvm.cli.output.training_metric import cautions_on_choice, training_metric
     from apsvm.selection.beside import rules_beside
 
-    yield from training_metric(fit, model)
+    if verbose or "held_out" not in outcome.details:
+        yield from training_metric(fit, model)
     yield from cautions_on_choice(fit, outcome)
     beside = None if given_by_user("features") else rules_beside(fit, outcome)
     if beside is not None:

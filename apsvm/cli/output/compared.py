@@ -84,15 +84,15 @@ class Results:
             yield "  ".join([*cells, row[-1]]).rstrip()
         if len(self.candidates) > 1:
             worth = ", ".join(f"{metric} {value:.4f}" for metric, value in self.estimates.items())
-            yield f"expected on new rows: {worth}"
+            interval = self.search.expected_ap(self.average or self.chosen) if "AP" in self.metrics else None
+            likely = "" if interval is None else f" (AP most likely {interval.low:.2f} to {interval.high:.2f})"
+            yield f"expected on new rows: {worth}{likely}"
 
     @property
     def estimates(self) -> dict[str, float]:
         """By metric, what the chosen ranker is worth on other rows."""
         best = self.average or self.chosen
-        return {
-            metric: best.mean(metric) - self.search.gained_by_choice(self.candidates, metric) for metric in self.metrics
-        }
+        return {metric: self.search.estimate(best, self.candidates, metric) for metric in self.metrics}
 
     def _heading(self) -> list[str]:
         of_loss = ["loss"] if self._several_losses else []
