@@ -14,10 +14,12 @@ from torch.autograd.function import FunctionCtx
 
 from apsvm._support.caller import warn_caller
 from apsvm.torch.inference import Answer
-from apsvm.torch.lists import Block, Reduction, check_reduction, lists_of, require_classes
+from apsvm.torch.lists import Block, Reduction, check_reduction, in_transform, lists_of, require_classes
 
 #: Calls without a list that counts, after which a training is warned.
 CALLS_WATCHED = 20
+#: Sizes of a gradient up to which it is rounding.
+NO_GRADIENT = 1e-12
 
 #: What ``lists_of`` takes beside the scores: target, mask, qid, dim and ignore_index.
 Others: TypeAlias = tuple[Tensor, Tensor | None, Tensor | None, int, int | None]
@@ -48,7 +50,8 @@ class ListLoss(nn.Module):
     Warns
     -----
     UserWarning
-        Once, when 20 calls in a row, with scores that want a gradient, had no list that counts.
+        Once, when 20 calls in a row, with scores that want a gradient, had no list that counts; once, when the gradient
+        of 20 calls in a row was 0 and the loss above 0.
     """
 
     #: What a list needs to count, and how to come by such lists.
@@ -64,6 +67,8 @@ class ListLoss(nn.Module):
         #: Calls in a row that had no list that counts; below 0, calls that are not looked at. In a list, as a module
         #: takes long to set an attribute.
         self._watched: list[float] = [0]
+        #: The same for calls in a row that had gradient 0.
+        self._still: list[float] = [0]
 
     def forward(
         self,
@@ -136,6 +141,21 @@ class ListLoss(nn.Module):
                 f"gradient were 0: a list needs {self.needs}"
             )
 
+    def watch_gradient(self, value: Tensor, gradient: Tensor) -> None:
+        """Takes note of the gradient of a call, and warns of a training that stands still with a loss above 0."""
+        calls = self._still
+        if not bool(gradient.abs().sum() <= NO_GRADIENT) or not bool((value > 0).any()):
+            calls[0] = -CALLS_WATCHED
+            return
+        calls[0] += 1
+        if calls[0] == CALLS_WATCHED:
+            calls[0] = -math.inf
+            warn_caller(
+                f"{type(self).__name__}: the gradient of {CALLS_WATCHED} calls in a row was 0 and the loss above 0: "
+                "scores that are all equal, or far apart, teach nothing; start from other weights, or from binary "
+                "cross-entropy"
+            )
+
     def extra_repr(self) -> str:
         return f"reduction={self.reduction!r}"
 
@@ -161,6 +181,13 @@ def _evaluate(
         with torch.autocast(kind, enabled=False):
             return _evaluate(loss, scores, target, mask, qid, dim)
     others = target, mask, qid, dim, loss.ignore_index
+    if in_transform(scores):
+        return _by_values(loss, scores, others)[0]
+    watched = scores
+    if scores.requires_grad and torch.is_grad_enabled():
+        loss._still[0] += loss._still[0] < 0
+        if loss._still[0] >= 0:
+            scores = scores.view_as(scores)
     # One number of lists that stand as the scores do has its slopes where those of the lists are.
     if qid is None and loss.reduction != "none" and loss.knows_slopes(kind):
         total, counts = _by_slopes(loss, scores, others)
@@ -168,6 +195,9 @@ def _evaluate(
         total, counts = _by_values(loss, scores, others)
     if scores.requires_grad:
         loss.watch(counts)
+    if scores is not watched:
+        value = total.detach()
+        scores.register_hook(lambda gradient: loss.watch_gradient(value, gradient))
     return total
 
 

@@ -24,7 +24,7 @@ from torch import Tensor
 from apsvm.losses.graded import takes_grades
 from apsvm.torch.base import ListLoss, Values, attached
 from apsvm.torch.inference import Answer, Form, infer, spoilt_by_target
-from apsvm.torch.lists import Block, Reduction, as_lists
+from apsvm.torch.lists import Block, Reduction, as_lists, in_transform
 from apsvm.torch.native import READ, infer_native
 from apsvm.torch.tables import gain_of, tables_of
 
@@ -91,9 +91,10 @@ class _InferredLoss(ListLoss):
         return spoilt_by_target(block, answer)
 
     def _binary(self, scores: Tensor, positive: Tensor, valid: Tensor | None) -> Answer:
-        if self.engine == "native" or (self.engine == "auto" and scores.is_cpu):
-            if not scores.is_cpu:
-                raise ValueError(f"{type(self).__name__}: the native engine is for tensors on the CPU")
+        if self.engine == "native" or (self.engine == "auto" and scores.is_cpu and not in_transform(scores)):
+            if not scores.is_cpu or in_transform(scores):
+                where = "not for torch.func: engine='levels' is" if scores.is_cpu else "for tensors on the CPU"
+                raise ValueError(f"{type(self).__name__}: the native engine is {where}")
             return infer_native(scores, positive, valid, self.tables, self.form, self.algorithm)
         valid = None if valid is None else as_lists(valid)
         return infer(as_lists(scores), as_lists(positive), valid, self.tables, self.form, self.engine)

@@ -164,6 +164,11 @@ class Lists(NamedTuple):
         return total.to(self.dtype)
 
 
+def in_transform(scores: Tensor) -> bool:
+    """True inside grad, vmap … of torch.func, where native code cannot read the scores."""
+    return isinstance(scores, Tensor) and torch._C._functorch.is_functorch_wrapped_tensor(scores)
+
+
 def lists_of(
     scores: Tensor,
     target: Tensor,

@@ -17,7 +17,6 @@ from typing import Literal, TypeAlias
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import pad
 
 from apsvm._support.caller import warn_caller
 from apsvm.torch.base import ListLoss, Values
@@ -172,6 +171,12 @@ class SoDeepMAPLoss(SorterLoss):
         # A sorter's ranks are only about right: no row is above the first place, or below itself among fewer.
         among_all = (lengths * ranks).clamp(min=1)
         among_positives = (lengths * self.ranks_of(_negatives_below(block, scores), block.valid)).clamp(min=1)
+        # Of equal scores no negative can be moved below: positives have their mean rank.
+        valid = torch.ones_like(block.positive) if block.valid is None else block.valid
+        mean = (scores * valid).sum(1, keepdim=True) / lengths.clamp(min=1)
+        rounding = 4 * torch.finfo(scores.dtype).eps * mean.abs()
+        tied = ((scores - mean).abs() <= rounding).logical_or(~valid).all(1, keepdim=True)
+        among_positives = torch.where(tied, (block.n_pos.unsqueeze(1) + 1) / 2, among_positives)
         precision = torch.minimum(among_positives, among_all) / among_all
         return _settled(block, 1 - _mean_over(block.positive, precision))
 
@@ -202,16 +207,14 @@ class _MatrixLoss(SorterLoss):
         dim: int = -1,
     ) -> Tensor:
         """As ``ListLoss.forward``; without a target, of a square matrix, the diagonal is positive. Where ``both`` says
-        so, the lists of a matrix are its rows, then its columns, whatever ``dim``."""
+        so, the lists of a square matrix without a mask are its rows, then its columns, whatever ``dim``."""
         if target is None:
             if scores.ndim != 2 or scores.shape[0] != scores.shape[1]:
                 raise ValueError(f"without a target scores must be a square matrix, found {tuple(scores.shape)}")
             target = torch.eye(len(scores), dtype=torch.bool, device=scores.device)
-        if self.both and scores.ndim == 2 and qid is None and scores.shape == target.shape:
-            if mask is None and scores.shape[0] != scores.shape[1]:
-                mask = torch.ones_like(target, dtype=torch.bool)
-            scores, target = _rows_and_columns(scores), _rows_and_columns(target)
-            mask, dim = None if mask is None else _rows_and_columns(mask), -1
+        square = scores.ndim == 2 and scores.shape[0] == scores.shape[1]
+        if self.both and square and mask is None and qid is None and scores.shape == target.shape:
+            scores, target, dim = torch.cat([scores, scores.t()]), torch.cat([target, target.t()]), -1
         return super().forward(scores, target, mask, qid, dim)
 
 
@@ -409,10 +412,3 @@ def _sum_over(rows: Tensor, values: Tensor) -> Tensor:
 
 def _mean_over(rows: Tensor, values: Tensor) -> Tensor:
     return _sum_over(rows, values) / rows.sum(1).clamp(min=1)
-
-
-def _rows_and_columns(matrix: Tensor) -> Tensor:
-    """(R, C) → (R + C, max(R, C)): its rows, then its columns, with zeros at the end of the shorter ones."""
-    rows, columns = matrix.shape
-    longest = max(rows, columns)
-    return torch.cat([pad(matrix, (0, longest - columns)), pad(matrix.t(), (0, longest - rows))])

@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from torch.autograd.function import FunctionCtx
 
 from apsvm._native import _kernels
-from apsvm.torch.lists import compute_dtype
+from apsvm.torch.lists import compute_dtype, in_transform
 
 Kernel: TypeAlias = Literal["laplace", "logistic"]
 KERNELS: tuple[Kernel, ...] = get_args(Kernel)
@@ -138,6 +138,8 @@ def soft_counts(scores: Tensor, among: Tensor, tau: float, kernel: Kernel, valid
 def logistic_counts(at: Tensor, scores: Tensor, among: Tensor, tau: float) -> Tensor:
     """Σ_{j ∈ set} σ((s_j − a_i)/τ), (c, b, m), of the places ``at`` (b, m), the scores (b, n) and the sets ``among``
     (c, b, n). O(b m n) time."""
+    if in_transform(scores):
+        raise ValueError("kernel='logistic' is not for torch.func: kernel='laplace' is")
     counts: Tensor = _LogisticCounts.apply(at / tau, scores / tau, among.to(scores.dtype))
     return counts
 
@@ -170,6 +172,8 @@ def _laplace_counts(scores: Tensor, among: Tensor, tau: float, valid: Tensor | N
 
 def _permuted(values: Tensor, order: Tensor, places: Tensor) -> Tensor:
     """``values`` (…, n) in ``order``, of which ``places`` is the inverse."""
+    if in_transform(values):
+        return values.gather(-1, order)
     permuted: Tensor = _Permuted.apply(values, order, places)
     return permuted
 
@@ -202,6 +206,8 @@ def decaying_sums(decay: Tensor, values: Tensor, *, reverse: bool) -> Tensor:
     -------
     (c, b, n); any number of times differentiable
     """
+    if in_transform(values):
+        return sum_decaying(decay, values, reverse)
     sums: Tensor = _DecayingSums.apply(decay, values, reverse)
     return sums
 

@@ -112,6 +112,35 @@ def test_a_training_without_lists_that_count_is_warned_once(make):
     assert warning.filename == __file__
 
 
+@each_loss
+def test_transforms_of_functions_have_the_same_gradient(make):
+    scores, target = batch()
+    loss = make()
+    without = [MAKERS[name] for name in ("smooth, logistic", "recall, logistic", "sodeep, handcrafted")]
+    if make in without or make is MAKERS["direct from below"]:
+        with pytest.raises(ValueError, match=r"torch\.func: .* is"):
+            torch.func.grad(lambda scores: loss(scores, target))(scores)
+        return
+    found = torch.func.grad(lambda scores: loss(scores, target))(scores)
+    torch.testing.assert_close(found, gradient_of(loss, scores, target), rtol=1e-4, atol=1e-6)
+
+
+def test_a_training_that_stands_still_is_warned_once():
+    _, target = batch()
+    loss, scores = RankingRampLoss(), torch.where(target, -1e4, 1e4).requires_grad_()
+    for _ in range(19):
+        loss(scores, target).backward()
+    near = torch.zeros_like(scores, requires_grad=True)
+    loss(near, target).backward()
+    assert near.grad.any()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for _ in range(90):
+            loss(scores, target).backward()
+    (warning,) = caught
+    assert "the gradient of 20 calls in a row was 0 and the loss above 0" in str(warning.message)
+
+
 def test_spearman_is_warned_of_targets_that_are_all_alike():
     scores, loss = torch.randn(4, requires_grad=True), SpearmanLoss()
     for _ in range(19):
