@@ -115,7 +115,7 @@ def test_the_command_is_what_it_says(tmp_path, monkeypatch, capsys):
     assert f"`{listed.place.partition(':')[0].replace('.', '/')}.py`" in TEXT
     (tmp_path / "readme_count.py").write_text(COMMAND)
     monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setitem(program.commands._places, name, "readme_count:count")
+    monkeypatch.setitem(program.commands._listed, name, listed._replace(place="readme_count:count"))
     monkeypatch.chdir(tmp_path)
     Path("grades.svm").write_text("2 1:1\n0 1:2\n1 2:3\n")
     Path("words.csv").write_text("label,a\nyes,1\nno,2\nno,3\nno,4\n")

@@ -23,48 +23,20 @@ from apsvm.cli.shared import CANNOT_WRITE, CLOSED_PIPE, INTERNAL, INTERRUPTED, s
 COMPLETION = "_APSVM_COMPLETE"
 
 
-#: Where each command stands, imported when it is called, and how its help begins, which the group's
-#: help shows a part of.
+#: Where each command stands, imported when it is called, and its line in the group's help.
 _COMMANDS = {
     "train": Listed("apsvm.cli.commands.train:train", "Train a ranker on DATA and write MODEL."),
-    "cv": Listed("apsvm.cli.commands.cv:cv", "Compare settings by cross-validation on DATA, and train the best one."),
-    "predict": Listed(
-        "apsvm.cli.commands.predict:predict",
-        "Score the rows of DATA with MODEL: one number a line, in input order, to …",
-    ),
-    "eval": Listed(
-        "apsvm.cli.commands.evaluate:evaluate",
-        "Evaluate rankings of the rows of DATA, or TREC runs: average precision, ROC …",
-    ),
-    "compare": Listed(
-        "apsvm.cli.commands.compare:compare",
-        "Tell what the model NEW moves in the first rows of DATA, as OLD ranks them.",
-    ),
-    "eval-detections": Listed(
-        "apsvm.cli.commands.eval_detections:eval_detections",
-        "Evaluate detections: boxes with a class and a score against the objects of …",
-    ),
-    "info": Listed(
-        "apsvm.cli.commands.info:info",
-        "Print how MODEL was trained, on what, how that ended, and its certificate; …",
-    ),
-    "verify": Listed(
-        "apsvm.cli.commands.verify:verify",
-        "Tell whether the certificate of MODEL holds for DATA, the rows that it was …",
-    ),
-    "export": Listed("apsvm.cli.commands.export:export", "Write MODEL to OUT (default: stdout) for other programs."),
-    "convert": Listed(
-        "apsvm.cli.commands.convert:convert",
-        "Write DATA as the folder OUT, which may stand for DATA in every command and …",
-    ),
-    "plot": Listed(
-        "apsvm.cli.commands.plot:plot",
-        "Draw a picture: of logs, of precision and recall, of a model's curves, of …",
-    ),
-    "report": Listed(
-        "apsvm.cli.commands.report:report",
-        "Make one self-contained HTML page of a run: metrics, the top of the list …",
-    ),
+    "cv": Listed("apsvm.cli.commands.cv:cv", "Compare settings by cross-validation."),
+    "predict": Listed("apsvm.cli.commands.predict:predict", "Score rows, or list the best with reasons."),
+    "eval": Listed("apsvm.cli.commands.evaluate:evaluate", "Evaluate models, scores and TREC runs."),
+    "compare": Listed("apsvm.cli.commands.compare:compare", "Compare the first rows of two models."),
+    "eval-detections": Listed("apsvm.cli.commands.eval_detections:eval_detections", "Evaluate boxes in images."),
+    "info": Listed("apsvm.cli.commands.info:info", "Print what a model file says."),
+    "verify": Listed("apsvm.cli.commands.verify:verify", "Prove the certificate of a model again."),
+    "export": Listed("apsvm.cli.commands.export:export", "Write a model for other programs."),
+    "convert": Listed("apsvm.cli.commands.convert:convert", "Write data as a folder that opens at once."),
+    "plot": Listed("apsvm.cli.commands.plot:plot", "Draw logs, curves and models."),
+    "report": Listed("apsvm.cli.commands.report:report", "Make a page of a training run."),
 }
 
 
@@ -90,9 +62,9 @@ def program(verbose: bool) -> None:
     """Train linear rankers on the ranking metric itself: average precision, exactly.
 
     \b
-    apsvm train --loss ap data.svm          writes data.svm.model
-    apsvm predict test.svm data.svm.model   one score a row
-    apsvm eval test.svm --model data.svm.model
+    apsvm train payments.csv --label-column fraud --id-column payment
+    apsvm eval new.csv --model payments.csv.model
+    apsvm predict new.csv payments.csv.model --top 100 --explain
     """
     if verbose:
         raise click.UsageError("-v goes with --version here, and otherwise behind the command")

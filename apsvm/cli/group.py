@@ -16,7 +16,7 @@ class Listed(NamedTuple):
     Attributes
     ----------
     place : where it stands: "module:attribute"
-    summary : how its help begins, more of it than a line shows
+    summary : its line there
     """
 
     place: str
@@ -32,10 +32,9 @@ class CommandGroup(click.Group):
     """
 
     def __init__(self, *, listed: Mapping[str, Listed], **options: object) -> None:
-        places = {name: command.place for name, command in listed.items()}
-        super().__init__(commands=ImportedCommands(places), **options)  # type: ignore[arg-type]
+        super().__init__(commands=ImportedCommands(listed), **options)  # type: ignore[arg-type]
         self._stubs = click.Group(
-            commands={name: click.Command(name, help=command.summary) for name, command in listed.items()}
+            commands={name: click.Command(name, short_help=command.summary) for name, command in listed.items()}
         )
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -47,25 +46,26 @@ class ImportedCommands(Mapping[str, click.Command]):
 
     Parameters
     ----------
-    places : where each command stands: "module:attribute"
+    listed : the commands by their names
     """
 
-    def __init__(self, places: Mapping[str, str]) -> None:
-        self._places = dict(places)
+    def __init__(self, listed: Mapping[str, Listed]) -> None:
+        self._listed = dict(listed)
         self._imported: dict[str, click.Command] = {}
 
     def __getitem__(self, name: str) -> click.Command:
         if name not in self._imported:
             from apsvm.cli.options.completion import complete_files
 
-            module, attribute = self._places[name].split(":")
+            module, attribute = self._listed[name].place.split(":")
             command: click.Command = getattr(import_module(module), attribute)
+            command.short_help = self._listed[name].summary
             complete_files(command)
             self._imported[name] = command
         return self._imported[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._places)
+        return iter(self._listed)
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self._listed)

@@ -4,91 +4,127 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from inspect import cleandoc
 from typing import Any
 
 import click
 
-#: Topic → its title and the names of its options; those that a command lacks are left out.
-TOPICS: Mapping[str, tuple[str, Sequence[str]]] = {
-    "data": (
-        "Data",
-        ("positive_label", "relevant_from", "multilabel", "zero_based", "sort_features", "ignore_unknown",
-         "max_features", "dtype", "labels", "groups", "no_check"),
-    ),
-    "tables": (
-        "Tables",
-        ("label_column", "qid_column", "bag_column", "id_column", "cost_column", "drop", "features_from", "categorical",
-         "missing", "max_categories", "date_order", "encoding", "decimal", "skip_lines", "sheet"),
-    ),
-    "bags": ("Bags", ("bags", "bag_label", "pool", "which", "boxes", "detections", "nms")),
-    "running": (
-        "Running",
-        ("threads", "jobs", "seed", "time_limit", "cache", "scheduler", "config", "quiet", "verbose", "help_all",
-         "help"),
-    ),
-}  # fmt: skip
+from apsvm.cli.options.table import Option, check_rules
+
+#: Titles of topics, in their order.
+TITLES = {"main": "Options", "tables": "Tables", "data": "Data", "bags": "Bags", "running": "Running"}
+#: Options of LightGBM, XGBoost and scikit-learn, and what stands for them here.
+WORDS = {
+    "objective": "--loss; lambdarank and rank_xendcg: --loss ndcg, binary: --loss ap or auc",
+    "metric, eval_metric, scoring": "apsvm cv -m, apsvm eval -m",
+    "eval_at": "--loss ndcg@10, apsvm eval -m nDCG@10",
+    "valid, valid_data, test_size": "nothing: train holds rows out itself, and cv by folds; apsvm eval judges other "
+    "rows; --validation FILE goes with --loss warp",
+    "n_estimators, num_iterations, num_trees, nrounds": "--features rules:N",
+    "max_depth, num_leaves": "--features rules:N:depth=D",
+    "learning_rate, eta": "nothing: exact training has none (--learning-rate of --loss warp)",
+    "class_weight, scale_pos_weight, is_unbalance": "nothing: ranking losses do not depend on the share of positives",
+    "penalty, alpha, reg_lambda, lambda_l2": "-C, the weight of the loss against the penalty",
+    "kernel": "--features nystroem:M",
+    "max_iter": "--max-iterations",
+    "tol": "--epsilon",
+    "early_stopping_rounds": "--patience of --loss warp",
+    "label, target": "--label-column",
+    "group, group_column, query": "--qid-column, or --groups FILE",
+    "ignore_column": "--drop",
+    "categorical_feature": "--categorical",
+    "random_state": "--seed",
+    "n_jobs, num_threads, nthread": "--threads, of apsvm cv --jobs",
+    "cv": "apsvm cv --folds",
+    "output_model, model_out": "the argument MODEL, of apsvm cv -o",
+}
+
+
+def other_word(option: str) -> str | None:
+    """What stands for an option of another program; None if it is unknown."""
+    name = option.lstrip("-").replace("-", "_")
+    return next((ours for names, ours in WORDS.items() if name in names.split(", ")), None)
 
 
 class HelpfulCommand(click.Command):
-    """A command whose ``--help`` fits on a screen.
+    """A command whose ``--help`` fits on a screen and whose options have rules.
 
     Parameters
     ----------
-    common : title of a section → option's name → what the short help says of it, in one line; "NAME  text" names the
-        value otherwise than the full help does
+    common : title of a section → names of the options that the short help lists; without it all are listed
     """
 
-    def __init__(self, *arguments: Any, common: Mapping[str, Mapping[str, str]] | None = None, **options: Any) -> None:
+    def __init__(self, *arguments: Any, common: Mapping[str, str] | None = None, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self.common = common or {}
         self.context_settings = {"max_content_width": 100, **self.context_settings}
-        self.params.append(
-            click.Option(
-                ["--help-all"], is_flag=True, is_eager=True, expose_value=False, callback=_show_all,
-                help="Show every option; --help=TOPIC those of a topic.",
-            )
-        )  # fmt: skip
+        if self.common:
+            self.params.append(
+                Option(
+                    ["--help-all"], is_flag=True, is_eager=True, expose_value=False, callback=_show_all,
+                    topic="running", help="Show every option; --help=TOPIC those of a topic.",
+                )
+            )  # fmt: skip
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         own = args[: args.index("--")] if "--" in args else args
         for topic in (arg.removeprefix("--help=") for arg in own if arg.startswith("--help=")):
             click.echo(self.full_help(ctx, topic), color=ctx.color)
             ctx.exit()
-        return super().parse_args(ctx, args)
+        try:
+            rest = super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            ours = other_word(error.option_name)
+            if ours is None:
+                raise
+            raise click.UsageError(f"no option {error.option_name} here; instead: {ours}", ctx) from None
+        if not ctx.resilient_parsing:
+            check_rules(ctx)
+        return rest
 
     def topics(self) -> dict[str, tuple[str, list[str]]]:
-        """Topic → its title and the names of the options; those in no other topic are the first, ``main``."""
-        names = [param.name or "" for param in self.params if isinstance(param, click.Option)]
-        names.append("help")
-        groups = {
-            topic: (title, [name for name in wanted if name in names]) for topic, (title, wanted) in TOPICS.items()
+        """Topic → its title and the names of the options."""
+        groups: dict[str, list[str]] = {topic: [] for topic in TITLES}
+        for param in self.params:
+            if isinstance(param, click.Option):
+                groups[getattr(param, "topic", "main")].append(param.name or "")
+        groups["running"].append("help")
+        of_families = self.families()
+        placed = {name for _, names in of_families.values() for name in names}
+        shown = {topic: [name for name in names if name not in placed] for topic, names in groups.items()}
+        return {
+            **{topic: (TITLES[topic], names) for topic, names in shown.items() if names},
+            **{topic: (title, list(names)) for topic, (title, names) in of_families.items()},
         }
-        for topic, (title, wanted) in self.families().items():
-            groups[topic] = (title, list(wanted))
-        placed = {name for _, wanted in groups.values() for name in wanted}
-        main = ("Options", [name for name in names if name not in placed])
-        return {topic: group for topic, group in {"main": main, **groups}.items() if group[1]}
 
     def families(self) -> Mapping[str, tuple[str, Sequence[str]]]:
         """The same for the options of trainers; a command without such options has none."""
         return {}
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        if not self.common:
+            super().format_options(ctx, formatter)
+            return
         options = self._options(ctx)
-        for title, lines in self.common.items():
+        for title, names in self.common.items():
             with formatter.section(title):
-                formatter.write_dl([_line(options[name], line, ctx) for name, line in lines.items() if name in options])
+                formatter.write_dl([_line(options[name], ctx) for name in names.split()])
         topics = ", ".join(topic for topic in self.topics() if topic != "main")
         with formatter.section("More"):
-            formatter.write_dl([("--help-all", "Every option."), ("--help=TOPIC", f"The options of {topics}.")])
+            words = "words: those of LightGBM and others."
+            formatter.write_dl([("--help-all", "Every option."), ("--help=TOPIC", f"The options of {topics}. {words}")])
 
     def full_help(self, ctx: click.Context, topic: str | None = None) -> str:
         """All that is known of every option, or of those of a topic. Raises UsageError for an unknown one."""
         formatter, topics, options = ctx.make_formatter(), self.topics(), self._options(ctx)
+        if topic == "words":
+            with formatter.section("Of LightGBM, XGBoost and scikit-learn"):
+                formatter.write_dl(list(WORDS.items()))
+            return formatter.getvalue().rstrip("\n")
         if topic is not None and topic not in topics:
-            raise click.UsageError(f"--help={topic}: expected one of {', '.join(topics)}", ctx)
+            raise click.UsageError(f"--help={topic}: expected one of {', '.join([*topics, 'words'])}", ctx)
         if topic is None:
             self.format_usage(ctx, formatter)
             formatter.write_paragraph()
@@ -107,15 +143,23 @@ class HelpfulCommand(click.Command):
         return {param.name or "": param for param in self.get_params(ctx) if isinstance(param, click.Option)}
 
 
-def _line(option: click.Option, text: str, ctx: click.Context) -> tuple[str, str]:
-    """The names of an option and the line that the short help says of it."""
-    value, separator, line = text.partition("  ")
-    flags = ", ".join(option.opts)
-    if separator:
-        return f"{flags} {value}", line
+_DEFAULT = re.compile(r"\[default: \(?(.*?)\)?(?:; [^];]*<?[<>]=?[^];]*)?\]$")
+
+
+def _line(option: click.Option, ctx: click.Context) -> tuple[str, str]:
+    """The flags of an option, and the first sentence of its help with the registered names and the default."""
     record = option.get_help_record(ctx)
     assert record is not None
-    return (flags if option.is_flag else record[0]), text
+    default = _DEFAULT.search(re.sub(r"  \[[^]]*\]$", "", record[1]))
+    one = getattr(option.type, "one", option.type)
+    names = one.choices if isinstance(one, click.Choice) else one.names() if hasattr(one, "names") else ()
+    parts = [_DEFAULT.sub("", re.split(r"(?<=\.) ", option.help or "")[0]).strip()]
+    parts += [f"{', '.join(names)}."] if names else []
+    parts += [f"[default: {default[1]}]"] if default and default[1] != "0" else []
+    metavar = "NAME" if names else "N" if isinstance(one, click.IntRange) else one.name.upper()
+    several = "" if one is option.type else ",…"
+    metavar = "" if option.is_flag else f" {option.metavar or metavar}{several}"
+    return f"{', '.join(option.opts)}{metavar}", " ".join(parts)
 
 
 def _show_all(ctx: click.Context, param: click.Parameter, value: bool) -> None:

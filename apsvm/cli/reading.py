@@ -12,7 +12,8 @@ import click
 
 from apsvm._support.shown import printable
 from apsvm._support.types import JsonDict
-from apsvm.cli.options.tables import table_options, taken
+from apsvm.cli.options.table import LEARNING, READING, options
+from apsvm.cli.options.tables import taken
 from apsvm.cli.output.bar import Bar
 from apsvm.cli.shared import BAD_DATA, Failure, given_by_user, reading, say
 from apsvm.data.read_options import ReadOptions, bags_named
@@ -26,101 +27,34 @@ if TYPE_CHECKING:
 
 CommandT = TypeVar("CommandT", bound=Callable[..., object])
 
-_OPTIONS = (
-    click.option(
-        "--dtype",
-        type=click.Choice(["float64", "float32"]),
-        default="float64",
-        show_default=True,
-        help="Storage of the feature values; sums are always float64.",
-    ),
-    click.option("--sort-features", is_flag=True, help="Accept rows whose feature indices are not ascending."),
-    click.option("--multilabel", is_flag=True, help="Accept rows of several labels (1,4) or of none."),
-    click.option(
-        "--groups",
-        metavar="FILE",
-        help="The queries of svmlight text without qid:, or of a .npz or .npy matrix, as a .npy file or an integer a "
-        "line: one a row, or their sizes, as LightGBM's .query files have them.",
-    ),
-    click.option(
-        "--labels",
-        metavar="FILE",
-        help="The labels of a .npz or .npy matrix: .npy, or a number a line. A .npy matrix of 0 and 1 has a column a "
-        "label.",
-    ),
-    click.option(
-        "--bags",
-        metavar="FILE|ignore",
-        help="The bags of rows without bag:, a .npy file or an integer a line: one a row, or the rows, from 0, at "
-        "which bags begin, and the number of rows. ignore: rows stand for themselves.",
-    ),
-    click.option(
-        "--bag-label",
-        type=click.Choice(["same", "any", "rows"]),
-        default="same",
-        show_default=True,
-        help="The label of a bag: that of all its rows; or, any, the highest of theirs; or, rows, where its rows have "
-        "different ones each is known by itself, and a bag of its own.",
-    ),
-    click.option(
-        "--no-check",
-        is_flag=True,
-        help="Open the folders of apsvm convert without reading every byte for its SHA-256.",
-    ),
-)
-#: Of commands that do not read for a model.
-_MORE = (
-    click.option(
-        "--zero-based/--one-based",
-        default=None,
-        show_default="one-based, zero-based where an index is 0",
-        help="Whether feature indices count from 0 or 1.",
-    ),
-    click.option(
-        "--max-features", type=click.IntRange(1, 2**62), help="Refuse a file with a feature beyond this many."
-    ),
-)
-
 
 def how_to_read(command: CommandT) -> CommandT:
     """Gives the command the options that say how a data file is read, as one argument ``read``: ReadOptions. A data
     folder knows from where its features count: it is compared only with a base that the user gave."""
-    return _reading_command(command, _OPTIONS, learning=False)
+    return options(*READING)(with_read_options(command))
 
 
 def how_to_read_anew(command: CommandT) -> CommandT:
     """``how_to_read`` for a command that reads without a model."""
-    return _reading_command(command, (*_MORE, *_OPTIONS), learning=True)
+    return options(*LEARNING)(with_read_options(command))
 
 
-def _reading_command(
-    command: CommandT, declarations: tuple[Callable[[CommandT], CommandT], ...], *, learning: bool
-) -> CommandT:
+#: Fields of ``ReadOptions`` that options have the names of.
+_FIELDS = ("dtype", "sort_features", "multilabel", "groups", "labels", "bag_label", "zero_based", "max_features")
+
+
+def with_read_options(command: CommandT) -> CommandT:
+    """The command, with one argument ``read`` in place of the options on reading."""
+
     @functools.wraps(command)
     def with_options(**options: Any) -> Any:
-        named: JsonDict = {
-            name: options.pop(name)
-            for name in (
-                "dtype",
-                "sort_features",
-                "multilabel",
-                "groups",
-                "labels",
-                "bag_label",
-                "zero_based",
-                "max_features",
-            )
-            if name in options
-        }
+        named: JsonDict = {name: options.pop(name) for name in _FIELDS if name in options}
         named["ignores_bags"], named["bags"] = bags_named(options.pop("bags", None))
         named["check"] = not options.pop("no_check", False)
         table = taken(options, options.get("positive_label"))
         return command(**options, read=ReadOptions(**named, threads=options.get("threads") or 0, table=table))
 
-    decorated: Any = table_options(with_options, learning=learning)
-    for option in declarations:
-        decorated = option(decorated)
-    return decorated  # type: ignore[no-any-return]
+    return with_options  # type: ignore[return-value]
 
 
 def read_rows(
@@ -136,6 +70,7 @@ def read_rows(
     model: ForModel | None = None,
     dense: bool = False,
     scratch: str | None = None,
+    is_silent: bool = False,
 ) -> Dataset:
     """``read_data`` as the options say; failures end the command. Remarks on a table are printed.
 
@@ -144,6 +79,7 @@ def read_rows(
     any_base : whatever features count from, where they are not looked at
     dense : text whose rows have most columns as a dense array
     scratch : a folder that holds the rows of a table in the place of memory
+    is_silent : without remarks
     """
     import numpy as np
 
@@ -187,7 +123,8 @@ def read_rows(
             dataset = replace(dataset, groups=read_groups(sizes, len(dataset), dataset.source))
         if not click.get_current_context().params.get("quiet"):
             say(f"{dataset.source}: its queries are those of {printable(names)}")
-    say_remarks(dataset)
+    if not is_silent:
+        say_remarks(dataset)
     return replace(dataset, ignores_bags=True) if read.ignores_bags else dataset
 
 
@@ -206,13 +143,19 @@ def say_queries_unused(paths: Sequence[str], why: str) -> None:
 
 
 def say_remarks(dataset: Dataset) -> None:
-    """Remarks on a table; with --verbose what each column is, and why."""
-    params = click.get_current_context().params
+    """Remarks on a table, each once though it may be read for several models; with --verbose what each column is, and
+    why."""
+    context = click.get_current_context()
+    params = context.params
     if dataset.table is None or params.get("quiet"):
         return
+    said: set[str] = context.meta.setdefault("apsvm.remarks", set())
     details = (*dataset.table.details, *columns_in_words(dataset.table.columns)) if params.get("verbose") else ()
     for remark in (*dataset.table.remarks, *details):
-        say(f"{dataset.source}: {printable(remark)}")
+        text = f"{dataset.source}: {printable(remark)}"
+        if text not in said:
+            said.add(text)
+            say(text)
 
 
 def columns_in_words(columns: Columns) -> list[str]:

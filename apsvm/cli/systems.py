@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from apsvm.cli.options.table import RUN_TIES
 from apsvm.cli.shared import BAD_DATA, Failure, reading, say
 from apsvm.models.decision import line_of
 
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from apsvm.metrics.significance import Difference, System
     from apsvm.models.header import Threshold
 
-#: The tie rule of runs: by document name, as trec_eval breaks ties.
-RUN_TIES = "docno"
 #: Draws of the bootstrap, and random swaps of the test, of one ranking and of queries.
 DRAWS, SWAPS_OF_ROWS, SWAPS_OF_QUERIES = 1_000, 1_000, 10_000
 

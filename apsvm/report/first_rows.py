@@ -3,8 +3,8 @@ there are labels with the positives found so far. It is one file, whose columns 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +40,7 @@ class FirstRows:
     relevant : (k,) bool, None without labels; ``n_relevant``: of all rows
     reasons : what the features gave, None where it was not requested
     n_rows : of the data
+    columns : the cells of further columns of the table, by their names
     """
 
     places: NDArray[np.int64]
@@ -51,6 +52,7 @@ class FirstRows:
     n_relevant: int
     reasons: Sequence[Reasons] | None
     n_rows: int
+    columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def page(self, title: str, about: Sequence[tuple[object, object]]) -> str:
         """The whole file; ``about``: names and values that stand above the list."""
@@ -78,7 +80,7 @@ class FirstRows:
 
     def _table(self) -> Markup:
         heading = ["place", "row", *self._when(self.queries, "query"), "score", *self._when(self.answers, "answer")]
-        heading += self._when(self.relevant, "label") + self._when(self.relevant, "found so far")
+        heading += list(self.columns) + self._when(self.relevant, "label") + self._when(self.relevant, "found so far")
         heading += self._when(self.reasons, "what put it there")
         found = None if self.relevant is None else np.cumsum(self.relevant)
         largest = max((one.largest for one in self.reasons or []), default=0.0)
@@ -86,6 +88,7 @@ class FirstRows:
         for at, name in enumerate(self.names):
             row: list[object] = [self.places[at], name, *([] if self.queries is None else [self.queries[at]])]
             row += [f"{self.scores[at]:.6g}", *([] if self.answers is None else [self.answers[at]])]
+            row += [cells[at] for cells in self.columns.values()]
             if self.relevant is not None and found is not None:
                 positive = bool(self.relevant[at])
                 row.append(element("span", "yes" if positive else "no", class_="good" if positive else "muted"))

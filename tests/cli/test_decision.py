@@ -202,7 +202,7 @@ def test_a_model_without(cancer, run, write_rows, tmp_path):
     ):
         assert f"{model}: it has {what}" in run("predict", cancer.path, model, option, code=65).stderr
     said = run("predict", cancer.path, model, "--classify", "--trec-run", "x", code=2).stderr
-    assert said.endswith("Error: --trec-run takes scores: leave out --classify and --probability\n")
+    assert said.endswith("Error: --trec-run does not go with --classify\n")
 
 
 def test_cv_chooses_one_for_the_model_that_it_writes(cancer, run, tmp_path):
@@ -216,7 +216,7 @@ def test_cv_chooses_one_for_the_model_that_it_writes(cancer, run, tmp_path):
     header = load_any_model(tmp_path / "m").header
     assert (header.threshold.rule, header.calibration.method) == ("top=50", "platt")
     said = run("cv", cancer.path, *asked, "--threshold", "f1", code=2).stderr
-    assert said.endswith("Error: --threshold is for the model that -o writes\n")
+    assert said.endswith("Error: --threshold needs --output\n")
 
 
 def test_labels_of_words(run, tmp_path, rng):

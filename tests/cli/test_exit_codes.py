@@ -47,7 +47,7 @@ REFUSED = {
     f"--threads {10**20}": f"{10**20}",
     "--max-features 0": "0",
     "--seed -1": "-1",
-    "--loss map": "did you mean 'ap'?",
+    "--loss map": "instead: --loss ap",
     "--loss rbp(2)": "0 < rho < 1",
     "--loss ndcg@ten": "'ten'",
     "--loss nowhere:Loss": "cannot import 'nowhere'",

@@ -233,7 +233,7 @@ def test_help_is_of_one_screen(name, run, monkeypatch):
     assert {"data", "tables", "bags", "running"} <= set(topics)
     for topic in topics:
         assert set() < options_in(run(name, f"--help={topic}").stdout) <= everything
-    assert "--help=ap: expected one of main, data, tables," in run(name, "--help=ap", code=2).stderr
+    assert "--help=ap: expected one of main, tables, data," in run(name, "--help=ap", code=2).stderr
     code = 66 if name in ("train", "cv") else 2
     assert "The options" not in run(name, "--", "--help=data", code=code).stdout, "behind -- it is the name of a file"
 

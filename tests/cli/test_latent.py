@@ -116,7 +116,7 @@ def test_detections(made, model, run, tmp_path, nms):
 @pytest.mark.parametrize(
     ("options", "says", "code"),
     [
-        (["--which", "--boxes", "b", "--detections", "voc"], "--which is not for detections", 2),
+        (["--which", "--boxes", "b", "--detections", "voc"], "--which does not go with --boxes", 2),
         (["--boxes", "b"], "go together", 2),
         (["--nms", "0.3"], "--nms is for detections", 2),
         (["--boxes", "missing.npy", "--detections", "voc"], "missing.npy", 66),

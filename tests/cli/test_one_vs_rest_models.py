@@ -32,7 +32,7 @@ def test_predict(digits, digit_set, run, tmp_path):
     assert named == "\t".join(map(str, range(10))) + "\n" + text
     assert (np.argmax(scores, axis=1) == digits.labels).mean() > 0.8
     run("train", *HINGE, "-q", digits.path, tmp_path / "one", "--positive-label", "1", "--max-iterations", "1", code=3)
-    assert "--header names the classes" in run("predict", "--header", digits.path, tmp_path / "one", code=2).stderr
+    assert "--header names classes" in run("predict", "--header", digits.path, tmp_path / "one", code=2).stderr
 
 
 def test_the_best_of_each_class(digits, digit_set, run):
@@ -46,7 +46,7 @@ def test_the_best_of_each_class(digits, digit_set, run):
     assert [line.split("\t")[:2] for line in explained.splitlines()] == [line[:2] for line in lines]
     assert "base (" in explained
     for option in ("--header", "--classify"):
-        assert f"{option} takes a model" in run("predict", digits.path, digit_set, "--top", "3", option, code=2).stderr
+        assert f"{option} needs a model" in run("predict", digits.path, digit_set, "--top", "3", option, code=2).stderr
 
 
 def test_eval_agrees_with_scikit_learn(digits, digit_set, run):

@@ -201,7 +201,7 @@ def test_what_cannot_be(digits_run, cancer, here, tmp_path):
         ": it holds a run already (log.jsonl): name another folder, or remove it\n"
     )
     assert here("train", cancer.path, "m", "--run-dir", tmp_path / "a", code=2).stderr.endswith(
-        "Error: --run-dir has places for the model and the log: leave out MODEL and --log\n"
+        "Error: --run-dir has a place for the model: leave out MODEL\n"
     )
     assert here("train", cancer.path, "--run-dir", cancer.path, code=2).stderr.endswith(
         "' is the data file: it would be overwritten\n"

@@ -274,7 +274,7 @@ def test_the_best_rows_as_a_page(model, scores, run, tmp_path):
     assert Reader(page.read_text()).rows[0] == ["place", "row", "score"]
     for options in ((), ("--top", "3", "--trec-run", "tag"), ("--top", "3", "--which")):
         assert run("predict", table, model, "--html", page, *options, code=2).stderr
-    assert run("predict", table, model, "scores", "--top", "3", "--html", page, code=2).stderr.count("in place of OUT")
+    assert run("predict", table, model, "scores", "--top", "3", "--html", page, code=2).stderr.count("leave out OUT")
 
 
 #: The query and the one feature of rows, of which those above 2 are positive.

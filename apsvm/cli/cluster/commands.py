@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
@@ -27,18 +27,6 @@ if TYPE_CHECKING:
     from apsvm.metrics import Metric
     from apsvm.metrics.evaluate import Evaluation
     from apsvm.models.base import Model, Ranker
-
-CommandT = TypeVar("CommandT", bound=Callable[..., object])
-
-
-def scheduler_option(command: CommandT) -> CommandT:
-    """The option ``--scheduler``."""
-    return click.option(
-        "--scheduler",
-        metavar="ADDRESS|local:N",
-        help="Work on the dask cluster of this address, or on N processes here. DATA is then a pattern of parts, "
-        "'part-*.svm', or a folder of Parquet files: each worker reads its own parts under the same names.",
-    )(command)
 
 
 def evaluated(

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from apsvm.cli.help import HelpfulCommand
+from apsvm.cli.options.table import options
+from apsvm.cli.output.bar import Bar
 from apsvm.cli.ranked import best_first, names_of_queries, names_of_rows
 from apsvm.cli.reading import how_to_read, read_any_model
 from apsvm.cli.scored import score_data
@@ -28,14 +31,11 @@ CONFIDENCE = 0.95
 CHANCE = 0.05
 
 
-@click.command()
+@click.command(cls=HelpfulCommand)
 @click.argument("old", metavar="OLD")
 @click.argument("new", metavar="NEW")
 @click.argument("data", metavar="DATA")
-@click.option(
-    "--top", type=click.IntRange(1), default=100, show_default=True,
-    help="How many rows are looked at; where rows have queries, of each.",
-)  # fmt: skip
+@options(top={"default": 100, "show_default": True, "help": "First rows to look at; where rows have queries, of each."})
 @how_to_read
 def compare(old: str, new: str, data: str, top: int, read: ReadOptions) -> int:
     """Tell what the model NEW moves in the first rows of DATA, as OLD ranks them.
@@ -132,7 +132,8 @@ def _put_metrics(scored: Scored, new: Model, top: int) -> bool:
     metrics = parse_metrics(list(dict.fromkeys([trained_metric(new.header.metric).name, "AP", f"P@{top}"])))
     old_entry, new_entry = of_data(metrics, scored, "block", leave_out_undefined=True)
     entries = [old_entry, new_entry]
-    add_differences(entries, metrics, CONFIDENCE)
+    with Bar("testing the difference by drawing rows anew"):
+        add_differences(entries, metrics, CONFIDENCE)
     put("")
     put_summary(entries, CONFIDENCE)
     assert new_entry.against_first is not None
@@ -144,7 +145,7 @@ def _put_metrics(scored: Scored, new: Model, top: int) -> bool:
         if difference.p is None:
             chance = "on too few to tell from chance (no p)"
         elif difference.p > CHANCE:
-            chance = f"no more than chance (p = {difference.p:.3g})"
+            chance = f"which may be chance (p = {difference.p:.3g})"
         else:
             chance = f"more than chance (p = {difference.p:.3g})"
         put(f"{name}: NEW is {abs(difference.effect):.4f} {better}, {chance}")

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from apsvm.cli.help import HelpfulCommand
+from apsvm.cli.options.table import options
 from apsvm.cli.output.bar import Bar
 from apsvm.cli.reading import (
     features_wanted,
@@ -29,21 +31,17 @@ if TYPE_CHECKING:
     from apsvm.data.tables.reading import ForModel
 
 
-@click.command()
+@click.command(cls=HelpfulCommand)
 @click.argument("data", metavar="DATA")
 @click.argument("out", metavar="[OUT]", required=False)
 @click.option(
     "--dense", is_flag=True, help="Write all values, zeros too; without it if 60 % of them are stored in DATA."
 )
 @click.option(
-    "--threads", type=click.IntRange(0, 1024), default=0, show_default=True,
-    help="Threads for the parsing; 0: as many as there are cores. The result does not depend on it.",
-)  # fmt: skip
-@click.option(
     "--model", metavar="MODEL", help="Make of the columns of a table what this model does, which is to be given them."
 )
 @click.option("--check", is_flag=True, help="Write nothing; check every byte of DATA, such a folder.")
-@click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
+@options("threads", "quiet")
 @how_to_read_anew
 def convert(
     data: str,

@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from apsvm._support.types import JsonObject
-from apsvm.cli.cluster.commands import need_dask, scheduler_option
+from apsvm.cli.cluster.commands import need_dask
 from apsvm.cli.options.completion import MetricName
 from apsvm.cli.options.config import config_option
-from apsvm.cli.options.decision import decided_refit, decision_options
+from apsvm.cli.options.decision import decided_refit
 from apsvm.cli.options.parameters import Several
+from apsvm.cli.options.table import TRAINING, options
 from apsvm.cli.options.trainers import (
     ChosenLoss,
     LossName,
@@ -44,20 +45,18 @@ from apsvm.cli.options.training import (
     exit_code,
     feature_options,
     label_options,
-    pool_option,
     query_weights,
     read_to_train,
     refuse_same_place,
     refuse_untaken,
     signals_caught,
     spare_others,
-    time_limit_option,
-    training_options,
 )
 from apsvm.cli.output.bar import Bar
 from apsvm.cli.output.compared import Results, progress_line, spelled
 from apsvm.cli.output.grades import OF_GRADES, chosen_by_grades, say_of_grades
 from apsvm.cli.output.written_models import say_if_stopped_early, say_what_became
+from apsvm.cli.reading import with_read_options
 from apsvm.cli.shared import (
     BAD_DATA,
     STOPPED_EARLY,
@@ -67,7 +66,6 @@ from apsvm.cli.shared import (
     given_by_user,
     put,
     reading,
-    refuse_if_given,
     refuse_same_file,
     say,
     writing,
@@ -162,8 +160,6 @@ class CvRequest:
                 for warning in trainer.warnings():
                     say(f"warning: {warning}")
             families.add(trainer.family)
-        if self.output is None:
-            refuse_if_given(("threshold", "calibrate"), "is for the model that -o writes")
         outputs = [path for path in (self.output, options["json"]) if path is not None]
         for path in outputs:
             check_output(path, data=self.data, **inputs)
@@ -284,77 +280,32 @@ class CvCommand(TrainersCommand):
         self.params = with_trainer_options(self.params, trainer_options(as_lists=True, without=_WITHOUT))
 
 
-#: What ``--help`` shows.
+#: What ``--help`` lists.
 _COMMON = {
-    "Data": {
-        "label_column": "NAME  Column of the labels of a table. [default: label, target, y, class, …]",
-        "qid_column": "NAME  Column of the queries of a table; svmlight text has qid:.",
-        "positive_label": "LABEL  The label that is positive; all others are negative.",
-    },
-    "What is compared (lists, with commas between the values; by default a portfolio)": {
-        "loss": "NAME,…  Losses: ap, ndcg, ndcg@k, mrr, auc, p@k, f1, zero-one, wmw, warp, … [default: ap]",
-        "C": "VALUE,…  Weights of the loss: numbers, or multiples of the default such as .1x,1x,10x.",
-        "features": "NAME,…  linear, logarithms, piecewise, rules, products, nystroem. [default: auto]",
-        "scale": "NAME,…  auto, none, maxabs, standard, l2. [default: auto]",
-        "components": "H,…  Highest of H linear scores, for positives of several kinds.",
-    },
-    "How": {
-        "folds": "K  Folds. [default: 5]",
-        "metric": "NAME  Metric that chooses: AP, nDCG@10, AUC, P@100, F1, … [default: AP; of grades nDCG(exp)@10]",
-        "time_limit": "SECONDS  Take about this long, and train the best so far.",
-    },
-    "Output": {
-        "output": "MODEL  Train the best setting on all rows and write this model.",
-        "json": "FILE  Write all results; - for stdout.",
-        "threshold": "RULE  Score above which rows are positive: f1, fpr=A, precision=A, recall=A, top=K.",
-        "calibrate": "METHOD  Make probabilities of the scores: auto, isotonic or platt.",
-        "cache": "FOLDER  Keep finished folds here; the same command goes on from them.",
-        "jobs": "N  Threads. [default: one a core]",
-        "quiet": "Print errors and cautions only.",
-    },
+    "Data": "label_column qid_column id_column positive_label drop",
+    "What is compared (lists, with commas between the values; by default a portfolio)": "loss C features scale "
+    "components",
+    "How": "folds metric time_limit",
+    "Output": "output json threshold calibrate cache jobs quiet verbose",
 }
 
 
 @click.command(name="cv", cls=CvCommand, common=_COMMON)
 @click.argument("data", metavar="DATA")
 @click.option(
-    "--folds",
-    type=click.IntRange(2),
-    default=5,
-    show_default=True,
-    help="How many folds; of the portfolio on large data three by default.",
-)
-@click.option(
     "-m", "--metric", metavar="NAME", type=MetricName(), multiple=True, default=("AP",),
     show_default=f"AP; of queries with grades {OF_GRADES['metric']}",
-    help="What settings are judged by, as apsvm eval names it; may be given more than once: the first one chooses.",
+    help="Metric that settings are judged by; may be given more than once: the first one chooses.",
 )  # fmt: skip
 @click.option(
     "--loss", type=Several(LossName()), default="ap", show_default="ap; of queries with grades ndcg",
     help="Losses to try.",
 )  # fmt: skip
-@click.option("-o", "--output", metavar="MODEL", help="Train the chosen setting on all rows and write this model.")
-@click.option("--json", metavar="FILE", help="Write all results, each fold's included; - for stdout.")
-@time_limit_option("Seconds for all of it: when most of them are over, the best so far is trained.")
-@click.option(
-    "--cache", metavar="FOLDER",
-    help="Keep the results of finished folds in this folder: the same command goes on where it was stopped, to the "
-    "same result. Other data and other settings have results of their own. Nothing removes the folder.",
-)  # fmt: skip
-@click.option(
-    "-j", "--jobs", type=click.IntRange(0, 1024), default=0, show_default=True,
-    help="Paths trained at a time, in threads; 0: one a core. The result does not depend on it.",
-)  # fmt: skip
-@click.option(
-    "--seed", type=click.IntRange(0), default=0, show_default=True,
-    help="Seed of the folds, and of what is random in training.",
-)  # fmt: skip
-@scheduler_option
-@pool_option(multiple=True)
-@decision_options("f1 for a model of two classes and one ranking")
-@training_options
+@options("folds", "output", "json", "time_limit", "cache", "jobs", "seed", "scheduler", *TRAINING,
+         pool={"multiple": True}, threshold={"needs": "output"}, calibrate={"needs": "output"})  # fmt: skip
 @config_option
-def cv(data: str, read: ReadOptions, **options: object) -> int:
+@with_read_options
+def cv(data: str, read: ReadOptions, **values: object) -> int:
     """Compare settings by cross-validation on DATA, and train the best one.
 
     Where no --loss, no --features and no setting is named, a portfolio is searched for the metric: losses, both bounds,
@@ -374,13 +325,12 @@ def cv(data: str, read: ReadOptions, **options: object) -> int:
     what is done here.
 
     \b
-    apsvm cv data.svm -m AP -o best.model
-    apsvm cv data.svm -C 0.01:1e5:log10 --metric AP -o best.model
-    apsvm cv data.svm --loss ap,auc --bound hinge,tight --scale standard --json -
-    apsvm cv data.svm --loss ap,wmw,warp
+    apsvm cv payments.csv --label-column fraud -o best.model
+    apsvm cv payments.csv --label-column fraud -C 0.01:1e5:log10 --metric P@100 -o best.model
+    apsvm cv search.csv --qid-column query --loss ndcg,wmw --bound hinge,tight --json -
     apsvm cv 'part-*.svm' --scheduler tcp://10.0.0.1:8786
     """
-    request = CvRequest.of_options(data, read, options)
+    request = CvRequest.of_options(data, read, values)
     with _cluster(request) as elsewhere:
         return _carry_out(request, elsewhere)
 

@@ -11,6 +11,8 @@ import click
 
 from apsvm._support.shown import printable
 from apsvm._support.types import JsonDict
+from apsvm.cli.help import HelpfulCommand
+from apsvm.cli.options.table import options
 from apsvm.cli.shared import BAD_DATA, Failure, put, reading, say
 
 if TYPE_CHECKING:
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 _LEFT = 12
 
 
-@click.command(name="eval-detections")
+@click.command(name="eval-detections", cls=HelpfulCommand)
 @click.argument("objects", metavar="OBJECTS")
 @click.argument("detections", metavar="DETECTIONS")
 @click.option(
@@ -36,7 +38,7 @@ _LEFT = 12
     "--difficult", type=click.Choice(["ignored", "counted"]), default="ignored", show_default=True,
     help="Objects marked as difficult need not be found, and what finds them is left out; or they are like others.",
 )  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="As one JSON object.")
+@options("as_json")
 def eval_detections(
     objects: str, detections: str, classes: str | None, metrics: tuple[str, ...], difficult: str, as_json: bool
 ) -> None:

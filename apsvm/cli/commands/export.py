@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from apsvm.cli.options.parameters import LabelValue
+from apsvm.cli.help import HelpfulCommand
+from apsvm.cli.options.table import options
 from apsvm.cli.output.export_json import LAYOUT
 from apsvm.cli.reading import one_linear_ranker, one_ranker, read_any_model
 from apsvm.cli.shared import BAD_DATA, Failure, refuse_same_file, say, writing
@@ -37,7 +38,7 @@ LIBLINEAR and SVM-light know no features but linear.
 """
 
 
-@click.command(help=_HELP)
+@click.command(cls=HelpfulCommand, help=_HELP)
 @click.argument("model", metavar="MODEL")
 @click.argument("out", metavar="[OUT]", default="-")
 @click.option(
@@ -48,7 +49,7 @@ LIBLINEAR and SVM-light know no features but linear.
     help="liblinear: a model file of LIBLINEAR's predict; svmlight: of svm_classify; json: all that scoring takes; "
     "onnx: a graph for onnxruntime.",
 )
-@click.option("--positive-label", type=LabelValue(), help="Of a model of several classes: the one to export.")
+@options(positive_label={"help": "Of a model of several classes: the one to export.", "excludes": ""})
 def export(model: str, out: str, layout: str, positive_label: float | str | None) -> None:
     from apsvm._support.files import write_whole
 

@@ -11,6 +11,8 @@ import click
 
 from apsvm._support.shown import printable, shortened
 from apsvm._support.types import JsonDict
+from apsvm.cli.help import HelpfulCommand
+from apsvm.cli.options.table import options
 from apsvm.cli.reading import columns_in_words, read_any_model
 from apsvm.cli.shared import put
 
@@ -29,9 +31,9 @@ MOST_NAMES = 100
 _MOST_COLUMNS = 50
 
 
-@click.command()
+@click.command(cls=HelpfulCommand)
 @click.argument("model", metavar="MODEL")
-@click.option("--json", "as_json", is_flag=True, help="All that the file says, as one JSON object.")
+@options(as_json={"help": "Print all that the file says, as one JSON object."})
 def info(model: str, as_json: bool) -> None:
     """Print how MODEL was trained, on what, how that ended, and its certificate; of a model of several classes, a line
     for each."""

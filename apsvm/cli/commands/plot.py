@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from apsvm.cli.options.parameters import LabelValue, Number
+from apsvm.cli.help import HelpfulCommand
+from apsvm.cli.options.parameters import Number
+from apsvm.cli.options.table import options
 from apsvm.cli.options.training import check_output
 from apsvm.cli.reading import how_to_read, one_linear_ranker, read_any_model
 from apsvm.cli.scored import Scored, score_data
@@ -90,18 +92,9 @@ def heatmap(log: str, label: float | None, output: str) -> None:
         write_picture(Heatmap.of_log(records), output)
 
 
-@plot.command(name="pr")
+@plot.command(name="pr", cls=HelpfulCommand)
 @click.argument("data", metavar="DATA")
-@click.option("--model", "models", metavar="MODEL", multiple=True, help="Score DATA with this model …")
-@click.option(
-    "--scores", metavar="FILE", multiple=True,
-    help="… or take one score a row from this file. Each may be given more than once: a curve each.",
-)  # fmt: skip
-@click.option("--positive-label", type=LabelValue(), help="The label that is positive. [default: the model's]")
-@click.option(
-    "--relevant-from", type=Number(), metavar="GRADE", help="Rows of this label or a higher one are positive."
-)
-@click.option("--ignore-unknown", is_flag=True, help="Ignore features the model does not know instead of refusing.")
+@options("positive_label", "relevant_from", "ignore_unknown", models={"excludes": ""}, scores={"excludes": ""})
 @_OUTPUT
 @how_to_read
 def precision_recall(

@@ -10,6 +10,8 @@ import click
 
 from apsvm._support.shown import printable
 from apsvm.cli.commands.plot import drawing, read_records
+from apsvm.cli.help import HelpfulCommand
+from apsvm.cli.options.table import options
 from apsvm.cli.options.training import check_output
 from apsvm.cli.output.bar import Bar
 from apsvm.cli.output.run_folder import LOG
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
 PAGE = "report.html"
 
 
-@click.command()
+@click.command(cls=HelpfulCommand)
 @click.argument("folder", metavar="RUN_DIR")
 @click.option(
     "--data", metavar="DATA",
@@ -46,11 +48,7 @@ PAGE = "report.html"
     "-o", "--output", metavar="FILE",
     help=f"The page to write; - for stdout.  [default: RUN_DIR/{PAGE}]",
 )  # fmt: skip
-@click.option(
-    "--top", metavar="K", type=click.IntRange(1), help="Also say how many positives are found in the first K rows."
-)  # fmt: skip
-@click.option("--ignore-unknown", is_flag=True, help="Ignore features the model does not know instead of refusing.")
-@click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
+@options("ignore_unknown", "quiet", top={"help": "Also say how many positives are found in the first K rows."})
 @how_to_read
 def report(
     folder: str,

@@ -12,9 +12,9 @@ import click
 
 from apsvm._support.blas import one_blas_thread
 from apsvm._support.types import JsonDict, JsonObject
-from apsvm.cli.cluster.commands import scheduler_option
 from apsvm.cli.options.config import config_option
-from apsvm.cli.options.decision import Decisions, check_decision_options, decision_options
+from apsvm.cli.options.decision import Decisions, check_decision_options
+from apsvm.cli.options.table import TRAINING, options
 from apsvm.cli.options.trainers import (
     ChosenLoss,
     LossName,
@@ -32,23 +32,20 @@ from apsvm.cli.options.training import (
     described,
     feature_options,
     label_options,
-    pool_option,
     query_weights,
     read_to_train,
     refuse_same_place,
     refuse_untaken,
     signals_caught,
     spare_others,
-    time_limit_option,
-    training_options,
 )
 from apsvm.cli.output.bar import Bar
 from apsvm.cli.output.grades import chosen_by_grades, say_of_grades
 from apsvm.cli.output.progress import Display
-from apsvm.cli.output.run_folder import LOG, MODEL, check_folder, make_folder, model_and_log, run_record
+from apsvm.cli.output.run_folder import check_folder, make_folder, model_and_log, run_record
 from apsvm.cli.output.training_log import open_log
 from apsvm.cli.output.written_models import TrainedModel, write_model
-from apsvm.cli.reading import features_of_table, one_ranker, read_any_model, read_rows
+from apsvm.cli.reading import features_of_table, one_ranker, read_any_model, read_rows, with_read_options
 from apsvm.cli.shared import (
     BAD_DATA,
     Failure,
@@ -78,33 +75,12 @@ if TYPE_CHECKING:
     from apsvm.trainers.fitting import FeatureOptions, Fit
 
 
-#: What ``--help`` shows.
+#: What ``--help`` lists.
 _COMMON = {
-    "Data": {
-        "label_column": "NAME  Column of the labels of a table. [default: label, target, y, class, …]",
-        "qid_column": "NAME  Column of the queries of a table; svmlight text has qid:.",
-        "positive_label": "LABEL  The label that is positive; all others are negative.",
-        "drop": "NAME,…  Columns that are not features.",
-    },
-    "What is trained": {
-        "loss": "NAME  ap, ndcg, ndcg@k, mrr, auc, p@k, f1, zero-one, wmw, warp, … [default: ap; of grades ndcg]",
-        "C": "VALUE  Weight of the loss: a number, or a multiple of the default such as 10x. [default: auto]",
-        "features": "NAME  linear, logarithms, piecewise, rules, products or nystroem. [default: auto]",
-        "scale": "NAME  auto, none, maxabs, standard or l2. [default: auto]",
-        "components": "H  Highest of H linear scores, for positives of several kinds. [default: auto]",
-        "one_vs_rest": "A ranker for each label against all other rows, in one model.",
-    },
-    "Decisions": {
-        "threshold": "RULE  Score above which rows are positive: f1, fpr=A, precision=A, recall=A, top=K.",
-        "calibrate": "METHOD  Make probabilities of the scores: auto, isotonic or platt.",
-    },
-    "Output": {
-        "run_dir": "FOLDER  Write model and log into this folder, for apsvm report.",
-        "threads": "N  [default: one a core]",
-        "time_limit": "SECONDS  Stop then, and keep the best model.",
-        "quiet": "Print errors and cautions only.",
-        "verbose": "Print every iteration.",
-    },
+    "Data": "label_column qid_column id_column positive_label drop",
+    "What is trained": "loss C features scale components one_vs_rest",
+    "Decisions": "threshold calibrate",
+    "Output": "run_dir threads time_limit quiet verbose",
 }
 
 
@@ -113,49 +89,28 @@ _COMMON = {
 @click.argument("model", metavar="[MODEL]", required=False)
 @click.option(
     "--loss", type=LossName(), default="ap", show_default="ap; of queries with grades ndcg",
-    help="What is optimised; package.module:Name is a loss of your own, two arrays in Python.",
+    help="Loss that is optimised. package.module:Name is your own, two arrays in Python.",
 )  # fmt: skip
-@click.option(
-    "--one-vs-rest", is_flag=True,
-    help="Train a ranker for each label against all other rows, several at a time, into one model; rows may have "
-    "several labels (1,4) or none.",
-)  # fmt: skip
-@click.option(
-    "--threads", type=click.IntRange(0, 1024), default=0, show_default=True,
-    help="Threads; 0: as many as there are cores. The result does not depend on it, but with --loss warp, which trains "
-    "on one unless more are requested.",
-)  # fmt: skip
-@click.option(
-    "--seed", type=click.IntRange(0), default=0, show_default=True,
-    help="Seed of what is random: of --loss warp, and where --components begin. Exact trainers draw "
-    "nothing else; it is written into the model.",
-)  # fmt: skip
-@click.option("--warm-start", metavar="MODEL", help="Start from the weights of this model.")
-@click.option("--log", metavar="FILE", help="Write a JSON line for each oracle call and iteration.")
-@click.option(
-    "--run-dir", metavar="FOLDER",
-    help=f"Write the model and the log into this folder, new or without a run, as {MODEL} and {LOG}: apsvm report "
-    "makes a page of them.",
-)  # fmt: skip
-@pool_option(multiple=False)
-@decision_options("f1, on what --bound auto holds out, or else on the training rows")
-@scheduler_option
-@time_limit_option("Seconds of training, checked between iterations.")
-@training_options
+@options("one_vs_rest", "threads", "seed", "warm_start", "log", "run_dir", "pool", "threshold", "calibrate",
+         "scheduler", "time_limit", *TRAINING)  # fmt: skip
 @config_option
-def train(data: str, model: str | None, read: ReadOptions, **options: object) -> int:
+@with_read_options
+def train(data: str, model: str | None, read: ReadOptions, **values: object) -> int:
     """Train a ranker on DATA and write MODEL.
 
     DATA is a table (CSV, TSV, Parquet, Arrow, JSON lines), svmlight text (also gz, bz2, xz), a folder made by apsvm
-    convert, a .npz or .npy matrix with --labels, or - for stdin; or several, by a pattern in quotes ('part-*.csv') or a
-    folder of Parquet files.
-
+    convert, a .npz or .npy matrix with --labels, or - for stdin; or several, by a pattern in quotes ('part-*.csv').
     MODEL is by default the data file's name with .model added, in the current folder.
+
+    \b
+    apsvm train payments.csv --label-column fraud --id-column payment
+    apsvm train search.csv --qid-column query --label-column grade search.model
+    apsvm train payments.csv --label-column fraud --features rules --threshold precision=.9
     """
-    if model is None and options["run_dir"] is None and (options["scheduler"] is not None or len(parts_of(data)) > 1):
+    if model is None and values["run_dir"] is None and (values["scheduler"] is not None or len(parts_of(data)) > 1):
         raise click.UsageError("of several files, or with --scheduler, name the MODEL to write")
-    run = _Run.of_options(data, model, read, options)
-    if options["scheduler"] is not None:
+    run = _Run.of_options(data, model, read, values)
+    if values["scheduler"] is not None:
         from apsvm.cli.cluster.training import train_on_cluster
 
         return train_on_cluster(run)
@@ -178,8 +133,8 @@ class _Run:
     @classmethod
     def of_options(cls, data: str, model: str | None, read: ReadOptions, options: JsonDict) -> _Run:
         if options["run_dir"] is not None:
-            if model is not None or options["log"] is not None:
-                raise click.UsageError("--run-dir has places for the model and the log: leave out MODEL and --log")
+            if model is not None:
+                raise click.UsageError("--run-dir has a place for the model: leave out MODEL")
             model, options["log"] = model_and_log(options["run_dir"])
             check_folder(options["run_dir"], data)
         named = all_given()

@@ -9,7 +9,9 @@ import click
 
 from apsvm._support.shown import printable
 from apsvm._support.types import JsonDict
+from apsvm.cli.help import HelpfulCommand
 from apsvm.cli.options.parameters import Number
+from apsvm.cli.options.table import options
 from apsvm.cli.options.training import query_weights as read_query_weights
 from apsvm.cli.reading import how_to_read, read_any_model, rows_for
 from apsvm.cli.shared import BAD_DATA, DOES_NOT_HOLD, SAYS_NOTHING, STOPPED_EARLY, Failure, put, reading
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
 LEFT = 13
 
 
-@click.command()
+@click.command(cls=HelpfulCommand)
 @click.argument("model", metavar="MODEL")
 @click.argument("data", metavar="DATA")
 @click.option("--query-weights", metavar="FILE", help="The weights of the queries, if training had any.")
@@ -39,11 +41,10 @@ LEFT = 13
     show_default=True,
     help="How large a gap still says something of the weights, as a share of the objective at w = 0.",
 )
-@click.option("--time-limit", type=Number(0), help="Seconds for each proof. [default: none]")
 @click.option(
     "--max-iterations", type=click.IntRange(0), default=2000, show_default=True, help="Of each proof, at the most."
 )
-@click.option("--json", "as_json", is_flag=True, help="As one JSON object.")
+@options("as_json", time_limit={"help": "Seconds for each proof. [default: none]"})
 @how_to_read
 def verify(
     model: str,

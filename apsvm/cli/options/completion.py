@@ -45,26 +45,30 @@ def example_of(form: str) -> str:
 class MetricName(StringParamType):
     """The name of a metric, as it is; what it means is found out where metrics are parsed."""
 
+    @staticmethod
+    def names() -> list[str]:
+        """Examples of all that are registered."""
+        from apsvm.metrics import METRICS
+
+        return list(map(example_of, METRICS))
+
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         from apsvm.metrics import METRICS
 
         return names_that_fit(METRICS, incomplete)
 
 
-class MetricOption(click.Option):
-    """An option that takes metrics: its help ends with all that are registered."""
-
-    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        from apsvm.metrics import METRICS
-
-        record = super().get_help_record(ctx)
-        return record and (record[0], f"{record[1]} {', '.join(map(example_of, METRICS))}.")
-
-
 class FeatureMapName(ParamType):
     """The name of a feature map, in full: ``piecewise:4`` of ``piecewise``."""
 
     name = "feature map"
+
+    @staticmethod
+    def names() -> list[str]:
+        """Those that are registered."""
+        from apsvm.data.features import FEATURE_MAPS
+
+        return list(FEATURE_MAPS)
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         from apsvm.data.features import LINEAR, parsed
@@ -77,14 +81,10 @@ class FeatureMapName(ParamType):
             self.fail(str(error))
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
-        from apsvm.data.features import FEATURE_MAPS
-
-        return f"[{'|'.join(FEATURE_MAPS)}]"
+        return f"[{'|'.join(self.names())}]"
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        from apsvm.data.features import FEATURE_MAPS
-
-        return names_that_fit(FEATURE_MAPS, incomplete)
+        return names_that_fit(self.names(), incomplete)
 
 
 def complete_files(command: click.Command) -> None:

@@ -9,8 +9,11 @@ from contextlib import nullcontext
 import click
 
 from apsvm._support.files import standard_input
+from apsvm._support.shown import shortened
 from apsvm._support.types import JsonDict
+from apsvm.cli.help import other_word
 from apsvm.cli.options.parameters import ConstantFeature, LabelValue, Number, NumberList, ParamType
+from apsvm.cli.options.table import Option
 from apsvm.cli.shared import NO_INPUT, Failure
 
 #: Where the context keeps the file's name.
@@ -38,24 +41,46 @@ def load_config(ctx: click.Context, param: click.Parameter, path: str | None) ->
 
     try:
         with nullcontext(standard_input()) if path == "-" else open(path, "rb") as stream:
-            content = tomllib.load(stream)
+            text = stream.read().decode("utf-8")
+        content = tomllib.loads(text)
     except OSError as error:
         raise Failure(NO_INPUT, f"cannot read {path}: {error.strerror or error}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise click.UsageError(f"{path}: not a TOML file: {error}", ctx) from None
+        raise click.UsageError(f"{path}: not a TOML file: {shortened(str(error), 200)}", ctx) from None
+    except (ValueError, RecursionError):
+        raise click.UsageError(f"{path}: {_of_no_use(text)}", ctx) from None
     defaults: JsonDict = {}
     for key, value in content.items():
         if key not in names:
-            raise click.UsageError(f"{path}: unknown key {key!r}{_nearest(key, names)}", ctx)
+            word = other_word(key)
+            hint = _nearest(key, names) if word is None else f"; instead: {word}"
+            raise click.UsageError(f"{path}: unknown key {shortened(key)!r}{hint}", ctx)
         if names[key] in defaults:
             raise click.UsageError(f"{path}: {key!r} is given twice", ctx)
         option = next(param for param in ctx.command.params if param.name == names[key])
         expected = _expected(option, value)
         if expected is not None:
-            raise click.UsageError(f"{path}: {key!r} must be {expected}, found {value!r}", ctx)
+            raise click.UsageError(f"{path}: {key!r} must be {expected}, found {shortened(repr(value))}", ctx)
         defaults[names[key]] = tuple(value) if isinstance(value, list) else value
     ctx.default_map = defaults
     ctx.meta[CONFIG_FILE] = path
+
+
+def _of_no_use(text: str) -> str:
+    """Names the key whose value the parser gives up on: a number of too many digits, or lists in lists."""
+    import tomllib
+
+    for number, line in enumerate(text.splitlines(), start=1):
+        key, is_key, _ = line.partition("=")
+        try:
+            tomllib.loads(line if is_key else "")
+        except RecursionError:
+            return f"line {number}: {shortened(key.strip())!r} is nested too deep"
+        except tomllib.TOMLDecodeError:
+            continue
+        except ValueError:
+            return f"line {number}: {shortened(key.strip())!r} is a number of too many digits"
+    return "a value is nested too deep, or a number of too many digits"
 
 
 def _expected(option: click.Parameter, value: object) -> str | None:
@@ -102,11 +127,6 @@ def _nearest(word: str, candidates: Iterable[str]) -> str:
 
 
 config_option = click.option(
-    "--config",
-    type=click.Path(),
-    is_eager=True,
-    expose_value=False,
-    callback=load_config,
-    metavar="FILE.toml",
-    help="Options from a TOML file; flags override it.",
-)
+    "--config", type=click.Path(), is_eager=True, expose_value=False, callback=load_config, metavar="FILE.toml",
+    cls=Option, topic="running", help="Options from a TOML file; flags override it.",
+)  # fmt: skip

@@ -5,12 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeVar
-
-import click
+from typing import TYPE_CHECKING
 
 from apsvm._support.types import JsonObject
-from apsvm.cli.options.parameters import ParamType
 from apsvm.cli.shared import BAD_DATA, Failure, say
 
 if TYPE_CHECKING:
@@ -19,44 +16,6 @@ if TYPE_CHECKING:
     from apsvm.selection.search import Refit
     from apsvm.trainers.base import Outcome
     from apsvm.trainers.fitting import Fit
-
-CommandT = TypeVar("CommandT", bound=Callable[..., object])
-
-
-class ThresholdType(ParamType):
-    """A rule for a threshold, as text."""
-
-    name = "rule"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        from apsvm.metrics.thresholds import ThresholdRule
-
-        try:
-            return str(ThresholdRule.parse(str(value).strip().lower()))
-        except ValueError as error:
-            self.fail(str(error))
-
-    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
-        return "f1|fpr=A|precision=A|recall=A|top=K"
-
-
-def decision_options(default: str) -> Callable[[CommandT], CommandT]:
-    """``--threshold``, whose default is this, and ``--calibrate``."""
-    threshold = click.option(
-        "--threshold",
-        type=ThresholdType(),
-        help="From which score on rows are positive, chosen on rows held out: the highest F1; "
-        "the highest recall with at most a share A of the negatives called positive (fpr), or with a share A of what "
-        "is called positive rightly so (precision); the fewest rows with a recall of A; or the best K of as many rows "
-        f"as DATA has.  [default: {default}]",
-    )
-    calibrate = click.option(
-        "--calibrate",
-        type=click.Choice(["auto", "isotonic", "platt"]),
-        help="Make probabilities of scores, fitted to the same rows held out: by isotonic regression, or by Platt's "
-        "sigmoid; auto: isotonic from 200 positives and 200 negatives on.",
-    )
-    return lambda command: threshold(calibrate(command))
 
 
 def decision_rule(options: JsonObject) -> DecisionRule:

@@ -107,6 +107,28 @@ class PoolNames(ParamType):
         return "min,mean,max"
 
 
+class ThresholdType(ParamType):
+    """A rule for a threshold, as text."""
+
+    name = "rule"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        from apsvm.metrics.thresholds import ThresholdRule
+
+        try:
+            return str(ThresholdRule.parse(str(value).strip().lower()))
+        except ValueError as error:
+            self.fail(str(error))
+
+    @staticmethod
+    def names() -> list[str]:
+        """The forms of rules."""
+        return ["f1", "fpr=A", "precision=A", "recall=A", "top=K"]
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        return "|".join(self.names())
+
+
 #: A range of more values than this is a mistake.
 _MOST_VALUES = 1000
 

@@ -23,10 +23,11 @@ from apsvm._support.types import JsonDict, JsonObject
 from apsvm.cli.help import HelpfulCommand
 from apsvm.cli.options.completion import MetricName, names_that_fit
 from apsvm.cli.options.parameters import Number, NumberList, ParamType, Several
+from apsvm.cli.options.table import Option
 from apsvm.cli.shared import MISSING, Failure
 from apsvm.trainers import TRAINERS, known_losses, trainer_of
 from apsvm.trainers.base import AnyTrainer
-from apsvm.trainers.settings import Declared, Range, SettingsError, declared, plain_type
+from apsvm.trainers.settings import Declared, Range, Settings, SettingsError, declared, plain_type
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +102,7 @@ class Taken:
         return Several(one) if self.as_list else one
 
 
-class TrainerOption(click.Option):
+class TrainerOption(Option):
     """An option that is not for all trainers.
 
     takers : by the trainer that takes it, the setting it is; None where it is about the data
@@ -194,6 +195,15 @@ class ChosenLoss:
         return self.name
 
 
+#: Objectives of LightGBM, XGBoost and CatBoost, and the losses that stand for them.
+_OF_OTHERS = {
+    **dict.fromkeys(("lambdarank", "rank_xendcg", "rank:ndcg", "yetirank"), "ndcg"),
+    **dict.fromkeys(("rank:map", "map", "average_precision"), "ap"),
+    **dict.fromkeys(("rank:pairwise", "pairlogit", "roc_auc"), "auc"),
+    **dict.fromkeys(("binary", "binary:logistic", "logloss", "cross_entropy", "log_loss"), "ap or auc"),
+}
+
+
 class LossName(ParamType):
     """The name of a loss, in any case, or package.module:Name of a user's own: a ``ChosenLoss``."""
 
@@ -204,13 +214,23 @@ class LossName(ParamType):
         try:
             return ChosenLoss.of(loss)
         except UnknownNameError as error:
-            self.fail(str(error))
+            ours = _OF_OTHERS.get(loss)
+            self.fail(str(error) if ours is None else f"no loss {loss!r} here; instead: --loss {ours}")
+
+    @staticmethod
+    def names() -> list[str]:
+        """The losses that are registered."""
+        return list(known_losses())
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
         return f"[{'|'.join(known_losses())}|package.module:Name]"
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         return names_that_fit(known_losses(), incomplete)
+
+
+#: Settings of every trainer, which are the command's own options: a trainer may declare them anew for their help.
+_OF_ALL = frozenset(field.name for field in dataclasses.fields(Settings))
 
 
 def option_name(field: dataclasses.Field[object], about: Declared) -> str:
@@ -227,7 +247,7 @@ def trainer_options(*, as_lists: bool = False, without: Collection[str] = ()) ->
     for trainer in TRAINERS.values():
         hints = typing.get_type_hints(trainer.Settings)
         for name, (field, about) in declared(trainer.Settings).items():
-            if not about.option:
+            if not about.option or name in _OF_ALL:
                 continue
             taken = Taken(name, about, plain_type(hints[name]), field.default)
             takers.setdefault(option_name(field, about), {})[trainer] = taken

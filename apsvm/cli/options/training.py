@@ -5,19 +5,17 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
 from apsvm._support.machine import can_train
 from apsvm._support.shown import printable
 from apsvm._support.types import JsonObject
-from apsvm.cli.options.completion import FeatureMapName
 from apsvm.cli.options.config import CONFIG_FILE
-from apsvm.cli.options.parameters import ConstantFeature, LabelValue, Number, PoolNames
-from apsvm.cli.reading import how_to_read_anew, read_rows
+from apsvm.cli.reading import read_rows
 from apsvm.cli.shared import (
     BAD_DATA,
     INTERRUPTED,
@@ -36,74 +34,6 @@ if TYPE_CHECKING:
     from apsvm.data.labels import LabelOptions, Target
     from apsvm.trainers.base import TrainingSet
     from apsvm.trainers.fitting import FeatureOptions
-
-CommandT = TypeVar("CommandT", bound=Callable[..., object])
-
-_OPTIONS = (
-    click.option(
-        "-B",
-        "--bias",
-        type=ConstantFeature(),
-        default="auto",
-        show_default=True,
-        help="Add a constant feature of this value to every row; none: of 0, or less. auto: where the loss is about "
-        "which scores are above 0 (f1, zero-one), ten times the geometric mean of the features' deviations: 10 where "
-        "they are standardised; none for the other losses, as a constant moves no ranking.",
-    ),
-    click.option("--positive-label", type=LabelValue(), help="The label that is positive; all others are negative."),
-    click.option(
-        "--relevant-from",
-        type=Number(),
-        metavar="GRADE",
-        help="Rows of this label and above are positive, the others negative. Without it ndcg uses the grades.",
-    ),
-    click.option(
-        "--features",
-        type=FeatureMapName(),
-        default="auto",
-        show_default=True,
-        help="What is made of the features before they are weighed: linear, nothing; logarithms, those of long-tailed "
-        "features beside them; auto, these of tables that have such columns, else linear; piecewise:K, a broken line "
-        "each, with K knots (4); rules:N:depth=D, the leaves of N trees "
-        "(200) of depth D (3) that boosting grows on the labels; products, of all pairs; nystroem:M, an RBF kernel "
-        "by M landmarks (300). Sparse rows stay sparse with linear, piecewise and rules. --scale comes after.",
-    ),
-    click.option(
-        "--scale",
-        type=click.Choice(["auto", "none", "maxabs", "standard", "l2"]),
-        default="auto",
-        show_default=True,
-        help="Scale the features, the model takes rows as they are: each to a largest magnitude of 1, or to mean 0 and "
-        "deviation 1 (sparse data stays sparse), or each row to length 1. auto: standard for dense rows and tables, "
-        "none for sparse rows, for rules, and with --latent for columns that seem to have one unit.",
-    ),
-    click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors and cautions."),
-    click.option("-v", "--verbose", is_flag=True, help="A line for every iteration, and the data at the start."),
-)
-
-
-def training_options(command: CommandT) -> CommandT:
-    """The options that every training takes, those of reading among them (``how_to_read_anew``)."""
-    command = how_to_read_anew(command)
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
-
-
-def time_limit_option(help: str) -> Callable[[CommandT], CommandT]:
-    """The option ``--time-limit``."""
-    return click.option("--time-limit", type=Number(0), help=f"{help} [default: none]")
-
-
-def pool_option(*, multiple: bool) -> Callable[[CommandT], CommandT]:
-    """The option ``--pool``."""
-    return click.option(
-        "--pool",
-        type=PoolNames(),
-        multiple=multiple,
-        help="Make a row of each bag (bag:, --bags) first: each feature's min, mean or max in the bag, or several of "
-        "them, min,mean,max." + (" May be given more than once: each is tried." if multiple else ""),
-    )
 
 
 def check_bag_options(read: ReadOptions, options: JsonObject) -> None:
@@ -129,8 +59,6 @@ def label_options(options: JsonObject, trainer: AnyTrainer) -> LabelOptions:
     from apsvm.data.labels import LabelOptions
 
     labels = LabelOptions(positive_label=options["positive_label"], relevant_from=options["relevant_from"])
-    if labels.positive_label is not None and labels.relevant_from is not None:
-        raise click.UsageError("--positive-label and --relevant-from say the same thing twice: give one")
     refuse_untaken(trainer, options, "positive_label", "relevant_from")
     return labels
 

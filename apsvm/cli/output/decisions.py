@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import click
-
 from apsvm._support.shown import printable
 from apsvm.cli.shared import BAD_DATA, Failure
 from apsvm.models.decision import line_of
@@ -18,20 +16,6 @@ if TYPE_CHECKING:
 
     from apsvm.models.base import Model
     from apsvm.models.header import Header
-
-CLASSIFY = click.option(
-    "--classify",
-    is_flag=True,
-    help="In the place of the score the row's label, by the model's threshold (train --threshold); of a model of "
-    "several classes the label whose score is the highest above its threshold, or of rows of several labels all that "
-    "are above theirs.",
-)
-PROBABILITY = click.option(
-    "--probability",
-    is_flag=True,
-    help="In the place of the score the probability that the row is positive (train --calibrate); with --classify "
-    "behind the label.",
-)
 
 
 def answers(ranker: Model, scores: NDArray[np.float64], name: str, *, classify: bool, probability: bool) -> list[str]:

@@ -1,0 +1,271 @@
+"""Every option of every command, declared once: flags, type, default, help, its topic in ``--help-all``, what it needs
+and what it does not go with. ``@options("seed", "threads")`` gives a command its options; the first sentence of a help
+stands in ``--help``. The options of trainers are declared by their settings (``options.trainers``)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import click
+
+from apsvm.cli.options.completion import FeatureMapName, MetricName
+from apsvm.cli.options.parameters import ConstantFeature, LabelValue, Number, PoolNames, ThresholdType
+from apsvm.data.read_options import MAX_CATEGORIES
+from apsvm.metrics.errors import TIE_RULES
+from apsvm.models.columns import MISSING_RULES
+
+CommandT = TypeVar("CommandT", bound=Callable[..., object])
+
+#: The tie rule of TREC runs: by document name, as trec_eval breaks ties.
+RUN_TIES = "docno"
+
+
+class Option(click.Option):
+    """An option with its topic and rules.
+
+    Parameters
+    ----------
+    topic : of ``--help=TOPIC``
+    needs : names of options of which one must be given with it
+    excludes : names of options that do not go with it
+    """
+
+    def __init__(
+        self,
+        declarations: Sequence[str] | None = None,
+        *,
+        topic: str = "main",
+        needs: str = "",
+        excludes: str = "",
+        **more: Any,
+    ) -> None:
+        super().__init__(declarations, **more)
+        self.topic = topic
+        self.needs, self.excludes = needs.split(), excludes.split()
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        record = super().get_help_record(ctx)
+        if record is None or not isinstance(self.type, MetricName) or self.topic != "main":
+            return record
+        return record[0], f"{record[1]} Metrics: {', '.join(self.type.names())}."
+
+
+def _file(flags: str, help: str, metavar: str = "FILE", **more: Any) -> dict[str, Any]:
+    return {"flags": flags, "metavar": metavar, "help": help, **more}
+
+
+def _flag(flags: str, help: str, **more: Any) -> dict[str, Any]:
+    return {"flags": flags, "is_flag": True, "help": help, **more}
+
+
+def _of(flags: str, type: object, default: object, help: str, **more: Any) -> dict[str, Any]:
+    return {"flags": flags, "type": type, "default": default, "show_default": default is not None, "help": help, **more}
+
+
+_COUNT = click.IntRange(0, 1024)
+_TABLES: Mapping[str, Any] = {"topic": "tables"}
+_DATA: Mapping[str, Any] = {"topic": "data"}
+_BAGS: Mapping[str, Any] = {"topic": "bags"}
+_RUNNING: Mapping[str, Any] = {"topic": "running"}
+
+#: By the option's name, with its flags (``--name-with-dashes`` where these are empty) and click's arguments.
+TABLE: Mapping[str, Mapping[str, Any]] = {
+    # Tables
+    "label_column": _file("", "Column of the labels. [default: label, target, y, …; else the model's]",
+                          "NAME", **_TABLES),
+    "qid_column": _file("", "Column of the queries. [default: qid, query_id, …]", "NAME", **_TABLES),
+    "bag_column": _file("", "Column of the bags. [default: the model's]", "NAME", **_TABLES),
+    "id_column": _file("", "Column that names the rows; no feature. [default: the model's]", "NAME", **_TABLES),
+    "cost_column": _file("", "Column of the costs.", "NAME", **_TABLES),
+    "drop": _file("", "Columns that are not features.", "NAME,…", **_TABLES),
+    "features_from": _file("", "Only these columns are features: a name a line, or those of a model.", **_TABLES),
+    "categorical": _file("", "Columns that are categories, also of numbers: codes, of which 3 is not more than 2.",
+                         "NAME,…", **_TABLES),
+    "missing": _of("", click.Choice(MISSING_RULES), "median", "What stands for a missing cell: the column's median, of "
+                   "words a feature of their own; 0; the median and a feature that says so; or nothing, they are "
+                   "refused.", **_TABLES),
+    "max_categories": _of("", click.IntRange(1, 10**6), MAX_CATEGORIES, "How many words of a column have features of "
+                          "their own; the less frequent ones share one.", **_TABLES),
+    "date_order": _of("", click.Choice(["dmy", "mdy"]), None, "Order of day and month in columns of dates that leave "
+                      "it open, such as 03/04/2024.", **_TABLES),
+    "skip_lines": _of("", click.IntRange(0), 0, "Lines of a CSV, or a sheet, above the names of columns.", **_TABLES),
+    "sheet": _file("", "The sheet of a workbook. [default: the first]", "NAME", **_TABLES),
+    "encoding": _of("", None, "auto", "Encoding of a CSV. auto: UTF-8, or else cp1252, of Windows in Western Europe.",
+                    metavar="NAME", **_TABLES),
+    "decimal": _of("", click.Choice([".", ","]), None, "Decimal mark of a CSV. [default: derived from the first rows]",
+                   **_TABLES),
+    # Data
+    "dtype": _of("", click.Choice(["float64", "float32"]), "float64", "Storage of the feature values; sums are always "
+                 "float64.", **_DATA),
+    "sort_features": _flag("", "Accept rows whose feature indices are not ascending.", **_DATA),
+    "multilabel": _flag("", "Accept rows of several labels (1,4) or of none.", **_DATA),
+    "groups": _file("", "Queries of svmlight text without qid:, or of a matrix. A .npy file or an integer a line: one "
+                    "a row, or their sizes, as LightGBM's .query files have them.", **_DATA),
+    "labels": _file("", "Labels of a .npz or .npy matrix: .npy, or a number a line. A .npy matrix of 0 and 1 has a "
+                    "column a label.", **_DATA),
+    "no_check": _flag("", "Open the folders of apsvm convert without reading every byte for its SHA-256.", **_DATA),
+    "zero_based": _of("--zero-based/--one-based", None, None, "Whether feature indices count from 0 or 1.",
+                      show_default="one-based, zero-based where an index is 0", **_DATA),
+    "max_features": _of("", click.IntRange(1, 2**62), None, "Refuse a file with a feature beyond this many.", **_DATA),
+    "positive_label": _of("", LabelValue(), None, "Label that is positive; all others are negative. [default: "
+                          "1]", excludes="relevant_from", **_DATA),
+    "relevant_from": _of("", Number(), None, "Rows of this grade or a higher one are positive. Without it ndcg and "
+                         "nDCG read the grades.", metavar="GRADE", **_DATA),
+    "ignore_unknown": _flag("", "Ignore features that the model does not have.", **_DATA),
+    # Bags
+    "bags": _file("", "Bags of rows without bag:. A .npy file or an integer a line: one a row, or the rows, from 0, "
+                  "at which bags begin, and the number of rows. ignore: rows stand for themselves.", "FILE|ignore",
+                  **_BAGS),
+    "bag_label": _of("", click.Choice(["same", "any", "rows"]), "same", "Label of a bag: that of all its rows; any: "
+                     "the highest of theirs; rows: where its rows have different ones each is known by itself, and a "
+                     "bag of its own.", **_BAGS),
+    "pool": _of("", PoolNames(), None, "Make a row of each bag first: each feature's min, mean or max in the bag, or "
+                "several of them, min,mean,max.", **_BAGS),
+    "which": _flag("", "Behind a bag's score the number of the row that decides it, from 1.", excludes="boxes html",
+                   **_BAGS),
+    "boxes": _file("", "Write detections for apsvm eval-detections: rows of bags are windows of images, and this file "
+                   "has their boxes, xmin ymin xmax ymax a row, as text or .npy. An image's name is that of its "
+                   "bag.", needs="detections", excludes="top trec_run html classify probability show", **_BAGS),
+    "detections": _of("", click.Choice(["voc", "coco"]), None, "Format of --boxes: VOC's text (of several classes a "
+                      "file each, in the folder OUT), or COCO's JSON.", needs="boxes", **_BAGS),
+    "nms": _of("", Number(0.0, 1.0), None, "Leave out a box whose IoU with a better one of its image and class is "
+               "above. [default: none]", metavar="IOU", needs="boxes", **_BAGS),
+    # Training
+    "features": _of("", FeatureMapName(), "auto", "What is made of the features before they are weighed. linear: "
+                    "nothing; logarithms: those of long-tailed features beside them; auto: these of tables that have "
+                    "such columns, else linear; piecewise:K: a broken line each, with K knots (4); rules:N:depth=D: the leaves "
+                    "of N trees (200) of depth D (3) that boosting grows on the labels; products: of all pairs; nystroem:M: "
+                    "an RBF kernel by M landmarks (300). Sparse rows stay sparse with linear, piecewise and rules. "
+                    "--scale comes after."),
+    "scale": _of("", click.Choice(["auto", "none", "maxabs", "standard", "l2"]), "auto", "Scale of the features; the "
+                 "model takes rows as they are. Each to a largest magnitude of 1, or to mean 0 and deviation 1 "
+                 "(sparse data stays sparse), or each row to length 1. auto: standard for dense rows and tables, none "
+                 "for sparse rows, for rules, and with --latent for columns that seem to have one unit."),
+    "bias": _of("-B --bias", ConstantFeature(), "auto", "Add a constant feature of this value to every row; none: of "
+                "0, or less. auto: where the loss is about which scores are above 0 (f1, zero-one), ten times the "
+                "geometric mean of the features' deviations: 10 where they are standardised; none for the other "
+                "losses, as a constant moves no ranking."),
+    "one_vs_rest": _flag("", "Train a ranker for each label against all other rows, in one model. Several are trained "
+                         "at a time; rows may have several labels (1,4) or none."),
+    "warm_start": _file("", "Start from the weights of this model.", "MODEL"),
+    "threshold": _of("", ThresholdType(), None, "Score above which rows are positive, chosen on held-out rows. f1: the "
+                     "highest F1; fpr: the highest recall with at most a share A of the negatives called positive; "
+                     "precision: with a share A of what is called positive rightly so; recall: the fewest rows with a "
+                     "recall of A; top: the best K of as many rows as DATA has. [default: f1 for two classes]"),
+    "calibrate": _of("", click.Choice(["auto", "isotonic", "platt"]), None, "Make probabilities of scores, on the same "
+                     "held-out rows. By isotonic regression, or by Platt's sigmoid; auto: isotonic from 200 positives "
+                     "and 200 negatives on."),
+    "log": _file("", "Write a JSON line for each oracle call and iteration.", excludes="run_dir"),
+    "run_dir": _file("", "Write model and log into this new folder, for apsvm report.", "FOLDER"),
+    # Cross-validation
+    "folds": _of("", click.IntRange(2), 5, "Folds; of the portfolio on large data three by default."),
+    "output": _file("-o --output", "Train the chosen setting on all rows and write this model.", "MODEL"),
+    "json": _file("", "Write all results, each fold's included; - for stdout."),
+    "cache": _file("", "Keep finished folds in this folder; the same command goes on from them. Other data and other "
+                   "settings have results of their own. Nothing removes the folder.", "FOLDER", **_RUNNING),
+    "jobs": _of("-j --jobs", _COUNT, 0, "Paths trained at a time, in threads; 0: one a core. The result does not "
+                "depend on it.", **_RUNNING),
+    # Predict
+    "header": _flag("", "Begin with a line of the classes, for a model of several."),
+    "top": _of("", click.IntRange(1), None, "Only the K best rows, best first: number or name, a tab, the score. Of "
+               "queries the K best of each, behind its qid; of several classes of each, behind its label. Of a model "
+               "of items: how many to list for each row (10).", metavar="K"),
+    "show": _file("", "Columns of the table that stand beside each row of --top.", "NAME,…", needs="top"),
+    "trec_run": _file("", "Write a TREC run: qid Q0 docno rank score TAG. docno is from --id-column, from svmlight "
+                      "comments # docid = …, or the row's number.", "TAG",
+                      excludes="top explain which classify probability html show"),
+    "html": _file("", "Write the rows of --top as a page for a browser. It has bars for what --explain says, and the "
+                  "positives found so far where DATA has labels; it is one file, can be sorted and printed.",
+                  needs="top"),
+    "explain": _of("", click.IntRange(1), None, "Behind each score the K features that count the most. [default of K: "
+                   "5]", metavar="[K]"),
+    "classify": _flag("", "In place of the score the row's label, by the model's threshold. Of several classes that "
+                      "whose score is the highest above its threshold; of rows of several labels all above theirs."),
+    "probability": _flag("", "In place of the score, or behind the label, the probability that the row is positive "
+                         "(train --calibrate). Of several classes a column each."),
+    # Evaluate
+    "models": _file("--model", "Score DATA with this model; may be given more than once.", "MODEL", multiple=True,
+                    excludes="qrels"),
+    "scores": _file("", "Scores of the rows, one a line; may be given more than once.", multiple=True,
+                    excludes="qrels"),
+    "qrels": _file("", "Relevance judgements as TREC writes them, in place of DATA.", needs="runs"),
+    "runs": _file("--run", "TREC run to evaluate by --qrels; may be given more than once.", multiple=True,
+                  needs="qrels"),
+    "complete": _flag("", "Queries of the qrels that a run lacks count 0 (trec_eval -c).", needs="qrels"),
+    "metrics": _of("-m --metric", MetricName(), None, "Metric to report; may be given more than once. By default the "
+                   "usual ones and the one that the model was trained for. Precision, Recall, Accuracy and F1, F0.5, … "
+                   "look at the model's threshold, or 0.", metavar="NAME", multiple=True),
+    "ties": _of("", click.Choice([*TIE_RULES, RUN_TIES]), None, "Order of rows of equal score. As one block "
+                "(scikit-learn; the expectation over their orders where AP is not concerned), negatives first, in "
+                "file order, or, of a run, by document name as trec_eval does. [default: block; of runs docno]"),
+    "per_query": _flag("", "Report every query too."),
+    "confidence": _of("", Number(0, 1, open_low=True), None, "Report bootstrap intervals of this level, say 0.95. Over "
+                      "queries, or over the rows if there are none.", metavar="LEVEL"),
+    "compare": _flag("", "Test whether the others differ from the first. Paired randomisation, two-sided p, not "
+                     "corrected for the number of tests."),
+    "known": _file("", "Of a model of items: what DATA's users like already, row by row. Without it a fifth of each "
+                   "row's items is hidden, to be found from the rest."),
+    "as_json": _flag("--json", "Print one JSON object."),
+    # Running
+    "threads": _of("", _COUNT, 0, "Threads; 0: one a core. The result does not depend on it, except with --loss warp, "
+                   "which trains on one unless more are requested.", **_RUNNING),
+    "seed": _of("", click.IntRange(0), 0, "Seed of what is random: folds, --loss warp, and where --components begin. "
+                "Exact trainers draw nothing else; it is written into the model.", **_RUNNING),
+    "time_limit": _of("", Number(0), None, "Seconds after which the best so far is kept. [default: none]", **_RUNNING),
+    "scheduler": _of("", None, None, "Work on the dask cluster of this address, or on N processes here. DATA is then a "
+                     "pattern of parts, 'part-*.svm', or a folder of Parquet files: each worker reads its own parts "
+                     "under the same names.", metavar="ADDRESS|local:N", **_RUNNING),
+    "quiet": _flag("-q --quiet", "Print errors and cautions only.", **_RUNNING),
+    "verbose": _flag("-v --verbose", "Print every iteration, the certificate and the time of each part.", **_RUNNING),
+}  # fmt: skip
+
+#: How a data file is read: by every command; and by those that learn what becomes of its columns.
+READING = (
+    "label_column", "qid_column", "bag_column", "id_column", "drop", "encoding", "skip_lines", "sheet",
+    "decimal", "dtype", "sort_features",
+    "multilabel", "groups", "labels", "bags", "bag_label", "no_check",
+)  # fmt: skip
+LEARNING = (
+    *READING, "cost_column", "features_from", "categorical", "date_order", "missing", "max_categories",
+    "zero_based", "max_features",
+)  # fmt: skip
+#: What every training takes.
+TRAINING = (*LEARNING, "bias", "positive_label", "relevant_from", "features", "scale", "quiet", "verbose")
+
+
+def options(*names: str, **changes: Mapping[str, Any]) -> Callable[[CommandT], CommandT]:
+    """Gives a command these options; ``changes`` of a declaration, by the option's name, are options too."""
+
+    def add(command: CommandT) -> CommandT:
+        for name in reversed(list(dict.fromkeys((*names, *changes)))):
+            declaration = {**TABLE[name], **changes.get(name, {})}
+            flags = declaration.pop("flags").split() or [f"--{name.replace('_', '-')}"]
+            command = click.option(*flags, name, cls=Option, **declaration)(command)
+        return command
+
+    return add
+
+
+def check_rules(ctx: click.Context) -> None:
+    """Ends the command where an option lacks one that it needs, or stands beside one that it does not go with."""
+    given = {name for name, value in ctx.params.items() if value not in (None, False, ()) and was_given(ctx, name)}
+    by_name = {param.name or "": param for param in ctx.command.params}
+
+    def flags(names: Sequence[str]) -> str:
+        return " or ".join(by_name[name].opts[-1] for name in names if name in by_name)
+
+    for name in by_name:
+        param = by_name[name]
+        if name not in given or not isinstance(param, Option):
+            continue
+        if param.needs and given.isdisjoint(param.needs):
+            raise click.UsageError(f"{param.opts[-1]} needs {flags(param.needs)}", ctx)
+        for other in param.excludes:
+            if other in given:
+                raise click.UsageError(f"{param.opts[-1]} does not go with {flags([other])}", ctx)
+
+
+def was_given(ctx: click.Context, name: str) -> bool:
+    """True if a flag or a configuration file set the option."""
+    return ctx.get_parameter_source(name) not in (None, click.core.ParameterSource.DEFAULT)

@@ -1,0 +1,216 @@
+"""``apsvm predict --top``, ``--html`` and ``--trec-run``: rows in the order of their scores."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from apsvm._support.shown import printable
+from apsvm.cli.output.decisions import answers
+from apsvm.cli.ranked import best_first, names_of_queries, names_of_rows
+from apsvm.cli.reading import read_rows
+from apsvm.cli.shared import BAD_DATA, Failure, reading, say
+
+if TYPE_CHECKING:
+    from types import SimpleNamespace
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from apsvm.data.dataset import Dataset
+    from apsvm.data.read_options import ReadOptions
+    from apsvm.models.base import Model
+    from apsvm.report.reasons import Reasons
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scored:
+    """Rows with the scores of a model.
+
+    Attributes
+    ----------
+    model, name : the model, and its file
+    rows, path : the rows or bags, and the file they were read from
+    scores : (n,) float64, or (n, k) of k classes
+    options : the command's options
+    columns : of the columns of --show, a cell a row of the file
+    """
+
+    model: Model
+    name: str
+    rows: Dataset
+    path: str
+    scores: NDArray[np.float64]
+    options: SimpleNamespace
+    columns: dict[str, list[str]]
+
+    def answers(self) -> list[str]:
+        """What stands for each row's score: the score, its label or its probability."""
+        options = self.options
+        return answers(self.model, self.scores, self.name, classify=options.classify, probability=options.probability)
+
+    def cells(self, row: int) -> list[str]:
+        """The columns of --show, of a bag those of the row that decides it."""
+        at = row if self.rows.deciding is None else int(self.rows.deciding[row])
+        return [cells[at] for cells in self.columns.values()]
+
+
+def shown_columns(path: str, read: ReadOptions, names: Sequence[str]) -> dict[str, list[str]]:
+    """The cells of these columns of a table, as they stand in it."""
+    from apsvm.data.tables.reading import NO_FEATURES
+
+    columns = {}
+    for name in names:
+        table = replace(read.table, id=name)
+        rows = read_rows(path, replace(read, table=table), model=NO_FEATURES, unlabelled=True, is_silent=True)
+        if rows.table is None or rows.table.keys is None:
+            raise Failure(BAD_DATA, f"{rows.source}: --show takes columns of a table")
+        columns[name] = [printable(cell) for cell in rows.table.keys.tolist()]
+    return columns
+
+
+def best_of_each(scored: Scored) -> Iterator[str]:
+    """The best rows, best first: names or numbers, what stands for the score, the columns of --show, of bags with
+    ``--which`` the number of the deciding row, and what raised the score. Of queries the best of each, behind its qid;
+    of classes of each in turn, behind its label."""
+    model, options = scored.model, scored.options
+    if not model.has_classes:
+        is_read = options.explain is not None and not (options.classify or options.probability)
+        yield from _best(scored, _to_be_read(scored.scores) if is_read else scored.answers())
+        return
+    for label, ranker, scores in zip(model.classes.tolist(), model.rankers(), scored.scores.T, strict=True):
+        of_class = replace(scored, model=ranker, scores=scores)
+        lines = of_class.answers() if options.explain is None else _to_be_read(scores)
+        for line in _best(of_class, lines):
+            yield f"{printable(model.header.shown_label(label))}\t{line}"
+
+
+def _best(scored: Scored, lines: Sequence[str]) -> Iterator[str]:
+    rows, options = scored.rows, scored.options
+    order, rank = best_first(rows, scored.scores)
+    best = order[rank <= options.top]
+    names, queries, reasons = _documents(rows, scored.path), names_of_queries(rows), _reasons(scored, best)
+    if queries is not None:
+        say(f"{rows.source}: the best {options.top} of each query, behind its qid")
+    for at, row in enumerate(best.tolist()):
+        query = [] if queries is None else [queries[row]]
+        decided = [] if not options.which or rows.deciding is None else [str(rows.deciding[row] + 1)]
+        why = [] if reasons is None else reasons[at].in_words()
+        yield "\t".join([*query, names[row], lines[row], *scored.cells(row), *decided, *map(printable, why)])
+
+
+def _reasons(scored: Scored, which: NDArray[np.int64]) -> list[Reasons] | None:
+    """Of these rows, None where none are requested."""
+    from apsvm.report.reasons import reasons_of
+
+    if scored.options.explain is None:
+        return None
+    try:
+        return list(reasons_of(scored.model, scored.rows.select(which), scored.options.explain))
+    except ValueError as error:
+        raise Failure(BAD_DATA, f"{scored.name}: it does not tell what each feature gave: {error}") from None
+
+
+def list_page(scored: Scored) -> str:
+    """The best rows as a page (``report.first_rows``)."""
+    from apsvm.data.dataset import DataError
+    from apsvm.data.labels import recall
+    from apsvm.report.first_rows import FirstRows
+
+    model, rows, scores, options = scored.model, scored.rows, scored.scores, scored.options
+    order, rank = best_first(rows, scores)
+    best, places = order[rank <= options.top], rank[rank <= options.top]
+    names, queries = _documents(rows, scored.path), names_of_queries(rows)
+    called = scored.answers() if options.classify or options.probability else None
+    try:
+        relevant = recall(rows, model.header.labels).relevant
+    except DataError:  # all rows are alike: their labels are not known
+        relevant = None
+    cells = [scored.cells(row) for row in best.tolist()]
+    first = FirstRows(
+        places=places,
+        names=[names[row] for row in best.tolist()],
+        scores=scores[best],
+        queries=None if queries is None else [queries[row] for row in best.tolist()],
+        answers=None if called is None else [called[row] for row in best.tolist()],
+        relevant=None if relevant is None else relevant[best],
+        n_relevant=0 if relevant is None else int(relevant.sum()),
+        reasons=_reasons(scored, best),
+        n_rows=scores.size,
+        columns={name: [row[at] for row in cells] for at, name in enumerate(scored.columns)},
+    )
+    source, header = os.path.basename(rows.source), model.header
+    about = [
+        ("data", source), ("rows", f"{scores.size:,}"), ("model", os.path.basename(scored.name)), ("loss", header.loss),
+    ]  # fmt: skip
+    of_each = " of each query" if queries is not None else ""
+    return first.page(f"The first {min(options.top, scores.size):,} rows{of_each} of {source}", about)
+
+
+def documents_of(rows: Dataset, path: str) -> list[str]:
+    """What a run calls its documents: as ``names_of_rows``, or by the docid of the comments where all rows of a file of
+    svmlight text, which is read once more, have one. Says which, unless a column was named for it."""
+    names = names_of_rows(rows)
+    if rows.table is not None and (rows.table.keys is not None or (rows.table.bags and rows.stands_for is not None)):
+        return names
+    ids, why_not = _docids(rows, path)
+    if ids is not None:
+        say(f"{rows.source}: documents are called by the docid of their comments")
+        return ids
+    called = "their rows' numbers, from 1" if rows.stands_for is None else "their bags' numbers, as bag:INT"
+    say(f"{rows.source}: documents are called by {called}: {why_not}")
+    return names
+
+
+def _documents(rows: Dataset, path: str) -> list[str]:
+    """What rows are called in a list: as in a run where they have queries (``documents_of``), and nothing is said."""
+    ids = None if rows.groups is None else _docids(rows, path)[0]
+    return names_of_rows(rows) if ids is None else ids
+
+
+def _docids(rows: Dataset, path: str) -> tuple[list[str] | None, str]:
+    """A name a row, or None and why there are none."""
+    from apsvm.data.reading import is_text
+    from apsvm.data.svmlight import docids
+
+    assert rows.groups is not None
+    if rows.table is not None:
+        return None, "--id-column has names"
+    if not (os.path.isfile(path) or os.path.isdir(path)):
+        return None, "comments (# docid = …) are read of files alone"
+    if not is_text(path):
+        return None, "only svmlight text has comments (# docid = …)"
+    with reading(path):
+        ids = docids(path)
+    if ids is not None and rows.deciding is not None:
+        ids = [ids[row] for row in rows.deciding.tolist()]
+    if ids is None:
+        return None, "not every row has a comment # docid = …"
+    if len(ids) != rows.X.shape[0]:
+        return None, "they are bags, and comments are of rows"
+    if len(set(zip(rows.groups.tolist(), ids, strict=True))) < len(ids):
+        return None, "in a query two of their docids are the same"
+    return ids, ""
+
+
+def run_lines(scored: Scored) -> Iterator[str]:
+    """A TREC run: qid Q0 docno rank score tag, the best of each query first, queries as they first appear."""
+    rows, scores, tag = scored.rows, scored.scores, scored.options.trec_run
+    queries = names_of_queries(rows)
+    if queries is None:
+        raise Failure(BAD_DATA, f"{rows.source}: a TREC run is of queries, and its rows have none: qid:, --qid-column")
+    names = documents_of(rows, scored.path)
+    for what, called in (("document", names), ("query", queries)):
+        bad = next((name for name in called if not name or name.split() != [name]), None)
+        if bad is not None:
+            wanted = "no blanks, and not empty"
+            raise Failure(BAD_DATA, f"{rows.source}: a TREC run takes no {what} called {bad!r}: {wanted}")
+    for row, place in zip(*(values.tolist() for values in best_first(rows, scores)), strict=True):
+        yield f"{queries[row]} Q0 {names[row]} {place} {float(scores[row])!r} {tag}"
+
+
+def _to_be_read(scores: NDArray[np.float64]) -> list[str]:
+    """Scores of six digits, as the reasons beside them have."""
+    return [f"{score:.6g}" for score in scores.tolist()]
