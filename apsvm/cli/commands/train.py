@@ -98,9 +98,9 @@ _COMMON = {
 def train(data: str, model: str | None, read: ReadOptions, **values: object) -> int:
     """Train a ranker on DATA and write MODEL.
 
-    DATA is a table (CSV, TSV, Parquet, Arrow, JSON lines), svmlight text (also gz, bz2, xz), a folder made by apsvm
-    convert, a .npz or .npy matrix with --labels, or - for stdin; or several, by a pattern in quotes ('part-*.csv').
-    MODEL is by default the data file's name with .model added, in the current folder.
+    DATA is a table (CSV, TSV, Parquet, Arrow, JSON lines), svmlight text, a folder made by apsvm convert, a .npz or
+    .npy matrix with --labels, or - for stdin; or several, by a pattern in quotes ('part-*.csv'). MODEL is by default
+    DATA's name with .model added, in the current folder.
 
     \b
     apsvm train payments.csv --label-column fraud --id-column payment
