@@ -153,12 +153,21 @@ def _read_svmlight(data: bytes, folder: Path) -> None:
 # tables
 
 
+def _zipped(content: bytes) -> bytes:
+    packed_file = io.BytesIO()
+    with zipfile.ZipFile(packed_file, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(zipfile.ZipInfo("t.csv"), content)
+    return packed_file.getvalue()
+
+
 def _csv_seeds() -> list[bytes]:
     return [
         b"y,a,b\n1,0.5,red\n0,1.5,blue\n1,,red\n0,2,green\n",
         b"y;a;b\r\n1;0,5;x\r\n0;1,5;y\r\n",
         b'y,"a, b",c\n1,"x ""y""",3\n0,"two\nlines",4\n',
         b"y\ta\tb\n1\t1\t2\n0\t3\t4\n",
+        b'y, "a", b\n1, "x, y", 3\n0, "z", 4\n',
+        _zipped(b"y,a\n1,2\n0,3\n1,4\n"),
         b"y,qid,a\nyes,q1,1\nno,q1,2\nyes,q2,3\nno,q2,4\n",
         "\ufeffy,größe\n1,ä\n0,ß\n".encode(),
         b'y,when,paid,share\n1,2024-03-31,"$1,234.50",3 %\n0,2024-04-01 05:18,$9.99,12 %\n1,2023-12-30,"$12,000.00",\n',
@@ -169,16 +178,39 @@ def _csv_seeds() -> list[bytes]:
 def _json_seeds() -> list[bytes]:
     return [
         b'{"y":1,"a":0.5,"b":"red"}\n{"y":0,"a":1.5,"b":"blue"}\n{"y":1,"b":"red"}\n{"y":0,"a":2,"b":null}\n',
+        b'[{"y":1,"a":"01"},\n{"y":0,"a":2.5,"b":[1]}]',
         b'{"y":1,"a":1,"b":true}\r\n{"y":0,"a":"x","b":false}\r\n{"y":0,"a":12345678901234567890}\r\n',
         '\ufeff{"y":1,"größe":"ä"}\n{"y":0,"größe":"\\u00df"}\n'.encode(),
         gzip.compress(b'{"y":1,"a":1}\n{"y":0,"a":1e5}\n', mtime=0),
     ]
 
 
+def _arrow_seeds() -> list[bytes]:
+    import pyarrow as pa
+    from pyarrow import feather, parquet
+
+    days = pa.array([0, 86_400], pa.timestamp("s"))
+    words = pa.array(["u", "v"]).dictionary_encode()
+    columns = {"y": [1, 0], "a": [0.5, None], "b": ["red", "blue"], "c": words, "when": days, "ok": [True, None]}
+    table = pa.table(columns)
+    seeds = []
+    for write in (parquet.write_table, feather.write_feather):
+        sink = io.BytesIO()
+        write(table, sink)
+        seeds.append(sink.getvalue())
+    sink = io.BytesIO()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return [*seeds, sink.getvalue()]
+
+
 def _read_table(data: bytes, folder: Path) -> None:
     place = folder / "table"
     place.write_bytes(data)
-    options = _options(data, missing=MISSING_RULES, decimal=(None, ".", ","), encoding=("auto", "utf-8", "latin-1"))
+    options = _options(
+        data, missing=MISSING_RULES, decimal=(None, ".", ","), encoding=("auto", "utf-8", "latin-1"),
+        date_order=(None, "dmy", "mdy"), skip_lines=(0, 0, 0, 1), categorical=((), ("a",)),
+    )  # fmt: skip
     _use(read_data(place, table=TableOptions(label="y", **options)))
 
 
@@ -348,6 +380,7 @@ TARGETS = {
     "svmlight": Target(_svmlight_seeds, _read_svmlight, OF_DATA),
     "csv": Target(_csv_seeds, _read_table, OF_DATA),
     "json-lines": Target(_json_seeds, _read_table, OF_DATA),
+    "arrow": Target(_arrow_seeds, _read_table, OF_DATA),
     "trec": Target(_trec_seeds, _read_trec, OF_DATA, one_file_mutated),
     "model": Target(_model_seeds, _read_model, (ModelError,), resealed),
     "folder": Target(_folder_seeds, _read_folder, OF_DATA, restated),

@@ -123,7 +123,7 @@ def _of_zip(packed: io.BytesIO, size: int, name: str) -> Iterator[bytes]:
     """The text of the only file of an archive. Raises DataError."""
     try:
         with zipfile.ZipFile(packed) as archive:
-            files = [member for member in archive.infolist() if not member.is_dir()]
+            files = [member for member in archive.infolist() if not member.filename.endswith("/")]
             if len(files) != 1:
                 names = ", ".join(member.filename for member in files[:8]) + ", …" * (len(files) > 8)
                 raise DataError(f"{name}: a zip archive of one file is read, and this has {len(files)}: {names}")
@@ -131,7 +131,9 @@ def _of_zip(packed: io.BytesIO, size: int, name: str) -> Iterator[bytes]:
                 yield b""
                 while block := stream.read(size):
                     yield block
-    except (zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError, EOFError) as error:
+    except (zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError, EOFError, OSError, ValueError) as error:
+        if isinstance(error, DataError):
+            raise
         raise DataError(f"{name}: the zip archive cannot be unpacked ({error})") from None
 
 

@@ -15,16 +15,15 @@ import numpy as np
 from apsvm._support.shown import shortened
 from apsvm.data.dataset import DataError, NoRowsError
 from apsvm.data.read_options import TableOptions
-from apsvm.data.tables.cells import Places, Scratch, Table, quoted, shown, text_of
+from apsvm.data.tables.cells import Places, Scratch, Table, is_string, quoted, shown, text_of
 from apsvm.data.tables.kinds import Kind, is_json
 from apsvm.data.tables.text import Choice, decoded, not_utf8
 from apsvm.data.text import text_blocks
 
 #: Bytes of each column of Parquet that are read at a time.
 _BUFFER = 1 << 18
-#: How deep values of JSON may stand in each other, and bytes that a page of Parquet may unpack to.
+#: How deep values of JSON may stand in each other.
 DEEPEST_JSON = 64
-MOST_UNPACKED = 1 << 34
 #: Below it a float64 is every integer.
 _EXACT = float(1 << 53)
 _NOT_BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*"|[^][{}]+')
@@ -60,8 +59,11 @@ def table_of_frame(table: Any, text: Sequence[str], source: str) -> Table:
     return _checked(columns, Places((source,)), text, Scratch())
 
 
-def _checked(columns: dict[str, Any], places: Places, text: Sequence[str], scratch: Scratch) -> Table:
-    """A table of columns that can be read. Raises DataError."""
+def _checked(
+    columns: dict[str, Any], places: Places, text: Sequence[str], scratch: Scratch, strings: Sequence[str] = ()
+) -> Table:
+    """A table of columns that can be read; ``strings``: those read as dictionaries that are typed as text. Raises
+    DataError."""
     import pyarrow
     from pyarrow import types
 
@@ -75,7 +77,7 @@ def _checked(columns: dict[str, Any], places: Places, text: Sequence[str], scrat
             )
         if str(kind) == "string_view":
             columns[name] = column.cast(pyarrow.string())
-    table = Table.of(columns, places, text=text, scratch=scratch)
+    table = Table.of(columns, places, text=text, strings=strings, scratch=scratch)
     if len(table) == 0:
         raise NoRowsError(f"{places.source}: expected at least one row, found none")
     return table
@@ -86,12 +88,15 @@ def _table_of_columns(stream: BinaryIO, kind: Kind, name: str, choose: Choice, s
     if kind is Kind.PARQUET:
         from pyarrow import parquet
 
-        file = parquet.ParquetFile(stream, pre_buffer=False, buffer_size=_BUFFER)
-        schema = file.schema_arrow
+        schema = parquet.read_schema(stream)
+        stream.seek(0)
         kept = list(choose(_different(schema.names, name), _index_of(schema)))
-        _refuse_bombs(file.metadata, kept, name)
+        strings = [column for column in kept if is_string(schema.field(column).type)]
+        # As dictionaries: a text that is there a million times is unpacked once.
+        file = parquet.ParquetFile(stream, pre_buffer=False, buffer_size=_BUFFER, read_dictionary=strings)
         table = file.read(columns=kept)
-        return _checked({column: table[column] for column in kept}, Places((name,)), [], scratch)
+        table.validate(full=True)
+        return _checked({column: table[column] for column in kept}, Places((name,)), [], scratch, strings)
     from pyarrow import feather, ipc
 
     magic = stream.read(6)
@@ -102,6 +107,7 @@ def _table_of_columns(stream: BinaryIO, kind: Kind, name: str, choose: Choice, s
         table = ipc.open_file(stream).read_all()
     else:
         table = feather.read_table(stream)
+    table.validate(full=True)
     kept = list(choose(_different(table.column_names, name), _index_of(table.schema)))
     return _checked({column: table[column] for column in kept}, Places((name,)), [], scratch)
 
@@ -121,22 +127,6 @@ def _index_of(schema: Any) -> list[str]:
     except (ValueError, AttributeError):
         return []
     return [name for name in noted if isinstance(name, str)]
-
-
-def _refuse_bombs(metadata: Any, kept: Sequence[str], source: str) -> None:
-    """Raises DataError for columns that say that they unpack to more than memory may have."""
-    wanted, sizes = set(kept), Counter[str]()
-    for group in range(metadata.num_row_groups):
-        of_group = metadata.row_group(group)
-        for number in range(of_group.num_columns):
-            column = of_group.column(number)
-            if column.path_in_schema in wanted:
-                sizes[column.path_in_schema] += column.total_uncompressed_size
-    name, size = max(sizes.items(), key=lambda item: item[1], default=("", 0))
-    if size > MOST_UNPACKED:
-        raise DataError(
-            f"{source}: column {name!r} unpacks to {size / 2**30:,.0f} GB, and {MOST_UNPACKED >> 30} GB are the most"
-        )
 
 
 def _columns_of_json(stream: BinaryIO, name: str, encoding: str) -> dict[str, Any]:

@@ -113,6 +113,8 @@ class Cells:
     array : as it was read, an Arrow ChunkedArray
     is_text : whether the writer gave its cells no type, as in CSV
     decimal : what stands before the decimals of numbers in the file
+    scratch : where arrays are made
+    is_string : whether an array of dictionaries has the writer's type of text
     """
 
     name: str
@@ -121,6 +123,7 @@ class Cells:
     is_text: bool = False
     decimal: str = "."
     scratch: Scratch = MEMORY
+    is_string: bool = False
 
     def __post_init__(self) -> None:
         self._n = len(self.array)
@@ -139,7 +142,9 @@ class Cells:
         from pyarrow import types
 
         kind = self.array.type
-        return "dictionary" if types.is_dictionary(kind) else shortened(str(kind))
+        if types.is_dictionary(kind):
+            return "string" if self.is_string else "dictionary"
+        return shortened(str(kind))
 
     @cached_property
     def type(self) -> str:
@@ -150,7 +155,7 @@ class Cells:
             return "text"
         kind = self.array.type
         if types.is_dictionary(kind):
-            return "category"
+            return "string" if self.is_string else "category"
         for name, holds in _TYPES:
             if any(getattr(types, f"is_{one}")(kind) for one in holds):
                 return name
@@ -244,19 +249,19 @@ class Cells:
 
         array, kind = self.array, self.array.type
         if types.is_dictionary(kind):
-            array, kind = array.cast(kind.value_type), kind.value_type
+            kind = kind.value_type
+        encoded = _encoded(array if types.is_floating(kind) or array.type != kind else array.cast(pyarrow.string()))
         if types.is_floating(kind):
-            encoded = _encoded(array)
             texts = [None if value is None or value != value else text_of(value) for value in encoded[0].to_pylist()]
             encoded = pyarrow.array(texts, pyarrow.string()), encoded[1]
-        else:
-            encoded = _encoded(array.cast(pyarrow.string()))
-        texts, codes = encoded
+        texts, codes = encoded[0].cast(pyarrow.string()), encoded[1]
         trimmed = compute.utf8_trim(texts, characters=_BLANKS)
-        if not compute.all(compute.equal(trimmed, texts), min_count=0).as_py():
+        if array.type != kind or not compute.all(compute.equal(trimmed, texts), min_count=0).as_py():
             texts, of_text = _encoded(pyarrow.chunked_array([trimmed]))
             codes = np.append(of_text, np.int32(-1))[codes]
-        return _without(texts, codes, compute.or_(compute.is_null(texts), compute.equal(texts, "").fill_null(True)))
+        is_empty = compute.or_(compute.is_null(texts), compute.equal(texts, "").fill_null(True))
+        is_unused = np.bincount(codes[codes >= 0], minlength=len(texts)) == 0  # of a dictionary
+        return _without(texts, codes, compute.or_(is_empty, _array_of(is_unused)))
 
     @cached_property
     def number_of(self) -> NDArray[np.float64]:
@@ -297,7 +302,9 @@ class Cells:
 
     def with_none(self) -> Cells:
         """The same of which the word none is no missing cell, as labels may be."""
-        return _CellsWithNone(self.name, self.places, self.array, self.is_text, self.decimal, self.scratch)
+        return _CellsWithNone(
+            self.name, self.places, self.array, self.is_text, self.decimal, self.scratch, self.is_string
+        )
 
     def text_at(self, row: int) -> str:
         """The cell of a row as text."""
@@ -362,10 +369,12 @@ def _array_of(values: NDArray[np.bool_]) -> Any:
 def _encoded(array: Any) -> tuple[Any, NDArray[np.int32]]:
     """The distinct values of a chunked array, and which of them each is; −1 for a null."""
     import pyarrow
+    from pyarrow import types
 
     if array.num_chunks == 0:
         return pyarrow.array([], array.type), np.empty(0, dtype=np.int32)
-    encoded = array.dictionary_encode().unify_dictionaries()
+    encoded = array if types.is_dictionary(array.type) else array.dictionary_encode()
+    encoded = encoded.unify_dictionaries()
     indices = pyarrow.chunked_array([chunk.indices for chunk in encoded.chunks])
     return encoded.chunk(0).dictionary, indices.fill_null(-1).to_numpy().astype(np.int32, copy=False)
 
@@ -403,12 +412,16 @@ class Table:
         arrays: dict[str, Any],
         places: Places,
         text: Sequence[str] = (),
+        strings: Sequence[str] = (),
         remarks: Sequence[str] = (),
         decimal: str = ".",
         scratch: Scratch = MEMORY,
     ) -> Table:
-        """Of Arrow's chunked arrays; ``text``: those whose cells have no type."""
-        columns = {name: Cells(name, places, array, name in text, decimal, scratch) for name, array in arrays.items()}
+        """Of Arrow's chunked arrays; ``text``: those whose cells have no type; ``strings``: see ``Cells.is_string``."""
+        columns = {
+            name: Cells(name, places, array, name in text, decimal, scratch, name in strings)
+            for name, array in arrays.items()
+        }
         return cls(columns, places, tuple(remarks))
 
 
@@ -435,7 +448,8 @@ def behind_another(tables: Sequence[Table], scratch: Scratch) -> Table:
         chunks = [chunk for one in _alike(cells) for chunk in one.chunks]
         decimal = "," if any(one.decimal == "," for one in cells) else "."
         is_text = any(one.is_text for one in cells)
-        columns[name] = Cells(name, places, pyarrow.chunked_array(chunks), is_text, decimal, scratch)
+        is_strings = any(one.type == "string" for one in cells)
+        columns[name] = Cells(name, places, pyarrow.chunked_array(chunks), is_text, decimal, scratch, is_strings)
     remarks = tuple(f"{table.places.source}: {remark}" for table in tables for remark in table.remarks)
     return Table(columns, places, remarks)
 
@@ -457,8 +471,8 @@ def _alike(cells: Sequence[Cells]) -> list[Any]:
     )
     if other is not None:
         raise DataError(
-            f"{other.places.source}: column {other.name!r} has the type {other.array.type}, and in "
-            f"{typed[0].places.source} {typed[0].array.type}: write both alike, or --drop {quoted(other.name)}"
+            f"{other.places.source}: column {other.name!r} has the type {other.stored}, and in "
+            f"{typed[0].places.source} {typed[0].stored}: write both alike, or --drop {quoted(other.name)}"
         )
     if typed[0].type == "string" or typed[0].type == "category":
         whole = pyarrow.string()

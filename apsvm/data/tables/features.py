@@ -112,6 +112,10 @@ def _dense(n: int, parts: Sequence[_Encoded], width: int, dtype: DTypeLike, scra
     are_numbers = all(part.column.kind is ColumnKind.NUMBER and part.column.width == 1 for part in parts)
     for begin in range(0, n, BLOCK):
         end = min(n, begin + BLOCK)
+        if are_numbers and rows.dtype == np.float64:
+            for at, part in enumerate(parts):
+                rows[begin:end, at] = part.values[begin:end]
+            continue
         if are_numbers:
             values = np.stack([part.values[begin:end] for part in parts], axis=1)
         else:

@@ -38,7 +38,15 @@ def learn(table: Table, parts: Parts, options: TableOptions) -> tuple[Columns, l
         except WrongCellsError as error:
             raise fail_of(cells, error) from None
         cells.let_go()
+        release_text()
     return learned.columns_of(parts, table.places.source), learned.remarks()
+
+
+def release_text() -> None:
+    """Gives back the memory of text that is no longer needed, which pyarrow keeps for other files."""
+    import pyarrow
+
+    pyarrow.default_memory_pool().release_unused()
 
 
 def learn_of_parts(

@@ -161,11 +161,14 @@ def _separator(text: str, is_whole: bool) -> str:
     return best
 
 
-def _refuse_many(text: str, separator: str, source: str) -> None:
-    """Raises DataError for a first line of more columns than are read."""
-    found = text.partition("\n")[0].count(separator) + 1
+def _refuse_many(text: str, separator: str | None, source: str) -> None:
+    """Raises DataError for a first line of more columns than are read; ``separator``: None: any."""
+    line = text.lstrip("\r\n").partition("\n")[0]
+    found = max(line.count(one) for one in separator or SEPARATORS) + 1
     if found > MOST_COLUMNS:
-        raise DataError(f"{source}: expected at most {MOST_COLUMNS:,} columns, found {found:,} in the first line")
+        raise DataError(
+            f"{source}: expected at most {MOST_COLUMNS:,} columns, found {found:,} or more in the first line"
+        )
 
 
 def _refuse_title(rows: Sequence[Sequence[str]], source: str, first_line: int) -> None:
@@ -255,6 +258,8 @@ def read_head(
     head, is_whole, size = b"", True, HEAD
     for block in blocks:
         head += block
+        if len(head) > 2 * MOST_COLUMNS:  # before a line of separators alone is gathered
+            _refuse_many(head.decode("utf-8", "replace"), None, name)
         size = _size_of_head(head)
         if len(head) >= size:
             is_whole = False

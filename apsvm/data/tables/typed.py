@@ -79,7 +79,8 @@ class Evidence:
     def of(cls, cells: Cells, *, spelled: bool) -> Evidence:
         """``spelled``: whether texts are counted of a column of numbers, too."""
         values = cells.values
-        numbers = values[~np.isnan(values)]
+        is_number = ~np.isnan(values)
+        numbers = values if is_number.all() else values[is_number]
         words: dict[str, int] = {}
         texts = None
         if cells.codes is not None:
