@@ -165,6 +165,16 @@ def loss_of_metric(metric: str) -> str | None:
     return None
 
 
+def _is_graded(target: Target, dataset: Dataset) -> bool:
+    return target.grades is not None and len(dataset.classes()) > 2
+
+
+def losses_of(metric: str, target: Target, dataset: Dataset) -> list[str]:
+    """ap, ndcg of grades, and the loss that is the metric's own."""
+    losses = ("ap", "ndcg" if _is_graded(target, dataset) else None, loss_of_metric(metric))
+    return list(dict.fromkeys(name for name in losses if name is not None))
+
+
 def portfolio(
     dataset: Dataset, metric: str, features: FeatureOptions, target: Target, labels: LabelOptions
 ) -> list[Entry]:
@@ -177,9 +187,7 @@ def portfolio(
     standard = replace(features, scale="standard") if features.scale == AUTO and sparse else features
     piecewise = replace(standard, features="piecewise")
     plain = list(dict.fromkeys((standard, features)))
-    graded = target.grades is not None and len(dataset.classes()) > 2
-    own = loss_of_metric(metric)
-    losses = list(dict.fromkeys(name for name in ("ap", "ndcg" if graded else None, own) if name is not None))
+    graded, losses = _is_graded(target, dataset), losses_of(metric, target, dataset)
     if bags_of(dataset) is not None:
         return _with_labels(_of_bags(losses, standard, features), target, labels)
     entries = []
@@ -310,12 +318,14 @@ class PortfolioSearch:
         # Where rows have queries, labels beyond ±1 and 0 are grades; else they may well be classes, and the user has to
         # say which one is positive.
         graded = all(metric.graded for metric in metrics.values()) or dataset.groups is not None
-        self._target = judged_by or judge(dataset, labels, None, graded_metrics=graded)
+        self.target = judged_by or judge(dataset, labels, None, graded_metrics=graded)
         # Before anything is trained: whether there are enough rows for the folds of the final.
         only_grades = all(metric.graded for metric in metrics.values())
-        units, target = bags_as_rows(dataset), of_bags(dataset, self._target)
+        units, target = bags_as_rows(dataset), of_bags(dataset, self.target)
         make_folds(target, units.groups, self._folds, seed, only_grades=only_grades, bags=units.bags)
-        self.entries = portfolio(dataset, self.metric, features, self._target, labels)
+        self.entries = portfolio(dataset, self.metric, features, self.target, labels)
+        queries = dataset.groups is not None
+        self._own_losses = losses_of(self.metric, self.target, dataset)[1:] if queries else []
         self.screened = Screened()
         self.racing: Sequence[Entry] = self.entries
         self.racing_on = ""
@@ -324,7 +334,7 @@ class PortfolioSearch:
     @property
     def caution(self) -> str | None:
         """What the comparison is not good for, if that is to be said."""
-        positives = int(of_bags(self._dataset, self._target).relevant.sum())
+        positives = int(of_bags(self._dataset, self.target).relevant.sum())
         if positives >= FEW_POSITIVES:
             return None
         return (
@@ -349,7 +359,7 @@ class PortfolioSearch:
         """
         left, behind = self.entries, list[tuple[Entry, Candidate]]()
         for number, size in enumerate(ROUNDS, start=1):
-            which = sample(self._dataset, self._target, self._seed, size)
+            which = sample(self._dataset, self.target, self._seed, size)
             race = self._race_of(left, which, ended)
             self.racing_on = f"{len(race.search.dataset):,} {self._dataset.unit}"
             done, hopeless = self._raced(race, jobs, followers, ended)
@@ -382,7 +392,7 @@ class PortfolioSearch:
                 ended(entry, str(error))
         if not grids and failure is not None:
             raise failure
-        rows, target = self._dataset, self._target
+        rows, target = self._dataset, self.target
         if which is not None:
             rows, target = rows.select(which), target.of(which)
         folds = self._folds if which is None else min(SCREENING_FOLDS, self._folds)
@@ -446,6 +456,7 @@ class PortfolioSearch:
             of_kinds.setdefault(one[0].kind, []).append(one)
         kinds = list(of_kinds.values())[:FINALISTS]
         near = [one for of_kind in kinds for one in self._near(of_kind, len(of_kind))]
+        near = self._with_own_losses(near, ranked)
         return [one for one in ranked if any(one is other for other in near)]
 
     def _near(self, ranked: Sequence[tuple[Entry, Candidate]], most: int) -> list[tuple[Entry, Candidate]]:
@@ -469,11 +480,25 @@ class PortfolioSearch:
     def _finalists(self) -> list[tuple[Entry, Candidate]]:
         screened = self.screened.entries
         best_of_kind: dict[object, tuple[Entry, Candidate]] = {}
+        raced = []
         for entry, candidate in screened:
             to_the_end = len(candidate.folds) == len(screened[0][1].folds)
             if entry in self.racing and to_the_end:  # of the last round
                 best_of_kind.setdefault(entry.kind, (entry, candidate))
-        return self._near(list(best_of_kind.values()), self._most_finalists)
+                raced.append((entry, candidate))
+        return self._with_own_losses(self._near(list(best_of_kind.values()), self._most_finalists), raced)
+
+    def _with_own_losses(
+        self, kept: Sequence[tuple[Entry, Candidate]], ranked: Sequence[tuple[Entry, Candidate]]
+    ) -> list[tuple[Entry, Candidate]]:
+        """Of entries, the best first, those that are ``kept``, and of each of their kinds the best by a loss that is
+        the metric's own: a few folds of queries do not push it out."""
+        own: dict[object, tuple[Entry, Candidate]] = {}
+        for one in ranked:
+            if one[0].loss in self._own_losses:
+                own.setdefault(one[0].kind, one)
+        added = (own[kind] for kind in dict.fromkeys(entry.kind for entry, _ in kept) if kind in own)
+        return [*kept, *(one for one in added if not any(one is other for other in kept))]
 
     @property
     def _most_finalists(self) -> int:
@@ -491,7 +516,7 @@ class PortfolioSearch:
             C = candidate.choice.get("C")
             if isinstance(C, Multiple):
                 entry = replace(entry, multiples=(C.factor,))
-        return self._search(self._dataset, self._target, [entry.grid(self._seed)], self._folds)
+        return self._search(self._dataset, self.target, [entry.grid(self._seed)], self._folds)
 
     def final(self) -> SettingsSearch:
         """The search among the finalists over all rows, to be run: what was screened on all rows goes on from there; of
@@ -499,7 +524,7 @@ class PortfolioSearch:
         finalists = self._finalists()
         if self._of_all_rows is None:
             grids = [_around(*finalist).grid(self._seed) for finalist in finalists]
-            search = self._search(self._dataset, self._target, grids, self._folds)
+            search = self._search(self._dataset, self.target, grids, self._folds)
             search.also = []
             return search
         race, entries = self._of_all_rows, [entry for entry, _ in finalists]

@@ -259,6 +259,23 @@ def test_who_goes_on(two_classes):
     assert whole.finalists() == [same]
 
 
+def test_of_queries_the_metric_s_own_loss_goes_on(grades):
+    """Also where another loss on the same features is ahead in the folds of the screening."""
+    queries = replace(grades, groups=np.arange(len(grades)) // 10)
+    whole = PortfolioSearch(queries, parse_metrics(["nDCG(exp)"]))
+
+    def candidate(value):
+        return Candidate(0, "ap", {}, [Measured({}, {"nDCG(exp)": value}, 0.0, "", as_asked=True)])
+
+    auc, ndcg, ap = (entry(loss, features="rules:9") for loss in ("auc", "ndcg", "ap"))
+    other = entry("ndcg", features="products")
+    whole.racing = [auc, ndcg, ap, other]
+    whole.screened.entries = [
+        (one, candidate(mean)) for one, mean in ((auc, 0.9), (ap, 0.85), (ndcg, 0.8), (other, 0.6))
+    ]
+    assert whole.finalists() == [auc, ndcg]
+
+
 def test_who_goes_on_to_more_rows(two_classes, monkeypatch):
     """Of each of the best kinds what is level with its best, in the order of all."""
     whole = PortfolioSearch(two_classes, AP)

@@ -440,7 +440,6 @@ class _Run:
 
     def finalists(self, dataset: Dataset) -> SettingsSearch:
         """The search among the best of the portfolio; ``--verbose`` prints a line for each entry as it is screened."""
-        from apsvm.data.labels import decide
 
         options = self.request.options
         with bad_data(dataset.source):
@@ -467,9 +466,7 @@ class _Run:
                 say(f" {screened:>{len(str(total))}}/{total}  {entry}: {text}")
 
             if not options["quiet"]:
-                trainer = self.request.grids[0].trainer
-                target = decide(dataset, trainer.capabilities.labels, label_options(options, trainer))
-                say(described(dataset, target))
+                say(described(dataset, whole.target))
                 say(f"trying {total} combinations of loss and features (-v shows each)")
             if whole.caution is not None:
                 say(f"warning: {whole.caution}")
