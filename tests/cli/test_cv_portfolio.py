@@ -108,7 +108,7 @@ def test_an_entry_that_does_not_fit_is_said(data, here, monkeypatch):
             raise FloatingPointError("too large")
 
     monkeypatch.setattr(module, "portfolio", lambda *_: [Impossible("ap", {}, LINEAR), *ENTRIES])
-    lines = here("cv", data, "--folds", 3, "-j", 1).stderr.splitlines()
+    lines = here("cv", data, "--folds", 3, "-j", 1, "-v").stderr.splitlines()
     assert " 1/4  ap, linear, standard: too large" in lines
     assert any("the best go on" in line for line in lines)
 
