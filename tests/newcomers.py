@@ -16,6 +16,7 @@ SECOND = {"second": "newcomers:Second"}
 LATENT = {"latent": "newcomers:Latent"}
 COST = {"cost": "newcomers:Cost"}
 FOLDS = {"folds": "newcomers:Folds"}
+SEEDED = {"seeded": "newcomers:Seeded"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,3 +90,18 @@ def dumped(path: Path, X, labels, queries=None) -> Path:
             qid = "" if queries is None else f"qid:{queries[row]} "
             stream.write(f"{label} {qid}{' '.join(f'{j}:{value!r}' for j, value in enumerate(values.tolist(), 1))}\n")
     return path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeededSettings(SecondSettings):
+    """A setting that all trainers have, declared anew."""
+
+    seed: int = setting(0, help="Of what is random.")
+
+
+class Seeded(Second):
+    """The perceptron, with that."""
+
+    family: ClassVar[str] = "seeded"
+    Settings = SeededSettings
+    losses: ClassVar[tuple[str, ...]] = ("seeded",)

@@ -80,6 +80,12 @@ class HelpfulCommand(click.Command):
             if ours is None:
                 raise
             raise click.UsageError(f"no option {error.option_name} here; instead: {ours}", ctx) from None
+        except click.BadParameter as error:
+            ours = None if error.param is None else other_word(error.param.name or "")
+            if ours is None:
+                raise
+            message = f"{error.message} As other programs mean it: {ours}"
+            raise click.BadParameter(message, ctx, error.param) from None
         if not ctx.resilient_parsing:
             check_rules(ctx)
         return rest

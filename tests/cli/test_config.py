@@ -70,6 +70,8 @@ HUGE = str(10**400)  # beyond float64
         ("C = []\n", "[]"),
         ("C = nan\n", "nan"),
         ("C = -2\n", "-2"),
+        (f"epsilon = 0.1\nC = {'[' * 50_000}{']' * 50_000}\n", "line 2: 'C' is nested too deep"),
+        (f"C = {'1' * 5001}\n", "line 1: 'C' is a number of too many digits"),
         ("C = 2024-01-01\n", "'C'"),
         ("C = true\n", "True"),
         ("oracle = 3\n", "'oracle'"),

@@ -362,3 +362,25 @@ def test_the_page_says_what_every_code_means():
     rows = re.findall(r"^\| ([\d, ]+) \|", text, re.MULTILINE)
     codes = {int(code) for row in rows for code in row.split(",")}
     assert codes == {0, 2, *(value for name, value in vars(shared).items() if name.isupper() and type(value) is int)}
+
+
+@over(
+    "arguments, word",
+    [
+        (("--eval_at", "5"), "ndcg@10"),
+        (("--n_estimators", "9"), "rules"),
+        (("--objective", "lambdarank"), "--loss ndcg"),
+        (("--loss", "lambdarank"), "--loss ndcg"),
+        (("--valid", "v.svm"), "apsvm eval"),
+        (("--positive-label", "1", "--relevant-from", "1"), "--positive-label does not go with --relevant-from"),
+        (("--scheduler", "http://localhost:1"), "tcp"),
+    ],
+)
+def test_words_of_other_programs_and_pairs_of_options(arguments, word, cancer, run, tmp_path):
+    assert word in run("train", cancer.path, tmp_path / "m", *arguments, code=2).stderr.splitlines()[-1]
+
+
+def test_a_log_spares_a_model(cancer, trained, run, tmp_path):
+    content = trained(cancer).read_bytes()
+    assert "is a model" in run("train", cancer.path, tmp_path / "m", "--log", trained(cancer), code=2).stderr
+    assert trained(cancer).read_bytes() == content

@@ -6,7 +6,7 @@ import importlib
 import json
 
 import pytest
-from newcomers import COST, FOLDS, LATENT, LINE, SECOND
+from newcomers import COST, FOLDS, LATENT, LINE, SECOND, SEEDED
 
 #: The first that declares a setting of a name is another trainer each time.
 two_newcomers = pytest.mark.parametrize(
@@ -58,3 +58,12 @@ def test_a_name_or_flag_of_another_option_is_refused(cli, run, command, message)
     said = run(command, "--help", code=1)[1]
     assert message in said
     assert "one needs another name or flag" in said
+
+
+@pytest.mark.parametrize("registered", [({}, SEEDED)], indirect=True)
+def test_a_setting_of_all_trainers_may_be_declared_anew(rows, run, info_of, tmp_path):
+    _, _, data = rows
+    run("train", "-q", "--loss", "seeded", "--seed", 7, data, tmp_path / "m")
+    assert info_of(tmp_path / "m").seed == 7
+    run("train", "-q", "-C", 1, "--bound", "hinge", "--seed", 3, data, tmp_path / "m")
+    assert info_of(tmp_path / "m").seed == 3

@@ -147,9 +147,18 @@ def need_dask() -> None:
         raise Failure(MISSING, "--scheduler needs dask.distributed: pip install 'apsvm[dask]'")
 
 
+#: Schemes of addresses that dask's schedulers listen at.
+_SCHEMES = ("tcp", "tls", "ws", "wss", "ucx", "inproc")
+
+
 @contextmanager
 def cluster(scheduler: str) -> Iterator[Client]:
     """A client of it; failures end the command."""
+    scheme, separator, _ = scheduler.partition("://")
+    if separator and scheme not in _SCHEMES:
+        raise click.UsageError(
+            f"--scheduler {scheduler}: expected {', '.join(_SCHEMES)}:// or local:N, not {scheme}://"
+        )
     from apsvm.dask.actors import cluster_of, lost_with_scheduler
     from apsvm.dask.crew import ClusterError, WorkerError
 

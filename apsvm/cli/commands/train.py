@@ -37,6 +37,7 @@ from apsvm.cli.options.training import (
     refuse_same_place,
     refuse_untaken,
     signals_caught,
+    spare_models,
     spare_others,
 )
 from apsvm.cli.output.bar import Bar
@@ -179,6 +180,7 @@ class _Run:
         check_output(self.model, data=self.data, **inputs)  # which may replace the one that it was started from
         if log is not None:
             check_output(log, data=self.data, warm_start=self.options["warm_start"], **inputs)
+            spare_models(log)
         spare_others(self.model)
         refuse_same_place((self.model, log), "the model and the log")
 

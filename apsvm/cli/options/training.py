@@ -189,6 +189,15 @@ def spare_others(model: str) -> None:
             )
 
 
+def spare_models(log: str) -> None:
+    """Ends the command if ``log``, which is to be written, is a model."""
+    from apsvm.models.reading import is_model_file
+
+    with writing(log):
+        if os.path.isfile(log) and is_model_file(log):
+            raise click.UsageError(f"--log {log}: this file is a model: name another, or remove it")
+
+
 def read_to_train(path: str, read: ReadOptions, *, unlabelled: bool = False, multilabel: bool = False) -> Dataset:
     """The rows to train on, stored as passes over them go fastest, and in no other way besides."""
 

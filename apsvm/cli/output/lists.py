@@ -58,7 +58,7 @@ class Scored:
 
 
 def shown_columns(path: str, read: ReadOptions, names: Sequence[str]) -> dict[str, list[str]]:
-    """The cells of these columns of a table, as they stand in it."""
+    """The cells of these columns of a table, as they stand in it; each column is read as the names of the rows."""
     from apsvm.data.tables.reading import NO_FEATURES
 
     columns = {}

@@ -109,7 +109,9 @@ def features_of(
 
 def _dense(n: int, parts: Sequence[_Encoded], width: int, dtype: DTypeLike, scratch: Scratch, source: str) -> AnyArray:
     rows = scratch.empty((n, width), dtype)
-    are_numbers = all(part.column.kind is ColumnKind.NUMBER and part.column.width == 1 for part in parts)
+    are_numbers = bool(parts) and all(
+        part.column.kind is ColumnKind.NUMBER and part.column.width == 1 for part in parts
+    )
     for begin in range(0, n, BLOCK):
         end = min(n, begin + BLOCK)
         if are_numbers and rows.dtype == np.float64:
