@@ -65,7 +65,7 @@ def make_folds(
     only_grades: bool = False,
     bags: NDArray[np.int64] | None = None,
 ) -> list[Fold]:
-    """k folds of n rows.
+    """k folds of n rows; fewer where positives, negatives or queries with something to rank are fewer.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def make_folds(
 
     Raises
     ------
-    FoldError : a fold would go without
+    FoldError : there are not enough for two folds
     """
     if bags is not None:
         return _of_bags(target, groups, bags, k, seed, only_grades)
@@ -90,16 +90,16 @@ def make_folds(
         _, of_row = np.unique(groups, return_inverse=True)
         can_be_ranked = _differ(compared, of_row)
         what = "rows of different grades" if compared is grades else "both a positive and a negative row"
-        _require(k, {f"queries with {what}": int(can_be_ranked.sum())})
+        k = _most(k, {f"queries with {what}": int(can_be_ranked.sum())})
         strata = [np.flatnonzero(can_be_ranked), np.flatnonzero(~can_be_ranked)]
     else:
         of_row = np.arange(compared.size)
         if compared is grades:
-            _require(2 * k, {"rows": compared.size}, folds=k)
+            k = _most(k, {"pairs of rows": compared.size // 2})
             parts = [of_row]
         else:
             parts = [np.flatnonzero(target.relevant), np.flatnonzero(~target.relevant)]
-            _require(k, {"positive rows": parts[0].size, "negative rows": parts[1].size})
+            k = _most(k, {"positive rows": parts[0].size, "negative rows": parts[1].size})
         strata = parts if grades is None else [stratum for part in parts for stratum in _by_grade(part, grades, k)]
     fold_of = _dealt(strata, k, rng)[of_row]
     return [Fold(np.flatnonzero(fold_of != at), np.flatnonzero(fold_of == at)) for at in range(k)]
@@ -128,13 +128,16 @@ def _of_bags(
     test = np.empty(bags.n_bags, dtype=np.int64)
     for at, fold in enumerate(of_bags):
         test[fold.test] = at
-    return [Fold(np.flatnonzero(test[of_row] != at), np.flatnonzero(test[of_row] == at)) for at in range(k)]
+    parts = range(len(of_bags))
+    return [Fold(np.flatnonzero(test[of_row] != at), np.flatnonzero(test[of_row] == at)) for at in parts]
 
 
-def _require(count: int, available: dict[str, int], *, folds: int | None = None) -> None:
-    for what, result in available.items():
-        if result < count:
-            raise FoldError(f"{count if folds is None else folds} folds need at least {count} {what}, found {result}")
+def _most(k: int, available: dict[str, int]) -> int:
+    """At most k folds, one of each of what is ``available`` in every fold."""
+    for what, count in available.items():
+        if count < 2:
+            raise FoldError(f"2 folds need at least 2 {what}, found {count}")
+    return min(k, *available.values())
 
 
 def _differ(values: NDArray[np.float64] | NDArray[np.bool_], of_row: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -322,7 +322,8 @@ class PortfolioSearch:
         # Before anything is trained: whether there are enough rows for the folds of the final.
         only_grades = all(metric.graded for metric in metrics.values())
         units, target = bags_as_rows(dataset), of_bags(dataset, self.target)
-        make_folds(target, units.groups, self._folds, seed, only_grades=only_grades, bags=units.bags)
+        dealt = make_folds(target, units.groups, self._folds, seed, only_grades=only_grades, bags=units.bags)
+        self._folds = len(dealt)
         self.entries = portfolio(dataset, self.metric, features, self.target, labels)
         queries = dataset.groups is not None
         self._own_losses = losses_of(self.metric, self.target, dataset)[1:] if queries else []

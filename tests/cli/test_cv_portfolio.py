@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -110,7 +111,7 @@ def test_an_entry_that_does_not_fit_is_said(data, here, monkeypatch):
     monkeypatch.setattr(module, "portfolio", lambda *_: [Impossible("ap", {}, LINEAR), *ENTRIES])
     lines = here("cv", data, "--folds", 3, "-j", 1, "-v").stderr.splitlines()
     assert " 1/4  ap, linear, standard: too large" in lines
-    assert any("the best go on" in line for line in lines)
+    assert any("compared further" in line for line in lines)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -137,10 +138,17 @@ def test_a_signal_during_the_screening(number, data, here, tmp_path, monkeypatch
 
 
 def test_too_few_positives_are_said_at_once(here, tmp_path, write_rows, rng):
-    path = write_rows(tmp_path / "four.svm", rng.normal(size=(50, 3)), np.where(np.arange(50) < 4, 1.0, -1.0))
-    done = here("cv", path, code=65)
-    assert done.stderr.endswith(": 5 folds need at least 5 positive rows, found 4\n")
+    """There are as many folds as positives, and two at least."""
+    one, three = (
+        write_rows(tmp_path / f"{count}.svm", rng.normal(size=(50, 3)), np.where(np.arange(50) < count, 1.0, -1.0))
+        for count in (1, 3)
+    )
+    done = here("cv", one, code=65)
+    assert done.stderr.endswith(": 2 folds need at least 2 positive rows, found 1\n")
     assert "screened" not in done.stderr
+    done = here("cv", three, "--loss", "ap", "--bound", "hinge", "--json", tmp_path / "found")
+    assert json.loads((tmp_path / "found").read_text())["folds"] == 3
+    assert "3 folds: 5 would leave some without" in done.stderr
 
 
 @pytest.fixture

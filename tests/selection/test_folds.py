@@ -36,8 +36,9 @@ def test_two_classes(grouped, rng):
     assert any(
         (one.test != two.test).any() for one, two in zip(folds, other, strict=True) if one.test.size == two.test.size
     )
-    with pytest.raises(FoldError, match="60 folds need at least 60"):
-        make_folds(target, groups, 60, 0)
+    most = make_folds(target, groups, 200, 0)
+    assert 2 <= len(most) < 200
+    check_partition(most, 203)
 
 
 @pytest.mark.parametrize("only_grades", [False, True])
@@ -56,7 +57,7 @@ def test_real_targets(rng):
     targets = rng.normal(size=100)
     target = ordered(targets)
     assert (~target.relevant).sum() == 1
-    with pytest.raises(FoldError, match="4 folds need at least 4 negative rows, found 1"):
+    with pytest.raises(FoldError, match="2 folds need at least 2 negative rows, found 1"):
         make_folds(target, None, 4, 0)
     folds = make_folds(target, None, 4, 0, only_grades=True)
     check_partition(folds, 100)
@@ -64,8 +65,7 @@ def test_real_targets(rng):
     for fold in folds:  # one of each four that follow another in the order
         assert (np.sort(in_order[fold.test] // 4) == np.arange(25)).all()
     assert (make_folds(target, None, 4, 1, only_grades=True)[0].test != folds[0].test).any()
-    with pytest.raises(FoldError, match="60 folds need at least 120 rows, found 100"):
-        make_folds(target, None, 60, 0, only_grades=True)
+    assert len(make_folds(target, None, 60, 0, only_grades=True)) == 50
 
 
 def test_queries_that_only_grades_can_rank():
@@ -76,5 +76,4 @@ def test_queries_that_only_grades_can_rank():
         assert np.unique(groups[fold.test][grades[fold.test] == 1.0]).size == 2
     with pytest.raises(FoldError, match="queries with both a positive and a negative row, found 0"):
         make_folds(target, groups, 3, 0)
-    with pytest.raises(FoldError, match="7 queries with rows of different grades, found 6"):
-        make_folds(target, groups, 7, 0, only_grades=True)
+    assert len(make_folds(target, groups, 7, 0, only_grades=True)) == 6

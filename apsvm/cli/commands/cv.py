@@ -220,6 +220,9 @@ class CvRequest:
             families.add(family)
         if not self.options["quiet"]:
             say(described(dataset, search.fits[0].target))
+        if len(search.folds) < options["folds"]:
+            what = "positive or negative row" if dataset.groups is None else "query to rank"
+            say(f"{len(search.folds)} folds: {options['folds']} would leave some without a {what}")
         return search
 
     def portfolio(self, dataset: Dataset) -> PortfolioSearch:
@@ -301,7 +304,7 @@ _COMMON = {
     "--loss", type=Several(LossName()), default="ap", show_default="ap; of queries with grades ndcg",
     help="Losses to try.",
 )  # fmt: skip
-@options("folds", "output", "json", "time_limit", "cache", "jobs", "seed", "scheduler", *TRAINING,
+@options("folds", "output", "json", "time_limit", "cache", "rivals", "jobs", "seed", "scheduler", *TRAINING,
          pool={"multiple": True}, threshold={"needs": "output"}, calibrate={"needs": "output"})  # fmt: skip
 @config_option
 @with_read_options
@@ -492,7 +495,8 @@ class _Run:
         """Common models on the same folds, where the portfolio was tried."""
         from apsvm.selection.references import references
 
-        if self.request.tries_all and not self.signals and not self.is_over():
+        wanted = self.request.tries_all and self.request.options["rivals"] == "all"
+        if wanted and not self.signals and not self.is_over():
             with Bar("training common models on the same folds"):
                 yield from references(search, self._followers.should_stop, self.request.options["jobs"])
 

@@ -165,6 +165,8 @@ TABLE: Mapping[str, Mapping[str, Any]] = {
     "json": _file("", "Write all results, each fold's included; - for stdout."),
     "cache": _file("", "Keep finished folds in this folder; the same command goes on from them. Other data and other "
                    "settings have results of their own. Nothing removes the folder.", "FOLDER", **_RUNNING),
+    "rivals": _of("", click.Choice(["all", "none"]), "all", "Whether logistic regression and boosted trees are trained "
+                  "on the same folds, where the portfolio is tried.", **_RUNNING),
     "jobs": _of("-j --jobs", _COUNT, 0, "Paths trained at a time, in threads; 0: one a core. The result does not "
                 "depend on it.", **_RUNNING),
     # Predict
