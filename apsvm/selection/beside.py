@@ -77,6 +77,8 @@ def rules_beside(fit: Fit, outcome: Outcome) -> Beside | None:
         except FeatureMapError:
             return None
         assert isinstance(learned, Rules)
+        if not learned.sums.shape[1]:  # no column splits the rows
+            return None
         (scores,) = learned.of_boosting(X[rows[fold.test]]).T
         of_rules.append(evaluate(["AP"], scores, relevant[fold.test]).values["AP"])
         positives += int(relevant[fold.test].sum())
