@@ -12,7 +12,7 @@ from apsvm import APSVMClassifier, load_model, most_violated_ranking
 
 spots = pd.read_csv("mammography_train.csv.gz", index_col="image").iloc[:2000]
 y = spots.pop("calcification").to_numpy() == 1
-APSVMClassifier(bound="hinge", C=100.0, scale="none").fit(spots, y).to_model().save("spots.model")
+APSVMClassifier(bound="hinge", C=100.0, features="linear", scale="none").fit(spots, y).to_model().save("spots.model")
 
 model = load_model("spots.model")
 stated = model.header.certificate

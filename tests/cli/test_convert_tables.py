@@ -116,7 +116,7 @@ def test_queries_keep_their_words(searches, run, tmp_path):
     ("queries", "message"),
     [
         ([1], "damaged: expected text in 'queries[0]', found 1"),
-        (["a"], "queries from 0 to 0"),
+        (["a"], "numbers from 0 to 0"),
         ("a", "damaged: "),
     ],
 )

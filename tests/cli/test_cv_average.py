@@ -47,7 +47,7 @@ def data(rng, tmp_path, write_rows):
 def test_the_average_is_chosen_and_each_member_proved(data, here, tmp_path):
     model, results = tmp_path / "m", tmp_path / "all.json"
     done = here("cv", data, "--folds", 4, "-j", 1, "-o", model, "--json", results)
-    assert "chosen: the average of the best on 2 feature maps, whose AP is not more than 0.01 below" in done.stderr
+    assert "chosen: the average of the best on 2 feature maps" in done.stderr
     rows = done.stdout.splitlines()
     (row,) = [row for row in rows if row.endswith("average of the best on 2 feature maps, chosen")]
     assert [line.endswith("the best alone") for line in rows].count(True) == 1
@@ -66,9 +66,8 @@ def test_the_average_is_chosen_and_each_member_proved(data, here, tmp_path):
     assert set(ranker.header.selection["average"]) == MAPS
     assert ranker.header.selection["mean"] == average["mean"]
     estimate = written["estimate"]["AP"]
-    assert ranker.header.selection["estimate"] == estimate <= average["mean"]
-    assert rows[-1] == f"on other rows, without what the choice of the best adds: AP {estimate:.4f}"
-    assert "training AP 0." in done.stderr  # what it was chosen by, not what a member was trained for
+    assert ranker.header.selection["estimate"] == estimate == pytest.approx(average["mean"], abs=0.05)
+    assert rows[-1].startswith(f"expected on new rows: AP {estimate:.4f} (")
     assert ranker.header.threshold.held_out == "4 folds of rows"
     assert all(one.header.certificate.reached for one in members_of(ranker))
     told = " ".join(here("info", model).stdout.split())

@@ -117,8 +117,8 @@ def test_detections(made, model, run, tmp_path, nms):
     ("options", "says", "code"),
     [
         (["--which", "--boxes", "b", "--detections", "voc"], "--which does not go with --boxes", 2),
-        (["--boxes", "b"], "go together", 2),
-        (["--nms", "0.3"], "--nms is for detections", 2),
+        (["--boxes", "b"], "--boxes needs --detections", 2),
+        (["--nms", "0.3"], "--nms needs --boxes", 2),
         (["--boxes", "missing.npy", "--detections", "voc"], "missing.npy", 66),
     ],
 )

@@ -38,7 +38,7 @@ def model(made, tmp_path_factory, run):
 @pytest.mark.slow
 def test_train_says_what_became_of_it(made, run, tmp_path):
     log = tmp_path / "log"
-    result = run("train", "--loss", "ap", "--layer-wise", "6,4", made[0], tmp_path / "m", "--log", log)
+    result = run("train", "-v", "--loss", "ap", "--layer-wise", "6,4", made[0], tmp_path / "m", "--log", log)
     assert "the last convex majorant's minimum, in the weights of layer 1" in result.stderr
     assert "kept the network after" in result.stderr
     assert "log loss" in result.stderr

@@ -120,7 +120,7 @@ def test_query_weights(graded, run, tmp_path):
         ("1 2\n3\n", "weights:2: expected a qid and a weight of at least 0, found '3'"),
         ("1 -2\n", "weights:1: expected a qid"),
         ("1 nan\n", "weights:1: expected a qid"),
-        ("x 1\n", "weights:1: expected a qid"),
+        ("x 1\n", "weights: expected qids of"),
         ("1 1\n1 2\n", "weights:2: qid 1 has a weight already"),
         ("1 0\n", ": expected lines 'qid weight', at least one weight above 0, found none"),
         ("", ": expected lines 'qid weight', at least one weight above 0, found none"),

@@ -90,7 +90,7 @@ def test_bad_graph_files(content, code, complaint, graded, train, tmp_path):
     ("loss", "options", "complaint"),
     [
         ("wmw", ("--summation", "fourier"), "needs --objective erfc"),
-        ("wmw", ("--positive-label", 1), "--positive-label does not apply: labels of --loss wmw are classes"),
+        ("wmw", ("--positive-label", 1), "--positive-label does not apply: RankNCG's labels are classes"),
         ("wmw", ("-C", 1), "--C is not for --loss wmw"),
         ("wmw", ("--oracle", "qs"), "--oracle is not for --loss wmw"),
         ("ap", ("--graph", "full"), "--graph is not for --loss ap: it is for RankNCG"),

@@ -65,7 +65,7 @@ def train(client, folder, tmp_path):
     ],
 )
 def test_the_rankers_are_those_of_one_machine(train, tmp_path, kind, options):
-    code, said = train(f"{kind}-*", "there.model", "--log", "log", *options, there=True)
+    code, said = train(f"{kind}-*", "there.model", "-v", "--log", "log", *options, there=True)
     assert code == 0, said
     assert train(f"all_{kind}", "here.model", "-q", *options)[0] == 0
     there, here = (load_any_model(tmp_path / f"{name}.model") for name in ("there", "here"))
@@ -175,18 +175,25 @@ def test_what_it_says(train, tmp_path):
         code, said = train(data, "-v", "--run-dir", tmp_path / name[0], *options, there=there)
         assert code == 0, said
         lines = [line.replace(f"{data}", "DATA").replace(f"{tmp_path / name[0]}", "RUN") for line in said.splitlines()]
-        told[there] = [line for line in lines if " iter " not in line and " s: " not in line]
+        apart = (
+            " iter ",
+            " s: ",
+            "seconds: ",
+            ": a number (",
+            ": words (",
+        )  # the cluster does not say why a column is what
+        told[there] = [line for line in lines if not any(text in line for text in apart)]
         quiet = train(data, "-q", tmp_path / "m", *options, there=there)
         assert quiet == (0, "")
         record = json.loads((tmp_path / name[0] / "log.jsonl").read_text().splitlines()[0])
         assert (record["event"], record["data"], record["rows"]) == ("run", str(data), 60)
-    described = "apsvm: DATA: 60 rows, 3 classes, 4 features, 240 values"
+    described = "apsvm: DATA: 60 rows, 3 classes, 4 features"
     assert told[True][0] == "apsvm: DATA: words, each a feature: z (2)"
-    assert [line for line in told[True] if line != f"{described}, on each of 2 workers"] == [
+    assert [line for line in told[True] if not line.startswith(described)] == [
         line for line in told[False] if line != described
     ]
-    assert len(told[True]) == len(told[False]) > 5
-    assert f"{described}, on each of 2 workers" in told[True]
+    assert len(told[True]) == len(told[False]) > 4
+    assert f"{described}, 240 values, on each of 2 workers" in told[True]
 
 
 def test_the_tasks_of_a_process_share_one_blas_thread(monkeypatch):

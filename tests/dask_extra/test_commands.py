@@ -89,7 +89,7 @@ def apsvm(client, tmp_path):
 )
 def test_training_is_that_of_one_machine(apsvm, parts, tmp_path, options):
     hinge = [] if "wmw" in options else ["--bound", "hinge"]
-    code, _, said = apsvm("train", parts.pattern, "there.model", "--scheduler", "@", "--log", "log", *options)
+    code, _, said = apsvm("train", parts.pattern, "there.model", "-v", "--scheduler", "@", "--log", "log", *options)
     assert code == 0, said
     assert ("--bound auto: hinge (the tight bound is not trained" in said) == (
         "wmw" not in options and "zero-one" not in options
@@ -361,7 +361,7 @@ def test_the_hinge_of_two_arrays_goes_where_it_is_named(loss, bound, goes):
             2,
             "Error: with --scheduler rows of equal score are one block: leave out --ties",
         ),
-        (["eval", "{parts}", "--scores", "m", "--scheduler", "@"], 2, "Error: --scheduler is for DATA and --model"),
+        (["eval", "{parts}", "--scores", "m", "--scheduler", "@"], 2, "Error: --scores does not go with --scheduler"),
     ],
 )
 def test_what_does_not_go_is_refused(apsvm, parts, tmp_path, monkeypatch, arguments, code, message):

@@ -289,7 +289,7 @@ _COMMON = {
     "What is compared (lists, with commas between the values; by default a portfolio)": "loss C features scale "
     "components",
     "How": "folds metric time_limit",
-    "Output": "output json threshold calibrate cache jobs quiet verbose",
+    "Output": "output json threshold calibrate jobs quiet verbose",
 }
 
 
@@ -311,11 +311,8 @@ _COMMON = {
 def cv(data: str, read: ReadOptions, **values: object) -> int:
     """Compare settings by cross-validation on DATA, and train the best one.
 
-    Where no --loss, no --features and no setting is named, a portfolio is searched for the metric: losses, both bounds,
-    features as they are, as broken lines and, where data is small, in other maps, each with three values of C; where
-    rows are in bags, --latent and two ways to --pool. All are screened in three folds; the best three kinds go on. What
-    -o writes is the average of the best on several feature maps, where these are near to the best alone. Logistic
-    regression and boosted trees stand beside them in the table.
+    Without --loss, --features and settings a portfolio is compared: losses, both bounds, feature maps and values of C.
+    -o writes the best, or the average of the best on several maps. Rivals stand beside them in the table.
 
     \f
     Folds are of whole queries where rows have qid:, else of rows, each with its share of the positives. The values of C
