@@ -181,6 +181,7 @@ def test_what_it_says(train, tmp_path):
             "seconds: ",
             ": a number (",
             ": words (",
+            "model written",
         )  # the cluster does not say why a column is what
         told[there] = [line for line in lines if not any(text in line for text in apart)]
         quiet = train(data, "-q", tmp_path / "m", *options, there=there)

@@ -311,8 +311,8 @@ _COMMON = {
 def cv(data: str, read: ReadOptions, **values: object) -> int:
     """Compare settings by cross-validation on DATA, and train the best one.
 
-    Without --loss, --features and settings a portfolio is compared: losses, both bounds, feature maps and values of C.
-    -o writes the best, or the average of the best on several maps. Rivals stand beside them in the table.
+    Without --loss, --features and settings it tries losses, both bounds, feature maps and values of C. -o writes the
+    best, or the average of the best on several maps.
 
     \f
     Folds are of whole queries where rows have qid:, else of rows, each with its share of the positives. The values of C
