@@ -283,7 +283,8 @@ def of_svd(likes: Any, k: int) -> Any:
 
 def of_warp(likes: Any, factors: int, rate: float) -> Any:
     plan = WarpTrainer("warp", WarpSettings(rows_as_users=True, learning_rate=rate, epochs=20))
-    return train_items(sp.csr_array(likes), factors, plan.settings, Watch(), show=plan.show).factors.score
+    trained, _ = train_items(sp.csr_array(likes), factors, plan.settings, Watch(), show=plan.show)
+    return trained.best.score
 
 
 # bags ----------------------------------------------------------------------------------------------------------
