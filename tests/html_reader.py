@@ -12,7 +12,7 @@ class Reader(HTMLParser):
         super().__init__()
         self.rows, self.facts, self.text, self.tags, self.open, self.sections = [], {}, [], [], [], []
         self.begins = []  # where in the rows each table does
-        self.feed(page)
+        self.feed(page.replace("<wbr>", ""))
         assert self.open == [], f"not closed: {self.open}"
 
     def handle_starttag(self, tag, attrs):

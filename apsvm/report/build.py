@@ -8,14 +8,13 @@ from collections.abc import Iterator, Sequence
 from apsvm.data.dataset import DataError
 from apsvm.metrics.curves import mean_curve
 from apsvm.metrics.evaluate import Evaluation
-from apsvm.models.header import Header
 from apsvm.report.components import components_of
 from apsvm.report.drawing import drawn
+from apsvm.report.first_rows import first_rows_of, lowest_positives
 from apsvm.report.judging import (
     evaluated,
     figure,
     metrics_of,
-    most_violating,
     shapes_of,
     weights_of,
     worst_queries,
@@ -23,9 +22,7 @@ from apsvm.report.judging import (
 from apsvm.report.page import Markup, bar, element, folded, joined, page, pictures, section, table, tiles
 from apsvm.report.pictures.precision_recall import Curve, PrecisionRecall
 from apsvm.report.run import JudgedRanker, Run, judge
-from apsvm.report.top import top_of_list
-from apsvm.report.training import convergence, data_of, time_by_part, what_was_trained
-from apsvm.report.words import in_seconds
+from apsvm.report.training import data_of, how_trained
 
 #: Rankers whose rows and weights are shown, of classes the worst.
 MOST_PARTS = 6
@@ -36,19 +33,26 @@ def report(run: Run) -> str:
     """The whole page."""
     judged, failures = judged_rankers(run)
     title = f"{_name(run)} — apsvm report"
+    one = judged[0] if len(judged) == 1 else None
     return page(
         title,
         _head(run, judged),
         *(element("p", note, class_="note") for note in (*run.notes, *failures)),
-        *(_metrics_of_several(run, judged) if len(judged) > 1 else map(metrics_of, judged)),
-        *([top_of_list(judged[0], run.lines)] if len(judged) == 1 else []),
-        convergence(run),
-        what_was_trained(run),
+        *(_of_one(one, run) if one is not None else _of_several(run, judged)),
         data_of(run, judged),
-        *(_several(run, judged) if len(judged) > 1 else [part for one in judged for part in _details(one, run)]),
-        time_by_part(run),
+        how_trained(run),
         element("p", f"Made by apsvm report of the run in {run.folder}.", class_="muted"),
     )
+
+
+def _of_one(part: JudgedRanker, run: Run) -> Iterator[Markup]:
+    """The rows, the figures, and what drives the score."""
+    yield first_rows_of(part, run.lines)
+    yield metrics_of(part)
+    yield from (components_of(part), shapes_of(part), weights_of(part))
+    yield lowest_positives(part, run.lines)
+    if part.groups is not None:
+        yield worst_queries(part)
 
 
 def judged_rankers(run: Run) -> tuple[list[JudgedRanker], list[str]]:
@@ -88,25 +92,9 @@ def _head(run: Run, judged: Sequence[JudgedRanker]) -> Markup:
                 f" {began.replace('T', ' ').replace('Z', ' UTC')}" if began else "",
                 class_="muted",
             ),
-            tiles(_tiles(run, judged, headers)),
+            tiles(_metric_tiles(run, judged)),
         ]
     )
-
-
-def _tiles(run: Run, judged: Sequence[JudgedRanker], headers: Sequence[Header]) -> Iterator[tuple[str, str, str]]:
-    yield from _metric_tiles(run, judged)
-    bounds = [(header.certificate, header.C or 1.0) for header in headers if header.certificate is not None]
-    if bounds:
-        worst = max(one.gap / C for one, C in bounds)
-        widest = max(one.tolerance / C for one, C in bounds)
-        yield "gap / C", f"{worst:.2g}", f"{widest:.2g} asked for" + (", the widest" if len(bounds) > 1 else "")
-    epochs = sum(header.epochs.count for header in headers if header.epochs is not None)
-    iterations = sum(header.iterations for header in headers if header.iterations is not None)
-    if epochs or iterations:
-        yield "epochs" if epochs else "iterations", f"{epochs or iterations:,}", "in all"
-    seconds = math.fsum(run.end.get("seconds", {}).values())
-    if seconds:
-        yield "time", in_seconds(seconds), "reading included"
 
 
 def _metric_tiles(run: Run, judged: Sequence[JudgedRanker]) -> Iterator[tuple[str, str, str]]:
@@ -138,8 +126,10 @@ def _in_order(judged: Sequence[JudgedRanker]) -> list[tuple[JudgedRanker, Evalua
     return sorted(evaluations, key=lambda pair: math.inf if pair[1] is None else pair[1].values.get("AP", math.inf))
 
 
-def _metrics_of_several(run: Run, judged: Sequence[JudgedRanker]) -> Iterator[Markup]:
-    """A table of all rankers, and the curves of all."""
+def _of_several(run: Run, judged: Sequence[JudgedRanker]) -> Iterator[Markup]:
+    """A table of all rankers and the curves of all; of the first rankers all the rest."""
+    if not judged:
+        return
     at_top = [] if run.top is None else [f"P@{run.top}"]
     names = list(dict.fromkeys(["AP", "AUC", "P@10", *at_top, "nDCG", judged[0].trained_metric]))
     evaluations = _in_order(judged)
@@ -151,14 +141,8 @@ def _metrics_of_several(run: Run, judged: Sequence[JudgedRanker]) -> Iterator[Ma
         table(["", "positives", *names], rows),
         *_curves([part for part, _ in evaluations]),
     )
-
-
-def _several(run: Run, judged: Sequence[JudgedRanker]) -> Iterator[Markup]:
-    """Of the first rankers all the rest."""
-    evaluations = _in_order(judged)
     for at, (part, _) in enumerate(evaluations[:MOST_PARTS]):
-        inner = joined([metrics_of(part), top_of_list(part, run.lines), *_details(part, run)])
-        yield folded(f"{part.title}: metrics, rows, weights", inner, is_open=at == 0)
+        yield folded(f"{part.title}: rows, metrics, weights", *_of_one(part, run), is_open=at == 0)
     if len(evaluations) > MOST_PARTS:
         others = len(evaluations) - MOST_PARTS
         yield element("p", f"Of the other {others} only the figures above are shown.", class_="muted")
@@ -189,8 +173,3 @@ def _curves(judged: Sequence[JudgedRanker]) -> list[Markup]:
     lines.insert(0, Curve(f"mean, AP {mean:.4f}", mean_curve([curve.steps for curve in present])))
     rate = math.fsum(curve.base_rate for curve in present) / len(present)
     return [pictures(drawn(PrecisionRecall(lines, rate), "Precision and recall; the area is the AP"))]
-
-
-def _details(part: JudgedRanker, run: Run) -> list[Markup]:
-    queries = [] if part.groups is None else [worst_queries(part)]
-    return [most_violating(part, run.lines), *queries, components_of(part), shapes_of(part), weights_of(part)]

@@ -1,16 +1,28 @@
-"""The list to go through: the first rows by score as a page, each with its name and what its features gave, and where
-there are labels with the positives found so far. It is one file, whose columns sort on a click."""
+"""Rows in the order of their scores, each with its name, columns of the data and what its features gave: the list to go
+through as a page of one file, and the first rows of a report."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import datetime
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm.report.page import Markup, element, facts, page, section, table, tiles
-from apsvm.report.reasons import Reasons
+from apsvm.data.dataset import Dataset, shown_label
+from apsvm.report.page import Markup, breakable, element, facts, page, section, table, tiles
+from apsvm.report.reasons import Reasons, reasons_of
+from apsvm.report.run import JudgedRanker
+
+#: Rows that a report lists, or of queries those of each, and how many queries.
+MOST_ROWS = 15
+MOST_OF_A_QUERY, MOST_QUERIES = 5, 3
+#: Features that are said of each.
+MOST_REASONS = 3
+
+#: The heading of what the features gave.
+_REASONS = "what put it there"
 
 _SCRIPT = """
 for (const th of document.querySelectorAll("th")) th.addEventListener("click", () => {
@@ -29,18 +41,30 @@ for (const th of document.querySelectorAll("th")) th.addEventListener("click", (
 
 @dataclass(frozen=True, slots=True)
 class FirstRows:
-    """What the page shows, row by row, best first.
+    """Rows that are listed, best first.
 
     Attributes
     ----------
-    places : (k,) int64, from 1 in each query
-    names, scores : what the rows are called, and (k,) float64
-    queries : the query of each, None without
-    answers : what --classify and --probability say, None where neither was requested
-    relevant : (k,) bool, None without labels; ``n_relevant``: of all rows
-    reasons : what the features gave, None where it was not requested
-    n_rows : of the data
-    columns : the cells of further columns of the table, by their names
+    places : ndarray
+        (k,) int64, from 1 in each query.
+    names : Sequence[str]
+        (k,) what the rows are called.
+    scores : ndarray
+        (k,) float64.
+    queries, answers : Sequence[str], optional
+        (k,) the query of each, and what --classify and --probability say; None where there are none.
+    relevant : ndarray of bool, optional
+        (k,) None without labels.
+    n_relevant, n_rows : int
+        Of all rows of the data.
+    reasons : Sequence[Reasons], optional
+        (k,) what the features gave; None where that is not known.
+    columns : Mapping[str, Sequence[object]]
+        Other columns that stand beside the names: heading → (k,) cells.
+    labels : Sequence[str], optional
+        (k,) the labels; None: "yes" and "no".
+    called : str
+        What the names are: rows, or lines of the file.
     """
 
     places: NDArray[np.int64]
@@ -52,21 +76,34 @@ class FirstRows:
     n_relevant: int
     reasons: Sequence[Reasons] | None
     n_rows: int
-    columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    columns: Mapping[str, Sequence[object]] = field(default_factory=dict)
+    labels: Sequence[str] | None = None
+    called: str = "row"
 
     def page(self, title: str, about: Sequence[tuple[object, object]]) -> str:
         """The whole file; ``about``: names and values that stand above the list."""
-        content: list[object] = [element("h1", title), element("section", facts(about))]
+        made = ("made on", datetime.date.today().isoformat())
+        content: list[object] = [element("h1", title), element("section", facts([*about, made]))]
         if self.relevant is not None and self.queries is None:
             content.append(tiles(self._figures()))
-        words = "Best first; a click on a heading sorts by it."
-        if self.reasons is not None:
-            words += (
-                " A bar beside a score is what each of the features named gave to it, to the right what raised it, "
-                "above what a usual row has: base, features and rest add up to the score."
-            )
-        content.append(section("The list", element("p", words), self._table()))
+        words = f"Best first; a click on a heading sorts by it. {self.words()}"
+        content.append(section("The list", element("p", words), self.table()))
         return page(title, *content, script=_SCRIPT)
+
+    def words(self) -> str:
+        """What the bars of the list mean."""
+        if self.reasons is None:
+            return ""
+        text = "Bars show what each feature added to the score, to the right what raised it"
+        base = self._base()
+        if base is None:
+            return f"{text}; base, features and rest add up to it."
+        return f"{text}. A usual row scores {base:.4g}; features and rest add to that."
+
+    def _base(self) -> float | None:
+        """What all rows begin with; None where they begin with different scores."""
+        bases = np.array([one.base for one in self.reasons or []])
+        return float(bases[0]) if bases.size and np.allclose(bases, bases[0], rtol=1e-9, atol=1e-12) else None
 
     def _figures(self) -> list[tuple[object, object, object]]:
         assert self.relevant is not None
@@ -78,38 +115,120 @@ class FirstRows:
             ("recall", f"{found / self.n_relevant:.3f}", f"in {k / self.n_rows:.2%} of {self.n_rows:,} rows"),
         ]
 
-    def _table(self) -> Markup:
-        heading = ["place", "row", *self._when(self.queries, "query"), "score", *self._when(self.answers, "answer")]
-        heading += list(self.columns) + self._when(self.relevant, "label") + self._when(self.relevant, "found so far")
-        heading += self._when(self.reasons, "what put it there")
-        found = None if self.relevant is None else np.cumsum(self.relevant)
-        largest = max((one.largest for one in self.reasons or []), default=0.0)
-        rows: list[list[object]] = []
-        for at, name in enumerate(self.names):
-            row: list[object] = [self.places[at], name, *([] if self.queries is None else [self.queries[at]])]
-            row += [f"{self.scores[at]:.6g}", *([] if self.answers is None else [self.answers[at]])]
-            row += [cells[at] for cells in self.columns.values()]
-            if self.relevant is not None and found is not None:
-                positive = bool(self.relevant[at])
-                row.append(element("span", "yes" if positive else "no", class_="good" if positive else "muted"))
-                row.append(int(found[at]))
-            if self.reasons is not None:
-                row.append(_bars(self.reasons[at], largest))
-            rows.append(row)
-        left = (1, *((len(heading) - 1,) if self.reasons is not None else ()))
-        listed = table(heading, rows, left=left)
+    def table(self, *, counts: bool = True) -> Markup:
+        """The list itself; ``counts``: with how many positives stand above each row."""
+        columns = {"place": self.places.tolist(), self.called: self.names, "query": self.queries}
+        columns |= dict(self.columns)
+        columns |= {"score": [f"{score:.6g}" for score in self.scores.tolist()], "answer": self.answers}
+        if self.relevant is not None:
+            labels = self.labels or ["yes" if positive else "no" for positive in self.relevant]
+            kinds = ("good" if positive else "muted" for positive in self.relevant)
+            columns["label"] = [element("span", text, class_=kind) for text, kind in zip(labels, kinds, strict=True)]
+            if counts and self.queries is None:
+                columns["found so far"] = np.cumsum(self.relevant).tolist()
+        if self.reasons is not None:
+            largest = max((abs(gave) for one in self.reasons for _, gave in self._parts(one)), default=0.0)
+            columns[_REASONS] = [_bars(self._parts(one), largest) for one in self.reasons]
+        present = {name: cells for name, cells in columns.items() if cells is not None}
+        left = [at for at, name in enumerate(present) if name in (self.called, "query", *self.columns, _REASONS)]
+        listed = table([*present], zip(*present.values(), strict=True), left=left, names=True)
         return listed if self.reasons is None else element("div", listed, class_="reasoned")
 
-    @staticmethod
-    def _when(there: object, heading: str) -> list[str]:
-        return [] if there is None else [heading]
+    def _parts(self, reasons: Reasons) -> list[tuple[str, float]]:
+        """What is shown of a row: the base only where it is not that of all."""
+        return list(reasons.all())[0 if self._base() is None else 1 :]
 
 
-def _bars(reasons: Reasons, largest: float) -> Markup:
+def _bars(parts: Sequence[tuple[str, float]], largest: float) -> Markup:
     """A line for each reason: its words, what it gave, and a bar of that, about the middle."""
     lines = []
-    for words, gave in reasons.all():
+    for words, gave in parts:
         share = 0.0 if largest == 0.0 else abs(gave) / largest
         bar = element("i", class_="up" if gave >= 0.0 else "down", style=f"--share:{share:.3f}")
-        lines.append(element("div", element("span", words), element("b", f"{gave:+.4g}"), bar, class_="gave"))
+        lines.append(
+            element("div", element("span", breakable(words)), element("b", f"{gave:+.4g}"), bar, class_="gave")
+        )
     return element("div", *lines, class_="reasons")
+
+
+def first_rows_of(part: JudgedRanker, lines: NDArray[np.int64] | None) -> Markup:
+    """The section of the rows of the highest scores; of queries those of the first few."""
+    order, places = _in_order(part)
+    if part.groups is None:
+        best = order[:MOST_ROWS]
+    else:
+        _, first = np.unique(part.groups, return_index=True)
+        queries = part.groups[np.sort(first)[:MOST_QUERIES]]
+        best = np.concatenate([order[part.groups[order] == query][:MOST_OF_A_QUERY] for query in queries])
+    listed = _listed(part, best, places[best], lines)
+    of_queries = "" if part.groups is None else "Those of the first queries in the file. "
+    return section("The first rows", element("p", of_queries + listed.words()), listed.table())
+
+
+def lowest_positives(part: JudgedRanker, lines: NDArray[np.int64] | None) -> Markup:
+    """The section of the positive rows that stand lowest in their ranking."""
+    order, places = _in_order(part)
+    sizes = np.full(places.size, places.size) if part.groups is None else _sizes(part.groups)
+    share = (places - 1) / np.maximum(1, sizes - 1)
+    positives = order[part.relevant[order] & (share[order] > 0.0)]
+    worst = positives[np.argsort(-share[positives], kind="stable")][:MOST_ROWS]
+    listed = _listed(part, worst, places[worst], lines)
+    words = element("p", "The rows that a reader of the list finds last. " + listed.words())
+    return section("Positive rows that stand lowest", words, listed.table(counts=False)) if worst.size else Markup("")
+
+
+def _in_order(part: JudgedRanker) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """(n,) the rows by falling score, and (n,) the place of each row in its query, from 1."""
+    order = np.argsort(-part.scores, kind="stable")
+    queries = np.zeros(order.size, dtype=np.int64) if part.groups is None else part.groups
+    by_query = order[np.argsort(queries[order], kind="stable")]
+    begins = np.flatnonzero(np.r_[True, queries[by_query][1:] != queries[by_query][:-1]])
+    places = np.empty(order.size, dtype=np.int64)
+    places[by_query] = np.arange(order.size) - np.repeat(begins, np.diff(np.r_[begins, order.size])) + 1
+    return order, places
+
+
+def _sizes(groups: NDArray[np.int64]) -> NDArray[np.int64]:
+    """(n,) how many rows the query of each row has."""
+    _, codes, counts = np.unique(groups, return_inverse=True, return_counts=True)
+    return counts[codes]
+
+
+def _listed(
+    part: JudgedRanker, rows: NDArray[np.int64], places: NDArray[np.int64], lines: NDArray[np.int64] | None
+) -> FirstRows:
+    """These rows, of bags by their deciding rows, by their names in the table or else their lines or numbers."""
+    dataset = part.dataset
+    at = np.arange(part.scores.size) if dataset.deciding is None else dataset.deciding
+    where = (at + 1 if lines is None else lines[at])[rows]
+    keys = None if dataset.table is None else dataset.table.keys
+    columns: dict[str, Sequence[object]] = {} if keys is None or lines is None else {"line": where.tolist()}
+    try:
+        reasons = list(reasons_of(part.ranker, dataset.select(rows), MOST_REASONS))
+    except ValueError:  # features that all count together
+        reasons = None
+    return FirstRows(
+        places=places,
+        names=[str(name) for name in (where if keys is None else keys[rows])],
+        scores=part.scores[rows],
+        queries=None if part.groups is None else [str(dataset.query_name(int(one))) for one in part.groups[rows]],
+        answers=None,
+        relevant=part.relevant[rows],
+        n_relevant=int(part.relevant.sum()),
+        reasons=reasons,
+        n_rows=part.scores.size,
+        columns=columns,
+        labels=list(_labels(dataset, rows)),
+        called="line" if keys is None and lines is not None else "row",
+    )
+
+
+def _labels(dataset: Dataset, rows: NDArray[np.int64]) -> Iterator[str]:
+    """The labels of rows as their file has them."""
+    sets = dataset.label_sets
+    for row in rows.tolist():
+        if sets is None:
+            yield dataset.shown_label(float(dataset.relevance[row]))
+        else:
+            labels = sets.classes[sets.indices[sets.indptr[row] : sets.indptr[row + 1]]]
+            yield ",".join(shown_label(label) for label in labels.tolist()) or "–"

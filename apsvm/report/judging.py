@@ -1,11 +1,10 @@
-"""Sections on a ranker and rows: metrics and curves, the most violating rows, the worst queries, the weights."""
+"""Sections on a ranker and rows: metrics and curves, the worst queries, and what drives the score."""
 
 from __future__ import annotations
 
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from apsvm.metrics.evaluate import Evaluation
 from apsvm.models.base import Ranker, norm_of
@@ -15,13 +14,10 @@ from apsvm.report.drawing import WHOLE, drawn
 from apsvm.report.page import Markup, bar, element, pictures, section, table
 from apsvm.report.pictures.precision_recall import Curve, PrecisionRecall
 from apsvm.report.pictures.shapes import Shapes
-from apsvm.report.rows import misplaced
+from apsvm.report.pictures.top_of_list import TopOfList
 from apsvm.report.run import JudgedRanker, Weights, weights
 from apsvm.report.shapes import NoShapesError, check_curved, pairs_of, shapes, surfaces
-from apsvm.report.top import RowNames, label_of
-from apsvm.report.words import share
 
-MOST_ROWS = 10
 MOST_FEATURES = 15
 MOST_QUERIES = 10
 MOST_SHAPES, MOST_SURFACES, MOST_PARTS, MOST_DOTS = 9, 3, 15, 1000
@@ -53,60 +49,9 @@ def metrics_of(part: JudgedRanker) -> Markup:
         curve = PrecisionRecall([Curve(f"AP {part.curve.ap:.4f}", part.curve.steps)], part.curve.base_rate)
         of_queries = ", mean of the queries" if part.groups is not None else ""
         drawings.append(drawn(curve, f"Precision and recall{of_queries}"))
+    if part.groups is None and part.relevant.any() and not part.relevant.all():
+        drawings.append(drawn(TopOfList(part.scores, part.relevant), "Positives among the first rows of the list"))
     return section("Metrics", element("p", explanation), figures, pictures(*drawings))
-
-
-def most_violating(part: JudgedRanker, lines: NDArray[np.int64] | None) -> Markup:
-    """The rows that stand the most on the wrong side."""
-    grades = part.relevant.astype(np.float64) if part.grades is None else part.grades
-    result = misplaced(part.scores, grades, part.groups)
-    names = RowNames(part, lines)
-
-    def worst(wrong: NDArray[np.int64], of: NDArray[np.int64], towards: int) -> Markup | None:
-        # Where rows of many queries compete, the share counts: a query's size does not make its rows worse.
-        shares = wrong / np.maximum(of, 1)
-        order = np.lexsort((towards * part.scores, -wrong, -shares))[:MOST_ROWS]
-        order = order[wrong[order] > 0]
-        if order.size == 0:
-            return None
-        return table(
-            [
-                *names.heading,
-                "on the wrong side", "label", "score", "place",
-            ],
-            [
-                [
-                    *names[row],
-                    bar(shares[row], f"{wrong[row]:,} of {of[row]:,} ({share(shares[row])})"),
-                    label_of(part.dataset, row),
-                    f"{part.scores[row]:.6g}",
-                    f"{result.place[row]:,} of {result.size[row]:,}",
-                ]
-                for row in order.tolist()
-            ],
-        )  # fmt: skip
-
-    if part.grades is None:
-        titles = "Positive rows that stand too low", "Negative rows that stand too high"
-    else:
-        titles = "Rows below lower grades", "Rows above higher grades"
-    content: list[object] = []
-    tables = worst(result.above, result.lower, 1), worst(result.below, result.higher, -1)
-    for title, rows in zip(titles, tables, strict=True):
-        content += [element("h3", title), rows or element("p", "None: not one stands on the wrong side.")]
-    pairs = int(result.above.sum())
-    all_pairs = int(result.lower.sum())
-    explanation = (
-        f"{pairs:,} of {all_pairs:,} pairs of rows ({share(pairs / max(1, all_pairs))}) stand the wrong way round. "
-    )
-    if part.dataset.deciding is not None:
-        explanation += "A row stands for its bag, in which none scores higher. "
-    explanation += "Each row is listed with how many of the rows that it should stand above, or below, it does not. "
-    if lines is None:
-        explanation += "Rows are counted from 1."
-    else:
-        explanation += f"Lines are those of {part.dataset.source}, from 1."
-    return section("The most violating rows", element("p", explanation), *content)
 
 
 def worst_queries(part: JudgedRanker) -> Markup:

@@ -5,6 +5,7 @@ characters."""
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Iterable, Sequence
 
 from apsvm._support.shown import printable
@@ -33,11 +34,26 @@ def element(tag: str, *content: object, **attributes: str) -> Markup:
     return Markup(f"<{tag}{written}>{joined(content)}</{tag}>")
 
 
-def table(heading: Sequence[object], rows: Iterable[Sequence[object]], *, left: Sequence[int] = (0,)) -> Markup:
-    """A table; columns are flush right but those of ``left``."""
+def breakable(text: str) -> Markup:
+    """``text``, which may go on in the next line behind "=", "_" and the like."""
+    return Markup(re.sub("([=_/:.-])(?=[^ ])", r"\1<wbr>", escaped(text)))
+
+
+def table(
+    heading: Sequence[object], rows: Iterable[Sequence[object]], *, left: Sequence[int] = (0,), names: bool = False
+) -> Markup:
+    """A table; columns are flush right but those of ``left``; ``names``: each cell knows what its column is called."""
 
     def cells(tag: str, row: Sequence[object]) -> Markup:
-        return joined(element(tag, cell, **({"class_": "left"} if at in left else {})) for at, cell in enumerate(row))
+        return joined(
+            element(
+                tag,
+                cell,
+                **({"class_": "left"} if at in left else {}),
+                **({"data_name": str(heading[at])} if names and tag == "td" else {}),
+            )
+            for at, cell in enumerate(row)
+        )
 
     head = element("thead", element("tr", cells("th", heading)))
     body = element("tbody", *(element("tr", cells("td", row)) for row in rows))
@@ -105,7 +121,7 @@ STYLE = """
 *{box-sizing:border-box}
 body{margin:0;background:var(--back);color:var(--ink);font:15px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,
 "Helvetica Neue",Arial,sans-serif;-webkit-text-size-adjust:100%}
-main{max-width:1080px;margin:0 auto;padding:24px 16px 48px}
+main{max-width:1240px;margin:0 auto;padding:24px 16px 48px}
 h1{font-size:1.6rem;line-height:1.25;margin:0 0 4px;overflow-wrap:anywhere}
 h2{font-size:1.1rem;margin:0 0 10px}
 h3{font-size:1rem;margin:18px 0 6px}
@@ -132,20 +148,25 @@ th{color:var(--muted);font-weight:600}
 .bar{display:block;min-width:110px;padding:0 4px;border-radius:3px;
 background:linear-gradient(to right,color-mix(in srgb,var(--series-1) 30%,transparent) calc(100%*var(--share)),
 transparent 0)}
-.gave{display:grid;grid-template-columns:minmax(120px,1fr) 5.5em 110px;gap:8px;align-items:center;line-height:1.35}
-.gave span{white-space:normal;overflow-wrap:anywhere}.gave b{text-align:right;font-weight:400}
+.reasoned table{width:100%}.reasoned td{vertical-align:top}
+.reasoned td.left{white-space:normal;overflow-wrap:anywhere}.reasoned td:last-child{width:50%}
+.gave{display:grid;grid-template-columns:minmax(0,1fr) 5.5em minmax(70px,160px);gap:8px;align-items:center;
+line-height:1.35}
+.gave span{white-space:normal;overflow-wrap:anywhere}.gave b{text-align:right;font-weight:400;white-space:nowrap}
 .gave i{height:.6em;width:calc(50%*var(--share))}.up{margin-left:50%;background:var(--series-1)}
 .down{margin-left:calc(50% - 50%*var(--share));background:var(--series-2)}
-.reasons{min-width:320px}
 .pictures{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,400px),1fr));gap:16px;margin:8px 0}
 figure{margin:0;overflow-x:auto}figcaption{color:var(--muted);font-size:.85rem;margin-top:2px}
 .picture{display:block;width:100%;height:auto}.half{max-width:520px}.whole{min-width:600px}
 .picture text{fill:var(--ink)}
 @media print{body{background:#fff}section,.tile{break-inside:avoid-page;border:0;padding:0}.scroll{overflow:visible}
 tr{break-inside:avoid}}
-@media (max-width:600px){main{padding:16px 10px 32px}section,details,.note{padding:12px}th,td{padding:4px 6px}
+@media (max-width:760px){main{padding:16px 10px 32px}section,details,.note{padding:12px}th,td{padding:4px 6px}
 table{font-size:.85rem;min-width:100%}
-.reasoned tr{display:flex;flex-wrap:wrap;border-bottom:1px solid var(--line)}
-.reasoned :is(th,td){flex:1 1 auto;border:0}
-.reasoned :is(th,td):last-child{flex-basis:100%}.reasoned .reasons{min-width:0}}
+.reasoned tr{display:flex;flex-wrap:wrap;border-bottom:1px solid var(--line);padding:6px 0}
+.reasoned :is(th,td){border:0;padding:2px 8px 2px 0;text-align:left}
+.reasoned td[data-name]:not(:last-child)::before{content:attr(data-name) " ";color:var(--muted)}
+.reasoned td:last-child{flex:1 0 100%;width:auto}
+.gave{grid-template-columns:minmax(0,1fr) auto;gap:0 8px;margin-bottom:3px}.gave i{grid-column:1/-1;height:3px}
+:not(.reasoned)>.scroll :is(th,td){white-space:normal;overflow-wrap:anywhere}.bar{min-width:70px}}
 """

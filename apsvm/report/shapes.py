@@ -11,7 +11,7 @@ from apsvm._support.types import Matrix
 from apsvm.data.features.additive import part_at
 from apsvm.data.features.base import FeatureMap, Parts
 from apsvm.models.linear import LinearRanker
-from apsvm.report.pictures.shapes import Shape, Surface
+from apsvm.report.pictures.shapes import Bars, Shape, Surface
 
 #: Values of a feature that its curve is drawn at, beside its bends and steps, and that a surface's cells begin at.
 POINTS, CELLS = 200, 50
@@ -70,6 +70,16 @@ def widest(ranker: LinearRanker, most: int) -> list[Shape]:
     every = shapes(ranker, range(ranker.width))
     reach = np.array([np.ptp(shape.y) for shape in every])
     return [every[j] for j in np.argsort(-reach, kind="stable")[:most].tolist() if reach[j] > 0.0]
+
+
+def largest_weights(ranker: LinearRanker, most: int) -> Bars:
+    """The ``most`` largest weights of features as they are, the largest first. Raises NoShapesError where all are 0."""
+    order = np.argsort(-np.abs(ranker.coef), kind="stable")[:most]
+    order = order[ranker.coef[order] != 0.0]
+    if order.size == 0:
+        raise NoShapesError("all its weights are 0")
+    names = ranker.features()
+    return Bars([names[j] for j in order.tolist()], ranker.coef[order])
 
 
 def pairs_of(ranker: LinearRanker, of: Iterable[int] | None = None) -> list[int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,7 @@ from apsvm.models.header import Header
 from apsvm.report import words
 from apsvm.report.decisions import probabilities_in_words, threshold_in_words
 from apsvm.report.drawing import WHOLE, drawn
-from apsvm.report.page import Markup, bar, element, facts, folded, joined, pictures, section, table
+from apsvm.report.page import Markup, bar, element, facts, folded, pictures, section, table
 from apsvm.report.pictures.base import PictureError
 from apsvm.report.pictures.convergence import Convergence
 from apsvm.report.pictures.heatmap import Heatmap
@@ -27,7 +28,7 @@ MOST_OPEN = 20
 _COUNTED = {"pairs": "pairs of the preference graph", "users_skipped": "users left out of the training"}
 
 
-def what_was_trained(run: Run) -> Markup:
+def _settings(run: Run) -> list[tuple[object, object]]:
     """Loss, metric, settings, and what they were given as, of all models together."""
     headers = [header for _, header in run.headers()]
     values: dict[str, list[str]] = {}
@@ -47,7 +48,10 @@ def what_was_trained(run: Run) -> Markup:
         result.append(("versions", ", ".join(f"{name} {version}" for name, version in versions.items())))
     if run.command.get("machine"):
         result.append(("machine", run.command["machine"]))
-    return section("What was trained", facts(result))
+    seconds = math.fsum(run.end.get("seconds", {}).values())
+    if seconds:
+        result.append(("time", in_seconds(seconds)))
+    return result
 
 
 def _facts_of(header: Header) -> Iterator[tuple[str, str]]:
@@ -139,88 +143,48 @@ def _labels(dataset: Dataset, judged: Sequence[JudgedRanker]) -> list[object]:
     ]
 
 
-def convergence(run: Run) -> Markup:
+def how_trained(run: Run) -> Markup:
+    """How the training ended, its evidence, what was trained with which settings, and where the time went."""
     headers = run.headers()
     content: list[object] = []
     if len(headers) == 1:
         content += [element("p", text) for text in (*words.certificate(headers[0][1]), *headers[0][1].cautions)]
     else:
-        content.append(_certificates(headers))
-    try:
-        whole = Convergence.of_logs({"run": run.records})
-    except PictureError:
-        pass
-    else:
-        content.append(pictures(drawn(whole, "Convergence against steps and seconds", WHOLE)))
-    ranked = [record for record in run.records if record.get("ranks") is not None]
-    if len({record.get("class") for record in ranked}) == 1:
-        heatmap = Heatmap.of_log(run.records)
-        content.append(element("h3", "The most violated rankings"))
-        content.append(
-            pictures(
-                drawn(
-                    heatmap,
-                    "Interleaving ranks of the negatives by iteration; the deepest red: below every positive",
-                )
-            )
+        content.append(_endings(headers))
+    content.append(facts(_settings(run)))
+    drawings = []
+    with suppress(PictureError):
+        drawings.append(
+            drawn(Convergence.of_logs({"run": run.records}), "Convergence against steps and seconds", WHOLE)
         )
-    return section("Convergence", *content)
+    ranked = {record.get("class") for record in run.records if record.get("ranks") is not None}
+    if len(ranked) == 1:
+        caption = "Interleaving ranks of the negatives by iteration; the deepest red: below every positive"
+        drawings.append(drawn(Heatmap.of_log(run.records), caption))
+    content.append(folded("Iterations, and time by part", pictures(*drawings), *_time_by_part(run)))
+    return section("How it was trained", *content)
 
 
-def _certificates(headers: Sequence[tuple[str, Header]]) -> Markup:
-    """A table of how the training of each model ended, and of its evidence."""
-    first = headers[0][1]
-    if all(header.certificate is not None for _, header in headers):
-        assert first.certificate is not None
-        bounds = _bounds(headers)
-        if len(headers) > MOST_OPEN:
-            bounds = folded(f"The certificates of all {len(headers)}", bounds)
-        return joined([element("p", words.of_several(first, first.certificate)), bounds])
-    columns: list[tuple[str, list[str]]] = [("state", [header.state for _, header in headers])]
-    if any(header.iterations is not None for _, header in headers):
-        columns.append(("iterations", [shown(header.iterations) for _, header in headers]))
-    epochs = [header.epochs for _, header in headers]
-    if any(one is not None for one in epochs):
-        columns.append(("epochs", ["" if one is None else str(one.count) for one in epochs]))
-        losses = ["" if one is None else shown(one.estimated_loss) for one in epochs]
-        columns.append(("estimated loss", losses))
-    rows = zip((title for title, _ in headers), *(values for _, values in columns), strict=True)
-    some = any(header.certificate is not None or header.gradient is not None for _, header in headers)
-    remark = "Not all of them have a certificate." if some else "None of them has a certificate."
-    return joined(
-        [element("p", remark), table(["", *(name for name, _ in columns)], [list(row) for row in rows], left=(0, 1))]
-    )
-
-
-def _bounds(headers: Sequence[tuple[str, Header]]) -> Markup:
+def _endings(headers: Sequence[tuple[str, Header]]) -> Markup:
+    """A table of how the training of each model ended, and of its certificate."""
     rows = []
     for title, header in headers:
-        bounds, C = header.certificate, header.C
-        assert bounds is not None
-        unit = 1.0 if C is None else C
-        rows.append(
-            [
-                title,
-                header.state,
-                "" if C is None else f"{C:.4g}",
-                words.number(bounds.primal),
-                words.number(bounds.dual),
-                f"{bounds.gap / unit:.2g}",
-                f"{bounds.tolerance / unit:.2g}",
-            ]
-        )
-    return table(["", "state", "C", "primal", "dual", "gap / C", "asked for"], rows, left=(0, 1))
+        bounds, unit = header.certificate, header.C or 1.0
+        evidence = ["", ""] if bounds is None else [f"{bounds.gap / unit:.2g}", f"{bounds.tolerance / unit:.2g}"]
+        rows.append([title, header.state, "" if header.C is None else f"{header.C:.4g}", *evidence])
+    listed = table(["", "state", "C", "gap / C", "asked for"], rows, left=(0, 1))
+    return listed if len(rows) <= MOST_OPEN else folded(f"How all {len(rows)} trainings ended", listed)
 
 
-def time_by_part(run: Run) -> Markup:
-    """Seconds by part."""
+def _time_by_part(run: Run) -> Iterator[Markup]:
     parts: dict[str, float] = run.end.get("seconds", {})
     names = {"qp": "working-set QP", "scores": "scores X·w", "gradient": "gradient Xᵀc", "by score": "ranking by score"}
     spent = [record["oracle_wall_ns"] / 1e6 for record in run.records if "oracle_wall_ns" in record]
-    remark = f"{len(spent):,} oracle calls, {np.median(spent):.3g} ms at the median." if spent else ""
+    if spent:
+        yield element("p", f"{len(spent):,} oracle calls, {np.median(spent):.3g} ms at the median.")
     whole = math.fsum(parts.values()) or 1.0
     rows = [
         [names.get(name, name), bar(seconds / whole, in_seconds(seconds)), share(seconds / whole)]
         for name, seconds in parts.items()
     ]
-    return section("Time by part", element("p", remark), table(["part", "time", "share"], rows))
+    yield table(["part", "time", "share"], rows)

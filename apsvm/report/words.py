@@ -151,24 +151,6 @@ def _bounds(header: Header, bounds: Bounds) -> list[str]:
     return sentences
 
 
-def of_several(header: Header, bounds: Bounds) -> str:
-    """A sentence on a table of bounds of models trained as the one of ``header`` and ``bounds``."""
-    if bounds.stationary or bounds.hinge_objective is not None:
-        return (
-            f"Primal is the objective ½‖w‖² + C·({_bounded(header, bounds)}) of each model, a stationary point: no "
-            "other weights lower its convex majorant to less than dual."
-        )
-    if bounds.layer is not None:
-        return (
-            "Primal is the value of the last convex problem of each model, in the weights of one layer, and dual a "
-            "lower bound of its optimum."
-        )
-    return (
-        "Primal is the objective ½‖w‖² + C·risk of each model; no weights whatever have one below dual. The gap "
-        "between them, divided by C, is in units of the loss."
-    )
-
-
 def _gradient(gradient: Gradient) -> list[str]:
     target = ""
     if gradient.target is not None:

@@ -193,10 +193,9 @@ def test_plot_shapes(bumps, here, tmp_path):
 
 @pytest.mark.slow
 def test_shapes_that_are_none(bumps, digits, here, tmp_path):
-    for name, message in (("linear", "every curve is a straight line"), ("nystroem:9", "go into the score together")):
-        here("train", "-q", *HINGE, bumps, tmp_path / "m", "--features", name)
-        done = here("plot", "shapes", tmp_path / "m", "-o", tmp_path / "x.png", code=65)
-        assert message in done.stderr
+    here("train", "-q", *HINGE, bumps, tmp_path / "m", "--features", "nystroem:9")
+    done = here("plot", "shapes", tmp_path / "m", "-o", tmp_path / "x.png", code=65)
+    assert "go into the score together" in done.stderr
     here(
         "train", "-q", *HINGE, digits.path, tmp_path / "classes", "--one-vs-rest", "-C", 1, "--features", "piecewise:1"
     )

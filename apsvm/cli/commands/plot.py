@@ -148,23 +148,27 @@ MOST_PAIRS = 6
 def shapes(model: str, label: float | None, most: int, output: str) -> None:
     """What a model makes of each feature: the curves whose sum is the score, over the values of the training rows.
 
-    MODEL is of apsvm train --features piecewise or rules. A curve is 0 at the feature's mean. Of rules, heat
-    maps below show what two features give together. With --scale l2 the sum is divided by the length of the mapped row.
+    Of features as they are (the default), bars show the largest weights, each for one unit of its feature. With
+    --features piecewise or rules a curve is 0 at the feature's mean; of rules, heat maps below show what two features
+    give together. With --scale l2 the sum is divided by the length of the mapped row.
     """
     import numpy as np
 
     from apsvm.report.pictures.shapes import Shapes
-    from apsvm.report.shapes import NoShapesError, pairs_of, surfaces, widest
+    from apsvm.report.shapes import NoShapesError, largest_weights, pairs_of, surfaces, widest
 
     check_picture(output, [model])
     ranker = one_linear_ranker(read_any_model(model), label, model)
     with drawing(model):
         try:
-            curves = widest(ranker, most)
-            pairs = surfaces(ranker, pairs_of(ranker)[: min(most, MOST_PAIRS)], np.empty((0, ranker.width)))
+            if ranker.feature_map is None:
+                picture: Picture = largest_weights(ranker, most)
+            else:
+                pairs = surfaces(ranker, pairs_of(ranker)[: min(most, MOST_PAIRS)], np.empty((0, ranker.width)))
+                picture = Shapes(widest(ranker, most), pairs)
         except NoShapesError as error:
             raise Failure(BAD_DATA, f"{model}: {error}") from None
-        write_picture(Shapes(curves, pairs), output)
+        write_picture(picture, output)
 
 
 @contextmanager

@@ -59,8 +59,8 @@ def report(
     quiet: bool,
     read: ReadOptions,
 ) -> None:
-    """Make one self-contained HTML page of a run: metrics, the top of the list and what put it there, certificate and
-    convergence, what was trained, the most violating rows by their lines in the file, weights, and where the time went.
+    """Make one self-contained HTML page of a run: the first rows and what put them there, metrics, what drives the
+    score, the positives that stand lowest, the data, and how it was trained, with its certificate.
 
     RUN_DIR is what apsvm train --run-dir wrote, also if the training was interrupted.
 

@@ -1,4 +1,4 @@
-"""What a ranker makes of each feature, and of pairs: the curves and surfaces whose sum is the score."""
+"""What a ranker makes of each feature, and of pairs: the curves and surfaces whose sum is the score, or the weights."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.report.pictures.base import Picture, PictureError
-from apsvm.report.pictures.style import DIVERGING, FONT, INK, MUTED, Size, colour
+from apsvm.report.pictures.style import DIVERGING, FONT, INK, MUTED, Size, colour, few_ticks
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure, FigureBase
@@ -120,6 +120,28 @@ class Shapes(Picture):
         for axes in panels[len(self.surfaces) :]:
             axes.set_visible(False)
         figure.colorbar(mesh, ax=panels.tolist(), label=_GIVES, shrink=0.8)
+
+
+@dataclass(frozen=True)
+class Bars(Picture):
+    """names, weights : (k,) of features whose curves are straight lines, a bar each, from the top"""
+
+    names: Sequence[str]
+    weights: NDArray[np.float64]
+
+    def height(self, size: Size) -> float:
+        return 0.6 + 0.24 * len(self.names)
+
+    def draw(self, figure: Figure, size: Size) -> None:
+        axes = figure.add_subplot()
+        places = np.arange(len(self.names))
+        axes.barh(places, self.weights, color=[colour(0 if weight > 0 else 1) for weight in self.weights], height=0.7)
+        axes.set_yticks(places, labels=self.names)
+        axes.invert_yaxis()
+        axes.axvline(0.0, color=MUTED, linewidth=0.6)
+        axes.grid(visible=False, axis="y")
+        few_ticks(axes.xaxis)
+        axes.set_xlabel("weight: what one unit more gives to the score")
 
 
 def _columns(panels: Sequence[object]) -> int:

@@ -11,6 +11,7 @@ import matplotlib
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 from over import over
 
 from apsvm.metrics.curves import Steps
@@ -18,7 +19,7 @@ from apsvm.report.pictures.base import PictureError
 from apsvm.report.pictures.convergence import Convergence
 from apsvm.report.pictures.heatmap import Heatmap, RankCounts
 from apsvm.report.pictures.precision_recall import Curve, PrecisionRecall
-from apsvm.report.pictures.shapes import Shape, Shapes, Surface
+from apsvm.report.pictures.shapes import Bars, Shape, Shapes, Surface
 from apsvm.report.pictures.style import PAGE
 from apsvm.report.pictures.top_of_list import TopOfList
 
@@ -129,6 +130,7 @@ MORE = {
     ),
     "shapes-and-surfaces": Shapes(EXAMPLES["shapes"].shapes[:2], SURFACES),
     "surface": Shapes([], SURFACES[:1]),
+    "weights": Bars(["size <", "age"], np.array([2.0, -0.5])),
     "one-shape-and-surface": Shapes(EXAMPLES["shapes"].shapes[1:2], SURFACES[1:]),
     "surfaces": Shapes([], [*SURFACES, SURFACES[0], SURFACES[1]]),
     "top": TopOfList(np.arange(9.0), np.arange(9) % 4 == 0),
@@ -146,9 +148,12 @@ def numbers(value):
 
 
 def drawn(axes):
-    """The numbers that a panel draws: of lines, steps, areas, images and cells."""
+    """The numbers that a panel draws: of lines, steps, bars, areas, images and cells."""
     arrays = [np.asarray(data, dtype=float) for line in axes.lines for data in line.get_data()]
-    arrays += [np.asarray(part, dtype=float) for one in axes.patches for part in one.get_data() if np.size(part)]
+    bars = [one for one in axes.patches if isinstance(one, Rectangle)]
+    arrays += [np.array([one.get_width() for one in bars])]
+    steps = [one for one in axes.patches if one not in bars]
+    arrays += [np.asarray(part, dtype=float) for one in steps for part in one.get_data() if np.size(part)]
     arrays += [np.ma.filled(np.ma.asarray(one.get_array(), dtype=float), np.nan) for one in axes.images]
     for one in axes.collections:
         data = one.get_array()
@@ -188,6 +193,8 @@ def shown_data(picture):
             return [[curve.steps.precision, curve.steps.recall] for curve in picture.curves]
         case Shapes():
             return [[(shape.x, shape.y) for shape in picture.shapes], [one.gives for one in picture.surfaces]]
+        case Bars():
+            return [picture.weights]
     raise AssertionError(picture)
 
 
