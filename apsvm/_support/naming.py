@@ -1,4 +1,4 @@
-"""How messages name an option: ``--oracle search`` on the command line, ``oracle='search'`` where Python asked."""
+"""Names of options in messages: ``--oracle search`` on the command line, ``oracle='search'`` where Python asked."""
 
 from __future__ import annotations
 

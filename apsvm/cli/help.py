@@ -43,7 +43,7 @@ WORDS = {
 
 
 def other_word(option: str) -> str | None:
-    """What stands for an option of another program; None if it is unknown."""
+    """The option here for an option of another program; None if it is unknown."""
     name = option.lstrip("-").replace("-", "_")
     return next((ours for names, ours in WORDS.items() if name in names.split(", ")), None)
 

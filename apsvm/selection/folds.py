@@ -27,6 +27,8 @@ from apsvm.trainers.base import TrainingSet
 
 #: Fewer positives, negatives or queries than these cannot be held out by a quick comparison.
 FEWEST = 6
+#: Of fewer positives what is best on rows held out is best by chance, mostly.
+FEW_POSITIVES = 50
 #: Positives that a single training part should have.
 ENOUGH_POSITIVES = 500
 #: How many times rarer negatives may be in a part, against its positives, than in the data: AP depends on it.

@@ -36,7 +36,7 @@ from apsvm.selection.average import Member
 from apsvm.selection.bags import bags_as_rows, of_bags
 from apsvm.selection.choice import Candidate, best
 from apsvm.selection.cross_validation import SelectionError
-from apsvm.selection.folds import make_folds
+from apsvm.selection.folds import FEW_POSITIVES, make_folds
 from apsvm.selection.grids import Grid
 from apsvm.selection.search import Followers, SettingsSearch, unseen
 from apsvm.trainers import trainer_of
@@ -63,8 +63,6 @@ class Round(NamedTuple):
     positives: int
 
 
-#: Of fewer positives what is best on rows held out is best by chance, mostly.
-FEW_POSITIVES = 50
 ROUNDS = (Round(400_000, 2_500, 500), Round(2_000_000, 10_000, 2_000))
 #: Entries that are behind the best by this many standard errors in the first fold are tried in no other. The errors are
 #: those of one entry; entries that are judged by the same rows differ less.

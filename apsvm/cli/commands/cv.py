@@ -283,7 +283,7 @@ class CvCommand(TrainersCommand):
         self.params = with_trainer_options(self.params, trainer_options(as_lists=True, without=_WITHOUT))
 
 
-#: What ``--help`` lists.
+#: Options that ``--help`` lists, by section.
 _COMMON = {
     "Data": "label_column qid_column id_column positive_label drop",
     "What is compared (lists, with commas between the values; by default a portfolio)": "loss C features scale "

@@ -29,7 +29,7 @@ USUAL_METRICS = ("AP", "AUC", "P@5", "P@10", "nDCG")
 RUN_METRICS = ("AP", "nDCG", "nDCG@10", "P@5", "P@10", "R@100", "RR", "Rprec", "bpref")
 
 
-#: What ``--help`` lists.
+#: Options that ``--help`` lists, by section.
 _COMMON = {
     "What is evaluated": "models scores runs qrels",
     "How": "metrics confidence compare per_query as_json",
@@ -107,7 +107,7 @@ def _check(wanted: SimpleNamespace) -> None:
 def _entries(
     wanted: SimpleNamespace, read: ReadOptions, models: Mapping[str, Model], metrics: dict[str, Metric]
 ) -> list[EvaluatedSystem]:
-    """What to show side by side; failures end the command."""
+    """The systems to show side by side; failures end the command."""
     from apsvm.cli.scored import score_data
     from apsvm.cli.systems import of_data, of_runs
     from apsvm.data.labels import LabelOptions

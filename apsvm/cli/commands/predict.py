@@ -80,7 +80,7 @@ as item:score, best first; items of a table are called by their columns, with ta
 """
 
 
-#: What ``--help`` lists.
+#: Options that ``--help`` lists, by section.
 _COMMON = {
     "What is written": "top explain show html classify probability trec_run header",
     "Data": "id_column label_column ignore_unknown",

@@ -76,7 +76,7 @@ if TYPE_CHECKING:
     from apsvm.trainers.fitting import FeatureOptions, Fit
 
 
-#: What ``--help`` lists.
+#: Options that ``--help`` lists, by section.
 _COMMON = {
     "Data": "label_column qid_column id_column positive_label drop",
     "What is trained": "loss C features scale components one_vs_rest",

@@ -223,7 +223,7 @@ TABLE: Mapping[str, Mapping[str, Any]] = {
     "verbose": _flag("-v --verbose", "Print every iteration, the certificate and the time of each part.", **_RUNNING),
 }  # fmt: skip
 
-#: How a data file is read: by every command; and by those that learn what becomes of its columns.
+#: Options for reading a data file: of every command, and of those that learn what becomes of its columns.
 READING = (
     "label_column", "qid_column", "bag_column", "id_column", "drop", "encoding", "skip_lines", "sheet",
     "decimal", "dtype", "sort_features",

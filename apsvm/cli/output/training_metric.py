@@ -42,14 +42,12 @@ _FLAWLESS = 1e-9
 _MOST_NAMED = 3
 
 
-#: With fewer positives than this a choice by held-out rows is mostly chance.
-_FEW_POSITIVES = 50
-
-
 def cautions_on_choice(fit: Fit, outcome: Outcome) -> Iterator[str]:
     """Warnings where few positives chose the settings, and where held-out rows are ranked without a fault, with the
     columns that alone do so."""
     import numpy as np
+
+    from apsvm.selection.folds import FEW_POSITIVES
 
     dataset, relevant = fit.dataset, fit.target.relevant
     choice = outcome.details.get("choice")
@@ -59,7 +57,7 @@ def cautions_on_choice(fit: Fit, outcome: Outcome) -> Iterator[str]:
         positives = int(relevant.sum())
         if dataset.bags is not None and fit.trainer.capabilities.bags:
             positives = np.unique(dataset.bags[relevant]).size
-        if 0 < positives < _FEW_POSITIVES:
+        if 0 < positives < FEW_POSITIVES:
             yield f"warning: {dataset.source}: {positives} positives are few: the choice of settings is mostly chance"
     if not isinstance(best, dict) or not isinstance(best["loss"], float) or best["loss"] >= _FLAWLESS:
         return

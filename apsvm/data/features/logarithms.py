@@ -78,7 +78,7 @@ class Logarithms(AdditiveMap):
         return np.hstack([X, self._logarithms(X[:, self.tailed], every).astype(X.dtype, copy=False)])
 
     def _logarithms(self, values: AnyArray, of_value: NDArray[np.int64]) -> NDArray[np.float64]:
-        """g of ``values``, of the tailed features numbered ``of_value``."""
+        """f − f(0) of ``values``, of the tailed features numbered ``of_value``."""
         origins, units = self.origins[of_value], self.units[of_value]
         result: NDArray[np.float64] = _signed((values - origins) / units) - _signed(-origins / units)
         return result
@@ -104,7 +104,7 @@ class Logarithms(AdditiveMap):
 
 
 def has_long_tails(X: Matrix) -> bool:
-    """Whether any feature of X (n, d), of at least one row, has a long tail."""
+    """True if a feature of X (n, d), of at least one row, has a long tail."""
     selection = np.arange(0, X.shape[0], -(-X.shape[0] // MOST_ROWS))
     return any(_tail(values) is not None for values in column_values(X, selection))
 
