@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from numbers import Integral
 from typing import TYPE_CHECKING, Self
 
@@ -29,8 +28,8 @@ from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
 
 if TYPE_CHECKING:
     from apsvm.selection.average import Average
-    from apsvm.selection.choice import Candidate
-    from apsvm.selection.portfolio import Entry, PortfolioSearch
+    from apsvm.selection.candidates import Entry
+    from apsvm.selection.race import Candidate
     from apsvm.selection.search import SettingsSearch
 
 
@@ -74,6 +73,15 @@ class _Portfolio(OfQueries):
         meaning, counted = self._meaning(target, y), self._counted(X, qid, None, by_query=True, by_pair=False)
         dataset = self._dataset(X, self._relevance(target, y), counted.groups, source="the rows")
         jobs = self._threads()
+        screened: list[tuple[Entry, Candidate]] = []
+
+        def ended(entry: Entry, result: Candidate | str) -> None:
+            if isinstance(result, str):
+                logger.info("%s: %s", entry, result)
+                return
+            logger.info("%s: %s %.4f", entry, whole.metric, result.mean(whole.metric))
+            screened.append((entry, result))
+
         with training(self.verbose):
             self._begin(meaning)
             whole = PortfolioSearch(
@@ -85,15 +93,13 @@ class _Portfolio(OfQueries):
                 seed=self._seed(),
                 judged_by=meaning,
             )
-            whole.screen(jobs, ended=partial(_tell, whole.metric))
-            search = whole.final()
+            search = whole.screen(jobs, ended=ended)
             search.run(jobs)
             candidates = search.candidates()
-            chosen = search.choose(candidates)
-            average = search.average(candidates, chosen, jobs)
-            refit = search.refit(average or chosen, candidates, jobs)
+            average = search.average(candidates)
+            refit = search.refit(average or search.choose(candidates), candidates, jobs)
         assert refit is not None  # it is never stopped
-        self.cv_results_ = [*_screened(whole), *_compared(search, candidates, average)]
+        self.cv_results_ = [*_screened(screened, whole.metric), *_compared(search, candidates, average)]
         (model,) = refit.model.rankers()
         header = self._header_of(model.header, dataset.groups)
         model = model.at_level(self._constant(model, X, target)).with_header(header)
@@ -130,15 +136,10 @@ class _Portfolio(OfQueries):
         return 0.0
 
 
-def _tell(metric: str, entry: Entry, result: Candidate | str) -> None:
-    """A line for the log as an entry is screened."""
-    logger.info("%s: %s", entry, result if isinstance(result, str) else f"{metric} {result.mean(metric):.4f}")
-
-
-def _screened(whole: PortfolioSearch) -> Iterator[dict[str, str | float]]:
-    """A dictionary for each entry, at its best."""
-    for entry, one in whole.screened.entries:
-        yield {"entry": str(entry), "stage": "screening", "mean": one.mean(whole.metric)}
+def _screened(entries: Sequence[tuple[Entry, Candidate]], metric: str) -> Iterator[dict[str, str | float]]:
+    """A dictionary for each entry, at its best, the best first."""
+    for entry, one in sorted(entries, key=lambda pair: -pair[1].mean(metric)):
+        yield {"entry": str(entry), "stage": "screening", "mean": one.mean(metric)}
 
 
 def _compared(

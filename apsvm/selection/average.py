@@ -3,24 +3,25 @@
 What rankers on different columns get wrong differs, and which of them is best on rows held out is partly chance: on 16
 sets, three splits of each, the average had .0075 more of test AP than the best alone in the mean, where it is taken
 only if it is better on the rows held out .004 more; weights that greedy selection with replacement finds (Caruana et
-al. 2004), the best of each loss besides, and the best few of all maps gained .001 to .003 less. Scores are divided by
-their deviation on rows held out first, as rankers by different losses have no scale in common.
+al. 2004), weights that fall with what each is behind, the best of each loss besides, and the best few of all maps
+gained less. Scores are divided by their deviation on rows held out first, as rankers by different losses have no scale
+in common.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from apsvm.models.averages import average_of
 from apsvm.models.linear import LinearRanker
-from apsvm.selection.choice import Candidate
+from apsvm.selection.choose import best
 from apsvm.selection.completion import training_scores
-from apsvm.selection.race import Measured, OutOfFold
+from apsvm.selection.race import Candidate, Measured, OutOfFold
 from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
 from apsvm.trainers.summary import ending
 
@@ -36,33 +37,6 @@ if TYPE_CHECKING:
 NEAR, BEHIND = 0.03, 0.01
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Member:
-    """A ranker that may be averaged with others: a setting of a search that was finished in some folds."""
-
-    search: SettingsSearch
-    candidate: Candidate
-
-    @property
-    def features(self) -> str:
-        """The name of its feature map."""
-        return self.search.fits[self.candidate.grid].features.features
-
-    @property
-    def fits_in(self) -> bool:
-        """Whether it is one linear ranker of rows with a certificate, whose scores are sums over columns."""
-        fit, one = self.search.fits[self.candidate.grid], self.candidate
-        trainer = self.search.grids[one.grid].chosen(one.choice).trainer
-        if not isinstance(trainer, StructuredSVMTrainer) or trainer.is_network or fit.features.scale == "l2":
-            return False
-        settings = trainer.settings
-        return settings.components == 1 and not settings.latent and fit.features.pool is None and one.as_asked
-
-    def out_of_fold(self, count: int) -> list[OutOfFold]:
-        """What its rankers of the first ``count`` folds give to all rows, or bags."""
-        return self.search.out_of_fold(replace(self.candidate, folds=self.candidate.folds[:count]))
-
-
 @dataclass(slots=True, eq=False)
 class Average(Candidate):
     """An average as a candidate: ``grid`` and ``loss`` are those of its first member, the best of them.
@@ -70,60 +44,65 @@ class Average(Candidate):
     Attributes
     ----------
     members : the rankers, the best first
+    maps : the names of their feature maps
     divisors : of their scores
     held_out : by member and fold, what their rankers of the folds give to the rows
     """
 
-    members: Sequence[Member] = ()
+    members: Sequence[Candidate] = ()
+    maps: Sequence[str] = ()
     divisors: Sequence[float] = ()
-    held_out: Sequence[Sequence[OutOfFold]] = field(default_factory=list)
-
-    @property
-    def maps(self) -> list[str]:
-        """The names of the members' feature maps."""
-        return [member.features for member in self.members]
+    held_out: Sequence[Sequence[OutOfFold]] = ()
 
     def out_of_fold(self) -> list[OutOfFold]:
         """What the averages of the members' rankers give to all rows, or bags, fold by fold."""
         return [_mean(of_fold, self.divisors) for of_fold in zip(*self.held_out, strict=True)]
 
 
-def average_with(best: Member, others: Sequence[Member], metric: str) -> Average | None:
-    """The average of ``best`` and the best of the others on each other feature map that are near to it, by the folds in
-    which all were finished; None where it ranks worse than ``best`` alone, or there is nothing to average.
+def average_with(search: SettingsSearch, candidates: Sequence[Candidate]) -> Average | None:
+    """The average of the best of a search's candidates and the best on each other feature map that are near to it; None
+    where it ranks worse than the best alone, or there is nothing to average.
 
     Raises
     ------
     SelectionError : a metric is not defined on the rows that a fold leaves out
     """
-    every = [best, *others]
-    count = min(len(member.candidate.folds) for member in every)
-    means = {id(member): math.fsum(member.candidate.values(metric)[:count]) / count for member in every}
-    of_map: dict[str, Member] = {}
-    for member in (best, *sorted(others, key=lambda one: -means[id(one)])):
-        if member.fits_in and means[id(member)] >= means[id(best)] - NEAR:
-            of_map.setdefault(member.features, member)
-    chosen = list(of_map.values())
-    if len(chosen) < 2:
+    metric, top = search.metric, best(candidates, search.metric)
+    highest = top.mean(metric)
+    of_map: dict[str, Candidate] = {}
+    for one in (top, *sorted(candidates, key=lambda one: -one.mean(metric))):
+        if one.mean(metric) >= highest - NEAR and _fits_in(search, one):
+            of_map.setdefault(search.fits[one.grid].features.features, one)
+    members = list(of_map.values())
+    if len(members) < 2:
         return None
-    held_out = [member.out_of_fold(count) for member in chosen]
-    deviations = [math.sqrt(math.fsum(float(fold.scores.var()) for fold in folds) / count) for folds in held_out]
+    held_out = [search.out_of_fold(member) for member in members]
+    deviations = [math.sqrt(sum(float(fold.scores.var()) for fold in folds) / len(folds)) for folds in held_out]
     if not all(0.0 < deviation < math.inf for deviation in deviations):
         return None
-    first = chosen[0]
     average = Average(
-        grid=first.candidate.grid,
-        loss=first.candidate.loss,
+        grid=members[0].grid,
+        loss=members[0].loss,
         choice={},
-        members=chosen,
-        divisors=[len(chosen) * deviation for deviation in deviations],
+        members=members,
+        maps=list(of_map),
+        divisors=[len(members) * deviation for deviation in deviations],
         held_out=held_out,
     )
     average.folds = [
-        Measured({}, first.search.judged(fold.scores, number, fold.own), 0.0, "", as_asked=True)
+        Measured({}, search.judged(fold.scores, number, fold.own), 0.0, "", as_asked=True)
         for number, fold in enumerate(average.out_of_fold())
     ]
-    return average if average.mean(metric) >= means[id(best)] - BEHIND else None
+    return average if average.mean(metric) >= highest - BEHIND else None
+
+
+def _fits_in(search: SettingsSearch, one: Candidate) -> bool:
+    """Whether it is one linear ranker of rows with a certificate, whose scores are sums over columns."""
+    features, trainer = search.fits[one.grid].features, search.grids[one.grid].chosen(one.choice).trainer
+    if not isinstance(trainer, StructuredSVMTrainer) or trainer.is_network or features.scale == "l2":
+        return False
+    settings = trainer.settings
+    return settings.components == 1 and not settings.latent and features.pool is None and one.as_asked
 
 
 def refitted(average: Average, refits: Sequence[Refit], selection: Mapping[str, Json]) -> Refit:
@@ -158,14 +137,14 @@ def _as_member(model: Model) -> LinearRanker | None:
 
 def _outcome(outcomes: Sequence[Outcome], average: Average) -> Outcome:
     """The outcome of the whole."""
-    notes = [_in_words(member, one) for member, one in zip(average.members, outcomes, strict=True)]
+    members = zip(average.members, average.maps, outcomes, strict=True)
     cautions = list(dict.fromkeys(caution for one in outcomes for caution in one.cautions))
     worst = next((one for one in outcomes if not one.as_asked), outcomes[0])
     return replace(
         worst,
         interrupted=any(one.interrupted for one in outcomes),
         cautions=cautions,
-        notes=notes,
+        notes=[_in_words(member, features, one) for member, features, one in members],
         iterations=None,
         C=None,
         certificate=None,
@@ -173,13 +152,12 @@ def _outcome(outcomes: Sequence[Outcome], average: Average) -> Outcome:
     )
 
 
-def _in_words(member: Member, outcome: Outcome) -> str:
+def _in_words(member: Candidate, features: str, outcome: Outcome) -> str:
     certificate, C = outcome.certificate, outcome.C
     assert certificate is not None
     sign, unit = "≤" if certificate.reached else ">", C or 1.0
     gap = f"gap {certificate.gap / unit:.3g} {sign} {certificate.tolerance / unit:.3g} of the loss"
-    loss = f"{member.candidate.loss}, {certificate.bound}"
-    return f" {member.features}: {loss}, C = {C:.6g}: {ending(outcome)}, {gap}"
+    return f" {features}: {member.loss}, {certificate.bound}, C = {C:.6g}: {ending(outcome)}, {gap}"
 
 
 def _mean(folds: Sequence[OutOfFold], divisors: Sequence[float]) -> OutOfFold:

@@ -31,9 +31,9 @@ from apsvm.losses import make_loss
 from apsvm.losses.base import Loss
 from apsvm.models.items import ItemFactors
 from apsvm.risk import loss_by_order
-from apsvm.selection.estimate import pooled_ap
+from apsvm.selection.choose import pooled_ap
 from apsvm.selection.mixture import COMPONENTS, Mixture, two_or_one
-from apsvm.selection.quick import HOPELESS, LOSS, Choice, choose, classes_compared
+from apsvm.selection.quick import LOSS, Choice, choose, classes_compared
 from apsvm.selection.thresholds import held_out_scores, is_graded, threshold_by
 from apsvm.solvers.state import State
 from apsvm.trainers.base import AnyTrainer, Outcome, TrainingSet, Watch
@@ -237,19 +237,13 @@ class Completion:
         hinge: Outcome,
         besides: NDArray[np.float64] | None,
     ) -> Outcome:
-        """A hinge that was chosen because it ranked rows held out, and that ranks nothing once it is minimised, gives
-        way to the tight bound from the candidate that was chosen, unless that ranks nothing either."""
-        choice = self.choice
+        """A hinge that ranks nothing once it is minimised gives way to the tight bound from the candidate that was
+        chosen, unless that ranks nothing either."""
+        choice, w = self.choice, hinge.w
         assert choice is not None
-        ranked_well = choice.bound == "hinge" and choice.loss < HOPELESS and len(choice.C) == 1
-        assert hinge.w is None or isinstance(hinge.w, np.ndarray)
-        if (
-            not ranked_well
-            or besides is None
-            or not hinge.as_asked
-            or hinge.w is None
-            or tells_apart(hinge.w, data.rows)
-        ):
+        assert w is None or isinstance(w, np.ndarray)
+        is_hinge = choice.bound == "hinge" and len(choice.C) == 1 and hinge.as_asked
+        if not is_hinge or besides is None or w is None or tells_apart(w, data.rows):
             return hinge
         limit = trainer.settings.time_limit
         left = None if limit is None else max(0.0, limit - math.fsum(hinge.seconds.values()))

@@ -142,8 +142,6 @@ class Grid:
     trainer : the plan of ``settings``
     features, labels : what is done to the features, and what is said of the labels, where that is another thing than
         for the other grids
-    climbs : values of C are compared one after the other, and none beyond where rows held out are ranked worse; its
-        other axes have one value each
     """
 
     plan: Callable[[Settings], AnyTrainer]
@@ -152,7 +150,6 @@ class Grid:
     trainer: AnyTrainer
     features: FeatureOptions | None = None
     labels: LabelOptions | None = None
-    climbs: bool = False
 
     @classmethod
     def of(

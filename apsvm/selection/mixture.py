@@ -19,9 +19,8 @@ from numpy.typing import NDArray
 
 from apsvm.losses.average_precision import AveragePrecisionLoss
 from apsvm.models.header import Json
-from apsvm.selection.choice import Candidate, Measurements
 from apsvm.selection.quick import LOSS, Choice, QuickRace
-from apsvm.selection.race import Task
+from apsvm.selection.race import Candidate, Measurements, Task
 from apsvm.trainers.base import TrainingSet, Watch
 from apsvm.trainers.settings import Multiple
 from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer

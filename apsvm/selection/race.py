@@ -1,4 +1,5 @@
-"""The one machine that compares: paths of settings × folds, each trained on a part of the rows, measured on the rest.
+"""The one machine that compares: paths of settings × folds, each trained on a part of the rows, measured on the rest;
+and what it finds, gathered by setting.
 
 ``apsvm train`` races a few plans on rows in memory (``quick``), ``apsvm cv`` whole trainings with all that belongs to
 them (``cross_validation``), also a single one, where a threshold needs scores of rows held out. They differ in what a
@@ -7,6 +8,7 @@ path trains; threads and stopping are here. The result depends on neither the nu
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -89,6 +91,87 @@ class OutOfFold(NamedTuple):
     scores: NDArray[np.float64]
     training: NDArray[np.int64]
     own: NDArray[np.float64]
+
+
+@dataclass(slots=True, eq=False)
+class Candidate:
+    """A setting that was finished in every fold.
+
+    Attributes
+    ----------
+    grid : the number of its grid, from 0
+    loss : as ``--loss`` names it
+    choice : the setting: a value of each axis of the grid
+    folds : what was measured, by fold
+    """
+
+    grid: int
+    loss: str
+    choice: JsonObject
+    folds: Sequence[Measured] = field(default_factory=list)
+
+    @property
+    def as_asked(self) -> bool:
+        """Whether training ended as requested in every fold."""
+        return all(one.as_asked for one in self.folds)
+
+    @property
+    def C(self) -> list[float]:
+        """The weight of the risk in each fold; empty where there is none."""
+        return [one.C for one in self.folds if one.C is not None]
+
+    @property
+    def mean_C(self) -> float:
+        """The mean of ``C``."""
+        return math.fsum(self.C) / len(self.C)
+
+    @property
+    def seconds(self) -> list[float]:
+        """Of training, by fold."""
+        return [one.seconds for one in self.folds]
+
+    @property
+    def states(self) -> list[str]:
+        """Why training stopped, by fold."""
+        return [one.state for one in self.folds]
+
+    def values(self, metric: str) -> list[float]:
+        """The metric, by fold."""
+        return [one.values[metric] for one in self.folds]
+
+    def mean(self, metric: str) -> float:
+        """Of the folds' values."""
+        return math.fsum(self.values(metric)) / len(self.folds)
+
+    def deviation(self, metric: str) -> float:
+        """Between the folds' values, of a sample."""
+        mean = self.mean(metric)
+        return math.sqrt(math.fsum((value - mean) ** 2 for value in self.values(metric)) / (len(self.folds) - 1))
+
+
+class Measurements:
+    """What paths in folds came to, gathered by setting."""
+
+    def __init__(self, losses: Sequence[str], folds: int) -> None:
+        self._losses, self._folds = losses, folds
+        self._by_setting: dict[tuple[int, tuple[object, ...]], dict[int, Measured]] = {}
+
+    def add(self, path: PathInFold) -> None:
+        """A path that has ended."""
+        for measured in path.settings:
+            key = path.task.grid, tuple(measured.choice.values())
+            self._by_setting.setdefault(key, {})[path.task.fold] = measured
+
+    def candidates(self, folds: int | None = None) -> list[Candidate]:
+        """The settings that were finished in every fold, or in this many from the first on, in the order in which they
+        were first."""
+        first = range(self._folds if folds is None else folds)
+        needed = set(first)
+        return [
+            Candidate(grid, self._losses[grid], by_fold[0].choice, [by_fold[fold] for fold in first])
+            for (grid, _), by_fold in self._by_setting.items()
+            if by_fold.keys() >= needed
+        ]
 
 
 class Race(ABC):

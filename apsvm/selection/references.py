@@ -22,8 +22,8 @@ from apsvm._support.types import Matrix
 from apsvm.data.bags import bags_of
 from apsvm.data.pooling import pooled
 from apsvm.models.header import POOLS
-from apsvm.selection.choice import Candidate, best
-from apsvm.selection.race import Measured
+from apsvm.selection.choose import best
+from apsvm.selection.race import Candidate, Measured
 from apsvm.selection.search import SettingsSearch, never
 
 if TYPE_CHECKING:

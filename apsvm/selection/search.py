@@ -1,10 +1,9 @@
-"""The whole of it: every grid in every fold, once more where the best setting stands at the edge of its grid, the
-choice, and the chosen setting trained on all rows."""
+"""Settings compared on the folds of a data set: every grid in every fold, once more where the best setting stands at
+the edge of its grid, and the chosen setting, or the average of several, trained on all rows."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -17,19 +16,18 @@ from apsvm._support.machine import thread_count
 from apsvm.data.labels import LabelOptions, Target, judge
 from apsvm.data.rows import Rows
 from apsvm.models.header import Json
-from apsvm.selection.average import Average, Member, average_with, refitted
+from apsvm.selection.average import Average, average_with, refitted
 from apsvm.selection.bags import bags_as_rows, of_bags
-from apsvm.selection.choice import Candidate, Measurements, at_the_edge, best, beyond, worth_of_choice
+from apsvm.selection.choose import Estimate, at_the_edge, best, beyond, pooled_ap, worth_of_choice
 from apsvm.selection.completion import outcomes
 from apsvm.selection.cross_validation import CrossValidation
-from apsvm.selection.estimate import Estimate, pooled_ap
 from apsvm.selection.folds import Fold, make_folds
 from apsvm.selection.grids import Grid, Variant
-from apsvm.selection.race import OutOfFold, PathInFold, Task
+from apsvm.selection.race import Candidate, Measurements, OutOfFold, PathInFold, Task
 from apsvm.selection.thresholds import line_by
 from apsvm.trainers.base import Outcome, Watch
 from apsvm.trainers.fitting import AUTO, FeatureOptions, Fit, bags_settled
-from apsvm.trainers.settings import Multiple, SettingValue, amount
+from apsvm.trainers.settings import Multiple, SettingValue
 
 if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
@@ -83,9 +81,9 @@ class SettingsSearch:
 
     Attributes
     ----------
+    alive : the numbers of the grids that are still compared
     failures : why paths ended, by the number of their grid, where that is tolerated
-    also : what may be averaged with the best, beside the search's own candidates; None: nothing may
-    raced : settings that were compared on the same folds before, in all or the first of them: the search is of the best
+    averages : whether the best rankers on several feature maps may be averaged
 
     Raises
     ------
@@ -106,6 +104,7 @@ class SettingsSearch:
         query_weights: Mapping[int, float] | None = None,
         judged_by: Target | None = None,
         tolerated: tuple[type[Exception], ...] = (),
+        averages: bool = False,
     ) -> None:
         self.whole = dataset
         self.grids = grids
@@ -122,18 +121,9 @@ class SettingsSearch:
         self._cross = CrossValidation(fits, target, units.groups, metrics, made, tolerated)
         self._measured = Measurements([grid.trainer.loss_name for grid in grids], len(made))
         self._tried: set[tuple[int, int]] = set()
+        self.alive: list[int] = list(range(len(grids)))
         self.failures: dict[int, str] = {}
-        self.also: Sequence[Member] | None = None
-        self.raced: Sequence[Candidate] = ()
-
-    def only(self, grids: Sequence[int]) -> SettingsSearch:
-        """The search among these grids alone, with what was measured of them so far."""
-        search = copy(self)
-        search.grids = [self.grids[grid] for grid in grids]
-        search._cross, search._measured = self._cross.only(grids), self._measured.only(grids)
-        search._tried = {(grids.index(grid), fold) for grid, fold in self._tried if grid in grids}
-        search.failures = {}
-        return search
+        self.averages = averages
 
     @property
     def fits(self) -> Sequence[Fit]:
@@ -157,9 +147,13 @@ class SettingsSearch:
         its training rows, whose scores are ``own``, or above 0. Raises SelectionError."""
         (training, test), groups = self.folds[fold], self._cross.groups
         cuts = any(metric.thresholded for metric in self._cross.metrics.values())
-        by_query = groups is not None and np.unique(groups).size > 1
-        line = line_by(own, self.target.of(training)) if cuts and own is not None and not by_query else 0.0
+        line = line_by(own, self.target.of(training)) if cuts and own is not None and not self._by_query else 0.0
         return self._cross.judged(scores, self.target.of(test), None if groups is None else groups[test], fold, line)
+
+    @property
+    def _by_query(self) -> bool:
+        groups = self._cross.groups
+        return groups is not None and np.unique(groups).size > 1
 
     def run(
         self,
@@ -167,8 +161,7 @@ class SettingsSearch:
         followers: Followers = Followers(),
         *,
         widen: bool = True,
-        grids: Sequence[int] | None = None,
-        folds: Sequence[int] | None = None,
+        folds: Iterable[int] | None = None,
     ) -> None:
         """Trains and measures what was not yet, ``jobs`` paths at a time (0: one a core); after being stopped, what was
         finished counts.
@@ -176,76 +169,32 @@ class SettingsSearch:
         Parameters
         ----------
         widen : whether grids are, where the best stands at an edge
-        grids, folds : their numbers; None: all of them
+        folds : their numbers; None: all of them
 
         Raises
         ------
         SelectionError : a metric is not defined on the rows that a fold leaves out
         ValueError, FloatingPointError : as ``Trainer.train``
         """
-        chosen = range(len(self.grids)) if grids is None else grids
-        listed = [(number, variant) for number in chosen for variant in self.grids[number].variants()]
+        listed = [(number, variant) for number in self.alive for variant in self.grids[number].variants()]
         within = range(len(self.folds)) if folds is None else folds
-        tasks = [task for task in self._tasks(listed, within) if (task.grid, task.fold) not in self._tried]
-        self._do_in_steps(tasks, jobs, followers, done=0)
+        tasks = [task for task in _tasks(listed, within) if (task.grid, task.fold) not in self._tried]
+        self._do(tasks, jobs, followers, done=0)
         self._tried |= {(task.grid, task.fold) for task in tasks}
-        if followers.should_stop() or not widen:
-            return
-        more = self._wider(followers)
-        if more:
-            peak = best(self.candidates(), self.metric)
-            self._do_in_steps(more, jobs, followers, done=len(tasks), after=peak)
+        if widen and not followers.should_stop():
+            self._do(self._wider(followers), jobs, followers, done=len(tasks))
 
     def least(self, jobs: int, followers: Followers) -> None:
         """Trains and measures one setting in two folds, after the others had to be stopped: the best of those that one
-        fold has, or else one in the middle.
-
-        Raises
-        ------
-        SelectionError, ValueError, FloatingPointError : as ``run``
-        """
+        fold has, or else one in the middle. Raises as ``run``."""
         first = self.candidates(1)
         if first:
             peak = best(first, self.metric)
             number, choice = peak.grid, peak.choice
         else:
-            number, choice = 0, {axis.name: axis.values[len(axis.values) // 2] for axis in self.grids[0].axes}
-        variant = self.grids[number].chosen(choice)
-        self._do(self._tasks([(number, variant)], range(2)), jobs, followers, done=0)
-
-    def _tasks(self, variants: Iterable[tuple[int, Variant]], folds: Iterable[int]) -> list[Task]:
-        """Each of (grid, variant) in each of these folds, fold by fold."""
-        listed = list(variants)
-        return [Task(number, variant, fold) for fold in folds for number, variant in listed]
-
-    def _do_in_steps(
-        self, tasks: Sequence[Task], jobs: int, followers: Followers, *, done: int, after: Candidate | None = None
-    ) -> None:
-        """The tasks; of a grid that climbs a value of C at a time, in all folds, each from the one before, up to the
-        first at which the metric falls. ``after``: the candidate beyond which they go, up or down, if any."""
-
-        def values_of_C(task: Task) -> tuple[SettingValue, ...]:
-            return task.variant.trainer.settings.C if self.grids[task.grid].climbs else ()
-
-        at_once = [task for task in tasks if len(values_of_C(task)) < 2]
-        self._do(at_once, jobs, followers, done=done)
-        done += len(at_once)
-        for grid in dict.fromkeys(task.grid for task in tasks if len(values_of_C(task)) > 1):
-            of_grid = [task for task in tasks if task.grid == grid]
-            values, middle = values_of_C(of_grid[0]), 0.0 if after is None else amount(after.choice["C"])
-            below = [C for C in reversed(values) if amount(C) < middle]
-            for side in (below, [C for C in values if amount(C) > middle]):
-                before = after
-                for C in side:
-                    step = [replace(task, variant=task.variant.with_settings(C=(C,))) for task in of_grid]
-                    if before is not None:
-                        step = [self._continued(task, before) for task in step]
-                    self._do(step, jobs, followers, done=done)
-                    done += len(step)
-                    now = next((one for one in self.candidates() if one.grid == grid and one.choice["C"] == C), None)
-                    if now is None or (before is not None and now.mean(self.metric) < before.mean(self.metric)):
-                        break
-                    before = now
+            number = self.alive[0]
+            choice = {axis.name: axis.values[len(axis.values) // 2] for axis in self.grids[number].axes}
+        self._do(_tasks([(number, self.grids[number].chosen(choice))], range(2)), jobs, followers, done=0)
 
     def _do(self, tasks: Sequence[Task], jobs: int, followers: Followers, *, done: int) -> None:
         def run(tasks: Sequence[Task]) -> Iterator[PathInFold]:
@@ -274,21 +223,15 @@ class SettingsSearch:
             followers.widened(peak.grid, name, values)
             axis = grid.axis(name)
             variants = ((peak.grid, variant) for variant in grid.around(peak.choice, axis, values))
-            wider = self._tasks(variants, range(len(self.folds)))
+            wider = _tasks(variants, range(len(self.folds)))
             onwards = axis.path and axis.position(values[0]) > axis.position(peak.choice[name])
-            tasks += [self._continued(task, peak) for task in wider] if onwards else wider
+            tasks += [_continued(task, peak) for task in wider] if onwards else wider
         return tasks
 
-    def _continued(self, task: Task, last: Candidate) -> Task:
-        """A task whose path goes on where the one that ended with ``last`` did."""
-        if task.variant.trainer.capabilities.refusal("warm_start") is not None:
-            return task
-        w = last.folds[task.fold].w
-        return replace(task, start=w if isinstance(w, np.ndarray) else None)
-
     def candidates(self, folds: int | None = None) -> list[Candidate]:
-        """The settings that were finished in every fold, or in this many from the first on, grid by grid."""
-        whole = self._measured.candidates(folds)
+        """The settings of the grids alive that were finished in every fold, or of all grids in this many from the first
+        on, grid by grid."""
+        whole = [one for one in self._measured.candidates(folds) if folds is not None or one.grid in self.alive]
         return sorted(whole, key=lambda one: (one.grid, self.grids[one.grid].order(one.choice)))
 
     def so_far(self) -> list[Candidate]:
@@ -297,6 +240,8 @@ class SettingsSearch:
 
     def out_of_fold(self, chosen: Candidate) -> list[OutOfFold]:
         """The scores that its rankers of the folds give to all rows, or bags."""
+        if isinstance(chosen, Average):
+            return chosen.out_of_fold()
         folds = enumerate(chosen.folds)
         return [self._cross.scored(measured, chosen.grid, fold) for fold, measured in folds]
 
@@ -304,12 +249,9 @@ class SettingsSearch:
         """The best."""
         return best(candidates, self.metric)
 
-    def gained_by_choice(self, candidates: Sequence[Candidate], metric: str | None = None) -> float:
-        """By how much the mean over the folds of the best of these candidates is above what it is worth on other rows,
-        by this metric, or the one that chooses: what the choice of the best adds to it."""
-        top, name = self.choose(candidates), metric or self.metric
-        raced = [replace(one, folds=one.folds[: len(top.folds)]) for one in self.raced]
-        return max(0.0, top.mean(name) - worth_of_choice([*candidates, *raced], name, self.metric))
+    def average(self, candidates: Sequence[Candidate]) -> Average | None:
+        """The average of the best of these candidates on each feature map, where there is one (``average_with``)."""
+        return average_with(self, candidates) if self.averages else None
 
     def estimate(self, chosen: Candidate, candidates: Sequence[Candidate], metric: str) -> float:
         """The metric of ``chosen``, one of these candidates or an average of them, on other rows: AP of one list by
@@ -317,53 +259,14 @@ class SettingsSearch:
         expected = self.expected_ap(chosen) if metric == "AP" else None
         if expected is not None:
             return expected.value
-        return chosen.mean(metric) - self.gained_by_choice(candidates, metric)
+        top = self.choose(candidates)
+        given_up = [one for one in self.candidates(min(3, len(top.folds))) if one.grid not in self.alive]
+        gained = top.mean(metric) - worth_of_choice([*candidates, *given_up], metric, self.metric)
+        return chosen.mean(metric) - max(0.0, gained)
 
     def expected_ap(self, chosen: Candidate) -> Estimate | None:
         """AP of all rows held out, as one list; None where rows are in queries."""
-        groups = self._cross.groups
-        if groups is not None and np.unique(groups).size > 1:
-            return None
-        folds = chosen.out_of_fold() if isinstance(chosen, Average) else self.out_of_fold(chosen)
-        return pooled_ap(folds, self.target.relevant)
-
-    def average(
-        self,
-        candidates: Sequence[Candidate],
-        chosen: Candidate,
-        jobs: int = 0,
-        followers: Followers = Followers(),
-    ) -> Average | None:
-        """The average of ``chosen``, of these candidates, and the best on other feature maps that are near to it; None
-        where there are none, and in a search that is not for the best of all rankers. What was raced in some of the
-        folds is trained in the others first (parameters and errors: see ``run``)."""
-        if self.also is None:
-            return None
-        best, own = Member(self, chosen), [Member(self, one) for one in candidates if one is not chosen]
-        average = average_with(best, [*own, *self.also], self.metric)
-        if average is None or len(average.folds) == len(self.folds):
-            return average
-        for search in {id(member.search): member.search for member in average.members}.values():
-            search._finish([member.candidate for member in average.members if member.search is search], jobs, followers)
-        members = [Member(one.search, one.search._finished(one.candidate)) for one in average.members]
-        others = [one for one in members if one.candidate is not chosen]
-        return average_with(best, others, self.metric)
-
-    def _finish(self, chosen: Sequence[Candidate], jobs: int, followers: Followers) -> None:
-        """Trains and measures settings in the folds that they lack."""
-        variants = [(one.grid, self.grids[one.grid].chosen(one.choice), len(one.folds)) for one in chosen]
-        tasks = [
-            Task(grid, variant, fold)
-            for fold in range(len(self.folds))
-            for grid, variant, done in variants
-            if fold >= done
-        ]
-        self._do(tasks, jobs, followers, done=0)
-
-    def _finished(self, one: Candidate) -> Candidate:
-        """The setting in all folds, where it was finished in all, or as it is."""
-        alike = (other for other in self.candidates() if (other.grid, other.choice) == (one.grid, one.choice))
-        return next(alike, one)
+        return None if self._by_query else pooled_ap(self.out_of_fold(chosen), self.target.relevant)
 
     def edges(self, candidates: Sequence[Candidate], chosen: Candidate) -> list[str]:
         """The settings of which ``chosen`` has the lowest or the highest value that was tried."""
@@ -399,30 +302,27 @@ class SettingsSearch:
         ValueError, FloatingPointError : as ``Trainer.train``
         """
         count, estimate = len(candidates), self.estimate(chosen, candidates, self.metric)
-        if not isinstance(chosen, Average):
-            return self._trained(chosen, self._selection(chosen, count, estimate), jobs, followers)
+        members = chosen.members if isinstance(chosen, Average) else [chosen]
         refits: list[Refit] = []
-        for member in chosen.members:
-            selection = member.search._selection(member.candidate, count, estimate)
-            refit = member.search._trained(member.candidate, selection, jobs, followers)
+        for member in members:
+            refit = self._trained(member, self._selection(member, count, estimate), jobs, followers)
             if refit is None or refit.outcome.interrupted:
                 return refits[0] if refits else refit
             refits.append(refit)
+        if not isinstance(chosen, Average):
+            return refits[0]
         return refitted(chosen, refits, self._selection(chosen, count, estimate))
 
     def _trained(
         self, chosen: Candidate, selection: Mapping[str, Json], jobs: int, followers: Followers
     ) -> Refit | None:
         """A setting trained on all rows; ``selection``: what the header says of the choice."""
-        grid, w = self.grids[chosen.grid], chosen.folds[0].w
-        trainer = grid.chosen(chosen.choice).trainer.with_settings(threads=1)
-        start = w if grid.climbs and isinstance(w, np.ndarray) else None
+        trainer = self.grids[chosen.grid].chosen(chosen.choice).trainer.with_settings(threads=1)
         with one_blas_thread():
             fit = replace(self.fits[chosen.grid], trainer=trainer).prepared()
             # The threads of the rows alone: those of some trainers' settings change the result.
             fit = replace(fit, shared=fit.rows().with_threads(thread_count(jobs)))
-            watch = Watch(should_stop=followers.should_stop)
-            outcome = next(outcomes(fit, watch, start), None)
+            outcome = next(outcomes(fit, Watch(should_stop=followers.should_stop)), None)
         if outcome is None:
             return None
         model = fit.model(outcome)
@@ -451,6 +351,20 @@ class SettingsSearch:
             "deviation": chosen.deviation(self.metric),
             "estimate": estimate,
         }
+
+
+def _tasks(variants: Iterable[tuple[int, Variant]], folds: Iterable[int]) -> list[Task]:
+    """Each of (grid, variant) in each of these folds, fold by fold."""
+    listed = list(variants)
+    return [Task(number, variant, fold) for fold in folds for number, variant in listed]
+
+
+def _continued(task: Task, last: Candidate) -> Task:
+    """A task whose path goes on where the one that ended with ``last`` did."""
+    if task.variant.trainer.capabilities.refusal("warm_start") is not None:
+        return task
+    w = last.folds[task.fold].w
+    return replace(task, start=w if isinstance(w, np.ndarray) else None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from joblib._store_backends import FileSystemStoreBackend
 
-from apsvm.selection.choice import Measurements
 from apsvm.selection.cross_validation import CrossValidation
+from apsvm.selection.race import Measurements
 
 OPTIONS = ("--loss", "ap,auc", "--bound", "hinge,tight", "-C", "0.1,1", "--folds", 3, "-j", 1)
 

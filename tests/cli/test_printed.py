@@ -39,10 +39,9 @@ from apsvm.models.header import (
 from apsvm.models.linear import LinearRanker
 from apsvm.models.sets import RankerSet
 from apsvm.selection.average import Average
-from apsvm.selection.choice import Candidate
-from apsvm.selection.estimate import Estimate
+from apsvm.selection.choose import Estimate
 from apsvm.selection.grids import Grid
-from apsvm.selection.race import Measured, PathInFold, Task
+from apsvm.selection.race import Candidate, Measured, PathInFold, Task
 from apsvm.trainers import trainer_of
 from apsvm.trainers.base import Outcome, Progress
 from apsvm.trainers.fitting import FeatureOptions
@@ -178,6 +177,7 @@ def search_of(grids, features):
     dataset = Dataset(np.ones((9, 2)), np.ones(9), None, None, False, "folder/rows.svm", "0123", 0)
     return SimpleNamespace(
         grids=grids,
+        alive=range(len(grids)),
         fits=[SimpleNamespace(features=one, trainer=grid.trainer) for one, grid in zip(features, grids, strict=True)],
         folds=[SimpleNamespace(test=np.arange(5)), SimpleNamespace(test=np.arange(4))],
         dataset=dataset,
@@ -218,8 +218,7 @@ def test_the_tables_of_cv():
     options = [plain, FeatureOptions(features="rules"), FeatureOptions(scale="standard", pool=("min", "max"))]
     maps = [grid("ap", one, C=(1.0,), bound=("hinge",)) for one in options]
     of_features = [candidate(at, "ap", (0.5, 0.75), (1.0, 1.0), choice={"bound": "hinge", "C": 1.0}) for at in range(3)]
-    members = [SimpleNamespace(features=name) for name in ("linear", "rules")]
-    average = candidate(0, "ap", (0.75, 1.0), kind=Average, members=members)
+    average = candidate(0, "ap", (0.75, 1.0), kind=Average, members=of_features[:2], maps=("linear", "rules"))
     every = [
         results(losses, [plain, plain], several, beside=beside),
         results(one, [plain], multiples, beside=beside[:1]),

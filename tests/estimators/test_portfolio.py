@@ -13,7 +13,7 @@ from sklearn.utils.estimator_checks import check_estimator
 from apsvm import APSVMClassifierCV, APSVMRankerCV, LinearRanker, WeakRankerWarning, load_model
 from apsvm.models.header import Header
 from apsvm.selection import portfolio as module
-from apsvm.selection.portfolio import Entry
+from apsvm.selection.candidates import Entry
 from apsvm.trainers.fitting import FeatureOptions
 
 MAXABS = FeatureOptions(scale="maxabs")

@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import brentq
 from sklearn.metrics import average_precision_score
 
-from apsvm.selection.estimate import SPREAD, pooled_ap
+from apsvm.selection.choose import SPREAD, pooled_ap
 from apsvm.selection.race import OutOfFold
 
 

@@ -13,11 +13,12 @@ from apsvm.data.features.rules import Rules
 from apsvm.data.labels import LabelOptions, judge
 from apsvm.losses.base import LossError
 from apsvm.metrics.evaluate import parse_metrics
+from apsvm.selection import candidates as table
 from apsvm.selection import portfolio as module
-from apsvm.selection.choice import Candidate
+from apsvm.selection.candidates import Entry, loss_of_metric, portfolio
 from apsvm.selection.folds import FoldError
-from apsvm.selection.portfolio import Entry, PortfolioSearch, Round, loss_of_metric, portfolio, sample
-from apsvm.selection.race import Measured
+from apsvm.selection.portfolio import PortfolioSearch, Round, sample
+from apsvm.selection.race import Candidate, Measured
 from apsvm.selection.search import SettingsSearch
 from apsvm.trainers.fitting import FeatureOptions
 
@@ -164,9 +165,9 @@ def test_what_is_large_is_not_mapped(constant, features, two_classes, monkeypatc
     def maps():
         return {one.features.features for one in listed(two_classes)}
 
-    monkeypatch.setattr(module, constant, limit)
+    monkeypatch.setattr(table, constant, limit)
     assert maps() == {"linear", "piecewise", "products", "nystroem", "rules"}
-    monkeypatch.setattr(module, constant, limit - 1)
+    monkeypatch.setattr(table, constant, limit - 1)
     assert maps() == {"linear", "piecewise", "products", "nystroem", "rules"} - features
 
 
@@ -182,7 +183,7 @@ def test_the_values_of_C(two_classes):
     assert bound.values == ("tight",)
     assert not bound.named
     wmw = entry("wmw", None).grid(0)
-    assert 2 <= len(wmw.along.values) <= module.MOST_VALUES
+    assert 2 <= len(wmw.along.values) <= table.MOST_VALUES
 
 
 @pytest.mark.parametrize(("n_positives", "relevant_is_rarer"), [(30, True), (370, False)])
@@ -199,7 +200,7 @@ def test_a_sample_keeps_the_rarer_class(n_positives, relevant_is_rarer, rng, dat
     assert not np.array_equal(chosen, sample(rows, target, 1, size))
 
 
-def test_screening_and_final_judge_alike(grades, tried, monkeypatch):
+def test_every_round_judges_alike(grades, tried, monkeypatch):
     """By the same relevant rows, of a sample in one and of all in the other; whatever a loss makes of the grades."""
     searches = []
 
@@ -211,10 +212,8 @@ def test_screening_and_final_judge_alike(grades, tried, monkeypatch):
     monkeypatch.setattr(module, "SettingsSearch", Seen)
     monkeypatch.setattr(module, "ROUNDS", (Round(300, 10**6, 500),))
     tried(entry("ap", labels=RELEVANT_FROM_1), entry("ndcg", features="piecewise"))
-    whole = PortfolioSearch(grades, AP, folds=4)
-    whole.screen(1)
-    final = whole.final()
-    first, last = searches
+    last = PortfolioSearch(grades, AP, folds=4).screen(1)
+    first, final = searches
     assert last is final
     assert [len(search.folds) for search in searches] == [3, 4]
     assert first.dataset.X.shape[0] < 200
@@ -222,96 +221,84 @@ def test_screening_and_final_judge_alike(grades, tried, monkeypatch):
     for search in searches:
         assert np.array_equal(search.target.relevant, search.dataset.relevance > 0)
         assert np.array_equal(search.target.grades, search.dataset.relevance)
-    whole.screened.entries = [one for one in whole.screened.entries if one[0].loss == "ap"]
-    assert np.array_equal(whole.final().target.grades, grades.relevance)
+    final.alive = [number for number, fit in enumerate(final.fits) if fit.trainer.loss_name == "ap"]
     final.run(1)
-    chosen = final.choose([one for one in final.candidates() if one.loss == "ap"])
+    chosen = final.choose(final.candidates())
     assert final.refit(chosen, [chosen], 1).model.header.labels == final.target.labels
 
 
-def test_who_goes_on(two_classes):
-    """The best three kinds, and none that is behind by more than .01, or one standard error of the difference."""
+def raced(whole, *entries):
+    """The candidates of a search among entries, of which each (entry, AP of a fold, …) says what it came to."""
+    whole.racing = [one for one, *_ in entries]
+    return [
+        Candidate(at, "ap", {}, [Measured({}, {whole.metric: value}, 0.0, "", as_asked=True) for value in values])
+        for at, (_, *values) in enumerate(entries)
+    ]
 
-    def candidate(*values):
-        return Candidate(0, "ap", {}, [Measured({}, {"AP": value}, 0.0, "", as_asked=True) for value in values])
 
+def test_who_goes_on_to_all_folds(two_classes):
+    """The best of each of three kinds, and none that is behind by more than .03, or one standard error."""
     whole = PortfolioSearch(two_classes, AP)
-    names = [entry("ap", features=name) for name in ("linear", "piecewise:2", "rules:9", "products", "nystroem:9")]
-    same = entry("auc", features="products")
-    whole.racing = [*names, same]
+    kinds = [entry("ap", features=name) for name in ("linear", "piecewise:2", "rules:9", "products", "nystroem:9")]
 
-    def finalists(*means):
-        whole.screened.entries = [(name, candidate(mean)) for name, mean in zip(names, means, strict=False)]
-        return len(whole.finalists())
+    def finalists(*values):
+        ranked = raced(whole, *values)
+        return [ranked.index(one) for one in whole._finalists(ranked, is_sample=False)]
 
-    assert finalists(0.9, 0.9, 0.895, 0.894) == 3
-    assert finalists(0.9, 0.891, 0.889) == 2
-    assert finalists(0.9, 0.889) == 1
-    assert finalists() == 0
-    whole.screened.entries = [(names[3], candidate(0.9, 0.8)), (names[0], candidate(0.82, 0.8))]
-    assert whole.finalists() == [names[3], names[0]]
-    whole.screened.entries = [(names[3], candidate(0.9, 0.8)), (names[0], candidate(0.86, 0.76))]
-    assert whole.finalists() == [names[3]]
-    whole.screened.entries = [(same, candidate(0.9)), (names[3], candidate(0.9)), (names[2], candidate(0.9, 0.9))]
-    assert whole.finalists() == [same]
-    whole.screened.entries = [(same, candidate(0.9)), (names[0], candidate(0.9))]
-    whole.racing = [same]
-    assert whole.finalists() == [same]
+    def of_means(*means):
+        return finalists(*zip(kinds, means, strict=False))
+
+    assert of_means(0.9, 0.9, 0.88, 0.875) == [0, 1, 2]
+    assert of_means(0.9, 0.875, 0.865) == [0, 1]
+    assert of_means(0.9, 0.865) == [0]
+    assert finalists((kinds[3], 0.9, 0.8), (kinds[0], 0.82, 0.8)) == [0, 1]
+    assert finalists((kinds[3], 0.9, 0.8), (kinds[0], 0.86, 0.76)) == [0]
+    assert finalists((entry("auc", features="products"), 0.9), (kinds[3], 0.9)) == [0]
 
 
 def test_of_queries_the_metric_s_own_loss_goes_on(grades):
     """Also where another loss on the same features is ahead in the folds of the screening."""
     queries = replace(grades, groups=np.arange(len(grades)) // 10)
     whole = PortfolioSearch(queries, parse_metrics(["nDCG(exp)"]))
-
-    def candidate(value):
-        return Candidate(0, "ap", {}, [Measured({}, {"nDCG(exp)": value}, 0.0, "", as_asked=True)])
-
     auc, ndcg, ap = (entry(loss, features="rules:9") for loss in ("auc", "ndcg", "ap"))
-    other = entry("ndcg", features="products")
-    whole.racing = [auc, ndcg, ap, other]
-    whole.screened.entries = [
-        (one, candidate(mean)) for one, mean in ((auc, 0.9), (ap, 0.85), (ndcg, 0.8), (other, 0.6))
-    ]
-    assert whole.finalists() == [auc, ndcg]
+    ranked = raced(whole, (auc, 0.9), (ap, 0.85), (ndcg, 0.8), (entry("ndcg", features="products"), 0.6))
+    assert whole._finalists(ranked, is_sample=False) == [ranked[0], ranked[2]]
 
 
 def test_who_goes_on_to_more_rows(two_classes, monkeypatch):
     """Of each of the best kinds what is level with its best, in the order of all."""
     whole = PortfolioSearch(two_classes, AP)
-    asked = {
-        (0.9, 0.9): entry("ap", features="rules"),
-        (0.88, 0.9): entry("auc", features="rules"),
-        (0.8, 0.7): entry("ap", features="products"),
-        (0.75, 0.65): entry("auc", features="products"),
-        (0.6, 0.6): entry("ap", features="piecewise"),
-        (0.5, 0.5): entry("ap"),
-    }
-    ranked = [
-        (one, Candidate(0, "ap", {}, [Measured({}, {"AP": value}, 0.0, "", as_asked=True) for value in values]))
-        for values, one in asked.items()
-    ]
-    assert [ranked.index(one) for one in whole._survivors(ranked)] == [0, 1, 2, 4]
+    ranked = raced(
+        whole,
+        (entry("ap", features="rules"), 0.9, 0.9),
+        (entry("auc", features="rules"), 0.88, 0.9),
+        (entry("ap", features="products"), 0.8, 0.7),
+        (entry("auc", features="products"), 0.75, 0.65),
+        (entry("ap", features="piecewise"), 0.6, 0.6),
+        (entry("ap"), 0.5, 0.5),
+    )
+    assert whole._finalists(ranked, is_sample=True) == [ranked[at] for at in (0, 1, 2, 4)]
     monkeypatch.setattr(module, "FINALISTS", 1)
-    assert whole._survivors(ranked) == ranked[:2]
+    assert whole._finalists(ranked, is_sample=True) == ranked[:2]
+
+
+def ends_of(whole):
+    """The search, and what was said of each entry."""
+    ends = []
+    search = whole.screen(1, ended=lambda one, result: ends.append((one, result)))
+    return search, ends
 
 
 def test_many_rows_are_screened_in_rounds(rng, dataset, tried, monkeypatch):
-    """The hopeless are tried on few rows alone; C of the final is sought around what was best."""
+    """The hopeless are tried on few rows alone, and each is told of once."""
     X = rng.normal(size=(600, 3))
     rows = dataset(X, np.where(X[:, 0] * X[:, 1] > 0.5, 1.0, -1.0))
     monkeypatch.setattr(module, "ROUNDS", (Round(10**6, 200, 50), Round(10**6, 290, 50)))
     monkeypatch.setattr(module, "FINALISTS", 1)
     tried(entry("ap"), entry("auc"), Entry("ap", {"bound": "hinge"}, FeatureOptions(features="rules:40:depth=2")))
-    whole = PortfolioSearch(rows, AP, folds=2)
-    ended = []
-    whole.screen(1, ended=lambda one, _: ended.append(one.features.features))
-    assert ended == ["linear", "linear", "rules:40:depth=2"]
-    assert whole.screened.entries[0][0].features.features == "rules:40:depth=2"
-    assert len(whole.screened.entries) == 3
-    best_C = whole.screened.entries[0][1].choice["C"].factor
-    (grid,) = whole.final().grids
-    assert [C.factor for C in grid.along.values] == pytest.approx([0.1 * best_C, best_C, 10.0 * best_C])
+    search, ends = ends_of(PortfolioSearch(rows, AP, folds=2))
+    assert [one.features.features for one, _ in ends] == ["linear", "linear", "rules:40:depth=2"]
+    assert [fit.features.features for fit in search.fits] == ["rules:40:depth=2"]
 
 
 @pytest.mark.parametrize("error", [FeatureMapError, LossError, FloatingPointError, np.linalg.LinAlgError])
@@ -322,15 +309,9 @@ def test_an_entry_that_cannot_be_tried_is_left_out(error, two_classes, tried):
 
     impossible = Impossible("ap", {}, STANDARD)
     tried(impossible, entry("auc"), entry("ap"))
-    whole = PortfolioSearch(two_classes, AP)
-    ends = []
-    whole.screen(1, ended=lambda one, result: ends.append((one, result)))
-    assert whole.screened.left_out == [(impossible, "it does not fit")]
-    means = [one.mean("AP") for _, one in whole.screened.entries]
-    assert len(means) == 2
-    assert means == sorted(means, reverse=True)
+    _, ends = ends_of(PortfolioSearch(two_classes, AP))
     assert ends[0] == (impossible, "it does not fit")
-    assert {id(result) for _, result in ends[1:]} == {id(one) for _, one in whole.screened.entries}
+    assert {one.loss for one, _ in ends[1:]} == {"auc", "ap"}
     tried(impossible)
     with pytest.raises(error, match="it does not fit"):
         PortfolioSearch(two_classes, AP).screen(1)
@@ -342,8 +323,8 @@ def test_too_few_rows_are_said_before_anything_is_trained(two_classes, rng, data
         PortfolioSearch(dataset(two_classes.X, labels), AP)
 
 
-def test_a_round_of_all_rows_is_half_of_the_final(two_classes, tried, monkeypatch):
-    """What was trained in its folds is not trained again, and feature maps are learned once a fold."""
+def test_what_was_screened_on_all_rows_is_not_trained_again(two_classes, tried, monkeypatch):
+    """And feature maps are learned once a fold."""
     trained, learned = [], []
     done = module.SettingsSearch._do
 
@@ -360,13 +341,12 @@ def test_a_round_of_all_rows_is_half_of_the_final(two_classes, tried, monkeypatc
     monkeypatch.setattr(Rules, "learn", classmethod(of_rules))
     rules = FeatureOptions(features="rules:20")
     tried(*(Entry(loss, {"bound": "hinge"}, rules, multiples=(1.0,)) for loss in ("ap", "auc")))
-    whole = PortfolioSearch(two_classes, AP)
-    whole.screen(1)
+    search = PortfolioSearch(two_classes, AP).screen(1)
     assert sorted(trained) == [(loss, fold) for loss in ("ap", "auc") for fold in range(3)]
     trained.clear()
-    final = whole.final()
-    final.run(1, widen=False)
-    assert sorted(trained) == sorted((grid.trainer.loss_name, fold) for grid in final.grids for fold in (3, 4))
+    search.run(1, widen=False)
+    (alive,) = search.alive
+    assert trained == [(search.grids[alive].trainer.loss_name, fold) for fold in (3, 4)]
     assert len(learned) == 5
 
 
@@ -376,8 +356,8 @@ def test_entries_that_are_hopeless_in_one_fold_are_tried_in_no_other(rng, datase
     hopeless = [entry("ap", multiples=(multiple,)) for multiple in (0.1, 1.0, 10.0)]
     rules = [Entry(loss, {"bound": "hinge"}, FeatureOptions(features="rules:40")) for loss in ("ap", "auc", "zero-one")]
     tried(*hopeless, *rules)
-    whole = PortfolioSearch(rows, AP)
-    whole.screen(1)
-    assert {one.loss: len(of.folds) for one, of in whole.screened.entries[:3]} == {"ap": 3, "auc": 3, "zero-one": 3}
-    assert [len(of.folds) for _, of in whole.screened.entries[3:]] == [1, 1, 1]
-    assert {id(one) for one, _ in whole.screened.entries[3:]} == set(map(id, hopeless))
+    _, ends = ends_of(PortfolioSearch(rows, AP))
+    assert {id(one): len(result.folds) for one, result in ends} == {
+        **{id(one): 1 for one in hopeless},
+        **{id(one): 3 for one in rules},
+    }

@@ -111,7 +111,7 @@ def test_each_row_is_held_out_or_trained_on(n, n_folds, how, rng):
     assert (affordable.alike is None) == (n_folds > 1)
 
 
-@pytest.mark.parametrize(("n", "tried"), [(300, 7), (40_000, 6)])
+@pytest.mark.parametrize(("n", "tried"), [(300, 9), (40_000, 8)])
 def test_each_candidate_is_trained_and_judged_once_on_each_fold(n, tried, rng, monkeypatch):
     """Of a single split the hinge is not tried at the highest C."""
     data = numbered(rng.random(n) < 0.1)
@@ -216,18 +216,14 @@ def some_rows(rng):
         ({("tight", 0.1): 0.2, ("hinge", 0.1): 0.1}, "hinge", 0.1),
         ({("tight", 0.1): 0.1, ("hinge", 0.01): 0.1}, "hinge", 0.01),
         ({("hinge", 0.01): 0.1, ("hinge", 0.1): 0.1}, "hinge", 0.01),
-        ({("hinge", 0.01): 0.1, ("hinge", 0.1): 0.0991}, "hinge", 0.01),
         ({("hinge", 0.01): 0.101, ("hinge", 0.1): 0.0981}, "hinge", 0.1),
-        ({("hinge", 0.01): 0.0102, ("hinge", 0.1): 0.0099}, "hinge", 0.1),
         ({("tight", 10.0): 0.1, ("tight", 0.1): 0.1, ("tight", 1.0): 0.1}, "tight", 0.1),
-        ({("tight", 1.0): 0.1, ("tight", 0.1): 0.1005, ("hinge", 0.1): 0.2}, "tight", 0.1),
-        ({("tight", 10.0): 0.952, **dict.fromkeys(EVERYTHING, 0.95)}, "tight", 0.1),
-        ({**dict.fromkeys(EVERYTHING, 0.96), ("hinge", 0.1): 0.95, ("tight", 10.0): 0.952}, "tight", 10.0),
-        ({**dict.fromkeys(EVERYTHING, 0.96), ("hinge", 0.1): 0.95}, "hinge", 0.1),
+        ({("tight", 1.0): 0.1, ("tight", 0.1): 0.1005, ("hinge", 0.1): 0.2}, "tight", 1.0),
+        ({("tight", 10.0): 0.0995, ("hinge", 0.1): 0.1}, "hinge", 0.1),
     ],
 )
 def test_the_lowest_loss_is_taken(losses, bound, C, some_rows, monkeypatch):
-    """Of equals the hinge, and of what is hardly behind the smaller C; the candidates are told with that one first."""
+    """Of equals the hinge, and the smaller C; the candidates are told with that one first."""
     Recorded(monkeypatch, lambda bound, C: losses.get((bound, C), 0.5))
     choice = choose(plan(), some_rows, Watch())
     assert (choice.bound, choice.C) == (bound, (Multiple(C),))
@@ -257,7 +253,7 @@ def test_a_grid_whose_highest_C_is_the_best_is_widened(best, tried, some_rows, m
     choice = choose(plan(), some_rows, Watch())
     assert factors(choice.candidates, "hinge") == tried
     if best > 0.1:  # where nothing is lost there is nothing to gain
-        assert factors(choice.candidates, "tight") == ([0.1] if best == 1e9 else [])
+        assert factors(choice.candidates, "tight") == ([0.1, 1, 10, 100] if best == 1e9 else [])
     assert (Multiple(min(best, 1000.0)),) == choice.C
     began = {C: start for bound, C, start in recorded.starts if bound == "hinge"}
     assert began[tuple(map(Multiple, quick.MULTIPLES))] is None
@@ -268,23 +264,16 @@ def test_a_grid_whose_highest_C_is_the_best_is_widened(best, tried, some_rows, m
 @over(
     ("losses", "tried"),
     [
-        ([0.307], [0.1]),  # too far behind the hinge
-        ([0.303, 0.301, 0.2995, 0.2992], [0.1, 1, 10, 100]),
-        ([0.303, 0.3025], [0.1, 1]),  # not ahead, and hardly better
-        ([0.298, 0.2975, 0.296, 0.2955, 0.294, 0.29], [0.1, 1, 10, 100, 1000, 10_000]),
-        ([0.298, 0.2975, 0.299], [0.1, 1, 10]),  # twice hardly better
-        ([0.298, 0.302], [0.1, 1]),
-        ([0.2, 0.21, 0.29, 0.3], [0.1, 1, 10, 100]),  # far ahead
-        ([0.2, 0.21, 0.19, 0.1895, 0.18, 0.17], [0.1, 1, 10, 100, 1000, 10_000]),
-        ([0.97, 0.98, 0.99, 0.99], [0.1, 1, 10, 100]),  # the hinge has found nothing
+        ([0.3, 0.3, 0.3, 0.3], [0.1, 1, 10, 100]),
+        ([0.3, 0.3, 0.29, 0.28, 0.28], [0.1, 1, 10, 100, 1000]),
+        ([0.3, 0.3, 0.29, 0.28, 0.27, 0.26], [0.1, 1, 10, 100, 1000, 10_000]),
     ],
 )
 def test_C_of_the_tight_bound_is_raised_while_that_helps(losses, tried, some_rows, monkeypatch):
-    """Each time from where the hinge ended."""
-    hinge = 0.3 if losses[0] < 0.9 else 0.95
+    """From where the hinge ended, and from each highest one to the next."""
 
     def loss_of(bound, C):
-        return hinge + (C != 0.1) / 50 if bound == "hinge" else losses[round(np.log10(C)) + 1]
+        return 0.3 + (C != 0.1) / 50 if bound == "hinge" else losses[round(np.log10(C)) + 1]
 
     recorded = Recorded(monkeypatch, loss_of)
     choice = choose(plan(), some_rows, Watch())

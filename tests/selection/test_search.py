@@ -15,11 +15,10 @@ from apsvm.data.rows import Rows
 from apsvm.metrics.evaluate import evaluate, parse_metrics
 from apsvm.metrics.thresholds import ThresholdRule, choose_threshold
 from apsvm.selection import cross_validation
-from apsvm.selection.choice import Candidate, best, worth_of_choice
+from apsvm.selection.choose import best, pooled_ap, worth_of_choice
 from apsvm.selection.cross_validation import CrossValidation, SelectionError
-from apsvm.selection.estimate import pooled_ap
 from apsvm.selection.grids import Grid
-from apsvm.selection.race import Measured
+from apsvm.selection.race import Candidate, Measured
 from apsvm.selection.search import Followers, SettingsSearch
 from apsvm.trainers import TRAINERS
 from apsvm.trainers.base import Outcome, Trainer, TrainingSet, Watch
@@ -118,44 +117,6 @@ def test_the_order_and_number_of_threads_change_nothing(noisy, grid):
         results.append([(one.loss, one.choice, one.values("AP"), one.C) for one in search.candidates()])
     assert results[0] == results[1]
     assert list(dict.fromkeys(loss for loss, *_ in results[0])) == ["wmw", "warp", "shrunken", "ap"]
-
-
-def test_a_grid_that_climbs_ends_where_the_metric_falls(noisy, grid):
-    binary = replace(noisy, relevance=np.where(noisy.relevance > 0.0, 1.0, -1.0))
-    whole = grid("ap", {**HINGE, "C": (1e-4, 0.01, 1.0, 100.0, 1e4), "epsilon": (1e-6,)})
-    searches = [
-        SettingsSearch(binary, [one], parse_metrics(["AP"]), folds=3) for one in (whole, replace(whole, climbs=True))
-    ]
-    for search in searches:
-        search.run(1)
-    every, tried = (search.candidates() for search in searches)
-    means = [one.mean("AP") for one in every]
-    falls = next(at for at in range(1, 5) if means[at] < means[at - 1])
-    assert falls < 4
-    assert [one.choice for one in tried] == [one.choice for one in every[: falls + 1]]
-    np.testing.assert_allclose([one.mean("AP") for one in tried], means[: falls + 1], atol=1e-3)
-
-
-@pytest.mark.parametrize(
-    ("multiples", "tried"), [((1.0, 10.0, 100.0), [0.01, 0.1, 1.0, 10.0]), ((1.0,), [0.1, 1.0, 10.0])]
-)
-def test_a_grid_that_climbs_goes_on_to_either_side_from_the_best(multiples, tried, noisy, monkeypatch):
-    """Down to where it falls, though the way up ended before the last value; to both sides of a single one."""
-    binary = replace(noisy, relevance=np.where(noisy.relevance > 0.0, 1.0, -1.0))
-    suggested = {"bound": ("tight",), "C": tuple(map(Multiple, multiples))}
-    settings = StructuredSettings(epsilon=1e-2)
-    made = Grid.of(lambda settings: StructuredSVMTrainer("ap", settings), settings, suggested=suggested)
-    search = SettingsSearch(binary, [replace(made, climbs=True)], parse_metrics(["AP"]), folds=3)
-    trained, at = CrossValidation.trained, []
-
-    def remembered(cross, task, *more):
-        at.append(task.variant.trainer.settings.C[0].factor)
-        return trained(cross, task, *more)
-
-    monkeypatch.setattr(CrossValidation, "trained", remembered)
-    monkeypatch.setattr(CrossValidation, "judged", lambda *rows: {"AP": -abs(np.log10(at[-1]) + 0.9)})
-    search.run(1)
-    assert [one.choice["C"].factor for one in search.candidates()] == tried
 
 
 @pytest.fixture

@@ -78,12 +78,11 @@ if TYPE_CHECKING:
     from apsvm.dask.folds import Folds
     from apsvm.data.dataset import Dataset
     from apsvm.metrics import Metric
-    from apsvm.selection.average import Average
     from apsvm.selection.cache import Cache
-    from apsvm.selection.choice import Candidate
+    from apsvm.selection.candidates import Entry
     from apsvm.selection.grids import Grid
-    from apsvm.selection.portfolio import Entry, PortfolioSearch
-    from apsvm.selection.race import PathInFold
+    from apsvm.selection.portfolio import PortfolioSearch
+    from apsvm.selection.race import Candidate, PathInFold
     from apsvm.selection.search import Followers, SettingsSearch
     from apsvm.trainers.settings import SettingValue
 
@@ -352,7 +351,7 @@ def _carry_out(request: CvRequest, elsewhere: Folds | None) -> int:
         if not candidates:
             raise Failure(stopped or BAD_DATA, "stopped, nothing was finished in every fold")
         chosen = search.choose(candidates)
-        average = run.average(search, candidates, chosen)
+        average = None if signals or run.is_over() else search.average(candidates)
         beside = list(run.references(search))
         if cache is not None and cache.is_lossy:
             say(f"warning: {request.options['cache']}: some results could not be written")
@@ -471,22 +470,12 @@ class _Run:
             if whole.caution is not None:
                 say(f"warning: {whole.caution}")
             with Bar("screening") as bar:
-                whole.screen(options["jobs"], replace(self._comparing, path=trained), ended)
-            finalists = whole.finalists()
-            if not self.signals and self.is_over():
-                return whole.best_so_far()
-            if self.signals or not finalists:
-                raise Failure(exit_code(self.signals) or BAD_DATA, "stopped, nothing was finished in every fold")
-            if not options["quiet"]:
-                say(f"compared further: {'; '.join(map(str, finalists))}")
-            return whole.final()
-
-    def average(self, search: SettingsSearch, candidates: Sequence[Candidate], chosen: Candidate) -> Average | None:
-        """The average of the best rankers, where there is one; none where the time is over."""
-        if self.signals or self.is_over():
-            return None
-        with bad_data(search.dataset.source), Bar("averaging"):
-            return search.average(candidates, chosen, self.request.options["jobs"], self._comparing)
+                search = whole.screen(options["jobs"], replace(self._comparing, path=trained), ended)
+            if self.signals:
+                raise Failure(exit_code(self.signals), "stopped, nothing was finished in every fold")
+            if not options["quiet"] and not self.is_over():
+                say(f"compared further: {'; '.join(str(whole.racing[grid]) for grid in search.alive)}")
+            return search
 
     def references(self, search: SettingsSearch) -> Iterator[Candidate]:
         """Common models on the same folds, where the portfolio was tried."""

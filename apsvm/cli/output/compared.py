@@ -16,9 +16,8 @@ from apsvm.trainers.settings import Multiple, declared
 if TYPE_CHECKING:
     from apsvm.metrics import Metric
     from apsvm.selection.average import Average
-    from apsvm.selection.choice import Candidate
     from apsvm.selection.grids import Grid
-    from apsvm.selection.race import PathInFold
+    from apsvm.selection.race import Candidate, PathInFold
     from apsvm.selection.search import SettingsSearch
     from apsvm.trainers.fitting import Fit
 
@@ -132,12 +131,21 @@ class Results:
     @property
     def _of_features(self) -> list[str]:
         """What is done to the features, where that is not the same in all grids."""
-        options = [fit.features for fit in self.search.fits]
+        options = [fit.features for fit in self._fits]
         return [name for name in ("features", "scale", "pool") if len({getattr(one, name) for one in options}) > 1]
 
     @property
+    def _fits(self) -> Sequence[Fit]:
+        """Of the grids that were compared to the end."""
+        return [self.search.fits[grid] for grid in self.search.alive]
+
+    @property
+    def _grids(self) -> Sequence[Grid]:
+        return [self.search.grids[grid] for grid in self.search.alive]
+
+    @property
     def _several_losses(self) -> bool:
-        return len({grid.trainer.loss_name for grid in self.search.grids}) > 1
+        return len({one.loss for one in self.candidates}) > 1
 
     @property
     def _has_multiples(self) -> bool:
@@ -146,7 +154,7 @@ class Results:
     @property
     def _columns(self) -> list[str]:
         """The settings of which there are several values, and last those that the rows follow first."""
-        grids = self.search.grids
+        grids = self._grids
         last = dict.fromkeys(spelled(grid, grid.along.name) for grid in grids if grid.along is not None)
         tried: dict[str, set[str]] = {}
         for grid in grids:
@@ -157,7 +165,7 @@ class Results:
 
     def to_json(self) -> JsonDict:
         """All of it, for programs; settings by the names that a model's header has for them."""
-        search, dataset, first = self.search, self.search.dataset, self.search.fits[0]
+        search, dataset, first = self.search, self.search.dataset, self._fits[0]
         return {
             "data": {
                 "file": os.path.basename(dataset.source),
@@ -166,10 +174,10 @@ class Results:
                 "test_rows": [int(fold.test.size) for fold in search.folds],
             },
             **search.description(),
-            "features": search.fits[0].features.features,
-            "scale": search.fits[0].features.scale,
+            "features": first.features.features,
+            "scale": first.features.scale,
             **({} if first.features.pool is None else {"pool": _in_words(first, "pool")}),
-            "along": {grid.trainer.loss_name: grid.along.name for grid in search.grids if grid.along is not None},
+            "along": {grid.trainer.loss_name: grid.along.name for grid in self._grids if grid.along is not None},
             "at_edge": search.edges(self.candidates, self.chosen),
             "estimate": self.estimates,
             "settings": [self._setting(one) for one in self.candidates],

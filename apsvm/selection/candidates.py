@@ -1,0 +1,198 @@
+"""What ``apsvm cv`` compares by default: a table of losses × bounds × feature maps × C.
+
+An entry costs what its trainer costs, so the table holds what was seen to win somewhere: ap on the features as they are
+and on broken lines (``piecewise``), by both bounds; two to four components of it; the metric's own loss; auc, wmw and
+0-1 as they are the best on some metrics and sets; rules by ap and by auc, which hold their own against boosted trees;
+products of pairs and an RBF kernel where the data is small. Bags are tried both ways: by their best row, and made rows
+by their mean or by least, mean and greatest value. Entries stand from the simplest to the most complex: of entries that
+are equal the first is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from apsvm._support import sparse as sp
+from apsvm._support.types import JsonObject
+from apsvm.data.bags import bags_of
+from apsvm.data.features.mapped import dense_pays
+from apsvm.data.labels import LabelOptions, Takes, Target
+from apsvm.losses import LOSSES, make_loss
+from apsvm.selection.grids import Grid
+from apsvm.trainers import trainer_of
+from apsvm.trainers.fitting import AUTO, FeatureOptions, map_by_rule
+from apsvm.trainers.settings import Multiple, SettingValue, declared
+
+if TYPE_CHECKING:
+    from apsvm.data.dataset import Dataset
+
+#: Rows up to which kernels are tried, and features up to which all products are.
+KERNEL_ROWS, PRODUCT_FEATURES = 5_000, 40
+#: Components that are tried, by the tight bound, with this many positives for each.
+COMPONENTS, POSITIVES_A_COMPONENT = (2, 3, 4), 30
+#: How bags become rows, beside bags whose best row decides.
+POOLED = (("mean",), ("min", "mean", "max"))
+#: Of the default C, by the feature map, or else the bound: kernels want a large one, and on rules a small one corrects
+#: the score of the boosting a little.
+MULTIPLES = {
+    "rules": (0.1, 1.0, 10.0),
+    "nystroem": (1.0, 10.0, 100.0),
+    "hinge": (0.01, 0.1, 1.0, 10.0),
+    "tight": (0.1, 1.0, 10.0),
+}
+#: A setting's grid of more values is thinned out.
+MOST_VALUES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What is tried: a loss on mapped features.
+
+    Attributes
+    ----------
+    loss : as ``--loss`` names it
+    settings : settings by name, each a single value
+    features : what is done to the features
+    labels : what is said of the labels; None: what the user said
+    multiples : of the default C; empty: those of its map or its bound
+    """
+
+    loss: str
+    settings: JsonObject
+    features: FeatureOptions
+    labels: LabelOptions | None = None
+    multiples: tuple[float, ...] = ()
+
+    def __str__(self) -> str:
+        features, scale, pool = self.features.features, self.features.scale, self.features.pool
+        words = [self.loss, *self._settings_in_words(), features, *([] if scale in ("none", AUTO) else [scale])]
+        return ", ".join(words if pool is None else [*words, f"pool {'/'.join(pool)}"])
+
+    @property
+    def kind(self) -> tuple[object, ...]:
+        """What it shares with entries that rank much as it does: another loss is no other kind."""
+        return self.features.features, self.features.pool, "components" in self.settings, "latent" in self.settings
+
+    def _settings_in_words(self) -> Iterator[str]:
+        for name, value in self.settings.items():
+            yield name if value is True else str(value) if name == "bound" else f"{value} {name}"
+
+    def grid(self, seed: int) -> Grid:
+        """With a few values of C, or the trainer's own grid thinned out."""
+        trainer = trainer_of(self.loss)
+        declarations = declared(trainer.Settings)
+        fixed = {name: value for name, value in self.settings.items() if declarations[name][1].grid is None}
+        suggested: dict[str, Sequence[SettingValue]] = {
+            name: (value,) for name, value in self.settings.items() if name not in fixed
+        }
+        for name, (_, about) in declarations.items():
+            if name in suggested or about.grid is None:
+                continue
+            if about.multiples:
+                bound = str(self.settings.get("bound", "hinge"))
+                usual = MULTIPLES.get(self.features.features.partition(":")[0], MULTIPLES[bound])
+                suggested[name] = tuple(map(Multiple, self.multiples or usual))
+            elif len(about.grid) > MOST_VALUES:
+                suggested[name] = about.grid[1::2]
+        return Grid.of(
+            lambda settings: trainer(self.loss, settings),
+            trainer.Settings(seed=seed, **fixed),
+            suggested=suggested,
+            features=self.features,
+            labels=self.labels,
+        )
+
+
+def loss_of_metric(metric: str) -> str | None:
+    """The loss that is the shortfall of ``metric``, if there is one."""
+    called = metric.lower()
+    alike = called, called.replace("(exp)", ""), called.replace("ndcg", "ndcg(linear)")
+    for name in dict.fromkeys((*alike, *LOSSES)):
+        try:
+            if make_loss(name).metric == metric:
+                return name
+        except ValueError:
+            continue
+    return None
+
+
+def _is_graded(target: Target, dataset: Dataset) -> bool:
+    return target.grades is not None and len(dataset.classes()) > 2
+
+
+def losses_of(metric: str, target: Target, dataset: Dataset) -> list[str]:
+    """ap, ndcg of grades, and the loss that is the metric's own."""
+    losses = ("ap", "ndcg" if _is_graded(target, dataset) else None, loss_of_metric(metric))
+    return list(dict.fromkeys(name for name in losses if name is not None))
+
+
+def portfolio(
+    dataset: Dataset, metric: str, features: FeatureOptions, target: Target, labels: LabelOptions
+) -> list[Entry]:
+    """What is worth trying for ``metric`` on these rows, which are judged as ``target`` says. ``features``: its
+    constant feature, and its scaling, if it has one, are those of every entry. ``labels``: what the user said."""
+    features = map_by_rule(dataset, features)
+    n, d = dataset.X.shape
+    # Sparse columns are left as they are by default: which of the two is better is seen.
+    sparse = dataset.table is None and sp.issparse(dataset.X) and not dense_pays(dataset.X)
+    standard = replace(features, scale="standard") if features.scale == AUTO and sparse else features
+    piecewise = replace(standard, features="piecewise")
+    plain = list(dict.fromkeys((standard, features)))
+    graded, losses = _is_graded(target, dataset), losses_of(metric, target, dataset)
+    if bags_of(dataset) is not None:
+        return _with_labels(_of_bags(losses, standard, features), target, labels)
+    entries = []
+    for loss in losses:
+        made = make_loss(loss)
+        bounds = ("hinge",) if not made.over_rankings else ("tight",) if made.starts_from else ("hinge", "tight")
+        for options in (*plain, piecewise) if loss == "ap" else (standard, piecewise):
+            entries += [Entry(loss, {"bound": bound}, options) for bound in bounds]
+    positives = int(target.relevant.sum())
+    entries += [
+        Entry("ap", {"bound": "tight", "components": components}, standard, multiples=(1.0,))
+        for components in COMPONENTS
+        if positives >= components * POSITIVES_A_COMPONENT
+    ]
+    if "auc" not in losses:
+        entries.append(Entry("auc", {"bound": "hinge"}, standard))
+    entries.append(Entry("wmw", {}, standard))
+    if not graded:
+        entries.append(Entry("zero-one", {"bound": "hinge"}, standard))
+    of_rules = [name for name in losses if make_loss(name).over_rankings and make_loss(name).starts_from is None]
+    entries += [
+        Entry(loss, {"bound": "hinge"}, replace(features, features="rules"))
+        for loss in dict.fromkeys((of_rules[-1], "auc"))
+    ]
+    others = ["products"] if n <= KERNEL_ROWS and d <= PRODUCT_FEATURES else []
+    others += ["nystroem"] if n <= KERNEL_ROWS else []
+    entries += [Entry("ap", {"bound": "hinge"}, replace(standard, features=name)) for name in others]
+    return _with_labels(entries, target, labels)
+
+
+def _with_labels(entries: list[Entry], target: Target, labels: LabelOptions) -> list[Entry]:
+    """Entries that say what losses of two classes take of grades as relevant, where the user did not."""
+    if target.grades is None or labels != LabelOptions():
+        return entries
+    # Losses that know two classes take as relevant what metrics of two classes do.
+    relevant = LabelOptions(relevant_from=float(target.grades[target.relevant].min()))
+    takes = {entry.loss: trainer_of(entry.loss)(entry.loss).capabilities.labels for entry in entries}
+    return [replace(entry, labels=relevant) if takes[entry.loss] is Takes.TWO_CLASSES else entry for entry in entries]
+
+
+def _of_bags(losses: Sequence[str], options: FeatureOptions, unscaled: FeatureOptions) -> list[Entry]:
+    """Bags by their best row, and bags made rows, by these losses and the 0-1 loss; bags made rows by auc and wmw as
+    well, and by rules on them. ``options``: of all but rules, whose columns are of one scale."""
+    entries = []
+    for loss in dict.fromkeys((*losses, "zero-one", "auc")):
+        made = make_loss(loss)
+        bounds = ("tight",) if made.starts_from else ("hinge", "tight") if made.over_rankings else ("hinge",)
+        if loss == "auc" and loss not in losses:
+            bounds = ("hinge",)
+        else:
+            entries.append(Entry(loss, {"bound": bounds[0], "latent": True}, options))
+        entries += [Entry(loss, {"bound": bound}, replace(options, pool=pool)) for pool in POOLED for bound in bounds]
+    for entry in (Entry("wmw", {}, options), Entry("auc", {"bound": "hinge"}, replace(unscaled, features="rules"))):
+        entries += [replace(entry, features=replace(entry.features, pool=pool)) for pool in POOLED]
+    return entries
