@@ -23,6 +23,20 @@ def require_integers(matrix: Any) -> None:
 def __getattr__(name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(name)
-    import scipy.sparse
+    return getattr(sys.modules.get("scipy.sparse") or _imported(), name)
 
-    return getattr(scipy.sparse, name)
+
+def _imported() -> Any:
+    """The module, imported without ``numpy.f2py`` and ``numpy.testing``: scipy copies every name of numpy, and these
+    two would load meanwhile, for a third of the time of the import."""
+    import numpy
+
+    spared = [name for name in ("f2py", "testing") if name not in vars(numpy)]
+    vars(numpy).update(dict.fromkeys(spared))
+    try:
+        import scipy.sparse
+    finally:
+        for name in spared:
+            if vars(numpy).get(name) is None:
+                vars(numpy).pop(name, None)
+    return scipy.sparse

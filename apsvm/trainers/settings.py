@@ -16,6 +16,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 from apsvm._support.naming import plain_name
+from apsvm._support.ranges import Range as Range
 from apsvm._support.types import JsonDict, JsonObject
 
 if TYPE_CHECKING:
@@ -68,28 +69,6 @@ def resolved(value: float | Multiple, default: float) -> float:
     return value.factor * default if isinstance(value, Multiple) else value
 
 
-@dataclass(frozen=True, slots=True)
-class Range:
-    """The numbers that a setting may be: from ``low`` (above it, if ``open_low``) to ``high``."""
-
-    low: float = -math.inf
-    high: float = math.inf
-    open_low: bool = False
-
-    def admits(self, value: float) -> bool:
-        """Whether ``value`` is a finite number in the range."""
-        above = value > self.low if self.open_low else value >= self.low
-        return math.isfinite(value) and above and value <= self.high
-
-    def __str__(self) -> str:
-        bounds = []
-        if self.low > -math.inf:
-            bounds.append(f"{'above' if self.open_low else 'of at least'} {self.low:g}")
-        if self.high < math.inf:
-            bounds.append(f"of at most {self.high:g}")
-        return " and ".join(bounds)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Declared:
     """What is said of a setting beside its name, type and default.
@@ -131,7 +110,7 @@ class Declared:
     label: str = ""
     flags: tuple[str, ...] = ()
     choices: Sequence[str] = ()
-    range: Range = Range()
+    range: Range = Range()  # noqa: RUF009  # frozen
     multiples: bool = False
     metavar: str | None = None
     default_text: str | None = None

@@ -21,7 +21,7 @@ from apsvm.cli.cluster.commands import need_dask
 from apsvm.cli.options.completion import MetricName
 from apsvm.cli.options.config import config_option
 from apsvm.cli.options.decision import decided_refit
-from apsvm.cli.options.parameters import Several
+from apsvm.cli.options.lists import Several
 from apsvm.cli.options.table import TRAINING, options
 from apsvm.cli.options.trainers import (
     ChosenLoss,

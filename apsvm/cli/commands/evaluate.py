@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from apsvm.cli.cluster.commands import evaluate_on_cluster
 from apsvm.cli.help import HelpfulCommand
 from apsvm.cli.items import evaluate_items
 from apsvm.cli.options.table import RUN_TIES, options
@@ -121,6 +120,8 @@ def _entries(
         not wanted.metrics,
     )
     if wanted.scheduler is not None:
+        from apsvm.cli.cluster.commands import evaluate_on_cluster
+
         return evaluate_on_cluster(
             wanted.data, models, metrics, wanted.scheduler, read, labels,
             leave_out_undefined=usual, ignore_unknown=wanted.ignore_unknown,

@@ -11,9 +11,7 @@ import click
 
 from apsvm._support.shown import printable
 from apsvm._support.types import Matrix
-from apsvm.cli.cluster.commands import predict_on_cluster
 from apsvm.cli.help import HelpfulCommand
-from apsvm.cli.items import TOP, best_items
 from apsvm.cli.options.table import options
 from apsvm.cli.options.tables import names_in
 from apsvm.cli.reading import how_to_read, read_any_model, rows_for
@@ -105,6 +103,8 @@ def predict(
     if data == "-" and (model == "-" or wanted.show is not None):
         raise click.UsageError("standard input is read once: name a file for DATA")
     if scheduler is not None:
+        from apsvm.cli.cluster.commands import predict_on_cluster
+
         refuse_if_given([name for name in values if name != "ignore_unknown"], "does not go with --scheduler")
         predict_on_cluster(data, model, out, scheduler, read, ignore_unknown=wanted.ignore_unknown)
         return
@@ -160,6 +160,8 @@ def _lines(ranker: Model, data: str, model: str, read: ReadOptions, wanted: Simp
     from apsvm.models.items import ItemRanker
 
     if isinstance(ranker, ItemRanker):
+        from apsvm.cli.items import TOP, best_items
+
         return best_items(ranker, data, read, wanted.top or TOP, ignore_unknown=wanted.ignore_unknown)
     columns = {} if wanted.show is None else shown_columns(data, read, names_in(wanted.show))
     rows = rows_for(ranker, data, read, ignore_unknown=wanted.ignore_unknown, unlabelled=True)

@@ -12,7 +12,8 @@ from apsvm._support.files import standard_input
 from apsvm._support.shown import shortened
 from apsvm._support.types import JsonDict
 from apsvm.cli.help import other_word
-from apsvm.cli.options.parameters import ConstantFeature, LabelValue, Number, NumberList, ParamType
+from apsvm.cli.options.lists import NumberList
+from apsvm.cli.options.parameters import ConstantFeature, LabelValue, Number, ParamType
 from apsvm.cli.options.table import Option
 from apsvm.cli.shared import NO_INPUT, Failure
 

@@ -22,7 +22,8 @@ from apsvm._support.registry import UnknownNameError
 from apsvm._support.types import JsonDict, JsonObject
 from apsvm.cli.help import HelpfulCommand
 from apsvm.cli.options.completion import MetricName, names_that_fit
-from apsvm.cli.options.parameters import Number, NumberList, ParamType, Several
+from apsvm.cli.options.lists import NumberList, Several
+from apsvm.cli.options.parameters import Number, ParamType
 from apsvm.cli.options.table import Option
 from apsvm.cli.shared import MISSING, Failure
 from apsvm.trainers import TRAINERS, known_losses, trainer_of
