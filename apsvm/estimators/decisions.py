@@ -1,4 +1,4 @@
-"""``threshold`` and ``calibrate`` of the classifiers: where ``predict`` draws the line, and ``predict_proba``.
+"""``threshold``, ``calibrate`` and ``class_weight`` of the classifiers: where ``predict`` draws the line.
 
 scikit-learn takes ``predict`` for ``decision_function(X) > 0``, so that a threshold becomes the constant: the scores
 move until it is 0. With probabilities and no threshold ``predict`` is the likelier class, as everywhere there.
@@ -9,13 +9,20 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+import numpy as np
+from numpy.typing import NDArray
+
 from apsvm.metrics.thresholds import ThresholdRule
 from apsvm.models.base import Ranker
 from apsvm.models.header import Calibration, Threshold
 from apsvm.selection.calibration import METHODS
-from apsvm.selection.decision import Decision, DecisionRule, HeldOutError, check_decision, decide
+from apsvm.selection.decision import DecisionRule, HeldOutError, check_decision, decide
 from apsvm.trainers.base import Outcome
 from apsvm.trainers.fitting import Fit
+
+#: How far beyond the scores held out the line is where all probabilities are on one side of one half, in ranges of
+#: these scores: far enough for outliers, and near enough for scores to keep their digits.
+_BEYOND = 1e3
 
 
 def decision_rule(threshold: object, calibrate: object, *, fit_intercept: bool) -> DecisionRule:
@@ -31,12 +38,11 @@ def decision_rule(threshold: object, calibrate: object, *, fit_intercept: bool) 
 
 def check(fit: Fit, rule: DecisionRule) -> None:
     """Raises ValueError for rows of which none can be held out."""
-    if not rule.asks:
-        return
-    try:
-        check_decision(fit)
-    except HeldOutError as error:
-        raise ValueError(f"{_option_of(rule)}: {error}") from None
+    if rule.asks:
+        try:
+            check_decision(fit)
+        except HeldOutError as error:
+            raise _named(error, rule) from None
 
 
 def decided(fit: Fit, outcome: Outcome, model: Ranker, rule: DecisionRule) -> Ranker:
@@ -46,53 +52,35 @@ def decided(fit: Fit, outcome: Outcome, model: Ranker, rule: DecisionRule) -> Ra
     try:
         decision = decide(fit, outcome, rule)
     except HeldOutError as error:
-        raise ValueError(f"{_option_of(rule)}: {error}") from None
+        raise _named(error, rule) from None
     assert decision is not None  # it is never stopped
     (trained,) = fit.prepared().model(outcome).rankers()
-    line = _line(decision, rule)
+    line, threshold, calibration = decision.threshold.value, replace(decision.threshold, value=0.0), None
+    if decision.calibration is not None:
+        if rule.threshold is None:
+            line = last_of_half(decision.calibration)
+            threshold = Threshold(value=0.0, rule="probability", held_out=decision.threshold.held_out)
+        calibration = decision.calibration.moved(-line)
     moved = trained.at_level(trained.level - line)
-    calibration = None if decision.calibration is None else decision.calibration.moved(-line)
-    header = replace(decision, threshold=_threshold(decision, rule), calibration=calibration).header(model.header)
-    return moved.with_header(header)
+    return moved.with_header(replace(decision, threshold=threshold, calibration=calibration).header(model.header))
 
 
-def _option_of(rule: DecisionRule) -> str:
-    return "calibrate" if rule.threshold is None else "threshold"
-
-
-def _line(decision: Decision, rule: DecisionRule) -> float:
-    if rule.threshold is not None or decision.calibration is None:
-        return decision.threshold.value
-    return last_of_half(decision.calibration)
-
-
-def _threshold(decision: Decision, rule: DecisionRule) -> Threshold:
-    if rule.threshold is not None:
-        return replace(decision.threshold, value=0.0)
-    return Threshold(value=0.0, rule="probability", held_out=decision.threshold.held_out)
-
-
-#: How far beyond the scores held out the line is where all probabilities are on one side of one half, in ranges of
-#: these scores: far enough for outliers, and near enough for scores to keep their digits.
-_BEYOND = 1e3
+def _named(error: HeldOutError, rule: DecisionRule) -> ValueError:
+    return ValueError(f"{'calibrate' if rule.threshold is None else 'threshold'}: {error}")
 
 
 def last_of_half(calibration: Calibration) -> float:
     """The score above which rows are more likely positive than not; far beyond those held out where none or all are."""
     scores, values = calibration.scores, calibration.probabilities
     if calibration.method == "platt":
-        values = calibration.lower, calibration.upper
+        values = calibration.lower, 0.5, calibration.upper
         scores = tuple(_score_of(value, calibration) for value in values)
     far = _BEYOND * (abs(scores[-1] - scores[0]) or 1.0)
     if values[-1] <= 0.5:
         return max(scores) + far
     if values[0] > 0.5:
         return min(scores) - far
-    if calibration.method == "platt":
-        return _score_of(0.5, calibration)
-    above = next(at for at, value in enumerate(values) if value > 0.5)
-    share = (0.5 - values[above - 1]) / (values[above] - values[above - 1])
-    return scores[above - 1] + share * (scores[above] - scores[above - 1])
+    return float(np.interp(0.5, values, scores))
 
 
 def _score_of(probability: float, calibration: Calibration) -> float:
@@ -101,3 +89,22 @@ def _score_of(probability: float, calibration: Calibration) -> float:
     assert calibration.offset is not None
     logit = math.log(probability / (1.0 - probability))
     return (logit - calibration.offset) / calibration.slope if calibration.slope else 0.0
+
+
+def least_errors_intercept(
+    scores: NDArray[np.float64], relevant: NDArray[np.bool_], weights: tuple[float, float]
+) -> float:
+    """The constant by which those of the ``scores`` (n,) that are on the wrong side of 0 weigh least; ``weights``: of a
+    row that is not ``relevant`` (n,), and of one that is. Halfway between two scores, of equal ones the highest line.
+
+    >>> least_errors_intercept(np.array([1.0, 5.0, 3.0]), np.array([True, True, False]), (1.0, 3.0))
+    1.0
+    """
+    negative, positive = weights
+    order = np.argsort(-scores, kind="stable")
+    ordered, width = scores[order], max(1.0, float(np.ptp(scores)))
+    gained = np.concatenate(([0.0], np.cumsum(np.where(relevant[order], positive, -negative))))
+    sides = np.concatenate(([ordered[0] + width], ordered, [ordered[-1] - width]))
+    gained[1:-1][ordered[:-1] == ordered[1:]] = -np.inf
+    at = int(np.argmax(gained))
+    return -float(sides[at] + (sides[at + 1] - sides[at]) / 2.0)

@@ -8,8 +8,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.utils.validation import check_array, check_X_y, validate_data
 
-from apsvm._support.types import Matrix
+from apsvm._support.types import Column, JsonDict, Matrix
 from apsvm.data.dataset import DataError
 from apsvm.data.read_options import TableOptions
 from apsvm.estimators.following import logger
@@ -17,6 +18,12 @@ from apsvm.models.columns import Columns
 
 if TYPE_CHECKING:
     from apsvm.data.tables.cells import Table
+    from apsvm.estimators.fitted import ModelEstimator
+
+#: How X is checked, in fit and after.
+FEATURES: JsonDict = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
+#: How Python begins to say that a value of an array is no number.
+_NO_NUMBER = ("could not convert string to float", "float() argument must be")
 
 #: What messages call the frame.
 _SOURCE = "X"
@@ -29,6 +36,57 @@ _OF_THE_COMMAND = (
     (re.compile(r", or say --date-order dmy \(or mdy\)"), ""),
     (re.compile(r" \(--[a-z-]+( \S+)?\)"), ""),
 )
+
+
+def validated(estimator: ModelEstimator, X: Matrix, *y: Column, reset: bool = True, **options: object) -> Any:
+    """``validate_data`` of features; a data frame is a table, whatever its cells."""
+    if getattr(getattr(X, "dtype", None), "kind", "") in ("m", "M"):
+        raise ValueError("X has dates, and of an array they would be nanoseconds: a data frame's become features")
+    if not (reset or y) and _needs_no_check(X, estimator):
+        return X
+    of_frame, table = is_frame(X), estimator._table
+    if reset:
+        estimator._table = None
+        encodes = of_frame and not is_sparse(X)
+    else:
+        encodes = table is not None and (of_frame or not table.is_of_numbers)
+    if not encodes:
+        try:
+            return validate_data(estimator, X, *y, reset=reset, **options, **FEATURES)
+        except (TypeError, ValueError) as error:
+            if not str(error).startswith(_NO_NUMBER):
+                raise
+            what = "an array has numbers alone, words and dates become features in a data frame"
+            if any(np.asarray(values).dtype.kind in "OSU" for values in y):
+                what = "y has to be numbers; of grades in words 0 for the lowest, as by y.map({'bad': 0, 'good': 1})"
+            message = f"{error}: {what}"
+            raise type(error)(message) from None
+    if of_frame:
+        validate_data(estimator, X, reset=reset, skip_check_array=True)
+    if reset:
+        X, estimator._table = learned(X)
+    else:
+        assert table is not None
+        numbers = X.to_numpy() if of_frame and table.is_of_numbers else None
+        # Without a missing cell a table of numbers is its numbers.
+        has_all = numbers is not None and numbers.dtype.kind == "f" and bool(np.isfinite(numbers).all())
+        X = numbers if has_all else encoded(X, table)
+    named = {"estimator": estimator, **options, **FEATURES}
+    return check_X_y(X, *y, **named) if y else check_array(X, **named)
+
+
+def _needs_no_check(X: Matrix, estimator: ModelEstimator) -> bool:
+    """Whether ``check_array`` would return X as it is: of one row it takes ten times as long as the score."""
+    return (
+        type(X) is np.ndarray
+        and X.dtype == np.float64
+        and X.ndim == 2
+        and X.flags.c_contiguous
+        and X.shape[0] > 0
+        and X.shape[1] == estimator.n_features_in_
+        and not hasattr(estimator, "feature_names_in_")
+        and bool(np.isfinite(X).all())
+    )
 
 
 def is_frame(X: object) -> bool:

@@ -7,8 +7,7 @@ classes; for them there is the ranker, which is neither classifier nor regressor
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,18 +19,16 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 
 from apsvm._support.caller import warn_caller
 from apsvm._support.types import Column, JsonDict, Matrix
-from apsvm.data.component_rows import scores_of_weights
 from apsvm.data.labels import Target, of_numbers, of_two, ordered, threshold
-from apsvm.estimators.base import LinearEstimator, validated
-from apsvm.estimators.decisions import check, decided, decision_rule
+from apsvm.data.takes import Takes
+from apsvm.estimators.base import TrainedEstimator
+from apsvm.estimators.fitted import ModelEstimator
 from apsvm.estimators.following import logger
+from apsvm.estimators.frames import validated
 from apsvm.estimators.parameters import check_number, distinct_values
 from apsvm.metrics import parse_metric
 from apsvm.models.base import Ranker
 from apsvm.models.header import Header, Json, Threshold
-from apsvm.selection.decision import DecisionRule
-from apsvm.trainers.base import AnyTrainer, Outcome, TrainingSet
-from apsvm.trainers.fitting import Fit
 from apsvm.trainers.settings import Range
 
 if TYPE_CHECKING:
@@ -41,36 +38,30 @@ if TYPE_CHECKING:
 def _gives_probabilities(estimator: TwoClasses) -> bool:
     """Raises AttributeError, which says how, for an estimator that gives none."""
     model: Ranker | None = getattr(estimator, "_model", None)
-    if estimator.calibrate is not None if model is None else model.header.calibration is not None:
+    wanted = getattr(estimator, "calibrate", None) if model is None else model.header.calibration
+    if wanted is not None:
         return True
     way = (
         "calibrate='auto', set before it is fitted, makes it give them"
-        if "calibrate" in estimator.get_params()
+        if hasattr(estimator, "calibrate")
         else "sklearn.calibration.CalibratedClassifierCV makes them of its scores"
     )
     name = type(estimator).__name__
     raise AttributeError(f"this {name} gives scores (decision_function) and no probabilities: {way}")
 
 
-class TwoClasses(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
+@dataclass(eq=False, repr=False, kw_only=True)
+class TwoClasses(ClassifierMixin, TrainedEstimator):  # type: ignore[misc]
     """A classifier of two classes, of which one is positive: ``pos_label``, or else the second in sorted order.
 
     ``decision_function`` and ``coef_`` are about the second of ``classes_``, whichever is positive, since scikit-learn
     takes them so: it turns their sign where a metric names the first. The model (``to_model``) scores the positive one.
     """
 
-    #: Parameters where the estimator has them.
-    metric: str = "AP"
     pos_label: object = None
-    fit_intercept: bool = True
-    class_weight: str | Mapping[object, float] | None = None
-    threshold: str | None = None
-    calibrate: str | None = None
 
-    classes_: AnyArray
-    pos_label_: object
     #: Not scikit-learn's accuracy.
-    score = LinearEstimator.score
+    score = ModelEstimator.score
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -104,10 +95,10 @@ class TwoClasses(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
         columns = (1.0 - positive, positive) if self._sign > 0.0 else (positive, 1.0 - positive)
         return np.stack(columns, axis=1)
 
-    def _read(self, X: Matrix, y: Column, plan: AnyTrainer) -> tuple[Matrix, Target]:
+    def _read(self, X: Matrix, y: Column, takes: Takes) -> tuple[Matrix, Target]:
         X, y = validated(self, X, y)
-        classes = self._classes_in(y)
-        self.classes_, self.pos_label_ = classes, self._positive_of(classes.tolist())
+        self.classes_: AnyArray = self._classes_in(y)
+        self.pos_label_ = self._positive_of(self.classes_.tolist())
         target = of_two(y, self._negative_first)
         self._warn_of_a_guess(target)
         return X, target
@@ -169,61 +160,15 @@ class TwoClasses(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
                 f"pos_label={negative!r} makes the other one positive, pos_label={positive!r} says that this is right"
             )
 
-    def _check(self, fit: Fit) -> None:
-        relevant = fit.target.of(fit.selection).relevant
-        self._require_both(relevant)
-        check(fit, self._rule())
-        self._announce(relevant)
-
     def _require_both(self, relevant: NDArray[np.bool_]) -> None:
+        """Raises ValueError unless there are rows of both classes (n,); tells the log which is positive."""
         if relevant.all() or not relevant.any():
             raise ValueError("expected rows of both classes, found one class only")
-
-    def _announce(self, relevant: NDArray[np.bool_]) -> None:
         negative, positive = self._negative_first.tolist()
         logger.info(
             "%s: %r is positive, %d of %d rows, and %r negative",
             type(self).__name__, positive, int(relevant.sum()), relevant.size, negative,
         )  # fmt: skip
-
-    def _shift(self, fit: Fit, data: TrainingSet, outcome: Outcome) -> float:
-        relevant, moves = data.target.relevant, self._moves_line()
-        if not moves and (fit.bias is not None or not self.fit_intercept):
-            return 0.0
-        assert isinstance(outcome.w, np.ndarray)
-        scores = data.scores(outcome.w) if outcome.w.ndim == 1 else scores_of_weights(data.rows, outcome.w)
-        if moves or self.class_weight is not None:
-            return least_errors_intercept(scores, relevant, self._class_weights(relevant))
-        return break_even_intercept(scores, relevant)
-
-    def _moves_line(self) -> bool:
-        return self.class_weight is not None and self._plan().capabilities.queries
-
-    def _class_weights(self, relevant: NDArray[np.bool_]) -> tuple[float, float]:
-        """The weights of a negative and of a positive row (n,). Raises ValueError for a parameter that is none."""
-        of_class, n, n_positive = self.class_weight, relevant.size, int(relevant.sum())
-        if isinstance(of_class, Mapping):
-            negative, positive = self._negative_first.tolist()
-            if not set(of_class) <= {negative, positive} or not all(weight >= 0.0 for weight in of_class.values()):
-                raise ValueError(f"class_weight has weights of {negative!r} and {positive!r}, found {dict(of_class)!r}")
-            return float(of_class.get(negative, 1.0)), float(of_class.get(positive, 1.0))
-        if of_class != "balanced":
-            raise ValueError(f"class_weight is 'balanced', a weight for each value of y, or None, found {of_class!r}")
-        return n / (2.0 * max(1, n - n_positive)), n / (2.0 * max(1, n_positive))
-
-    def _weighted(self, plan: AnyTrainer, target: Target, sample_weight: Column) -> Column:
-        if self.class_weight is None:
-            return sample_weight
-        negative, positive = self._class_weights(target.relevant)
-        if self._moves_line():
-            if self._rule().asks or not self.fit_intercept:
-                raise ValueError(
-                    f"class_weight moves the constant of loss={plan.loss_name!r}, as no order depends on it: it goes "
-                    "with fit_intercept=True, and without threshold= and calibrate="
-                )
-            return sample_weight
-        of_rows = np.where(target.relevant, positive, negative)
-        return of_rows if sample_weight is None else of_rows * np.asarray(sample_weight)
 
     def _set_weights(self, coef: NDArray[np.float64], intercept: float) -> None:
         self.coef_, self.intercept_ = self._sign * coef.reshape(1, -1), np.array([self._sign * intercept])
@@ -233,22 +178,13 @@ class TwoClasses(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
         classes: list[Json] = [
             name if isinstance(name, bool | int | float) else str(name) for name in self._negative_first.tolist()
         ]
-        details, threshold = {**header.details, "classes": classes}, self._break_even(header.threshold)
-        return super()._described(replace(header, details=details, threshold=threshold))
+        details = {**header.details, "classes": classes}
+        return super()._described(replace(header, details=details, threshold=self._line(header.threshold)))
 
-    def _break_even(self, threshold: Threshold | None) -> Threshold | None:
-        """What the constant makes of the threshold of a training."""
-        if self._moves_line():
-            return Threshold(value=0.0, rule="class weights")
-        if threshold is not None and threshold.rule == "loss":
-            return threshold
-        return Threshold(value=0.0, rule="break-even") if self.fit_intercept else None
-
-    def _rule(self) -> DecisionRule:
-        return decision_rule(self.threshold, self.calibrate, fit_intercept=self.fit_intercept)
-
-    def _decided(self, fit: Fit, outcome: Outcome, model: Ranker) -> Ranker:
-        return decided(fit, outcome, model, self._rule())
+    def _line(self, trained: Threshold | None) -> Threshold | None:
+        """The threshold of the model: that of a training whose loss has one, else 0 by its constant."""
+        is_loss = trained is not None and trained.rule == "loss"
+        return trained if is_loss else Threshold(value=0.0, rule="break-even")
 
     def _recall(self, header: Header) -> None:
         super()._recall(header)
@@ -259,11 +195,6 @@ class TwoClasses(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
     def _parameters(cls, model: Ranker) -> JsonDict:
         negative, positive = _classes_of(model.header).tolist()
         named: JsonDict = {"pos_label": positive} if positive < negative else {}
-        threshold, calibration = model.header.threshold, model.header.calibration
-        if threshold is not None and threshold.held_out is not None and threshold.rule != "probability":
-            named["threshold"] = threshold.rule
-        if calibration is not None:
-            named["calibrate"] = calibration.method
         return {**super()._parameters(model), **named}
 
 
@@ -279,10 +210,8 @@ def _classes_of(header: Header) -> AnyArray:
     return np.array(pair) if len(pair) == 2 and pair[0] != pair[1] else np.array([0, 1])
 
 
-class RankerOfNumbers(LinearEstimator):
+class RankerOfNumbers(TrainedEstimator):
     """A ranker: neither classifier nor regressor."""
-
-    metric: str = "nDCG(exp)"
 
     def predict(self, X: Matrix) -> NDArray[np.float64]:
         """The scores of the rows of X (n, n_features_in_), as ``decision_function``: (n,) float64."""
@@ -293,10 +222,10 @@ class RankerOfNumbers(LinearEstimator):
         relevant_from = getattr(self, "relevant_from", None)
         return None if relevant_from is None else check_number("relevant_from", relevant_from, Range())
 
-    def _read(self, X: Matrix, y: Column, plan: AnyTrainer) -> tuple[Matrix, Target]:
+    def _read(self, X: Matrix, y: Column, takes: Takes) -> tuple[Matrix, Target]:
         relevant_from = self._lowest_relevant()
         X, y = validated(self, X, y, y_numeric=True, ensure_min_samples=2)
-        return X, of_numbers(y.astype(np.float64), plan.capabilities.labels, relevant_from=relevant_from)
+        return X, of_numbers(y.astype(np.float64), takes, relevant_from=relevant_from)
 
     def _judged(self, X: Matrix, y: Column) -> tuple[Matrix, Target]:
         X, y = validated(self, X, y, reset=False, y_numeric=True)
@@ -307,9 +236,6 @@ class RankerOfNumbers(LinearEstimator):
         others rows above 0, or from ``relevant_from`` on, are relevant."""
         meaning = ordered if parse_metric(self.metric).graded else threshold
         return meaning(grades, relevant_from=self._lowest_relevant())
-
-    def _check(self, fit: Fit) -> None:
-        self._require_relevant(fit.target.of(fit.selection))
 
     def _require_relevant(self, target: Target) -> None:
         if target.grades is None and (target.relevant.all() or not target.relevant.any()):
@@ -331,22 +257,3 @@ def break_even_intercept(scores: NDArray[np.float64], relevant: NDArray[np.bool_
     last_above = scores.size - int(relevant.sum())
     lower, upper = np.partition(scores, [last_above - 1, last_above])[last_above - 1 : last_above + 1]
     return -float(lower + (upper - lower) / 2.0)
-
-
-def least_errors_intercept(
-    scores: NDArray[np.float64], relevant: NDArray[np.bool_], weights: tuple[float, float]
-) -> float:
-    """The constant by which those of the ``scores`` (n,) that are on the wrong side of 0 weigh least; ``weights``: of a
-    row that is not ``relevant`` (n,), and of one that is. Halfway between two scores, of equal ones the highest line.
-
-    >>> least_errors_intercept(np.array([1.0, 5.0, 3.0]), np.array([True, True, False]), (1.0, 3.0))
-    1.0
-    """
-    negative, positive = weights
-    order = np.argsort(-scores, kind="stable")
-    ordered, width = scores[order], max(1.0, float(np.ptp(scores)))
-    gained = np.concatenate(([0.0], np.cumsum(np.where(relevant[order], positive, -negative))))
-    sides = np.concatenate(([ordered[0] + width], ordered, [ordered[-1] - width]))
-    gained[1:-1][ordered[:-1] == ordered[1:]] = -np.inf
-    at = int(np.argmax(gained))
-    return -float(sides[at] + (sides[at + 1] - sides[at]) / 2.0)

@@ -3,8 +3,8 @@ metric, and the best of it trained on all rows (``selection.portfolio``)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Self
 
@@ -14,15 +14,14 @@ from sklearn.utils import check_scalar, column_or_1d
 from apsvm._support.caller import warn_caller
 from apsvm._support.types import Column, JsonDict, Matrix
 from apsvm.data.labels import LabelOptions, Target, of_two, ordered
-from apsvm.estimators.base import OfQueries, require_memory
+from apsvm.estimators.base import OfQueries
 from apsvm.estimators.following import logger, training
 from apsvm.estimators.kinds import RankerOfNumbers, TwoClasses, break_even_intercept
 from apsvm.metrics import parse_metric
-from apsvm.metrics.base import Metric
 from apsvm.metrics.evaluate import parse_metrics
 from apsvm.models.averages import headers_of
 from apsvm.models.base import Ranker
-from apsvm.models.header import Bounds, Header
+from apsvm.models.header import Header
 from apsvm.trainers.fitting import AUTO, FeatureOptions
 from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
 
@@ -33,17 +32,16 @@ if TYPE_CHECKING:
     from apsvm.selection.search import SettingsSearch
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class _Portfolio(OfQueries):
     """What both have."""
 
     _trainer = StructuredSVMTrainer
     _remedy = "scale='standard' may help"
 
-    best_score_: float
-    certificate_: dict[str, Bounds]
-    cv_results_: list[dict[str, str | float]]
-
-    cv: int
+    metric: str = field(default="AP", kw_only=False)
+    cv: int = 5
+    scale: str = AUTO
 
     def _labels(self) -> LabelOptions:
         return LabelOptions()
@@ -60,15 +58,11 @@ class _Portfolio(OfQueries):
         """The parameter ``cv``, checked."""
         return int(check_scalar(self.cv, "cv", Integral, min_val=2))
 
-    def _metrics(self) -> Mapping[str, Metric]:
-        return parse_metrics([check_scalar(self.metric, "metric", str)])
-
     def _fit(self, X: Matrix, y: Column, qid: Column, sample_weight: Column, bags: Column) -> Self:
         from apsvm.selection.portfolio import PortfolioSearch
 
-        metrics = self._metrics()
-        X, target = self._read(X, y, StructuredSVMTrainer("ndcg"))
-        require_memory(X)
+        metrics = parse_metrics([check_scalar(self.metric, "metric", str)])
+        X, target = self._read(X, y, StructuredSVMTrainer("ndcg").capabilities.labels)
         y = column_or_1d(y)
         meaning, counted = self._meaning(target, y), self._counted(X, qid, None, by_query=True, by_pair=False)
         dataset = self._dataset(X, self._relevance(target, y), counted.groups, source="the rows")
@@ -99,13 +93,14 @@ class _Portfolio(OfQueries):
             average = search.average(candidates)
             refit = search.refit(average or search.choose(candidates), candidates, jobs)
         assert refit is not None  # it is never stopped
-        self.cv_results_ = [*_screened(screened, whole.metric), *_compared(search, candidates, average)]
+        self.cv_results_: list[dict[str, str | float]] = [
+            *_screened(screened, whole.metric),
+            *_compared(search, candidates, average),
+        ]
         (model,) = refit.model.rankers()
         header = self._header_of(model.header, dataset.groups)
         model = model.at_level(self._constant(model, X, target)).with_header(header)
-        self._keep(model)
-        self._set_importances(model, X)
-        self._warn(refit.outcome)
+        self._finish(model, X, refit.outcome)
         return self
 
     @classmethod
@@ -160,6 +155,7 @@ def _compared(
         }
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class APSVMClassifierCV(_Portfolio, TwoClasses):  # type: ignore[misc]  # no weights, no bags
     """Two classes, told apart so that ``metric`` is best, by whatever of a portfolio ranks best in cross-validation.
 
@@ -212,19 +208,6 @@ class APSVMClassifierCV(_Portfolio, TwoClasses):  # type: ignore[misc]  # no wei
     True
     """
 
-    def __init__(
-        self,
-        metric: str = "AP",
-        *,
-        cv: int = 5,
-        pos_label: object = None,
-        scale: str = "auto",
-        n_jobs: int | None = None,
-        random_state: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self._store(locals())
-
     def _relevance(self, target: Target, y: Column) -> Column:
         return target.relevant
 
@@ -240,7 +223,6 @@ class APSVMClassifierCV(_Portfolio, TwoClasses):  # type: ignore[misc]  # no wei
 
     def _begin(self, meaning: Target) -> None:
         self._require_both(meaning.relevant)
-        self._announce(meaning.relevant)
 
     def _described(self, header: Header) -> Header:
         """Trainers got 1 and 0."""
@@ -254,6 +236,7 @@ class APSVMClassifierCV(_Portfolio, TwoClasses):  # type: ignore[misc]  # no wei
         return break_even_intercept(model.score(X) - model.level, target.relevant)
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class APSVMRankerCV(_Portfolio, RankerOfNumbers):
     """Rows ordered by their grades, query by query, so that ``metric`` is best, by whatever of a portfolio ranks best
     in cross-validation over whole queries.
@@ -274,18 +257,8 @@ class APSVMRankerCV(_Portfolio, RankerOfNumbers):
         See ``APSVMClassifierCV``.
     """
 
-    def __init__(
-        self,
-        metric: str = "nDCG(exp)@10",
-        *,
-        relevant_from: float | None = None,
-        cv: int = 5,
-        scale: str = "auto",
-        n_jobs: int | None = None,
-        random_state: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self._store(locals())
+    metric: str = field(default="nDCG(exp)@10", kw_only=False)
+    relevant_from: float | None = None
 
     def _labels(self) -> LabelOptions:
         return LabelOptions(relevant_from=self._lowest_relevant())

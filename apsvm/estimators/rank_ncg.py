@@ -4,28 +4,31 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from apsvm._support.registry import UnknownNameError
-from apsvm._support.types import Column, JsonDict, Matrix, Seed
+from apsvm._support.types import Column, JsonDict, Matrix
 from apsvm.data.labels import Target
+from apsvm.data.takes import Takes
+from apsvm.estimators.base import LinearEstimator
 from apsvm.estimators.kinds import RankerOfNumbers
 from apsvm.metrics.wilcoxon import WilcoxonMannWhitney
 from apsvm.models.base import Ranker
 from apsvm.models.header import Header, Json
-from apsvm.trainers.fitting import AUTO, Fit
-from apsvm.trainers.rank_ncg.settings import NAMED_GRAPHS, RankNCGSettings
+from apsvm.trainers.fitting import AUTO
+from apsvm.trainers.rank_ncg.settings import NAMED_GRAPHS
 from apsvm.trainers.rank_ncg.trainer import RankNCGTrainer as Trainer
 
 #: What the setting ``graph`` is where the parameter is edges.
 EDGES = "edges"
 
 
-class RankNCG(RankerOfNumbers):
+@dataclass(eq=False, repr=False, kw_only=True)
+class RankNCG(RankerOfNumbers, LinearEstimator):
     """Rows ordered by their classes, query by query, so that few pairs are swapped: RankNCG (Raykar, Duraiswami,
     Krishnapuram 2008), in time linear in the rows.
 
@@ -104,36 +107,19 @@ class RankNCG(RankerOfNumbers):
     _renamed = {"alpha": "regularisation", "n_classes": "classes", "tol": "tolerance", "max_iter": "max_iterations"}  # noqa: RUF012
     _remedy = "raise max_iter, time_limit or tol"
 
-    classes_: NDArray[np.float64]
-    cuts_: NDArray[np.float64] | None
-    objective_: float
-    gradient_norm_: float
-    n_pairs_: int
-
-    def __init__(
-        self,
-        *,
-        metric: str = "WMW",
-        alpha: float = 1e-3,
-        graph: str | Iterable[tuple[float, float]] = "full",
-        n_classes: int | None = None,
-        cut: str = "frequency",
-        objective: str = "logistic",
-        summation: str = "auto",
-        accuracy: float = 1e-3,
-        optimizer: str = "lbfgs",
-        normalize: str = "pairs",
-        features: str = "auto",
-        scale: str = AUTO,
-        tol: float | None = None,
-        max_iter: int = 10_000,
-        time_limit: float | None = None,
-        n_jobs: int | None = None,
-        warm_start: bool = False,
-        random_state: Seed = None,
-        verbose: int = 0,
-    ) -> None:
-        self._store(locals())
+    metric: str = "WMW"
+    alpha: float = 1e-3
+    graph: str | Iterable[tuple[float, float]] = "full"
+    n_classes: int | None = None
+    cut: str = "frequency"
+    objective: str = "logistic"
+    summation: str = "auto"
+    accuracy: float = 1e-3
+    optimizer: str = "lbfgs"
+    normalize: str = "pairs"
+    scale: str = AUTO
+    tol: float | None = None
+    max_iter: int = 10_000
 
     def _values(self) -> JsonDict:
         if not isinstance(self.graph, str):
@@ -143,20 +129,15 @@ class RankNCG(RankerOfNumbers):
         return super()._values()
 
     def _plan(self) -> Trainer:
-        settings = self._settings()
-        assert isinstance(settings, RankNCGSettings)
-        return Trainer("wmw", settings, edges=self._edges())
+        return Trainer("wmw", self._settings(), edges=self._edges())
 
     def _edges(self) -> tuple[tuple[float, float], ...] | None:
         return None if isinstance(self.graph, str) else tuple((float(low), float(high)) for low, high in self.graph)
 
-    def _read(self, X: Matrix, y: Column, plan: Trainer) -> tuple[Matrix, Target]:  # type: ignore[override]
-        X, target = super()._read(X, y, plan)
-        self.classes_ = np.unique(target.judgements).astype(np.float64)
+    def _read(self, X: Matrix, y: Column, takes: Takes) -> tuple[Matrix, Target]:
+        X, target = super()._read(X, y, takes)
+        self.classes_: NDArray[np.float64] = np.unique(target.judgements).astype(np.float64)
         return X, target
-
-    def _check(self, fit: Fit) -> None:
-        """The trainer itself looks for pairs."""
 
     def _described(self, header: Header) -> Header:
         """All edges, and not only those between classes of the training."""

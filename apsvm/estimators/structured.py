@@ -9,18 +9,26 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal, Self
 
+import numpy as np
+from numpy.typing import NDArray
+
 from apsvm._support.registry import Registry
-from apsvm._support.types import JsonDict, Seed
-from apsvm.estimators.base import LinearEstimator, loaded
-from apsvm.estimators.kinds import RankerOfNumbers, TwoClasses
+from apsvm._support.types import Column, JsonDict
+from apsvm.data.component_rows import scores_of_weights
+from apsvm.data.labels import Target
+from apsvm.estimators.base import LinearEstimator
+from apsvm.estimators.decisions import check, decided, decision_rule, least_errors_intercept
+from apsvm.estimators.fitted import loaded
+from apsvm.estimators.kinds import RankerOfNumbers, TwoClasses, break_even_intercept
 from apsvm.estimators.parameters import check_number
 from apsvm.models.base import Ranker
-from apsvm.models.header import Bounds, Header
-from apsvm.trainers.base import AnyTrainer
-from apsvm.trainers.fitting import AUTO
+from apsvm.models.header import Bounds, Header, Threshold
+from apsvm.selection.decision import DecisionRule
+from apsvm.trainers.base import AnyTrainer, Outcome, TrainingSet
+from apsvm.trainers.fitting import AUTO, Fit
 from apsvm.trainers.settings import Range
 from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
 
@@ -40,21 +48,30 @@ class NamedLoss:
         return self.name
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class _Structured(LinearEstimator):
-    """What both have."""
+    """What both have: the parameters of the structured SVM."""
 
     _trainer = StructuredSVMTrainer
     _renamed = {"max_iter": "max_iterations"}  # noqa: RUF012
     _remedy = "raise max_iter, time_limit or epsilon"
 
-    loss: str | object
-    components: int | None
-    fit_intercept: bool
-    intercept_scaling: float | str
-    C_: float
-    certificate_: Bounds
-    exact_: bool
-    hinge_objective_: float | None
+    loss: str | object = field(default="ap", kw_only=False)
+    C: float | str = "auto"
+    epsilon: float = 1e-3
+    oracle: str = "auto"
+    keep_easy: float = 50.0
+    fit_intercept: bool = True
+    intercept_scaling: float | str = AUTO
+    solver: str = "line-search"
+    qp: str = "auto"
+    bound: str = "auto"
+    components: int | None = None
+    scale: str = AUTO
+    pool: str | None = None
+    latent: bool = False
+    start: str = "anneal"
+    max_iter: int = 10_000
 
     @classmethod
     def from_model(cls, model: Ranker | str | os.PathLike[str], loss: str | object = None) -> Self:
@@ -75,7 +92,13 @@ class _Structured(LinearEstimator):
         model = loaded(model)
         return cls._of_model(model, {"loss": _known_loss(cls._trainer, model.header.loss) if loss is None else loss})
 
-    def _loss(self) -> str | object:
+    def _plan(self) -> AnyTrainer:
+        plan = self._trainer(self._known_loss(), self._settings())
+        plan.named |= frozenset() if self.components is None else {"components"}
+        return plan
+
+    def _known_loss(self) -> str | object:
+        """The parameter ``loss``, checked."""
         loss = self.loss
         if isinstance(loss, NamedLoss):
             raise ValueError(
@@ -93,11 +116,6 @@ class _Structured(LinearEstimator):
     def _values(self) -> JsonDict:
         values = super()._values()
         return values if self.components is not None else {**values, "components": 1}
-
-    def _plan(self) -> AnyTrainer:
-        plan = super()._plan()
-        plan.named |= frozenset() if self.components is None else {"components"}
-        return plan
 
     def _trained_constant(self, plan: AnyTrainer) -> float | Literal["auto"] | None:
         """Where the scores' level means something to the loss (or, with "appx", to its first stage)."""
@@ -151,7 +169,8 @@ def _known_loss(trainer: type[AnyTrainer], name: str) -> str | NamedLoss:
     return name
 
 
-class APSVMClassifier(_Structured, TwoClasses):
+@dataclass(eq=False, repr=False, kw_only=True)
+class APSVMClassifier(TwoClasses, _Structured):
     """Two classes, told apart so that a ranking metric of the scores is best: the structured SVM.
 
     y holds two values of any type; the second in sorted order is positive, as everywhere in scikit-learn, unless
@@ -298,41 +317,79 @@ class APSVMClassifier(_Structured, TwoClasses):
     True
     """
 
-    def __init__(
-        self,
-        loss: str | object = "ap",
-        *,
-        metric: str = "AP",
-        pos_label: object = None,
-        class_weight: str | Mapping[object, float] | None = None,
-        C: float | str = "auto",
-        epsilon: float = 1e-3,
-        oracle: str = "auto",
-        keep_easy: float = 50.0,
-        fit_intercept: bool = True,
-        intercept_scaling: float | str = AUTO,
-        threshold: str | None = None,
-        calibrate: str | None = None,
-        solver: str = "line-search",
-        qp: str = "auto",
-        bound: str = "auto",
-        components: int | None = None,
-        features: str = "auto",
-        scale: str = AUTO,
-        pool: str | None = None,
-        latent: bool = False,
-        start: str = "anneal",
-        max_iter: int = 10_000,
-        time_limit: float | None = None,
-        n_jobs: int | None = None,
-        warm_start: bool = False,
-        random_state: Seed = None,
-        verbose: int = 0,
-    ) -> None:
-        self._store(locals())
+    class_weight: str | Mapping[object, float] | None = None
+    threshold: str | None = None
+    calibrate: str | None = None
+
+    def _check(self, fit: Fit) -> None:
+        relevant = fit.target.of(fit.selection).relevant
+        check(fit, self._rule())
+        self._require_both(relevant)
+
+    def _rule(self) -> DecisionRule:
+        return decision_rule(self.threshold, self.calibrate, fit_intercept=self.fit_intercept)
+
+    def _shift(self, fit: Fit, data: TrainingSet, outcome: Outcome) -> float:
+        relevant, moves = data.target.relevant, self._moves_line()
+        if not moves and (fit.bias is not None or not self.fit_intercept):
+            return 0.0
+        assert isinstance(outcome.w, np.ndarray)
+        scores = data.scores(outcome.w) if outcome.w.ndim == 1 else scores_of_weights(data.rows, outcome.w)
+        if moves or self.class_weight is not None:
+            return least_errors_intercept(scores, relevant, self._class_weights(relevant))
+        return break_even_intercept(scores, relevant)
+
+    def _moves_line(self) -> bool:
+        """Whether ``class_weight`` moves the constant; else it multiplies the weights of rows."""
+        return self.class_weight is not None and self._plan().capabilities.queries
+
+    def _class_weights(self, relevant: NDArray[np.bool_]) -> tuple[float, float]:
+        """The weights of a negative and of a positive row (n,). Raises ValueError for a parameter that is none."""
+        of_class, n, n_positive = self.class_weight, relevant.size, int(relevant.sum())
+        if isinstance(of_class, Mapping):
+            negative, positive = self._negative_first.tolist()
+            if not set(of_class) <= {negative, positive} or not all(weight >= 0.0 for weight in of_class.values()):
+                raise ValueError(f"class_weight has weights of {negative!r} and {positive!r}, found {dict(of_class)!r}")
+            return float(of_class.get(negative, 1.0)), float(of_class.get(positive, 1.0))
+        if of_class != "balanced":
+            raise ValueError(f"class_weight is 'balanced', a weight for each value of y, or None, found {of_class!r}")
+        return n / (2.0 * max(1, n - n_positive)), n / (2.0 * max(1, n_positive))
+
+    def _weighted(self, plan: AnyTrainer, target: Target, sample_weight: Column) -> Column:
+        if self.class_weight is None:
+            return sample_weight
+        negative, positive = self._class_weights(target.relevant)
+        if self._moves_line():
+            if self._rule().asks or not self.fit_intercept:
+                raise ValueError(
+                    f"class_weight moves the constant of loss={plan.loss_name!r}, as no order depends on it: it goes "
+                    "with fit_intercept=True, and without threshold= and calibrate="
+                )
+            return sample_weight
+        of_rows = np.where(target.relevant, positive, negative)
+        return of_rows if sample_weight is None else of_rows * np.asarray(sample_weight)
+
+    def _line(self, trained: Threshold | None) -> Threshold | None:
+        if self._moves_line():
+            return Threshold(value=0.0, rule="class weights")
+        line = super()._line(trained)
+        return line if line is trained or self.fit_intercept else None
+
+    def _decided(self, fit: Fit, outcome: Outcome, model: Ranker) -> Ranker:
+        return decided(fit, outcome, model, self._rule())
+
+    @classmethod
+    def _parameters(cls, model: Ranker) -> JsonDict:
+        parameters, header = super()._parameters(model), model.header
+        if header.threshold is not None and header.threshold.held_out and header.threshold.rule != "probability":
+            parameters["threshold"] = header.threshold.rule
+        if header.calibration is not None:
+            parameters["calibrate"] = header.calibration.method
+        return parameters
 
 
-class APSVMRanker(_Structured, RankerOfNumbers):
+@dataclass(eq=False, repr=False, kw_only=True)
+class APSVMRanker(RankerOfNumbers, _Structured):
     """Rows ordered by their grades, query by query, so that a ranking metric is best: the structured SVM.
 
     y holds numbers. A loss that takes grades ("ndcg", "ndcg@10" …) uses them, those below 0 as 0; to any other the
@@ -378,32 +435,9 @@ class APSVMRanker(_Structured, RankerOfNumbers):
     NDCG 0.83
     """
 
-    def __init__(
-        self,
-        loss: str | object = "ndcg",
-        *,
-        metric: str = "nDCG(exp)",
-        relevant_from: float | None = None,
-        C: float | str = "auto",
-        epsilon: float = 1e-3,
-        oracle: str = "auto",
-        keep_easy: float = 50.0,
-        fit_intercept: bool = True,
-        intercept_scaling: float | str = AUTO,
-        solver: str = "line-search",
-        qp: str = "auto",
-        bound: str = "auto",
-        components: int | None = None,
-        features: str = "auto",
-        scale: str = AUTO,
-        pool: str | None = None,
-        latent: bool = False,
-        start: str = "anneal",
-        max_iter: int = 10_000,
-        time_limit: float | None = None,
-        n_jobs: int | None = None,
-        warm_start: bool = False,
-        random_state: Seed = None,
-        verbose: int = 0,
-    ) -> None:
-        self._store(locals())
+    loss: str | object = field(default="ndcg", kw_only=False)
+    metric: str = "nDCG(exp)"
+    relevant_from: float | None = None
+
+    def _check(self, fit: Fit) -> None:
+        self._require_relevant(fit.target.of(fit.selection))

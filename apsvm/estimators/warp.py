@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 from sklearn.utils import Tags
 
-from apsvm._support.types import JsonDict, Seed
-from apsvm.estimators.base import OfQueries
+from apsvm._support.types import JsonDict
+from apsvm.estimators.base import LinearEstimator, OfQueries
 from apsvm.estimators.kinds import RankerOfNumbers
 from apsvm.models.header import Header
+from apsvm.trainers.fitting import Fit
 from apsvm.trainers.warp.trainer import WarpTrainer
 
 
-class WARPRanker(OfQueries, RankerOfNumbers):
+@dataclass(eq=False, repr=False, kw_only=True)
+class WARPRanker(OfQueries, RankerOfNumbers, LinearEstimator):
     """Rows ordered by their grades, query by query, with the stress on the top: WARP (Weston, Bengio, Usunier 2010),
     which draws a positive, then negatives until one is within a margin of 1 of it.
 
@@ -87,28 +90,15 @@ class WARPRanker(OfQueries, RankerOfNumbers):
     _draws = True
     _remedy = "raise it or ask for fewer epochs"
 
-    estimated_loss_: float
-
-    def __init__(
-        self,
-        *,
-        metric: str = "nDCG(exp)",
-        relevant_from: float | None = None,
-        tau: str = "harmonic",
-        rank_estimator: str = "plugin",
-        max_trials: int | None = None,
-        rule: str = "adagrad",
-        learning_rate: float | None = None,
-        l2: float = 0.0,
-        epochs: int = 30,
-        features: str = "auto",
-        time_limit: float | None = None,
-        n_jobs: int | None = None,
-        warm_start: bool = False,
-        random_state: Seed = None,
-        verbose: int = 0,
-    ) -> None:
-        self._store(locals())
+    metric: str = "nDCG(exp)"
+    relevant_from: float | None = None
+    tau: str = "harmonic"
+    rank_estimator: str = "plugin"
+    max_trials: int | None = None
+    rule: str = "adagrad"
+    learning_rate: float | None = None
+    l2: float = 0.0
+    epochs: int = 30
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -117,6 +107,9 @@ class WARPRanker(OfQueries, RankerOfNumbers):
 
     def _values(self) -> JsonDict:
         return {**super()._values(), "preference": self.relevant_from is None}
+
+    def _check(self, fit: Fit) -> None:
+        self._require_relevant(fit.target.of(fit.selection))
 
     def _recall(self, header: Header) -> None:
         super()._recall(header)

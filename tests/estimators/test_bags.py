@@ -79,7 +79,7 @@ def test_in_searches_whole_bags(data):
 @over(
     ("parameters", "change", "message"),
     [
-        ({"pool": "mean"}, {"bags": None}, "pools the rows of a bag: pass bags, one a row"),
+        ({"pool": "mean"}, {"bags": None}, "is of bags: pass bags, one a row"),
         ({}, {}, "say what becomes of the rows of a bag: latent=True"),
         ({"pool": "median"}, {}, "expected some of min, mean, max"),
         ({"pool": "mean"}, {"bags": [1, 2]}, r"expected bags of shape \(\d+,\), one a row, found \(2,\)"),

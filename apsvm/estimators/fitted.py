@@ -1,0 +1,428 @@
+"""What an estimator does with the model that it holds: scores, explanations, models to and from files.
+
+The model is kept, and what an estimator says of its training is read from the model's header, after a fit as after
+``from_model``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from numbers import Integral
+from typing import ClassVar, NamedTuple, Self
+
+import numpy as np
+from joblib import effective_n_jobs
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+
+from apsvm._support.naming import named_as_parameters
+from apsvm._support.types import Column, JsonDict, JsonObject, Matrix, Seed
+from apsvm.data.bags import Bags, deciding_rows
+from apsvm.data.labels import Target
+from apsvm.data.pooling import pooled_rows
+from apsvm.estimators.bags import bags_in, each_alone, first_of_bags
+from apsvm.estimators.frames import validated
+from apsvm.estimators.parameters import parameters_of
+from apsvm.estimators.rows import Counted, count_rows
+from apsvm.metrics.evaluate import Evaluation, evaluate
+from apsvm.models.base import Model, Ranker
+from apsvm.models.columns import Columns
+from apsvm.models.decision import line_of
+from apsvm.models.header import Header
+from apsvm.models.reading import load_any_model
+from apsvm.trainers.base import AnyTrainer
+
+
+class Explanation(NamedTuple):
+    """What features give to scores.
+
+    Attributes
+    ----------
+    base : ndarray
+        (n,) float64, the score of a row with the features' means in training, where the map knows them, else of a row
+        of zeros; of several components by the one that is highest for the row.
+    names : list[str]
+        (p,) the features, and those that give something together with ``" & "`` between them.
+    gave : ndarray
+        (n, p) float64, what each gave to a row's score beyond the base; ``abs(gave).mean(axis=0)`` is what matters
+        most for these rows.
+    """
+
+    base: NDArray[np.float64]
+    names: list[str]
+    gave: NDArray[np.float64]
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class Common:
+    """Parameters of every estimator."""
+
+    metric: str = "AP"
+    n_jobs: int | None = None
+    random_state: Seed = None
+    verbose: int = 0
+
+
+class ModelEstimator(Common, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """score(x) = coef·φ(x) + intercept, or the highest of several such."""
+
+    #: Requested by default: there is one thing that each of these columns can mean.
+    __metadata_request__fit: ClassVar[dict[str, bool | str]] = {"qid": True, "sample_weight": True, "bags": True}
+    __metadata_request__score: ClassVar[dict[str, bool | str]] = __metadata_request__fit
+
+    #: The family that trains, and parameters whose settings have other names.
+    _trainer: ClassVar[type[AnyTrainer]]
+    _renamed: ClassVar[Mapping[str, str]] = {}
+    #: Whether the trainer draws: an exact one leaves ``random_state`` alone.
+    _draws: ClassVar[bool] = False
+
+    coef_: NDArray[np.float64]
+    feature_importances_: NDArray[np.float64]
+    intercept_: float | NDArray[np.float64]
+    n_features_in_: int
+    feature_names_in_: NDArray[np.object_]
+    _model: Ranker
+    #: What the columns of a data frame became, where they were more than numbers.
+    _table: Columns | None = None
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.required = True
+        return tags
+
+    def fit(
+        self,
+        X: Matrix,
+        y: ArrayLike,
+        qid: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        bags: ArrayLike | None = None,
+    ) -> Self:
+        """Train.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame
+            (n, d) numbers (CSR is used in place); words, dates and missing cells of a data frame become features as
+            those of a table do on the command line.
+        y : array
+            (n,) see the class.
+        qid : array, optional
+            (n,) the query of each row, of any type that can be sorted, in any order: only rows of one query are
+            compared; None: one query.
+        sample_weight : array, optional
+            (n,) with qid the weight of the row's query; without, how often the row counts. See the class.
+        bags : array, optional
+            (n,) the bag of each row, of any type that can be sorted, in any order, for ``pool`` and ``latent``; rows of
+            a bag share y, qid and sample_weight.
+
+        Raises
+        ------
+        ValueError
+            Input that does not fit, parameters that do not go together, nothing to rank.
+        NotFiniteError
+            (a ValueError) feature values too large for the objective to be finite.
+        """
+        with named_as_parameters(self._names()):
+            return self._fit(X, y, qid, sample_weight, bags)
+
+    def score(
+        self,
+        X: Matrix,
+        y: ArrayLike,
+        qid: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        bags: ArrayLike | None = None,
+    ) -> float:
+        """The parameter ``metric`` of the scores, whatever loss was trained on; arguments as in ``fit``.
+
+        Returns
+        -------
+        float
+            Of several queries the mean over those that have something to rank, weighted by ``sample_weight``.
+
+        Raises
+        ------
+        ValueError
+            The metric is undefined for these rows; or the fit knew queries and ``qid`` is None.
+        """
+        check_is_fitted(self)
+        header, pool = self._model.header, self._model.header.features.pool
+        X, target = self._judged(X, y)
+        of_bags = header.latent or pool is not None
+        by_bag = self._by_bag(X, bags, needed=of_bags, y=y, qid=qid, sample_weight=sample_weight)
+        if by_bag is not None:
+            X = X if pool is None else pooled_rows(X, by_bag, pool)
+            target, qid, sample_weight = target.of(by_bag.first), *first_of_bags(by_bag, qid, sample_weight)
+        scores = self._scores_of_pooled(X)
+        if by_bag is not None and header.latent:
+            scores = by_bag.best(scores)
+        n_queries = self.n_queries_ + self.n_queries_skipped_
+        if qid is None and n_queries > 1:
+            raise ValueError(
+                f"{type(self).__name__} was fitted with qid, {n_queries} queries, and is to be scored without: "
+                "pass qid here too (all alike for one ranking of all rows). In searches and cross-validation "
+                "sklearn.set_config(enable_metadata_routing=True) takes it to the score of each fold"
+            )
+        # Whole weights of rows are copies; a metric has no fractions of rows.
+        by_pair = qid is None or self._trainer.capabilities.costs
+        counted = self._counted(scores[:, None], qid, sample_weight, by_query=True, by_pair=by_pair)
+        if counted.costs is not None:
+            raise ValueError(
+                "score counts whole rows: sample_weight of fractions is for fit alone (set_score_request(sample_weight="
+                "False) keeps it from the score of a search)"
+            )
+        target, line = target.of(counted.members), line_of(header.threshold)
+        result = evaluate(
+            [self.metric], scores[counted.members], target.judgements, counted.groups,
+            relevant_from=target.lowest_relevant, threshold=line,
+        )  # fmt: skip
+        return value_of(result, counted.query_weights)
+
+    def decision_function(self, X: Matrix) -> NDArray[np.float64]:
+        """The scores of the rows of X (n, n_features_in_), the higher the more relevant: (n,) float64."""
+        check_is_fitted(self)
+        X, pool = validated(self, X, reset=False), self._model.header.features.pool
+        # A row is a bag of its own where bags are pooled.
+        return self._as_decided(self._scores_of_pooled(X if pool is None else each_alone(X, pool)))
+
+    def bag_scores(self, X: Matrix, bags: ArrayLike) -> NDArray[np.float64]:
+        """The score of each bag, as ``decision_function`` has those of rows: (n_bags,) float64.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame
+            (n, n_features_in_).
+        bags : array
+            (n,) the bag of each row, in any order.
+
+        Returns
+        -------
+        ndarray
+            In the order in which the bags first appear; without ``pool`` a bag's score is that of its deciding row.
+
+        Raises
+        ------
+        ValueError
+            X or bags do not fit.
+        """
+        check_is_fitted(self)
+        X = validated(self, X, reset=False)
+        by_bag, pool = bags_in(bags, X.shape[0]), self._model.header.features.pool
+        if pool is not None:
+            return self._as_decided(self._scores_of_pooled(pooled_rows(X, by_bag, pool)))
+        return self._as_decided(by_bag.best(self._scores_of_pooled(X)))
+
+    def deciding_rows(self, X: Matrix, bags: ArrayLike) -> NDArray[np.int64]:
+        """The row of X that each bag stands at, the one of the highest score of relevance, of equal ones the first:
+        (n_bags,) int64, in the order in which the bags first appear. Parameters and errors: see ``bag_scores``."""
+        check_is_fitted(self)
+        X = validated(self, X, reset=False)
+        if self._model.header.features.pool is not None:
+            raise ValueError(f"{type(self).__name__} pools the rows of a bag: none of them decides alone")
+        return deciding_rows(bags_in(bags, X.shape[0]), self._scores_of_pooled(X))
+
+    def explain(self, X: Matrix) -> Explanation:
+        """What each feature, or several together, give to the scores of the rows of X (n, n_features_in_).
+
+        Returns
+        -------
+        Explanation
+            ``base + gave.sum(axis=1)`` are the scores: of several components, of the highest one.
+
+        Raises
+        ------
+        ValueError
+            The feature map makes columns of all features at once (nystroem).
+        """
+        check_is_fitted(self)
+        model = self._model
+        X = validated(self, X, reset=False)
+        leading = model.leading(X)
+        each = [model.contributions(X, component) for component in range(model.components)]
+        gave = np.empty(each[0].shape)
+        for component, contributions in enumerate(each):
+            rows = np.flatnonzero(leading == component)
+            gave[rows] = contributions[rows]
+        return Explanation(np.array([one.base for one in each])[leading], each[0].names(model.features()), gave)
+
+    def to_model(self) -> Ranker:
+        """The model, to be saved (``.save(path)``) and used by ``apsvm predict`` and ``apsvm eval``."""
+        check_is_fitted(self)
+        return self._model
+
+    @classmethod
+    def from_model(cls, model: Ranker | str | os.PathLike[str]) -> Self:
+        """An estimator that scores as ``model`` (``apsvm.load_model``, or its file) does, with its parameters as far as
+        its header tells them.
+
+        Raises
+        ------
+        ValueError
+            This class does not train such models.
+        """
+        return cls._of_model(loaded(model), {})
+
+    # What a class of estimators says.
+
+    def _fit(self, X: Matrix, y: Column, qid: Column, sample_weight: Column, bags: Column) -> Self:
+        raise NotImplementedError
+
+    def _judged(self, X: Matrix, y: Column) -> tuple[Matrix, Target]:
+        """X as an array and what y means to the metric, checked."""
+        raise NotImplementedError
+
+    def _recall(self, header: Header) -> None:
+        """Sets the attributes that a header tells."""
+
+    def _as_decided(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The model's scores as ``decision_function`` gives them."""
+        return scores
+
+    def _set_weights(self, coef: NDArray[np.float64], intercept: float) -> None:
+        """Sets ``coef_`` and ``intercept_`` by the model's; what the header tells is set already."""
+        self.coef_, self.intercept_ = coef, intercept
+
+    # What they share.
+
+    def _names(self) -> dict[str, str]:
+        """Setting → parameter, where their names differ."""
+        return {setting: parameter for parameter, setting in self._renamed.items()}
+
+    def _threads(self) -> int:
+        """By the parameter ``n_jobs``, checked."""
+        jobs: object = self.n_jobs
+        if jobs is None:
+            return 1
+        if not isinstance(jobs, Integral):
+            raise TypeError(f"n_jobs is an integer or None, found {jobs!r}")
+        return int(effective_n_jobs(jobs))
+
+    def _seed(self) -> int:
+        """An integer is the seed itself, as ``--seed`` is."""
+        seed: object = self.random_state
+        if isinstance(seed, Integral):
+            return int(seed)
+        state = check_random_state(seed)
+        return int(state.randint(2**31 - 1)) if self._draws else 0
+
+    def _by_bag(self, X: Matrix, bags: Column, *, needed: bool, **shared: Column) -> Bags | None:
+        """The bags of the rows of X, each of which shares these columns; None where there are none. Raises
+        ValueError."""
+        name = type(self).__name__
+        if bags is None:
+            if needed:
+                raise ValueError(
+                    f"this {name} is of bags: pass bags, one a row. In searches and cross-validation "
+                    "sklearn.set_config(enable_metadata_routing=True) takes them to each fold"
+                )
+            return None
+        if not hasattr(self, "pool"):
+            raise ValueError(f"{name} takes no bags: APSVMClassifier and APSVMRanker do")
+        if not needed:
+            raise ValueError(
+                "bags: say what becomes of the rows of a bag: latent=True, pool='mean', pool='min,mean,max'"
+            )
+        return bags_in(bags, X.shape[0], **shared)
+
+    def _counted(self, X: Matrix, qid: Column, sample_weight: Column, *, by_query: bool, by_pair: bool) -> Counted:
+        if sample_weight is not None:
+            sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+            if not sample_weight.any():
+                raise ValueError("all sample weights are zero")
+        return count_rows(X.shape[0], qid, sample_weight, by_query=by_query, by_pair=by_pair)
+
+    def _scores_of_pooled(self, X: Matrix) -> NDArray[np.float64]:
+        return self._model.score(X, threads=self._threads())
+
+    def _keep(self, model: Ranker) -> None:
+        """The fitted attributes, of a fit or of a model."""
+        self._model, header = model, model.header
+        self.feature_map_ = model.feature_map
+        epochs = 0 if header.epochs is None else header.epochs.count
+        self.n_iter_ = epochs if header.iterations is None else header.iterations
+        self.n_queries_ = 1 if header.data.queries is None else header.data.queries
+        self.n_queries_skipped_ = header.data.queries_skipped or 0
+        self._recall(header)
+        parts = model.linear_parts()
+        if len(parts) == 1:
+            self._set_weights(parts[0].coef.copy(), parts[0].intercept)
+        else:
+            self.coef_ = np.stack([part.coef for part in parts])
+            self.intercept_ = np.array([part.intercept for part in parts])
+
+    @classmethod
+    def _of_model(cls, model: Ranker, parameters: JsonObject) -> Self:
+        """``from_model``, with ``parameters`` in the place of those of the header."""
+        features = model.header.features
+        refusal = cls._refusal(model.header)
+        if refusal is not None:
+            raise ValueError(refusal)
+        own = cls._get_param_names()
+        recorded = {name: value for name, value in cls._parameters(model).items() if name in own}
+        estimator = cls(**{**recorded, **parameters})
+        estimator.n_features_in_ = model.width // features.columns_of_feature
+        names = features.names
+        if features.columns is not None:
+            estimator._table, names = features.columns, tuple(column.name for column in features.columns.features)
+            estimator.n_features_in_ = len(names)
+        if names is not None:
+            estimator.feature_names_in_ = np.array(names, dtype=object)
+        estimator._keep(model)
+        return estimator
+
+    @classmethod
+    def _refusal(cls, header: Header) -> str | None:
+        """Why the class does not train models with this header; None if it does."""
+        if header.members:
+            return (
+                f"{cls.__name__} does not train averages, here of {len(header.members)} rankers: APSVMClassifierCV and "
+                "APSVMRankerCV do"
+            )
+        if cls._trainer.serves(header.loss) if not header.family else header.family == cls._trainer.family:
+            return None
+        losses = ", ".join(cls._trainer.losses)
+        return f"{cls.__name__} does not train on loss {header.loss!r}; its losses are: {losses}"
+
+    @classmethod
+    def _parameters(cls, model: Ranker) -> JsonDict:
+        """The parameters that a model tells, and others perhaps."""
+        header = model.header
+        parameters = parameters_of(header.settings, cls._trainer.Settings, cls._renamed)
+        if header.seed or (header.seed is not None and cls._draws):
+            parameters["random_state"] = header.seed
+        parameters["features"] = header.features.map
+        parameters["scale"] = header.features.scale
+        if header.features.pool is not None:
+            parameters["pool"] = ",".join(header.features.pool)
+        if header.labels.kind == "threshold":
+            parameters["relevant_from"] = header.labels.relevant_from
+        return parameters
+
+
+def loaded(model: object) -> Ranker:
+    """``model``, or that of the file of this name. Raises OSError, ModelError, ValueError for anything else."""
+    if isinstance(model, (str, os.PathLike)):
+        model = load_any_model(model)
+    if not isinstance(model, Ranker):
+        found = model.what if isinstance(model, Model) else type(model).__name__
+        raise ValueError(f"expected a model of one ranking, or the name of its file, found {found}")
+    return model
+
+
+def value_of(result: Evaluation, query_weights: Mapping[int, float] | None) -> float:
+    """The metric of an evaluation: of queries the mean, by their weights. Raises ValueError where all are zero."""
+    (name,) = result.values
+    if result.groups is None or query_weights is None:
+        return result.values[name]
+    each = result.in_group[name]
+    weights = np.array([query_weights[group] for group in result.groups.tolist()])
+    ranked = ~np.isnan(each)
+    if not weights[ranked].any():
+        raise ValueError("the queries that have something to rank have weights of zero")
+    return float(np.average(each[ranked], weights=weights[ranked]))
