@@ -46,6 +46,14 @@ def roc_area_of_order(relevant_in_order: NDArray[np.bool_]) -> float:
     return float(positives_above.mean()) / int(relevant_in_order.sum())
 
 
+def partial_roc_area_of_order(relevant_in_order: NDArray[np.bool_], beta: float = 0.05) -> float:
+    """The area under the steps of the ROC curve from 0 to beta, over beta."""
+    rate = np.cumsum(~relevant_in_order)[~relevant_in_order] / (~relevant_in_order).sum()  # after each negative
+    widths = np.diff(np.minimum(rate, beta), prepend=0.0)
+    found = np.cumsum(relevant_in_order)[~relevant_in_order] / relevant_in_order.sum()
+    return float(widths @ found) / beta
+
+
 def rank_biased_of_order(relevant_in_order: NDArray[np.bool_], rho: float = 0.8) -> float:
     """What a reader who goes on with probability rho gains a step."""
     return (1 - rho) * sum(rho**at for at, relevant in enumerate(relevant_in_order) if relevant)
@@ -75,6 +83,7 @@ METRICS: dict[str, Metric] = {
     "ndcg(gain)": ndcg_of_order,
     "mrr": reciprocal_rank_of_order,
     "auc": roc_area_of_order,
+    "pauc(beta)": partial_roc_area_of_order,
     "rbp(rho)": rank_biased_of_order,
     "ndcg@k": ndcg_at_of_order,
     "ndcg-chakrabarti": chakrabarti_ndcg_of_order,
@@ -84,6 +93,7 @@ METRICS: dict[str, Metric] = {
 
 #: What the parameter in a loss's name is to its metric.
 _PARAMETERS: dict[str, tuple[str, type[int] | type[float]]] = {
+    "pauc(beta)": ("beta", float),
     "rbp(rho)": ("rho", float),
     "ndcg@k": ("k", int),
     "p@k": ("k", int),
@@ -191,10 +201,10 @@ def _objective(
 
 
 def hinge_by_lattice(
-    scores: NDArray[np.float64], relevant: NDArray[np.bool_], gains: NDArray[np.float64], best: float
+    scores: NDArray[np.float64], relevant: NDArray[np.bool_], gain: Callable[[int, int], float], best: float
 ) -> float:
-    """max over rankings of Δ + w·Ψ(R) − w·Ψ(R*) where Δ = ``best`` − Σ gains[position] of the positives: place by
-    place, over all numbers (a, b) of rows placed. O(PN)."""
+    """max over rankings of Δ + w·Ψ(R) − w·Ψ(R*) where Δ = ``best`` − Σ gain(a, b) of the a-th positives with b
+    negatives above: place by place, over all numbers (a, b) of rows placed. O(PN)."""
     s_pos, s_neg = -np.sort(-scores[relevant]), -np.sort(-scores[~relevant])
     n_pos, n_neg = s_pos.size, s_neg.size
     left = np.append(np.cumsum(s_pos[::-1])[::-1], 0.0)  # Σ of the positives not placed yet
@@ -204,7 +214,7 @@ def hinge_by_lattice(
         swapped = 2.0 / (n_pos * n_neg) * ((n_pos - a) * s_neg - left[a])
         for b in range(n_neg + 1):
             if a:
-                value[a, b] = max(value[a, b], value[a - 1, b] - gains[a + b - 1])
+                value[a, b] = max(value[a, b], value[a - 1, b] - gain(a, b))
             if b:
                 value[a, b] = max(value[a, b], value[a, b - 1] + swapped[b - 1])
     return float(value[n_pos, n_neg])

@@ -18,6 +18,7 @@ LOSSES: Registry[Loss] = Registry(
         "ndcg(gain)": "apsvm.losses.ndcg:NDCGLoss",
         "mrr": "apsvm.losses.reciprocal_rank:ReciprocalRankLoss",
         "auc": "apsvm.losses.roc_area:ROCAreaLoss",
+        "pauc(beta)": "apsvm.losses.partial_roc_area:PartialROCAreaLoss",
         "rbp(rho)": "apsvm.losses.rank_biased:RankBiasedPrecisionLoss",
         "ndcg@k": "apsvm.losses.ndcg_at_k:NDCGAtKLoss",
         "ndcg-chakrabarti": "apsvm.losses.ndcg_chakrabarti:ChakrabartiNDCGLoss",

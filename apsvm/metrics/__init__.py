@@ -35,6 +35,7 @@ METRICS: Registry[Metric] = Registry(
         "AP(voc2007)": "apsvm.metrics.average_precision_voc2007:AveragePrecisionVOC2007",
         "AP(voc2010)": "apsvm.metrics.average_precision_voc2010:AveragePrecisionVOC2010",
         "AUC": "apsvm.metrics.roc_area:ROCArea",
+        "pAUC(beta)": "apsvm.metrics.partial_roc_area:PartialROCArea",
         "WMW": "apsvm.metrics.wilcoxon:WilcoxonMannWhitney",
         "WMW(graph)": "apsvm.metrics.wilcoxon:WilcoxonMannWhitney",
         "P@k": "apsvm.metrics.precision_at_k:PrecisionAtK",

@@ -22,6 +22,7 @@ ORACLES: Registry[AnyOracle] = Registry(
         "two-runs": "apsvm.oracles.two_runs:TwoRuns",
         "lattice": "apsvm.oracles.lattice:Lattice",
         "exchange": "apsvm.oracles.exchange:Exchange",
+        "raised": "apsvm.oracles.raised:Raised",
         "labelling": "apsvm.oracles.labelling:Labelling",
         "zero-one": "apsvm.oracles.zero_one:ZeroOneOracle",
         "brute-force": "apsvm.oracles.brute_force:BruteForce",
@@ -29,7 +30,7 @@ ORACLES: Registry[AnyOracle] = Registry(
 )
 
 #: What ``auto`` tries, in this order; the first that serves the loss is taken.
-AUTO = ("bucket", "two-runs", "lattice", "exchange", "labelling", "zero-one")
+AUTO = ("bucket", "two-runs", "lattice", "exchange", "raised", "labelling", "zero-one")
 
 
 def serving(loss: Loss) -> list[str]:

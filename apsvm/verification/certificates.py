@@ -30,6 +30,7 @@ from apsvm.verification.plain import (
     Array,
     Definition,
     Integers,
+    PartialAreaDefinition,
     RankingDefinition,
     definition_of,
 )
@@ -212,7 +213,9 @@ def _verify_one(
         raise NothingToVerifyError("the bounds are those of an approximation (--oracle appx), which certifies nothing")
     name = claimed.loss or header.loss
     definition, plainly_defined = _definition(name, defined_elsewhere)
-    if claimed.bound != "hinge" and not (claimed.bound == "tight" and isinstance(definition, RankingDefinition)):
+    if claimed.bound != "hinge" and not (
+        claimed.bound == "tight" and isinstance(definition, RankingDefinition | PartialAreaDefinition)
+    ):
         raise NothingToVerifyError(f"there is no bound {claimed.bound!r} of the loss {name!r}")
     units = _units(dataset, latent=header.latent, components=rows.components)
     tasks = _tasks(definition, dataset, target, latent=header.latent, query_weights=query_weights)

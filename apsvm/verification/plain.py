@@ -146,13 +146,40 @@ class ZeroOneDefinition:
         return Hinge(np.inf, float(down.sum() + up.sum()), down, up)
 
 
-Definition = RankingDefinition | LabellingDefinition | ZeroOneDefinition
+@dataclass(frozen=True)
+class PartialAreaDefinition:
+    """Δ = (1/P) Σ_k min(n_k, b)/b, b = rate·N: each gain_k is concave in n, and its maximum rises with k."""
+
+    rate: float
+
+    by_query: ClassVar[bool] = True
+    level_free: ClassVar[bool] = True
+
+    def hinge(self, positives: Array, negatives: Array, costs: tuple[Array, Array] | None) -> Hinge:
+        """Of one task, scores (P,) and (N,)."""
+        P, N = positives.size, negatives.size
+        order, unit, b = np.argsort(-negatives, kind="stable"), 2.0 / (P * N), self.rate * N
+        shares = np.clip(b - np.arange(N), 0.0, 1.0) / b
+        # gain_k rises by unit (reach_j − s⁺_k) at n = j.
+        reach = negatives[order] + 0.5 * N * shares
+        above = np.searchsorted(-reach, -positives, side="left")
+        down, up = np.multiply(-unit, above, dtype=np.float64), np.empty(N)
+        up[order] = unit * (P - np.searchsorted(np.sort(above), np.arange(N), side="right"))
+        loss = float(np.minimum(above / b, 1.0).mean())
+        return Hinge(loss + float(down @ positives) + float(up @ negatives), loss, down, up)
+
+    def largest(self, P: int, N: int, costs: tuple[Array, Array] | None) -> Hinge:
+        """See ``RankingDefinition``."""
+        return Hinge(np.inf, 1.0, np.full(P, 2.0 / P), np.full(N, 2.0 / N))
+
+
+Definition = RankingDefinition | PartialAreaDefinition | LabellingDefinition | ZeroOneDefinition
 
 
 def definition_of(name: str) -> Definition:
     """The loss of this name, as ``--loss`` has it. Raises UnknownLossError."""
     at_k = re.fullmatch(r"(p|ndcg|set-p|set-r)@(\d+)", name)
-    with_number = re.fullmatch(r"(rbp|f)\((.+)\)", name)
+    with_number = re.fullmatch(r"(rbp|f|pauc)\((.+)\)", name)
     if name == "ap":
         return RankingDefinition(lambda P, N: np.arange(1, P + 1) / P, lambda n, N: 1.0 / np.arange(1, n + 1))
     if name in ("ndcg", "ndcg(exponential)", "ndcg(linear)"):
@@ -179,6 +206,8 @@ def definition_of(name: str) -> Definition:
             return _f_measure(number)
         if with_number[1] == "rbp" and 0.0 < number < 1.0:
             return _rank_biased(number)
+        if with_number[1] == "pauc" and 0.0 < number <= 1.0:
+            return PartialAreaDefinition(number)
     shown = name if len(name) <= 60 else f"{name[:57]}..."
     raise UnknownLossError(f"the loss {shown!r} is not defined in apsvm.verification")
 

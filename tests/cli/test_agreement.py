@@ -29,6 +29,7 @@ HINGE = ("--bound", "hinge")
 #: Losses of each form that takes a parameter.
 OF_FORM = {
     "ndcg(gain)": ["ndcg(linear)", "ndcg(exponential)"],
+    "pauc(beta)": ["pauc(0.3)"],
     "rbp(rho)": ["rbp(0.05)", "rbp(0.95)"],
     "ndcg@k": ["ndcg@3"],
     "p@k": ["p@1", "p@3"],

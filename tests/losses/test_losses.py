@@ -65,11 +65,14 @@ def test_losses_outside_the_family_are_one_minus_their_metrics(k, rng):
             (f"ndcg@{k}", partial(METRICS["ndcg@k"], k=k)),
             (f"p@{k}", partial(METRICS["p@k"], k=k)),
             ("ndcg-chakrabarti", METRICS["ndcg-chakrabarti"]),
+            (f"pauc({1 / k})", partial(METRICS["pauc(beta)"], beta=1 / k)),
         ]:
             found = make_loss(name).of_ranking(above, n_neg)
             assert found == pytest.approx(loss_of_order(metric, in_order), abs=1e-12)
         ndcg = make_loss(f"ndcg@{k}").of_ranking(above, n_neg)
         assert ndcg == pytest.approx(1 - parse_metric(f"nDCG@{k}")(scores, relevant), abs=1e-12)
+        partial_area = make_loss(f"pauc({1 / k})").of_ranking(above, n_neg)
+        assert partial_area == pytest.approx(1 - parse_metric(f"pAUC({1 / k})")(scores, relevant), abs=1e-12)
         if n_pos >= k:
             precision = make_loss(f"p@{k}").of_ranking(above, n_neg)
             assert precision == pytest.approx(1 - parse_metric(f"P@{k}")(scores, relevant), abs=1e-12)

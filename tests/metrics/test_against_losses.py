@@ -17,6 +17,7 @@ METRIC_OF = {
     "ndcg": "nDCG(exp)",
     "mrr": "RR",
     "auc": "AUC",
+    "pauc(beta)": "pAUC({})",
     "rbp(rho)": "RBP({})",
     "ndcg@k": "nDCG(exp)@{}",
     "p@k": "P@{}",

@@ -44,3 +44,14 @@ def test_block_agrees(name, tied, random_cases):
     # of an untied ranking nDCG@1 is 0 or 1
     assert len(set(values)) > (1 if name == "nDCG@1" else 5)
     assert n_tied > 48 if tied else n_tied == 0
+
+
+@over("rate", [0.05, 0.3, 0.77])
+def test_partial_areas_of_untied_scores(rate, random_cases):
+    """scikit-learn draws a line through ties, and stretches the area so that random scores have one half."""
+    metric = parse_metric(f"pAUC({rate})")
+    for scores, relevant in random_cases(60, 40, False):
+        stretched = roc_auc_score(relevant.astype(int), scores, max_fpr=rate)
+        random, best = rate**2 / 2, rate
+        area = random + (2 * stretched - 1) * (best - random)
+        assert metric(scores, relevant) == pytest.approx(area / rate, abs=1e-12)

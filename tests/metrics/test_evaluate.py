@@ -135,7 +135,7 @@ def test_nothing_ranked_in_a_group(metric):
     found = evaluate([metric], scores, relevant, groups, ranked=ranked).in_group[metric.name]
     assert found[0] == metric(scores[:2], relevant[:2])
     assert found[2] == metric(scores[4:], relevant[4:])
-    assert found[1] == (0.5 if metric.name.startswith(("AUC", "WMW", "Accuracy")) else 0.0)
+    assert found[1] == (0.5 if metric.name.startswith(("AUC", "pAUC", "WMW", "Accuracy")) else 0.0)
     alone = evaluate([metric], scores[2:4], relevant[2:4], [7, 7], ranked=ranked[2:4])
     assert alone.in_group[metric.name] == found[1]
 

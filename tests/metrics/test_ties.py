@@ -33,6 +33,13 @@ def roc_area(order):
     return Fraction(sum(a for a, _ in pairs), len(pairs))
 
 
+def partial_roc_area(rate, order):
+    """Each positive by the negatives above it, of which b = rate · N and the next one's fraction count."""
+    most = rate * order.count(0)
+    above = [order[:i].count(0) for i, hit in enumerate(order) if hit]
+    return 1 - sum(min(n / most, 1) for n in above) / len(above)
+
+
 def r_precision(order):
     return precision_at(sum(order), order)
 
@@ -64,6 +71,8 @@ def bpref(order):
 STRICT = {
     "AP": average_precision,
     "AUC": roc_area,
+    "pAUC(0.3)": lambda order: partial_roc_area(0.3, order),
+    "pAUC(0.05)": lambda order: partial_roc_area(0.05, order),
     "R@1": lambda order: recall_at(1, order),
     "R@4": lambda order: recall_at(4, order),
     "Rprec": r_precision,

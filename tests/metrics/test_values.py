@@ -122,7 +122,7 @@ def test_undefined_without_a_positive(metric):
 
 @each_metric
 def test_undefined_without_a_negative(metric):
-    if metric.name != "AUC" and not metric.name.startswith("WMW"):
+    if not metric.name.startswith(("AUC", "pAUC", "WMW")):
         assert 0 <= metric([1.0, 2.0], [True, True]) <= 1
         return
     with pytest.raises(MetricError, match=f"is undefined: {lack(metric, 'no negative')} among the 2 rows"):
@@ -130,8 +130,8 @@ def test_undefined_without_a_negative(metric):
 
 
 @each_metric
-def test_only_the_roc_area_needs_negatives(metric):
-    assert metric.needs_negatives == (metric.name == "AUC")
+def test_only_roc_areas_need_negatives(metric):
+    assert metric.needs_negatives == metric.name.startswith(("AUC", "pAUC"))
 
 
 @each_metric

@@ -96,7 +96,7 @@ def test_equals_a_programme_over_places_on_larger_queries(n, rng):
         for lift in (0.0, 1.0):
             scores = scale * (rng.normal(size=relevant.size) + lift * relevant)
             gains = 1 / np.log2(np.arange(2, relevant.size + 2)) / (1 / np.log2(np.arange(2, n_pos + 2))).sum()
-            judge = hinge_by_lattice(scores, relevant, -gains, -1.0)
+            judge = hinge_by_lattice(scores, relevant, lambda a, b: -gains[a + b - 1], -1.0)  # noqa: B023
             assert against(scores, relevant, LOSSES["ndcg"]())[0] == pytest.approx(judge, abs=1e-11)
             k, above = np.arange(1, n_pos + 1)[:, None], np.arange(n_neg + 1)[None, :]
             s_pos, s_neg = -np.sort(-scores[relevant]), -np.sort(-scores[~relevant])

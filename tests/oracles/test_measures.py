@@ -16,6 +16,7 @@ from judge import (
     hinge_by_permutations,
     loss_of_order,
     ndcg_at_of_order,
+    partial_roc_area_of_order,
     precision_at_of_order,
 )
 from over import over
@@ -26,7 +27,7 @@ from apsvm.losses.base import LossError, LossOverLabellings, LossOverRankings, R
 from apsvm.oracles import ORACLES, make_oracle, ranking, serving
 from apsvm.oracles.layout import Queries
 
-RANKINGS = ["ndcg@k", "ndcg-chakrabarti", "p@k"]
+RANKINGS = ["ndcg@k", "ndcg-chakrabarti", "p@k", "pauc(beta)"]
 LABELLINGS = ["f1", "f(beta)", "set-p@k", "set-r@k", "prbep"]
 
 
@@ -41,12 +42,14 @@ def with_parameter(form, rng, n):
     """The loss at a parameter of interest for n rows, and its metric or its Δ from the definition."""
     k = int(rng.choice([1, 2, 3, 5, n - 1, n, n + 3, 10]))
     beta = float(rng.choice([0.25, 0.5, 2.0, 5.0]))
+    rate = float(rng.choice([0.05, 0.2, 1 / 3, 0.5, 0.7, 1.0])) if rng.random() < 0.7 else 1.0 - rng.random()
     k = max(k, 1)
     f = lambda a, b, p, _, beta=1.0: 1 - (1 + beta**2) * a / ((1 + beta**2) * a + b + beta**2 * (p - a))  # noqa: E731
     return {
         "ndcg@k": lambda: (make_loss(f"ndcg@{k}"), partial(ndcg_at_of_order, k=k)),
         "ndcg-chakrabarti": lambda: (make_loss("ndcg-chakrabarti"), chakrabarti_ndcg_of_order),
         "p@k": lambda: (make_loss(f"p@{k}"), partial(precision_at_of_order, k=k)),
+        "pauc(beta)": lambda: (make_loss(f"pauc({rate})"), partial(partial_roc_area_of_order, beta=rate)),
         "f1": lambda: (make_loss("f1"), f),
         "f(beta)": lambda: (make_loss(f"f({beta})"), partial(f, beta=beta)),
         "set-p@k": lambda: (make_loss(f"set-p@{k}"), lambda a, b, p, _: (min(p, k) - a) / k),
@@ -157,11 +160,15 @@ def test_rankings_equal_the_slow_reference_on_larger_queries(form, rng):
         ideal = gains[: relevant.sum()].sum()
         if form != "p@k":
             gains, ideal = gains / ideal, 1.0
-        judge = hinge_by_lattice(scores, relevant, gains, ideal)
+        gain = lambda a, b, gains=gains: gains[a + b - 1]  # noqa: E731
+        if form == "pauc(beta)":
+            beta, (n_neg, n_pos), ideal = loss.beta, np.bincount(relevant), 1.0
+            gain = lambda a, b, most=beta * n_neg, n_pos=n_pos: (1.0 - min(b / most, 1.0)) / n_pos  # noqa: E731
+        judge = hinge_by_lattice(scores, relevant, gain, ideal)
         size = 2 * np.abs(scores).max()
         found = most_violated_ranking(scores, relevant, loss=loss)
         assert found.value == pytest.approx(judge, rel=1e-10, abs=1e-12 + 1e-12 * size), loss.name
-        k_met.add(getattr(loss, "k", 0))
+        k_met.add(getattr(loss, "k", getattr(loss, "beta", 0)))
     assert form == "ndcg-chakrabarti" or len(k_met) > 20
 
 
@@ -259,6 +266,8 @@ def test_hand_values():
         ("p@1", 1.0),
         ("p@3", (2 - 1) / 3),
         ("p@4", 0.0),
+        ("pauc(0.05)", 1.0),
+        ("pauc(1)", 1.0),
         ("f1", 1.0),
         ("prbep", 1.0),
         ("set-p@1", 1.0),
@@ -284,7 +293,22 @@ def test_other_oracles_refuse_by_name(form):
         make_oracle(fitting, make_loss("ap"))
 
 
-@over("name", ["ndcg@0", "p@-3", "set-p@0", "set-r@0", f"ndcg@{2**60}", "f(0)", "f(-1)", "f(inf)"])
+@over(
+    "name",
+    [
+        "ndcg@0",
+        "p@-3",
+        "set-p@0",
+        "set-r@0",
+        f"ndcg@{2**60}",
+        "pauc(0)",
+        "pauc(1.5)",
+        "pauc(nan)",
+        "f(0)",
+        "f(-1)",
+        "f(inf)",
+    ],
+)
 def test_bad_parameters_are_refused(name):
     with pytest.raises(LossError, match=r"needs .*, found"):
         make_loss(name)

@@ -49,7 +49,7 @@ def test_rankings_cut_off_early(form, kind, rng):
     ideal = gains[:n_pos].sum()
     gains, best = (gains / ideal, 1.0) if form == "ndcg" else (gains / k, ideal / k)
     scores = np.append(scores_pos, scores_neg)
-    judge = hinge_by_lattice(scores, np.arange(scores.size) < n_pos, gains, best)
+    judge = hinge_by_lattice(scores, np.arange(scores.size) < n_pos, lambda a, b: gains[a + b - 1], best)
     size = 1.0 + np.abs(scores).max()
     violation, *weights = bound(loss, scores_pos, scores_neg)
     assert violation.value == pytest.approx(judge, rel=1e-9, abs=1e-11 * size)
