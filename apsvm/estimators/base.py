@@ -5,6 +5,7 @@ X, y, qid, sample_weight, bags  →  ``Fit`` of the plan that the parameters ask
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self
 
@@ -36,7 +37,7 @@ from apsvm.models.base import Ranker
 from apsvm.models.header import Header, parse_pool
 from apsvm.selection.completion import outcomes
 from apsvm.solvers.state import State
-from apsvm.trainers.base import AnyTrainer, Outcome, TrainingSet
+from apsvm.trainers.base import AnyTrainer, Outcome, TrainingSet, Watch
 from apsvm.trainers.fitting import AUTO, FeatureOptions, Fit, asked_of, map_by_rule
 from apsvm.trainers.settings import SettingsError
 
@@ -136,6 +137,12 @@ class LinearEstimator(TrainedEstimator):
         """A constant that is added to the model's."""
         return 0.0
 
+    def _outcomes(
+        self, fit: Fit, watch: Watch, start: NDArray[np.float64] | None, data: TrainingSet
+    ) -> Iterator[Outcome]:
+        """The trained rankers of a fit, whose rows are ``data``."""
+        return outcomes(fit, watch, start, data)
+
     def _decided(self, fit: Fit, outcome: Outcome, model: Ranker) -> Ranker:
         """The model with the threshold and the probabilities that the parameters ask for, if they do; ``fit``: its
         training, the features still to be learned."""
@@ -180,7 +187,7 @@ class LinearEstimator(TrainedEstimator):
             data, start = fit.training_set(), self._start(plan, fit)
             for remark in plan.check(data):
                 logger.warning("%s: %s", type(self).__name__, remark)
-            *_, outcome = outcomes(fit, watch, start, data)
+            *_, outcome = self._outcomes(fit, watch, start, data)
             (model,) = fit.model(outcome).rankers()
             model = model.at_level(model.level + self._shift(fit, data, outcome))
             model = model.with_header(self._header_of(model.header, counted.groups))

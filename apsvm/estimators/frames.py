@@ -40,6 +40,8 @@ _OF_THE_COMMAND = (
 
 def validated(estimator: ModelEstimator, X: Matrix, *y: Column, reset: bool = True, **options: object) -> Any:
     """``validate_data`` of features; a data frame is a table, whatever its cells."""
+    if hasattr(X, "checked_for"):  # rows on the workers of a cluster
+        return X.checked_for(estimator, *y, reset=reset)
     if getattr(getattr(X, "dtype", None), "kind", "") in ("m", "M"):
         raise ValueError("X has dates, and of an array they would be nanoseconds: a data frame's become features")
     if not (reset or y) and _needs_no_check(X, estimator):
@@ -101,7 +103,7 @@ def is_sparse(frame: Any) -> bool:
     return any(str(kind).lower().startswith("sparse[") for kind in frame.dtypes)
 
 
-def _precision(frame: Any) -> type[np.floating[Any]]:
+def precision_of(frame: Any) -> type[np.floating[Any]]:
     """In which a frame of numbers is kept."""
     return np.float32 if all(str(kind).lower() == "float32" for kind in frame.dtypes) else np.float64
 
@@ -113,13 +115,13 @@ def learned(frame: Any) -> tuple[Matrix, Columns]:
     from apsvm.data.tables.learning import learn
     from apsvm.data.tables.roles import Parts
 
-    with _as_python_says():
-        table = _table(frame)
+    with as_python_says():
+        table = table_in(frame)
         names = tuple(table.columns)
         columns, remarks = learn(table, Parts(features=names), TableOptions(features=names))
-        X, _, _ = features_of(table, columns, for_training=True, dtype=_precision(frame))
+        X, _, _ = features_of(table, columns, for_training=True, dtype=precision_of(frame))
     for remark in remarks:
-        logger.info("%s", _in_python(remark))
+        logger.info("%s", in_python(remark))
     return X, columns
 
 
@@ -137,29 +139,29 @@ def encoded(X: Any, columns: Columns) -> Matrix:
     lacking = [column.name for column in columns.features if column.name not in names]
     if lacking:
         raise ValueError(f"X lacks columns that were there in fit: {', '.join(map(repr, lacking[:8]))}")
-    with _as_python_says():
-        rows, remarks, _ = features_of(_table(X), columns, for_training=False, dtype=_precision(X))
+    with as_python_says():
+        rows, remarks, _ = features_of(table_in(X), columns, for_training=False, dtype=precision_of(X))
     for remark in remarks:
-        logger.info("%s", _in_python(remark))
+        logger.info("%s", in_python(remark))
     return rows
 
 
 @contextmanager
-def _as_python_says() -> Iterator[None]:
+def as_python_says() -> Iterator[None]:
     try:
         yield
     except DataError as error:
-        raise ValueError(_in_python(str(error))) from None
+        raise ValueError(in_python(str(error))) from None
 
 
-def _in_python(text: str) -> str:
+def in_python(text: str) -> str:
     """A message on a table, without what only the command line has."""
     for found, instead in _OF_THE_COMMAND:
         text = found.sub(instead, text)
     return text
 
 
-def _table(frame: Any) -> Table:
+def table_in(frame: Any) -> Table:
     from apsvm.data.tables.arrow import table_of_frame
 
     return table_of_frame(*_arrow(frame), _SOURCE)

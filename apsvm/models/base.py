@@ -154,6 +154,8 @@ class Model(ABC):
         ValueError
             X is not (n, width).
         """
+        if hasattr(X, "scored_by"):  # rows on the workers of a cluster
+            return checked_scores(X.scored_by(self))
         with np.errstate(over="ignore", invalid="ignore"):
             scores = self._scores(X, threads)
         return checked_scores(scores)

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from apsvm._support.files import digest_of_file
+from apsvm._support.types import Matrix
 from apsvm.data import bags
 from apsvm.data.dataset import DataError, Dataset, NoRowsError, TableRows
 from apsvm.data.read_options import UNSAID, TableOptions
@@ -89,9 +90,9 @@ def read_table(
     DataError : bad content, with the row and the column; a column that is lacking
     OSError : the source cannot be read
     """
-    chosen = _ColumnChoice(options, model, unlabelled)
-    table, fingerprint = _read(source, kind, options, chosen, scratch)
-    return _rows(table, fingerprint, options, chosen, bag_label, dtype, scratch)
+    chosen = ColumnChoice(options, model, unlabelled)
+    table, fingerprint = read_cells(source, kind, options, chosen, scratch)
+    return dataset_of(table, fingerprint, options, chosen, bag_label, dtype, scratch)
 
 
 def read_tables(
@@ -114,9 +115,9 @@ def read_tables(
     """
     choices, parts = [], []
     for source, kind in sources:
-        chosen = _ColumnChoice(options, model, unlabelled)
+        chosen = ColumnChoice(options, model, unlabelled)
         with suppress(NoRowsError):
-            parts.append(_read(source, kind, options, chosen, scratch))
+            parts.append(read_cells(source, kind, options, chosen, scratch))
             choices.append(chosen)
     if not parts:
         raise NoRowsError(
@@ -127,19 +128,21 @@ def read_tables(
         require_names(list(table.columns), table.places.source, list(first.columns), first.places.source)
     fingerprint = hashlib.sha256("".join(digest for _, digest in parts).encode()).hexdigest()
     table = behind_another([table for table, _ in parts], scratch)
-    return _rows(table, fingerprint, options, choices[0], bag_label, dtype, scratch)
+    return dataset_of(table, fingerprint, options, choices[0], bag_label, dtype, scratch)
 
 
-def _rows(
+def dataset_of(
     table: Table,
     fingerprint: str,
     options: TableOptions,
-    chosen: _ColumnChoice,
+    chosen: ColumnChoice,
     bag_label: str,
     dtype: DTypeLike,
     scratch: Scratch,
+    learn_elsewhere: Callable[[], tuple[Matrix, Columns, list[str]]] | None = None,
 ) -> Dataset:
-    """The rows of a table whose columns are ``chosen``."""
+    """The rows of a table whose columns are ``chosen``. ``learn_elsewhere``: gives the features, what their columns
+    are, and remarks, where the table has the other columns alone."""
     model, cells, places, n = chosen.model, table.columns, table.places, len(table)
     parts, columns, remarks = chosen.parts, chosen.columns, [*chosen.parts.remarks, *table.remarks]
     relevance, words = np.zeros(n), () if columns is None else columns.label_words
@@ -161,16 +164,20 @@ def _rows(
     bag_ids, bag_names = (None, ()) if parts.bag is None else numbered(cells[parts.bag], "bag")
     costs = None if parts.cost is None else costs_of(cells[parts.cost])
     keys = None if parts.id is None else keys_of(cells[parts.id])
-    learned = columns is None
-    if columns is None:
-        columns, more = learn(table, parts, options)
-        columns = replace(columns, label_words=words)
-        remarks += more
-        if parts.label is not None:
-            names = [column.name for column in columns.features]
-            remarks += tells_the_label(table, names, relevance, parts.label, words)
     lines = places.lines(n)
-    X, more, details = features_of(table, columns, for_training=learned, dtype=dtype, scratch=scratch)
+    if learn_elsewhere is not None:
+        X, columns, more = learn_elsewhere()
+        columns, details = replace(columns, label_words=words), []
+    else:
+        learned = columns is None
+        if columns is None:
+            columns, more = learn(table, parts, options)
+            columns = replace(columns, label_words=words)
+            remarks += more
+            if parts.label is not None:
+                names = [column.name for column in columns.features]
+                remarks += tells_the_label(table, names, relevance, parts.label, words)
+        X, more, details = features_of(table, columns, for_training=learned, dtype=dtype, scratch=scratch)
     dataset = Dataset(
         X=X,
         relevance=relevance,
@@ -193,7 +200,7 @@ def _rows(
     return bags.with_bags(dataset, bag_ids, bags.Places(places.source, lines), bag_label)
 
 
-class _ColumnChoice:
+class ColumnChoice:
     """Which columns are kept, once their names are known: how the readers parse them."""
 
     def __init__(self, options: TableOptions, model: ForModel | None, unlabelled: bool) -> None:
@@ -236,8 +243,8 @@ class _ColumnChoice:
         self.parts = parts_of_model(names, self.columns, options, source, unlabelled=unlabelled)
 
 
-def _read(
-    source: Source, kind: Kind, options: TableOptions, chosen: _ColumnChoice, scratch: Scratch
+def read_cells(
+    source: Source, kind: Kind, options: TableOptions, chosen: ColumnChoice, scratch: Scratch
 ) -> tuple[Table, str]:
     """The table, and the sha256 of the file's bytes."""
     try:
@@ -273,7 +280,7 @@ def _read_chosen(
     *,
     blocks: int | None = None,
 ) -> tuple[Table, str]:
-    """As ``_read``, of the columns of a choice that depends on the file's name; of text the whole lines of the first
+    """As ``read_cells``, of the columns of a choice that depends on the file's name; of text the whole lines of the first
     ``blocks``."""
     if kind is not Kind.CSV:
         from apsvm.data.tables.arrow import table_of_arrow
