@@ -167,7 +167,8 @@ def dataset_of(
     lines = places.lines(n)
     if learn_elsewhere is not None:
         X, columns, more = learn_elsewhere()
-        columns, details = replace(columns, label_words=words), []
+        columns = replace(columns, label_words=words)
+        details: list[str] = []
     else:
         learned = columns is None
         if columns is None:
@@ -280,8 +281,8 @@ def _read_chosen(
     *,
     blocks: int | None = None,
 ) -> tuple[Table, str]:
-    """As ``read_cells``, of the columns of a choice that depends on the file's name; of text the whole lines of the first
-    ``blocks``."""
+    """As ``read_cells``, of the columns of a choice that depends on the file's name; of text the whole lines of the
+    first ``blocks``."""
     if kind is not Kind.CSV:
         from apsvm.data.tables.arrow import table_of_arrow
 
