@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from apsvm.models.header import Data
 from apsvm.trainers.base import Outcome, Progress, Trainer, TrainingSet, Watch
 from apsvm.trainers.settings import Range, Settings, setting
 
@@ -74,6 +75,6 @@ class Perceptron(Trainer[PerceptronSettings]):
                 state = "time limit"
         yield Outcome(
             w=total / number, settings=asked, state=state, iterations=number, interrupted=state == "interrupted",
-            as_asked=state not in ("interrupted", "time limit"), positives=int(relevant.sum()),
-            queries=len(pairs), queries_skipped=len(members) - len(pairs),
+            as_asked=state not in ("interrupted", "time limit"),
+            data=Data(positives=int(relevant.sum()), queries=len(pairs), queries_skipped=len(members) - len(pairs)),
         )  # fmt: skip

@@ -201,7 +201,7 @@ def _outcome(trainer: StructuredSVMTrainer, data: ShardedData, target: Target, t
     return replace(
         outcome,
         settings=trainer.settings,
-        positives=data.n_pos,
+        data=replace(outcome.data, positives=data.n_pos),
         ranks=ranks,
         threshold=Threshold(value=0.0, rule="loss") if ranks and trainer.loss.draws_line else None,
         cautions=cautions,

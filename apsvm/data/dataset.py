@@ -33,7 +33,7 @@ class LabelSets:
     classes : ndarray
         (k,) float64, increasing: the labels there are; one may be no row's.
     indptr, indices : NDArray[int64]
-        (n + 1,) int64 and (m,) int32 The labels of row i are classes[indices[indptr[i]:indptr[i + 1]]],
+        (n + 1,) int64 and (m,) int32: the labels of row i are classes[indices[indptr[i]:indptr[i + 1]]],
         increasing.
     """
 
@@ -114,40 +114,41 @@ class Dataset:
 
     Attributes
     ----------
-    X : Matrix
-        (n, d) csr_array of float64 or float32, or a dense C-ordered array of them int32 indices where they fit,
-        else int64; sorted, without duplicates; explicit zeros are kept. From a data folder or a matrix file the
-        arrays are mapped into memory, read-only. Column j is the file's feature j + 1, or j if `zero_based`.
+    X : csr_array or ndarray
+        (n, d) float64 or float32, C-ordered where dense. The indices of a sparse one are int32 where they fit, else
+        int64; sorted, without duplicates; explicit zeros are kept. From a data folder or a matrix file the arrays are
+        mapped into memory, read-only. Column j is the file's feature j + 1, or j if ``zero_based``.
     relevance : ndarray
-        (n,) float64 The labels as in the file; 0 in every row if `label_sets` has them.
-    groups : NDArray[int64], optional
-        (n,) int64, or None if the file has no qid.
+        (n,) float64, the labels as in the file; 0 in every row if ``label_sets`` has them.
+    groups : ndarray, optional
+        (n,) int64, the query of each row; None if the file has no qid.
     costs : ndarray, optional
-        (n,) float64, 1 where a row has none, or None if no row has one.
+        (n,) float64, 1 where a row has none; None if no row has one.
     zero_based : bool
-        Bool Whether features are counted from 0.
+        Whether features are counted from 0.
     source : str
-        Str The name used in messages.
+        The name used in messages.
     fingerprint : str
-        Str sha256 of the bytes of the file as it is stored, hexadecimal: what ``sha256sum FILE`` prints. A data
-        folder has that of the file it was made from.
+        SHA-256 of the bytes of the file as it is stored, hexadecimal: what ``sha256sum FILE`` prints. A data folder
+        has that of the file it was made from.
     unknown_features : int
-        Int Entries dropped because the model does not know their feature.
+        Number of entries dropped because the model does not know their feature.
     label_sets : LabelSets, optional
         The labels where a row may have several or none; None if each row has one.
-    bags : NDArray[int64], optional
-        (n,) int64, the number of each row's bag (``apsvm.data.bags``), or None if the rows are in none.
+    bags : ndarray, optional
+        (n,) int64, the number of each row's bag (``apsvm.data.bags``); None if the rows are in none.
     ignores_bags : bool
         Whether rows stand for themselves all the same; only that no fold parts a bag is left of it.
-    pool, instances : tuple[str, ...], optional
-        What its rows were pooled by, where each was a bag, and how many rows those bags had
-        (``apsvm.data.pooling``); else None.
-    deciding : NDArray[int64], optional
-        (n,) int64, which of those each row is, where one of them stands for its bag; else None.
-    stands_for : NDArray[int64], optional
-        (n,) int64, the number of the bag that each row stands for, pooled or by one of its rows; else None.
+    pool : tuple[str, ...], optional
+        How the rows of a bag were pooled, where each row was a bag (``apsvm.data.pooling``).
+    instances : int, optional
+        How many rows those bags had.
+    deciding : ndarray, optional
+        (n,) int64, which of those rows each row is, where one of them stands for its bag.
+    stands_for : ndarray, optional
+        (n,) int64, the number of the bag that each row stands for, pooled or by one of its rows.
     table : TableRows, optional
-        What it was read from, where its columns had names; else None.
+        What it was read from, where its columns had names.
     """
 
     X: Matrix

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeAlias, TypeV
 
 from apsvm._support.log import Log, NoLog
 from apsvm._support.naming import option
+from apsvm.models.header import Data, SkippedClass
 from apsvm.trainers.capabilities import Capabilities
 from apsvm.trainers.settings import Settings, SettingValue, declared
 
@@ -215,8 +216,8 @@ class Outcome:
         Sentences on what the ranker is not good for, which are said whether or not anybody asks.
     settings : Settings
         It was trained with: of a path of values, with its own.
-    iterations, C, certificate, gradient, epochs, details, threshold : int, optional
-        See ``apsvm.models.header.Header``.
+    iterations, C, certificate, gradient, epochs, details, threshold, data
+        See ``apsvm.models.header.Header``; of ``data`` what the training counted.
     held_out : HeldOut, optional
         The training rows by rankers that have not seen them, trained as this one, where the choice of its
         settings has such.
@@ -224,16 +225,14 @@ class Outcome:
         The bound on the loss as a share of what it is at w = 0, where the two can be compared.
     metric, labels : str, optional
         What to judge it by, and what labels mean, where the training itself found out.
-    positives, queries, queries_skipped, counts : int, optional
-        See ``apsvm.models.header.Data``.
     notes : Sequence[str]
         Sentences for people, of what the fields do not say.
     seconds : Mapping[str, float]
         Of the training's parts, by name.
     classes : Sequence[tuple[float, Outcome]]
         For a set of rankers: the label and the outcome of each.
-    skipped : Sequence[tuple[float, str]]
-        For a set of rankers: label and reason of each class without one.
+    skipped : Sequence[SkippedClass]
+        For a set of rankers: the classes without one.
     """
 
     w: NDArray[np.float64] | Net | ItemFactors | None
@@ -255,14 +254,11 @@ class Outcome:
     share_of_nothing: float | None = None
     metric: str | None = None
     labels: Labels | None = None
-    positives: int | None = None
-    queries: int | None = None
-    queries_skipped: int | None = None
-    counts: Mapping[str, int] = field(default_factory=dict)
+    data: Data = field(default_factory=Data)
     notes: Sequence[str] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
     classes: Sequence[tuple[float, Outcome]] = ()
-    skipped: Sequence[tuple[float, str]] = ()
+    skipped: Sequence[SkippedClass] = ()
 
 
 class TrainingError(ValueError):

@@ -34,7 +34,7 @@ from apsvm.data.row_operator import RowOperator
 from apsvm.data.rows import Rows
 from apsvm.models.base import Model, Ranker, WeightedRanker
 from apsvm.models.components import ComponentRanker
-from apsvm.models.header import Data, Features, Header, SkippedClass
+from apsvm.models.header import Features, Header
 from apsvm.models.items import ItemFactors, ItemRanker
 from apsvm.models.linear import LinearRanker
 from apsvm.models.net import Net, NetRanker
@@ -392,16 +392,14 @@ class Fit:
             threshold=outcome.threshold,
             latent=trainer.capabilities.bags,
             cautions=tuple(outcome.cautions),
-            data=Data(
+            data=replace(
+                outcome.data,
                 file=os.path.basename(dataset.source),
                 sha256=dataset.fingerprint,
                 rows=len(dataset),
-                positives=outcome.positives,
-                queries=outcome.queries,
-                queries_skipped=outcome.queries_skipped,
-                counts=outcome.counts if instances is None else {**outcome.counts, "instances": instances},
+                counts={**outcome.data.counts, **({} if instances is None else {"instances": instances})},
             ),
-            classes_skipped=tuple(SkippedClass(label=label, reason=reason) for label, reason in outcome.skipped),
+            classes_skipped=tuple(outcome.skipped),
             versions={"python": platform.python_version(), **_versions()},
         )
 

@@ -17,6 +17,7 @@ from apsvm._support.log import Log
 from apsvm._support.machine import memory, thread_count
 from apsvm._support.threads import results
 from apsvm.data.takes import Takes
+from apsvm.models.header import SkippedClass
 from apsvm.trainers.base import AnyTrainer, Outcome, Progress, Trainer, TrainingError, TrainingSet, Watch
 from apsvm.trainers.settings import Settings, SettingsError
 from apsvm.trainers.summary import summary
@@ -279,5 +280,5 @@ def outcome_of(classes: Sequence[ClassTraining], seconds: float) -> Outcome | No
         notes=[note],
         seconds={"training": seconds},
         classes=trained,
-        skipped=[(one.label, one.reason) for one in missing],
+        skipped=[SkippedClass(label=one.label, reason=one.reason) for one in missing],
     )

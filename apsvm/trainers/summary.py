@@ -59,13 +59,12 @@ def _chosen(outcome: Outcome, metric: str | None) -> Iterator[str]:
 
 def _left_out(outcome: Outcome) -> Iterator[str]:
     """A line on the queries without anything to rank."""
-    if outcome.queries_skipped:
-        what, were = ("query", "was") if outcome.queries_skipped == 1 else ("queries", "were")
-        yield (
-            f"{outcome.queries_skipped} {what} without anything to rank {were} left out, {outcome.queries} trained on"
-        )
-    if outcome.counts.get("users_skipped"):
-        yield f"{outcome.counts['users_skipped']} users of less than two items, or of all, were left out"
+    data = outcome.data
+    if data.queries_skipped:
+        what, were = ("query", "was") if data.queries_skipped == 1 else ("queries", "were")
+        yield f"{data.queries_skipped} {what} without anything to rank {were} left out, {data.queries} trained on"
+    if data.counts.get("users_skipped"):
+        yield f"{data.counts['users_skipped']} users of less than two items, or of all, were left out"
 
 
 def ending(outcome: Outcome) -> str:

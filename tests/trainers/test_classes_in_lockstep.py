@@ -14,6 +14,7 @@ from apsvm.data import lockstep
 from apsvm.data.dataset import Dataset
 from apsvm.data.labels import LabelOptions
 from apsvm.metrics import parse_metric
+from apsvm.models.header import SkippedClass
 from apsvm.selection.completion import Completion, outcomes
 from apsvm.selection.grids import Grid
 from apsvm.selection.search import Followers, SettingsSearch
@@ -156,7 +157,7 @@ def test_a_class_that_fails(monkeypatch):
     positives = int((data.relevance == 1.0).sum())
     settings = StructuredSettings(threads=2, bound="hinge")
     outcome = outcome_of(Fails("ap", settings), data)
-    assert outcome.skipped == [(1.0, "it cannot be trained")]
+    assert outcome.skipped == [SkippedClass(label=1.0, reason="it cannot be trained")]
     without = dict(outcome_of(StructuredSVMTrainer("ap", settings), data).classes)
     assert [label for label, _ in outcome.classes] == [0.0, 2.0, 3.0, 4.0]
     assert all(part.w.tobytes() == without[label].w.tobytes() for label, part in outcome.classes)

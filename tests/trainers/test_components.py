@@ -155,7 +155,7 @@ def test_grades_queries_and_weights_of_queries():
     )
     for bound in ("hinge", "tight"):
         result = outcome(data, "ndcg", bound=bound)
-        assert (result.state, result.queries) == ("converged", 11)
+        assert (result.state, result.data.queries) == ("converged", 11)
         scores = scores_of_weights(data.rows, result.w)
         assert np.corrcoef(scores, grades)[0, 1] > 0.6
 

@@ -127,8 +127,8 @@ def test_the_certificate_is_that_of_the_last_convex_problem():
 def test_queries_and_grades():
     data, test = rings(0, queries=20, grades=True), rings(1, n=2000, grades=True)
     outcome = outcome_of(data, "ndcg")
-    assert outcome.queries is not None
-    assert 10 <= outcome.queries < 20  # the others are held out
+    assert outcome.data.queries is not None
+    assert 10 <= outcome.data.queries < 20  # the others are held out
     scores = outcome.w.scores(test.rows)
     assert np.corrcoef(scores, test.target.grades)[0, 1] > 0.6
 

@@ -67,7 +67,7 @@ def end_record(outcome: Outcome) -> JsonDict:
         return {
             **({} if outcome.C is None else {"C": outcome.C}),
             "classes": [{"class": label, "state": part.state, **end_record(part)} for label, part in outcome.classes],
-            "classes_skipped": [{"label": label, "reason": reason} for label, reason in outcome.skipped],
+            "classes_skipped": [{"label": one.label, "reason": one.reason} for one in outcome.skipped],
         }
     record: JsonDict = {} if outcome.C is None else {"C": outcome.C}
     if outcome.certificate is not None:

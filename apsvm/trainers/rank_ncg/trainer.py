@@ -154,7 +154,7 @@ class RankNCGTrainer(Trainer[RankNCGSettings]):
 
         from apsvm.data.labels import ordered
         from apsvm.metrics.wilcoxon import WilcoxonMannWhitney
-        from apsvm.models.header import Gradient
+        from apsvm.models.header import Data, Gradient
         from apsvm.solvers.state import State
 
         solution, names = trained.solution, classes.names
@@ -188,9 +188,9 @@ class RankNCGTrainer(Trainer[RankNCGSettings]):
             },
             metric=WilcoxonMannWhitney(tuple(edges) if edges else named_graph).name,
             labels=target.labels,
-            queries=trained.queries,
-            queries_skipped=trained.queries_skipped,
-            counts={"pairs": trained.pairs},
+            data=Data(
+                queries=trained.queries, queries_skipped=trained.queries_skipped, counts={"pairs": trained.pairs}
+            ),
             notes=[f"{trained.pairs} pairs of {names.size} classes"],
             seconds={part: span.wall_ns / 1e9 for part, span in trained.spans.items()},
         )

@@ -94,7 +94,7 @@ def held_out_loss(outcome: Outcome) -> float:
 
 
 def _outcome(data: TrainingSet, trained: TrainedLayers, settings: StructuredSettings) -> Outcome:
-    from apsvm.models.header import Bounds
+    from apsvm.models.header import Bounds, Data
     from apsvm.trainers.base import Outcome
 
     bounds = trained.certificate
@@ -126,9 +126,11 @@ def _outcome(data: TrainingSet, trained: TrainedLayers, settings: StructuredSett
             layer=trained.layer,
         ),
         details=details,
-        positives=int(data.target.relevant.sum()),
-        queries=trained.queries,
-        queries_skipped=trained.queries_skipped,
+        data=Data(
+            positives=int(data.target.relevant.sum()),
+            queries=trained.queries,
+            queries_skipped=trained.queries_skipped,
+        ),
         notes=[*_course(trained), *fallbacks],
         seconds={part: span.wall_ns / 1e9 for part, span in trained.spans.items()},
     )

@@ -295,7 +295,7 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
     def outcome(self, data: TrainingSet, settings: StructuredSettings, trained: Trained) -> Outcome:
         """Remarks on what was trained with ``settings`` of one C."""
         from apsvm.models.decision import Threshold
-        from apsvm.models.header import Bounds
+        from apsvm.models.header import Bounds, Data
         from apsvm.solvers.certificate import tolerance_of
         from apsvm.solvers.state import State
         from apsvm.trainers.structured_svm.remarks import fallbacks_of, how_C_was_found
@@ -332,9 +332,11 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
                 stationary=tight or several or data.bags is not None,
             ),
             details={"oracle": " then ".join(stage.oracle for stage in trained.stages)},
-            positives=int(data.target.relevant.sum()),
-            queries=trained.queries,
-            queries_skipped=trained.queries_skipped,
+            data=Data(
+                positives=int(data.target.relevant.sum()),
+                queries=trained.queries,
+                queries_skipped=trained.queries_skipped,
+            ),
             threshold=Threshold(value=0.0, rule="loss") if self.loss.draws_line else None,
             share_of_nothing=trained.share_of_nothing,
             notes=[*how_C_was_found(trained, settings.C[0]), *trained.notes, *fallbacks_of(trained)],

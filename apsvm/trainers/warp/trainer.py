@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 from apsvm._support.machine import memory
 from apsvm._support.naming import option
 from apsvm.data.takes import Takes
+from apsvm.models.header import Data
 from apsvm.trainers.base import Outcome, Progress, Trainer, TrainingError, TrainingSet, Watch
 from apsvm.trainers.capabilities import Capabilities
 from apsvm.trainers.settings import SettingsError, SettingValue
@@ -187,9 +188,9 @@ class WarpTrainer(Trainer[WarpSettings]):
             settings=self._resolved,
             epochs=evidence(trained, validation, self.validation_metric),
             details={"threads": self.settings.workers},
-            positives=int(data.target.relevant.sum()),
-            queries=pairs.queries,
-            queries_skipped=pairs.queries_skipped,
+            data=Data(
+                positives=int(data.target.relevant.sum()), queries=pairs.queries, queries_skipped=pairs.queries_skipped
+            ),
             notes=_pace(trained.epochs),
             **ending(trained),
         )
@@ -247,14 +248,13 @@ class WarpTrainer(Trainer[WarpSettings]):
                 )
         notes = _pace(trained.epochs)
         notes.append(f"{lists.shape[1]} items with {self.settings.factors} factors, from {lists.nnz} likes")
-        counts = {"users": users, "users_skipped": skipped, "likes": int(lists.nnz)}
         return Outcome(
             w=trained.best,
             cautions=cautions,
             settings=self._resolved,
             epochs=evidence(trained, validation, self.validation_metric),
             details={"threads": self.settings.workers},
-            counts=counts,
+            data=Data(counts={"users": users, "users_skipped": skipped, "likes": int(lists.nnz)}),
             notes=notes,
             **ending(trained),
         )
