@@ -19,7 +19,7 @@ TITLES = {"main": "Options", "tables": "Tables", "data": "Data", "bags": "Bags",
 WORDS = {
     "objective": "--loss; lambdarank and rank_xendcg: --loss ndcg, binary: --loss ap or auc",
     "metric, eval_metric, scoring": "apsvm cv -m, apsvm eval -m",
-    "eval_at": "--loss ndcg@10, apsvm eval -m nDCG@10",
+    "eval_at": "--loss ndcg@10, apsvm eval -m 'nDCG(exp)@10', of LightGBM's gains; nDCG@10 is TREC's",
     "valid, valid_data, test_size": "nothing: train holds rows out itself, and cv by folds; apsvm eval judges other "
     "rows; --validation FILE goes with --loss warp",
     "n_estimators, num_iterations, num_trees, nrounds": "--features rules:N",

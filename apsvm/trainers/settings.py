@@ -175,8 +175,8 @@ class Settings:
 
     def to_json(self) -> dict[str, Json]:
         """By name, as JSON values; what ``from_json`` reads."""
-        values = {name: getattr(self, name) for name, (_, about) in declared(type(self)).items() if about.in_header}
-        return {name: _plain(value) for name, value in values.items()}
+        names = [name for name, (_, about) in declared(type(self)).items() if about.in_header and name not in OF_ALL]
+        return {name: _plain(getattr(self, name)) for name in names}
 
     @classmethod
     def from_json(cls: type[SettingsT], values: JsonObject) -> SettingsT:
@@ -195,6 +195,10 @@ class Settings:
                 read = [_read(one, about) for one in (value if isinstance(value, list) else [value])]
                 result[name] = tuple(read) if about.path else read[0]
         return cls(**result)
+
+
+#: Settings of every trainer, which a trainer may declare anew for their help and default.
+OF_ALL = frozenset(field.name for field in dataclasses.fields(Settings))
 
 
 def _check(name: str, value: object, about: Declared) -> None:

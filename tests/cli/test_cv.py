@@ -184,13 +184,13 @@ def test_refused(options, code, word, hard, run, tmp_path):
 def test_configuration(hard, run, tmp_path):
     (tmp_path / "c.toml").write_text(
         'C = "1:10:log10"\nbound = "hinge"\n'
-        'folds = 2\nmetric = ["AUC", "AP"]\nloss = "auc"\n'
+        'folds = 2\nmetric = ["AUC", "AP"]\nloss = "auc"\nfeatures = "linear,piecewise:2"\n'
     )  # fmt: skip
     done = run("cv", hard[0], "--config", tmp_path / "c.toml", "--json", "-", "-q")
     found = json.loads(done.stdout)
     assert (found["folds"], found["metric"]) == (2, "AUC")
-    assert [(s["loss"], s["C"], *s["metrics"]) for s in found["settings"]] == [
-        ("auc", C, "AUC", "AP") for C in (1.0, 10.0)
+    assert [(s["loss"], s["features"], s["C"], *s["metrics"]) for s in found["settings"]] == [
+        ("auc", features, C, "AUC", "AP") for features in ("linear", "piecewise:2") for C in (1.0, 10.0)
     ]
 
 

@@ -6,19 +6,20 @@ From the options to the searches (``CvRequest``), and their running. What is sai
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
 from apsvm._support.types import JsonObject
 from apsvm.cli.cluster.commands import need_dask
-from apsvm.cli.options.completion import MetricName
+from apsvm.cli.options.completion import FeatureMapName, MetricName
 from apsvm.cli.options.config import config_option
 from apsvm.cli.options.decision import decided_refit
 from apsvm.cli.options.lists import Several
@@ -84,6 +85,8 @@ if TYPE_CHECKING:
     from apsvm.selection.portfolio import PortfolioSearch
     from apsvm.selection.race import Candidate, PathInFold
     from apsvm.selection.search import Followers, SettingsSearch
+    from apsvm.trainers.base import AnyTrainer
+    from apsvm.trainers.fitting import FeatureOptions
     from apsvm.trainers.settings import SettingValue
 
 
@@ -131,7 +134,7 @@ class CvRequest:
             replace(read, threads=options["jobs"]),
             options,
             metrics,
-            [_grid(loss, options, named, pool) for loss in losses for pool in _ways_with_bags(options)],
+            [_grid(loss, options, named, way) for loss in losses for way in _ways(options)],
             tries_all=named.isdisjoint(tried) and len(options["pool"]) < 2,
         )
         request._check()
@@ -152,7 +155,8 @@ class CvRequest:
         for grid in self.grids:
             trainer = grid.trainer
             label_options(options, trainer)
-            feature_options(options, trainer, None if grid.features is None else grid.features.pool)
+            if grid.features is None:
+                _features(options, trainer)
             inputs |= check_inputs(trainer)
             refuse_untaken(trainer, options, "query_weights")
             if not options["quiet"] and trainer.family not in families:
@@ -172,11 +176,11 @@ class CvRequest:
         """The data; its bags as rows where only one way to pool them is tried."""
         from apsvm.trainers.fitting import bags_settled
 
-        dataset, ways = read_to_train(self.data, self.read_options), _ways_with_bags(self.options)
-        if len(ways) != 1 or ways[0] is None:
+        dataset, pools = read_to_train(self.data, self.read_options), _pools(self.options)
+        if len(pools) != 1 or pools[0] is None:
             return dataset
         with reading(dataset.source):
-            return bags_settled(dataset, self.grids[0].trainer, ways[0])
+            return bags_settled(dataset, self.grids[0].trainer, pools[0])
 
     def by_labels_of(self, dataset: Dataset) -> CvRequest:
         """The request with the loss and the metric that suit grades, where these are some and the user names none."""
@@ -190,7 +194,7 @@ class CvRequest:
             options["metric"], metrics = (chosen["metric"],), parse_metrics([chosen["metric"]])
         if "loss" in chosen:
             loss = ChosenLoss.of(chosen["loss"])
-            grids = [_grid(loss, options, named, pool) for pool in _ways_with_bags(options)]
+            grids = [_grid(loss, options, named, way) for way in _ways(options)]
         return replace(self, options=options, metrics=metrics, grids=grids)
 
     def search(self, dataset: Dataset) -> SettingsSearch:
@@ -204,7 +208,7 @@ class CvRequest:
                 self.grids,
                 self.metrics,
                 labels=label_options(options, trainer),
-                features=feature_options(options, trainer),
+                features=_features(options, trainer),
                 folds=options["folds"],
                 seed=options["seed"],
                 query_weights=self._query_weights(dataset),
@@ -233,7 +237,7 @@ class CvRequest:
             dataset,
             self.metrics,
             labels=label_options(options, trainer),
-            features=feature_options(options, trainer, next(iter(options["pool"]), None)),
+            features=_features(options, trainer, (options["features"][0], next(iter(options["pool"]), None))),
             folds=options["folds"] if given_by_user("folds") else None,
             seed=options["seed"],
             query_weights=self._query_weights(dataset),
@@ -243,28 +247,45 @@ class CvRequest:
         return query_weights(self.options["query_weights"], dataset, quiet=self.options["quiet"])
 
 
-def _ways_with_bags(options: JsonObject) -> list[tuple[str, ...] | None]:
+#: A feature map, and what bags are pooled by; None: they are not.
+_Way: TypeAlias = "tuple[str, tuple[str, ...] | None]"
+
+
+def _pools(options: JsonObject) -> list[tuple[str, ...] | None]:
     """How bags are pooled, one way after another; None: they are not, as where there are none, or with --latent, which
     stands beside the pools."""
     pools: list[tuple[str, ...] | None] = list(options["pool"])
     return [*pools, None] if options["latent"] or not pools else pools
 
 
-def _grid(loss: ChosenLoss, options: JsonObject, named: Collection[str], pool: tuple[str, ...] | None) -> Grid:
-    """What is tried of a loss, and of bags pooled so; what cannot be ends the command."""
+def _ways(options: JsonObject) -> list[_Way]:
+    """Every map with every way to pool bags."""
+    return list(itertools.product(options["features"], _pools(options)))
+
+
+def _features(options: JsonObject, trainer: AnyTrainer, way: _Way | None = None) -> FeatureOptions:
+    """What is done to the features in this way, by default in the first without pools."""
+    features, pool = way or (options["features"][0], None)
+    return feature_options({**options, "features": features}, trainer, pool)
+
+
+def _grid(loss: ChosenLoss, options: JsonObject, named: Collection[str], way: _Way) -> Grid:
+    """What is tried of a loss, on a map and with bags pooled so; what cannot be ends the command."""
     from apsvm.selection.grids import Grid
 
     trainer, values = loss.trainer, settings_named(loss.trainer, options, named)
     chosen = frozenset(values)
     tried = {name: value for name, value in values.items() if isinstance(value, tuple)}  # of options that take lists
     fixed = {name: value for name, value in values.items() if name not in tried}
+    _, pool = way
     if pool is not None and fixed.get("latent"):
         fixed["latent"] = False
         chosen -= {"latent", "start"}
     with usage_errors(loss):
         settings = trainer.Settings(**fixed, seed=options["seed"])
         grid = Grid.of(lambda one: trainer(loss.name, one, chosen), settings, tried)
-    return grid if pool is None else replace(grid, features=feature_options(options, grid.trainer, pool))
+    is_own = pool is not None or len(options["features"]) > 1
+    return replace(grid, features=_features(options, grid.trainer, way)) if is_own else grid
 
 
 #: Share of ``--time-limit`` for comparing; the rest is for the training on all rows, and its threshold.
@@ -285,9 +306,8 @@ class CvCommand(TrainersCommand):
 #: Options that ``--help`` lists, by section.
 _COMMON = {
     "Data": "label_column qid_column id_column positive_label drop",
-    "What is compared (lists, with commas between the values; by default a portfolio)": "loss C features scale "
-    "components",
-    "How": "folds metric time_limit",
+    "What is compared (lists, with commas between the values; by default a portfolio)": "loss features C components",
+    "How": "scale folds metric time_limit",
     "Output": "output json threshold calibrate jobs quiet verbose",
 }
 
@@ -304,7 +324,8 @@ _COMMON = {
     help="Losses to try.",
 )  # fmt: skip
 @options("folds", "output", "json", "time_limit", "cache", "rivals", "jobs", "seed", "scheduler", *TRAINING,
-         pool={"multiple": True}, threshold={"needs": "output"}, calibrate={"needs": "output"})  # fmt: skip
+         features={"type": Several(FeatureMapName())}, pool={"multiple": True},
+         threshold={"needs": "output"}, calibrate={"needs": "output"})  # fmt: skip
 @config_option
 @with_read_options
 def cv(data: str, read: ReadOptions, **values: object) -> int:

@@ -28,7 +28,7 @@ from apsvm.cli.options.table import Option
 from apsvm.cli.shared import MISSING, Failure
 from apsvm.trainers import TRAINERS, known_losses, trainer_of
 from apsvm.trainers.base import AnyTrainer
-from apsvm.trainers.settings import Declared, Range, Settings, SettingsError, declared, plain_type
+from apsvm.trainers.settings import OF_ALL, Declared, Range, SettingsError, declared, plain_type
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,10 +230,6 @@ class LossName(ParamType):
         return names_that_fit(known_losses(), incomplete)
 
 
-#: Settings of every trainer, which are the command's own options: a trainer may declare them anew for their help.
-_OF_ALL = frozenset(field.name for field in dataclasses.fields(Settings))
-
-
 def option_name(field: dataclasses.Field[object], about: Declared) -> str:
     """The setting's name on the command line and in configuration files: ``lambda`` for ``regularisation``."""
     return about.flags[-1].lstrip("-").replace("-", "_") if about.flags else field.name
@@ -248,7 +244,7 @@ def trainer_options(*, as_lists: bool = False, without: Collection[str] = ()) ->
     for trainer in TRAINERS.values():
         hints = typing.get_type_hints(trainer.Settings)
         for name, (field, about) in declared(trainer.Settings).items():
-            if not about.option or name in _OF_ALL:
+            if not about.option or name in OF_ALL:
                 continue
             taken = Taken(name, about, plain_type(hints[name]), field.default)
             takers.setdefault(option_name(field, about), {})[trainer] = taken
@@ -336,11 +332,9 @@ def planned(loss: ChosenLoss, options: JsonObject, named: Collection[str]) -> An
 
     named : the options that the user gave
     """
-    common = {name: options[name] for name in ("time_limit", "seed", "threads")}
-    settings = settings_named(loss.trainer, options, named)
-    chosen = frozenset([*settings, *(name for name in common if name in named)])
+    settings = settings_named(loss.trainer, options, named) | {name: options[name] for name in OF_ALL & set(named)}
     with usage_errors(loss):
-        return loss.trainer(loss.name, loss.trainer.Settings(**common, **settings), chosen)
+        return loss.trainer(loss.name, loss.trainer.Settings(**settings), frozenset(settings))
 
 
 @contextmanager
