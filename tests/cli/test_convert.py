@@ -94,7 +94,6 @@ def test_train_predict_eval_on_a_matrix(kind: str, X: Any, capfdbinary: pytest.C
     assert both[0] == both[1]
     assert json.loads(both[0] + "}")["queries"] == 10
     assert run(["convert", "-q", f"x.{kind}", "x.dir", *beside]) == 0
-    assert run(["convert", "--check", "x.dir"]) == 0
     assert run(["eval", f"x.{kind}", "--scores", "text.scores"]) == 65
     assert b"name their file by --labels" in capfdbinary.readouterr().err
 
@@ -117,20 +116,6 @@ def test_a_base_that_does_not_fit(X: Any, capfdbinary: pytest.CaptureFixture[byt
         assert run(arguments) == 65, arguments
         assert b"features that count from" in capfdbinary.readouterr().err
     assert run(["predict", "zero.dir", "zero.model"]) == 0
-
-
-def test_check(X: Any, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
-    write_text(X)
-    assert run(["convert", "data.svm", "data.dir"]) == 0
-    assert f"{N} rows, {D} features".encode() in capfdbinary.readouterr().err
-    assert run(["convert", "--check", "data.dir"]) == 0
-    content = bytearray(Path("data.dir/values.npy").read_bytes())
-    content[-1] ^= 1
-    Path("data.dir/values.npy").write_bytes(content)
-    assert run(["convert", "--check", "data.dir"]) == 65
-    assert b"data.dir/values.npy: damaged: its sha256" in capfdbinary.readouterr().err
-    assert run(["convert", "--check", "data.svm"]) == 66
-    assert run(["convert", "--check", "data.dir", "out"]) == 2
 
 
 def test_places(X: Any, capfdbinary: pytest.CaptureFixture[bytes]) -> None:

@@ -40,7 +40,6 @@ def test_parts_are_the_whole(parts, run, tmp_path):
     run("convert", PENGUINS, tmp_path / "whole", *OPTIONS)
     assert_alike(tmp_path / "parts", tmp_path / "whole")
     assert "19 cells are missing (sex 11" in said
-    run("convert", "--check", tmp_path / "parts")
     run("train", "-q", tmp_path / "parts", tmp_path / "m", "--positive-label", "Gentoo", "--bound", "hinge")
     assert run("predict", PENGUINS, tmp_path / "m").stdout == run("predict", tmp_path / "whole", tmp_path / "m").stdout
 
@@ -109,7 +108,6 @@ def test_queries_keep_their_words(searches, run, tmp_path):
     found = run("predict", tmp_path / "folder", tmp_path / "m", "--trec-run", "tag").stdout
     assert found == run("predict", searches, tmp_path / "m", "--trec-run", "tag").stdout
     assert {line.split()[0] for line in found.splitlines()} == {"query-0", "query-1", "query-2"}
-    run("convert", "--check", tmp_path / "folder")
 
 
 @pytest.mark.parametrize(

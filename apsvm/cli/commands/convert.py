@@ -33,39 +33,22 @@ if TYPE_CHECKING:
 
 @click.command(cls=HelpfulCommand)
 @click.argument("data", metavar="DATA")
-@click.argument("out", metavar="[OUT]", required=False)
-@click.option(
-    "--dense", is_flag=True, help="Write all values, zeros too; without it if 60 % of them are stored in DATA."
-)
+@click.argument("out", metavar="OUT")
 @click.option(
     "--model", metavar="MODEL", help="Make of the columns of a table what this model does, which is to be given them."
 )
-@click.option("--check", is_flag=True, help="Write nothing; check every byte of DATA, such a folder.")
 @options("threads", "quiet")
 @how_to_read_anew
-def convert(
-    data: str,
-    out: str | None,
-    dense: bool,
-    threads: int,
-    check: bool,
-    quiet: bool,
-    model: str | None,
-    read: ReadOptions,
-) -> None:
+def convert(data: str, out: str, threads: int, quiet: bool, model: str | None, read: ReadOptions) -> None:
     """Write DATA as the folder OUT, which may stand for DATA in every command and is not parsed but mapped into memory.
 
     DATA may be several files, by a pattern in quotes ('part-*.csv'), one behind the other. Text may be larger than
     memory, and so may tables (CSV, Parquet, Arrow), whose rows are kept beside OUT meanwhile; parts of one have the
-    same columns. A data folder that is already there is replaced; anything else is refused.
+    same columns. A data folder that is already there is replaced; anything else is refused. Values are written dense
+    where 60 % of them are stored in DATA.
     """
     from apsvm.data.folder import check_replaceable, write_folder
 
-    if check:
-        _check(data, out, quiet=quiet)
-        return
-    if out is None:
-        raise click.UsageError("name the folder OUT to write, or give --check")
     refuse_same_file(out, data=data, model=model)
     with writing(out):
         check_replaceable(out)
@@ -74,21 +57,10 @@ def convert(
         if dataset.ignores_bags:
             dataset = replace(dataset, bags=None)
         with writing(out):
-            write_folder(dataset, out, dense=True if dense else None)
+            write_folder(dataset, out)
         if not quiet:
             n, d = dataset.X.shape
             say(f"{out}: {n} rows, {d} features, {dataset.n_values} values of {data}")
-
-
-def _check(folder: str, out: str | None, *, quiet: bool) -> None:
-    from apsvm.data.folder import open_folder
-
-    if out is not None:
-        raise click.UsageError("--check writes nothing: name the folder only")
-    with reading(folder), Bar(f"checking {folder}"):
-        dataset = open_folder(folder)
-    if not quiet:
-        say(f"{folder}: undamaged: {len(dataset)} rows, {dataset.X.shape[1]} features")
 
 
 @contextmanager

@@ -34,13 +34,9 @@ _LEFT = 12
     help="AP(voc2010), AP(voc2007), AP(coco), AP50, AP75; AP(voc2010)@0.7 is at another IoU. May be given more than "
     "once. [default: AP(voc2010); with objects in COCO's format AP(coco), AP50, AP75]",
 )  # fmt: skip
-@click.option(
-    "--difficult", type=click.Choice(["ignored", "counted"]), default="ignored", show_default=True,
-    help="Objects marked as difficult need not be found, and what finds them is left out; or they are like others.",
-)  # fmt: skip
 @options("as_json")
 def eval_detections(
-    objects: str, detections: str, classes: str | None, metrics: tuple[str, ...], difficult: str, as_json: bool
+    objects: str, detections: str, classes: str | None, metrics: tuple[str, ...], as_json: bool
 ) -> None:
     """Evaluate detections: boxes with a class and a score against the objects of images, AP by PASCAL VOC or COCO.
 
@@ -51,7 +47,8 @@ def eval_detections(
     COCO    JSON, as                   JSON, a list of results
             instances_val2017.json
 
-    The first lines say by which rules the figures are.
+    Objects marked as difficult need not be found, and what finds them is left out. The first lines say by which rules
+    the figures are.
 
     \b
     apsvm eval-detections Annotations results -m 'AP(voc2007)'
@@ -71,16 +68,16 @@ def eval_detections(
         found = read_detections(detections, truth, classes)
     if not asked:
         asked = _parsed(("AP(coco)", "AP50", "AP75") if truth.class_ids else ("AP(voc2010)",))
-    evaluations = [evaluate(metric, truth, found, count_difficult=difficult == "counted") for metric in asked]
+    evaluations = [evaluate(metric, truth, found) for metric in asked]
     if not evaluations[0].n_objects.any():
         raise Failure(BAD_DATA, f"{objects}: expected objects that are not difficult or crowds, found none")
     if found.scores.size and not any(evaluation.n_right.any() for evaluation in evaluations):
         boxes = "x y width height" if truth.class_ids else "xmin ymin xmax ymax, not x y width height or centres"
         say(f"warning: no detection finds an object: boxes are {boxes}, in pixels")
     if as_json:
-        put(json.dumps(_as_json(evaluations, truth, found, difficult), indent=1))
+        put(json.dumps(_as_json(evaluations, truth, found), indent=1))
     else:
-        _put_text(evaluations, truth, found, difficult)
+        _put_text(evaluations, truth, found)
 
 
 def _parsed(names: Sequence[str]) -> list[DetectionMetric]:
@@ -95,16 +92,14 @@ def _parsed(names: Sequence[str]) -> list[DetectionMetric]:
     return list({metric.name: metric for metric in metrics}.values())
 
 
-def _put_text(
-    evaluations: Sequence[DetectionEvaluation], objects: Objects, detections: Detections, difficult: str
-) -> None:
+def _put_text(evaluations: Sequence[DetectionEvaluation], objects: Objects, detections: Detections) -> None:
     """The rules, a line a class, the means, and what was counted; counts are the first metric's."""
     import numpy as np
 
     from apsvm.cli.output.evaluation import put_table
 
     for evaluation in evaluations:
-        put(f"{evaluation.metric.name:<{_LEFT}} {_rules(evaluation.metric)}; difficult objects {difficult}")
+        put(f"{evaluation.metric.name:<{_LEFT}} {_rules(evaluation.metric)}; difficult objects ignored")
     put("")
     first = evaluations[0]
     names = [evaluation.metric.name for evaluation in evaluations]
@@ -148,14 +143,11 @@ def _figure(value: float) -> str:
     return "-" if math.isnan(value) else f"{value:.6f}"
 
 
-def _as_json(
-    evaluations: Sequence[DetectionEvaluation], objects: Objects, detections: Detections, difficult: str
-) -> JsonDict:
+def _as_json(evaluations: Sequence[DetectionEvaluation], objects: Objects, detections: Detections) -> JsonDict:
     first = evaluations[0]
     return {
         "metrics": {evaluation.metric.name: evaluation.mean for evaluation in evaluations},
         "rules": {evaluation.metric.name: _rules(evaluation.metric) for evaluation in evaluations},
-        "difficult_objects": difficult,
         "images": len(objects.images),
         "objects": int(first.n_objects.sum()),
         "difficult": int(objects.difficult.sum()),

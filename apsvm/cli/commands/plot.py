@@ -72,9 +72,8 @@ def convergence(logs: tuple[str, ...], output: str) -> None:
 
 @plot.command()
 @click.argument("log", metavar="LOG")
-@click.option("--class", "label", type=Number(), help="Of a log of several classes (--one-vs-rest): the label to draw.")
 @_OUTPUT
-def heatmap(log: str, label: float | None, output: str) -> None:
+def heatmap(log: str, output: str) -> None:
     """The interleaving ranks of the negatives over the iterations (Figure 1 of the 2014 paper).
 
     LOG is of apsvm train --log-ranks. A row is an iteration, a column a negative, from the highest score on; the
@@ -84,12 +83,7 @@ def heatmap(log: str, label: float | None, output: str) -> None:
 
     check_picture(output, [log])
     with drawing(log):
-        records = read_records(log)
-        if label is not None:
-            records = [record for record in records if record.get("class") == label]
-            if not records:
-                raise Failure(BAD_DATA, f"{log}: no record is of class {label:g}")
-        write_picture(Heatmap.of_log(records), output)
+        write_picture(Heatmap.of_log(read_records(log)), output)
 
 
 @plot.command(name="pr", cls=HelpfulCommand)
@@ -133,24 +127,20 @@ def precision_recall(
         write_picture(curves_of(scored), output)
 
 
-#: Heat maps that are drawn below the curves.
-MOST_PAIRS = 6
+#: Curves that are drawn, and heat maps below them.
+MOST_SHAPES, MOST_PAIRS = 12, 6
 
 
 @plot.command()
 @click.argument("model", metavar="MODEL")
 @click.option("--class", "label", type=Number(), help="Of a model of several classes (--one-vs-rest): the one to draw.")
-@click.option(
-    "--most", type=click.IntRange(1, 60), default=12, show_default=True, help="At most this many features, those "
-    "of the widest curves.",
-)  # fmt: skip
 @_OUTPUT
-def shapes(model: str, label: float | None, most: int, output: str) -> None:
+def shapes(model: str, label: float | None, output: str) -> None:
     """What a model makes of each feature: the curves whose sum is the score, over the values of the training rows.
 
-    Of features as they are (the default), bars show the largest weights, each for one unit of its feature. With
-    --features piecewise or rules a curve is 0 at the feature's mean; of rules, heat maps below show what two features
-    give together. With --scale l2 the sum is divided by the length of the mapped row.
+    The twelve widest are drawn. Of features as they are (the default), bars show the largest weights, each for one unit
+    of its feature. With --features piecewise or rules a curve is 0 at the feature's mean; of rules, heat maps below
+    show what two features give together. With --scale l2 the sum is divided by the length of the mapped row.
     """
     import numpy as np
 
@@ -162,10 +152,10 @@ def shapes(model: str, label: float | None, most: int, output: str) -> None:
     with drawing(model):
         try:
             if ranker.feature_map is None:
-                picture: Picture = largest_weights(ranker, most)
+                picture: Picture = largest_weights(ranker, MOST_SHAPES)
             else:
-                pairs = surfaces(ranker, pairs_of(ranker)[: min(most, MOST_PAIRS)], np.empty((0, ranker.width)))
-                picture = Shapes(widest(ranker, most), pairs)
+                pairs = surfaces(ranker, pairs_of(ranker)[:MOST_PAIRS], np.empty((0, ranker.width)))
+                picture = Shapes(widest(ranker, MOST_SHAPES), pairs)
         except NoShapesError as error:
             raise Failure(BAD_DATA, f"{model}: {error}") from None
         write_picture(picture, output)

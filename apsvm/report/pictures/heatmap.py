@@ -68,7 +68,7 @@ class Heatmap(Picture):
             raise PictureError("its oracle records have no ranks: train with --log-ranks")
         classes = {call.get("class") for call in ranked}
         if len(classes) > 1:
-            raise PictureError(f"a log of {len(classes)} classes: choose one (--class)")
+            raise PictureError(f"a log of {len(classes)} classes: expected that of one ranking")
         with as_written_by_train():
             return cls._of_calls(ranked)
 
