@@ -151,47 +151,40 @@ def _bars(parts: Sequence[tuple[str, float]], largest: float) -> Markup:
     return element("div", *lines, class_="reasons")
 
 
+def best_first(rows: Dataset, scores: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """(n,) the rows, those of the query that appears first in front, the best of each query first, those of equal score
+    as they stand; and (n,) their ranks in their queries, from 1."""
+    if rows.groups is None:
+        return np.argsort(-scores, kind="stable"), np.arange(1, scores.size + 1)
+    _, first, query = np.unique(rows.groups, return_index=True, return_inverse=True)
+    order = np.lexsort((-scores, first[query]))
+    begins = np.flatnonzero(np.diff(query[order], prepend=-1))
+    rank = np.arange(1, order.size + 1) - np.repeat(begins, np.diff(np.append(begins, order.size)))
+    return order, rank
+
+
 def first_rows_of(part: JudgedRanker, lines: NDArray[np.int64] | None) -> Markup:
     """The section of the rows of the highest scores; of queries those of the first few."""
-    order, places = _in_order(part)
+    order, places = best_first(part.dataset, part.scores)
     if part.groups is None:
-        best = order[:MOST_ROWS]
+        first = places <= MOST_ROWS
     else:
-        _, first = np.unique(part.groups, return_index=True)
-        queries = part.groups[np.sort(first)[:MOST_QUERIES]]
-        best = np.concatenate([order[part.groups[order] == query][:MOST_OF_A_QUERY] for query in queries])
-    listed = _listed(part, best, places[best], lines)
+        first = (places <= MOST_OF_A_QUERY) & (np.cumsum(places == 1) <= MOST_QUERIES)
+    listed = _listed(part, order[first], places[first], lines)
     of_queries = "" if part.groups is None else "Those of the first queries in the file. "
     return section("The first rows", element("p", of_queries + listed.words()), listed.table())
 
 
 def lowest_positives(part: JudgedRanker, lines: NDArray[np.int64] | None) -> Markup:
     """The section of the positive rows that stand lowest in their ranking."""
-    order, places = _in_order(part)
-    sizes = np.full(places.size, places.size) if part.groups is None else _sizes(part.groups)
-    share = (places - 1) / np.maximum(1, sizes - 1)
-    positives = order[part.relevant[order] & (share[order] > 0.0)]
-    worst = positives[np.argsort(-share[positives], kind="stable")][:MOST_ROWS]
-    listed = _listed(part, worst, places[worst], lines)
+    order, places = best_first(part.dataset, part.scores)
+    query = np.cumsum(places == 1) - 1
+    share = (places - 1) / np.maximum(1, np.bincount(query)[query] - 1)
+    low = np.flatnonzero(part.relevant[order] & (share > 0.0))
+    worst = low[np.argsort(-share[low], kind="stable")][:MOST_ROWS]
+    listed = _listed(part, order[worst], places[worst], lines)
     words = element("p", "The rows that a reader of the list finds last. " + listed.words())
     return section("Positive rows that stand lowest", words, listed.table(counts=False)) if worst.size else Markup("")
-
-
-def _in_order(part: JudgedRanker) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """(n,) the rows by falling score, and (n,) the place of each row in its query, from 1."""
-    order = np.argsort(-part.scores, kind="stable")
-    queries = np.zeros(order.size, dtype=np.int64) if part.groups is None else part.groups
-    by_query = order[np.argsort(queries[order], kind="stable")]
-    begins = np.flatnonzero(np.r_[True, queries[by_query][1:] != queries[by_query][:-1]])
-    places = np.empty(order.size, dtype=np.int64)
-    places[by_query] = np.arange(order.size) - np.repeat(begins, np.diff(np.r_[begins, order.size])) + 1
-    return order, places
-
-
-def _sizes(groups: NDArray[np.int64]) -> NDArray[np.int64]:
-    """(n,) how many rows the query of each row has."""
-    _, codes, counts = np.unique(groups, return_inverse=True, return_counts=True)
-    return counts[codes]
 
 
 def _listed(

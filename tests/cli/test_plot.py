@@ -57,7 +57,7 @@ def test_convergence(logged, records, here, tmp_path):
     out = tmp_path / "c.svg"
     here("plot", "convergence", logged, "-o", out)
     shown = texts(out)
-    assert {"primal", "dual", "asked for", "iteration", "seconds", "objective", "duality gap"} <= {*shown}
+    assert {"primal", "dual", "asked for", "iteration", "seconds", "objective / C", "duality gap / C"} <= {*shown}
     again = tmp_path / "again.svg"
     here("plot", "convergence", logged, "-o", again)
     assert again.read_bytes() == out.read_bytes()

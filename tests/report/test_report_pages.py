@@ -167,7 +167,7 @@ def test_two_classes(shown):
     assert curve.curves[0].steps.recall.tolist() == pytest.approx([1 / 3, 2 / 3, 1])
     assert curve.base_rate == 0.3
     assert [(line.name, line.values) for line in convergence.panels[0].lines] == [
-        ("primal", [3.0, 1.5]), ("dual", [0.0, 0.5]),
+        ("primal", [1.5, 0.75]), ("dual", [0.0, 0.25]),
     ]  # fmt: skip
     assert (heatmap.n_pos, heatmap.n_neg) == (3, 7)
     assert top.relevant.tolist() == relevant.tolist()

@@ -10,7 +10,7 @@ import click
 from apsvm.cli.help import HelpfulCommand
 from apsvm.cli.options.table import options
 from apsvm.cli.output.bar import Bar
-from apsvm.cli.ranked import best_first, names_of_queries, names_of_rows
+from apsvm.cli.output.lists import names_of_queries, names_of_rows
 from apsvm.cli.reading import how_to_read, read_any_model
 from apsvm.cli.scored import score_data
 from apsvm.cli.shared import BAD_DATA, WORSE, Failure, put, say
@@ -107,6 +107,8 @@ def _put_moves(scored: Scored, relevant: NDArray[np.bool_] | None, top: int) -> 
 
 def _places(rows: Dataset, scores: NDArray[np.float64]) -> NDArray[np.int64]:
     """(n,) from 1 in each query."""
+    from apsvm.report.first_rows import best_first
+
     order, rank = best_first(rows, scores)
     places = rank.copy()
     places[order] = rank

@@ -60,7 +60,7 @@ def convergence(logs: tuple[str, ...], output: str) -> None:
     """Bounds and gap of trainings (or gradient, or estimated loss) against iterations and seconds.
 
     LOG is what apsvm train --log wrote, or --run-dir's log.jsonl; a run that is still going on, or was killed, is drawn
-    as far as it has come. Where values of C differ, objectives are divided by C.
+    as far as it has come. Objectives and gaps are divided by C.
     """
     from apsvm.report.pictures.convergence import Convergence
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from apsvm._support.shown import printable
 from apsvm.cli.output.decisions import answers
-from apsvm.cli.ranked import best_first, names_of_queries, names_of_rows
 from apsvm.cli.reading import read_rows
 from apsvm.cli.shared import BAD_DATA, Failure, reading, say
 
@@ -88,6 +87,8 @@ def best_of_each(scored: Scored) -> Iterator[str]:
 
 
 def _best(scored: Scored, lines: Sequence[str]) -> Iterator[str]:
+    from apsvm.report.first_rows import best_first
+
     rows, options = scored.rows, scored.options
     order, rank = best_first(rows, scored.scores)
     best = order[rank <= options.top]
@@ -117,7 +118,7 @@ def list_page(scored: Scored) -> str:
     """The best rows as a page (``report.first_rows``)."""
     from apsvm.data.dataset import DataError
     from apsvm.data.labels import recall
-    from apsvm.report.first_rows import FirstRows
+    from apsvm.report.first_rows import FirstRows, best_first
 
     model, rows, scores, options = scored.model, scored.rows, scored.scores, scored.options
     order, rank = best_first(rows, scores)
@@ -197,6 +198,8 @@ def _docids(rows: Dataset, path: str) -> tuple[list[str] | None, str]:
 
 def run_lines(scored: Scored) -> Iterator[str]:
     """A TREC run: qid Q0 docno rank score tag, the best of each query first, queries as they first appear."""
+    from apsvm.report.first_rows import best_first
+
     rows, scores, tag = scored.rows, scored.scores, scored.options.trec_run
     queries = names_of_queries(rows)
     if queries is None:
@@ -214,3 +217,21 @@ def run_lines(scored: Scored) -> Iterator[str]:
 def _to_be_read(scores: NDArray[np.float64]) -> list[str]:
     """Scores of six digits, as the reasons beside them have."""
     return [f"{score:.6g}" for score in scores.tolist()]
+
+
+def names_of_queries(rows: Dataset) -> list[str] | None:
+    """(n,) what the rows' queries are called in their table, or else their qid; None where there are none."""
+    if rows.groups is None:
+        return None
+    return [printable(rows.query_name(query)) for query in rows.groups.tolist()]
+
+
+def names_of_rows(rows: Dataset) -> list[str]:
+    """What rows are called in their table, or the bags that they stand for; or else their numbers in the file, from 1,
+    bags' as bag:INT."""
+    if rows.table is not None and rows.table.keys is not None:
+        return [printable(key) for key in rows.table.keys.tolist()]
+    if rows.stands_for is not None:
+        prefix = "" if rows.table is not None and rows.table.bags else "bag:"
+        return [printable(f"{prefix}{rows.bag_name(bag)}") for bag in rows.stands_for.tolist()]
+    return [str(row) for row in range(1, rows.X.shape[0] + 1)]

@@ -1,14 +1,13 @@
-"""How a training went: bounds, gap, gradient or estimated loss, against iterations and against seconds.
+"""How a training went: bounds and gap, gradient, or estimated loss, against iterations and against seconds.
 
-The structured SVM's log gives the primal and dual objective and their gap; stages, values of C and the rounds of the
-tight bound follow each other along the axes. RankNCG's gives the objective and the gradient's largest entry, WARP's the
-estimated loss of each epoch and the validation metric. Where values of C differ, objectives are divided by C, so that
-they are in units of the loss and the gap asked for is ε.
+Of a structured SVM the objective and its lower bound are divided by C, so that values of C can be compared and the gap
+asked for is ε. Stages, values of C and the rounds of the tight bound follow each other along the axes; a line is
+interrupted between them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -29,30 +28,35 @@ MOST_NAMED = 12
 MOST_WITH_BOUNDS = 4
 #: An axis holds no more: its ends must have a difference.
 LARGEST = 1e300
-#: Fewer points than this are marked.
+#: Fewer points than this are marked; of more only those that no line leads to.
 MARKED = 25
 
+_OBJECTIVE, _DUAL, _GAP = "objective / C", "dual", "duality gap / C"
+_VALUE, _GRADIENT = "objective", "gradient's largest entry"
+_LOSS, _VALIDATION = "estimated loss", "validation"
+#: Panels whose values are drawn on a logarithmic axis, and where the log says what was asked for.
+_ASKED = {_GAP: ("start", "epsilon"), _GRADIENT: ("end", "asked")}
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(slots=True)
 class Line:
     """``values`` after this many ``steps`` and ``seconds``, NaN where there is none; ``series`` is its colour's number;
     ``dashed`` : a lower bound"""
 
     name: str
-    steps: Sequence[float]
-    seconds: Sequence[float]
-    values: Sequence[float]
     series: int = 0
     dashed: bool = False
+    steps: list[float] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+    values: list[float] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """label : of the values' axis; logarithmic : that axis; level : the value asked for, if there is one"""
+    """label : of the values' axis; level : the value asked for, if there is one"""
 
     label: str
     lines: Sequence[Line]
-    logarithmic: bool = False
     level: float | None = None
 
 
@@ -71,14 +75,23 @@ class Convergence(Picture):
         ------
         PictureError : no iteration in one, or logs of different kinds
         """
-        kinds = {name: _kind(name, records) for name, records in logs.items()}
-        first = next(iter(kinds.values()))
-        for name, kind in kinds.items():
-            if kind != first:
-                raise PictureError(f"{name} is of another kind of training than {next(iter(kinds))}: draw them apart")
+        lines: dict[str, list[Line]] = {}
+        kinds: dict[str, str] = {}
         with as_written_by_train():
-            panels, step = first(logs)
-        return cls(panels, step)
+            runs = [
+                (run if len(logs) > 1 else "", label, points)
+                for run, records in logs.items()
+                for label, points in _by_class(run, records, kinds)
+            ]
+        for series, (run, label, points) in enumerate(runs):
+            name = ", ".join(part for part in (run, "" if label is None else f"class {label:g}") if part)
+            for panel, line in _lines(points, name, series, len(runs)):
+                lines.setdefault(panel, []).append(line)
+        for run, kind in kinds.items():
+            if kind != next(iter(kinds.values())):
+                raise PictureError(f"{run} is of another kind of training than {next(iter(kinds))}: draw them apart")
+        panels = [Panel(label, several, _level(label, logs)) for label, several in lines.items()]
+        return cls(panels, "epoch" if _LOSS in lines else "iteration")
 
     def height(self, size: Size) -> float:
         return 2.35 * len(self.panels) + 0.5
@@ -95,25 +108,23 @@ class Convergence(Picture):
     def _draw(self, panel: Panel, axes: Axes, against: int) -> None:
         named = len({line.name for line in panel.lines}) <= MOST_NAMED
         for line in panel.lines:
-            x = line.seconds if against else line.steps
-            marker = "o" if len(x) < MARKED else None
-            style = (0, (3, 2)) if line.dashed else dash(line.series)
-            label = line.name if named else ""
-            values = np.clip(line.values, -LARGEST, LARGEST)
+            known = np.isfinite(line.values)
+            alone = known & ~np.append(False, known[:-1]) & ~np.append(known[1:], False)
             axes.plot(
-                np.clip(x, 0.0, LARGEST),
-                values,
-                marker=marker,
+                np.clip(line.seconds if against else line.steps, 0.0, LARGEST),
+                np.clip(line.values, -LARGEST, LARGEST),
+                marker="o",
                 markersize=2.2,
-                label=label,
-                linestyle=style,
+                markevery=np.full(known.size, True) if known.size < MARKED else alone,
+                label=line.name if named else "",
+                linestyle=(0, (3, 2)) if line.dashed else dash(line.series),
                 color=colour(line.series),
             )
         if any(line.dashed and not line.name for line in panel.lines):
             axes.plot([], [], color=MUTED, linestyle=(0, (3, 2)), label="dual")
-        if panel.level is not None and panel.level > 0:
+        if panel.level:
             axes.axhline(panel.level, color=MUTED, linewidth=0.9, linestyle=(0, (1, 2)), label="asked for")
-        if panel.logarithmic:
+        if panel.label in _ASKED:
             axes.set_yscale("log")
             powers(axes.yaxis)
         if against:
@@ -126,195 +137,87 @@ class Convergence(Picture):
         axes.set_ylabel(panel.label)
 
 
-@dataclass(slots=True)
-class _Stretch:
-    """One run of the cutting-plane solver, or of the tight bound one descent, which has no bounds from below, or its
-    rounds. label : the class"""
-
-    run: str
-    label: float | None
-    stage: str
-    C: float
-    steps: list[float] = field(default_factory=list)
-    seconds: list[float] = field(default_factory=list)
-    primal: list[float] = field(default_factory=list)
-    dual: list[float] = field(default_factory=list)
-    gap: list[float] = field(default_factory=list)
-
-    def add(self, step: float, seconds: float, primal: float, dual: float = np.nan, gap: float = np.nan) -> None:
-        self.steps.append(step)
-        self.seconds.append(seconds)
-        self.primal.append(primal)
-        self.dual.append(dual)
-        self.gap.append(gap)
+#: Steps and seconds in all, and the values there, by what they are; empty between two stages.
+_Point = tuple[float, float, Mapping[str, float]]
 
 
-#: What is drawn of logs, and what their steps are called.
-_Kind = Callable[[Mapping[str, Sequence[Record]]], tuple[list[Panel], str]]
-
-
-def _kind(name: str, records: Sequence[Record]) -> _Kind:
+def _by_class(
+    run: str, records: Sequence[Record], kinds: dict[str, str]
+) -> list[tuple[float | None, Sequence[_Point]]]:
+    """The points of each class of a log, by its label; the kind of training goes into ``kinds``."""
+    classes: dict[float | None, list[tuple[Record, Mapping[str, float]]]] = {}
     for record in records:
-        if record["event"] == "epoch":
-            return _of_epochs
-        if record["event"] == "iteration" and "primal" in record:
-            return _of_bounds
-        if record["event"] == "iteration" and "gradient_norm" in record:
-            return _of_gradients
-    raise PictureError(f"{name}: no iteration in it")
-
-
-def _by_class(logs: Mapping[str, Sequence[Record]], event: str) -> list[tuple[str, list[Record]]]:
-    """The records of an event, of each log and each class in it, by what tells them apart."""
-    runs: dict[tuple[str, float | None], list[Record]] = {}
-    for run, records in logs.items():
-        for record in records:
-            if record["event"] == event:
-                runs.setdefault((run, record.get("class")), []).append(record)
-    several = len(logs) > 1
-    return [(_run_and_class(run if several else "", label), records) for (run, label), records in runs.items()]
-
-
-def _run_and_class(run: str, label: float | None) -> str:
-    return ", ".join(part for part in (run, "" if label is None else f"class {label:g}") if part)
-
-
-def _of_bounds(logs: Mapping[str, Sequence[Record]]) -> tuple[list[Panel], str]:
-    segments = [segment for run, records in logs.items() for segment in _segments(run, records)]
-    several_C = len({segment.C for segment in segments}) > 1
-    one_class = len({segment.label for segment in segments}) == 1
-    differs: dict[str, bool] = {
-        "run": len(logs) > 1,
-        "label": not one_class,
-        "stage": len({segment.stage for segment in segments}) > 1,
-        "C": several_C and one_class,
-    }
-    names = list(dict.fromkeys(_name(segment, differs) for segment in segments))
-    bounds: list[Line] = []
-    gaps: list[Line] = []
-    for segment in segments:
-        unit = segment.C if several_C else 1.0
-        name = _name(segment, differs)
-        series = names.index(name)
-        primal, dual = ("primal", "dual") if len(names) == 1 else (name, "")
-        steps, seconds = segment.steps, segment.seconds
-        bounds.append(Line(primal, steps, seconds, _over(segment.primal, unit), series))
-        if np.isnan(segment.gap).all():
-            continue
-        if len(names) <= MOST_WITH_BOUNDS:
-            bounds.append(Line(dual, steps, seconds, _over(segment.dual, unit), series, dashed=True))
-        gap = [value if value > 0 else np.nan for value in _over(segment.gap, unit)]
-        gaps.append(Line("" if len(names) == 1 else name, steps, seconds, gap, series))
-    unit_name = " / C" if several_C else ""
-    return [
-        Panel(f"objective{unit_name}", bounds),
-        Panel(f"duality gap{unit_name}", gaps, logarithmic=True, level=_level(logs, several_C)),
-    ], "iteration"
-
-
-def _over(values: Sequence[float], unit: float) -> list[float]:
-    return [value / unit for value in values]
-
-
-def _name(segment: _Stretch, is_shown: Mapping[str, bool]) -> str:
-    parts = [
-        segment.run if is_shown["run"] else "",
-        f"class {segment.label:g}" if is_shown["label"] and segment.label is not None else "",
-        segment.stage if is_shown["stage"] else "",
-        f"C = {segment.C:.4g}" if is_shown["C"] else "",
-    ]
-    return ", ".join(part for part in parts if part)
-
-
-def _level(logs: Mapping[str, Sequence[Record]], scaled: bool) -> float | None:
-    """The gap asked for, if it is one."""
-    result = set()
-    for records in logs.values():
-        for record in records:
-            if record["event"] == "start" and "epsilon" in record:
-                C = record["C"]
-                result.add(record["epsilon"] * (1.0 if scaled or isinstance(C, list) else C))
-    return result.pop() if len(result) == 1 else None
-
-
-def _segments(run: str, records: Sequence[Record]) -> list[_Stretch]:
-    """Cut where the iterations count anew; steps and seconds run on from segment to segment of a class."""
-    classes: dict[float | None, _Track] = {}
-    for record in records:
-        label = record.get("class")
-        if record["event"] in ("iteration", "step", "round"):
-            classes.setdefault(label, _Track(run, label)).add(record)
+        values = _values(record)
+        if values is not None:
+            kinds.setdefault(run, next(iter(values), _OBJECTIVE))
+            classes.setdefault(record.get("class"), []).append((record, values))
+    if not classes:
+        raise PictureError(f"{run}: no iteration in it")
     ordered = sorted(classes.items(), key=lambda item: (item[0] is not None, item[0]))
-    return [segment for _, track in ordered for segment in track.segments]
+    return [(label, list(_points(of_class))) for label, of_class in ordered]
 
 
-class _Track:
-    """The segments of one class."""
-
-    def __init__(self, run: str, label: float | None) -> None:
-        self.segments: list[_Stretch] = []
-        self._run = run
-        self._label = label
-        self._before = (0.0, 0.0)  # steps and seconds of the runs before
-        self._here = (0.0, 0.0)
-        self._key: tuple[str, float] | None = None
-
-    def add(self, record: Record) -> None:
-        event, C = record["event"], record["C"]
-        if event == "round":
-            # Of the objective itself; the majorants that a round minimises have constants of their own.
-            if record["round"] == 1:
-                self.segments.append(_Stretch(self._run, self._label, "tight, rounds", C))
-            self.segments[-1].add(*self._place, record["objective"], record["dual"], record["gap"])
-            return
-        is_step = event == "step"
-        number = record["step" if is_step else "iteration"]
-        key = (record["start"] if is_step else record["stage"], C)
-        is_round = record["stage"] == "tight" and not is_step
-        if key != self._key or number <= self._here[0]:
-            self._before, self._here, self._key = self._place, (0.0, 0.0), key
-            if not is_round:
-                self.segments.append(_Stretch(self._run, self._label, *key))
-        self._here = (number, record["seconds"])
-        if is_step:
-            self.segments[-1].add(*self._place, record["objective"])
-        elif not is_round:
-            self.segments[-1].add(*self._place, record["primal"], record["dual"], record["gap"])
-
-    @property
-    def _place(self) -> tuple[float, float]:
-        """Steps and seconds in all."""
-        return self._before[0] + self._here[0], self._before[1] + self._here[1]
+def _values(record: Record) -> Mapping[str, float] | None:
+    """What a record says of the training; nothing of the majorants that a round of the tight bound minimises, whose
+    constants are their own; None of other records."""
+    match record["event"]:
+        case "epoch":
+            validation = record["validation"]
+            return {_LOSS: record["loss"], **({} if validation is None else {_VALIDATION: validation})}
+        case "iteration" if "gradient_norm" in record:
+            value = record["value"]
+            return {_VALUE: np.nan if value is None else value, _GRADIENT: record["gradient_norm"] or np.nan}
+        case "iteration" if "primal" in record:
+            return {} if record["stage"] == "tight" else _bounds(record, record["primal"])
+        case "step":
+            return {_OBJECTIVE: record["objective"] / record["C"]}
+        case "round":
+            return _bounds(record, record["objective"])
+    return None
 
 
-def _of_gradients(logs: Mapping[str, Sequence[Record]]) -> tuple[list[Panel], str]:
-    objective: list[Line] = []
-    gradient: list[Line] = []
-    levels = set()
-    for at, (run, records) in enumerate(logs.items()):
-        iterations = [record for record in records if record["event"] == "iteration"]
-        levels |= {record["asked"] for record in records if record["event"] == "end" and "asked" in record}
-        steps = [record["iteration"] for record in iterations]
-        seconds = [record["seconds"] for record in iterations]
-        name = run if len(logs) > 1 else ""
-        values = [np.nan if record["value"] is None else record["value"] for record in iterations]
-        if not np.isnan(values).all():
-            objective.append(Line(name, steps, seconds, values, at))
-        norms = [record["gradient_norm"] or np.nan for record in iterations]
-        gradient.append(Line(name, steps, seconds, norms, at))
-    panels = [Panel("objective", objective)] if objective else []
-    level = levels.pop() if len(levels) == 1 else None
-    return [*panels, Panel("gradient's largest entry", gradient, logarithmic=True, level=level)], "iteration"
+def _bounds(record: Record, primal: float) -> Mapping[str, float]:
+    C, gap = record["C"], record["gap"]
+    return {_OBJECTIVE: primal / C, _DUAL: record["dual"] / C, _GAP: gap / C if gap > 0.0 else np.nan}
 
 
-def _of_epochs(logs: Mapping[str, Sequence[Record]]) -> tuple[list[Panel], str]:
-    loss: list[Line] = []
-    validation: list[Line] = []
-    for at, (name, epochs) in enumerate(_by_class(logs, "epoch")):
-        steps = [record["epoch"] for record in epochs]
-        seconds = [record["seconds"] for record in epochs]
-        loss.append(Line(name, steps, seconds, [record["loss"] for record in epochs], at))
-        if all(record["validation"] is not None for record in epochs):
-            validation.append(Line(name, steps, seconds, [record["validation"] for record in epochs], at))
-    panels = [Panel("estimated loss", loss)]
-    return panels + ([Panel("validation", validation)] if validation else []), "epoch"
+def _points(records: Sequence[tuple[Record, Mapping[str, float]]]) -> Iterator[_Point]:
+    """Of one class; steps and seconds run on where the iterations count anew."""
+    before, here, stage = (0.0, 0.0), (0.0, 0.0), None
+    for record, values in records:
+        event = record["event"]
+        if event != "round":  # which closes its iterations
+            number = record[event]
+            this = (event, record.get("start"), record.get("stage"), record.get("C"))
+            if this != stage or number <= here[0]:
+                before, here = (before[0] + here[0], before[1] + here[1]), (0.0, 0.0)
+                if stage is not None and values:
+                    yield (*before, {})
+            here, stage = (number, record["seconds"]), this
+        if values:
+            yield (before[0] + here[0], before[1] + here[1], values)
+
+
+def _lines(points: Sequence[_Point], name: str, series: int, several: int) -> Iterator[tuple[str, Line]]:
+    """By panel the lines of one class that have values, each interrupted between stages."""
+    for key in dict.fromkeys(key for _, _, values in points for key in values):
+        is_dual = key == _DUAL
+        if is_dual and several > MOST_WITH_BOUNDS:
+            continue
+        alone = {_OBJECTIVE: "primal", _DUAL: "dual"}.get(key, "")
+        line = Line(alone if several == 1 else "" if is_dual else name, series, is_dual)
+        for steps, seconds, values in points:
+            line.steps.append(steps)
+            line.seconds.append(seconds)
+            line.values.append(values.get(key, np.nan))
+        if not np.isnan(line.values).all():
+            yield _OBJECTIVE if is_dual else key, line
+
+
+def _level(label: str, logs: Mapping[str, Sequence[Record]]) -> float | None:
+    """The value that all logs asked for."""
+    event, name = _ASKED.get(label, ("", ""))
+    asked = {
+        record[name] for records in logs.values() for record in records if record["event"] == event and name in record
+    }
+    return asked.pop() if len(asked) == 1 else None
