@@ -2,7 +2,8 @@
 
 Where rows have queries, whole queries are dealt out, those that can be ranked and the others each evenly; else rows,
 each fold with its share of the relevant ones and, where there are grades, of every grade. Rows of a bag are never
-parted. O(n log n).
+parted, nor, where they are many, copies of a row: a ranker would be judged by rows that it has learned by heart.
+O(n log n).
 
 ``affordable_folds`` are as many as a quick comparison may cost: five; where a pass over the rows takes longer three of
 positives that are few, and of large data one: a training part on which an oracle call takes ``MS_OF_A_PART``, but of
@@ -23,6 +24,7 @@ from numpy.typing import NDArray
 
 from apsvm.data.bags import Bags
 from apsvm.data.labels import Target
+from apsvm.data.row_operator import RowOperator
 from apsvm.trainers.base import TrainingSet
 
 #: Fewer positives, negatives or queries than these cannot be held out by a quick comparison.
@@ -45,6 +47,9 @@ MS_FOR_FIVE, MS_FOR_THREE = 1.0, 3.0
 MS_OF_A_PART, MS_OF_JUDGED = 1.0, 2.0
 #: Most of the rows that a single split trains on.
 LARGEST_PART = 2.0 / 3.0
+#: Copies are kept together where they are more than this share of the positives or the negatives, and this many rows or
+#: more differ: fewer are what columns of few values have anyhow.
+MANY_COPIES, FEWEST_DIFFERENT = 0.5, 100
 
 
 class FoldError(ValueError):
@@ -105,6 +110,27 @@ def make_folds(
         strata = parts if grades is None else [stratum for part in parts for stratum in _by_grade(part, grades, k)]
     fold_of = _dealt(strata, k, rng)[of_row]
     return [Fold(np.flatnonzero(fold_of != at), np.flatnonzero(fold_of == at)) for at in range(k)]
+
+
+def copies_of(rows: RowOperator, target: Target) -> NDArray[np.int64] | None:
+    """(n,) int64, a number that rows with equal features and labels share; None where not many are copies of others,
+    or few differ."""
+    deviations = np.sqrt(rows.moments().variance)
+    w = np.random.default_rng(0).standard_normal(rows.dimension)
+    with np.errstate(all="ignore"):  # of values beyond float64 no row is a copy
+        w[: deviations.size] /= np.where(deviations > 0.0, deviations, 1.0)
+        scores = rows.scores(w)  # of equal rows equal, and of others hardly ever
+    labels = target.relevant if target.grades is None else target.grades
+    order = np.lexsort((labels, scores))
+    values = np.stack([scores, labels])[:, order]
+    new = np.r_[True, (values[:, 1:] != values[:, :-1]).any(axis=0)]
+    relevant = target.relevant[order]
+    few = all(np.mean(new[of_class]) > 1.0 - MANY_COPIES for of_class in (relevant, ~relevant) if of_class.any())
+    if few or np.count_nonzero(new) < FEWEST_DIFFERENT:
+        return None
+    of_row = np.empty(order.size, dtype=np.int64)
+    of_row[order] = np.cumsum(new) - 1
+    return of_row
 
 
 def _of_bags(
@@ -197,6 +223,13 @@ def affordable_folds(data: TrainingSet, seed: int, trainings: int = 1) -> Afford
     of_unit = np.arange(target.relevant.size)
     strata = [np.flatnonzero(target.relevant), np.flatnonzero(~target.relevant)]
     smallest, few = min(stratum.size for stratum in strata), f"{kind} of one class"
+    copies = None
+    if queries is None and data.bags is None and data.components == 1:
+        copies = copies_of(data.rows, target)
+    if copies is not None:
+        kind, of_unit = "rows, copies together", copies
+        strata = [np.unique(copies[stratum]) for stratum in strata]
+        smallest = min(stratum.size for stratum in strata)
     if queries is not None:
         kind, few = "queries", "queries with something to rank"
         _, of_unit = np.unique(queries, return_inverse=True)

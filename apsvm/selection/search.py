@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from apsvm._support.blas import one_blas_thread
 from apsvm._support.machine import thread_count
+from apsvm.data.bags import bags_of
 from apsvm.data.labels import LabelOptions, Target, judge
 from apsvm.data.rows import Rows
 from apsvm.models.header import Json
@@ -21,7 +22,7 @@ from apsvm.selection.bags import bags_as_rows, of_bags
 from apsvm.selection.choose import Estimate, at_the_edge, best, beyond, pooled_ap, worth_of_choice
 from apsvm.selection.completion import outcomes
 from apsvm.selection.cross_validation import CrossValidation
-from apsvm.selection.folds import Fold, make_folds
+from apsvm.selection.folds import Fold, copies_of, make_folds
 from apsvm.selection.grids import Grid, Variant
 from apsvm.selection.race import Candidate, Measurements, OutOfFold, PathInFold, Task
 from apsvm.selection.thresholds import line_by
@@ -117,7 +118,11 @@ class SettingsSearch:
         target = judged_by or _judged_by(
             units, [of_bags(fit.dataset, fit.target) for fit in fits], labels, only_grades=only_grades
         )
-        made = make_folds(target, units.groups, folds, seed, only_grades=only_grades, bags=units.bags)
+        self._copies = None
+        if units.groups is None and bags_of(dataset) is None and units.bags is None:
+            self._copies = copies_of(Rows(units.X), target)
+        alike = units.bags if self._copies is None else self._copies
+        made = make_folds(target, units.groups, folds, seed, only_grades=only_grades, bags=alike)
         self._cross = CrossValidation(fits, target, units.groups, metrics, made, tolerated)
         self._measured = Measurements([grid.trainer.loss_name for grid in grids], len(made))
         self._tried: set[tuple[int, int]] = set()
@@ -285,7 +290,9 @@ class SettingsSearch:
     def _folds_of(self) -> str:
         if self.dataset.groups is not None:
             return "queries"
-        return "rows, stratified" if self.whole.bags is None and self.whole.pool is None else "bags, stratified"
+        if self.whole.bags is not None or self.whole.pool is not None:
+            return "bags, stratified"
+        return "rows, stratified" if self._copies is None else "rows, copies together, stratified"
 
     def refit(
         self,

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from apsvm.data.labels import Target, ordered
+from apsvm.data.rows import Rows
 from apsvm.models.header import Labels
-from apsvm.selection.folds import FoldError, make_folds
+from apsvm.selection.folds import FoldError, affordable_folds, copies_of, make_folds
+from apsvm.trainers.base import TrainingSet
 
 
 def check_partition(folds, n):
@@ -77,3 +79,22 @@ def test_queries_that_only_grades_can_rank():
     with pytest.raises(FoldError, match="queries with both a positive and a negative row, found 0"):
         make_folds(target, groups, 3, 0)
     assert len(make_folds(target, groups, 7, 0, only_grades=True)) == 6
+
+
+def test_copies_of_a_row_stay_together(rng):
+    """Where most rows of a class are copies, and there are not too few different ones."""
+    X, relevant = rng.normal(size=(150, 3)) * [1e6, 1.0, 1e-6], rng.random(150) < 0.3
+    order = rng.permutation(600) % 150
+    rows, target = Rows(X[order]), Target(Labels(), relevant[order])
+    copies = copies_of(rows, target)
+    assert np.unique(copies).size == 150
+    assert all(np.unique(order[copies == number]).size == 1 for number in range(150))
+    folds = affordable_folds(TrainingSet(rows, target), 0)
+    assert folds.how == "5 folds of rows, copies together"
+    for training, test in folds.folds:
+        assert not set(order[training]) & set(order[test])
+    assert copies_of(Rows(X), Target(Labels(), relevant)) is None
+    of_positives = np.r_[np.arange(150), np.repeat(np.flatnonzero(relevant), 2)]
+    assert copies_of(Rows(X[of_positives]), Target(Labels(), relevant[of_positives])) is not None
+    few = order[order < 90]
+    assert copies_of(Rows(X[few]), Target(Labels(), relevant[few])) is None
