@@ -12,8 +12,6 @@ from apsvm._support.files import standard_input
 from apsvm._support.shown import shortened
 from apsvm._support.types import JsonDict
 from apsvm.cli.help import other_word
-from apsvm.cli.options.lists import NumberList
-from apsvm.cli.options.parameters import ConstantFeature, LabelValue, Number, ParamType
 from apsvm.cli.options.table import Option
 from apsvm.cli.shared import NO_INPUT, Failure
 
@@ -59,10 +57,12 @@ def load_config(ctx: click.Context, param: click.Parameter, path: str | None) ->
         if names[key] in defaults:
             raise click.UsageError(f"{path}: {key!r} is given twice", ctx)
         option = next(param for param in ctx.command.params if param.name == names[key])
-        expected = _expected(option, value)
-        if expected is not None:
-            raise click.UsageError(f"{path}: {key!r} must be {expected}, found {shortened(repr(value))}", ctx)
-        defaults[names[key]] = tuple(value) if isinstance(value, list) else value
+        assert isinstance(option, click.Option)
+        try:
+            defaults[names[key]] = _as_typed(option, value)
+            option.type_cast_value(ctx, defaults[names[key]])
+        except click.BadParameter as error:
+            raise click.UsageError(f"{path}: {key!r}: {error.message}", ctx) from None
     ctx.default_map = defaults
     ctx.meta[CONFIG_FILE] = path
 
@@ -84,42 +84,17 @@ def _of_no_use(text: str) -> str:
     return "a value is nested too deep, or a number of too many digits"
 
 
-def _expected(option: click.Parameter, value: object) -> str | None:
-    """What ``option`` wants instead of ``value``, which click would otherwise bend into shape; None if it is fine."""
-    if isinstance(option, click.Option) and option.multiple:
-        fine = isinstance(value, list) and all(isinstance(one, str) for one in value)
-        return None if fine else "a list of strings"
-    return expected_by(option.type, value)
-
-
-def expected_by(kind: ParamType, value: object) -> str | None:
-    """What a type wants instead of a file's ``value``; None if it is fine."""
-    if isinstance(kind, click.types.BoolParamType):
-        return None if isinstance(value, bool) else "true or false"
-    if isinstance(kind, click.IntRange):
-        return None if _is_number(value) and isinstance(value, int) else "an integer"
-    if isinstance(kind, NumberList):
-        numbers = value if isinstance(value, list | tuple) and value else [value]
-        fine = all(_is_number_or_range(number, kind) for number in numbers)
-        return None if fine else "a number or a list of numbers"
-    if isinstance(kind, LabelValue | ConstantFeature):
-        return None if _is_number(value) or isinstance(value, str) else "a number or a word"
-    if isinstance(kind, Number):
-        return None if _is_number(value) else "a number"
-    return None if isinstance(value, str) else "a string"
-
-
-def _is_number_or_range(value: object, kind: NumberList) -> bool:
-    if isinstance(value, str):
-        try:
-            return bool(kind.convert(value, None, None))
-        except click.BadParameter:
-            return False
-    return _is_number(value)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def _as_typed(option: click.Option, value: object) -> bool | str | tuple[str, ...]:
+    """The value as it would stand on the command line. Raises BadParameter."""
+    if option.is_flag:
+        if isinstance(value, bool):
+            return value
+        raise click.BadParameter(f"expected true or false, found {shortened(repr(value))}")
+    values = value if isinstance(value, list) else [value]
+    if not values or any(isinstance(one, bool) or not isinstance(one, str | int | float) for one in values):
+        raise click.BadParameter(f"expected a number, a string or a list of them, found {shortened(repr(value))}")
+    texts = tuple(map(str, values))
+    return texts if option.multiple else ",".join(texts)
 
 
 def _nearest(word: str, candidates: Iterable[str]) -> str:

@@ -29,8 +29,7 @@ class NumberList(ParamType):
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[float | Multiple, ...]:
-        # A tuple: from a configuration file, or converted already.
-        words = value if isinstance(value, tuple) else value.split(",") if isinstance(value, str) else [value]
+        words = value if isinstance(value, tuple) else str(value).split(",")  # a tuple: converted already
         values: list[float | Multiple] = []
         for word in words:
             if isinstance(word, str) and ":" in word:

@@ -22,17 +22,6 @@ def plain_float(text: str) -> float:
     return float(text)
 
 
-def number_of(value: object) -> float:
-    """The number in text, or of a configuration file; infinite where a whole one is beyond float64. ValueError."""
-    if isinstance(value, str):
-        return plain_float(value)
-    assert isinstance(value, int | float)
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf
-
-
 class Number(ParamType):
     """A finite number between bounds (click's own FloatRange lets NaN through)."""
 
@@ -45,9 +34,9 @@ class Number(ParamType):
         return self.number(value)
 
     def number(self, value: object) -> float:
-        """The value, text or a number of a configuration file."""
+        """The value, or its text."""
         try:
-            number = number_of(value)
+            number = plain_float(str(value))
         except ValueError:
             self.fail(f"expected a number, found {value!r}")
         if not self.range.admits(number):
@@ -62,7 +51,7 @@ class ConstantFeature(ParamType):
     name = "constant"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float | str:
-        word = value.strip().lower() if isinstance(value, str) else ""
+        word = str(value).strip().lower()
         if word in ("auto", "none"):
             return word
         try:
@@ -81,7 +70,7 @@ class LabelValue(ParamType):
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float | str:
         try:
-            number = number_of(value)
+            number = plain_float(str(value))
         except ValueError:
             return str(value)
         if not math.isfinite(number):

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 from click.shell_completion import CompletionItem
@@ -31,49 +31,35 @@ from apsvm.trainers.base import AnyTrainer
 from apsvm.trainers.settings import OF_ALL, Declared, Range, SettingsError, declared, plain_type
 
 
-@dataclass(frozen=True, slots=True)
-class Taken:
+class Setting(NamedTuple):
     """A setting of one trainer, as an option.
 
     Attributes
     ----------
-    setting : its name
+    name : of the setting
     about : what is declared of it
     kind : the type of its values, None, lists and multiples apart
     default : of the settings class
     as_list : whether it takes several values, with commas between them (``apsvm cv``)
     """
 
-    setting: str
+    name: str
     about: Declared
     kind: type
     default: object
     as_list: bool = False
 
     @property
-    def flags(self) -> tuple[str, ...]:
-        """``--name-with-dashes``, unless others are declared."""
-        return self.about.flags or (f"--{self.setting.replace('_', '-')}",)
-
-    @property
     def is_flag(self) -> bool:
-        """Whether it takes no value."""
+        """True if it takes no value."""
         return self.default is False
-
-    @property
-    def reads(self) -> tuple[object, ...]:
-        """Equal for settings whose values are read alike, except for their range."""
-        about = self.about
-        return self.kind, self.is_flag, tuple(about.choices), about.multiples, about.metric, about.path
 
     @property
     def shown_default(self) -> object:
         """The default as click shows it; None where a text stands for it, or there is none."""
         if self.as_list and self.about.grid:
             return self.about.grid
-        if self.about.path:
-            return self.about.default_text
-        return None if self.about.default_text else self.default
+        return None if self.about.path or self.about.default_text else self.default
 
     @property
     def default_in_words(self) -> str:
@@ -106,38 +92,39 @@ class Taken:
 class TrainerOption(Option):
     """An option that is not for all trainers.
 
-    takers : by the trainer that takes it, the setting it is; None where it is about the data
+    takers : by the trainer that takes it, the name of the setting; None where it is about the data
     """
 
-    def __init__(
-        self, declarations: Sequence[str], takers: Mapping[type[AnyTrainer], Taken | None], **more: Any
-    ) -> None:
+    def __init__(self, declarations: Sequence[str], takers: Mapping[type[AnyTrainer], str | None], **more: Any) -> None:
         super().__init__(list(declarations), **more)
         self.takers = takers
 
     @classmethod
-    def of_settings(cls, key: str, takers: Mapping[type[AnyTrainer], Taken]) -> TrainerOption:
+    def of_settings(cls, key: str, settings: Mapping[type[AnyTrainer], Setting]) -> TrainerOption:
         """The option ``key`` of these trainers. TypeError where they do not read its values alike."""
-        settings = list(takers.values())
-        flags = list(dict.fromkeys(flag for taken in settings for flag in taken.flags))
-        help = _of_each({trainer: taken.about.help for trainer, taken in takers.items()}, "{}: {}", " ")
-        first = settings[0]
-        if any(taken.reads != first.reads for taken in settings):
-            families = " and ".join(trainer.family for trainer in takers)
-            raise TypeError(f"{families} declare {key} and read it differently: one of them needs another name")
+        first, *others = settings.values()
+        families = [trainer.family for trainer in settings]
+        takers = {trainer: setting.name for trainer, setting in settings.items()}
+        if any(_reads(other) != _reads(first) for other in others):
+            names = " and ".join(families)
+            raise TypeError(f"{names} declare {key} and read it differently: one of them needs another name")
+        flags = [flag for one in settings.values() for flag in one.about.flags or [f"--{one.name.replace('_', '-')}"]]
+        flags = [*dict.fromkeys(flags), key]
+        help = _once([one.about.help for one in settings.values()], families, "{}: {}", " ")
         if first.is_flag:
-            return cls([*flags, key], takers, is_flag=True, help=help)
-        defaults = {trainer: taken.default_in_words for trainer, taken in takers.items()}
-        one_default = first.shown_default if len(set(defaults.values())) == 1 else None
-        if one_default is None and any(defaults.values()):
-            help += f" [default: {_of_each(defaults, '{} {}', '; ')}]"
+            return cls(flags, takers, is_flag=True, help=help)
+        defaults = [one.default_in_words for one in settings.values()]
+        default = first.shown_default if len(set(defaults)) == 1 else None
+        if default is None and any(defaults):
+            help += f" [default: {_once(defaults, families, '{} {}', '; ')}]"
+        alike = all(other.about.range == first.about.range for other in others)  # else each trainer checks its own
         return cls(
-            [*flags, key],
+            flags,
             takers,
-            type=first.type(_widest([taken.about.range for taken in settings])),
-            default=one_default,
-            show_default=one_default is not None,
-            metavar=next((taken.about.metavar for taken in settings if taken.about.metavar), None),
+            type=first.type(first.about.range if alike else Range()),
+            default=default,
+            show_default=default is not None,
+            metavar=next((one.about.metavar for one in settings.values() if one.about.metavar), None),
             help=help,
         )
 
@@ -146,31 +133,18 @@ class TrainerOption(Option):
         """Of the trainers that take it."""
         return " and ".join(trainer.title for trainer in self.takers)
 
-    @property
-    def families(self) -> str:
-        """Of the same."""
-        return " and ".join(trainer.family for trainer in self.takers)
 
-    def setting_of(self, trainer: type[AnyTrainer]) -> str | None:
-        """The name of the trainer's setting that it is; None if it is none."""
-        taken = self.takers.get(trainer)
-        return None if taken is None else taken.setting
+def _reads(setting: Setting) -> tuple[object, ...]:
+    """Equal for settings whose values are read alike, except for their range."""
+    about = setting.about
+    return setting.kind, setting.is_flag, tuple(about.choices), about.multiples, about.metric, about.path
 
 
-def _of_each(texts: Mapping[type[AnyTrainer], str], form: str, between: str) -> str:
-    """The trainers' text, where all have the same; else each with the names of its trainers."""
-    names: dict[str, list[str]] = {}
-    for trainer, text in texts.items():
-        names.setdefault(text, []).append(trainer.family)
-    if len(names) == 1:
-        return next(iter(names))
-    return between.join(form.format(" and ".join(families), text or "none") for text, families in names.items())
-
-
-def _widest(ranges: Sequence[Range]) -> Range:
-    """The union of the trainers' ranges; the settings of each trainer check its own."""
-    low = min(one.low for one in ranges)
-    return Range(low, max(one.high for one in ranges), all(one.open_low for one in ranges if one.low == low))
+def _once(texts: Sequence[str], families: Sequence[str], form: str, between: str) -> str:
+    """The text of all families; or where they differ each family's, in this form."""
+    if len(set(texts)) == 1:
+        return texts[0]
+    return between.join(form.format(family, text) for family, text in zip(families, texts, strict=True))
 
 
 #: Options on data that only some trainers have a use for, by the capability, and what they say in ``--help``.
@@ -240,25 +214,41 @@ def trainer_options(*, as_lists: bool = False, without: Collection[str] = ()) ->
 
     as_lists : settings that have a grid, of any trainer, take several values, with commas between them (``apsvm cv``)
     """
-    takers: dict[str, dict[type[AnyTrainer], Taken | None]] = {}
+    settings: dict[str, dict[type[AnyTrainer], Setting]] = {}
     for trainer in TRAINERS.values():
         hints = typing.get_type_hints(trainer.Settings)
         for name, (field, about) in declared(trainer.Settings).items():
-            if not about.option or name in OF_ALL:
-                continue
-            taken = Taken(name, about, plain_type(hints[name]), field.default)
-            takers.setdefault(option_name(field, about), {})[trainer] = taken
-        for key in _ON_DATA:
-            if getattr(trainer.capabilities, key):
-                takers.setdefault(key, {}).setdefault(trainer, None)
-    return [_option(key, of_key, as_lists) for key, of_key in takers.items() if key not in without]
+            if about.option and name not in OF_ALL:
+                setting = Setting(name, about, plain_type(hints[name]), field.default)
+                settings.setdefault(option_name(field, about), {})[trainer] = setting
+    if as_lists:
+        for of_key in settings.values():
+            if any(one.about.grid is not None for one in of_key.values()):
+                of_key |= {trainer: one._replace(as_list=True) for trainer, one in of_key.items()}
+    on_data = {
+        key: [trainer for trainer in TRAINERS.values() if getattr(trainer.capabilities, key)] for key in _ON_DATA
+    }
+    return [
+        *(TrainerOption.of_settings(key, of_key) for key, of_key in settings.items() if key not in without),
+        *(
+            TrainerOption([f"--{key.replace('_', '-')}"], dict.fromkeys(takers), metavar="FILE", help=_ON_DATA[key])
+            for key, takers in on_data.items()
+            if key not in without
+        ),
+    ]
+
+
+def _owner(param: click.Parameter) -> str:
+    if not isinstance(param, TrainerOption):
+        return "the command"
+    return f"the setting {param.name} of {' and '.join(trainer.family for trainer in param.takers)}"
 
 
 def with_trainer_options(params: Sequence[click.Parameter], options: Sequence[TrainerOption]) -> list[click.Parameter]:
     """A command's own parameters, and the trainers' options. TypeError where two have one name or one flag."""
     owners: dict[str, str] = {}
     for param in (*params, *options):
-        owner = f"the setting {param.name} of {param.families}" if isinstance(param, TrainerOption) else "the command"
+        owner = _owner(param)
         for word in {param.name or "", *param.opts, *param.secondary_opts}:
             if word in owners:
                 raise TypeError(
@@ -266,15 +256,6 @@ def with_trainer_options(params: Sequence[click.Parameter], options: Sequence[Tr
                 )
             owners[word] = owner
     return [*params, *options]
-
-
-def _option(key: str, takers: Mapping[type[AnyTrainer], Taken | None], as_lists: bool) -> TrainerOption:
-    settings = {trainer: taken for trainer, taken in takers.items() if taken is not None}
-    if settings:
-        if as_lists and any(taken.about.grid is not None for taken in settings.values()):
-            settings = {trainer: dataclasses.replace(taken, as_list=True) for trainer, taken in settings.items()}
-        return TrainerOption.of_settings(key, settings)
-    return TrainerOption([f"--{key.replace('_', '-')}"], takers, metavar="FILE", help=_ON_DATA[key])
 
 
 class TrainersCommand(HelpfulCommand):
@@ -304,12 +285,8 @@ def options_of_trainers() -> list[TrainerOption]:
 def settings_named(trainer: type[AnyTrainer], options: JsonObject, named: Collection[str]) -> JsonDict:
     """The trainer's settings that the user gave: of its options among ``named``, by the settings' names.
     The others have the trainer's own defaults."""
-    result: JsonDict = {}
-    for option in options_of_trainers():
-        setting = option.setting_of(trainer) if option.name in named else None
-        if setting is not None:
-            result[setting] = options[option.name]
-    return result
+    taken = {option.takers.get(trainer): option.name or "" for option in options_of_trainers()}
+    return {setting: options[name] for setting, name in taken.items() if setting is not None and name in named}
 
 
 def need_cvxpy() -> None:
