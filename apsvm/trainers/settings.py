@@ -100,8 +100,8 @@ class Declared:
         A list, whose values are trained in one go, each from those before.
     in_header : bool
         Whether it belongs into a model's header (a log's options do not).
-    needs_validation : bool
-        It counts only where there are rows to choose the best epoch by.
+    needs : str
+        Names of options of which ``apsvm train`` wants one beside it.
     option : bool
         Whether the command line has an option for it; without one it is for Python alone.
     """
@@ -118,7 +118,7 @@ class Declared:
     metric: bool = False
     path: bool = False
     in_header: bool = True
-    needs_validation: bool = False
+    needs: str = ""
     option: bool = True
 
 

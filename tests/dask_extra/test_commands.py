@@ -359,9 +359,9 @@ def test_the_hinge_of_two_arrays_goes_where_it_is_named(loss, bound, goes):
         (
             ["eval", "{parts}", "--model", "m", "--scheduler", "@", "--ties", "file"],
             2,
-            "Error: with --scheduler rows of equal score are one block: leave out --ties",
+            "Error: --scheduler does not go with --ties",
         ),
-        (["eval", "{parts}", "--scores", "m", "--scheduler", "@"], 2, "Error: --scores does not go with --scheduler"),
+        (["eval", "{parts}", "--scores", "m", "--scheduler", "@"], 2, "Error: --scheduler does not go with --scores"),
     ],
 )
 def test_what_does_not_go_is_refused(apsvm, parts, tmp_path, monkeypatch, arguments, code, message):

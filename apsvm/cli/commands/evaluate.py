@@ -39,7 +39,8 @@ _COMMON = {
 @click.command(name="eval", cls=HelpfulCommand, common=_COMMON)
 @click.argument("data", metavar="[DATA]", required=False)
 @options("models", "scores", "qrels", "runs", "complete", "metrics", "ties", "relevant_from", "per_query",
-         "confidence", "compare", "known", "ignore_unknown", "as_json", "scheduler",
+         "confidence", "compare", "known", "ignore_unknown", "as_json",
+         scheduler={"excludes": "scores qrels compare confidence ties"},
          positive_label={"excludes": "relevant_from qrels"})  # fmt: skip
 @how_to_read
 def evaluate(data: str | None, read: ReadOptions, **values: Any) -> None:
@@ -90,10 +91,6 @@ def _check(wanted: SimpleNamespace) -> None:
         raise click.UsageError("the same file is given twice")
     if [wanted.data, wanted.qrels, *sources].count("-") > 1:
         raise click.UsageError("only one of the files can be standard input")
-    if wanted.scheduler is not None:
-        refuse_if_given(("scores", "qrels", "compare", "confidence"), "does not go with --scheduler")
-        if wanted.ties not in (None, "block"):
-            raise click.UsageError("with --scheduler rows of equal score are one block: leave out --ties")
     if wanted.compare and len(sources) < 2:
         raise click.UsageError("--compare needs at least two of --model, --scores or --run")
     if wanted.known is not None and wanted.known in (wanted.data, *wanted.models, "-"):

@@ -90,7 +90,8 @@ _COMMON = {
 @click.argument("model", metavar="MODEL")
 @click.argument("out", metavar="[OUT]", default="-")
 @options("ignore_unknown", "header", "top", "show", "trec_run", "html", "explain", "classify", "probability", "which",
-         "boxes", "detections", "nms", "scheduler",
+         "boxes", "detections", "nms",
+         scheduler={"excludes": "header top trec_run explain classify probability which boxes"},
          verbose={"help": "Of a table, what each column is, and rare words in it."})  # fmt: skip
 @how_to_read
 def predict(
@@ -105,7 +106,6 @@ def predict(
     if scheduler is not None:
         from apsvm.cli.cluster.commands import predict_on_cluster
 
-        refuse_if_given([name for name in values if name != "ignore_unknown"], "does not go with --scheduler")
         predict_on_cluster(data, model, out, scheduler, read, ignore_unknown=wanted.ignore_unknown)
         return
     if wanted.html is not None:

@@ -54,7 +54,6 @@ from apsvm.cli.shared import (
     bad_data,
     given_by_user,
     reading,
-    refuse_if_given,
     say,
 )
 from apsvm.data.parts import parts_of
@@ -160,12 +159,6 @@ class _Run:
         """Finds out now what would otherwise be found out after the work."""
         options, trainer = self.options, self.trainer
         refuse_untaken(trainer, options, "warm_start", "query_weights")
-        if options["log_ranks"] and options["log"] is None:
-            raise click.UsageError("--log-ranks needs a log to write to: --log FILE or --run-dir FOLDER")
-        if options["validation"] is None:
-            settings = declared(type(trainer.settings))
-            names = [name for name, (_, about) in settings.items() if about.needs_validation]
-            refuse_if_given(names, "is for --validation FILE")
         if options["validation"] == "-":
             raise click.UsageError("--validation is read once DATA has been: name a file")
         inputs = {**check_inputs(trainer), **{name: options[name] for name in ("validation", "query_weights")}}

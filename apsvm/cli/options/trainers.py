@@ -112,7 +112,7 @@ class TrainerOption(Option):
         flags = [*dict.fromkeys(flags), key]
         help = _once([one.about.help for one in settings.values()], families, "{}: {}", " ")
         if first.is_flag:
-            return cls(flags, takers, is_flag=True, help=help)
+            return cls(flags, takers, is_flag=True, help=help, needs=first.about.needs)
         defaults = [one.default_in_words for one in settings.values()]
         default = first.shown_default if len(set(defaults)) == 1 else None
         if default is None and any(defaults):
@@ -126,6 +126,7 @@ class TrainerOption(Option):
             show_default=default is not None,
             metavar=next((one.about.metavar for one in settings.values() if one.about.metavar), None),
             help=help,
+            needs=first.about.needs,
         )
 
     @property

@@ -110,6 +110,7 @@ class StructuredSettings(Settings):
     log_ranks: bool = setting(
         False,
         in_header=False,
+        needs="log run_dir",
         help="Write the most violated rankings (of one list, not of queries or grades) into the log: apsvm plot "
         "heatmap draws them.",
     )

@@ -55,12 +55,12 @@ class WarpSettings(Settings):
         help="Passes over the positives.",
     )
     patience: int = setting(
-        5, range=Range(1), needs_validation=True, help="Stop after this many epochs without a better validation."
+        5, range=Range(1), needs="validation", help="Stop after this many epochs without a better validation."
     )
     validation_metric: str | None = setting(
         None,
         metric=True,
-        needs_validation=True,
+        needs="validation",
         metavar="NAME",
         default_text="AP; of users P@10",
         help="What is taken of the validation rows, as apsvm eval names it.",
