@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm._support import sparse as sp
-from apsvm._support.container import ModelError, member_names, sealed
+from apsvm._support.container import ModelError, sealed
 from apsvm._support.files import write_whole
 from apsvm._support.types import JsonDict, JsonObject, Matrix
 from apsvm.data.features.additive import Contributions
@@ -257,12 +257,10 @@ class Model(ABC):
         """The model of a file's header and arrays, as ``to_bytes`` wrote them. Raises ModelError."""
         header = cls._header_in(content)
         feature_map = map_in(content, header, arrays)
-        shapes = cls._shapes(content, columns_in(content, feature_map))
-        if [name for name in arrays if not name.startswith(OF_THE_MAP)] != list(shapes):
-            expected, found = (", ".join(member_names(names)) for names in (shapes, arrays))
-            raise ModelError(f"expected the members {expected}, found {found}")
-        numbers = {name: _checked(name, arrays[name], cls.dtype, shape) for name, shape in shapes.items()}
-        return cls._made(content, numbers, header, feature_map)
+        parts = Parts(cls.dtype, columns_in(content, feature_map), arrays)
+        model = cls._read(content, parts, header, feature_map)
+        parts.require_none_left()
+        return model
 
     @classmethod
     def _header_in(cls, content: JsonObject) -> Header:
@@ -279,14 +277,34 @@ class Model(ABC):
 
     @classmethod
     @abstractmethod
-    def _shapes(cls, content: JsonObject, columns: int) -> dict[str, tuple[int, ...]]:
-        """The shapes of ``_arrays`` in a file of this content, whose weights are of this many columns. Raises
-        ModelError."""
+    def _read(cls, content: JsonObject, parts: Parts, header: Header, feature_map: FeatureMap | None) -> Self:
+        """The model of a file that has ``_fields`` in its header, and ``_arrays``. Raises ModelError."""
 
-    @classmethod
-    @abstractmethod
-    def _made(cls, fields: JsonObject, arrays: Arrays, header: Header, feature_map: FeatureMap | None) -> Self:
-        """The model of ``_fields`` and ``_arrays``, these of the right shapes and finite. Raises ModelError."""
+
+class Parts:
+    """The arrays of a file but those of its feature map, whose weights are for ``columns`` columns."""
+
+    def __init__(self, dtype: str, columns: int, arrays: Arrays) -> None:
+        self.columns, self._dtype = columns, np.dtype(dtype)
+        self._left = {name: array for name, array in arrays.items() if not name.startswith(OF_THE_MAP)}
+
+    def take(self, name: str, *shape: int) -> AnyArray:
+        """The array of this name, in the machine's byte order. Raises ModelError unless it is there, has this shape
+        and is finite."""
+        array = self._left.pop(name, None)
+        if array is None:
+            raise ModelError(f"expected the members {name}.npy …, found {', '.join(self._left) or 'none'}")
+        native = self._dtype.newbyteorder("=")
+        if array.dtype != self._dtype or array.shape != shape:
+            raise ModelError(f"expected {name} of {native} and shape {shape}, found {array.dtype} of {array.shape}")
+        if not np.isfinite(array).all():
+            raise ModelError(f"a number of its {name} is not finite")
+        return np.ascontiguousarray(array, dtype=native)
+
+    def require_none_left(self) -> None:
+        """Raises ModelError for arrays that are not the model's."""
+        if self._left:
+            raise ModelError(f"expected the members of the model alone, found {', '.join(self._left)} too")
 
 
 class Ranker(Model):
@@ -366,16 +384,6 @@ def without_shape(content: JsonObject, fields: Sequence[str]) -> JsonDict:
 def bad_header(error: HeaderError) -> ModelError:
     """What is wrong with a header, as what is wrong with a file."""
     return ModelError(f"its header is not a model's: {error}")
-
-
-def _checked(name: str, array: AnyArray, dtype: str, shape: tuple[int, ...]) -> AnyArray:
-    """The array of a file in the machine's byte order. Raises ModelError."""
-    native = np.dtype(dtype).newbyteorder("=")
-    if array.dtype != np.dtype(dtype) or array.shape != shape:
-        raise ModelError(f"expected {name} of {native} and shape {shape}, found {array.dtype} of {array.shape}")
-    if not np.isfinite(array).all():
-        raise ModelError(f"a number of its {name} is not finite")
-    return np.ascontiguousarray(array, dtype=native)
 
 
 def check_shape(X: Matrix, width: int) -> None:

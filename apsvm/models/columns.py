@@ -6,6 +6,7 @@ is made of other rows, whose columns are found by name.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -180,6 +181,19 @@ class Columns:
         if label not in self.label_words:
             raise ValueError(f"no row has the label {label!r}: the labels are {', '.join(self.label_words)}")
         return float(self.label_words.index(label))
+
+    def fault(self) -> str | None:
+        """What is expected in the place of what no training makes; None if all is as it should be."""
+        if self.missing not in MISSING_RULES:
+            return f"one of {', '.join(MISSING_RULES)} in 'features.columns.missing', found {self.missing!r}"
+        for column in self.features:
+            if (column.kind is ColumnKind.DATE) != bool(column.parts) or column.order not in ("", *ORDERS):
+                return "an order of year, month and day, and parts, of columns of dates alone"
+            if column.style not in ("", *(NUMBER_STYLES if column.kind is ColumnKind.NUMBER else ())):
+                return "one of point, comma and nothing as the style of a column of numbers alone"
+            if column.parts and (not column.order or not math.isfinite(column.newest)):
+                return "of a column of dates how they are written, and the newest of training"
+        return None
 
     @classmethod
     def of_names(cls, names: tuple[str, ...]) -> Columns:

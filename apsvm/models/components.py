@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from apsvm._support.container import ModelError, check_field
 from apsvm._support.types import JsonDict, JsonObject, Matrix
-from apsvm.models.base import WeightedRanker
+from apsvm.models.base import Parts, WeightedRanker
 from apsvm.models.header import Header
 from apsvm.models.linear import LinearRanker
 
 if TYPE_CHECKING:
-    from apsvm._support.types import AnyArray, Arrays
+    from apsvm._support.types import AnyArray
     from apsvm.data.features.base import FeatureMap
 
 
@@ -83,15 +83,17 @@ class ComponentRanker(WeightedRanker):
         return {"coef": self.coef, "intercepts": self.intercepts}
 
     @classmethod
-    def _shapes(cls, content: JsonObject, columns: int) -> dict[str, tuple[int, ...]]:
-        check_field(content, "components", int)
-        H: int = content["components"]
-        if H < 2:
-            raise ModelError(f"its header's 'components' is {H}, expected at least 2")
-        return {"coef": (H, columns), "intercepts": (H,)}
-
-    @classmethod
-    def _made(
-        cls, fields: JsonObject, arrays: Arrays, header: Header, feature_map: FeatureMap | None
+    def _read(
+        cls, content: JsonObject, parts: Parts, header: Header, feature_map: FeatureMap | None
     ) -> ComponentRanker:
-        return cls(arrays["coef"], arrays["intercepts"], header, feature_map)
+        H = components_in(content)
+        return cls(parts.take("coef", H, parts.columns), parts.take("intercepts", H), header, feature_map)
+
+
+def components_in(content: JsonObject) -> int:
+    """H of a file's header. Raises ModelError."""
+    check_field(content, "components", int)
+    H: int = content["components"]
+    if H < 2:
+        raise ModelError(f"its header's 'components' is {H}, expected at least 2")
+    return H

@@ -5,7 +5,8 @@ Both are chosen on rows held out (``apsvm.selection.thresholds``), and in the sc
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -22,18 +23,13 @@ class Threshold:
 
     Attributes
     ----------
-    value : float
-        In the scale of the model's scores, its constant included.
-    rule : str
-        "f1", "fpr=0.01" … (``apsvm.metrics.thresholds``); "loss" where the loss itself is about scores above 0;
-        "break-even" where as many training rows are above as are positive; "class weights" where those called
-        wrongly weigh least; "probability" where one half is.
-    held_out : str, optional
-        What it was chosen on, in words ("5 folds of rows"); None: the training rows.
-    precision, recall, false_positive_rate : float, optional
-        On the rows that it was chosen on; None where that is not known.
-    called : float, optional
-        The share of those rows that is called positive.
+    value : in the scale of the model's scores, its constant included
+    rule : "f1", "fpr=0.01" … (``apsvm.metrics.thresholds``); "loss" where the loss itself is about scores above 0;
+        "break-even" where as many training rows are above as are positive; "class weights" where those called wrongly
+        weigh least; "probability" where one half is
+    held_out : what it was chosen on, in words ("5 folds of rows"); None: the training rows
+    precision, recall, false_positive_rate : on the rows that it was chosen on, where that is known
+    called : the share of those rows that is called positive
     """
 
     value: float
@@ -56,18 +52,12 @@ class Calibration:
 
     Attributes
     ----------
-    method : str
-        One of ``CALIBRATIONS``.
-    slope, offset : float, optional
-        Of Platt's, p = 1 / (1 + exp(−(slope·score + offset))).
-    lower, upper : float
-        Of Platt's, what p is clipped to: beyond the scores held out nothing was seen that speaks for more.
-    scores, probabilities : tuple[float, ...]
-        Of isotonic regression, corners between which p is a straight line; constant beyond them.
-    held_out : str
-        What it was fitted to, in words.
-    rows, positives : int
-        How many rows that were.
+    method : one of ``CALIBRATIONS``
+    slope, offset : of Platt's, p = 1 / (1 + exp(−(slope·score + offset)))
+    lower, upper : of Platt's, what p is clipped to: beyond the scores held out nothing was seen that speaks for more
+    scores, probabilities : of isotonic regression, corners between which p is a straight line; constant beyond them
+    held_out : what it was fitted to, in words
+    rows, positives : how many rows that were
     """
 
     method: str
@@ -96,10 +86,27 @@ class Calibration:
 
     def moved(self, by: float) -> Calibration:
         """Of scores that are higher by ``by``."""
-        from dataclasses import replace
-
         if self.method == "isotonic":
             return replace(self, scores=tuple(score + by for score in self.scores))
         assert self.slope is not None
         assert self.offset is not None
         return replace(self, offset=self.offset - self.slope * by)
+
+    def fault(self) -> str | None:
+        """What is expected in the place of what gives no probabilities; None if it gives some."""
+        scores, values = self.scores, self.probabilities
+        if self.method not in CALIBRATIONS:
+            return f"one of {', '.join(CALIBRATIONS)} in 'calibration.method', found {self.method!r}"
+        if self.method == "platt" and (self.slope is None or self.offset is None):
+            return "'calibration.slope' and 'calibration.offset', which Platt's method has"
+        if self.method == "isotonic" and not (0 < len(scores) == len(values)):
+            return "as many 'calibration.scores' as 'calibration.probabilities', and one at least"
+        if not _ascends((0.0, self.lower, self.upper, 1.0)):
+            return "'calibration.lower' and 'calibration.upper' that do not fall, in [0, 1]"
+        if not (_ascends(scores) and _ascends((0.0, *values, 1.0))):
+            return "'calibration.scores' and 'calibration.probabilities' that do not fall, in [0, 1]"
+        return None
+
+
+def _ascends(values: tuple[float, ...]) -> bool:
+    return all(before <= after for before, after in pairwise(values))

@@ -6,15 +6,12 @@ field and another schema are each a ``HeaderError`` that names it.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from itertools import pairwise
 
 from apsvm.models import json as header_json
-from apsvm.models.columns import MISSING_RULES, NUMBER_STYLES, ORDERS, ColumnKind, Columns, label_number
-from apsvm.models.decision import CALIBRATIONS
+from apsvm.models.columns import Columns, label_number
 from apsvm.models.decision import Calibration as Calibration
 from apsvm.models.decision import Threshold as Threshold
 from apsvm.models.json import HeaderError as HeaderError
@@ -55,23 +52,15 @@ class Labels:
 
     Attributes
     ----------
-    kind : LabelKind
-        See ``LabelKind``.
-    positive : float, optional
-        The positive label, where one label is.
-    negative : tuple[float, ...]
-        The other labels of the training rows, at most a hundred.
-    relevant_from : float, optional
-        The lowest relevant label, where it was named.
-    relevant_above : float, optional
-        For ``ORDER``: the lowest label of the training rows, above which rows are relevant; for ``THRESHOLD``
-        the label above which they are, where no lowest relevant one was named.
-    cuts : tuple[float, ...], optional
-        For ``ORDER``: where real targets were cut into classes, ascending; class 1 lies below the first.
-    several : bool
-        Whether a row may have several labels, or none.
-    names : tuple[str, ...], optional
-        The two classes' names, negative and positive, where they are no numbers.
+    kind : see ``LabelKind``
+    positive : the positive label, where one label is
+    negative : the other labels of the training rows, at most a hundred
+    relevant_from : the lowest relevant label, where it was named
+    relevant_above : of ``ORDER`` the lowest label of the training rows, above which rows are relevant; of ``THRESHOLD``
+        the label above which they are, where no lowest relevant one was named
+    cuts : of ``ORDER``, where real targets were cut into classes, ascending; class 1 lies below the first
+    several : whether a row may have several labels, or none
+    names : the two classes' names, negative and positive, where they are no numbers
     """
 
     kind: LabelKind = LabelKind.BINARY
@@ -90,22 +79,15 @@ class Features:
 
     Attributes
     ----------
-    zero_based : bool
-        Whether the training file counted features from 0.
-    map : str
-        The name of the feature map between the columns and the scaling; its arrays are in the model.
-    scale : str
-        Of the mapped columns: "none", "maxabs", "standard" (both are in the weights already) or "l2", by which
-        rows are divided by their Euclidean length before they are scored.
-    bias : float, optional
-        The value of the constant feature in training, or None.
-    names : tuple[str, ...], optional
-        The columns' names, where they had any.
-    pool : tuple[str, ...], optional
-        How the rows of a bag are pooled, some of ``POOLS``, before all else: each of them gives a column of
-        every feature of the file; None: rows are taken one by one.
-    columns : Columns, optional
-        How the columns of a table become the features, where the training file was one.
+    zero_based : whether the training file counted features from 0
+    map : the feature map between the columns and the scaling; its arrays are in the model
+    scale : of the mapped columns: "none", "maxabs", "standard" (both are in the weights already) or "l2", by which rows
+        are divided by their Euclidean length before they are scored
+    bias : the value of the constant feature in training; None: there was none
+    names : the columns' names, where they had any
+    pool : how the rows of a bag are pooled, some of ``POOLS``, before all else: each of them gives a column of every
+        feature of the file; None: rows are taken one by one
+    columns : how the columns of a table become the features, where the training file was one
     """
 
     zero_based: bool = False
@@ -121,6 +103,21 @@ class Features:
         """How many columns a feature of the file has, before it is mapped."""
         return 1 if self.pool is None else len(self.pool)
 
+    def check(self) -> None:
+        """Raises HeaderError for what no training makes."""
+        if self.scale not in SCALES:
+            raise HeaderError(f"expected one of {', '.join(SCALES)} in 'features.scale', found {self.scale!r}")
+        pool, columns = self.pool, self.columns
+        if pool is not None and not (pool and set(pool) <= set(POOLS) and len(set(pool)) == len(pool)):
+            raise HeaderError(f"expected some of {', '.join(POOLS)} in 'features.pool', found {list(pool)!r}")
+        if columns is None:
+            return
+        wrong = columns.fault()
+        if wrong is not None:
+            raise HeaderError(f"expected {wrong}")
+        if self.names != columns.feature_names():
+            raise HeaderError("expected the names that the columns' features have in 'features.names'")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
@@ -128,22 +125,14 @@ class Bounds:
 
     Attributes
     ----------
-    gap, tolerance : float
-        Primal − dual, and the tolerance, ε·C.
-    bound : str
-        "hinge", or "tight": then the bounds are those of the convex majorant at the stationary point.
-    exact : bool
-        False where the problem solved only approximates the loss's (oracle "appx").
-    hinge_objective : float, optional
-        For the tight bound, the hinge's optimum, where the descent began.
-    stationary : bool
-        The bounds are those of a convex majorant of the objective that touches it at w: training on bags and
-        the tight bound end at such a point, which need not be the optimum.
-    loss : str, optional
-        Whose problem it is, where that is not the model's own loss.
-    layer : int, optional
-        Of a network, from 1: they are those of the last convex problem, in this layer's weights, the others
-        held.
+    gap, tolerance : primal − dual, and the tolerance, ε·C
+    bound : "hinge", or "tight": then the bounds are those of the convex majorant at the stationary point
+    exact : False where the problem solved only approximates the loss's (oracle "appx")
+    hinge_objective : for the tight bound, the hinge's optimum, where the descent began
+    stationary : the bounds are those of a convex majorant of the objective that touches it at w: training on bags and
+        the tight bound end at such a point, which need not be the optimum
+    loss : whose problem it is, where that is not the model's own loss
+    layer : of a network, from 1: they are those of the last convex problem, in this layer's weights, the others held
     """
 
     primal: float
@@ -195,21 +184,8 @@ class Epochs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Data:
-    """The training rows.
-
-    Attributes
-    ----------
-    file : str
-        The base name of the file.
-    sha256 : str
-        Of its bytes.
-    rows, positives : int
-        Counts.
-    queries, queries_skipped : int, optional
-        Queries trained on, and those without anything to rank.
-    counts : Mapping[str, int]
-        What else the family counted, by name (pairs, users, likes).
-    """
+    """The training rows: the base name of their file and the SHA-256 of its bytes, counts of rows and positives, of
+    queries trained on and of those without anything to rank, and what else the family counted, by name."""
 
     file: str = ""
     sha256: str = ""
@@ -230,17 +206,8 @@ class SkippedClass:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
-    """One of the rankers that an average is of (``apsvm.models.averages``).
-
-    Attributes
-    ----------
-    header : Mapping[str, Json]
-        The fields of its own header that are not those of the average's.
-    intercept : float
-        Its constant.
-    divisor : float
-        What its scores are divided by; above 0.
-    """
+    """One of the rankers that an average is of (``apsvm.models.averages``): the fields of its own header that are not
+    those of the average's, its constant, and what its scores are divided by, above 0."""
 
     header: Mapping[str, Json]
     intercept: float
@@ -253,38 +220,21 @@ class Header:
 
     Attributes
     ----------
-    family : str
-        The trainer's (``apsvm.trainers.TRAINERS``).
-    loss : str
-        As ``--loss`` names it.
-    metric : str, optional
-        What the loss is the shortfall of, as ``apsvm eval`` names it; None: it names none.
-    settings : Mapping[str, Json]
-        The family's own options, by name, as JSON values.
-    state : str
-        Why the training stopped.
-    as_asked : bool
-        Whether it ended as requested.
-    iterations : int, optional
-        Of all stages, where the family counts them.
-    C : float, optional
-        The weight of the risk, where there is one.
-    certificate, gradient, epochs : Bounds, optional
-        The evidence, of which a family has at most one.
-    details : Mapping[str, Json]
-        What else the family says, by name.
-    threshold, calibration : Threshold, optional
-        Where rows begin to be called positive, and how likely they are; None: nothing is known.
-    latent : bool
-        It was trained on bags, each by its best row, and ranks bags by theirs.
-    cautions : tuple[str, ...]
-        Sentences on what the ranker is not good for.
-    selection : Mapping[str, Json], optional
-        How its settings were chosen (``apsvm cv``), if they were.
-    classes_skipped : tuple[SkippedClass, ...]
-        Of a set of rankers.
-    members : tuple[Member, ...]
-        Of a linear ranker that is an average: one for each of the maps in ``features.map``.
+    family : the trainer's (``apsvm.trainers.TRAINERS``)
+    loss : as ``--loss`` names it
+    metric : what the loss is the shortfall of, as ``apsvm eval`` names it
+    settings : the family's own options
+    state, as_asked : why the training stopped, and whether that is an end as requested
+    iterations : of all stages, where the family counts them
+    C : the weight of the risk, where there is one
+    certificate, gradient, epochs : the evidence, of which a family has at most one
+    details : what else the family says
+    threshold, calibration : where rows begin to be called positive, and how likely they are
+    latent : it was trained on bags, each by its best row, and ranks bags by theirs
+    cautions : sentences on what the ranker is not good for
+    selection : how its settings were chosen (``apsvm cv``), if they were
+    classes_skipped : of a set of rankers
+    members : of a linear ranker that is an average: one for each of the maps in ``features.map``
     """
 
     family: str = ""
@@ -314,26 +264,10 @@ class Header:
     versions: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.features.scale not in SCALES:
-            raise HeaderError(f"expected one of {', '.join(SCALES)} in 'features.scale', found {self.features.scale!r}")
-        pool = self.features.pool
-        if pool is not None and not (pool and set(pool) <= set(POOLS) and len(set(pool)) == len(pool)):
-            raise HeaderError(f"expected some of {', '.join(POOLS)} in 'features.pool', found {list(pool)!r}")
-        columns = self.features.columns
-        if columns is not None and columns.missing not in MISSING_RULES:
-            expected = ", ".join(MISSING_RULES)
-            raise HeaderError(f"expected one of {expected} in 'features.columns.missing', found {columns.missing!r}")
-        for column in () if columns is None else columns.features:
-            if (column.kind is ColumnKind.DATE) != bool(column.parts) or column.order not in ("", *ORDERS):
-                raise HeaderError("expected an order of year, month and day, and parts, of columns of dates alone")
-            if column.style not in ("", *(NUMBER_STYLES if column.kind is ColumnKind.NUMBER else ())):
-                raise HeaderError("expected one of point, comma and nothing as the style of a column of numbers alone")
-            if column.parts and (not column.order or not math.isfinite(column.newest)):
-                raise HeaderError("expected of a column of dates how they are written, and the newest of training")
-        if self.calibration is not None:
-            _check_calibration(self.calibration)
-        if columns is not None and self.features.names != columns.feature_names():
-            raise HeaderError("expected the names that the columns' features have in 'features.names'")
+        self.features.check()
+        wrong = None if self.calibration is None else self.calibration.fault()
+        if wrong is not None:
+            raise HeaderError(f"expected {wrong}")
 
     def shown_label(self, label: float) -> str:
         """A label as the training file had it: a word of a table, or its number."""
@@ -374,25 +308,6 @@ class Header:
     def from_difference(cls, value: Mapping[str, object], whole: Header) -> Header:
         """What ``difference`` wrote. Raises HeaderError."""
         return header_json.decoded(cls, header_json.completed(value, whole))
-
-
-def _check_calibration(calibration: Calibration) -> None:
-    """Raises HeaderError for one that gives no probabilities."""
-    method, scores, values = calibration.method, calibration.scores, calibration.probabilities
-    if method not in CALIBRATIONS:
-        raise HeaderError(f"expected one of {', '.join(CALIBRATIONS)} in 'calibration.method', found {method!r}")
-    if method == "platt" and (calibration.slope is None or calibration.offset is None):
-        raise HeaderError("expected 'calibration.slope' and 'calibration.offset', which Platt's method has")
-    if method == "isotonic" and not (0 < len(scores) == len(values)):
-        raise HeaderError("expected as many 'calibration.scores' as 'calibration.probabilities', and one at least")
-    if not _ascends((0.0, calibration.lower, calibration.upper, 1.0)):
-        raise HeaderError("expected 'calibration.lower' and 'calibration.upper' that do not fall, in [0, 1]")
-    if not (_ascends(scores) and _ascends((0.0, *values, 1.0))):
-        raise HeaderError("expected 'calibration.scores' and 'calibration.probabilities' that do not fall, in [0, 1]")
-
-
-def _ascends(values: tuple[float, ...]) -> bool:
-    return all(before <= after for before, after in pairwise(values))
 
 
 def parse_pool(text: str) -> tuple[str, ...]:

@@ -12,11 +12,11 @@ from apsvm._support import sparse as sp
 from apsvm._support.container import ModelError, check_field
 from apsvm._support.types import JsonDict, JsonObject, Matrix
 from apsvm.data.features import LINEAR
-from apsvm.models.base import Model, ScoreError, check_shape, checked_scores, header_in, summary_of
+from apsvm.models.base import Model, Parts, ScoreError, check_shape, checked_scores, header_in, summary_of
 from apsvm.models.header import Header
 
 if TYPE_CHECKING:
-    from apsvm._support.types import AnyArray, Arrays
+    from apsvm._support.types import AnyArray
     from apsvm.data.features.base import FeatureMap
 
 
@@ -128,11 +128,8 @@ class ItemRanker(Model):
         return header
 
     @classmethod
-    def _shapes(cls, content: JsonObject, columns: int) -> dict[str, tuple[int, ...]]:
+    def _read(cls, content: JsonObject, parts: Parts, header: Header, feature_map: FeatureMap | None) -> ItemRanker:
         check_field(content, "factors", int)
-        shape = (columns, content["factors"])
-        return {"input": shape, "output": shape, "bias": (columns,)}
-
-    @classmethod
-    def _made(cls, fields: JsonObject, arrays: Arrays, header: Header, feature_map: FeatureMap | None) -> ItemRanker:
-        return cls(ItemFactors(**arrays), header)
+        items, factors = parts.columns, content["factors"]
+        of_user, of_item = parts.take("input", items, factors), parts.take("output", items, factors)
+        return cls(ItemFactors(of_user, of_item, parts.take("bias", items)), header)

@@ -11,7 +11,7 @@ import json
 import math
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias, TypeGuard, TypeVar
 
@@ -90,54 +90,44 @@ def _annotations(kind: type[DataclassInstance]) -> dict[str, object]:
 def decoded(kind: type[T], value: object, where: str = "") -> T:
     """``value``, a JSON object, as an object of the dataclass ``kind``; ``where``: its path. Raises HeaderError."""
     if not isinstance(value, Mapping):
-        raise HeaderError(f"expected an object in {where!r}, found {_short(value)}")
-    annotations = _annotations(kind)
-    prefix = f"{where}." if where else ""
+        raise _misfit("an object", where, value)
+    annotations, prefix = _annotations(kind), f"{where}." if where else ""
     for key in value:
         if key not in annotations:
             raise HeaderError(f"{prefix + str(key)!r} is not known to this version of apsvm")
-    needed = [
-        one.name
-        for one in dataclasses.fields(kind)
-        if one.default is dataclasses.MISSING and one.default_factory is dataclasses.MISSING
-    ]
-    for key in needed:
-        if key not in value:
-            raise HeaderError(f"it lacks {prefix + key!r}")
+    for one in dataclasses.fields(kind):
+        if one.default is one.default_factory is dataclasses.MISSING and one.name not in value:
+            raise HeaderError(f"it lacks {prefix + one.name!r}")
     return kind(**{key: _checked(annotations[key], item, prefix + key) for key, item in value.items()})
 
 
 def _checked(kind: typing.Any, value: object, where: str) -> object:
     """``value`` as the annotation ``kind`` wants it."""
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
-    if origin is types.UnionType or origin is typing.Union:
-        if value is None and type(None) in arguments:
-            return None
-        (kind,) = [one for one in arguments if one is not type(None)]
-        return _checked(kind, value, where)
+    if origin in (types.UnionType, typing.Union):
+        (some,) = [one for one in arguments if one is not types.NoneType]
+        return None if value is None else _checked(some, value, where)
     if origin is tuple:
         if not isinstance(value, list | tuple):
-            raise HeaderError(f"expected a list in {where!r}, found {_short(value)}")
+            raise _misfit("a list", where, value)
         return tuple(_checked(arguments[0], item, f"{where}[{at}]") for at, item in enumerate(value))
     if origin is Mapping:
         if not isinstance(value, Mapping):
-            raise HeaderError(f"expected an object in {where!r}, found {_short(value)}")
-        plain = arguments[1] in (int, str)
+            raise _misfit("an object", where, value)
+        plain = arguments[1] in _PLAIN
         return {key: _checked(arguments[1], item, f"{where}.{key}") if plain else item for key, item in value.items()}
-    if isinstance(kind, type) and dataclasses.is_dataclass(kind):
-        return decoded(kind, value, where)
-    if kind is float and is_finite_number(value):
-        return float(value)
-    if kind is int and isinstance(value, int) and not isinstance(value, bool):
-        return value
-    if (kind is bool and isinstance(value, bool)) or (kind is str and isinstance(value, str)):
-        return value
-    if isinstance(kind, type) and issubclass(kind, StrEnum):
-        if isinstance(value, str) and value in list(kind):
-            return kind(value)
-        raise HeaderError(f"expected one of {', '.join(kind)} in {where!r}, found {_short(value)}")
-    wanted = {float: "a finite number", int: "a whole number", bool: "true or false", str: "text"}[kind]
-    raise HeaderError(f"expected {wanted} in {where!r}, found {_short(value)}")
+    if dataclasses.is_dataclass(kind):
+        return decoded(typing.cast("type[DataclassInstance]", kind), value, where)
+    if issubclass(kind, StrEnum):
+        if not isinstance(value, str) or value not in list(kind):
+            raise _misfit(f"one of {', '.join(kind)}", where, value)
+    elif not _PLAIN[kind][1](value):
+        raise _misfit(_PLAIN[kind][0], where, value)
+    return kind(value)
+
+
+def _misfit(expected: str, where: str, value: object) -> HeaderError:
+    return HeaderError(f"expected {expected} in {where!r}, found {_short(value)}")
 
 
 def is_finite_number(value: object) -> TypeGuard[int | float]:
@@ -148,6 +138,15 @@ def is_finite_number(value: object) -> TypeGuard[int | float]:
         return math.isfinite(value)
     except OverflowError:  # of an integer
         return False
+
+
+#: What JSON values of plain types are, and whether one is.
+_PLAIN: Mapping[type, tuple[str, Callable[[object], bool]]] = {
+    float: ("a finite number", is_finite_number),
+    int: ("a whole number", lambda value: isinstance(value, int) and not isinstance(value, bool)),
+    bool: ("true or false", lambda value: isinstance(value, bool)),
+    str: ("text", lambda value: isinstance(value, str)),
+}
 
 
 def _short(value: object) -> str:

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from apsvm._support.container import ModelError, check_field
 from apsvm._support.types import JsonDict, JsonObject, Matrix
-from apsvm.models.base import WeightedRanker, summary_of
+from apsvm.models.base import Parts, WeightedRanker, summary_of
 from apsvm.models.header import Header
 from apsvm.models.json import is_finite_number
 
 if TYPE_CHECKING:
-    from apsvm._support.types import AnyArray, Arrays
+    from apsvm._support.types import AnyArray
     from apsvm.data.features.base import FeatureMap
 
 
@@ -68,12 +68,8 @@ class LinearRanker(WeightedRanker):
         return {"coef": self.coef}
 
     @classmethod
-    def _shapes(cls, content: JsonObject, columns: int) -> dict[str, tuple[int, ...]]:  # as any kind's
-        return {"coef": (columns,)}
-
-    @classmethod
-    def _made(cls, fields: JsonObject, arrays: Arrays, header: Header, feature_map: FeatureMap | None) -> LinearRanker:
-        return cls(arrays["coef"], intercept_in(fields), header, feature_map)
+    def _read(cls, content: JsonObject, parts: Parts, header: Header, feature_map: FeatureMap | None) -> LinearRanker:
+        return cls(parts.take("coef", parts.columns), intercept_in(content), header, feature_map)
 
 
 def intercept_in(content: JsonObject) -> float:

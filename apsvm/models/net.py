@@ -18,11 +18,11 @@ from apsvm._support.container import ModelError, check_field
 from apsvm._support.types import JsonDict, JsonObject, Matrix
 from apsvm.data.features.scaling import Scaling
 from apsvm.data.rows import Rows
-from apsvm.models.base import Ranker, summary_of
+from apsvm.models.base import Parts, Ranker, summary_of
 from apsvm.models.header import Header
 
 if TYPE_CHECKING:
-    from apsvm._support.types import AnyArray, Arrays
+    from apsvm._support.types import AnyArray
     from apsvm.data.features.base import FeatureMap
 
 #: This many numbers of a layer are held at once when rows are scored.
@@ -134,18 +134,11 @@ class NetRanker(Ranker):
         }
 
     @classmethod
-    def _shapes(cls, content: JsonObject, columns: int) -> dict[str, tuple[int, ...]]:
+    def _read(cls, content: JsonObject, parts: Parts, header: Header, feature_map: FeatureMap | None) -> NetRanker:
         check_field(content, "units", list)
         units: list[int] = content["units"]
         if not units or any(type(number) is not int or number < 1 for number in units) or units[-1] != 1:
             raise ModelError(f"its header's 'units' is {units!r}, expected positive numbers, the last of them 1")
-        shapes: dict[str, tuple[int, ...]] = {}
-        for number, (inputs, outputs) in enumerate(pairwise([columns, *units]), start=1):
-            shapes |= {f"weights{number}": (outputs, inputs), f"bias{number}": (outputs,)}
-        return shapes
-
-    @classmethod
-    def _made(cls, fields: JsonObject, arrays: Arrays, header: Header, feature_map: FeatureMap | None) -> NetRanker:
-        numbers = range(1, len(fields["units"]) + 1)
-        layers = [Layer(arrays[f"weights{number}"], arrays[f"bias{number}"]) for number in numbers]
+        sides = enumerate(pairwise([parts.columns, *units]), start=1)
+        layers = [Layer(parts.take(f"weights{at}", n, m), parts.take(f"bias{at}", n)) for at, (m, n) in sides]
         return cls(Net(tuple(layers)), header, feature_map)

@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 
 from apsvm._support.container import ModelError, check_field
 from apsvm._support.types import JsonDict, JsonObject, Matrix
-from apsvm.models.base import Model, WeightedRanker, bad_header, header_in, summary_of, without_shape
-from apsvm.models.components import ComponentRanker
+from apsvm.models.base import Model, Parts, WeightedRanker, bad_header, header_in, summary_of, without_shape
+from apsvm.models.components import ComponentRanker, components_in
 from apsvm.models.header import Header, HeaderError
 from apsvm.models.linear import LinearRanker, intercept_in
 
 if TYPE_CHECKING:
     from typing import Self
 
-    from apsvm._support.types import AnyArray, Arrays
+    from apsvm._support.types import AnyArray
     from apsvm.data.features.base import FeatureMap
 
 R = TypeVar("R", bound=WeightedRanker)
@@ -90,9 +90,10 @@ class RankerSet(Model, Generic[R]):
         return self._ranker(int(at[0]))
 
     def _ranker(self, j: int) -> R:
-        fields, arrays = {"intercept": self.intercepts[j].tolist()}, self._arrays().items()
-        of_class = {name: array[j].copy() for name, array in arrays}
-        return self.each._made(fields, of_class, self.headers[j], self.feature_map)
+        constants = self.intercepts[j].copy() if self.intercepts.ndim > 1 else float(self.intercepts[j])
+        make: Any = self.each
+        ranker: R = make(self.coef[j].copy(), constants, self.headers[j], self.feature_map)
+        return ranker
 
     def with_headers(self, headers: Sequence[Header]) -> Self:
         return replace(self, headers=headers)
@@ -125,21 +126,6 @@ class RankerSet(Model, Generic[R]):
         return {"coef": self.coef, **({"intercepts": self.intercepts} if self.intercepts.ndim > 1 else {})}
 
     @classmethod
-    def _shapes(cls, content: JsonObject, columns: int) -> dict[str, tuple[int, ...]]:
-        k = len(content["classes"])
-        return {name: (k, *shape) for name, shape in RANKERS_OF_SETS[content["kind"]]._shapes(content, columns).items()}
-
-    @classmethod
-    def _made(
-        cls, fields: JsonObject, arrays: Arrays, header: Header, feature_map: FeatureMap | None
-    ) -> RankerSet[Any]:
-        intercepts = arrays.get("intercepts")
-        if intercepts is None:
-            intercepts = np.array([intercept_in(difference) for difference in fields["classes"]])
-        each, headers = RANKERS_OF_SETS[fields["kind"]], cls._headers_in(fields, header)
-        return RankerSet(each, arrays["coef"], intercepts, header, headers, feature_map)
-
-    @classmethod
     def _header_in(cls, content: JsonObject) -> Header:
         check_field(content, "classes", list)
         classes = content["classes"]
@@ -148,18 +134,23 @@ class RankerSet(Model, Generic[R]):
         return header_in(content, ("classes", *RANKERS_OF_SETS[content["kind"]].fields))
 
     @classmethod
-    def _headers_in(cls, content: JsonObject, whole: Header) -> list[Header]:
-        """The headers of the classes. Raises ModelError unless they name labels that increase."""
-        fields = RANKERS_OF_SETS[content["kind"]].fields
-        differences = [without_shape(difference, fields) for difference in content["classes"]]
+    def _read(cls, content: JsonObject, parts: Parts, header: Header, feature_map: FeatureMap | None) -> RankerSet[Any]:
+        each, classes = RANKERS_OF_SETS[content["kind"]], content["classes"]
+        differences = [without_shape(difference, each.fields) for difference in classes]
         try:
-            headers = [Header.from_difference(difference, _shared_by_classes(whole)) for difference in differences]
+            headers = [Header.from_difference(difference, _shared_by_classes(header)) for difference in differences]
         except HeaderError as error:
             raise bad_header(error) from None
         labels = np.array([header.labels.positive for header in headers], dtype=np.float64)
         if not (np.isfinite(labels).all() and (labels[1:] > labels[:-1]).all()):
             raise ModelError("its classes are not finite labels that increase")
-        return headers
+        shape = (len(classes),) if each is LinearRanker else (len(classes), components_in(content))
+        coef = parts.take("coef", *shape, parts.columns)
+        if each is LinearRanker:
+            intercepts = np.array([intercept_in(difference) for difference in classes])
+        else:
+            intercepts = parts.take("intercepts", *shape)
+        return RankerSet(each, coef, intercepts, header, headers, feature_map)
 
 
 def _shared_by_classes(whole: Header) -> Header:

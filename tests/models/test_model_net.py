@@ -89,7 +89,7 @@ def test_every_flipped_byte_and_every_truncation_is_found(rng, tmp_path):
         ({"units": [0, 1]}, {}, "'units' is"),
         ({"units": [2.0, 1]}, {}, "'units' is"),
         ({"units": "2,1"}, {}, "'units' is '2,1'"),
-        ({"units": [2, 2, 1]}, {}, "expected the members header.npy, weights1.npy"),
+        ({"units": [2, 2, 1]}, {}, "expected weights2"),
         ({"units": [3, 1]}, {}, "expected weights1 of float64 and shape \\(3, 4\\)"),
         ({"width": 5}, {}, "expected weights1 of float64 and shape \\(2, 5\\)"),
         ({"width": -1}, {}, "'width' is -1"),

@@ -50,12 +50,8 @@ class NearestPoint(Ranker):
         return {"point": self.point}
 
     @classmethod
-    def _shapes(cls, content, columns):
-        return {"point": (columns,)}
-
-    @classmethod
-    def _made(cls, fields, arrays, header, feature_map):
-        return cls(arrays["point"], fields["shift"], header)
+    def _read(cls, content, parts, header, feature_map):
+        return cls(parts.take("point", parts.columns), content["shift"], header)
 
 
 @pytest.fixture
