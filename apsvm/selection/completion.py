@@ -105,7 +105,12 @@ def _leaves_open(trainer: AnyTrainer, data: TrainingSet, start: NDArray[np.float
     """Whether a race has to decide before anything is trained."""
     if not isinstance(trainer, StructuredSVMTrainer) or trainer.is_network:
         return False
-    return start is None if _descends_from_another(trainer, data) else trainer.bound is None
+    return start is None if _starts_from_another(trainer, data) else trainer.bound is None
+
+
+def _starts_from_another(trainer: StructuredSVMTrainer, data: TrainingSet) -> bool:
+    """Whether another loss' model comes first, and may take the place of this one's."""
+    return _descends_from_another(trainer, data) or trainer.may_rank_worse
 
 
 def _descends_from_another(trainer: StructuredSVMTrainer, data: TrainingSet) -> bool:
@@ -146,7 +151,7 @@ class Completion:
         if not _leaves_open(trainer, data, start):
             return cls(trainer)
         assert isinstance(trainer, StructuredSVMTrainer)
-        begins = _start_of(trainer) if _descends_from_another(trainer, data) else trainer
+        begins = _start_of(trainer) if _starts_from_another(trainer, data) else trainer
         if begins.bound is not None:
             return cls(trainer)
         began = time.perf_counter()
@@ -200,13 +205,10 @@ class Completion:
         limit = trainer.settings.time_limit
         if limit is not None:
             trainer = trainer.with_settings(time_limit=max(0.0, limit - self.seconds))
-        if _descends_from_another(trainer, data):
-            if start is None:
-                results = self._of_the_top(trainer, data, watch)
-            else:
-                results = trainer.with_settings(bound="tight").train(data, watch, start=start)
-        elif trainer.may_rank_worse and start is None:
-            results = self._of_labellings(trainer, data, watch)
+        if start is None and _starts_from_another(trainer, data):
+            results = self._of_another(trainer, data, watch)
+        elif _descends_from_another(trainer, data):
+            results = trainer.with_settings(bound="tight").train(data, watch, start=start)
         else:
             results = self._of_the_choice(trainer, data, watch, start)
         for outcome in results:
@@ -269,52 +271,38 @@ class Completion:
         (outcome,) = plan.train(data, silent)
         return outcome
 
-    def _of_the_top(self, trainer: StructuredSVMTrainer, data: TrainingSet, watch: Watch) -> Iterator[Outcome]:
-        """See the module."""
+    def _of_another(self, trainer: StructuredSVMTrainer, data: TrainingSet, watch: Watch) -> Iterator[Outcome]:
+        """What ranks the training rows no worse than the loss that this one starts from, or that one's model."""
         began = time.perf_counter()
-        start, loss, limit = self._start(trainer, data, watch), trainer.loss, trainer.settings.time_limit
-        name = _start_of(trainer).loss.name
+        start, limit, like = self._start(trainer, data, watch), trainer.settings.time_limit, trainer.loss.ranks_like
+        name, judge = _start_of(trainer).loss.name, trainer.loss if like is None else make_loss(like)
 
-        def descended(descent: float) -> Iterator[Outcome]:
+        def trained(descent: float) -> Iterator[Outcome]:
             left = None if limit is None else max(0.0, limit - (time.perf_counter() - began))
-            plan = trainer.with_settings(bound="tight", time_limit=left)
             assert isinstance(start.w, np.ndarray)
-            for outcome in plan.beginning_at(start.w, name, descent).train(data, watch):
-                yield _followed(start, outcome)
+            plan = trainer.with_settings(time_limit=left)
+            if like is None:
+                plan = plan.with_settings(bound="tight").beginning_at(start.w, name, descent)
+            for outcome in plan.train(data, watch):
+                yield _followed(start, outcome) if like is None else outcome
 
         if trainer.settings.C != DEFAULT_C:
-            yield from descended(DESCENTS[0])
+            yield from trained(DESCENTS[0])
             return
-        at_start = _loss_of(start, loss, data)
+        at_start = _loss_of(start, judge, data)
         several = data.queries is not None and bool((data.queries != data.queries[0]).any())
-        for descent in DESCENTS_OF_QUERIES if several else DESCENTS:
-            (outcome,) = descended(descent)
-            if _loss_of(outcome, loss, data) <= at_start:
+        for descent in DESCENTS[:1] if like is not None else DESCENTS_OF_QUERIES if several else DESCENTS:
+            (outcome,) = trained(descent)
+            if _loss_of(outcome, judge, data) <= at_start:
                 yield outcome
                 return
             if outcome.state != State.CONVERGED:
-                yield replace(outcome, w=start.w)
+                yield outcome if like is not None else replace(outcome, w=start.w)
                 return
-        why = "the descent ended at a higher loss on the training rows than it began with"
-        yield _in_its_place(start, name, f"{why}: this is the model of {name}")
-
-    def _of_labellings(self, trainer: StructuredSVMTrainer, data: TrainingSet, watch: Watch) -> Iterator[Outcome]:
-        """The hinge of a loss over labellings, or the model of the loss that it starts from, where that ranks the
-        training rows better."""
-        assert trainer.loss.ranks_like is not None
-        (hinge,) = trainer.train(data, watch)
-        if hinge.state != State.CONVERGED:
-            yield hinge
-            return
-        base = _start_of(trainer)
-        completion = Completion.of(base, data, watch, None)
-        start, like = completion._start(trainer, data, watch), make_loss(trainer.loss.ranks_like)
-        if _loss_of(hinge, like, data) <= _loss_of(start, like, data):
-            yield hinge
-            return
-        name = base.loss.name
-        why = f"the hinge ranks the training rows worse than {name}: this is the latter's model"
-        yield _in_its_place(start, name, why)
+        what = "the descent ended at a higher loss on the training rows than it began with"
+        if like is not None:
+            what = f"the hinge ranks the training rows worse than {name}"
+        yield _in_its_place(start, name, f"{what}: this is the model of {name}")
 
     def _annotated(self, outcome: Outcome, data: TrainingSet) -> Outcome:
         """The outcome with what the choice says of it, and the settings that were requested."""
@@ -325,7 +313,7 @@ class Completion:
             settings = replace(settings, C=outcome.settings.C)  # type: ignore[attr-defined]
         if choice is None:
             return replace(outcome, settings=settings, cautions=caution_of(outcome, trainer, of_bags=of_bags))
-        start = trainer.loss.starts_from if _descends_from_another(trainer, data) else None
+        start = trainer.loss.starts_from if _starts_from_another(trainer, data) else None
         about: dict[str, Json] = {
             "bound": choice.bound,
             "held_out": choice.how,
