@@ -195,38 +195,6 @@ def test_models_and_rows_that_do_not_fit(made, here, cancer, tmp_path):
     )
 
 
-@pytest.mark.slow
-def test_a_report_of_bags(made, here, tmp_path):
-    here("train", "-q", *HINGE, made[0], "--run-dir", tmp_path / "run", "--pool", "min,max")
-    here("report", tmp_path / "run")
-    page = (tmp_path / "run" / "report.html").read_text()
-    assert "max(1)" in page
-
-
-def test_cv_of_one_pool_is_that_of_its_rows(made, here, tmp_path):
-    results = [tmp_path / "a.json", tmp_path / "b.json"]
-    assert "twice" in here("cv", made[0], "--pool", "min,max", "--pool", "min,max", code=2).stderr
-    here("cv", "-q", made[0], "--loss", "auc", *HINGE, "-C", "1x", "--pool", "mean", "--json", results[0])
-    here(
-        "cv",
-        "-q",
-        made[0],
-        "--loss",
-        "auc",
-        *HINGE,
-        "-C",
-        "1x",
-        "--pool",
-        "mean",
-        "--pool",
-        "max",
-        "--json",
-        results[1],
-    )
-    one, two = (json.loads(path.read_text())["settings"][0]["metrics"] for path in results)
-    assert one == two
-
-
 def test_cv_of_pools_and_best_rows(made, here, tmp_path):
     results = tmp_path / "results.json"
     here(

@@ -55,22 +55,6 @@ def test_a_model_that_ranks_by_chance_or_too_well(signal, here, write_rows, tmp_
     assert (len(load_model(tmp_path / "m").header.cautions) == 1) == (signal == 0.0)
 
 
-def test_a_threshold_of_a_model_that_ranks_nothing(weak, here, tmp_path):
-    """None is chosen by rankers of a part of the rows, even where somebody asks."""
-    done = here(
-        "train", "-q", "--loss", "p@1", "--bound", "hinge", "--threshold", "f1", "--calibrate", "platt", weak,
-        tmp_path / "m", code=3,
-    )  # fmt: skip
-    nothing, no_threshold = done.stderr.splitlines()
-    assert NOTHING in nothing
-    assert no_threshold == f"apsvm: warning: {tmp_path / 'm'}: there is no threshold: the model ranks nothing"
-    header = load_model(tmp_path / "m").header
-    assert (header.threshold, header.calibration) == (None, None)
-    options = ("--loss", "p@1", "--bound", "hinge", "-C", 1)
-    assert NOTHING in here("cv", weak, *options, "-o", tmp_path / "cv", code=3).stderr
-    assert load_model(tmp_path / "cv").header.threshold is None
-
-
 @pytest.mark.parametrize(
     ("options", "state"),
     [
@@ -84,25 +68,6 @@ def test_an_exit_code_is_explained_to_whoever_wants_it_quiet(options, state, wea
     done = here("train", "-q", *options, weak, tmp_path / "m", code=3)
     assert f"apsvm: warning: {tmp_path / 'm'}: {state}\n" in done.stderr
     assert all("warning: " in line for line in done.stderr.splitlines())
-
-
-def test_a_choice_that_stopped_early_says_so_where_its_table_is_not_seen(weak, here, tmp_path):
-    options = ("--bound", "hinge", "-C", 10, "--folds", 2, "--max-iterations", 1)
-    done = here("cv", "-q", *options, weak, "-o", tmp_path / "m", "--json", "-", code=3)
-    folds, *_, refit = done.stderr.splitlines()
-    assert folds == "apsvm: warning: training stopped early in some of the folds"
-    assert refit == f"apsvm: warning: {tmp_path / 'm'}: iteration limit after 1 iterations"
-
-
-@pytest.mark.parametrize("bound", ["auto", "hinge", "tight"])
-def test_features_that_are_all_alike(bound, here, tmp_path):
-    """With weights or without: what has one score for all is no ranking; the advice is not what was done."""
-    data = tmp_path / "same.svm"
-    data.write_text("".join(f"{1 if at % 3 == 0 else -1} 1:2 2:1\n" for at in range(40)))
-    done = here("train", "-q", "--bound", bound, "-C", 10, data, tmp_path / "m", code=3)
-    (line,) = done.stderr.splitlines()
-    bounds = {"auto": "", "hinge": "--bound auto or --bound tight, ", "tight": "--bound auto, "}[bound]
-    assert line.endswith(f"{NOTHING}. Try {bounds}another --loss (auc), or features that vary")
 
 
 def test_a_model_that_is_hardly_better(weak, here, tmp_path):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 
@@ -77,23 +75,3 @@ def test_its_size_is_that_of_the_features(rare, thousandfold, here, tmp_path):
     assert other.header.features.bias == pytest.approx(1000.0 * one.header.features.bias, rel=1e-12)
     np.testing.assert_allclose(1000.0 * other.coef, one.coef, rtol=1e-5)
     assert other.intercept == pytest.approx(one.intercept, rel=1e-5)
-
-
-def compared(here, data, *options):
-    """Of each loss the values of its settings in the folds."""
-    told = json.loads(here("cv", "-q", data, "--json", "-", "-C", "1x", "--folds", 3, *options).stdout)
-    return {one["loss"]: one for one in told["settings"]}
-
-
-def test_cv_gives_each_loss_its_own(rare, here, tmp_path):
-    """Losses over rankings beside them are as they are alone; and the model written is what was compared."""
-    options = ("--scale", "standard", "--bound", "hinge", "-m", "Accuracy")
-    both = compared(here, rare, "--loss", "ap,zero-one", *options, "-o", tmp_path / "m")
-    alone = {**compared(here, rare, "--loss", "ap", *options), **compared(here, rare, "--loss", "zero-one", *options)}
-    for loss in ("ap", "zero-one"):
-        assert both[loss]["metrics"] == alone[loss]["metrics"], loss
-    assert both["zero-one"]["metrics"]["Accuracy"]["mean"] > 0.98
-    none = compared(here, rare, "--loss", "zero-one", *options, "-B", "none")
-    assert none["zero-one"]["metrics"]["Accuracy"]["mean"] < 0.95
-    header = load_model(tmp_path / "m").header
-    assert header.features.bias == (10.0 if header.loss == "zero-one" else None)

@@ -90,29 +90,6 @@ def test_a_command_that_was_interrupted_goes_on(number, cv, trained, tmp_path, m
     assert len(trained) == n_paths
 
 
-def test_a_path_that_was_stopped_half_way_is_trained_again(cv, trained, tmp_path, monkeypatch):
-    """The signal comes in the midst of the third."""
-    expected = cv()
-    n_paths = len(trained)
-    trained.clear()
-    judged = CrossValidation.judged
-    previous = signal.signal(signal.SIGINT, signal.default_int_handler)
-
-    def interrupted(self, *arguments):
-        if len(trained) == 3:
-            os.kill(os.getpid(), signal.SIGINT)
-        return judged(self, *arguments)
-
-    monkeypatch.setattr(CrossValidation, "judged", interrupted)
-    try:
-        cv("--cache", tmp_path / "kept", code=130)
-    finally:
-        signal.signal(signal.SIGINT, previous)
-    monkeypatch.setattr(CrossValidation, "judged", judged)
-    assert cv("--cache", tmp_path / "kept") == expected
-    assert len(trained) == n_paths + 1
-
-
 @pytest.mark.slow
 def test_a_command_that_was_killed_goes_on(cv, data, trained, command, environment, tmp_path):
     expected = cv()

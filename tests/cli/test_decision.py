@@ -44,19 +44,6 @@ def test_the_rule_is_kept_and_the_scores_are_what_they_were(options, rule, cance
     np.testing.assert_array_equal(plain.score(cancer.X), load_any_model(trained(cancer, *options)).score(cancer.X))
 
 
-def test_what_bound_auto_holds_out_gives_a_threshold(run, tmp_path, rng):
-    X = rng.normal(size=(80, 2))
-    labels = np.where(X[:, 0] + 0.4 * rng.normal(size=80) > 0.7, 1, -1)
-    rows = [f"{label} 1:{x[0]!r} 2:{x[1]!r}" for label, x in zip(labels, X.tolist(), strict=True)]
-    (tmp_path / "data").write_text("\n".join(rows) + "\n")
-    said = run("train", tmp_path / "data", tmp_path / "m").stderr
-    header = load_any_model(tmp_path / "m").header
-    assert (header.threshold.rule, header.threshold.held_out) == ("f1", header.details["choice"]["held_out"])
-    assert 0.5 < header.threshold.precision <= 1.0
-    assert 0.5 < header.threshold.recall <= 1.0
-    assert f"apsvm: positive is a score above {header.threshold.value:.6g} (f1): of the 80 held-out rows " in said
-
-
 def test_classify_and_probability(cancer, decided, run, scored):
     model = load_any_model(decided)
     scores = model.score(cancer.X)
@@ -112,32 +99,6 @@ def test_each_class_has_its_own(run, tmp_path, rng):
     assert run("predict", tmp_path / "d", tmp_path / "m", "--probability", code=65).stderr.endswith(
         ": it has no probabilities: apsvm train --calibrate auto makes such a model\n"
     )
-
-
-REFUSED = [
-    (
-        ("--threshold", "f2"),
-        2,
-        "Error: Invalid value for '--threshold': expected f1, fpr=A, precision=A, recall=A or top=K, "
-        "with A a share such as 0.01 and K a count, found 'f2'",
-    ),
-    (
-        ("--threshold", "fpr=2"),
-        2,
-        "Error: Invalid value for '--threshold': expected f1, fpr=A, precision=A, recall=A or top=K, "
-        "with A a share such as 0.01 and K a count, found 'fpr=2'",
-    ),
-    (
-        ("--calibrate", "magic"),
-        2,
-        "Error: Invalid value for '--calibrate': 'magic' is not one of 'auto', 'isotonic', 'platt'.",
-    ),
-]
-
-
-@pytest.mark.parametrize(("options", "code", "message"), REFUSED)
-def test_refused(options, code, message, cancer, run, tmp_path):
-    assert run("train", cancer.path, tmp_path / "m", *options, code=code).stderr.endswith(f"{message}\n")
 
 
 def test_too_few_rows_are_said_before_the_training(run, tmp_path):
@@ -217,13 +178,3 @@ def test_cv_chooses_one_for_the_model_that_it_writes(cancer, run, tmp_path):
     assert (header.threshold.rule, header.calibration.method) == ("top=50", "platt")
     said = run("cv", cancer.path, *asked, "--threshold", "f1", code=2).stderr
     assert said.endswith("Error: --threshold needs --output\n")
-
-
-def test_labels_of_words(run, tmp_path, rng):
-    values = rng.normal(size=80)
-    rows = ["amount,outcome", *(f"{value!r},{'fraud' if value > 0.8 else 'ok'}" for value in values.tolist())]
-    (tmp_path / "p.csv").write_text("\n".join(rows) + "\n")
-    run("train", "-q", tmp_path / "p.csv", tmp_path / "m", "--bound", "hinge", "--threshold", "f1")
-    labels = lines(run("predict", tmp_path / "p.csv", tmp_path / "m", "--classify").stdout)
-    assert np.mean((np.array(labels) == "fraud") == (values > 0.8)) > 0.95
-    assert set(labels) == {"fraud", "ok"}

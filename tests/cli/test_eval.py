@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -49,19 +48,6 @@ def test_agrees_with_scikit_learn(digits, trained, run, scores):
     assert values["P@200"] == pytest.approx(top[:200].mean())
     assert values["nDCG"] == pytest.approx(ndcg_score([relevant], [scores]), rel=1e-12)
     assert (found["rows"], found["positives"], found["queries"], found["tied_rows"]) == (1797, relevant.sum(), 0, 0)
-
-
-def test_the_text_says_what_the_json_says(digits, trained, run, tmp_path):
-    arguments = (digits.path, "--model", trained(digits))
-    lines = run("eval", *arguments).stdout.splitlines()
-    shown = {line.split()[0]: line.split()[1] for line in lines}
-    values = evaluation(run, *arguments)["metrics"]
-    assert list(values) == ["AP", "AUC", "P@5", "P@10", "nDCG"]
-    assert {name: f"{value:.6f}" for name, value in values.items()}.items() <= shown.items()
-    assert shown["rows"] == "1797"
-    (tmp_path / "few").write_text("1 1:1\n-1 1:2\n1 1:3\n-1 1:0\n")
-    run("train", "-q", tmp_path / "few", tmp_path / "m", "--loss", "rbp(0.8)", "--bound", "hinge", "-C", 1)
-    assert list(evaluation(run, tmp_path / "few", "--model", tmp_path / "m")["metrics"]) == ["RBP(0.8)", *values]
 
 
 @pytest.mark.slow
@@ -142,34 +128,3 @@ def test_bad_scores(content, line, shown, run, tmp_path):
 )
 def test_bad_options(arguments, cancer, run):
     assert "Error: " in run("eval", cancer.path, *arguments, code=2).stderr
-
-
-def test_nothing_to_evaluate(run, tmp_path: Path):
-    data, scores = tmp_path / "data", tmp_path / "scores"
-    data.write_text("1 qid:1 1:1\n-1 qid:2 1:2\n")
-    scores.write_text("1\n2\n")
-    done = run("eval", data, "--scores", scores, code=65)
-    assert done.stderr.endswith(
-        ": nothing to evaluate: none of the 2 groups holds both a positive and a negative, which AP needs (2 "
-        "rows, 1 of them positive)\n"
-    )
-
-
-def test_a_byte_order_mark_is_no_content(run, tmp_path):
-    """Of rows, of standard input, of scores, of labels and of weights."""
-    mark, rows = b"\xef\xbb\xbf", b"1 qid:1 1:2\n0 qid:1 1:1\n0 qid:2 1:2\n1 qid:2 1:3\n"
-    (tmp_path / "plain").write_bytes(rows)
-    (tmp_path / "marked").write_bytes(mark + rows)
-    (tmp_path / "scores").write_bytes(mark + b"1\n2\n3\n4\n")
-    (tmp_path / "weights").write_bytes(mark + b"1 2\n2 1\n")
-    for at, (data, given) in enumerate([("plain", b""), ("marked", b""), ("-", mark + rows)]):
-        data = data if data == "-" else tmp_path / data
-        run("train", "-q", data, tmp_path / f"m{at}", "--query-weights", tmp_path / "weights", input=given)
-    predicted = {run("predict", tmp_path / "plain", tmp_path / f"m{at}").stdout for at in range(3)}
-    assert len(predicted) == 1
-    expected = run("eval", tmp_path / "plain", "--scores", tmp_path / "scores", "-m", "AP").stdout
-    assert "AP           0.750000" in expected
-    assert run("eval", tmp_path / "marked", "--scores", tmp_path / "scores", "-m", "AP").stdout == expected
-    np.save(tmp_path / "X.npy", np.array([[2.0], [1.0], [2.0], [3.0]]))
-    (tmp_path / "labels").write_bytes(mark + b"1\n0\n0\n1\n")
-    run("train", "-q", tmp_path / "X.npy", tmp_path / "m", "--labels", tmp_path / "labels")

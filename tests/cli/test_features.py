@@ -125,11 +125,6 @@ def test_warm_start(bumps, cancer, here, info, tmp_path):
     )
 
 
-@pytest.mark.parametrize("name", ["cubes", "piecewise:0", "nystroem:two"])
-def test_names_that_are_none(name, bumps, here, tmp_path):
-    assert "--features" in here("train", *HINGE, bumps, tmp_path / "m", "--features", name, code=2).stderr
-
-
 def test_the_shell_completes_maps():
     offered = [item.value for item in FeatureMapName().shell_complete(None, None, "pi")]
     assert offered == ["piecewise", "piecewise:4"]

@@ -42,27 +42,6 @@ def test_info_tells_the_header(cancer, trained, run):
     assert told["versions"]["apsvm"] == apsvm.__version__
 
 
-def test_info_as_text(cancer, trained, run):
-    model = trained(cancer, "-C", "10", "--bound", "tight", "-B", "1")
-    text = run("info", model).stdout
-    header = load_model(model).header
-    shown = facts(text)
-    assert shown["loss"] == "ap"
-    assert shown["metric"] == "AP"
-    assert shown["labels"] == "1 is positive, -1 negative"
-    assert shown["features"] == "30 features, counted from 1; each scaled to a deviation of 1; a constant feature of 1"
-    assert shown["C"] == "10"
-    assert shown["settings"] == "bound: tight"
-    assert f"converged after {header.iterations} iterations" in shown["ended"]
-    assert f"whose value is {header.certificate.primal:.6g}" in shown["ended"]
-    assert shown["data"].startswith("cancer.svm, 569 rows, 212 positive")
-    assert shown["sha256"] == header.data.sha256
-    assert f"apsvm {apsvm.__version__}" in shown["versions"]
-    assert "None" not in text
-    assert max(map(len, text.splitlines())) <= 100
-    assert run("info", "-", input=model.read_bytes(), text=False).stdout.decode() == text
-
-
 ALL = Header(
     family="structured-svm",
     loss="ap",
@@ -194,24 +173,6 @@ def test_what_moves_the_cursor_is_escaped(here, tmp_path):
         assert all(character.isprintable() or character == "\n" for character in text)
 
 
-HELP = {
-    "": "train predict eval info export --version --help",
-    "train": "[MODEL] --loss --oracle -C --epsilon --max-iterations --time-limit --qp --bias --keep-easy --zero-based "
-    "--positive-label --max-features --threads --seed --log --quiet --verbose --dtype --sort-features --config",
-    "predict": "DATA MODEL [OUT] --ignore-unknown --dtype --sort-features",
-    "eval": "--model --scores --ties pessimistic --positive-label --ignore-unknown --json",
-    "export": "MODEL [OUT] --format liblinear svmlight",
-    "info": "MODEL --json",
-}
-
-
-@over("name", HELP)
-def test_help(name, run):
-    done = run(*name.split(), "--help-all" if name in HELPFUL else "--help")
-    assert done.stderr == ""
-    assert not [word for word in HELP[name].split() if word not in done.stdout]
-
-
 def options_in(text):
     return set(re.findall(r"^  (?:-\w, )?(--[\w-]+)", text, re.MULTILINE)) - {"--help"}
 
@@ -238,13 +199,6 @@ def test_help_is_of_one_screen(name, run, monkeypatch):
     assert "The options" not in run(name, "--", "--help=data", code=code).stdout, "behind -- it is the name of a file"
 
 
-def test_every_option_of_train_has_a_place_in_its_help(run):
-    shown = run("train", "--help-all").stdout
-    for param in program.commands["train"].params:
-        if isinstance(param, click.Option) and not param.hidden:
-            assert shown.count(f"{param.opts[-1]} ") + shown.count(f"{param.opts[-1]}\n") >= 1, param.opts
-
-
 def test_numbers_of_options_are_finite():
     """click's own types of numbers take nan, and what compares with it is never so."""
     for name in program.list_commands(click.Context(program)):
@@ -260,12 +214,3 @@ def test_version(run):
     assert f"\nnumpy          {np.__version__}\n" in shown
     assert f"SIMD {_kernels.build_info()['clone']} of " in shown
     run("-v", "info", "m", code=2)
-
-
-@pytest.mark.parametrize(("weights", "norm"), [([1e308, -1e308, 0.0], 2**0.5 * 1e308), ([1.7e308] * 3, None)])
-def test_norms_at_the_end_of_float64(weights, norm, here, tmp_path):
-    LinearRanker(np.array(weights), 0.0, Header(loss="ap", state="done")).save(tmp_path / "m")
-    found = json.loads(here("info", tmp_path / "m", "--json").stdout, parse_constant=pytest.fail)["weights"]["norm"]
-    assert found == pytest.approx(norm) if norm is not None else found is None
-    shown = "norm 1.41421e+308" if norm is not None else "norm beyond float64"
-    assert shown in " ".join(here("info", tmp_path / "m").stdout.split())

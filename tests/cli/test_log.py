@@ -5,9 +5,6 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import pty
-import re
-import subprocess
 
 import pytest
 
@@ -18,7 +15,6 @@ from apsvm import load_model
 HINGE = ("--bound", "hinge")
 
 PARTS = ("scores", "oracle", "gradient")
-ROW = re.compile(r" +\d+( +[-+.e\d]+){3} +\d+ +\d+\.\d\d$")
 
 
 def no_constant(name):
@@ -112,73 +108,6 @@ def test_log_on_standard_output(cancer, trained, run, tmp_path):
     assert records(done.stdout)[-1]["event"] == "end"
     assert (tmp_path / "m").read_bytes() == trained(cancer).read_bytes()
     assert "model written" in done.stderr
-
-
-def table(stderr):
-    lines = stderr.splitlines()
-    head = [line for line in lines if line.lstrip().startswith("iter ")]
-    return head, [line for line in lines if ROW.match(line)], lines
-
-
-@pytest.mark.slow
-def test_a_terminal_sees_what_a_pipe_sees(cancer, run, command, environment, tmp_path):
-    def without_times(text):
-        return re.sub(r"\d+\.\d\d\b", "T", text)
-
-    arguments = ["train", *HINGE, str(cancer.path), str(tmp_path / "m")]
-    piped = run(*arguments).stderr
-    ours, theirs = pty.openpty()
-    with subprocess.Popen(
-        [*command, *arguments], stdin=theirs, stdout=theirs, stderr=theirs, env=environment()
-    ) as process:
-        os.close(theirs)
-        seen = b""
-        while True:
-            try:
-                block = os.read(ours, 1 << 16)
-            except OSError:  # how a terminal says that nobody holds its other end
-                break
-            if not block:
-                break
-            seen += block
-    os.close(ours)
-    assert process.returncode == 0
-    on_terminal = seen.decode().replace("\r\n", "\n")
-    assert "\r" not in on_terminal
-    assert "\x1b" not in on_terminal
-    assert [len(line) for line in table(on_terminal)[1]] == [len(line) for line in table(piped)[1]]
-    assert without_times(on_terminal) == without_times(piped)
-
-
-@pytest.mark.parametrize("options", [("--quiet",), ("-q", "-v", "--oracle", "appx")], ids=" ".join)
-def test_quiet_is_silent(options, cancer, run, tmp_path):
-    done = run("train", cancer.path, tmp_path / "m", *options)
-    assert (done.stdout, done.stderr) == ("", "")
-
-
-def test_the_summary(training, digits, run):
-    done, _, model = training
-    said = done.stderr
-    header = load_model(model).header
-    bounds = header.certificate
-    assert done.stdout == ""
-    assert f"apsvm: converged after {header.iterations} iterations\n" in said
-    certificate = re.search(
-        r"certificate: off the optimum by at most (\S+) of the loss ≤ (\S+) asked for \(exact\)", said
-    )
-    assert certificate is not None
-    for shown, key in zip(certificate.groups(), ("gap", "tolerance"), strict=True):
-        assert float(shown) == pytest.approx(getattr(bounds, key) / header.C, rel=1e-2)
-    ap = json.loads(run("eval", digits.path, "--model", model, "--json").stdout)["metrics"]["AP"]
-    assert f"training AP {ap:.6f}\n" in said
-    times = re.search(r"apsvm: seconds: (.*)\n", said)
-    taken = re.search(r"apsvm: model written to (.*) after ([\d.]+) s\n$", said)
-    assert times is not None
-    assert taken is not None
-    parts = dict(part.split() for part in times[1].split(", "))
-    assert list(parts) == ["reading", "scores", "oracle", "gradient", "qp", "other"]
-    assert sum(map(float, parts.values())) == pytest.approx(float(taken[2]), abs=0.04)
-    assert taken[1] == str(model)
 
 
 @pytest.mark.parametrize(

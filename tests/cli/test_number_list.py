@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 import pytest
 
@@ -47,10 +45,3 @@ def test_multiples_only_where_they_mean_something():
     for text in ("auto", "2x", "1x:2x:log2"):
         with pytest.raises(click.BadParameter):
             NumberList(0, open_low=True).convert(text, None, None)
-
-
-def test_in_a_configuration_file(cancer, run, tmp_path):
-    (tmp_path / "c.toml").write_text('C = ["0.1:1:log10", 5]\n')
-    options = ("--bound", "hinge", "--folds", 2, "-q", "--json", "-")
-    found = json.loads(run("cv", cancer.path, "--config", tmp_path / "c.toml", *options).stdout)
-    assert {one["C"] for one in found["settings"]} == {0.1, 1.0, 5.0}

@@ -166,30 +166,6 @@ def test_without_matplotlib(logged, script, tmp_path):
     assert not (tmp_path / "a.png").exists()
 
 
-@over(
-    "options, data, code",
-    [
-        ("--log-ranks", "1 1:1\n-1 1:2\n", 2),
-        ("--log log --log-ranks --loss f1", "1 1:1\n-1 1:2\n", 2),
-        ("--log log --log-ranks --loss wmw", "1 1:1\n-1 1:2\n", 2),
-        ("--log log --log-ranks", "1 qid:1 1:1\n-1 qid:1 1:2\n1 qid:2 1:1\n-1 qid:2 1:2\n", 65),
-        ("--log log --log-ranks --loss ndcg", "2 1:1\n1 1:2\n0 1:3\n", 65),
-    ],
-)
-def test_log_ranks_that_cannot_be(options, data, code, run, tmp_path):
-    (tmp_path / "data").write_text(data)
-    assert "--log-ranks" in run("train", "data", "m", *options.split(), code=code, cwd=tmp_path).stderr
-    assert os.listdir(tmp_path) == ["data"]
-
-
-def test_ranks_of_the_one_query_that_can_be_ranked(here, tmp_path):
-    log = tmp_path / "log"
-    (tmp_path / "data").write_text("1 qid:1 1:1\n-1 qid:1 1:2\n1 qid:2 1:1\n")
-    here("train", "-q", tmp_path / "data", tmp_path / "m", "--log", log, "--log-ranks")
-    calls = [json.loads(line) for line in log.read_text().splitlines() if '"oracle"' in line]
-    assert calls[1]["ranks"] == [[1, 1]]
-
-
 @pytest.mark.slow
 def test_a_class_of_several(digits, here, write_rows, tmp_path):
     few = digits.labels < 3
@@ -210,15 +186,3 @@ def test_values_at_the_ends_of_floating_point(here, tmp_path):
     log.write_text("".join(json.dumps(line) + "\n" for line in lines))
     for name in ("out.png", "out.svg"):
         here("plot", "convergence", log, "-o", tmp_path / name)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["a\x01b", "a\x9bb", "a\udcffb", "a\uffffb\n", "平均 <script>"])
-def test_names_of_any_script_in_a_picture(name, logged, here, tmp_path):
-    """Characters that XML does not allow are replaced."""
-    for log in ("first", name):
-        (tmp_path / log).write_bytes(logged.read_bytes())
-    for out in ("out.png", "out.svg"):
-        here("plot", "convergence", tmp_path / "first", tmp_path / name, "-o", tmp_path / out)
-    expected = name if name.startswith("平") else "a\N{REPLACEMENT CHARACTER}b"
-    assert any(text.startswith(expected) for text in texts(tmp_path / "out.svg"))

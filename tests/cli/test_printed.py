@@ -33,6 +33,7 @@ from apsvm.models.header import (
     Header,
     LabelKind,
     Labels,
+    SkippedClass,
     Threshold,
     Validation,
 )
@@ -268,7 +269,9 @@ def test_how_trainings_end(files, capfd, monkeypatch):
     gradient = Gradient(value=1.0, gradient_norm=0.5, target=0.25, evaluations=9)
     plain, late = Signals(), Signals([signal.SIGINT])
     limited = outcome("time limit", as_asked=False, cautions=["take care"])
-    of_classes = outcome(C=3.0, classes=[(1.0, certified), (2.0, limited)], skipped=[(5.0, "too few")])
+    of_classes = outcome(
+        C=3.0, classes=[(1.0, certified), (2.0, limited)], skipped=[SkippedClass(label=5.0, reason="too few")]
+    )
     runs = {
         "certified": (0, [certified], plain, {}),
         "limited": (3, [limited], plain, {}),

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from sklearn.preprocessing import MaxAbsScaler, Normalizer, StandardScaler
 
-from apsvm import load_model
 from apsvm.models.reading import load_any_model
 
 #: For what is about the hinge, or needs some model quickly: by default the bound is chosen.
@@ -36,33 +35,6 @@ def test_a_scaled_training_is_the_training_of_scaled_rows(name, wide, cancer, ru
         scored(run("predict", *pair).stdout) for pair in ((path, tmp_path / "m"), (by_hand, tmp_path / "h"))
     )
     assert np.corrcoef(ours, theirs)[0, 1] > 0.9999
-
-
-def test_warm_start_between_scaled_models(wide, run, info, tmp_path):
-    """From its own solution a training starts at its objective, whatever the scaling."""
-    path, _ = wide
-    options = ("--scale", "standard", "-B", 2, "-C", 10, "--loss", "zero-one")
-    run("train", "-q", *HINGE, path, tmp_path / "m", *options, "-e", 1e-4)
-    done = run("train", "-v", *HINGE, path, tmp_path / "n", *options, "--warm-start", tmp_path / "m")
-    first = done.stderr.splitlines()[2].split()
-    assert float(first[1]) == pytest.approx(info(tmp_path / "m").certificate.primal, rel=1e-5)
-    done = run("train", *HINGE, path, tmp_path / "n", "--scale", "l2", "--warm-start", tmp_path / "m", code=65)
-    assert done.stderr.endswith(": of the model and this training, one divides rows by their length (l2)\n")
-
-
-def test_export(wide, run, tmp_path):
-    path, X = wide
-    run("train", "-q", *HINGE, path, tmp_path / "m", "--scale", "maxabs")
-    done = run("export", tmp_path / "m", "--format", "liblinear")
-    at = done.stdout.splitlines().index("w")
-    assert X @ np.array([float(w) for w in done.stdout.splitlines()[at + 1 : at + 31]]) == pytest.approx(
-        load_model(tmp_path / "m").score(X) - load_model(tmp_path / "m").intercept
-    )
-    assert "warning" not in done.stderr
-    run("train", "-q", *HINGE, path, tmp_path / "m", "--scale", "l2")
-    assert run("export", tmp_path / "m", "--format", "liblinear").stderr.endswith(
-        "warning: the model divides each row by its length (--scale l2); give the exported one such rows\n"
-    )
 
 
 def far_apart(rng):

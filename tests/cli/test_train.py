@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import bz2
-import gzip
-import hashlib
 import json
-import lzma
 
 import numpy as np
 import pytest
@@ -76,17 +72,6 @@ def test_standard_input_and_output(cancer, trained, run):
     assert told["certificate"] == expected["certificate"]
 
 
-@pytest.mark.parametrize("pack", [gzip, bz2, lzma], ids=lambda module: module.__name__)
-def test_compressed_data(pack, cancer, trained, run, info, tmp_path):
-    packed, model = tmp_path / "data", tmp_path / "m"  # known by its bytes: the name says nothing
-    packed.write_bytes(pack.compress(cancer.path.read_bytes()))
-    run("train", *HINGE, "-q", packed, model)
-    plain = load_model(trained(cancer))
-    assert np.array_equal(load_model(model).coef, plain.coef)
-    assert info(model).data.sha256 == hashlib.sha256(packed.read_bytes()).hexdigest()
-    assert info(model).data.sha256 != plain.header.data.sha256
-
-
 def test_positive_label(digits, trained, run, info, tmp_path):
     eights = info(trained(digits))
     assert (eights.labels.positive, eights.data.positives) == (8.0, int((digits.labels == 8).sum()))
@@ -96,19 +81,6 @@ def test_positive_label(digits, trained, run, info, tmp_path):
     assert (threes.labels.positive, threes.data.positives) == (3.0, int((digits.labels == 3).sum()))
     assert threes.labels.negative == (0, 1, 2, 4, 5, 6, 7, 8, 9)
     assert threes.certificate.primal != eights.certificate.primal
-
-
-def test_positive_label_is_needed_for_other_labels(digits, run, tmp_path):
-    done = run("train", *HINGE, digits.path, tmp_path / "m", code=65)
-    assert done.stderr.endswith(
-        ": expected the labels +1 and -1, or +1 and 0, found 0, 1, 2, 3, 4, 5, 6, 7, ... (10 in all); "
-        "--positive-label (positive_label=) chooses the one that is positive, --relevant-from "
-        "(relevant_from=) the lowest of several, --one-vs-rest trains a ranker for each; if they are grades, "
-        "--loss ndcg (loss='ndcg') trains on them\n"
-    )
-    done = run("train", *HINGE, digits.path, tmp_path / "m", "--positive-label", 17, code=65)
-    assert done.stderr.endswith(": no row has the positive label 17: found 0, 1, 2, 3, 4, 5, 6, 7, ... (10 in all)\n")
-    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("option", [[], ["--zero-based"]])
@@ -123,26 +95,6 @@ def test_zero_based(option, cancer, trained, run, write_rows, tmp_path):
     # The model knows how its files count.
     predicted = run("predict", data, model).stdout
     assert predicted == run("predict", cancer.path, trained(cancer)).stdout
-
-
-def test_keep_easy_bounds(cancer, trained, info):
-    """All rows difficult: the exact problem. All easy rows kept: they keep their margins, and it costs."""
-    exact = info(trained(cancer, "-C", "1"))
-    none = info(trained(cancer, "-C", "1", "--oracle", "appx", "--keep-easy", "0"))
-    everything = trained(cancer, "-C", "1", "--oracle", "appx", "--keep-easy", "100")
-    tolerance = exact.certificate.tolerance
-    assert none.certificate.primal == pytest.approx(exact.certificate.primal, abs=tolerance)
-    assert none.certificate.exact is False
-    assert none.details["oracle"] == "zero-one then bucket"
-    assert (none.settings["keep_easy"], info(everything).settings["keep_easy"]) == (0.0, 100.0)
-
-    binary = cancer.labels * load_model(trained(cancer, "--loss", "zero-one", "-C", "1", "-B", "none")).score(cancer.X)
-    kept = binary >= 1
-    assert 50 < kept.sum() < 569
-    margins = cancer.labels * load_model(everything).score(cancer.X)
-    assert margins[kept].min() >= 1 - 1e-9
-    plain_margins = cancer.labels * load_model(trained(cancer, "-C", "1")).score(cancer.X)
-    assert plain_margins[kept].min() < 0.9
 
 
 def test_threads_change_no_byte(digits, run, tmp_path):
@@ -172,28 +124,6 @@ def test_threads_change_no_byte(digits, run, tmp_path):
     assert models[0] == models[1]
 
 
-def test_max_features(cancer, trained, run, tmp_path):
-    model = tmp_path / "m"
-    done = run("train", *HINGE, cancer.path, model, "--max-features", 29, code=65)
-    column = cancer.path.read_text().splitlines()[0].index("30:") + 1
-    assert f"{cancer.path}:1:{column}: " in done.stderr
-    assert not model.exists()
-    run("train", *HINGE, "-q", cancer.path, model, "--max-features", 30)
-    assert model.read_bytes() == trained(cancer).read_bytes()
-
-
-def test_sort_features(cancer, trained, run, tmp_path):
-    data, model = tmp_path / "data", tmp_path / "m"
-    rows = [line.split() for line in cancer.path.read_text().splitlines()]
-    data.write_text("".join(" ".join([label, *reversed(features)]) + "\n" for label, *features in rows))
-    done = run("train", *HINGE, data, model, code=65)
-    column = data.read_text().splitlines()[0].index(" 29:") + 2
-    assert f"{data}:1:{column}: " in done.stderr
-    assert "--sort-features" in done.stderr
-    run("train", *HINGE, "-q", data, model, "--sort-features")
-    assert np.array_equal(load_model(model).coef, load_model(trained(cancer)).coef)
-
-
 def test_queries_are_ranked_apart(digits, run, info, write_rows, tmp_path):
     data, model = tmp_path / "data", tmp_path / "m"
     # Query 4 has no positive.
@@ -204,15 +134,6 @@ def test_queries_are_ranked_apart(digits, run, info, write_rows, tmp_path):
     assert (info(model).data.queries, info(model).data.queries_skipped) == (4, 1)
     assert "1 query without anything to rank was left out, 4 trained on" in done.stderr
     assert "mean of 4 queries" in done.stderr
-
-
-def test_grades_above_the_positive_one_are_warned_of(run, tmp_path):
-    (tmp_path / "graded.svm").write_text("0 1:1\n1 2:1\n2 3:1\n")
-    done = run("train", tmp_path / "graded.svm", tmp_path / "m", "--positive-label", 1)
-    assert "warning" in done.stderr
-    assert "labels up to 2, above the positive one, are negatives" in done.stderr
-    assert "warning" not in run("train", tmp_path / "graded.svm", tmp_path / "m", "--positive-label", 2).stderr
-    assert run("train", "-q", tmp_path / "graded.svm", tmp_path / "m", "--positive-label", 1).stderr == ""
 
 
 @pytest.mark.parametrize(("C", "unit"), [("1e308x", 0.001), ("1e-323x", 1e9)])

@@ -87,14 +87,6 @@ def test_train_predict_eval(cancer, run, scored, tmp_path):
     assert header.data.positives == 212
 
 
-def test_threads_are_said_to_be_different(cancer, here, tmp_path):
-    said = here("train", "--loss", "warp", cancer.path, tmp_path / "m", "--epochs", 2, "--threads", 2).stderr
-    assert said.startswith(
-        "apsvm: warning: 2 threads share the weights without locks: no two runs give the same model\n"
-    )
-    assert load_model(tmp_path / "m").header.details["threads"] == 2
-
-
 def test_validation_keeps_the_best_epoch(cancer, write_rows, here, tmp_path):
     rows = np.random.default_rng(0).permutation(569)
     parts = {}
@@ -231,45 +223,6 @@ def test_users_eval(users, items_model, here, tmp_path):
     assert "users        60 averaged, 0 without a hidden item left out" in table
 
 
-def test_commands_that_need_a_linear_model(users, items_model, cancer, trained, here, tmp_path):
-    said = here("export", items_model, tmp_path / "out", "--format", "liblinear", code=65).stderr
-    assert said.endswith(": expected a linear ranker, found a ranker of items for users (--rows-as-users)\n")
-    linear = trained(cancer)
-    assert len(here("predict", cancer.path, linear, "--top", 3).stdout.splitlines()) == 3
-    other = tmp_path / "other"
-    other.write_text("0 1:1\n")
-    assert here("eval", cancer.path, "--model", linear, "--known", other, code=2).stderr.endswith(
-        "Error: --known is for a model of items (apsvm train --rows-as-users)\n"
-    )
-    facts = json.loads(here("info", items_model, "--json").stdout)
-    assert (facts["kind"], facts["factors"], facts["width"]) == ("item-factors", 6, 45)
-    assert facts["weights"]["nonzero"] == 45 * 13
-
-
-@pytest.mark.parametrize("loss", ["ap", "warp"])
-def test_rows_of_likes_without_the_option(loss, users, here, tmp_path):
-    """What they look like is said, of them alone: not of values that are no counts, nor of labels that differ."""
-    hint = "If each row is the list of what a user likes, --loss warp --rows-as-users (rows_as_users=) learns from such"
-
-    def said(data):
-        return here("train", "--loss", loss, data, tmp_path / "m", code=65).stderr
-
-    assert f"there are no positive rows (0 positive, 200 negative); a ranking needs both. {hint}" in said(users[0])
-    for content, missing in (
-        ("1 1:.5 2:1\n1 3:1\n", "negative"),
-        ("1 1:-1 2:1\n1 3:1\n", "negative"),
-        ("1 1:1 2:1\n1 1:1 2:1\n", "negative"),
-        ("0\n0\n", "positive"),
-    ):
-        (tmp_path / "data").write_text(content)
-        line = said(tmp_path / "data").splitlines()[-1]
-        assert f"there are no {missing} rows" in line
-        assert line.endswith("a ranking needs both")
-    (tmp_path / "data").write_text("1 1:1 3:1\n0 2:1\n")
-    line = here("train", "--relevant-from", 2, tmp_path / "data", tmp_path / "m", code=65).stderr
-    assert line.endswith("a ranking needs both\n")
-
-
 def test_a_table_of_likes_may_name_its_users(here, tmp_path):
     table = tmp_path / "likes.csv"
     table.write_text("user,tea,milk,bread\nann,1,1,0\nbob,1,0,1\ncat,0,1,1\n")
@@ -300,15 +253,3 @@ def test_the_recipe_of_the_documentation_makes_rows_of_likes(here, tmp_path, mon
     assert load_any_model("m").width == 3
     # A matrix without labels.
     assert [line.split(":")[0] for line in here("predict", "likes.npz", "m").stdout.splitlines()] == ["1", "2"]
-
-
-def test_users_with_validation(users, here, tmp_path):
-    log, model = tmp_path / "log", tmp_path / "m"
-    options = ["--rows-as-users", "--factors", 4, "--validation", users[1], "--epochs", 40, "--log", log]
-    here("train", "-q", "--loss", "warp", users[0], model, *options)
-    values = [record["validation"] for record in records(log)[1:-1]]
-    header = load_any_model(model).header
-    assert header.epochs.validation.value == max(values)
-    assert header.epochs.validation.metric == "P@10"
-    assert header.epochs.best == int(np.argmax(values)) + 1
-    assert (header.data.rows, header.data.counts["users"], header.data.counts["users_skipped"]) == (200, 200, 0)

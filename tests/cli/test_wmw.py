@@ -67,26 +67,6 @@ def test_a_graph_file(graded, train, info, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("content", "code", "complaint"),
-    [
-        ("0 1\n1 7\n", 65, "graph.txt:2: there is no class 7: the classes are 0, 1, 2"),
-        ("1 1\n", 65, "graph.txt:1: a class cannot be preferred to itself"),
-        ("1 2\n1 2\n", 65, "graph.txt:2: the edge '1 2' was given in line 1 already"),
-        ("1 > 2\n", 65, "graph.txt:1: expected two classes, the preferred one last, found '1 > 2'"),
-        ("\n", 65, "graph.txt: no edge"),
-        (b"\xff\xfe\n", 65, "graph.txt:1: expected two classes"),
-        (None, 66, "cannot read"),
-    ],
-)
-def test_bad_graph_files(content, code, complaint, graded, train, tmp_path):
-    graph, model = tmp_path / "graph.txt", tmp_path / "m"
-    if content is not None:
-        graph.write_bytes(content if isinstance(content, bytes) else content.encode())
-    assert complaint in train(graded, model, "--graph", graph, code=code)
-    assert not model.exists()
-
-
-@pytest.mark.parametrize(
     ("loss", "options", "complaint"),
     [
         ("wmw", ("--summation", "fourier"), "needs --objective erfc"),
@@ -101,7 +81,3 @@ def test_bad_graph_files(content, code, complaint, graded, train, tmp_path):
 )
 def test_options_that_do_not_fit(loss, options, complaint, graded, train, tmp_path):
     assert complaint in train(graded, tmp_path / "m", *options, code=2, loss=loss)
-
-
-def test_more_classes_than_labels_can_be_cut_into(graded, train, tmp_path):
-    assert "classes only, not into 5" in train(graded, tmp_path / "m", "--classes", 5)
