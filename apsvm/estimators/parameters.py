@@ -37,14 +37,14 @@ def settings_of(
     ValueError, TypeError
         A parameter that is out of range, none of its choices, or of another type.
     """
-    types = _types(kind)  # type: ignore[arg-type]  # a class is hashable
+    hints, declarations = _hints(kind), declared(kind)  # type: ignore[arg-type]  # a class is hashable
     chosen: JsonDict = {}
     for parameter, value in parameters.items():
         name = renamed.get(parameter, parameter)
-        if name in types:
-            about, plain, optional = types[name]
-            if value is not None or not optional:
-                value = _converted(parameter, value, about, plain)
+        if name in declarations:
+            about = declarations[name][1]
+            if value is not None or type(None) not in typing.get_args(hints[name]):
+                value = _converted(parameter, value, about, plain_type(hints[name]))
             chosen[name] = (value,) if about.path else value
     limit = parameters["time_limit"]
     limit = None if limit is None else check_number("time_limit", limit, Range(0.0))
@@ -52,30 +52,21 @@ def settings_of(
 
 
 @cache
-def _types(kind: type[Settings]) -> Mapping[str, tuple[Declared, type, bool]]:
-    """The declaration of each setting, the type of its value, and whether it may be None."""
-    hints = typing.get_type_hints(kind)
-    return {
-        name: (about, plain_type(hints[name]), type(None) in typing.get_args(hints[name]))
-        for name, (_, about) in declared(kind).items()
-    }
+def _hints(kind: type[Settings]) -> Mapping[str, object]:
+    return typing.get_type_hints(kind)
 
 
 def parameters_of(settings: JsonObject, kind: type[Settings], renamed: Mapping[str, str]) -> JsonDict:
     """The parameters that a model's header tells, by name. Raises SettingsError for a value that cannot be."""
     values = kind.from_json(settings)
     parameter_of = {name: parameter for parameter, name in renamed.items()}
-    return {
-        parameter_of.get(name, name): _plain(getattr(values, name))
-        for name in declared(kind)
-        if settings.get(name) is not None
-    }
-
-
-def _plain(value: object) -> object:
-    if isinstance(value, tuple):
-        (value,) = value[:1]
-    return str(value) if isinstance(value, Multiple) else value
+    told: JsonDict = {}
+    for name, (_, about) in declared(kind).items():
+        if settings.get(name) is not None:
+            value = getattr(values, name)
+            value = value[0] if about.path else value
+            told[parameter_of.get(name, name)] = str(value) if isinstance(value, Multiple) else value
+    return told
 
 
 def _converted(parameter: str, value: object, about: Declared, kind: type) -> object:

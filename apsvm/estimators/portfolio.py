@@ -184,10 +184,6 @@ class APSVMClassifierCV(_Portfolio, TwoClasses):  # type: ignore[misc]  # no wei
 
     Attributes
     ----------
-    classes_
-        (2,) the two values, ascending.
-    pos_label_
-        The positive one.
     best_score_
         What ``metric`` is on other rows, estimated: the winner's mean over the folds, without what the choice of the
         best of many adds to it.
@@ -195,7 +191,7 @@ class APSVMClassifierCV(_Portfolio, TwoClasses):  # type: ignore[misc]  # no wei
         By feature map, the certificate of each ranker that is averaged, or of the winner: see ``APSVMClassifier``.
     cv_results_
         A dictionary for each entry screened and each setting compared, the winner's among them.
-    coef_, intercept_, feature_map_
+    coef_, intercept_, feature_map_, classes_ …
         See ``APSVMClassifier``; ``to_model`` gives the model for ``apsvm predict``.
 
     Examples

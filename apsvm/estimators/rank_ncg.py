@@ -57,41 +57,23 @@ class RankNCG(RankerOfNumbers, LinearEstimator):
         "lbfgs", or the paper's nonlinear conjugate gradients "prcg".
     normalize : str
         The loss is the mean over the "pairs", or as in the paper their sum, "none".
-    features, scale : str
-        What is made of the features before they are weighed, and how columns are scaled, see ``APSVMClassifier``.
     tol : float, optional
         Stop when the gradient's largest entry is at most tol of that at w = 0; None: 1e-5, for "fourier" 1e-3.
-    max_iter, time_limit : int
-        Iterations; seconds or None.
-    n_jobs : int, optional
-        Threads, None: 1, -1: as many as there are cores; the result does not depend on it.
-    warm_start : bool
-        Whether a fit starts from the weights of the one before.
-    random_state : Seed
-        Nothing is drawn.
-    verbose : int
-        1 shows each iteration on standard error (the logger "apsvm").
+    features, scale, max_iter, time_limit, n_jobs, warm_start, random_state, verbose
+        See ``APSVMClassifier``; nothing is drawn.
 
     Attributes
     ----------
-    coef_
-        (n_features_in_,) float64, or a weight for each column of feature_map_.
-    intercept_
-        What the scaling subtracts, 0.0 without one: no ranking depends on it.
     objective_, gradient_norm_ : float
         At coef_.
-    n_iter_
-        Iterations.
-    n_pairs_, n_queries_ : int
-        That were trained on.
-    n_queries_skipped_
-        Queries without a pair.
+    n_pairs_ : int
+        Number of pairs that were trained on; n_queries_skipped_ are those without one.
     classes_ : ndarray
         The classes' values of y, or 1 … where it was cut.
     cuts_ : ndarray, optional
-        Where, or None.
-    n_features_in_, feature_names_in_
-        As everywhere in scikit-learn.
+        Where it was cut, or None.
+    coef_, intercept_, n_iter_ …
+        See ``APSVMRanker``.
 
     Examples
     --------

@@ -45,34 +45,22 @@ class WARPRanker(OfQueries, RankerOfNumbers, LinearEstimator):
         Weight of ½‖w‖² against the loss.
     epochs : int
         Passes over the positives.
-    features : str
-        What is made of the features before they are weighed, see ``APSVMClassifier``.
-    time_limit : float, optional
-        Seconds, or None.
     n_jobs : int, optional
         Threads, None: 1, -1: as many as there are cores; more than one share the weights without locks, and no
         two fits are the same.
-    warm_start : bool
-        Whether a fit starts from the weights of the one before.
     random_state : Seed
         Seed of the draws, or a ``numpy.random.RandomState``.
-    verbose : int
-        1 shows each epoch on standard error (the logger "apsvm").
+    features, time_limit, warm_start, verbose
+        See ``APSVMClassifier``.
 
     Attributes
     ----------
-    coef_
-        (n_features_in_,) float64, or a weight for each column of feature_map_.
-    intercept_
-        0.0, on which no ranking depends.
-    n_iter_
+    n_iter_ : int
         Epochs.
     estimated_loss_ : float
         What the draws of the last one showed.
-    n_queries_, n_queries_skipped_
-        Queries that were trained on, and those with one grade only.
-    n_features_in_, feature_names_in_
-        As everywhere in scikit-learn.
+    coef_, intercept_, n_queries_ …
+        See ``APSVMRanker``.
 
     Examples
     --------
