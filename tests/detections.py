@@ -29,27 +29,15 @@ class Scenes:
 
     def as_objects(self) -> Objects:
         images, classes = {name: at for at, name in enumerate(self.images)}, self.classes
-        kinds = np.array([kind for *_, kind in self.objects], dtype=np.int64)
-        return Objects(
-            images=tuple(images),
-            classes=tuple(classes),
-            of_image=np.array([images[image] for image, *_ in self.objects], dtype=np.int64),
-            of_class=np.array([classes.index(name) for _, name, *_ in self.objects], dtype=np.int64),
-            boxes=np.array([box for *_, box, _ in self.objects], dtype=np.float64).reshape(-1, 4),
-            difficult=kinds == 1,
-            crowd=kinds == 2,
-            source="objects",
-        )
+        rows = [
+            (images[image], classes.index(name), box, kind == 1, kind == 2) for image, name, box, kind in self.objects
+        ]
+        return Objects.of_rows(images, classes, rows, "objects")
 
     def as_detections(self) -> Detections:
         images, classes = {name: at for at, name in enumerate(self.images)}, self.classes
-        return Detections(
-            classes=tuple(classes),
-            of_image=np.array([images[image] for image, *_ in self.detections], dtype=np.int64),
-            of_class=np.array([classes.index(name) for _, name, *_ in self.detections], dtype=np.int64),
-            boxes=np.array([box for *_, box in self.detections], dtype=np.float64).reshape(-1, 4),
-            scores=np.array([score for _, _, score, _ in self.detections], dtype=np.float64),
-        )
+        rows = [(images[image], classes.index(name), box, score) for image, name, score, box in self.detections]
+        return Detections.of_rows(classes, rows)
 
     def write_objects(self, path: Path, format: str = "voc") -> Path:
         if format == "coco":

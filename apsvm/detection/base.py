@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+
+from apsvm.data.dataset import DataError
+from apsvm.detection.fields import Box
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -18,24 +22,15 @@ class Objects:
 
     Attributes
     ----------
-    images : tuple[str or int, ...]
-        Names (COCO: ids) of the I images, those without objects too, in the order of their files or ids.
-    classes : tuple[str, ...]
-        Names of the C classes.
-    of_image, of_class : Counts
-        (m,) int64, 0..I−1 and 0..C−1, of each object.
-    boxes : Floats
-        (m, 4) float64, xmin, ymin, xmax, ymax.
-    difficult : Flags
-        (m,) bool, marked as such (VOC).
-    crowd : Flags
-        (m,) bool, a region of many objects of the class (COCO).
-    source : str
-        The name used in messages.
-    class_ids : tuple[int, ...]
-        COCO's ids of the classes; empty if the files have none.
-    remark : str
-        A sentence on what the files say and the figures leave out of account; or "".
+    images : names (COCO: ids) of the I images, those without objects too, in the order of their files or ids
+    classes : names of the C classes
+    of_image, of_class : (m,) int64, 0..I−1 and 0..C−1, of each object
+    boxes : (m, 4) float64, xmin, ymin, xmax, ymax
+    difficult : (m,) bool, marked as such (VOC)
+    crowd : (m,) bool, a region of many objects of the class (COCO)
+    source : the name used in messages
+    class_ids : COCO's ids of the classes; empty if the files have none
+    remark : a sentence on what the files say and the figures leave out of account; or ""
     """
 
     images: tuple[str | int, ...]
@@ -49,6 +44,23 @@ class Objects:
     class_ids: tuple[int, ...] = ()
     remark: str = ""
 
+    @classmethod
+    def of_rows(
+        cls,
+        images: Iterable[str | int],
+        classes: Iterable[str],
+        rows: Sequence[tuple[int, int, Box, bool, bool]],
+        source: str,
+    ) -> Objects:
+        """Of a row (image, class, box, difficult, crowd) for each object. Raises DataError where there is none."""
+        if not rows:
+            raise DataError(f"{source}: expected at least one object, found none")
+        of_image, of_class, boxes, difficult, crowd = zip(*rows, strict=True)
+        images_of, classes_of = np.array([of_image, of_class], dtype=np.int64)
+        marked, crowds = np.array([difficult, crowd], dtype=np.bool_)
+        corners = np.array(boxes, dtype=np.float64)
+        return cls(tuple(images), tuple(classes), images_of, classes_of, corners, marked, crowds, source)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Detections:
@@ -56,14 +68,10 @@ class Detections:
 
     Attributes
     ----------
-    classes : tuple[str, ...]
-        Names: the objects' classes, and behind them those that no object has.
-    of_image, of_class : Counts
-        (n,) int64, of each detection; images are numbered as the objects' are.
-    boxes : Floats
-        (n, 4) float64, xmin, ymin, xmax, ymax.
-    scores : Floats
-        (n,) float64, finite, higher is surer.
+    classes : names: the objects' classes, and behind them those that no object has
+    of_image, of_class : (n,) int64, of each detection; images are numbered as the objects' are
+    boxes : (n, 4) float64, xmin, ymin, xmax, ymax
+    scores : (n,) float64, finite, higher is surer
     """
 
     classes: tuple[str, ...]
@@ -72,9 +80,14 @@ class Detections:
     boxes: Floats
     scores: Floats
 
+    @classmethod
+    def of_rows(cls, classes: Iterable[str], rows: Sequence[tuple[int, int, Box, float]]) -> Detections:
+        """Of a row (image, class, box, score) for each detection."""
+        of_image, of_class = np.array([row[:2] for row in rows], dtype=np.int64).reshape(-1, 2).T
+        boxes = np.array([row[2] for row in rows], dtype=np.float64).reshape(-1, 4)
+        scores = np.array([row[3] for row in rows], dtype=np.float64)
+        return cls(tuple(classes), of_image, of_class, boxes, scores)
+
     def take(self, rows: Counts) -> Detections:
         """Those of the rows (k,)."""
-        return replace(
-            self, of_image=self.of_image[rows], of_class=self.of_class[rows], boxes=self.boxes[rows],
-            scores=self.scores[rows],
-        )  # fmt: skip
+        return Detections(self.classes, self.of_image[rows], self.of_class[rows], self.boxes[rows], self.scores[rows])

@@ -11,10 +11,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import NoReturn
-
-import numpy as np
 
 from apsvm._support.files import read_bytes
 from apsvm._support.shown import shortened
@@ -31,32 +30,12 @@ def read_objects(path: str) -> Objects:
         raise DataError(f"{path}: expected an object of images, annotations and categories, found {_kind(content)}")
     images = tuple(_by_id(content, "images", path))
     categories = _by_id(content, "categories", path)
-    image_numbers, class_numbers = _numbers(images), _numbers(categories)
-    of_image, of_class, boxes, crowd = [], [], [], []
-    for at, annotation in enumerate(_list(content, "annotations", path)):
-        where = f"{path}: annotations[{at}]"
-        of_image.append(_number_of(annotation, "image_id", image_numbers, where))
-        of_class.append(_number_of(annotation, "category_id", class_numbers, where))
-        boxes.append(_box(annotation, where))
-        crowd.append(annotation.get("iscrowd", 0))
-        if crowd[-1] not in (0, 1):
-            raise DataError(f"{where}: expected iscrowd 0 or 1, found {_text(crowd[-1])}")
-    if not boxes:
-        raise DataError(f"{path}: expected at least one object, found none")
-    ignored = sum(bool(one.get("ignore")) and not one.get("iscrowd") for one in _list(content, "annotations", path))
+    annotations, refers = _list(content, "annotations", path), _references(images, categories)
+    rows = [(*refers(one, where), _box(one, where), False, _is_crowd(one, where)) for one, where in annotations]
+    objects = Objects.of_rows(images, _names(categories, path), rows, path)
+    ignored = sum(bool(one.get("ignore")) and not one.get("iscrowd") for one, _ in annotations)
     remark = f"{ignored} annotations have ignore, and count all the same: as in pycocotools, only iscrowd is looked at"
-    return Objects(
-        images=images,
-        classes=_names(categories, path),
-        of_image=np.array(of_image, dtype=np.int64),
-        of_class=np.array(of_class, dtype=np.int64),
-        boxes=np.array(boxes, dtype=np.float64),
-        difficult=np.zeros(len(boxes), dtype=np.bool_),
-        crowd=np.array(crowd, dtype=np.bool_),
-        source=path,
-        class_ids=tuple(map(int, categories)),
-        remark=remark if ignored else "",
-    )
+    return replace(objects, class_ids=tuple(map(int, categories)), remark=remark if ignored else "")
 
 
 def read_detections(path: str, objects: Objects) -> Detections:
@@ -64,30 +43,44 @@ def read_detections(path: str, objects: Objects) -> Detections:
     content = _load(path)
     if not isinstance(content, list):
         raise DataError(f"{path}: expected a list of results, found {_kind(content)}")
-    image_numbers, class_numbers = _numbers(objects.images), _numbers(objects.class_ids)
-    of_image, of_class, boxes, scores = [], [], [], []
+    refers, rows = _references(objects.images, objects.class_ids), []
     for at, result in enumerate(content):
         where = f"{path}: [{at}]"
         if not isinstance(result, Mapping):
             raise DataError(f"{where}: expected an object, found {_kind(result)}")
-        of_image.append(_number_of(result, "image_id", image_numbers, where))
-        of_class.append(_number_of(result, "category_id", class_numbers, where))
-        boxes.append(_box(result, where))
         score = _finite(result.get("score"))
         if score is None:
             raise DataError(f"{where}: expected score, a finite number, found {_text(result.get('score'))}")
-        scores.append(score)
-    return Detections(
-        classes=objects.classes,
-        of_image=np.array(of_image, dtype=np.int64),
-        of_class=np.array(of_class, dtype=np.int64),
-        boxes=np.array(boxes, dtype=np.float64).reshape(-1, 4),
-        scores=np.array(scores, dtype=np.float64),
-    )
+        rows.append((*refers(result, where), _box(result, where), score))
+    return Detections.of_rows(objects.classes, rows)
 
 
-def _numbers(ids: Iterable[int | str]) -> dict[int | str, int]:
-    return {one: at for at, one in enumerate(ids)}
+def _references(
+    images: Iterable[int | str], categories: Iterable[int | str]
+) -> Callable[[JsonObject, str], tuple[int, int]]:
+    """The numbers of the image and the class that an object of a file refers to by their ids."""
+    numbers = {
+        key: {one: at for at, one in enumerate(ids)} for key, ids in (("image_id", images), ("category_id", categories))
+    }
+
+    def refers(item: JsonObject, where: str) -> tuple[int, int]:
+        found = []
+        for key, known in numbers.items():
+            value = item.get(key)
+            if isinstance(value, bool) or not isinstance(value, int | str) or value not in known:
+                what = "images" if key == "image_id" else "categories"
+                raise DataError(f"{where}: expected {key} to be one of the {len(known)} {what}, found {_text(value)}")
+            found.append(known[value])
+        return found[0], found[1]
+
+    return refers
+
+
+def _is_crowd(annotation: JsonObject, where: str) -> bool:
+    crowd = annotation.get("iscrowd", 0)
+    if crowd not in (0, 1):
+        raise DataError(f"{where}: expected iscrowd 0 or 1, found {_text(crowd)}")
+    return bool(crowd)
 
 
 def _names(categories: Mapping[int | str, tuple[str, JsonObject]], path: str) -> tuple[str, ...]:
@@ -120,39 +113,30 @@ def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"expected finite numbers, found {constant}")
 
 
-def _list(content: JsonObject, key: str, path: str) -> list[JsonObject]:
+def _list(content: JsonObject, key: str, path: str) -> list[tuple[JsonObject, str]]:
+    """The objects of a list, and the place of each."""
     result = content.get(key)
     if not isinstance(result, list):
         raise DataError(f"{path}: expected a list of {key}, found {_kind(result)}")
     for at, item in enumerate(result):
         if not isinstance(item, Mapping):
             raise DataError(f"{path}: {key}[{at}]: expected an object, found {_kind(item)}")
-    return result
+    return [(item, f"{path}: {key}[{at}]") for at, item in enumerate(result)]
 
 
 def _by_id(content: JsonObject, key: str, path: str) -> dict[int | str, tuple[str, JsonObject]]:
     """By id, rising, the place and the object."""
     result: dict[int | str, tuple[str, JsonObject]] = {}
-    for at, item in enumerate(_list(content, key, path)):
-        where = f"{path}: {key}[{at}]"
+    for item, where in _list(content, key, path):
         number = item.get("id")
         if isinstance(number, bool) or not isinstance(number, int if key == "categories" else int | str):
             raise DataError(f"{where}: expected an id, a whole number, found {_text(number)}")
         if number in result:
             raise DataError(f"{where}: id {_text(number)} is there twice, first at {result[number][0]}")
-        result[number] = (f"{key}[{at}]", item)
+        result[number] = (where.removeprefix(f"{path}: "), item)
     if not result:
         raise DataError(f"{path}: expected {key}, found none")
     return dict(sorted(result.items(), key=lambda pair: (isinstance(pair[0], str), pair[0])))
-
-
-def _number_of(item: JsonObject, key: str, numbers: Mapping[int | str, int], where: str) -> int:
-    """The number of the image or class that ``item`` refers to."""
-    value = item.get(key)
-    if isinstance(value, bool) or not isinstance(value, int | str) or value not in numbers:
-        what = "images" if key == "image_id" else "categories"
-        raise DataError(f"{where}: expected {key} to be one of the {len(numbers)} {what}, found {_text(value)}")
-    return numbers[value]
 
 
 def _finite(value: object) -> float | None:

@@ -18,8 +18,6 @@ import os
 import re
 from collections.abc import Iterator
 
-import numpy as np
-
 from apsvm.data.dataset import DataError
 from apsvm.detection.base import Detections, Objects
 from apsvm.detection.fields import Box, box_of, files_in, number_of, read_lines
@@ -49,19 +47,9 @@ def read_objects(path: str) -> Objects:
             of_class = _text(_needed(element, "name", file), file)
             rows.append((len(images), of_class, _box(element, file), _is_difficult(element, file)))
         images.append(name)
-    if not rows:
-        raise DataError(f"{path}: expected at least one object, found none")
     classes = sorted({of_class for _, of_class, *_ in rows})
-    return Objects(
-        images=tuple(images),
-        classes=tuple(classes),
-        of_image=np.array([image for image, *_ in rows], dtype=np.int64),
-        of_class=np.array([classes.index(of_class) for _, of_class, *_ in rows], dtype=np.int64),
-        boxes=np.array([box for *_, box, _ in rows], dtype=np.float64),
-        difficult=np.array([difficult for *_, difficult in rows], dtype=np.bool_),
-        crowd=np.zeros(len(rows), dtype=np.bool_),
-        source=path,
-    )
+    numbered = [(image, classes.index(of_class), box, difficult, False) for image, of_class, box, difficult in rows]
+    return Objects.of_rows(images, classes, numbered, path)
 
 
 def read_detections(path: str, objects: Objects, class_names: str | None = None) -> Detections:
@@ -70,7 +58,7 @@ def read_detections(path: str, objects: Objects, class_names: str | None = None)
     names = [] if class_names is None else [" ".join(words) for _, words in read_lines(class_names)]
     images = {image: at for at, image in enumerate(objects.images)}
     classes = {name: at for at, name in enumerate(objects.classes)}
-    of_image, of_class, boxes, scores = [], [], [], []
+    rows: list[tuple[int, int, Box, float]] = []
     found, place = "", ""
     for image, class_word, score, box, place in _lines(path, {*classes, *names}):
         if image not in images:
@@ -80,22 +68,13 @@ def read_detections(path: str, objects: Objects, class_names: str | None = None)
             )
         is_number = class_word.isascii() and class_word.isdigit() and int(class_word) < len(names)
         found = names[int(class_word)] if is_number else class_word
-        of_image.append(images[image])
-        of_class.append(classes.setdefault(found, len(classes)))
-        boxes.append(box)
-        scores.append(score)
-    if of_class and min(of_class) >= len(objects.classes):
+        rows.append((images[image], classes.setdefault(found, len(classes)), box, score))
+    if rows and min(of_class for _, of_class, *_ in rows) >= len(objects.classes):
         raise DataError(
             f"{place}: expected one of the classes of {objects.source}, such as {objects.classes[0]!r}, found "
             f"{found!r}, and none of them anywhere; numbers need a list of classes"
         )
-    return Detections(
-        classes=tuple(classes),
-        of_image=np.array(of_image, dtype=np.int64),
-        of_class=np.array(of_class, dtype=np.int64),
-        boxes=np.array(boxes, dtype=np.float64).reshape(-1, 4),
-        scores=np.array(scores, dtype=np.float64),
-    )
+    return Detections.of_rows(classes, rows)
 
 
 def _lines(path: str, classes: set[str]) -> Iterator[tuple[str, str, float, Box, str]]:
