@@ -1,4 +1,4 @@
-"""The outcome of a training, in lines for people."""
+"""The outcome of a training, in lines for people: for who trains, and for who asks its model."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from apsvm.models.header import Bounds, Epochs, Gradient
+    from apsvm.models.header import Bounds, Epochs, Gradient, Header
     from apsvm.trainers.base import Outcome
 
 
@@ -14,12 +14,7 @@ def summary(outcome: Outcome) -> list[str]:
     """Why it stopped, its evidence, and what else there is to say."""
     if outcome.classes:
         return list(outcome.notes)
-    lines = [ending(outcome), *outcome.notes]
-    if outcome.certificate is not None:
-        lines.append(_bounds(outcome.certificate, outcome.C or 1.0))
-    if outcome.gradient is not None:
-        lines += _gradient(outcome.gradient)
-    return [*lines, *_left_out(outcome)]
+    return [ending(outcome), *outcome.notes, *evidence(outcome), *_left_out(outcome)]
 
 
 def short_summary(outcome: Outcome, metric: str | None) -> list[str]:
@@ -72,15 +67,24 @@ def ending(outcome: Outcome) -> str:
     if outcome.classes:
         return "; ".join(outcome.notes)
     trouble = "" if outcome.trouble is None else f": {outcome.trouble}"
-    return f"{_state(outcome)}{trouble}"
+    return f"{state(outcome)}{trouble}"
 
 
-def _state(outcome: Outcome) -> str:
-    if outcome.epochs is not None:
-        return f"{outcome.state} after {outcome.epochs.count} epochs{_kept(outcome.epochs)}"
-    after = "" if outcome.iterations is None else f" after {outcome.iterations} iterations"
-    evaluations = "" if outcome.gradient is None else f", {outcome.gradient.evaluations} evaluations"
-    return f"{outcome.state}{after}{evaluations}"
+def state(end: Outcome | Header) -> str:
+    """Why a training stopped, after how much."""
+    if end.epochs is not None:
+        return f"{end.state} after {end.epochs.count} epochs{_kept(end.epochs)}"
+    after = "" if end.iterations is None else f" after {end.iterations} iterations"
+    evaluations = "" if end.gradient is None else f", {end.gradient.evaluations} evaluations"
+    return f"{end.state}{after}{evaluations}"
+
+
+def evidence(end: Outcome | Header) -> Iterator[str]:
+    """How far from the best a training ended, where that is known."""
+    if end.certificate is not None:
+        yield _bounds(end.certificate, end.C or 1.0)
+    if end.gradient is not None:
+        yield _gradient(end.gradient)
 
 
 def _kept(epochs: Epochs) -> str:
@@ -102,8 +106,8 @@ def _bounds(bounds: Bounds, C: float) -> str:
     return f"certificate: {what} {bounds.gap / C:.3g} of the loss {sign} {bounds.tolerance / C:.3g} asked for ({kind})"
 
 
-def _gradient(gradient: Gradient) -> Iterator[str]:
+def _gradient(gradient: Gradient) -> str:
     target = ""
     if gradient.target is not None:
         target = f" {'≤' if gradient.gradient_norm <= gradient.target else '>'} {gradient.target:.3g} asked for"
-    yield f"objective {gradient.value:.9g}, gradient {gradient.gradient_norm:.3g}{target}"
+    return f"objective {gradient.value:.9g}, gradient {gradient.gradient_norm:.3g}{target}"

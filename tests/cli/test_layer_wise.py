@@ -76,7 +76,7 @@ def test_predict_eval_and_info(made, model, run, scored):
     text = run("info", model).stdout
     assert "hidden ones of 6 rectified linear units" in text
     assert "a network of dense layers" in text
-    assert "the others held" in " ".join(text.split())
+    assert "in the weights of layer" in " ".join(text.split())
     about = json.loads(run("info", "--json", model).stdout)
     assert (about["kind"], about["units"], about["width"]) == ("net", [6, 1], 3)
     assert about["weights"]["nonzero"] == 24

@@ -219,7 +219,7 @@ def test_queries(shown):
     assert facts.items() <= page.facts.items()
     assert page.table("label", "rows") == [["0", "3"], ["1", "4"], ["2", "2"], ["3", "1"]]
     assert "time limit" in page.text
-    assert "whose AP on v is 0.750000" in page.all_text
+    assert "AP 0.750000 on v" in page.all_text
     assert kinds(shown) == ["PrecisionRecall", "Convergence"]
     assert shown[1].panels[0].lines[0].values == [1.0, 0.5]
 

@@ -38,25 +38,23 @@ VALIDATION = Validation(file="held.svm", sha256="", metric="AP", value=0.5)
 @pytest.mark.parametrize(
     ("evidence", "figures"),
     [
-        ({"certificate": BOUNDS, "C": 2.0, "iterations": 3}, ["3 iterations", "0.5 in units of the loss", "0.25 "]),
-        ({"certificate": BOUNDS, "iterations": 1}, ["1 iteration", "at most 1, where 0.5"]),
-        ({"certificate": replace(BOUNDS, bound="tight", stationary=True, hinge_objective=2.5)}, ["tight bound", "2.5"]),
-        ({"certificate": replace(BOUNDS, exact=False)}, ["approximation"]),
-        ({"certificate": replace(BOUNDS, stationary=True)}, ["bags"]),
-        ({"certificate": replace(BOUNDS, stationary=True), "settings": {"components": 2}}, ["components"]),
+        ({"certificate": BOUNDS, "C": 2.0, "iterations": 3}, ["3 iterations", "0.5 of the loss", "0.25 asked for"]),
+        (
+            {"certificate": replace(BOUNDS, bound="tight", stationary=True)},
+            ["stationary", "lower bound 1"],
+        ),
+        ({"certificate": replace(BOUNDS, exact=False)}, ["approximate"]),
         ({"certificate": replace(BOUNDS, layer=2)}, ["layer 2"]),
-        ({"gradient": GRADIENT, "iterations": 3}, ["3 iterations", "7 evaluations", "0.25", "above the 0.125"]),
+        ({"gradient": GRADIENT, "iterations": 3}, ["3 iterations", "7 evaluations", "0.25 > 0.125"]),
         ({"epochs": EPOCHS}, ["4 epochs", "no certificate"]),
-        ({"epochs": replace(EPOCHS, validation=VALIDATION)}, ["epoch 2", "AP on held.svm is 0.500000"]),
+        ({"epochs": replace(EPOCHS, validation=VALIDATION)}, ["epoch 2", "AP 0.500000 on held.svm"]),
         ({}, ["no certificate"]),
     ],
 )
 def test_the_end_and_the_evidence(evidence, figures):
     text = " ".join(certificate(Header(loss="mine", state="time limit", as_asked=False, **evidence)))
-    assert "time limit" in text
-    assert "best model" in text
+    assert text.startswith("time limit")
     assert all(figure in text for figure in figures), text
-    assert "best model" not in certificate(Header(loss="mine", state="converged", as_asked=True, **evidence))[0]
 
 
 def test_members_of_an_average():

@@ -84,7 +84,7 @@ def test_train_predict_eval_info_export(rows, run, tmp_path):
     words = " ".join(run("info", model)[0].split())
     assert "trainer perceptron metric AP" in words
     assert "settings passes: 50; margin: 0.3" in words
-    assert "The training ended after 50 iterations (all passes done)." in words
+    assert "all passes done after 50 iterations" in words
     assert "nr_feature 3\n" in run("export", model, "--format", "liblinear")[0]
 
 

@@ -82,7 +82,7 @@ def _described(model: Model) -> Iterator[tuple[str, str]]:
     if model.has_classes:
         yield "ended", "every class as asked" if header.as_asked else f"not every class as asked ({header.state})"
     else:
-        yield "ended", " ".join(certificate(header))
+        yield "ended", "; ".join(line for line in certificate(header) if line)
     for number, member in enumerate(members(header), start=1):
         yield f"member {number}", member
     for caution in header.cautions:
