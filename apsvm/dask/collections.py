@@ -1,23 +1,24 @@
-"""What users hand over, dask arrays, data frames or lists of delayed parts, as parts of rows; and back."""
+"""Collections of dask, arrays, data frames or lists of delayed parts, as rows on the workers; and columns of scores."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from types import SimpleNamespace
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from apsvm._support.types import Collection, Matrix, Part
-from apsvm.dask.sources import as_matrix, names_of
+from apsvm.dask.cluster import Cluster
+from apsvm.dask.parts import frame_or_array
+from apsvm.dask.reading import data_of
 from apsvm.data.dataset import DataError
 
 if TYPE_CHECKING:
     from distributed import Client
 
     from apsvm._support.types import AnyArray
-    from apsvm.models.base import Ranker
+    from apsvm.data.dataset import Dataset
 
 
 def client_of(client: Client | None) -> Client:
@@ -35,164 +36,85 @@ def client_of(client: Client | None) -> Client:
         ) from None
 
 
-def parts_of(name: str, values: Collection) -> list[Part]:
-    """The parts of rows of a collection, delayed, in order. Raises TypeError for what is none."""
-    import dask.array as da
+def is_collection(values: Collection) -> bool:
+    """Whether its rows are dask's."""
     from dask.delayed import Delayed
 
-    if isinstance(values, da.Array):
-        if values.ndim == 2 and values.numblocks[1] > 1:
-            values = values.rechunk({1: -1})
-        return list(values.to_delayed().ravel())
-    if hasattr(values, "to_delayed"):
-        return list(values.to_delayed())
-    if isinstance(values, list | tuple) and values and all(isinstance(part, Delayed) for part in values):
+    is_list = isinstance(values, list | tuple) and bool(values) and all(isinstance(part, Delayed) for part in values)
+    return is_list or hasattr(values, "to_delayed")
+
+
+def parts_of(name: str, values: Collection) -> list[Part]:
+    """The parts of rows of a collection, delayed, in order. Raises TypeError for what is none."""
+    if not is_collection(values):
+        found = type(values).__name__
+        raise TypeError(f"{name} is a dask array, a dask data frame or a list of delayed parts, found {found}")
+    if isinstance(values, list | tuple):
         return list(values)
-    raise TypeError(
-        f"{name} is a dask array, a dask data frame or a list of delayed parts, found {type(values).__name__}"
-    )
+    if getattr(values, "ndim", 0) == 2 and hasattr(values, "numblocks") and values.numblocks[1] > 1:
+        values = values.rechunk({1: -1})
+    delayed = values.to_delayed()
+    return list(delayed.ravel() if hasattr(delayed, "ravel") else delayed)
 
 
-def columns_of_parts(
-    X: Collection, y: Collection, **columns: Collection
-) -> tuple[list[Part], list[Part], dict[str, list[Part] | None]]:
-    """The parts of X, of y and of each column, which go together; columns that are None stay so.
+def rows_of(cluster: Cluster, X: Collection) -> Dataset:
+    """The rows of X, with its features on the workers; of a data frame with what its columns have become.
 
     Raises
     ------
-    TypeError : no collection; ValueError : numbers of parts that differ
+    TypeError : X is no collection; ValueError : what can be no features, parts that do not go together
     """
-    import dask.array as da
+    from apsvm.estimators.following import logger
+    from apsvm.estimators.frames import as_python_says, in_python
 
-    rows = parts_of("X", X)
-
-    def beside(name: str, column: Collection) -> list[Part]:
-        if isinstance(column, da.Array) and isinstance(X, da.Array):
-            column = _cut_as(X, column)
-        parts = parts_of(name, column)
-        if len(parts) != len(rows):
-            raise ValueError(f"X has {len(rows)} parts and {name} {len(parts)}: cut both alike")
-        return parts
-
-    others = {name: None if column is None else beside(name, column) for name, column in columns.items()}
-    return rows, beside("y", y), others
+    loaded = cluster.compute(frame_or_array, parts_of("X", X))
+    with as_python_says():
+        data = data_of(cluster, loaded, "X")
+    for remark in () if data.table is None else data.table.remarks:
+        logger.info("%s", in_python(remark))
+    return data
 
 
-def _cut_as(X: Collection, column: Collection) -> Collection:
-    """The column in parts of as many rows as those of X; as it is where these numbers are not known."""
-    n, n_column = X.shape[0], column.shape[0]
-    if np.isnan([n, n_column]).any():
-        return column
-    if n != n_column:
-        raise ValueError(f"X has {n} rows, the columns beside it {n_column}")
-    return column.rechunk({0: X.chunks[0]})
+def column_of(cluster: Cluster, name: str, values: Collection) -> Any:
+    """(n,) the values of a column, in this process; what is no collection stays as it is."""
+    if values is None or not is_collection(values):
+        return values
+    parts = cluster.gather(cluster.compute(_values, parts_of(name, values)))
+    column = np.concatenate([part for part in parts if part.size] or parts[:1])
+    column = column[:, 0] if column.ndim == 2 and column.shape[1] == 1 else column
+    if column.ndim != 1:
+        raise DataError(f"expected a value of {name} a row, found the shape {column.shape}")
+    return column.astype(str) if column.dtype.kind == "O" else column
 
 
-def computed(
-    client: Client,
-    X: Sequence[Part],
-    *columns: Sequence[Part] | None,
-    copies: bool,
-    expected: Sequence[str] | None = None,
-) -> list[tuple[Part, ...]]:
-    """Futures of the parts, each a tuple of what stands side by side: the columns of ``ArrayPart``, its number, the
-    names that the columns of X have in the first part, which are held to those ``expected``, and ``copies``."""
-    rows = client.compute(list(X))
-    beside = [None if column is None else client.compute(list(column)) for column in columns]
-    with client.as_current():
-        names = client.submit(_names_checked, rows[0], expected).result()
-    return [
-        (of_rows, *(None if column is None else column[part] for column in beside), part, names, copies)
-        for part, of_rows in enumerate(rows)
-    ]
-
-
-def require_names(estimator: object, X: Matrix) -> None:
-    """scikit-learn's rule: the names of X's columns, if any, are those of the fit, in the same order. ``estimator``
-    has ``feature_names_in_``, perhaps. Raises ValueError, and warns where one of the two has no names."""
-    from sklearn.utils.validation import _check_feature_names
-
-    _check_feature_names(estimator, X, reset=False)
-
-
-def _names_checked(X: Matrix, expected: Sequence[str] | None) -> tuple[str, ...] | None:
-    """What the columns of a part are called; ``require_names`` where something is expected of them."""
-    names = names_of(X)
-    if names is not None and expected is not None:
-        require_names(SimpleNamespace(feature_names_in_=np.array(expected, dtype=object)), X)
-    return names
-
-
-def distinct(client: Client, parts: Sequence[Part]) -> AnyArray:
-    """The distinct values of a column, ascending."""
-    import dask
-
-    unique = dask.delayed(_unique)
-    found = client.gather(client.compute([unique(part) for part in parts]))
-    return np.unique(np.concatenate(found))
-
-
-def _unique(part: Part) -> AnyArray:
-    return np.unique(_labels(part))
-
-
-def _labels(part: Part) -> AnyArray:
-    """Its values; what stands in objects is text."""
-    values = np.asarray(part)
-    return values.astype(str) if values.dtype.kind == "O" else values
-
-
-def coded(parts: Sequence[Part], positive: object, negative: object) -> list[Part]:
-    """Each part with 1 for the positive value and 0 for the negative one. Another value is an error of the part."""
-    import dask
-
-    code = dask.delayed(_coded)
-    return [code(part, positive, negative) for part in parts]
-
-
-def _coded(part: Part, positive: object, negative: object) -> AnyArray:
-    values = _labels(part)
-    values = values.reshape(values.shape[0])
-    is_positive: AnyArray = values == positive
-    other = ~is_positive & (values != negative)
-    if other.any():
-        raise DataError(f"expected labels {negative!r} and {positive!r}, found {values[other][0].item()!r}")
-    return is_positive.astype(np.float64)
+def _values(part: Part, number: int) -> AnyArray:
+    return np.asarray(part)
 
 
 def mapped(
-    X: Collection, function: Callable[..., object], *arguments: object, dtype: DTypeLike = np.float64
+    X: Collection, function: Callable[..., AnyArray], *arguments: object, dtype: DTypeLike = np.float64
 ) -> Collection:
-    """A column of X's rows: a dask array of a dask array, a series of a data frame, a list of a list."""
+    """A column of X's rows, lazily: a dask array of a dask array, a series of a data frame, a list of a list; of other
+    rows at once."""
     import dask
-    import dask.array as da
 
-    if isinstance(X, da.Array):
-        if X.numblocks[1] > 1:
-            X = X.rechunk({1: -1})
-        return X.map_blocks(function, *arguments, drop_axis=1, meta=np.empty(0, dtype=dtype))
+    if hasattr(X, "map_blocks"):
+        X = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
+        return X.map_blocks(_of_rows, function, *arguments, dtype, drop_axis=1, meta=np.empty(0, dtype=dtype))
     if hasattr(X, "map_partitions"):
-        return X.map_partitions(_as_series, function, *arguments, meta=("score", dtype))
-    if not isinstance(X, list | tuple) and not hasattr(X, "to_delayed"):
-        return function(X, *arguments)  # rows of this process
+        return X.map_partitions(_as_series, function, *arguments, dtype, meta=("score", dtype))
+    if not is_collection(X):
+        return function(X, *arguments)
     delayed = dask.delayed(function)
     return [delayed(part, *arguments) for part in parts_of("X", X)]
 
 
-def _as_series(frame: Part, function: Callable[..., object], *arguments: object) -> Part:
+def _of_rows(X: Matrix, function: Callable[..., AnyArray], *arguments: Any) -> AnyArray:
+    *arguments_of_it, dtype = arguments
+    return function(X, *arguments_of_it) if X.shape[0] else np.empty(0, dtype=dtype)
+
+
+def _as_series(frame: Part, function: Callable[..., AnyArray], *arguments: object) -> Part:
     import pandas as pd
 
-    return pd.Series(function(frame, *arguments), index=frame.index, name="score")
-
-
-def scores_of_part(X: Matrix, model: Ranker, sign: float) -> AnyArray:
-    """What a model gives the rows of a part, times ``sign``."""
-    _names_checked(X, model.header.features.names)
-    scores: AnyArray = sign * model.score(as_matrix(X, "X"), threads=1)
-    return scores
-
-
-def classes_of_part(X: Matrix, model: Ranker, sign: float, classes: AnyArray) -> AnyArray:
-    """The class of each row: the second of ``classes`` where the score is above 0."""
-    chosen: AnyArray = classes[(scores_of_part(X, model, sign) > 0.0).astype(np.intp)]
-    return chosen
+    return pd.Series(_of_rows(frame, function, *arguments), index=frame.index, name="score")

@@ -1,152 +1,206 @@
-"""From shards to models: what ``trainers.fitting.Fit`` is for a data set on one machine. The header, the constant
-feature and the scaling are the ``Fit``'s own, of a data set that stands for the whole."""
+"""From rows on the workers to models: the ``Fit`` of one machine, of a ``PartedMatrix``.
+
+What a plan leaves open (bound, C, components, a start) is chosen by training on rows that one process holds, drawn from
+all queries or rows where these are more. Where they are all, that is the training; else it goes on from there, on the
+workers, by the plan that was chosen.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm.dask import pairs, training
-from apsvm.dask.data import ShardedData
-from apsvm.dask.training import ON_A_CLUSTER
-from apsvm.dask.training_threshold import with_training_threshold
-from apsvm.data.features import LINEAR
-from apsvm.data.labels import LabelOptions, Target, decide
-from apsvm.models.linear import LinearRanker
+from apsvm.dask.rows import DistributedRows, How, PartedMatrix
+from apsvm.data.features import LINEAR, learn_map
+from apsvm.data.features.binning import rows_to_learn_from
+from apsvm.data.features.logarithms import MOST_ROWS, Logarithms
+from apsvm.data.features.scaling import scaling_of
+from apsvm.data.row_operator import RowOperator
+from apsvm.selection.completion import outcomes, trained
 from apsvm.trainers.base import AnyTrainer, Outcome, TrainingSet, Watch
 from apsvm.trainers.constant_feature import constant_by_rule
-from apsvm.trainers.fitting import AUTO, FeatureOptions, Fit, about_data, asked_of, scale_by_rule
+from apsvm.trainers.fitting import AUTO, Fit, about_data, scale_by_rule
+from apsvm.trainers.one_vs_rest import OneVsRestTrainer
 from apsvm.trainers.rank_ncg.trainer import RankNCGTrainer
+from apsvm.trainers.ranking_check import ranking_checked
 from apsvm.trainers.settings import SettingsError
+from apsvm.trainers.structured_svm.default_c import default_C
 from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
 
-
-@dataclass(frozen=True, slots=True)
-class Sharded:
-    """How the plans of a family are trained on a cluster.
-
-    Attributes
-    ----------
-    refusal : (trainer) → why this plan is not, in the words of the command line, or None
-    train : as ``apsvm.dask.training.train_on_shards``
-    """
-
-    refusal: Callable[[Any], str | None]
-    train: Callable[..., Iterator[Outcome]]
+#: Feature values that the driver gathers to choose what a plan leaves open: 64 MB.
+VALUES_OF_A_SAMPLE = 1 << 23
+#: Rows of the rarer class in it, at least.
+FEWEST_OF_A_CLASS = 1000
 
 
-#: By family; other families are trained on one machine.
-SHARDED: Mapping[str, Sharded] = {
-    StructuredSVMTrainer.family: Sharded(training.refusal, training.train_on_shards),
-    RankNCGTrainer.family: Sharded(pairs.refusal, pairs.train_pairs_on_shards),
-}
-
-
-def plan_refusal(trainer: AnyTrainer, features: FeatureOptions) -> str | None:
-    """Why a plan cannot be carried out on a cluster, in the words of the command line, or None if it can."""
-    if features.pool is not None:
-        return f"--pool is not for training {ON_A_CLUSTER}: train on one machine"
-    if trainer.family in SHARDED:
-        return SHARDED[trainer.family].refusal(trainer)
-    return (
-        f"--loss {trainer.loss_name} is not trained {ON_A_CLUSTER}: train it on one machine, or choose a ranking loss "
-        "(ap, ndcg, auc …) or wmw"
-    )
+def refusal(trainer: AnyTrainer) -> str | None:
+    """Why a plan is not trained on a cluster, in the words of the command line, or None if it is."""
+    plan = trainer.trainer if isinstance(trainer, OneVsRestTrainer) else trainer
+    if isinstance(plan, RankNCGTrainer):
+        return None
+    if not isinstance(plan, StructuredSVMTrainer):
+        return (
+            f"--loss {plan.loss_name} is not trained on a cluster: train it on one machine, or choose a ranking loss "
+            "(ap, ndcg, auc …) or wmw"
+        )
+    what = "--latent" if plan.settings.latent else "--layer-wise" if plan.is_network else None
+    return None if what is None else f"{what} is not for training on a cluster: train on one machine"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ShardedFit:
-    """A training to be done on shards.
-
-    Attributes
-    ----------
-    data : the rows
-    fit : the training as one machine sees it: a row for each label, and the shape of the whole
-    query_weights : weight of each query, 1 where not named
-    """
-
-    data: ShardedData
-    fit: Fit
-    query_weights: Mapping[int, float] | None = None
+class ClusterFit(Fit):
+    """A training to be done on rows that the workers have."""
 
     @classmethod
-    def of(
-        cls,
-        data: ShardedData,
-        trainer: AnyTrainer,
-        labels: LabelOptions | Target,
-        features: FeatureOptions,
-        *,
-        query_weights: Mapping[int, float] | None = None,
-    ) -> ShardedFit:
-        """A training on ``data``, whose labels are understood and whose rows are mapped and scaled.
-
-        Parameters
-        ----------
-        labels : what the labels mean, one row each; or how this is found out
-
-        Raises
-        ------
-        SettingsError : what is requested is not trained on a cluster
-        DataError : the labels do not fit
-        UnknownNameError, FeatureMapError : (ValueErrors) there is no such map; it does not take these rows
-        """
-        refused = plan_refusal(trainer, features)
+    def over(cls, fit: Fit) -> Self:
+        """The same training. Raises SettingsError for a plan with a ``refusal``."""
+        refused = refusal(fit.trainer)
         if refused is not None:
             raise SettingsError(refused)
-        takes = trainer.capabilities.labels
-        target = labels if isinstance(labels, Target) else decide(data.of_labels(), takes, labels)
-        data.tell(target)
-        features = asked_of(trainer, features)
-        if features.features == AUTO:
-            features = replace(features, features=LINEAR)
-        learned = None
-        if features.features != LINEAR:
-            learned = data.map_features(features.features, target, trainer.settings.seed)
-        if features.scale == AUTO:
-            sparse = data.is_sparse and (learned is None or learned.keeps_sparse)
-            scale = scale_by_rule(learned, sparse=sparse, of_table=data.columns is not None)
-            features = replace(features, scale=scale)
-        if features.bias == AUTO:
-            data.scale(features.scale, None)
-            features = replace(features, bias=constant_by_rule(data.moments().variance))
-        fit = Fit(data.of_labels(), trainer, target, features, feature_map=learned)
-        return cls(data, replace(fit, scaling=data.scale(features.scale, fit.bias)), query_weights)
+        return cls(**{one.name: getattr(fit, one.name) for one in fields(fit)})
 
     @property
-    def dimension(self) -> int:
-        """Number of weights."""
-        return self.fit.n_columns + (self.fit.bias is not None)
+    def _matrix(self) -> PartedMatrix:
+        X: PartedMatrix = self.dataset.X
+        return X
 
-    def of_labels(self) -> TrainingSet:
-        """See ``training.of_labels``."""
-        return training.of_labels(self.data, self.fit.target)
+    def rows(self, X: object = None, selection: NDArray[np.int64] | None = None) -> RowOperator:  # type: ignore[override]
+        """The rows, mapped, scaled, and with the constant feature."""
+        how = How(bias=self.bias, feature_map=self.feature_map, scaling=self.scaling)
+        return DistributedRows(self._matrix, how, threads=self.threads, selection=selection)
 
-    def outcomes(self, watch: Watch, start: NDArray[np.float64] | None = None) -> Iterator[Outcome]:
-        """The trained rankers, as ``Fit.outcomes`` gives them."""
-        trainer, target = self.fit.trainer, self.fit.target
-        watch = about_data(watch, self.fit, lambda: self.data.rows)
-        weights = {"query_weights": self.query_weights} if trainer.capabilities.query_weights else {}
-        yield from SHARDED[trainer.family].train(
-            trainer,
-            self.data,
-            target,
-            watch,
-            start=start,
-            **weights,
-            dimension=self.dimension,
+    def prepared(self) -> Self:
+        """See ``Fit.prepared``; a map is learned here, of rows that boosting would look at."""
+        options, matrix, learned = self.features, self._matrix, None
+        if options.features != LINEAR:
+            every = np.arange(len(self.dataset)) if self.selection is None else self.selection
+            targets, seed = self.target.of(every).regressands(), self.trainer.settings.seed
+            if options.features.startswith(Logarithms.stem):
+                which = np.arange(0, every.size, -(-every.size // MOST_ROWS))
+            else:
+                which = rows_to_learn_from(targets, matrix.width, np.random.default_rng(seed))
+            learned = learn_map(options.features, matrix[every[which]], targets=targets[:, which], seed=seed)
+        if options.scale == AUTO:
+            sparse = matrix.sparse and (learned is None or learned.keeps_sparse)
+            of_table = self.dataset.table is not None
+            options = replace(options, scale=scale_by_rule(learned, sparse=sparse, of_table=of_table))
+        rows = DistributedRows(matrix, How(feature_map=learned), selection=self.selection)
+        scaling = scaling_of(options.scale, rows.largest, rows.moments)
+        fit = replace(self, features=options, feature_map=learned, scaling=scaling)
+        if options.bias != AUTO:
+            return fit
+        bias = constant_by_rule(fit.rows(selection=self.selection).moments().variance)
+        return replace(fit, features=replace(options, bias=bias))
+
+    def outcomes(
+        self, watch: Watch, start: NDArray[np.float64] | None = None, data: TrainingSet | None = None
+    ) -> Iterator[Outcome]:
+        """The trained rankers, see ``selection.completion.outcomes``; ``data``: the training set, if there is one."""
+        if start is not None or not _leaves_open(self.trainer):
+            yield from self._trained(self.trainer, watch, start, data or self.training_set())
+            return
+        chosen, here = self._sample()
+        sample = Fit(**{one.name: getattr(here, one.name) for one in fields(here)})
+        if chosen is None:
+            yield from outcomes(sample, watch)
+            return
+        watch.remark(f"settings are chosen on {chosen.size:,} of {len(self.dataset):,} rows, by a training here")
+        rows = sample.training_set()
+        *_, first = outcomes(sample, Watch(progress=watch.progress, should_stop=watch.should_stop), None, rows)
+        if first.interrupted or (first.w is None and not first.classes):
+            yield first
+            return
+        data = data or self.training_set()
+        plan, start = self._settled(first, rows, data)
+        for outcome in self._trained(plan, watch, start, data):
+            yield _with_choice(outcome, first, chosen.size)
+
+    def _trained(
+        self, trainer: AnyTrainer, watch: Watch, start: NDArray[np.float64] | None, data: TrainingSet
+    ) -> Iterator[Outcome]:
+        """What a plan that leaves nothing open comes to on all rows."""
+        for outcome in trained(trainer, data, about_data(watch, self, data.rows.__len__), start):
+            yield ranking_checked(outcome, data, trainer)
+
+    def _sample(self) -> tuple[NDArray[np.int64] | None, Fit]:
+        """The rows to choose by (None: all) and the training on them, in this process."""
+        dataset, every = self.dataset, np.arange(len(self.dataset)) if self.selection is None else self.selection
+        share = VALUES_OF_A_SAMPLE / max(1, self._matrix.size * every.size / len(dataset))
+        chosen = None if share >= 1.0 else self._drawn(every, share)
+        rows = np.unique(every if chosen is None else chosen)  # a row that counts twice is gathered once
+        here = replace(
+            self,
+            dataset=dataset.select(rows),
+            target=self.target.of(rows),
+            selection=None if rows.size == every.size else np.searchsorted(rows, every if chosen is None else chosen),
         )
+        return chosen, here
 
-    def model(self, outcome: Outcome) -> LinearRanker:
-        """The model of an outcome, its weights for rows as they are in the parts."""
-        (model,) = self.fit.model(outcome).linear_parts()
-        return model
+    def _drawn(self, every: NDArray[np.int64], share: float) -> NDArray[np.int64]:
+        """About this share of the rows, of whole queries where there are several, else of each class."""
+        rng = np.random.default_rng(self.trainer.settings.seed)
+        groups = self.dataset.groups
+        if groups is not None and np.unique(groups).size > 1:
+            queries = np.unique(groups)
+            kept = rng.permutation(queries)[: max(2, round(share * queries.size))]
+            whole: NDArray[np.int64] = every[np.isin(groups[every], kept)]
+            return whole
+        relevant = self.target.relevant[every]
+        parts = []
+        for members in (np.flatnonzero(relevant), np.flatnonzero(~relevant)):
+            count = min(members.size, max(FEWEST_OF_A_CLASS, round(share * members.size)))
+            parts.append(rng.permutation(members)[:count])
+        drawn: NDArray[np.int64] = every[np.sort(np.concatenate(parts))]
+        return drawn
 
-    def decided(self, outcome: Outcome) -> LinearRanker:
-        """``model`` with a threshold, where that makes sense: a few passes over the rows."""
-        model = self.model(outcome)
-        return with_training_threshold(model, self.data, self.fit.target) if outcome.ranks else model
+    def _settled(
+        self, first: Outcome, sample: TrainingSet, data: TrainingSet
+    ) -> tuple[AnyTrainer, NDArray[np.float64] | None]:
+        """The plan that was chosen, and where it begins: at the weights for the sample."""
+        trainer = self.trainer
+        if isinstance(trainer, OneVsRestTrainer):
+            starts = {label: one.w for label, one in first.classes if isinstance(one.w, np.ndarray)}
+            outcome = first.classes[0][1]
+            label = first.classes[0][0]
+            plan = _at_scale(trainer.trainer.settled(outcome), _of_class(sample, label), _of_class(data, label))
+            return OneVsRestTrainer(plan, starts), None
+        assert isinstance(first.w, np.ndarray)
+        return _at_scale(trainer.settled(first), sample, data), first.w
+
+
+def _of_class(data: TrainingSet, label: float) -> TrainingSet:
+    from apsvm.trainers.one_vs_rest import of_class
+
+    return of_class(data, label)
+
+
+def _at_scale(plan: AnyTrainer, sample: TrainingSet, data: TrainingSet) -> AnyTrainer:
+    """The plan with the C that is to the default one of all rows what it is to that of the sample."""
+    assert isinstance(plan, StructuredSVMTrainer)
+    (C,) = plan.settings.C
+    bound = plan.bound
+    if not isinstance(C, float) or bound is None or not plan.loss.over_rankings:
+        return plan
+    ratio = default_C(data, plan.loss, bound) / default_C(sample, plan.loss, bound)
+    return plan.with_settings(C=(C * ratio,)) if 0.0 < C * ratio < math.inf else plan
+
+
+def _leaves_open(trainer: AnyTrainer) -> bool:
+    """Whether rows held out, or another loss' training, decide before a plan is trained."""
+    plan = trainer.trainer if isinstance(trainer, OneVsRestTrainer) else trainer
+    if not isinstance(plan, StructuredSVMTrainer):
+        return False
+    of_another = plan.loss.starts_from is not None and plan.bound != "hinge"
+    return plan.bound is None or of_another or plan.may_rank_worse
+
+
+def _with_choice(outcome: Outcome, first: Outcome, n: int) -> Outcome:
+    """The outcome with what chose its plan."""
+    kept = {name: first.details[name] for name in ("choice", "held_out") if name in first.details}
+    notes = [*first.notes[:1], f"chosen on {n:,} rows, and trained from there", *outcome.notes]
+    return replace(outcome, details={**outcome.details, **kept}, notes=notes)

@@ -1,64 +1,80 @@
-"""Scores of parts, each computed and written by the worker that reads the part."""
+"""Scores of parts by a model, each computed by the worker that reads the part, and written there or sent."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from apsvm._support.files import write_whole
-from apsvm.dask.actors import named_worker, result_of
-from apsvm.dask.sources import Source, on_worker
-from apsvm.data.joining import in_columns_of
-from apsvm.models.columns import Columns
+from apsvm.dask.cluster import Cluster
+from apsvm.dask.parts import FilePart, survey
+from apsvm.data.dataset import Dataset
+from apsvm.data.joining import in_columns_of, joined
 
 if TYPE_CHECKING:
-    from distributed import Client
+    from apsvm._support.types import AnyArray
+    from apsvm.models.base import Model
 
-    from apsvm.models.base import Ranker
+
+class ScoredPart(NamedTuple):
+    """The rows of a part without their features, and their scores; None where these are written to a file."""
+
+    rows: Dataset
+    scores: AnyArray | None
 
 
-def score_parts(
-    client: Client, sources: Sequence[Source], model: Ranker, outputs: Sequence[str]
-) -> tuple[int, list[str]]:
-    """Writes the scores of each part, one a line and in its order, to the file of that place; how many rows there
-    were, and remarks on tables.
+def write_scores(cluster: Cluster, parts: Sequence[FilePart], model: Model, outputs: Sequence[str]) -> list[Dataset]:
+    """Writes the scores of each part, a line a row and in its order, to the file of that place; the rows without their
+    features.
 
     Raises
     ------
     DataError, OSError : a part that cannot be read, or a file that cannot be written; says which, and on which worker
     """
-    ranker = client.scatter(model, broadcast=True, hash=False)
-    first = client.submit(_score_part, sources[0], ranker, outputs[0], pure=False)
-    # A model that knows its features by position takes the columns of all parts as those of the first.
-    leader = first if model.header.features.names is None else None
-    tasks = [
-        client.submit(_score_part, source, ranker, output, leader, pure=False)
-        for source, output in zip(sources[1:], outputs[1:], strict=True)
-    ]
-    scored: list[_Scored] = [result_of(task) for task in (first, *tasks)]
-    return sum(one.rows for one in scored), [line for one in scored for line in one.remarks]
+    return [one.rows for one in _scored(cluster, parts, model, outputs)]
 
 
-class _Scored(NamedTuple):
-    """A part that is done: how many rows it has, and of a table the remarks and the columns."""
+def scores_of_parts(
+    cluster: Cluster, parts: Sequence[FilePart], model: Model, source: str
+) -> tuple[Dataset, NDArray[np.float64]]:
+    """All rows without their features, and their scores, (n,) or (n, k). Raises as ``write_scores``."""
+    scored = _scored(cluster, parts, model, [None] * len(parts))
+    whole = joined([one.rows for one in scored], source)
+    return whole, np.concatenate([one.scores for one in scored if one.scores is not None and one.scores.size])
 
-    name: str
-    rows: int
-    remarks: tuple[str, ...]
-    columns: Columns | None
+
+def _scored(
+    cluster: Cluster, parts: Sequence[FilePart], model: Model, outputs: Sequence[str | None]
+) -> list[ScoredPart]:
+    n = len(parts)
+    leaders: list[Dataset | None] = [None] * n
+    first: list[ScoredPart] = []
+    if model.header.features.names is None:  # it takes the columns of all parts as those of the first
+        first = cluster.gather(cluster.submit(_score, parts[:1], [model], outputs[:1], leaders[:1]))
+        leaders = [first[0].rows if len(first[0].rows) else None] * n
+    rest = slice(len(first), None)
+    tasks = cluster.submit(_score, parts[rest], [model] * (n - len(first)), outputs[rest], leaders[rest])
+    return [*first, *cluster.gather(tasks)]
 
 
-@named_worker()
-def _score_part(source: Source, model: Ranker, output: str, first: _Scored | None = None) -> _Scored:
-    from distributed import get_worker
-
-    address = get_worker().address
-    with on_worker(address, source.name):
-        data = source.read(1)
-        if first is not None and len(data):
-            data = in_columns_of(data, first.columns, first.name)
-    scores = model.score(data.X, threads=1)
-    with on_worker(address, output):
-        write_whole(output, "".join(f"{score!r}\n" for score in scores.tolist()).encode())
-    table = data.table
-    return _Scored(source.name, scores.size, *(((), None) if table is None else (table.remarks, table.columns)))
+def _score(part: FilePart, model: Model, output: str | None, leader: Dataset | None) -> ScoredPart:
+    data = part.read()
+    if not len(data):
+        scores = np.empty((0,))
+    else:
+        if leader is not None:
+            data = in_columns_of(data, None if leader.table is None else leader.table.columns, leader.source)
+        scores = model.score(data.X)
+    rows = survey(data, frozenset()).rows
+    assert rows is not None
+    if output is None:
+        return ScoredPart(rows, scores)
+    lines = ("\t".join(map(repr, np.atleast_1d(row).tolist())) for row in scores)
+    try:
+        write_whole(output, "".join(f"{line}\n" for line in lines).encode())
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, output) from None
+    return ScoredPart(rows, None)

@@ -16,16 +16,19 @@ from pathlib import Path
 
 import dask
 import distributed
+import numpy as np
 import pytest
 from command import in_process
 from sklearn.datasets import dump_svmlight_file
 from yaml import safe_load
 
+from apsvm import load_model
 from apsvm.cli.output.progress import Display
-from apsvm.dask.actors import cluster_of
+from apsvm.dask.cluster import cluster_at
 
 PAGE = (Path(__file__).parents[2] / "docs" / "cluster.md").read_text(encoding="utf-8")
-DASK = Path(sys.executable).with_name("dask")
+ENVIRONMENT = dict(os.environ)  # a command in this process has one of its own
+DASK = [sys.executable, "-m", "dask"]
 
 
 @pytest.fixture
@@ -39,11 +42,22 @@ def data(tmp_path, rng):
     return tmp_path / "part-*"
 
 
+def worker(folder, address, env=()):
+    """The process of a worker."""
+    command = [*DASK, "worker", address, "--nthreads", "1", "--no-dashboard", "--no-nanny"]
+    environment = {**ENVIRONMENT, **dict(env)}
+    return subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+#: By a cluster's address, its scheduler and its worker.
+_PROCESSES = {}
+
+
 @contextmanager
 def cluster(folder, *options, env=()):
     """The address of a scheduler with a worker, and its process."""
     place, environment = folder / "scheduler.json", {**os.environ, **dict(env)}
-    command = [DASK, "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", place]
+    command = [*DASK, "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", place]
     place.unlink(missing_ok=True)
     quiet = {"cwd": folder, "env": environment, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     processes = [subprocess.Popen([*command, *options], **quiet)]
@@ -53,8 +67,8 @@ def cluster(folder, *options, env=()):
             time.sleep(0.05)
         time.sleep(0.1)
         address = json.loads(place.read_text())["address"]
-        worker = [DASK, "worker", address, "--nthreads", "1", "--no-dashboard", "--no-nanny"]
-        processes.append(subprocess.Popen(worker, **quiet))
+        processes.append(worker(folder, address, env))
+        _PROCESSES[address] = processes
         yield address, processes[0]
     finally:
         for process in processes:
@@ -75,7 +89,7 @@ def train(folder, data, address, *options, env=()):
 
 @pytest.mark.slow
 def test_a_scheduler_that_dies_ends_the_command(data, tmp_path, monkeypatch):
-    monkeypatch.setattr("apsvm.dask.actors.CONNECTING", 1.0)
+    monkeypatch.setattr("apsvm.dask.cluster.CONNECTING", 1.0)
     show = Display.show
     with cluster(tmp_path) as (address, scheduler):
 
@@ -94,6 +108,63 @@ def test_a_scheduler_that_dies_ends_the_command(data, tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
+def test_workers_that_die(data, tmp_path, monkeypatch):
+    """One of two at two iterations, then the last one, which a new one takes the place of; then for good."""
+    monkeypatch.setattr("apsvm.dask.cluster.PATIENCE", 0.2)
+    monkeypatch.setattr("apsvm.dask.cluster.BETWEEN_LINES", 0.5)
+    show, options = Display.show, ("-C", "30", "-e", "1e-6", "--bound", "hinge")
+    with cluster(tmp_path) as (address, _):
+        assert train(tmp_path, data, address, *options)[0] == 0
+        expected, killed = load_model(tmp_path / "m.model"), []
+        others = [worker(tmp_path, address), worker(tmp_path, address)]
+
+        def show_and_kill(self, progress):
+            if progress.number in (3, 6) and others:
+                killed.append(others.pop())
+                killed[-1].kill()
+                killed[-1].wait()
+            show(self, progress)
+
+        monkeypatch.setattr(Display, "show", show_and_kill)
+        code, text = train(tmp_path, data, address, *options)
+        assert code == 0, text
+        assert len(killed) == 2
+        np.testing.assert_allclose(load_model(tmp_path / "m.model").coef, expected.coef, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("comes_back", [True, False])
+def test_the_last_worker_dies(data, tmp_path, monkeypatch, comes_back):
+    monkeypatch.setattr("apsvm.dask.cluster.PATIENCE", 0.2)
+    monkeypatch.setattr("apsvm.dask.cluster.BETWEEN_LINES", 0.5)
+    monkeypatch.setattr("apsvm.dask.cluster.MOST_WAITING", 60.0 if comes_back else 2.0)
+    show = Display.show
+    with cluster(tmp_path) as (address, _):
+        others = [worker(tmp_path, address)]
+
+        def show_and_kill(self, progress):
+            if progress.number == 3:
+                for process in (*others, self_of_cluster[1]):
+                    process.kill()
+                    process.wait()
+                if comes_back:
+                    others.append(worker(tmp_path, address))
+            show(self, progress)
+
+        self_of_cluster = _PROCESSES[address]
+        monkeypatch.setattr(Display, "show", show_and_kill)
+        code, text = train(tmp_path, data, address, "-C", "30", "-e", "1e-6", "--bound", "hinge")
+        for process in others:
+            process.kill()
+            process.wait()
+        assert code == (0 if comes_back else 66), text
+        assert re.search(r"worker tcp://\S+ is gone: its parts are read again", text)
+        if not comes_back:
+            assert re.search(r"no worker is left: waiting for one \(\d+ s; ends after 2 s\)", text)
+            assert text.rstrip().endswith("error: no worker of the cluster was there for 2 seconds")
+
+
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="makes a certificate by openssl")
 def test_tls_as_the_page_has_it(data, tmp_path, monkeypatch):
     (openssl,) = re.findall(r"^\$ (openssl .*)$", PAGE, flags=re.MULTILINE)
@@ -106,7 +177,7 @@ def test_tls_as_the_page_has_it(data, tmp_path, monkeypatch):
         with dask.config.set(configured):
             code, text = train(tmp_path, data, address, "-C", "1")
         assert code == 0, text
-        monkeypatch.setattr("apsvm.dask.actors.CONNECTING", 0.3)
+        monkeypatch.setattr("apsvm.dask.cluster.CONNECTING", 0.3)
         plain = address.replace("tls:", "tcp:")
         for where, config, message in (
             (address, {}, "wants a certificate"),
@@ -122,7 +193,8 @@ def test_tls_as_the_page_has_it(data, tmp_path, monkeypatch):
 @pytest.mark.slow
 def test_workers_on_this_machine():
     """Processes, which Ctrl-C leaves to the driver; and no other work takes their client for its own."""
-    with cluster_of("local:2") as client:
+    with cluster_at("local:2", print) as workers:
+        client = workers.client
         assert list(client.nthreads().values()) == [1, 1]
         assert len({os.getpid(), *client.run(os.getpid).values()}) == 3
         assert set(client.run(lambda: signal.getsignal(signal.SIGINT)).values()) == {signal.SIG_IGN}

@@ -11,14 +11,12 @@ import json
 import math
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
 from apsvm._support.types import JsonObject
-from apsvm.cli.cluster.commands import need_dask
 from apsvm.cli.options.completion import FeatureMapName, MetricName
 from apsvm.cli.options.config import config_option
 from apsvm.cli.options.decision import decided_refit
@@ -76,7 +74,6 @@ from apsvm.selection.grids import Grid, shown
 from apsvm.trainers.settings import declared
 
 if TYPE_CHECKING:
-    from apsvm.dask.folds import Folds
     from apsvm.data.dataset import Dataset
     from apsvm.metrics import Metric
     from apsvm.selection.cache import Cache
@@ -118,8 +115,6 @@ class CvRequest:
         from apsvm.metrics.evaluate import parse_metrics
 
         check_bag_options(read, options)
-        if options["scheduler"] is not None:
-            need_dask()
         named = all_given()
         tried = ("loss", "features", *(option.name for option in options_of_trainers()))
         need_cvxpy()
@@ -323,7 +318,7 @@ _COMMON = {
     "--loss", type=Several(LossName()), default="ap", show_default="ap; of queries with grades ndcg",
     help="Losses to try.",
 )  # fmt: skip
-@options("folds", "output", "json", "time_limit", "cache", "rivals", "jobs", "seed", "scheduler", *TRAINING,
+@options("folds", "output", "json", "time_limit", "cache", "rivals", "jobs", "seed", *TRAINING,
          features={"type": Several(FeatureMapName())}, pool={"multiple": True},
          threshold={"needs": "output"}, calibrate={"needs": "output"})  # fmt: skip
 @config_option
@@ -341,28 +336,18 @@ def cv(data: str, read: ReadOptions, **values: object) -> int:
     that the user did not name, and the metric still rises there, two more beyond it are tried.
     The deviation is that between the folds' values.
 
-    With --scheduler the paths are tasks of a dask cluster, whose workers are sent all rows once; --jobs is then for
-    what is done here.
-
     \b
     apsvm cv payments.csv --label-column fraud -o best.model
     apsvm cv payments.csv --label-column fraud -C 0.01:1e5:log10 --metric P@100 -o best.model
     apsvm cv search.csv --qid-column query --loss ndcg,wmw --bound hinge,tight --json -
-    apsvm cv 'part-*.svm' --scheduler tcp://10.0.0.1:8786
     """
     request = CvRequest.of_options(data, read, values)
-    with _cluster(request) as elsewhere:
-        return _carry_out(request, elsewhere)
-
-
-def _carry_out(request: CvRequest, elsewhere: Folds | None) -> int:
-    """The whole command, once it is known what to do and where; the exit code."""
     cache = _cache(request)
     dataset = request.read()
     request = request.by_labels_of(dataset)
     search = None if request.tries_all else request.search(dataset)
     with signals_caught() as signals:
-        run = _Run(request, signals, elsewhere, cache)
+        run = _Run(request, signals, cache)
         if search is None:
             search = run.finalists(dataset)
         run.compare(search)
@@ -400,28 +385,12 @@ def _cache(request: CvRequest) -> Cache | None:
         return Cache(folder)
 
 
-@contextmanager
-def _cluster(request: CvRequest) -> Iterator[Folds | None]:
-    """Where the paths are trained, if not here."""
-    scheduler = request.options["scheduler"]
-    if scheduler is None:
-        yield None
-        return
-    from apsvm.cli.cluster.commands import cluster
-
-    with cluster(scheduler) as client:
-        from apsvm.dask.folds import Folds
-
-        yield Folds(client)
-
-
 @dataclass(frozen=True)
 class _Run:
     """The work, step by step, and what is said of it."""
 
     request: CvRequest
     signals: Signals
-    elsewhere: Folds | None = None
     cache: Cache | None = None
 
     @property
@@ -433,7 +402,7 @@ class _Run:
     def _followers(self) -> Followers:
         from apsvm.selection.search import Followers
 
-        return Followers(should_stop=lambda: bool(self.signals), elsewhere=self.elsewhere, cache=self.cache)
+        return Followers(should_stop=lambda: bool(self.signals), cache=self.cache)
 
     def is_over(self) -> bool:
         """True if nothing more is compared: the rest of the time limit is for training what is chosen."""

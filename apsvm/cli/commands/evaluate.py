@@ -40,7 +40,7 @@ _COMMON = {
 @click.argument("data", metavar="[DATA]", required=False)
 @options("models", "scores", "qrels", "runs", "complete", "metrics", "ties", "relevant_from", "per_query",
          "confidence", "compare", "known", "ignore_unknown", "as_json",
-         scheduler={"excludes": "scores qrels compare confidence ties"},
+         scheduler={"excludes": "scores qrels"},
          positive_label={"excludes": "relevant_from qrels"})  # fmt: skip
 @how_to_read
 def evaluate(data: str | None, read: ReadOptions, **values: Any) -> None:
@@ -117,12 +117,12 @@ def _entries(
         not wanted.metrics,
     )
     if wanted.scheduler is not None:
-        from apsvm.cli.cluster.commands import evaluate_on_cluster
+        from apsvm.cli.cluster import score_on_cluster
 
-        return evaluate_on_cluster(
-            wanted.data, models, metrics, wanted.scheduler, read, labels,
-            leave_out_undefined=usual, ignore_unknown=wanted.ignore_unknown,
-        )  # fmt: skip
+        scored = score_on_cluster(
+            wanted.data, models, wanted.scheduler, read, labels, ignore_unknown=wanted.ignore_unknown
+        )
+        return of_data(metrics, scored, wanted.ties or "block", leave_out_undefined=usual)
     rankers = {path: model for path, model in models.items() if not model.lists_items}
     scored = score_data(wanted.data, rankers, wanted.scores, labels, read, ignore_unknown=wanted.ignore_unknown)
     say_without_queries(scored.dataset, rankers)

@@ -104,7 +104,7 @@ def predict(
     if data == "-" and (model == "-" or wanted.show is not None):
         raise click.UsageError("standard input is read once: name a file for DATA")
     if scheduler is not None:
-        from apsvm.cli.cluster.commands import predict_on_cluster
+        from apsvm.cli.cluster import predict_on_cluster
 
         predict_on_cluster(data, model, out, scheduler, read, ignore_unknown=wanted.ignore_unknown)
         return

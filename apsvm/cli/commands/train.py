@@ -92,7 +92,8 @@ _COMMON = {
     help="Loss that is optimised. package.module:Name is your own, two arrays in Python.",
 )  # fmt: skip
 @options("one_vs_rest", "threads", "seed", "warm_start", "log", "run_dir", "pool", "threshold", "calibrate",
-         "scheduler", "time_limit", *TRAINING)  # fmt: skip
+         "time_limit", *TRAINING,
+         scheduler={"excludes": "threshold calibrate validation pool"})  # fmt: skip
 @config_option
 @with_read_options
 def train(data: str, model: str | None, read: ReadOptions, **values: object) -> int:
@@ -111,7 +112,7 @@ def train(data: str, model: str | None, read: ReadOptions, **values: object) -> 
         raise click.UsageError("of several files, or with --scheduler, name the MODEL to write")
     run = _Run.of_options(data, model, read, values)
     if values["scheduler"] is not None:
-        from apsvm.cli.cluster.training import train_on_cluster
+        from apsvm.cli.cluster import train_on_cluster
 
         return train_on_cluster(run)
     dataset, read_seconds = run.read()

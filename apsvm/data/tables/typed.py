@@ -247,9 +247,14 @@ def _numbers(evidence: Evidence, said: Said, why: str) -> Type:
     return Type(ColumnKind.NUMBER, why)
 
 
+def may_name_rows(name: str) -> bool:
+    """Whether a column of this name names the rows, if all its numbers are different."""
+    return _NAMES_ROWS.fullmatch(name) is not None
+
+
 def _names_rows(evidence: Evidence) -> bool:
     """Whether a column of numbers names the rows: it is called so, and holds integers of which no two are equal."""
-    if evidence.missing or evidence.n < _FEWEST_TEXTS or _NAMES_ROWS.fullmatch(evidence.name) is None:
+    if evidence.missing or evidence.n < _FEWEST_TEXTS or not may_name_rows(evidence.name):
         return False
     values = np.sort(evidence.numbers)
     are_different = values[-1] >= 2.0**53 or (values[1:] > values[:-1]).all()  # beyond it float64 merges them

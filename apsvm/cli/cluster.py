@@ -1,0 +1,316 @@
+"""``--scheduler``: the commands on a dask cluster, where each worker reads its own parts and features stay."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Protocol
+
+import click
+
+from apsvm._support.blas import one_blas_thread
+from apsvm._support.shown import printable
+from apsvm._support.types import JsonObject
+from apsvm.cli.options.training import check_data, described, query_weights, signals_caught
+from apsvm.cli.output.grades import say_of_grades
+from apsvm.cli.output.progress import Display
+from apsvm.cli.output.run_folder import make_folder, run_record
+from apsvm.cli.output.training_log import open_log
+from apsvm.cli.output.written_models import TrainedModel, write_model
+from apsvm.cli.reading import features_wanted, one_ranker, queries_beside, read_any_model, say_remarks
+from apsvm.cli.scored import Scored
+from apsvm.cli.shared import (
+    BAD_DATA,
+    CANNOT_WRITE,
+    INTERNAL,
+    MISSING,
+    NO_INPUT,
+    Failure,
+    bad_data,
+    refuse_same_file,
+    say,
+)
+from apsvm.data.parts import parts_of
+from apsvm.data.read_options import ReadOptions
+from apsvm.data.takes import Takes
+
+if TYPE_CHECKING:
+    from apsvm._support.log import Log
+    from apsvm.dask.cluster import Cluster
+    from apsvm.dask.fitting import ClusterFit
+    from apsvm.dask.parts import FilePart
+    from apsvm.data.dataset import Dataset
+    from apsvm.data.labels import LabelOptions
+    from apsvm.models.base import Model
+    from apsvm.trainers.base import AnyTrainer
+    from apsvm.trainers.fitting import FeatureOptions
+
+#: Schemes of addresses that dask's schedulers listen at.
+_SCHEMES = ("tcp", "tls", "ws", "wss", "ucx", "inproc")
+
+
+class Run(Protocol):
+    """A training, checked."""
+
+    @property
+    def data(self) -> str: ...
+
+    @property
+    def model(self) -> str: ...
+
+    @property
+    def read_options(self) -> ReadOptions: ...
+
+    @property
+    def trainer(self) -> AnyTrainer: ...
+
+    @property
+    def labels(self) -> LabelOptions: ...
+
+    @property
+    def features(self) -> FeatureOptions: ...
+
+    @property
+    def options(self) -> JsonObject: ...
+
+    def as_rows_ask(self, dataset: Dataset) -> Run: ...
+
+
+def train_on_cluster(run: Run) -> int:
+    """Trains, and writes the model; the exit code."""
+    need_dask()
+    from apsvm.dask.fitting import refusal
+    from apsvm.dask.parts import FilePart
+    from apsvm.dask.reading import read_to_train
+
+    options, began = run.options, time.perf_counter()
+    refused = refusal(run.trainer)
+    if refused is not None:
+        raise click.UsageError(refused)
+    _check_reading(run.read_options)
+    names = _parts_named(run.data)
+    refuse_same_file(run.model, data=run.data)
+    several = run.trainer.capabilities.labels is Takes.CLASSES
+    with cluster(options["scheduler"]) as workers, bad_data(run.data):
+        parts = [FilePart(name, run.read_options, multilabel=several) for name in names]
+        dataset = _with_queries(read_to_train(workers, parts, run.data), names)
+        say_remarks(dataset)
+        return _train(run.as_rows_ask(dataset), dataset, began)
+
+
+def _train(run: Run, dataset: Dataset, began: float) -> int:
+    from apsvm.dask.fitting import ClusterFit
+    from apsvm.trainers.fitting import Fit
+
+    options = run.options
+    weights = query_weights(options["query_weights"], dataset, quiet=options["quiet"])
+    raw = ClusterFit.over(Fit.of(dataset, run.trainer, run.labels, run.features, query_weights=weights))
+    check_data(run.trainer, raw.training_set(), quiet=options["quiet"])
+    if not options["quiet"]:
+        say_of_grades(raw)
+        say(described(dataset, raw.target))
+    read_seconds = time.perf_counter() - began
+    if options["run_dir"] is not None:
+        make_folder(options["run_dir"])
+    with signals_caught() as signals, open_log(options["log"]) as log, one_blas_thread():
+        if options["run_dir"] is not None:
+            log.write("run", **run_record(run.data, dataset, run.read_options, read_seconds))
+        return write_model(
+            run.model, _trained(run, raw, log, signals), log, signals,
+            read_seconds=read_seconds, quiet=options["quiet"], verbose=options["verbose"],
+        )  # fmt: skip
+
+
+def _trained(run: Run, raw: ClusterFit, log: Log, signals: list[int]) -> Iterator[TrainedModel]:
+    from apsvm._support.container import ModelError
+    from apsvm.cli.output.training_metric import training_metric
+    from apsvm.selection.thresholds import with_training_threshold
+    from apsvm.trainers.base import Watch
+
+    options, start, fit = run.options, None, raw.prepared()
+    path = options["warm_start"]
+    if path is not None:
+        try:
+            start = fit.start(one_ranker(read_any_model(path), run.labels.positive_label, path))
+        except ModelError as error:
+            raise Failure(BAD_DATA, f"{path}: {error}") from None
+    display = Display(verbose=options["verbose"], quiet=options["quiet"], one_line=options["one_vs_rest"])
+    watch = Watch(log, display.show, _remark, lambda: bool(signals))
+    for outcome in fit.outcomes(watch, start):
+        model = fit.model(outcome)
+        if not outcome.interrupted:
+            model = with_training_threshold(model, raw.dataset)
+        yield TrainedModel(outcome, model, training_metric(fit, model))
+
+
+def predict_on_cluster(
+    data: str, model: str, out: str, scheduler: str, read: ReadOptions, *, ignore_unknown: bool
+) -> None:
+    """Scores the parts, each worker its own, into files of the folder ``out``."""
+    need_dask()
+    if out == "-":
+        raise click.UsageError("with --scheduler OUT is a folder that the workers write to: name one")
+    if os.path.lexists(out) and not os.path.isdir(out):
+        raise click.UsageError(f"with --scheduler OUT is a folder, and {out} is a file")
+    ranker = read_any_model(model)
+    _check_model(ranker, model)
+    _check_reading(read)
+    names = _parts_named(data)
+    outputs = [
+        os.path.abspath(os.path.join(out, f"{os.path.basename(os.path.normpath(name))}.scores")) for name in names
+    ]
+    if len(set(outputs)) < len(outputs):
+        raise click.UsageError("parts of the same name in different folders would be scored into one file")
+    make_folder(out)
+    from apsvm.dask.prediction import write_scores
+
+    parts = [_for_model(name, ranker, read, ignore_unknown=ignore_unknown, unlabelled=True) for name in names]
+    with cluster(scheduler) as workers, bad_data(data):
+        try:
+            scored = write_scores(workers, parts, ranker, outputs)
+        except OSError as error:
+            if error.filename not in outputs:
+                raise
+            raise Failure(CANNOT_WRITE, f"cannot write {error.filename}: {error.strerror}") from None
+    _say_of(data, scored)
+    say(f"{sum(map(len, scored))} rows of {len(parts)} parts scored into {out}")
+
+
+def score_on_cluster(
+    data: str, models: Mapping[str, Model], scheduler: str, read: ReadOptions, options: LabelOptions,
+    *, ignore_unknown: bool,
+) -> Scored:  # fmt: skip
+    """DATA with the scores of every model, for ``apsvm eval``; failures end the command."""
+    need_dask()
+    from apsvm.dask.prediction import scores_of_parts
+
+    _check_reading(read)
+    names = _parts_named(data)
+    rankers = {
+        path: one_ranker(model, options.positive_label, path)
+        if model.has_classes and options.positive_label is not None
+        else model
+        for path, model in models.items()
+    }
+    columns, dataset = {}, None
+    with cluster(scheduler) as workers:
+        for path, ranker in rankers.items():
+            _check_model(ranker, path)
+            parts = [_for_model(name, ranker, read, ignore_unknown=ignore_unknown) for name in names]
+            with bad_data(data):
+                rows, columns[path] = scores_of_parts(workers, parts, ranker, data)
+            dataset = dataset or _with_queries(rows, names)
+            _say_of(data, [rows])
+    assert dataset is not None
+    classes = {path: ranker.classes for path, ranker in rankers.items() if ranker.has_classes}
+    if classes and len(classes) < len(columns):
+        alone = next(path for path in columns if path not in classes)
+        raise click.UsageError(f"{next(iter(classes))} ranks several classes and {alone} only one")
+    meanings = [ranker.header.labels for path, ranker in rankers.items() if path not in classes]
+    thresholds = {path: [header.threshold for header in ranker.headers] for path, ranker in rankers.items()}
+    return Scored(dataset, columns, classes, options, list(dict.fromkeys(meanings)), thresholds)
+
+
+def need_dask() -> None:
+    """Ends the command where the extra is not installed."""
+    if find_spec("distributed") is None or find_spec("dask") is None:
+        raise Failure(MISSING, "--scheduler needs dask.distributed: pip install 'apsvm[dask]'")
+
+
+@contextmanager
+def cluster(scheduler: str) -> Iterator[Cluster]:
+    """The cluster at this address; failures end the command."""
+    scheme, separator, _ = scheduler.partition("://")
+    if separator and scheme not in _SCHEMES:
+        raise click.UsageError(
+            f"--scheduler {scheduler}: expected {', '.join(_SCHEMES)}:// or local:N, not {scheme}://"
+        )
+    from apsvm.dask.cluster import ClusterError, WorkerError, cluster_at
+
+    with ExitStack() as stack:
+        try:
+            workers = stack.enter_context(cluster_at(scheduler, _remark))
+        except ClusterError as error:
+            raise Failure(NO_INPUT, str(error)) from None
+        except ValueError as error:
+            raise click.UsageError(str(error)) from None
+        try:
+            yield workers
+        except BrokenPipeError:
+            raise
+        except ClusterError as error:
+            raise Failure(NO_INPUT, str(error)) from None
+        except WorkerError as error:
+            raise Failure(INTERNAL, str(error)) from None
+        except OSError as error:
+            what = f"the cluster at {scheduler}" if error.filename is None else f"cannot read {error.filename}"
+            raise Failure(NO_INPUT, f"{what}: {error.strerror or error}") from None
+
+
+def _remark(line: str) -> None:
+    if not click.get_current_context().params.get("quiet"):
+        say(line)
+
+
+def _parts_named(pattern: str) -> list[str]:
+    """The parts that ``pattern`` names, in the order of their names; none ends the command."""
+    if pattern == "-":
+        raise click.UsageError("with --scheduler DATA is a pattern of files that the workers read, not standard input")
+    parts = parts_of(pattern)
+    if not os.path.lexists(parts[0]):
+        raise Failure(NO_INPUT, f"no file is called {pattern}")
+    return [os.path.abspath(part) for part in parts]
+
+
+def _with_queries(dataset: Dataset, names: Sequence[str]) -> Dataset:
+    """The rows in the queries of files beside theirs, as on one machine."""
+    from apsvm.cli.shared import reading
+    from apsvm.data.matrices import read_groups
+
+    sizes = queries_beside(names) if dataset.groups is None and dataset.table is None else []
+    if not sizes:
+        return dataset
+    with reading(" and ".join(sizes)):
+        dataset = replace(dataset, groups=read_groups(sizes, len(dataset), dataset.source))
+    _remark(f"{dataset.source}: its queries are those of {printable(' and '.join(sizes))}")
+    return dataset
+
+
+def _say_of(source: str, parts: Iterable[Dataset]) -> None:
+    """Remarks on tables, of which each part may have the same, and on features that the model does not know."""
+    parts = list(parts)
+    for remark in dict.fromkeys(line for part in parts if part.table is not None for line in part.table.remarks):
+        _remark(f"{source}: {printable(remark)}")
+    unknown = sum(part.unknown_features for part in parts)
+    if unknown:
+        say(f"{unknown} feature values unknown to the model were ignored")
+
+
+def _for_model(
+    name: str, model: Model, read: ReadOptions, *, ignore_unknown: bool, unlabelled: bool = False
+) -> FilePart:
+    from apsvm.dask.parts import FilePart
+
+    width, several = model.width // model.header.features.columns_of_feature, model.header.labels.several
+    options = replace(read, zero_based=model.zero_based)
+    return FilePart(name, options, width, features_wanted(model), ignore_unknown, unlabelled, several)
+
+
+def _check_model(model: Model, path: str) -> None:
+    """Ends the command for a model that does not rank rows."""
+    if model.lists_items:
+        raise click.UsageError(f"{path} is {model.what}: not with --scheduler")
+    if model.header.features.pool is not None or model.header.latent:
+        raise click.UsageError(f"{path} ranks bags: not with --scheduler")
+
+
+def _check_reading(read: ReadOptions) -> None:
+    for option, value in (("groups", read.groups), ("labels", read.labels)):
+        if value:
+            raise click.UsageError(f"--{option} does not go with --scheduler, where parts have columns of their own")
+    if read.bags is not None:
+        raise click.UsageError("--bags does not go with --scheduler: rows stand for themselves there")

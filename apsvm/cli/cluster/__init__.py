@@ -1,1 +1,0 @@
-"""``--scheduler``: the commands on a dask cluster."""

@@ -1,0 +1,323 @@
+"""The workers of a dask cluster: tasks on parts of the rows, which dask makes again where a worker is lost.
+
+A part is a future that the driver holds; dask keeps where it is and what it was made of. What the driver sends for one
+call (weights, slopes) is lost with a worker: the call is then made again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import itertools
+import logging
+import signal
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+#: A future of a part, or of what a task returns.
+Parts: TypeAlias = "Sequence[Future]"
+
+#: Seconds between looks at workers that do not answer; after which a lost one is waited for no longer; between two
+#: lines that say so; until a scheduler that does not answer is given up.
+PATIENCE, MOST_WAITING, BETWEEN_LINES, CONNECTING = 1.0, 120.0, 10.0, 10.0
+#: Calls that are made again, one after the other, before hope is lost.
+MOST_LOSSES = 10
+#: Bytes from which on what is sent goes to the workers directly, past the scheduler.
+SENT_APART = 1 << 16
+#: What dask raises of a task whose result is lost; which one is a matter of its version.
+_CANCELLED = (asyncio.CancelledError, concurrent.futures.CancelledError)
+
+
+class ClusterError(OSError):
+    """There is no such cluster, it has no workers, or they are lost again and again."""
+
+
+class WorkerError(RuntimeError):
+    """A fault on a worker that is not of the rows; says on which worker."""
+
+
+class _LostError(RuntimeError):
+    """A worker has gone with something that only it had."""
+
+
+class Cluster:
+    """The workers of ``client``.
+
+    Parameters
+    ----------
+    client : Client
+        Of the cluster.
+    remark : Callable
+        Is told of workers that are lost, and of waiting for others.
+    """
+
+    def __init__(self, client: Client, remark: Callable[[str], None]) -> None:
+        self.client = client
+        self._scheduler = client.scheduler.address
+        self._remark = remark
+        self._since: float | None = None
+        self._said = 0.0
+        with _lost_with_scheduler(client, self._scheduler):
+            self._workers = set(self._present())
+
+    def submit(self, function: Callable[..., object], *columns: Sequence[Any]) -> list[Future]:
+        """A task for each place of the columns, of values or futures; what it returns stays where it was made."""
+        with _lost_with_scheduler(self.client, self._scheduler):
+            return [self.client.submit(_named, function, *row, pure=False) for row in zip(*columns, strict=True)]
+
+    def compute(self, function: Callable[[Any, int], object], delayed: Sequence[Any]) -> list[Future]:
+        """``submit`` of delayed parts, and their numbers. What they were made of is not kept."""
+        import dask
+
+        task = dask.delayed(_named, pure=False)
+        with _lost_with_scheduler(self.client, self._scheduler):
+            futures: list[Future] = self.client.compute(
+                [task(function, part, number) for number, part in enumerate(delayed)]
+            )
+            return futures
+
+    def gather(self, futures: Parts) -> list[Any]:
+        """The results of tasks. Raises what they raised, ClusterError, WorkerError."""
+        return self._again(lambda: self._gathered(futures))
+
+    def ask(
+        self, function: Callable[..., object], parts: Parts, *common: object, each: Sequence[Sequence[object]] = ()
+    ) -> list[Any]:
+        """What ``function`` returns of every part, with arguments that all share, and others of ``each`` part. Raises
+        as ``gather``."""
+
+        def attempt() -> list[Any]:
+            shared = [self._sent(value, parts) for value in common]
+            own = [self._sent_each(column, parts) for column in each]
+            rows = zip(parts, *own, strict=True)
+            return self._gathered(
+                [self.client.submit(_named, function, part, *shared, *others, pure=False) for part, *others in rows]
+            )
+
+        return self._again(attempt)
+
+    def _again(self, attempt: Callable[[], list[Any]]) -> list[Any]:
+        """What ``attempt`` returns, made again where a worker was lost meanwhile."""
+        for number in itertools.count(1):
+            try:
+                with _lost_with_scheduler(self.client, self._scheduler), _lost_where_unreachable():
+                    return attempt()
+            except _LostError as error:
+                if number > MOST_LOSSES:
+                    raise ClusterError(f"the workers were lost {number} times ({error})") from None
+            with _lost_with_scheduler(self.client, self._scheduler):
+                self._look()
+        raise AssertionError
+
+    @property
+    def threads(self) -> int:
+        """Of all workers together."""
+        return sum(self._present().values())
+
+    @property
+    def machines(self) -> int:
+        """On which workers are."""
+        return max(1, len({address.rpartition("/")[2].partition(":")[0] for address in self._present()}))
+
+    def _present(self) -> dict[str, int]:
+        """The threads of each worker there is."""
+        threads: dict[str, int] = self.client.nthreads()
+        return threads
+
+    def _sent(self, value: object, parts: Parts) -> object:
+        """The value, or a future of it where it is large and goes to several tasks."""
+        if len(parts) < 2 or not isinstance(value, np.ndarray) or value.nbytes < SENT_APART:
+            return value
+        return self.client.scatter(value, broadcast=True, hash=False)
+
+    def _sent_each(self, column: Sequence[object], parts: Parts) -> Sequence[object]:
+        """The values, or futures of them, each on the worker that has its part."""
+        if not all(isinstance(value, np.ndarray) for value in column):
+            return column
+        if sum(value.nbytes for value in column if isinstance(value, np.ndarray)) < SENT_APART:
+            return column
+        holders = self.client.who_has(parts)
+        by_worker: dict[str, list[int]] = {}
+        for place, part in enumerate(parts):
+            by_worker.setdefault(min(holders[part.key], default=""), []).append(place)
+        sent = list(column)
+        for address, places in by_worker.items():
+            values = [column[place] for place in places]
+            there = [address] if address else None
+            for place, future in zip(places, self.client.scatter(values, workers=there, hash=False), strict=True):
+                sent[place] = future
+        return sent
+
+    def _gathered(self, futures: Parts) -> list[Any]:
+        from distributed import wait
+
+        futures = list(futures)
+        with self.client.as_current():
+            while True:
+                with suppress(TimeoutError):
+                    wait(futures, timeout=PATIENCE)
+                    break
+                if any(future.status == "error" for future in futures):
+                    break
+                self._look()
+            self._since = None
+            results: list[Any] = self.client.gather(futures)
+            return results
+
+    def _look(self) -> None:
+        """Says which workers are gone. Raises ClusterError where none was there for long."""
+        present, now = set(self._present()), time.monotonic()
+        for address in sorted(self._workers - present):
+            self._remark(f"worker {address} is gone: its parts are read again")
+        self._workers = present
+        if present:
+            self._since = None
+            return
+        if self._since is None:
+            self._since, self._said = now, now - BETWEEN_LINES + 2.0 * PATIENCE
+        waited = now - self._since
+        if waited > MOST_WAITING:
+            raise ClusterError(f"no worker of the cluster was there for {MOST_WAITING:g} seconds")
+        if now - self._said >= BETWEEN_LINES:
+            self._said = now
+            self._remark(f"no worker is left: waiting for one ({waited:.0f} s; ends after {MOST_WAITING:g} s)")
+        time.sleep(0.1 * PATIENCE)
+
+
+def _named(function: Callable[..., object], *arguments: object) -> object:
+    """On a worker: what is raised besides errors of this package, of a file and of numbers that overflow becomes
+    ``WorkerError``; errors of rows and files name the worker as well."""
+    from distributed import get_worker
+
+    from apsvm.data.dataset import DataError
+
+    where = get_worker().address
+    try:
+        with np.errstate(over="ignore", invalid="ignore"):
+            return function(*arguments)
+    except DataError as error:
+        raise DataError(f"{error} (on {where})") from None
+    except Exception as error:
+        if isinstance(error, OSError) and error.filename is not None:
+            raise OSError(error.errno, f"{error.strerror or error} (on {where})", error.filename) from None
+        if isinstance(error, FloatingPointError) or type(error).__module__.startswith("apsvm."):
+            raise
+        words = "not enough memory" if isinstance(error, MemoryError) else f"{type(error).__name__}: {error}"
+        raise WorkerError(f"{where}: {' '.join(words.split())}") from error
+
+
+@contextmanager
+def _lost_where_unreachable() -> Iterator[None]:
+    """What dask raises of a worker that is gone becomes ``_LostError``."""
+    from distributed import KilledWorker
+    from distributed.scheduler import NoValidWorkerError
+
+    try:
+        yield
+    except KilledWorker as error:
+        raise ClusterError(f"a task has ended every worker that began it, as too little memory does: {error}") from None
+    except (NoValidWorkerError, *_CANCELLED) as error:
+        raise _LostError(f"{type(error).__name__}: {error}") from None
+    except (OSError, TimeoutError) as error:
+        if isinstance(error, ClusterError) or getattr(error, "filename", None) is not None:
+            raise
+        raise _LostError(f"{type(error).__name__}: {error}") from None
+
+
+@contextmanager
+def _lost_with_scheduler(client: Client, address: str) -> Iterator[None]:
+    """What dask raises once the scheduler is gone, whatever it was at, becomes ``ClusterError``."""
+    try:
+        yield
+    except (Exception, *_CANCELLED) as error:
+        if client.status == "running" or isinstance(error, ClusterError):
+            raise
+        raise ClusterError(f"the scheduler at {address} is gone") from None
+
+
+@contextmanager
+def cluster_at(scheduler: str, remark: Callable[[str], None]) -> Iterator[Cluster]:
+    """The cluster of the scheduler at an address; or of ``local:N``, N processes of one thread each on this machine.
+
+    Raises
+    ------
+    ValueError : neither; ClusterError : there is no scheduler at the address, or it is lost
+    """
+    from dask import config
+    from distributed import Client, LocalCluster
+
+    kind, _, count = scheduler.partition(":")
+    if kind != "local":
+        _check_encryption(scheduler)
+        with _without_logs():
+            try:
+                client = Client(scheduler, timeout=CONNECTING, direct_to_workers=True, set_as_default=False)
+            except (OSError, ValueError) as error:
+                raise ClusterError(f"no scheduler answers at {scheduler}: {error}") from None
+            with client:
+                if not client.nthreads():
+                    raise ClusterError(f"the scheduler at {scheduler} has no workers")
+                _check_versions(client)
+                yield Cluster(client, remark)
+        return
+    if not (count.isascii() and count.isdecimal() and 1 <= int(count) <= 1024):
+        raise ValueError(f"expected local:N with N workers, from 1 to 1024, found {scheduler!r}")
+    with (
+        config.set({"distributed.admin.tick.limit": "1h"}),
+        _without_logs(),
+        LocalCluster(
+            n_workers=int(count), threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0", silence_logs=50
+        ) as cluster,
+        Client(cluster, direct_to_workers=True, set_as_default=False) as client,
+    ):
+        client.register_worker_callbacks(_ignore_interrupts)
+        yield Cluster(client, remark)
+
+
+@contextmanager
+def _without_logs() -> Iterator[None]:
+    """What dask logs of workers and schedulers that are lost, with tracebacks, is said by errors here."""
+    loggers = [logging.getLogger(name) for name in ("distributed", "distributed.client", "distributed.core")]
+    levels = [logger.level for logger in loggers]
+    try:
+        for logger in loggers:
+            logger.setLevel(logging.CRITICAL)
+        yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
+
+
+def _check_encryption(address: str) -> None:
+    """Raises ClusterError where dask's configuration does not go with the address, before a client is made: one that
+    fails so takes 20 seconds to let go."""
+    from distributed import Security
+
+    connection = Security().get_connection_args("client")
+    is_encrypted = address.startswith(("tls://", "wss://"))
+    if is_encrypted and connection.get("ssl_context") is None:
+        raise ClusterError(f"{address} wants a certificate, and dask's configuration names none (distributed.comm.tls)")
+    if connection.get("require_encryption") and not is_encrypted:
+        raise ClusterError(f"{address} is not encrypted, which dask's configuration wants (require-encryption)")
+
+
+def _check_versions(client: Client) -> None:
+    """Raises ClusterError where the scheduler or a worker has no apsvm, or another version than there is here."""
+    servers = client.get_versions(packages=["apsvm"])
+    here = servers["client"]["packages"]["apsvm"]
+    for address, server in {client.scheduler.address: servers["scheduler"], **servers["workers"]}.items():
+        found = server["packages"]["apsvm"]
+        if found != here:
+            raise ClusterError(f"{address}: expected apsvm {here} there, as here, found {found or 'none'}")
+
+
+def _ignore_interrupts() -> None:
+    """A terminal sends Ctrl-C to the workers here too, and it is meant for the driver, which ends their work itself."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)

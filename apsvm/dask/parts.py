@@ -1,0 +1,279 @@
+"""Parts of a data set on the workers: what each is read as, what it shows of its columns, and its features.
+
+    part  →  ``load``: a table or rows  →  ``survey``: all but the features  →  ``learned`` on the driver  →  ``matrix``
+
+The driver has the labels, the queries and the costs of all rows, and what becomes of columns; the features stay.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from apsvm._support import sparse as sp
+from apsvm._support.types import Matrix
+from apsvm.data.dataset import DataError, Dataset, NoRowsError
+from apsvm.data.joining import in_columns_of, widened
+from apsvm.data.read_options import ReadOptions, TableOptions
+from apsvm.data.tables.cells import MEMORY, Table
+from apsvm.data.tables.features import Counts, encode, features_of
+from apsvm.data.tables.learning import fail_missing
+from apsvm.data.tables.reading import ColumnChoice
+from apsvm.data.tables.roles import Parts
+from apsvm.data.tables.typed import Evidence, may_name_rows
+from apsvm.models.columns import Column, ColumnKind, Columns
+
+if TYPE_CHECKING:
+    from apsvm.data.tables.reading import ForModel
+
+#: Numbers of a column of a part that the driver sees; those near the median follow.
+MOST_NUMBERS = 1 << 12
+
+
+@dataclass(frozen=True, slots=True)
+class FilePart:
+    """A file, or a folder of ``apsvm convert``, that the worker can read, as one machine does.
+
+    Attributes
+    ----------
+    path : str
+        As the worker finds it.
+    options : ReadOptions
+        How to read it.
+    n_features, model : int, ForModel, optional
+        Of the model that the rows are for; None: of a training.
+    ignore_unknown, unlabelled, multilabel : bool
+        See ``read_data``.
+    """
+
+    path: str
+    options: ReadOptions
+    n_features: int | None = None
+    model: ForModel | None = None
+    ignore_unknown: bool = False
+    unlabelled: bool = False
+    multilabel: bool = False
+
+    def read(self) -> Dataset:
+        """Its rows; none of an empty file, which a writer of parts may write. Raises DataError, OSError."""
+        from apsvm.data.reading import read_data
+
+        options, width = self.options, self.n_features or 0
+        nothing = Dataset(np.empty((0, width)), np.empty(0), None, None, bool(options.zero_based), self.path, "", 0)
+        if os.path.isfile(self.path) and not os.path.getsize(self.path):
+            return nothing
+        try:
+            data = read_data(
+                self.path,
+                dtype=options.dtype,
+                sort_features=options.sort_features,
+                zero_based=bool(options.zero_based),
+                any_base=options.zero_based is None,
+                max_features=options.max_features,
+                n_features=self.n_features,
+                ignore_unknown=self.ignore_unknown,
+                multilabel=self.multilabel or options.multilabel,
+                unlabelled=self.unlabelled,
+                bag_label="own",  # bags are ignored, or refused whatever their labels are
+                check=options.check,
+                table=options.table,
+                model=self.model,
+            )
+        except NoRowsError:
+            return nothing
+        return replace(data, bags=None) if options.ignores_bags else data
+
+    def load(self) -> PartOfTable | Dataset:
+        """To train on: of a table the cells, of which nothing is learned yet. Raises DataError, OSError."""
+        from apsvm.data.tables.kinds import recognised
+        from apsvm.data.tables.reading import read_cells
+
+        if os.path.isfile(self.path) and not os.path.getsize(self.path):
+            return self.read()
+        kind, content = recognised(self.path)
+        if not kind.is_table:
+            return self.read()
+        options = self.options.table
+        chosen = ColumnChoice(options, None, unlabelled=False)
+        try:
+            table, fingerprint = read_cells(content, kind, options, chosen, MEMORY)
+        except NoRowsError:
+            return self.read()
+        return PartOfTable(table, chosen.parts, options, self.options.dtype, fingerprint)
+
+
+@dataclass(frozen=True, eq=False)
+class PartOfTable:
+    """The cells of a part.
+
+    Attributes
+    ----------
+    table : Table
+        All columns that are read.
+    parts : Parts
+        Which of them are what.
+    options : TableOptions
+        What the user says of them.
+    dtype : DTypeLike
+        Of the features.
+    fingerprint : str
+        The file's.
+    """
+
+    table: Table
+    parts: Parts
+    options: TableOptions
+    dtype: DTypeLike
+    fingerprint: str = ""
+
+
+class Survey(NamedTuple):
+    """What the driver learns of a part.
+
+    Attributes
+    ----------
+    rows : the rows, their features all 0; of a table None
+    size, stores_zeros : values that are stored, and whether it is a dense matrix
+    evidence : of a table's columns of features
+    few : the columns whose evidence has not all numbers
+    beside : the other columns
+    part : as it was loaded, without the cells
+    """
+
+    rows: Dataset | None
+    size: int
+    stores_zeros: bool
+    evidence: Mapping[str, Evidence]
+    few: frozenset[str]
+    part: PartOfTable | None
+
+
+def survey(part: PartOfTable | Dataset, spelled: frozenset[str]) -> Survey:
+    """``spelled``: columns whose numbers are to be counted as words. Raises DataError for a missing cell, where that is
+    refused."""
+    if isinstance(part, Dataset):
+        n, width = part.X.shape
+        blank = sp.csr_array((np.empty(0), np.empty(0, dtype=np.int32), np.zeros(n + 1, dtype=np.int64)), (n, width))
+        rows = replace(part, X=blank)
+        return Survey(rows, part.n_values, not sp.issparse(part.X), {}, frozenset(), None)
+    evidence, few = {}, set()
+    for name in part.parts.features:
+        cells = part.table.columns[name]
+        if part.options.missing == "refuse" and cells.is_missing.any():
+            raise fail_missing(cells)
+        found = Evidence.of(cells, spelled=name in part.options.categorical or name in spelled)
+        numbers = found.numbers
+        if numbers.size > MOST_NUMBERS and found.type not in ("date", "time") and not may_name_rows(name):
+            few.add(name)
+            some = numbers[:: -(-numbers.size // MOST_NUMBERS)]
+            found = replace(found, numbers=np.concatenate((some, [numbers.min(), numbers.max()])))
+        evidence[name] = found
+    beside = {name: cells for name, cells in part.table.columns.items() if name not in evidence}
+    rest = replace(part, table=Table(beside, part.table.places, part.table.remarks))
+    return Survey(None, len(part.table), True, evidence, frozenset(few), rest)
+
+
+class Around(NamedTuple):
+    """How many numbers of a column are below some two, and those between them."""
+
+    n: int
+    below: int
+    between: NDArray[np.float64]
+
+
+def around(part: PartOfTable, columns: Mapping[str, tuple[Column, float, float]]) -> dict[str, Around]:
+    """By column, ``Around`` the two numbers that are given with it."""
+    result = {}
+    for name, (column, low, high) in columns.items():
+        values, is_missing = encode(part.table.columns[name], replace(column, fill=0.0), Counts())
+        values = values if is_missing is None else values[~is_missing]
+        between = values[(values >= low) & (values <= high)]
+        result[name] = Around(values.size, int(np.count_nonzero(values < low)), between)
+    return result
+
+
+def matrix_of_table(part: PartOfTable, columns: Columns) -> Matrix:
+    """The features of a table, as ``columns`` say. Raises DataError."""
+    X, _, _ = features_of(part.table, columns, for_training=True, dtype=part.dtype)
+    return X
+
+
+def matrix_of_rows(part: Dataset, columns: Columns | None, first: str, width: int, *, dense: bool) -> Matrix:
+    """The features of rows, in the columns of the part ``first``, ``width`` of them. Raises DataError for others."""
+    X = widened(in_columns_of(part, columns, first).X, width, part.source)
+    return X.toarray() if dense and sp.issparse(X) else X
+
+
+def stored_values(X: Matrix) -> tuple[int, bool]:
+    """How many there are, and whether of a dense matrix."""
+    return int(X.nnz if sp.issparse(X) else X.size), not sp.issparse(X)
+
+
+# Parts that dask has made.
+
+
+def frame_or_array(X: Matrix, number: int) -> PartOfTable | Dataset:
+    """The part of a collection with this number: a data frame is a table, if it has rows.
+
+    Raises
+    ------
+    DataError, ValueError : what can be no features
+    """
+    from apsvm.estimators.frames import is_frame, is_sparse, precision_of, table_in
+
+    if X.shape[0] == 0:
+        X = np.empty((0, 0))
+    if is_frame(X) and not is_sparse(X):
+        table = table_in(X)
+        names = tuple(table.columns)
+        return PartOfTable(table, Parts(features=names), TableOptions(features=names), precision_of(X))
+    matrix = as_matrix(X, f"part {number}")
+    n = matrix.shape[0]
+    return Dataset(matrix, np.zeros(n), None, None, True, f"part {number}", "", 0)
+
+
+def as_matrix(X: Matrix, name: str) -> Matrix:
+    """Rows as the kernels take them: CSR, or a dense array of float32 or float64; every value finite.
+
+    Raises
+    ------
+    DataError : another shape, or a value that is not finite
+    """
+    is_sparse = sp.issparse(X)
+    try:
+        matrix: Matrix = sp.csr_array(X) if is_sparse else np.ascontiguousarray(X)
+        if matrix.dtype not in (np.float32, np.float64):
+            matrix = matrix.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{name}: features are numbers: {error}") from None
+    if matrix.ndim != 2:
+        raise DataError(f"{name}: expected rows of features, (n, d), found an array of {matrix.ndim} dimensions")
+    if is_sparse and not matrix.has_canonical_format:
+        matrix.sum_duplicates()
+    if not np.isfinite(matrix.data if is_sparse else matrix).all():
+        raise DataError(f"{name}: a feature value is not finite")
+    return matrix
+
+
+def weighted_quantiles(
+    samples: Sequence[NDArray[np.float64]], sizes: Sequence[int], shares: Sequence[float]
+) -> list[float]:
+    """Of numbers of which each of the ``samples`` stands for so many: where these ``shares`` of them are passed."""
+    values = np.concatenate(samples)
+    weights = np.repeat([size / max(1, one.size) for one, size in zip(samples, sizes, strict=True)],
+                        [one.size for one in samples])  # fmt: skip
+    order = np.argsort(values, kind="stable")
+    passed = np.cumsum(weights[order])
+    places = np.searchsorted(passed, np.array(shares) * passed[-1])
+    found: list[float] = values[order][np.minimum(places, values.size - 1)].tolist()
+    return found
+
+
+def is_number(column: Column) -> bool:
+    """Whether the median of its cells stands for a missing one."""
+    return column.kind is ColumnKind.NUMBER and column.fill is not None

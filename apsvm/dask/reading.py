@@ -1,0 +1,150 @@
+"""From parts to one data set, on the driver: its features lie on the workers, all else is here."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from apsvm._support.types import Matrix
+from apsvm.dask.cluster import Cluster, Parts
+from apsvm.dask.parts import (
+    FilePart,
+    Survey,
+    around,
+    is_number,
+    matrix_of_rows,
+    matrix_of_table,
+    stored_values,
+    survey,
+    weighted_quantiles,
+)
+from apsvm.dask.rows import PartedMatrix
+from apsvm.data.dataset import DataError, Dataset, TableRows
+from apsvm.data.joining import joined
+from apsvm.data.tables.cells import MEMORY, behind_another
+from apsvm.data.tables.learning import learn_of_parts
+from apsvm.data.tables.reading import ColumnChoice, dataset_of
+from apsvm.data.tables.roles import require_names
+
+if TYPE_CHECKING:
+    from apsvm.data.read_options import TableOptions
+    from apsvm.models.columns import Columns
+
+#: Shares of a column's numbers that the median of all lies between, by those of the parts that the driver has seen.
+AROUND_THE_MEDIAN = (0.47, 0.53)
+
+
+def read_to_train(cluster: Cluster, parts: Sequence[FilePart], source: str) -> Dataset:
+    """The rows of files, each read by a worker, one behind the other; see ``read_data``.
+
+    Raises
+    ------
+    DataError : parts that cannot be read or do not go together; names the part, and the worker
+    OSError : a file that cannot be read; ClusterError, WorkerError
+    """
+    loaded = cluster.submit(FilePart.load, parts)
+    return data_of(cluster, loaded, source)
+
+
+def data_of(cluster: Cluster, loaded: Parts, source: str) -> Dataset:
+    """``read_to_train`` of parts that are loaded."""
+    surveys: list[Survey] = cluster.ask(survey, loaded, frozenset())
+    filled = [at for at, one in enumerate(surveys) if one.rows is None or len(one.rows)]
+    if not filled:
+        raise DataError(f"{source}: expected at least one row, found none")
+    loaded, surveys = [loaded[at] for at in filled], [surveys[at] for at in filled]
+    if all(one.part is not None for one in surveys):
+        return _of_tables(cluster, loaded, surveys, source)
+    if any(one.part is not None for one in surveys):
+        raise DataError(f"{source}: some parts are tables with named columns, and some are none")
+    rows = [one.rows for one in surveys if one.rows is not None]
+    whole = joined(rows, source)
+    columns = None if rows[0].table is None else rows[0].table.columns
+    n, width = whole.X.shape
+    size = sum(one.size for one in surveys)
+    dense = all(one.stores_zeros for one in surveys) or size == n * width
+    features = functools.partial(matrix_of_rows, columns=columns, first=rows[0].source, width=width, dense=dense)
+    matrices = cluster.submit(features, loaded)
+    sizes = np.array([len(one) for one in rows])
+    return replace(whole, X=PartedMatrix(cluster, matrices, sizes, width, size, stores_zeros=dense))
+
+
+def _of_tables(cluster: Cluster, loaded: Parts, surveys: list[Survey], source: str) -> Dataset:
+    """Of tables: what becomes of their columns is learned of all of them, as on one machine."""
+    tables = [one.part for one in surveys if one.part is not None]
+    first = tables[0]
+    for one in surveys[1:]:
+        assert one.part is not None
+        places = one.part.table.places.source
+        require_names([*one.part.table.columns, *one.evidence], places,
+                      [*first.table.columns, *surveys[0].evidence], first.table.places.source)  # fmt: skip
+    words = frozenset(
+        name
+        for name in first.parts.features
+        if any(one.evidence[name].spelled is not None for one in surveys)
+        and any(name in one.few and one.evidence[name].spelled is None for one in surveys)
+    )
+    if words:  # in one part a word beside numbers, which are words then
+        surveys = cluster.ask(survey, loaded, words)
+    sizes = np.array([one.size for one in surveys])
+
+    def learn() -> tuple[Matrix, Columns, list[str]]:
+        columns, remarks = learn_of_parts((one.evidence for one in surveys), first.parts, first.options, source)
+        columns = _with_medians(cluster, loaded, surveys, columns, first.options)
+        matrices = cluster.submit(matrix_of_table, loaded, [columns] * len(loaded))
+        stored = cluster.ask(stored_values, matrices)
+        size, stores_zeros = sum(values for values, _ in stored), all(is_dense for _, is_dense in stored)
+        return PartedMatrix(cluster, matrices, sizes, columns.width, size, stores_zeros), columns, remarks
+
+    if not first.table.columns:  # a data frame: what stands beside its rows is elsewhere
+        X, columns, remarks = learn()
+        X = replace(X, names=first.parts.features, columns=columns)
+        table = TableRows(columns, remarks=tuple(remarks))
+        return Dataset(X, np.zeros(X.shape[0]), None, None, False, source, "", 0, table=table)
+    chosen = ColumnChoice(first.options, None, unlabelled=False)
+    chosen.parts = first.parts
+    fingerprint = hashlib.sha256("".join(one.fingerprint for one in tables).encode()).hexdigest()
+    beside = behind_another([one.table for one in tables], MEMORY)
+    whole = dataset_of(beside, fingerprint, first.options, chosen, "own", first.dtype, MEMORY, learn)
+    return replace(whole, source=source)
+
+
+def _with_medians(
+    cluster: Cluster, loaded: Parts, surveys: Sequence[Survey], columns: Columns, options: TableOptions
+) -> Columns:
+    """The columns with the exact medians of those whose numbers the driver has not all seen: of numbers around them,
+    which the workers send."""
+    few = frozenset().union(*(one.few for one in surveys))
+    asked = {}
+    for column in columns.features:
+        if column.name in few and is_number(column) and options.missing != "zero":
+            of_parts = [one.evidence[column.name] for one in surveys]
+            counts = [one.n - one.missing - one.n_words for one in of_parts]
+            low, high = weighted_quantiles([one.numbers for one in of_parts], counts, AROUND_THE_MEDIAN)
+            asked[column.name] = (column, low, high)
+    found = _medians(cluster, loaded, asked)
+    rest = {name: (column, -np.inf, np.inf) for name, (column, _, _) in asked.items() if name not in found}
+    found |= _medians(cluster, loaded, rest)
+    of_all = [replace(column, fill=found.get(column.name, column.fill)) for column in columns.features]
+    return replace(columns, features=tuple(of_all))
+
+
+def _medians(cluster: Cluster, loaded: Parts, asked: dict[str, Any]) -> dict[str, float]:
+    """By column, those that are between the two numbers given with it."""
+    found: dict[str, float] = {}
+    if not asked:
+        return found
+    answers = cluster.ask(around, loaded, asked)
+    for name in asked:
+        n, below = sum(one[name].n for one in answers), sum(one[name].below for one in answers)
+        between = np.concatenate([one[name].between for one in answers])
+        places = np.array([(n - 1) // 2, n // 2]) - below
+        if places[0] >= 0 and places[1] < between.size:
+            first, second = np.partition(between, places)[places].tolist()
+            found[name] = float(first / 2 + second / 2)  # their sum may be infinite
+    return found
