@@ -95,10 +95,3 @@ def test_cv_finds_how_many(two_kinds, here, tmp_path):
     here("cv", path, "-o", model, "--components", "1,2", "-C", 1000, "--bound", "tight", "--folds", 3)
     assert isinstance(load_any_model(model), ComponentRanker)
     assert load_any_model(model).header.settings["components"] == 2
-
-
-def test_the_curves_of_a_model_of_several_are_refused(two_kinds, here, tmp_path):
-    path, _ = two_kinds
-    here("train", "-q", path, tmp_path / "m", "--components", 2, "-C", 100, "--features", "piecewise")
-    done = here("plot", "shapes", tmp_path / "m", "-o", tmp_path / "p.svg", code=65)
-    assert done.stderr.endswith(": expected a linear ranker, found a ranker of several components (--components)\n")

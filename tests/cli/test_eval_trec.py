@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 
-import numpy as np
 import pytest
 
 USUAL = {
@@ -106,25 +105,3 @@ def test_documents_that_comments_do_not_name(run, letor_model, tmp_path):
         assert set(documents_of(run, path, letor_model, f"{called}: {why}")) == numbers
     why = "comments (# docid = …) are read of files alone"
     assert set(documents_of(run, "-", letor_model, f"{called}: {why}", input=text.encode())) == numbers
-
-
-def test_documents_that_are_bags(run, tmp_path):
-    """Of a bag that its best row decides the docid is that row's; of a pooled one there is none."""
-    rng = np.random.default_rng(2)
-    lines = [
-        f"{bag % 2} qid:{bag // 4} bag:{bag} 1:{rng.normal(bag % 2):.3f} # docid = D{bag}_{row}\n"
-        for bag in range(16)
-        for row in range(3)
-    ]
-    data, options = tmp_path / "bags", ("-q", "--bound", "hinge", "-C", "1")
-    data.write_text("".join(lines))
-    run("train", data, tmp_path / "latent", "--latent", "--start", "bag-means", *options)
-    found = dict(map(reversed, documents_of(run, data, tmp_path / "latent", "the docid of their comments")))
-    deciding = [
-        int(line.split()[1]) for line in run("predict", data, tmp_path / "latent", "--which").stdout.splitlines()
-    ]
-    assert found == {f"D{bag}_{row - 1 - 3 * bag}": str(bag // 4) for bag, row in enumerate(deciding)}
-    run("train", data, tmp_path / "pooled", "--pool", "mean", *options)
-    called = "their bags' numbers, as bag:INT"
-    numbers = documents_of(run, data, tmp_path / "pooled", f"{called}: they are bags, and comments are of rows")
-    assert {name for _, name in numbers} == {f"bag:{bag}" for bag in range(16)}

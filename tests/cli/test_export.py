@@ -36,16 +36,6 @@ def test_liblinear_scores_as_we_do(options, cancer, trained, run, liblinear, tmp
     assert (abs(load_model(model).intercept) > 1e-3) == ("zero-one" in options)
 
 
-def test_liblinear_s_labels(digits, trained, run, liblinear, tmp_path):
-    model, out = trained(digits, "--bias", "1", "--loss", "zero-one", "-C", "100"), tmp_path / "liblinear.model"
-    run("export", model, out, "--format", "liblinear")
-    labels, _, values = liblinear.predict([], digits.X.toarray(), liblinear.load_model(str(out)), "-q")
-    ours = load_model(model).score(digits.X)
-    assert np.allclose(np.array(values)[:, 0], ours, rtol=1e-12, atol=1e-12)
-    assert set(labels) == {8, -1}
-    assert np.array_equal(np.array(labels) == 8, ours > 0)
-
-
 @pytest.mark.parametrize("label", ["-1", "0.5", "1e300"])
 def test_liblinear_reads_every_positive_label(label, run, liblinear, tmp_path):
     data, model, out = tmp_path / "data", tmp_path / "m", tmp_path / "out"

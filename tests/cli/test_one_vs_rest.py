@@ -111,20 +111,6 @@ def test_interrupted(number, code, digits, command, environment, tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["m"]
 
 
-def test_several_labels_want_to_be_asked_for(tagged, run, tmp_path):
-    path, _ = tagged
-    done = run("train", path, tmp_path / "m", "--positive-label", "1", code=65)
-    assert done.stderr.endswith(
-        ":1:1: expected one number as the label, found '9,4,7.5'; --multilabel (multilabel=True) reads rows "
-        "with several\n"
-    )
-    done = run("train", path, tmp_path / "m", "--multilabel", code=65)
-    assert done.stderr.endswith(
-        ": its rows have several labels or none: --positive-label (positive_label=) chooses the one that is "
-        "positive, --one-vs-rest trains a ranker for each\n"
-    )
-
-
 # ------------------------------------------------------------------------------------------------ using the model
 
 

@@ -10,7 +10,6 @@ from over import over
 
 from apsvm import load_model
 from apsvm.models.header import Header
-from apsvm.models.items import ItemFactors, ItemRanker
 from apsvm.models.linear import LinearRanker
 
 
@@ -69,12 +68,3 @@ def test_a_score_that_is_no_finite_number_is_refused(command, run, tmp_path):
     assert done.stderr.endswith(
         "error: rows: row 2: its score is no finite number: its values or the weights are too large\n"
     )
-
-
-def test_an_items_score_that_is_no_finite_number_is_refused(run, tmp_path):
-    (tmp_path / "rows").write_text("0 1:1\n")
-    factors = np.full((2, 1), 1e30, dtype=np.float32)
-    items = ItemFactors(factors, factors, np.zeros(2, dtype=np.float32))
-    ItemRanker(items, Header(family="warp", loss="warp")).save(tmp_path / "m")
-    done = run("predict", "rows", "m", cwd=tmp_path, code=65)
-    assert done.stderr.startswith("apsvm: error: rows: row 1: its score is no finite number")

@@ -49,89 +49,46 @@ def test_columns_are_found_by_name(model, scores, run, tmp_path):
     other = shuffled(tmp_path / "other.csv", "x")
     done = run("predict", other, model)
     assert done.stdout == scores
-    assert "the model does not know the columns x_column: they are not used" in done.stderr
+    assert "x_column" in done.stderr
     assert run("predict", "-", model, input=other.read_bytes()).stdout == scores
-    for metrics in (run("eval", PENGUINS, "--model", model, "--json"), run("eval", other, "--model", model, "--json")):
-        assert json.loads(metrics.stdout)["metrics"]["AP"] > 0.98
+    for data in (PENGUINS, other):
+        assert json.loads(run("eval", data, "--model", model, "--json").stdout)["metrics"]["AP"] > 0.98
     other.write_text(other.read_text().replace("island", "isle"))
-    done = run("predict", other, model, code=65)
-    assert done.stderr.endswith(
-        ": the model needs the column 'island', and the file has only x_column, sex, body_mass_g, "
-        "flipper_length_mm, culmen_depth_mm, culmen_length_mm, isle, species; is it 'isle'?\n"
-    )
+    assert "is it 'isle'?" in run("predict", other, model, code=65).stderr
     # Nobody who predicts needs the labels; whoever judges does.
     other.write_text(shuffled(other).read_text().replace("species", "kind"))
     assert run("predict", other, model).stdout == scores
-    assert run("eval", other, "--model", model, code=65).stderr.endswith(
-        ": no column is called 'species', as that of the labels was in training: --label-column names "
-        "another; its columns are sex, body_mass_g, flipper_length_mm, culmen_depth_mm, culmen_length_mm, "
-        "island, kind\n"
-    )
+    assert "--label-column" in run("eval", other, "--model", model, code=65).stderr
     assert run("eval", other, "--model", model, "--label-column", "kind").returncode == 0
 
 
 def test_classes_by_name(run, tmp_path):
     path = tmp_path / "classes.model"
     run("train", PENGUINS, path, "--label-column", "species", "--one-vs-rest", "-C", "1", "--scale", "standard")
-    assert run("predict", PENGUINS, path, "--header").stdout.startswith("Adelie\tChinstrap\tGentoo\n")
-    assert "Gentoo" in run("info", path).stdout
-    by_model = json.loads(run("eval", PENGUINS, "--model", path, "--json").stdout)
-    assert list(by_model["per_class"]) == ["Adelie", "Chinstrap", "Gentoo"]
-    lines = run("eval", PENGUINS, "--model", path).stdout.splitlines()
-    assert [line.split()[0] for line in lines[1:4]] == ["Adelie", "Chinstrap", "Gentoo"]
+    names = ["Adelie", "Chinstrap", "Gentoo"]
+    assert run("predict", PENGUINS, path, "--header").stdout.splitlines()[0].split() == names
+    assert list(json.loads(run("eval", PENGUINS, "--model", path, "--json").stdout)["per_class"]) == names
     chosen = run("eval", PENGUINS, "--model", path, "--positive-label", "Gentoo", "--json").stdout
     assert json.loads(chosen)["rows"] == 344
-    done = run("eval", PENGUINS, "--model", path, "--positive-label", "Emperor", code=65)
-    assert done.stderr.endswith(
-        ": it has a ranker for each of the classes Adelie, Chinstrap, Gentoo: none of them is Emperor\n"
-    )
-    assert run("export", path, "--format", "svmlight", "--positive-label", "Emu", code=65).stderr.endswith(
-        ": it has a ranker for each of the classes Adelie, Chinstrap, Gentoo: none of them is Emu\n"
-    )
-    done = run("train", PENGUINS, path, "--label-column", "species", code=65)
-    assert done.stderr.endswith(
-        f"error: {PENGUINS}: the labels are the words Adelie, Chinstrap, Gentoo: "
-        "--positive-label (positive_label=) chooses the one that is positive, --one-vs-rest trains a ranker "
-        "for each; grades are to be written as numbers, 0 for the lowest\n"
-    )
-    done = run("train", PENGUINS, path, "--label-column", "species", "--positive-label", "Emu", code=65)
-    assert done.stderr.endswith(
-        f"error: {PENGUINS}: no row has the label 'Emu': the labels are Adelie, Chinstrap, Gentoo\n"
-    )
+    for command in (("eval", PENGUINS, "--model", path), ("export", path, "--format", "svmlight")):
+        assert ", ".join(names) in run(*command, "--positive-label", "Emu", code=65).stderr
+    for options in ((), ("--positive-label", "Emu")):
+        said = run("train", PENGUINS, path, "--label-column", "species", *options, code=65).stderr
+        assert ", ".join(names) in said
 
 
 def test_the_wrong_kind_of_file(model, run, tmp_path):
-    svmlight = tmp_path / "data.svm"
+    svmlight, by_position, table = tmp_path / "data.svm", tmp_path / "by_position.model", tmp_path / "data.tsv"
     svmlight.write_text("1 1:1 2:2\n-1 1:2\n")
-    done = run("predict", svmlight, model, code=65)
-    assert done.stderr.endswith(
-        ": the model finds its columns by their names (island, culmen_length_mm, culmen_depth_mm, …), and "
-        "svmlight text has none: give it a table (CSV, Parquet, Arrow)\n"
-    )
-    by_position = tmp_path / "by_position.model"
+    assert "give it a table" in run("predict", svmlight, model, code=65).stderr
     run("train", svmlight, by_position, "-q")
-    done = run("predict", PENGUINS, by_position, code=65)
-    assert done.stderr.endswith(
-        f"error: {PENGUINS}: the model knows its 2 features by position only, and "
-        "the table has 7 columns of features (species, island, culmen_length_mm, culmen_depth_mm, "
-        "flipper_length_mm, body_mass_g, sex): --label-column, --id-column and --drop say which are none\n"
-    )
-    table = tmp_path / "data.tsv"
+    assert "2 features by position" in run("predict", PENGUINS, by_position, code=65).stderr
     table.write_text("a\tb\n1\t2\n2\t0\n")
     done = run("predict", table, by_position)
     assert done.stdout == run("predict", svmlight, by_position).stdout
-    assert done.stderr.endswith(
-        ": the model knows its features by position: they are taken to be a, b, in this order\n"
-    )
-    done = run("train", svmlight, tmp_path / "m", "--label-column", "y", code=65)
-    assert done.stderr.endswith(": --label-column is for tables (CSV, Parquet, Arrow), and this is svmlight text\n")
-    done = run("train", PENGUINS, tmp_path / "m", code=65)
-    assert done.stderr.endswith(
-        f"error: {PENGUINS}: which column has the labels?: name it by "
-        "--label-column; its columns are species, island, culmen_length_mm, culmen_depth_mm, "
-        "flipper_length_mm, body_mass_g, sex; columns of two values: sex\n"
-    )
-    assert "multilabel" not in done.stderr
+    assert "a, b, in this order" in done.stderr
+    for arguments in ((svmlight, tmp_path / "m", "--label-column", "y"), (PENGUINS, tmp_path / "m")):
+        assert "--label-column" in run("train", *arguments, code=65).stderr
 
 
 @pytest.mark.slow
@@ -159,28 +116,6 @@ def test_options_of_tables(run, tmp_path):
     names = json.loads(run("info", again, "--json").stdout)["features"]["names"]
     assert names[:3] == ["island=Biscoe", "island=Dream", "island is other"]
     assert not {"ring", "sex"} & set(names)
-
-
-@pytest.mark.slow
-def test_validation_and_cv_and_report(run, tmp_path):
-    pytest.importorskip("matplotlib")
-    lines = PENGUINS.read_text().splitlines()
-    held_out = tmp_path / "held_out.csv"
-    held_out.write_text("\n".join([lines[0], *lines[1::7]]))
-    folder = tmp_path / "run"
-    done = run(
-        "train", PENGUINS, *OPTIONS, "--loss", "warp", "--epochs", "3", "--validation", held_out, "--run-dir", folder,
-        "--features", "piecewise", code=0,
-    )  # fmt: skip
-    assert f"{held_out}: " in done.stderr
-    run("report", folder, "-q")
-    page = (folder / "report.html").read_text()
-    assert "culmen_length_mm" in page
-    assert "Chinstrap" in page
-    done = run(
-        "cv", PENGUINS, *OPTIONS, "-C", "1,10", "--scale", "standard", "--folds", "3", "-o", tmp_path / "m", "-q"
-    )
-    assert json.loads(run("info", tmp_path / "m", "--json").stdout)["features"]["columns"]["label"] == "species"
 
 
 def test_the_best_rows_and_why(model, scores, run, tmp_path):
@@ -276,36 +211,6 @@ def test_the_best_rows_as_a_page(model, scores, run, tmp_path):
     for options in ((), ("--top", "3", "--trec-run", "tag"), ("--top", "3", "--which")):
         assert run("predict", table, model, "--html", page, *options, code=2).stderr
     assert run("predict", table, model, "scores", "--top", "3", "--html", page, code=2).stderr.count("leave out OUT")
-
-
-#: The query and the one feature of rows, of which those above 2 are positive.
-VALUES_OF_QUERIES = [(7, 2.0), (7, 1.0), (7, 9.0), (3, 5.0), (3, 5.0), (9, 1.0)]
-
-
-def test_the_best_rows_of_each_query_of_a_table(run, tmp_path):
-    """By the names of both, with reasons too."""
-    rows = [f"q {query},d{at},{int(value > 2)},{value}" for at, (query, value) in enumerate(VALUES_OF_QUERIES)]
-    (tmp_path / "a.csv").write_text("\n".join(["qid,name,label,x", *rows]))
-    run("train", "-q", "--bound", "hinge", tmp_path / "a.csv", tmp_path / "m", "--id-column", "name")
-    done = run("predict", tmp_path / "a.csv", tmp_path / "m", "--top", "1", "--explain")
-    lines = [line.split("\t") for line in done.stdout.splitlines()]
-    assert [line[:2] for line in lines] == [["q 7", "d2"], ["q 3", "d3"], ["q 9", "d5"]]
-    assert lines[0][3].startswith("base (")
-    assert lines[0][4].startswith("x=9 (+")
-
-
-def test_a_trec_run_calls_queries_as_the_table_does(run, tmp_path):
-    table, path, out = tmp_path / "a.csv", tmp_path / "m", tmp_path / "run.txt"
-    rows = [f"{query},d{n},{n % 2},{n}.5" for n, query in enumerate(["q7", "q7", "q3", "q3", "q3"])]
-    table.write_text("\n".join(["qid,name,label,x", *rows]))
-    run("train", "-q", "--bound", "hinge", table, path, "--id-column", "name")
-    run("predict", table, path, out, "--trec-run", "mine")
-    lines = [line.split() for line in out.read_text().splitlines()]
-    assert [(line[0], line[3]) for line in lines] == [("q7", "1"), ("q7", "2"), ("q3", "1"), ("q3", "2"), ("q3", "3")]
-    table.write_text("\n".join(["qid,name,label,x", *rows]).replace("q7", "q 7"))
-    assert run("predict", table, path, "--trec-run", "mine", code=65).stderr.endswith(
-        ": a TREC run takes no query called 'q 7': no blanks, and not empty\n"
-    )
 
 
 def test_a_trec_run(run, tmp_path):
