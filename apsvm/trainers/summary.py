@@ -20,36 +20,33 @@ def summary(outcome: Outcome) -> list[str]:
 def short_summary(outcome: Outcome, metric: str | None) -> list[str]:
     """What was chosen on held-out rows, why training ended if that was not as requested, and what was left out."""
     if outcome.classes:
-        return [*_chosen(outcome.classes[0][1], metric), *outcome.notes[-1:]]
+        return [*chosen(outcome.classes[0][1], metric), *outcome.notes[-1:]]
     lines = [] if outcome.as_asked else [ending(outcome)]
     kept = "" if outcome.epochs is None else _kept(outcome.epochs)
-    return [*lines, *_chosen(outcome, metric), *([kept.removeprefix("; ")] if kept else []), *_left_out(outcome)]
+    return [*lines, *chosen(outcome, metric), *([kept.removeprefix("; ")] if kept else []), *_left_out(outcome)]
 
 
-def _chosen(outcome: Outcome, metric: str | None) -> Iterator[str]:
-    """The bound and C that held-out rows chose, and what they are worth there."""
-    choice = outcome.details.get("choice")
+def chosen(end: Outcome | Header, metric: str | None) -> Iterator[str]:
+    """The bound and C that held-out rows chose, and what they are worth there; nothing where a file says otherwise."""
+    choice, worth = end.details.get("choice"), end.details.get("held_out")
     if not isinstance(choice, dict):
         return
-    candidates, how = choice["candidates"], choice["held_out"]
-    if not isinstance(candidates, list) or not candidates:
-        yield f"{choice['bound']} bound: {how}"
+    how, candidates = choice.get("held_out"), choice.get("candidates")
+    best = candidates[0] if isinstance(candidates, list) and candidates else None
+    loss = best.get("loss") if isinstance(best, dict) else None
+    if not isinstance(best, dict) or not isinstance(loss, float):
+        yield f"{choice.get('bound')} bound: {how}"
         return
-    best = candidates[0]
-    assert isinstance(best, dict)
-    assert isinstance(best["loss"], float)
-    start = choice.get("start")
-    chosen = f"chosen on held-out rows ({how}): {best['bound']} bound, C = {best['C']}"
-    worth = outcome.details.get("held_out")
-    if isinstance(worth, dict) and isinstance(of_all := worth.get("AP"), dict):
-        likely = f"most likely {of_all['low']:.2f} to {of_all['high']:.2f} on other rows"
-        yield f"{chosen}; AP there {of_all['value']:.3f}, {likely}"
+    what = f"chosen on held-out rows ({how}): {best.get('bound')} bound, C = {best.get('C')}"
+    of_all = worth.get("AP") if isinstance(worth, dict) else None
+    figures = [of_all.get(name) for name in ("value", "low", "high")] if isinstance(of_all, dict) else [None]
+    if all(isinstance(figure, float) for figure in figures):
+        value, low, high = figures
+        yield f"{what}; AP there {value:.3f}, most likely {low:.2f} to {high:.2f} on other rows"
+    elif choice.get("start") is None:
+        yield f"{what}, {metric or 'AP'} {1.0 - loss:.4f}"
     else:
-        yield (
-            f"{chosen}, {metric or 'AP'} {1.0 - best['loss']:.4f}"
-            if start is None
-            else f"{chosen}, {start} loss {best['loss']:.4f}"
-        )
+        yield f"{what}, {choice['start']} loss {loss:.4f}"
 
 
 def _left_out(outcome: Outcome) -> Iterator[str]:

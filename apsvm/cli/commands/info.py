@@ -67,6 +67,7 @@ def _described(model: Model) -> Iterator[tuple[str, str]]:
     """Names and texts, grouped: what it is, what it was trained for, how that ended, of what."""
     from apsvm.report.decisions import probabilities_in_words, threshold_in_words
     from apsvm.report.words import certificate, meaning, members
+    from apsvm.trainers.summary import chosen
 
     header = model.header
     yield "model", model.what + (f": {len(model.headers)} classes" if model.has_classes else "")
@@ -76,7 +77,8 @@ def _described(model: Model) -> Iterator[tuple[str, str]]:
     yield "labels", meaning(header.labels)
     yield from _sizes(model)
     yield from _settings(header)
-    yield "bound", _choice_of_bound(header)
+    for line in chosen(header, header.metric):
+        yield "choice", line
     yield "positive", "" if header.threshold is None else threshold_in_words(header.threshold)
     yield "probability", "" if header.calibration is None else probabilities_in_words(header.calibration)
     if model.has_classes:
@@ -181,23 +183,6 @@ def _settings(header: Header) -> Iterator[tuple[str, str]]:
     if header.selection:
         chosen = [f"{name}: {shown(value)}" for name, value in header.selection.items() if not isinstance(value, dict)]
         yield "chosen by", "; ".join(chosen)
-
-
-def _choice_of_bound(header: Header) -> str:
-    """How ``--bound auto`` chose, where it did: the best of each bound, by the loss on rows held out."""
-    choice = header.details.get("choice")
-    if not isinstance(choice, dict) or not isinstance(choice.get("candidates"), list):
-        return ""
-    candidates = choice["candidates"]
-    assert isinstance(candidates, list)
-    best: dict[str, str] = {}
-    for one in candidates:
-        if isinstance(one, dict) and isinstance(one.get("loss"), float):
-            best.setdefault(str(one.get("bound")), f"{one.get('bound')} {one['loss']:.4g} (C = {one.get('C')})")
-    figures = f": {'; '.join(best.values())}" if best else ""
-    start = choice.get("start")
-    bound, loss = (f"of the start: {choice.get('bound')}", f"{start} loss") if start else (choice.get("bound"), "loss")
-    return f"{bound}, by the {loss} on rows held out ({choice.get('held_out')}){figures}"
 
 
 def _data(data: Data) -> str:

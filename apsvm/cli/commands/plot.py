@@ -262,24 +262,18 @@ def _curves_of_classes(scored: Scored, path: str) -> dict[str, Judged]:
 
 def check_picture(output: str, inputs: Sequence[str]) -> None:
     """What would be found out only after the work."""
-    from apsvm.report.pictures.base import PictureError, format_of
+    from importlib.util import find_spec
 
-    require_matplotlib()
+    from apsvm.report.pictures.base import PictureError, format_of
+    from apsvm.report.pictures.style import MissingMatplotlibError
+
+    if find_spec("matplotlib") is None:
+        raise Failure(MISSING, str(MissingMatplotlibError()))
     try:
         format_of(output)
     except PictureError as error:
         raise click.UsageError(str(error)) from None
     check_output(output, **{f"input {at}": path for at, path in enumerate(inputs, 1)})
-
-
-def require_matplotlib() -> None:
-    """Ends the command if there is none."""
-    from importlib.util import find_spec
-
-    from apsvm.report.pictures.style import MissingMatplotlibError
-
-    if find_spec("matplotlib") is None:
-        raise Failure(MISSING, str(MissingMatplotlibError()))
 
 
 def write_picture(picture: Picture, output: str) -> None:
