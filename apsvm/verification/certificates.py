@@ -10,7 +10,7 @@ believed.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -18,7 +18,7 @@ import numpy as np
 
 from apsvm.data.bags import HOW_SAID, Bags
 from apsvm.data.dataset import Dataset
-from apsvm.data.labels import LabelOptions, Target, recall, two_classes
+from apsvm.data.labels import Target, recall
 from apsvm.models.averages import has_constant_of_members, members_of
 from apsvm.models.base import Model, Ranker
 from apsvm.models.header import Bounds, LabelKind
@@ -69,37 +69,22 @@ class Verdict:
 
     Attributes
     ----------
-    label : float, optional
-        Of the class, where the model is of several.
-    loss, C : str
-        Whose problem it is.
-    plainly_defined : bool
-        Whether the loss is defined in ``apsvm.verification.plain``, and not elsewhere.
-    stationary : bool
-        Whether the claim is that of a stationary point, and not of an optimum.
-    claimed : Bounds
-        What the model says.
-    objective : float
-        Float, recomputed at the model's weights.
-    proved : float
-        Float, the best lower bound.
-    rounding : float
-        Float, what rounding to float64 may have done to the model's figures.
-    at_nothing : float
-        Float, the objective at w = 0.
-    iterations, planes : int
-        Int, of the proof.
-    outcome : Outcome
-        See ``Outcome``.
-    reasons : tuple[str, ...]
-        Why it does not hold.
-    features : str
-        The feature map of the ranker.
-    member : int, optional
-        Which of the rankers that an average is of, from 1.
+    loss, C : whose problem it is
+    plainly_defined : whether the loss is defined in ``apsvm.verification.plain``, and not elsewhere
+    stationary : whether the claim is that of a stationary point, and not of an optimum
+    claimed : what the model says
+    objective : recomputed at the model's weights
+    proved : the best lower bound
+    rounding : what rounding to float64 may have done to the model's figures
+    at_nothing : the objective at w = 0
+    iterations, planes : of the proof
+    outcome : see ``Outcome``
+    reasons : why it does not hold
+    features : the feature map of the ranker
+    label : of the class, where the model is of several
+    member : which of the rankers that an average is of, from 1
     """
 
-    label: float | None
     loss: str
     C: float
     plainly_defined: bool
@@ -114,6 +99,7 @@ class Verdict:
     outcome: Outcome
     reasons: tuple[str, ...]
     features: str
+    label: float | None = None
     member: int | None = None
 
     @property
@@ -159,34 +145,25 @@ def verify(
         The labels do not fit the model.
     """
 
-    def verdict(ranker: Ranker, target: Target, rows: PlainRows, label: float | None = None) -> Verdict:
-        return _verify_one(ranker, dataset, target, rows, query_weights, telling, limits, label, defined_elsewhere)
-
-    if model.has_classes:
-        rows = None
-        for label, ranker in zip(model.classes.tolist(), model.rankers(), strict=True):
-            target = two_classes(dataset, LabelOptions(positive_label=label))
-            rows = rows or rows_as_trained(dataset.X, ranker)
-            yield verdict(ranker, target, rows, label)
-        return
-    if isinstance(model, LinearRanker) and model.header.members:
-        moved = not has_constant_of_members(model)
-        for number, ranker in enumerate(members_of(model), start=1):
-            target, rows = recall(dataset, ranker.header.labels), rows_as_trained(dataset.X, ranker)
-            result = verdict(ranker, target, rows)
-            if moved and not _definition(result.loss, defined_elsewhere)[0].level_free:
-                reasons = (*result.reasons, "the average's constant is not that of its members")
-                result = replace(result, outcome=Outcome.FAILS, reasons=reasons)
-            yield replace(result, member=number)
-        return
-    rankers = [ranker for ranker in model.rankers() if ranker.linear_parts()]
+    judge = _Judge(dataset, query_weights, telling, limits, defined_elsewhere)
+    is_average, rows, moved = bool(model.header.members), None, False
+    rankers: Sequence[Ranker] = [ranker for ranker in model.rankers() if ranker.linear_parts()]
+    if isinstance(model, LinearRanker) and is_average:
+        rankers, moved = members_of(model), not has_constant_of_members(model)
     if not rankers:
         raise NothingToVerifyError(f"{model.what} has no certificate that can be verified")
-    if model.header.certificate is None:
-        raise NothingToVerifyError(_without_certificate(model.header.family))
-    target = recall(dataset, model.header.labels)
-    rows = rows_as_trained(dataset.X, rankers[0])
-    yield verdict(rankers[0], target, rows)
+    for number, ranker in enumerate(rankers, start=1):
+        header = ranker.header
+        if header.certificate is None:
+            raise NothingToVerifyError(_without_certificate(header.family))
+        if rows is None or not model.has_classes:
+            rows = rows_as_trained(dataset.X, ranker)
+        verdict = judge.verdict(ranker, recall(dataset, header.labels), rows)
+        if moved and not judge.definition(verdict.loss)[0].level_free:
+            reasons = (*verdict.reasons, "the average's constant is not that of its members")
+            verdict = replace(verdict, outcome=Outcome.FAILS, reasons=reasons)
+        label = header.labels.positive if model.has_classes else None
+        yield replace(verdict, label=label, member=number if is_average else None)
 
 
 def _without_certificate(family: str) -> str:
@@ -194,141 +171,133 @@ def _without_certificate(family: str) -> str:
     return f"the model{of_family} has no certificate: only a structured SVM ends with bounds of the optimum"
 
 
-def _verify_one(
-    ranker: Ranker,
-    dataset: Dataset,
-    target: Target,
-    rows: PlainRows,
-    query_weights: Mapping[int, float] | None,
-    telling: float,
-    limits: Limits,
-    label: float | None,
-    defined_elsewhere: Callable[[str], Definition | None],
-) -> Verdict:
-    header = ranker.header
-    claimed, C = header.certificate, header.C
-    if claimed is None or C is None or not (np.isfinite(C) and C > 0.0):
-        raise NothingToVerifyError(_without_certificate(header.family))
-    if not claimed.exact:
-        raise NothingToVerifyError("the bounds are those of an approximation (--oracle appx), which certifies nothing")
-    name = claimed.loss or header.loss
-    definition, plainly_defined = _definition(name, defined_elsewhere)
-    if claimed.bound != "hinge" and not (
-        claimed.bound == "tight" and isinstance(definition, RankingDefinition | PartialAreaDefinition)
-    ):
-        raise NothingToVerifyError(f"there is no bound {claimed.bound!r} of the loss {name!r}")
-    units = _units(dataset, latent=header.latent, components=rows.components)
-    tasks = _tasks(definition, dataset, target, latent=header.latent, query_weights=query_weights)
-    if not tasks:
-        raise NothingToVerifyError("no query of the data has both a positive and a negative row")
-    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is found
-        risk, tight = PlainRisk(definition, tasks, units), claimed.bound == "tight"
-        w = weights_as_trained(rows, ranker)
-        reasons = [*_inconsistent(ranker), *_constant(definition, rows, ranker)]
-        if definition.level_free:
-            rows = rows.around_their_mean()
-        problem = _Problem(risk, rows, C, tight=tight, level_free=definition.level_free)
-        touching = problem.touching(w)
-        if definition.level_free and rows.bias and not touching.agrees_with(claimed):
-            # The constant is a classifier's threshold, which moves no ranking. Training had another one: without any
-            # the objective is lowest, and what the model says is higher by half the square of it.
-            lowest = problem.touching(with_common_constant(rows, w, 0.0))
-            length = np.sqrt(2.0 * max(claimed.primal - lowest.value, 0.0) / rows.components)
-            other = problem.touching(with_common_constant(rows, w, length))
-            touching = other if other.agrees_with(claimed) else touching
-        if not np.isfinite(touching.value + touching.rounding):
-            reasons.append("the objective is not finite")
-        elif not touching.agrees_with(claimed):
-            reasons.append("the objective is not what the model says")
-        elif claimed.dual > claimed.primal + touching.rounding:
-            reasons.append("its lower bound is above its objective")
-        # What is false already needs no proof of the rest: one bound from one plane.
-        at_nothing = C * risk.hinge(np.zeros(rows.count)).value
-        highest = touching.value + touching.own_rounding
-        enough = min(telling * at_nothing, (1.0 + SHARE_OF_GAP) * C * (_epsilon(ranker) or 0.0))
-        stationary = tight or not risk.of_rows
-        # A stationary point no lower than w = 0, which may be one, says nothing however small its gap.
-        telling_point = not stationary or highest < at_nothing
-        least = highest - enough if telling_point and claimed.gap <= enough else -np.inf
-        shares = SHARE_OF_GAP * claimed.gap, SHARE_OF_OBJECTIVE * abs(touching.value), SHARE_AT_NOTHING * at_nothing
-        claim = Claim(claimed.dual, max(shares), least)
+@dataclass(frozen=True)
+class _Judge:
+    """Whatever ranker is judged: see ``verify``."""
+
+    dataset: Dataset
+    query_weights: Mapping[int, float] | None
+    telling: float
+    limits: Limits
+    defined_elsewhere: Callable[[str], Definition | None]
+
+    def verdict(self, ranker: Ranker, target: Target, rows: PlainRows) -> Verdict:
+        """The verdict on the ranker's certificate, of rows as its training had them."""
+        header = ranker.header
+        claimed, C = header.certificate, header.C
+        if claimed is None or C is None or not (np.isfinite(C) and C > 0.0):
+            raise NothingToVerifyError(_without_certificate(header.family))
+        if not claimed.exact:
+            raise NothingToVerifyError(
+                "the bounds are those of an approximation (--oracle appx), which certifies nothing"
+            )
+        name = claimed.loss or header.loss
+        definition, plainly_defined = self.definition(name)
+        if claimed.bound != "hinge" and not (
+            claimed.bound == "tight" and isinstance(definition, RankingDefinition | PartialAreaDefinition)
+        ):
+            raise NothingToVerifyError(f"there is no bound {claimed.bound!r} of the loss {name!r}")
+        units = self.units(latent=header.latent, components=rows.components)
+        tasks = self.tasks(definition, target, latent=header.latent)
+        if not tasks:
+            raise NothingToVerifyError("no query of the data has both a positive and a negative row")
+        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is found
+            risk, tight = PlainRisk(definition, tasks, units), claimed.bound == "tight"
+            w = weights_as_trained(rows, ranker)
+            reasons = [*_inconsistent(ranker), *_constant(definition, rows, ranker)]
+            if definition.level_free:
+                rows = rows.around_their_mean()
+            problem = _Problem(risk, rows, C, tight=tight, level_free=definition.level_free)
+            touching = problem.touching(w)
+            if definition.level_free and rows.bias and not touching.agrees_with(claimed):
+                # The constant is a classifier's threshold, which moves no ranking. Training had another one: without
+                # any the objective is lowest, and what the model says is higher by half the square of it.
+                lowest = problem.touching(with_common_constant(rows, w, 0.0))
+                length = np.sqrt(2.0 * max(claimed.primal - lowest.value, 0.0) / rows.components)
+                other = problem.touching(with_common_constant(rows, w, length))
+                touching = other if other.agrees_with(claimed) else touching
+            if not np.isfinite(touching.value + touching.rounding):
+                reasons.append("the objective is not finite")
+            elif not touching.agrees_with(claimed):
+                reasons.append("the objective is not what the model says")
+            elif claimed.dual > claimed.primal + touching.rounding:
+                reasons.append("its lower bound is above its objective")
+            # What is false already needs no proof of the rest: one bound from one plane.
+            at_nothing = C * risk.hinge(np.zeros(rows.count)).value
+            highest = touching.value + touching.own_rounding
+            enough = min(self.telling * at_nothing, (1.0 + SHARE_OF_GAP) * C * (_epsilon(ranker) or 0.0))
+            stationary = tight or not risk.of_rows
+            # A stationary point no lower than w = 0, which may be one, says nothing however small its gap.
+            telling_point = not stationary or highest < at_nothing
+            least = highest - enough if telling_point and claimed.gap <= enough else -np.inf
+            shares = SHARE_OF_GAP * claimed.gap, SHARE_OF_OBJECTIVE * abs(touching.value), SHARE_AT_NOTHING * at_nothing
+            claim = Claim(claimed.dual, max(shares), least)
+            limits = replace(self.limits, iterations=0) if reasons else self.limits
+            found = prove(touching.convex, touching.w, highest, claim, touching.rounding, limits)
+        if found.lowest < claimed.dual - found.slack:
+            reasons.append("a point was found below the lower bound")
         if reasons:
-            limits = replace(limits, iterations=0)
-        found = prove(touching.convex, touching.w, highest, claim, touching.rounding, limits)
-    if found.lowest < claimed.dual - found.slack:
-        reasons.append("a point was found below the lower bound")
-    if reasons:
-        outcome = Outcome.FAILS
-    elif claim.shown(found.lower, found.slack):
-        outcome = Outcome.HOLDS if least > -np.inf else Outcome.SAYS_NOTHING
-    else:
-        outcome = Outcome.SAYS_NOTHING if found.lowest < least else Outcome.UNDECIDED
-    return Verdict(
-        label=label,
-        loss=name,
-        C=C,
-        plainly_defined=plainly_defined,
-        stationary=stationary,
-        claimed=claimed,
-        objective=touching.value,
-        proved=found.lower,
-        rounding=found.slack,
-        at_nothing=at_nothing,
-        iterations=found.iterations,
-        planes=found.planes,
-        outcome=outcome,
-        reasons=tuple(reasons),
-        features=header.features.map,
-    )
+            outcome = Outcome.FAILS
+        elif claim.shown(found.lower, found.slack):
+            outcome = Outcome.HOLDS if least > -np.inf else Outcome.SAYS_NOTHING
+        else:
+            outcome = Outcome.SAYS_NOTHING if found.lowest < least else Outcome.UNDECIDED
+        return Verdict(
+            loss=name,
+            C=C,
+            plainly_defined=plainly_defined,
+            stationary=stationary,
+            claimed=claimed,
+            objective=touching.value,
+            proved=found.lower,
+            rounding=found.slack,
+            at_nothing=at_nothing,
+            iterations=found.iterations,
+            planes=found.planes,
+            outcome=outcome,
+            reasons=tuple(reasons),
+            features=header.features.map,
+        )
 
+    def definition(self, name: str) -> tuple[Definition, bool]:
+        """The loss of this name, and whether it is a plain one."""
+        try:
+            return definition_of(name), True
+        except UnknownLossError as error:
+            definition = self.defined_elsewhere(name)
+            if definition is None:
+                raise NothingToVerifyError(str(error)) from None
+            return definition, False
 
-def _definition(name: str, defined_elsewhere: Callable[[str], Definition | None]) -> tuple[Definition, bool]:
-    """The loss of this name, and whether it is a plain one."""
-    try:
-        return definition_of(name), True
-    except UnknownLossError as error:
-        definition = defined_elsewhere(name)
-        if definition is None:
-            raise NothingToVerifyError(str(error)) from None
-        return definition, False
+    def units(self, *, latent: bool, components: int) -> Units:
+        """What is ranked: rows, rows of components, or bags."""
+        n = len(self.dataset)
+        if components > 1:
+            return Units(n * components, np.arange(n * components), np.arange(0, n * components, components))
+        if not latent:
+            return Units(n)
+        bags = self.bags()
+        return Units(n, np.arange(n) if bags.order is None else bags.order, bags.offsets[:-1])
 
+    def bags(self) -> Bags:
+        """Those of the rows. Raises NothingToVerifyError where there are none."""
+        dataset = self.dataset
+        if dataset.bags is None:
+            raise NothingToVerifyError(f"the model was trained on bags, and these rows are in none: {HOW_SAID}")
+        return Bags.of_rows(dataset.bags, dataset.relevance, dataset.groups)
 
-def _units(dataset: Dataset, *, latent: bool, components: int) -> Units:
-    n = len(dataset)
-    if components > 1:
-        return Units(n * components, np.arange(n * components), np.arange(0, n * components, components))
-    if not latent:
-        return Units(n)
-    bags = _bags(dataset)
-    return Units(n, np.arange(n) if bags.order is None else bags.order, bags.offsets[:-1])
-
-
-def _bags(dataset: Dataset) -> Bags:
-    if dataset.bags is None:
-        raise NothingToVerifyError(f"the model was trained on bags, and these rows are in none: {HOW_SAID}")
-    return Bags.of_rows(dataset.bags, dataset.relevance, dataset.groups)
-
-
-def _tasks(
-    definition: Definition,
-    dataset: Dataset,
-    target: Target,
-    *,
-    latent: bool,
-    query_weights: Mapping[int, float] | None,
-) -> list[Task]:
-    """Of rows, or of bags, of each of which the first row says all that its rows share."""
-    at = slice(None)
-    first = _bags(dataset).first if latent else at
-    grades = target.grades if target.labels.kind is LabelKind.GRADES else None
-    return tasks_of(
-        definition,
-        target.relevant[first],
-        grades=None if grades is None else grades[first],
-        queries=None if dataset.groups is None else dataset.groups[first],
-        costs=None if dataset.costs is None else dataset.costs[first],
-        query_weights=query_weights,
-    )
+    def tasks(self, definition: Definition, target: Target, *, latent: bool) -> list[Task]:
+        """Of rows, or of bags, of each of which the first row says all that its rows share."""
+        dataset, first = self.dataset, self.bags().first if latent else slice(None)
+        grades = target.grades if target.labels.kind is LabelKind.GRADES else None
+        return tasks_of(
+            definition,
+            target.relevant[first],
+            grades=None if grades is None else grades[first],
+            queries=None if dataset.groups is None else dataset.groups[first],
+            costs=None if dataset.costs is None else dataset.costs[first],
+            query_weights=self.query_weights,
+        )
 
 
 @dataclass(frozen=True)
