@@ -41,7 +41,7 @@ def write_whole(path: Path, content: bytes) -> None:
     with _errors_named(path):
         mode = _mode_of_output(path)
         if mode is not None and not stat.S_ISREG(mode):
-            with open(path, "wb", opener=None if _is_below_dev(path) else _open_device) as device:
+            with open(path, "wb") as device:
                 device.write(content)
             return
         temporary = temporary_beside(path)
@@ -74,8 +74,6 @@ def open_alone(path: Path, *, is_new: bool = False) -> TextIO:
         os.unlink(path)
 
     def opened(name: str, flags: int) -> int:
-        if not is_file and not _is_below_dev(path):
-            return _open_device(name, flags)
         return os.open(name, flags | (getattr(os, "O_NOFOLLOW", 0) if is_file else 0), 0o666)
 
     try:
@@ -94,16 +92,6 @@ def open_alone(path: Path, *, is_new: bool = False) -> TextIO:
 
 def _is_below_dev(path: Path) -> bool:
     return os.path.abspath(path).startswith(("/dev/", "/proc/"))
-
-
-def _open_device(name: str, flags: int) -> int:
-    """Opens what was no file when it was looked at, and makes and empties none: a link to one may have taken its place.
-    Raises OSError then."""
-    descriptor = os.open(name, flags & ~(os.O_CREAT | os.O_TRUNC))
-    if stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise PermissionError(errno.EPERM, "a file took its place")
-    return descriptor
 
 
 def _hold(stream: TextIO) -> None:

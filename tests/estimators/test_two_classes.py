@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import warnings
 
 import numpy as np
@@ -14,7 +13,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from apsvm import APSVMClassifier, WeakRankerWarning, load_model
-from apsvm.losses import make_loss
 
 CLASSIFIERS = [
     APSVMClassifier(C=10),
@@ -100,45 +98,3 @@ def test_a_positive_class_that_there_is_not(data):
         APSVMClassifier(pos_label="scam").fit(data.X, named(data.relevant))
     with pytest.raises(ValueError, match=r"pos_label='1' is none of the two classes, 0 and 1"):
         APSVMClassifier(pos_label="1").fit(data.X, data.relevant.astype(int))
-
-
-# Why sample_weight takes no fractions of rows.
-
-
-def hinge(s_pos, s_neg, weights, loss, *, sorted_positives):
-    """max_R Δ(R) + w·Ψ(R) − w·Ψ(R*) over all orders R of the rows, by trying each, where the positive at the k-th place
-    among the positives costs its own weight times u_k [D(k) − D(k + n_k)]."""
-    P, N = s_pos.size, s_neg.size
-    u, D = loss.weights(P), loss.discount(P + N)
-    best = -np.inf
-    for positives in itertools.permutations(range(P)):
-        if sorted_positives and (np.diff(s_pos[list(positives)]) > 0).any():
-            continue
-        for order in itertools.permutations([*positives, *range(P, P + N)]):
-            if [row for row in order if row < P] != list(positives):
-                continue
-            value, above, k = 0.0, [], 0
-            for row in order:
-                if row >= P:
-                    above.append(s_neg[row - P])
-                else:
-                    value += weights[row] * u[k] * (D[k] - D[k + len(above)])
-                    value -= 2 / (P * N) * sum(s_pos[row] - score for score in above)
-                    k += 1
-            best = max(best, value)
-    return best
-
-
-@pytest.mark.parametrize("name", ["ap", "ndcg", "auc"])
-def test_weights_of_positives_would_change_their_order(name, rng):
-    """With weights that follow the positives, the most violated ranking no longer has them in the order of their
-    scores, on which every oracle rests; without, it has."""
-    loss, differ = make_loss(name), 0
-    for _ in range(40):
-        s_pos, s_neg, weights = rng.normal(size=2) / 4, rng.normal(size=2) / 4, rng.random(2)
-        plain = [hinge(s_pos, s_neg, np.ones(2), loss, sorted_positives=kind) for kind in (True, False)]
-        assert plain[0] == pytest.approx(plain[1], abs=1e-12)
-        weights *= 2 / weights.sum()
-        in_order, any_order = (hinge(s_pos, s_neg, weights, loss, sorted_positives=kind) for kind in (True, False))
-        differ += any_order > in_order + 1e-6
-    assert differ > 0
