@@ -15,10 +15,11 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, TextIO, TypeGuard
+from typing import Protocol, TextIO, TypeGuard
 
 from apsvm._support.clock import Span, count_cpu_time
 from apsvm._support.files import read_bytes
+from apsvm._support.shown import shortened
 from apsvm._support.types import JsonObject
 
 Record = JsonObject
@@ -55,22 +56,6 @@ class JsonLinesLog:
         self._stream.flush()
 
 
-class _EventKind(NamedTuple):
-    """What a field must be, as a message says it."""
-
-    what: str
-    fits: Callable[[object], bool]
-
-    def or_null(self) -> _EventKind:
-        return _EventKind(f"{self.what} or null", lambda value: value is None or self.fits(value))
-
-    def or_list(self) -> _EventKind:
-        return _EventKind(
-            f"{self.what} or a list of them",
-            lambda value: self.fits(value) or (isinstance(value, list) and all(map(self.fits, value))),
-        )
-
-
 def _is_number(value: object) -> TypeGuard[float]:
     # NaN, infinity and integers beyond float64 are not between the bounds; true is an int to Python.
     largest = sys.float_info.max
@@ -87,26 +72,40 @@ def _are_ranks(value: object) -> bool:
     )
 
 
-_NUMBER = _EventKind("a finite number", _is_number)
-_POSITIVE = _EventKind("a finite number above 0", lambda value: _is_number(value) and value > 0)
-_COUNT = _EventKind("a whole number, 0 or more", _is_count)
-_SIZE = _EventKind("a whole number, 1 or more", lambda value: _is_count(value) and value > 0)
-_TEXT = _EventKind("text", lambda value: isinstance(value, str))
-_OBJECT = _EventKind("an object", lambda value: isinstance(value, dict))
-_PARTS = _EventKind(
-    "an object of seconds", lambda value: isinstance(value, dict) and all(map(_is_number, value.values()))
-)
-_RANKS = _EventKind("pairs of a rank and a count", _are_ranks)
+_NUMBER, _POSITIVE, _TEXT, _OBJECT = "a finite number", "a finite number above 0", "text", "an object"
+_COUNT, _SIZE = "a whole number, 0 or more", "a whole number, 1 or more"
+_PARTS, _RANKS = "an object of seconds", "pairs of a rank and a count"
+_OR_NULL, _OR_LIST = " or null", " or a list of them"
+
+#: What a field must be, as a message says it, and whether a value is that.
+_KINDS: Mapping[str, Callable[[object], bool]] = {
+    _NUMBER: _is_number,
+    _POSITIVE: lambda value: _is_number(value) and value > 0,
+    _COUNT: _is_count,
+    _SIZE: lambda value: _is_count(value) and value > 0,
+    _TEXT: lambda value: isinstance(value, str),
+    _OBJECT: lambda value: isinstance(value, dict),
+    _PARTS: lambda value: isinstance(value, dict) and all(map(_is_number, value.values())),
+    _RANKS: _are_ranks,
+}
+
+
+def _fits(kind: str, value: object) -> bool:
+    one = kind.removesuffix(_OR_NULL).removesuffix(_OR_LIST)
+    if kind.endswith(_OR_LIST) and isinstance(value, list):
+        return all(map(_KINDS[one], value))
+    return (kind.endswith(_OR_NULL) and value is None) or _KINDS[one](value)
+
 
 #: What the fields that are read again must be, by event; "?": may be missing.
-_FIELDS: Mapping[str, Mapping[str, _EventKind]] = {
+_FIELDS: Mapping[str, Mapping[str, str]] = {
     "run": {
         **dict.fromkeys(("data?", "began?", "machine?"), _TEXT),
         **dict.fromkeys(("options?", "reading?", "versions?"), _OBJECT),
         **dict.fromkeys(("rows?", "features?", "values?"), _COUNT),
         "seconds?": _NUMBER,
     },
-    "start": {"C?": _POSITIVE.or_list(), "epsilon?": _NUMBER, "loss?": _TEXT},
+    "start": {"C?": _POSITIVE + _OR_LIST, "epsilon?": _NUMBER, "loss?": _TEXT},
     "oracle": {
         **dict.fromkeys(("oracle", "stage?", "start?"), _TEXT),
         # Of a list of grades that are all above 0 every row is a positive.
@@ -114,18 +113,18 @@ _FIELDS: Mapping[str, Mapping[str, _EventKind]] = {
         "n_neg": _COUNT,
         **dict.fromkeys(("oracle_wall_ns", "iteration?", "step?"), _COUNT),
         "C?": _POSITIVE,
-        "ranks?": _RANKS.or_null(),
+        "ranks?": _RANKS + _OR_NULL,
     },
     "iteration": {
         "iteration": _COUNT,
         **dict.fromkeys(("seconds", "primal?", "dual?", "gap?"), _NUMBER),
         "C?": _POSITIVE,
         "stage?": _TEXT,
-        **dict.fromkeys(("value?", "gradient_norm?"), _NUMBER.or_null()),
+        **dict.fromkeys(("value?", "gradient_norm?"), _NUMBER + _OR_NULL),
     },
     "step": {"step": _COUNT, "start": _TEXT, "C": _POSITIVE, "objective": _NUMBER, "seconds": _NUMBER},
     "round": {"round": _SIZE, "C": _POSITIVE, **dict.fromkeys(("objective", "dual", "gap", "seconds"), _NUMBER)},
-    "epoch": {"epoch": _COUNT, "loss": _NUMBER, "seconds": _NUMBER, "validation": _NUMBER.or_null()},
+    "epoch": {"epoch": _COUNT, "loss": _NUMBER, "seconds": _NUMBER, "validation": _NUMBER + _OR_NULL},
     "end": {"model?": _TEXT, "C?": _POSITIVE, "asked?": _NUMBER, "seconds?": _PARTS},
 }
 
@@ -140,14 +139,9 @@ def _misfit(record: Record) -> str | None:
         if name not in record:
             if name == key:
                 return f"expected {name!r} in a record of {event!r}"
-        elif not kind.fits(record[name]):
-            return f"expected {kind.what} as {name!r} of {event!r}, found {_shortened(record[name])}"
+        elif not _fits(kind, record[name]):
+            return f"expected {kind} as {name!r} of {event!r}, found {shortened(repr(record[name]))}"
     return None
-
-
-def _shortened(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 40 else f"{text[:40]}…"
 
 
 def span_fields(spans: Mapping[str, Span]) -> dict[str, int]:
