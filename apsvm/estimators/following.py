@@ -14,7 +14,7 @@ from apsvm.trainers.base import Outcome, Progress, Watch, unseen
 logger = logging.getLogger("apsvm")
 
 #: What helps where a training stalled.
-FOR_STALLED = "columns of one scale (sklearn.preprocessing.StandardScaler) may bring it further, or a larger epsilon"
+FOR_STALLED = "a smaller C, a larger epsilon or columns of one scale (StandardScaler) may bring it further"
 
 
 class WeakRankerWarning(UserWarning):

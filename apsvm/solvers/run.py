@@ -15,8 +15,9 @@ from apsvm.solvers.certificate import Certificate
 from apsvm.solvers.qp.base import QPSolution
 from apsvm.solvers.state import State
 
-#: Iterations without any progress, relative to the objective, after which rounding has won.
-STALL_LIMIT = 25
+#: A run has stalled where this many iterations took less than this share off the gap (at that rate 10,000 would not
+#: halve it twice), and the lower bound, which may rise from far below, rose by less than a tenth of itself.
+STALL_ITERATIONS, STALL_GAP, STALL_DUAL = 30, 1e-3, 0.1
 
 
 def never(primal: float, dual: float) -> bool:
@@ -71,8 +72,7 @@ class Run:
         self.tolerance = limits.tolerance
         self._limits = limits
         self._began = time.perf_counter()
-        self._unchanged = 0
-        self._before = (self.primal, self.dual)
+        self._last_progress = (0, math.inf, dual)  # the iteration, the gap and the lower bound there
 
     @property
     def seconds(self) -> float:
@@ -93,7 +93,6 @@ class Run:
 
     def attempt(self, step: Callable[[Run], None]) -> None:
         """An iteration. What is not finite ends the run if there is a good point, and is an error before."""
-        self._before = (self.primal, self.dual)
         try:
             step(self)
         except FloatingPointError as error:
@@ -104,8 +103,10 @@ class Run:
     def complete_iteration(self) -> None:
         """Counts it, and whether it got anywhere."""
         self.iterations += 1
-        progress = max(self._before[0] - self.primal, self.dual - self._before[1])
-        self._unchanged = 0 if progress > 1e-14 * abs(self.primal) else self._unchanged + 1
+        _, gap, dual = self._last_progress
+        here = self.primal - self.dual
+        if here < (1.0 - STALL_GAP) * gap or self.dual - dual > STALL_DUAL * abs(dual):
+            self._last_progress = (self.iterations, here, self.dual)
 
     def decide(self) -> None:
         """Whether the iteration completed last was the last one."""
@@ -118,5 +119,5 @@ class Run:
             self.state = State.ITERATION_LIMIT
         elif limits.time_limit is not None and self.seconds >= limits.time_limit:
             self.state = State.TIME_LIMIT
-        elif self._unchanged >= STALL_LIMIT:
+        elif self.iterations - self._last_progress[0] >= STALL_ITERATIONS:
             self.state = State.STALLED

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from apsvm._support.naming import option
+from apsvm.solvers.state import State
+
 if TYPE_CHECKING:
     from apsvm.models.header import Bounds, Epochs, Gradient, Header
     from apsvm.trainers.base import Outcome
@@ -64,7 +67,10 @@ def ending(outcome: Outcome) -> str:
     if outcome.classes:
         return "; ".join(outcome.notes)
     trouble = "" if outcome.trouble is None else f": {outcome.trouble}"
-    return f"{state(outcome)}{trouble}"
+    remedies = ""
+    if outcome.state == State.STALLED and outcome.C is not None:
+        remedies = f", its best is kept; what may help: a smaller C, a larger epsilon, {option('scale', 'standard')}"
+    return f"{state(outcome)}{trouble}{remedies}"
 
 
 def state(end: Outcome | Header) -> str:

@@ -114,3 +114,17 @@ def test_too_large_to_square():
     X = np.ones((20, 2))
     X[::2] = 1e200
     assert default_C(data(X)) == 1.0
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e3])
+def test_the_most_for_a_loss_of_the_top(unit, rng):
+    """A list whose first rows are all but tied asks for a C without end; it is bounded, in the features' own unit."""
+    n = 4000
+    first = np.where(np.arange(n) < 20, 1.0 - 1e-9 * np.arange(n), -np.linspace(0.0, 1.0, n))
+    X = unit * np.column_stack([first, rng.normal(size=n)])
+    listed = training_set(Rows(X), np.arange(n) % 10 < 5, None)
+    w0 = np.array([1e-3, 0.0]) / unit
+    C, why = default_c.default_C_at(listed, make_loss("p@10"), "auto", w0, "ap", 0.97)
+    variance = X.var(axis=0)
+    assert pytest.approx(default_c.MOST_OF_THE_TOP / (2.0 * np.sqrt(variance.prod())), rel=1e-9) == C
+    assert "largest" in why

@@ -43,6 +43,10 @@ _COLUMNS = {
 }  # fmt: skip
 
 
+#: The longest that a display stands still while a round or a layer is solved.
+SECONDS_UNSEEN = 2.0
+
+
 def bounds_line(
     stage: str, C: float, iteration: int, primal: float, dual: float, gap: float, planes: int, seconds: float
 ) -> Progress:
@@ -170,10 +174,11 @@ class Stage:
         name : in logs and on the display
         seconds_used : of the time limit
         slackness : times ε is enough, or what is ``good_enough`` (``Solver.minimise``)
-        is_shown : on the display; the log has it in any case
+        is_shown : each iteration is on the display, or one every ``SECONDS_UNSEEN``; the log has all in any case
         """
         spans, qp = Spans(), Span()
         fallbacks = calls = 0
+        seen, shown = 0.0, name if is_shown else f"{name}, within a round"
 
         def accounted(qp: Span) -> tuple[list[OracleCall], Mapping[str, Span]]:
             nonlocal calls
@@ -185,17 +190,18 @@ class Stage:
             return account.calls, taken
 
         def on_iteration(iteration: CuttingPlaneIteration) -> None:
-            nonlocal fallbacks, qp
+            nonlocal fallbacks, qp, seen
             fallbacks += iteration.qp.fell_back is not None
             if not self._watch.is_followed:  # an account takes as long as the oracle of a hundred rows
                 qp += iteration.qp_span
                 return
             _log_iteration(self._watch.log, name, C, iteration, *accounted(iteration.qp_span))
-            if not is_shown or self._watch.progress is unseen:
+            too_soon = not is_shown and iteration.seconds < seen + SECONDS_UNSEEN
+            if too_soon or self._watch.progress is unseen:
                 return
-            bounds = iteration.certificate
+            bounds, seen = iteration.certificate, iteration.seconds
             line = bounds_line(
-                name,
+                shown,
                 C,
                 iteration.index,
                 bounds.primal,
