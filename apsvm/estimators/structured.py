@@ -171,136 +171,115 @@ def _known_loss(trainer: type[AnyTrainer], name: str) -> str | NamedLoss:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class APSVMClassifier(TwoClasses, _Structured):
-    """Two classes, told apart so that a ranking metric of the scores is best: the structured SVM.
+    """Classifier of two classes by a structured SVM: it minimises a ranking loss of the scores.
 
-    y holds two values of any type; the second in sorted order is positive, as everywhere in scikit-learn, unless
-    ``pos_label`` names the other: rankings are about the positive one, and their loss is not the same for both. A
-    warning says so where the second of two names is the more frequent one. For rows of one value against all others
-    give ``y == value``; ``sklearn.multiclass.OneVsRestClassifier`` does it for each value.
+    y holds two values of any type. The second in sorted order is positive, as everywhere in scikit-learn, unless
+    ``pos_label`` names the other: a ranking loss is about the positive class. Where the second of two names is the more
+    frequent one, a warning says so. For one value against all others pass ``y == value``, or use
+    ``sklearn.multiclass.OneVsRestClassifier``.
+
+    Rows of one ``qid`` are one ranking, and the risk is the mean over the rankings; without ``qid`` all rows are one.
+    With ``qid``, ``sample_weight`` is the weight of the row's query in the mean. Without, a row of weight k counts as k
+    rows, and weights are whole numbers. Only loss "zero-one" takes fractions: with weights of single positives, the
+    most violated ranking need not have them in the order of their scores, on which every exact algorithm rests.
 
     Parameters
     ----------
     loss
-        What is optimised: a name of ``apsvm train --loss`` ("ap", "auc", "ndcg", "ndcg@10", "mrr", "p@10",
-        "rbp(0.8)", "f1", "zero-one" …), "package.module:Name", or an object or class with ``weights(n_pos)``
-        and a convex ``discount(n)``.
+        The loss to minimise: a name of ``apsvm train --loss`` ("ap", "auc", "ndcg", "ndcg@10", "mrr", "p@10",
+        "rbp(0.8)", "f1", "zero-one" …), "package.module:Name", or an object or class with ``weights(n_pos)`` and a
+        convex ``discount(n)``.
     metric
-        What ``score`` returns, and searches compare, whatever the loss: "AP", "AUC", "P@100", "nDCG(exp)@10", "F1",
-        "accuracy" … (``apsvm eval -m``).
+        The metric that ``score`` returns and searches compare, whatever the loss: "AP", "AUC", "P@100", "nDCG(exp)@10",
+        "F1", "accuracy" … (``apsvm eval -m``).
     pos_label
-        The value of y that is positive; None: the second in sorted order.
+        The positive value of y; None: the second in sorted order.
     class_weight
-        "balanced", or a weight for each value of y. An order is as good however much a class weighs: what it moves is
-        the constant, to where the rows of training that ``predict`` calls wrongly weigh least; of loss "zero-one" it
-        multiplies ``sample_weight``.
+        "balanced", or a weight for each value of y. No ranking depends on it: it moves the constant to where the
+        training rows on the wrong side weigh least. With loss "zero-one" it multiplies ``sample_weight``.
     C
-        Weight of the risk, a number between 0 and about 1, against ½‖w‖². What fits depends on the features'
-        scale: "auto" is derived from it (``trainers.structured_svm.default_c``), "10x" is ten times that.
+        Weight of the risk against ½‖w‖². "auto" is derived from the scale of the features
+        (``trainers.structured_svm.default_c``); "10x" is ten times that.
     epsilon
-        The gap asked for is epsilon·C; in units of the loss.
+        The requested gap is epsilon·C; in units of the loss.
     oracle
-        How the most violated ranking is found; all but "appx" give the same model.
+        Algorithm that finds the most violated ranking; all but "appx" give the same model.
     keep_easy
         For oracle "appx": the percentage of the binary SVM's easy rows that stay easy.
     fit_intercept, intercept_scaling
-        Whether there is a constant. No ranking depends on it, so that a loss over rankings leaves its choice
-        free, and the classifier chooses it: as many training rows score above 0 as are positive. Losses about
-        which scores are above 0 ("zero-one", "f1" …) train it, as the weight of a feature of value
-        intercept_scaling; "auto": of ten times the geometric mean of the features' deviations, 10 where they
-        are standardised (``trainers.constant_feature``), as ``apsvm train`` does, and 1 for oracle "appx".
-        Without one, intercept_ is what the scaling subtracts.
+        Whether there is a constant. A loss over rankings does not depend on it: it is set so that as many training
+        rows score above 0 as are positive. Losses that read the sign of a score ("zero-one", "f1" …) train it as the
+        weight of a feature of value intercept_scaling ("auto": ten times the geometric mean of the deviations, 1 for
+        oracle "appx"). Without one, intercept_ is what the scaling subtracts.
     threshold
-        Where ``predict`` draws the line instead, chosen on rows held out: "f1", "fpr=0.01", "precision=0.9",
-        "recall=0.9" or "top=100" (``apsvm.metrics.thresholds``); it becomes the constant.
+        Rule that sets the threshold of ``predict`` on held-out rows: "f1", "fpr=0.01", "precision=0.9", "recall=0.9" or
+        "top=100" (``apsvm.metrics.thresholds``); it becomes the constant.
     calibrate
-        "isotonic", "platt" or "auto": ``predict_proba`` gives probabilities, fitted to the same rows held out,
-        as ``CalibratedClassifierCV(ensemble=False)`` does; without ``threshold`` ``predict`` is then the
-        likelier class.
+        "isotonic", "platt" or "auto": ``predict_proba`` gives probabilities that are fitted to held-out rows; without
+        ``threshold``, ``predict`` is then the likelier class.
     solver
         Where planes are taken, "line-search" or, as in the papers, "cutting-plane".
     qp
         Solver of the working-set QP: "auto", "active-set" or "cvxpy".
     bound
-        What bounds the loss from above: the convex "hinge" of the papers, or the "tight" ramp, from the hinge's
-        minimiser to a stationary point, for losses over rankings; "auto": whichever is better on rows held out,
-        with the best of a few C each where C is "auto" (``selection.quick``).
+        Upper bound of the loss: the convex "hinge" of the papers, or the "tight" ramp, from the hinge's minimiser to a
+        stationary point, for losses over rankings; "auto": the better one on held-out rows, with a few values of C
+        each where C is "auto" (``selection.quick``).
     components
-        The scores are the highest of this many linear ones, for positives of several kinds
-        (``trainers.structured_svm.components``); by the tight bound where ``bound`` is "auto". None: one, or, of loss
-        "ap" with ``bound`` and ``C`` at "auto", two where positives are rare and rows held out are ranked better
-        (``selection.mixture``).
+        The score is the highest of this many linear ones, for positives of several kinds. None: one, or with loss "ap"
+        and ``bound`` and ``C`` at "auto" two, where positives are rare and held-out rows are ranked better.
     features
-        What is made of the features before they are weighed: "linear", nothing; "logarithms", those
-        of long-tailed features beside them; "auto", these of a data frame that has such columns, else "linear";
-        "piecewise:4", a broken line each, of this many knots; "rules:400:depth=5", the leaves of
-        this many trees of this depth that boosting grows on y; "products", of all pairs; "nystroem:300", an RBF
-        kernel by this many landmarks. coef_ then weighs the columns of feature_map_.
+        Map of the features before they are weighed: "linear" (none), "logarithms" of long-tailed features beside them,
+        "piecewise:4" (a broken line of 4 knots each), "rules:400:depth=5" (leaves of boosted trees), "products" of all
+        pairs, "nystroem:300" (an RBF kernel by landmarks); "auto": logarithms for a data frame with such columns, else
+        linear.
     scale
-        How columns are scaled before they are weighed: "standard", "maxabs", "l2", each row to length 1, or "none";
-        "auto": standard for dense X, none for sparse X and for rules. coef_ is of columns as they are.
+        Scaling of the columns: "standard", "maxabs", "l2" (each row to length 1) or "none"; "auto": standard for dense
+        X, none for sparse X and for rules. coef_ is of columns as they are.
     pool
-        What becomes of rows in bags before all else, "mean" or several of min, mean and max, "min,mean,max":
-        each feature's, in a row for each bag of ``fit(X, y, bags=bags)``. coef_ has the features once for each;
-        ``score`` and ``bag_scores`` are of bags, ``decision_function`` and ``predict`` of rows, each a bag of
-        its own.
+        "mean", or several of min, mean and max ("min,mean,max"): each bag of ``fit(X, y, bags=bags)`` becomes one row.
+        ``score`` and ``bag_scores`` are of bags; to ``decision_function`` and ``predict`` each row is a bag of its own.
     latent
-        Train on the bags of ``fit(X, y, bags=bags)`` by their best rows: a bag stands where its row of the
-        highest score does, and the training finds out which (``trainers.structured_svm.starts_of_bags``).
-        ``score`` and ``bag_scores`` are of bags.
+        Train on the bags of ``fit(X, y, bags=bags)`` by their best rows: a bag stands where its row of the highest
+        score does. ``score`` and ``bag_scores`` are of bags.
     start
-        Where latent training begins: "anneal", "bag-means" or "random:N".
+        Start of latent training: "anneal", "bag-means" or "random:N".
     max_iter
-        Iterations for each stage of the training.
+        Iterations of each stage of the training.
     time_limit
         Seconds of training, or None.
     n_jobs
-        Threads, None: 1, -1: as many as there are cores; the result does not depend on it.
+        Threads, None: 1, -1: one for each core; the result does not depend on it.
     warm_start
         Whether a fit starts from the weights of the one before.
     random_state
-        Where several components begin; nothing else is drawn. An integer is written into the model's file.
+        Seed of the start of several components; nothing else is drawn. An integer is written into the model's file.
     verbose
-        1 shows each iteration on standard error (the logger "apsvm").
+        1 logs each iteration to standard error (the logger "apsvm").
 
     Attributes
     ----------
-    classes_
-        (2,) the two values, ascending.
-    pos_label_
-        The positive one.
-    coef_
-        (1, n_features_in_) float64, or a weight for each column of feature_map_.
-    intercept_
-        (1,) float64; as ``decision_function``, of the second of classes_. Of several components (components, …)
-        and (components,) float64, of the positive one, whichever it is: give components=1 where (1, …) is needed.
+    classes_, pos_label_
+        (2,) the two values, ascending, and the positive one.
+    coef_, intercept_
+        (1, n_features_in_) float64, or a weight for each column of feature_map_, and (1,) float64, of the second of
+        classes_. Of several components (components, …) and (components,), of the positive class.
     feature_map_
-        The map that was learned, None for "linear".
-    n_iter_
-        Iterations.
-    C_
-        The C trained with.
+        The map that was learned; None for "linear".
+    n_iter_, C_
+        Iterations, and the C trained with.
     certificate_
-        ``primal`` ≥ the optimum ≥ ``dual``, their ``gap``, the ``tolerance`` asked for, ``reached``; for bound
-        "tight" of the convex majorant at the stationary point.
-    exact_
-        False where the problem solved only approximates the loss's (oracle "appx").
-    hinge_objective_
-        For bound "tight", the hinge's optimum to 30·epsilon·C; else None.
+        ``primal`` ≥ the optimum ≥ ``dual``, their ``gap``, the ``tolerance``, ``reached``; with bound "tight" of the
+        convex majorant at the stationary point.
+    exact_, hinge_objective_
+        False with oracle "appx"; with bound "tight" the hinge's optimum to 30·epsilon·C, else None.
     n_queries_, n_queries_skipped_
         Queries that were trained on, and those without anything to rank.
     feature_importances_
-        (n_features_in_,) float64, adding up to 1: the deviation, over the training rows, of what each column of X
-        gives to the scores; what several give together is shared among them. Not of "nystroem", pooled bags, and
-        models read from a file, of which ``explain`` tells for given rows.
+        (n_features_in_,) float64, adding up to 1: the deviation, over the training rows, of what each column of X adds
+        to the scores. Not with "nystroem", pooled bags, or a model read from a file (see ``explain``).
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
-
-    Rows and weights: rows of one ``qid`` are one ranking, and the risk is the mean over the rankings; without it all
-    rows are one. ``sample_weight`` with qid is the query's weight in the mean, the same for all its rows. Without, a
-    row of weight k counts as the row k times, and weights are whole numbers; loss "zero-one" takes any for its rows.
-    No other loss takes fractions of rows: if single positives had weights, the loss would depend on which of them
-    stands where. The most violated ranking might then have them in another order than that of their scores, on which
-    every exact algorithm rests.
 
     Examples
     --------
