@@ -31,7 +31,9 @@ from apsvm.cli.shared import (
     NO_INPUT,
     Failure,
     bad_data,
+    is_set,
     refuse_same_file,
+    remark,
     say,
 )
 from apsvm.data.parts import parts_of
@@ -107,29 +109,25 @@ def _train(run: Run, dataset: Dataset, began: float) -> int:
     from apsvm.trainers.fitting import Fit
 
     options = run.options
-    weights = query_weights(options["query_weights"], dataset, quiet=options["quiet"])
+    weights = query_weights(options["query_weights"], dataset)
     raw = ClusterFit.over(Fit.of(dataset, run.trainer, run.labels, run.features, query_weights=weights))
-    check_data(run.trainer, raw.training_set(), quiet=options["quiet"])
-    if not options["quiet"]:
-        say_of_grades(raw)
-        say(described(dataset, raw.target))
+    check_data(run.trainer, raw.training_set())
+    say_of_grades(raw)
+    remark(described(dataset, raw.target))
     read_seconds = time.perf_counter() - began
     if options["run_dir"] is not None:
         make_folder(options["run_dir"])
     with signals_caught() as signals, open_log(options["log"]) as log, one_blas_thread():
         if options["run_dir"] is not None:
             log.write("run", **run_record(run.data, dataset, run.read_options, read_seconds))
-        return write_model(
-            run.model, _trained(run, raw, log, signals), log, signals,
-            read_seconds=read_seconds, quiet=options["quiet"], verbose=options["verbose"],
-        )  # fmt: skip
+        return write_model(run.model, _trained(run, raw, log, signals), log, signals, read_seconds=read_seconds)
 
 
 def _trained(run: Run, raw: ClusterFit, log: Log, signals: list[int]) -> Iterator[TrainedModel]:
     from apsvm._support.container import ModelError
     from apsvm.cli.output.training_metric import training_metric
     from apsvm.selection.thresholds import with_training_threshold
-    from apsvm.trainers.base import Watch
+    from apsvm.trainers.base import Watch, unseen
 
     options, start, fit = run.options, None, raw.prepared()
     path = options["warm_start"]
@@ -139,7 +137,7 @@ def _trained(run: Run, raw: ClusterFit, log: Log, signals: list[int]) -> Iterato
         except ModelError as error:
             raise Failure(BAD_DATA, f"{path}: {error}") from None
     display = Display(verbose=options["verbose"], quiet=options["quiet"], one_line=options["one_vs_rest"])
-    watch = Watch(log, display.show, _remark, lambda: bool(signals))
+    watch = Watch(log, display.show, unseen if options["quiet"] else say, lambda: bool(signals))
     for outcome in fit.outcomes(watch, start):
         model = fit.model(outcome)
         if not outcome.interrupted:
@@ -230,10 +228,11 @@ def cluster(scheduler: str) -> Iterator[Cluster]:
             f"--scheduler {scheduler}: expected {', '.join(_SCHEMES)}:// or local:N, not {scheme}://"
         )
     from apsvm.dask.cluster import ClusterError, WorkerError, cluster_at
+    from apsvm.trainers.base import unseen
 
     with ExitStack() as stack:
         try:
-            workers = stack.enter_context(cluster_at(scheduler, _remark))
+            workers = stack.enter_context(cluster_at(scheduler, unseen if is_set("quiet") else say))
         except ClusterError as error:
             raise Failure(NO_INPUT, str(error)) from None
         except ValueError as error:
@@ -249,11 +248,6 @@ def cluster(scheduler: str) -> Iterator[Cluster]:
         except OSError as error:
             what = f"the cluster at {scheduler}" if error.filename is None else f"cannot read {error.filename}"
             raise Failure(NO_INPUT, f"{what}: {error.strerror or error}") from None
-
-
-def _remark(line: str) -> None:
-    if not click.get_current_context().params.get("quiet"):
-        say(line)
 
 
 def _parts_named(pattern: str) -> list[str]:
@@ -276,15 +270,15 @@ def _with_queries(dataset: Dataset, names: Sequence[str]) -> Dataset:
         return dataset
     with reading(" and ".join(sizes)):
         dataset = replace(dataset, groups=read_groups(sizes, len(dataset), dataset.source))
-    _remark(f"{dataset.source}: its queries are those of {printable(' and '.join(sizes))}")
+    remark(f"{dataset.source}: its queries are those of {printable(' and '.join(sizes))}")
     return dataset
 
 
 def _say_of(source: str, parts: Iterable[Dataset]) -> None:
     """Remarks on tables, of which each part may have the same, and on features that the model does not know."""
     parts = list(parts)
-    for remark in dict.fromkeys(line for part in parts if part.table is not None for line in part.table.remarks):
-        _remark(f"{source}: {printable(remark)}")
+    for text in dict.fromkeys(line for part in parts if part.table is not None for line in part.table.remarks):
+        remark(f"{source}: {printable(text)}")
     unknown = sum(part.unknown_features for part in parts)
     if unknown:
         say(f"{unknown} feature values unknown to the model were ignored")

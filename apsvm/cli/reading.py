@@ -15,7 +15,7 @@ from apsvm._support.types import JsonDict
 from apsvm.cli.options.table import LEARNING, READING, options
 from apsvm.cli.options.tables import taken
 from apsvm.cli.output.bar import Bar
-from apsvm.cli.shared import BAD_DATA, Failure, given_by_user, reading, say
+from apsvm.cli.shared import BAD_DATA, Failure, given_by_user, is_set, reading, remark, say
 from apsvm.data.read_options import ReadOptions, bags_named
 
 if TYPE_CHECKING:
@@ -121,8 +121,7 @@ def read_rows(
         names = " and ".join(sizes)
         with reading(names):
             dataset = replace(dataset, groups=read_groups(sizes, len(dataset), dataset.source))
-        if not click.get_current_context().params.get("quiet"):
-            say(f"{dataset.source}: its queries are those of {printable(names)}")
+        remark(f"{dataset.source}: its queries are those of {printable(names)}")
     if not is_silent:
         say_remarks(dataset)
     return replace(dataset, ignores_bags=True) if read.ignores_bags else dataset
@@ -143,19 +142,12 @@ def say_queries_unused(paths: Sequence[str], why: str) -> None:
 
 
 def say_remarks(dataset: Dataset) -> None:
-    """Remarks on a table, each once though it may be read for several models; with --verbose what each column is, and
-    why."""
-    context = click.get_current_context()
-    params = context.params
-    if dataset.table is None or params.get("quiet"):
+    """Remarks on a table; with --verbose what each column is, and why."""
+    if dataset.table is None:
         return
-    said: set[str] = context.meta.setdefault("apsvm.remarks", set())
-    details = (*dataset.table.details, *columns_in_words(dataset.table.columns)) if params.get("verbose") else ()
-    for remark in (*dataset.table.remarks, *details):
-        text = f"{dataset.source}: {printable(remark)}"
-        if text not in said:
-            said.add(text)
-            say(text)
+    details = (*dataset.table.details, *columns_in_words(dataset.table.columns)) if is_set("verbose") else ()
+    for text in (*dataset.table.remarks, *details):
+        remark(f"{dataset.source}: {printable(text)}")
 
 
 def columns_in_words(columns: Columns) -> list[str]:

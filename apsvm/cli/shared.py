@@ -49,6 +49,21 @@ def say(message: str) -> None:
         click.echo(text if text.startswith(" ") else f"apsvm: {text}", err=True)
 
 
+def is_set(flag: str) -> bool:
+    """True if the current command has this flag, ``quiet`` or ``verbose``, and it is set."""
+    context = click.get_current_context(silent=True)
+    return context is not None and bool(context.params.get(flag))
+
+
+def remark(message: str) -> None:
+    """As ``say``, once a command, and not with --quiet."""
+    context = click.get_current_context()
+    said: set[str] = context.meta.setdefault("apsvm.remarks", set())
+    if not is_set("quiet") and message not in said:
+        said.add(message)
+        say(message)
+
+
 class Failure(click.ClickException):
     """Ends the command with ``message`` on stderr and ``code``."""
 

@@ -198,7 +198,7 @@ def test_models_and_rows_that_do_not_fit(made, here, cancer, tmp_path):
 def test_cv_of_pools_and_best_rows(made, here, tmp_path):
     results = tmp_path / "results.json"
     here(
-        "cv", "-q", made[0], "--loss", "ap", *HINGE, "-C", "1x", "--folds", 3, "--latent", "--pool", "mean",
+        "cv", made[0], "--loss", "ap", *HINGE, "-C", "1x", "--folds", 3, "--latent", "--pool", "mean",
         "--json", results,
     )  # fmt: skip
     assert {one["pool"] for one in json.loads(results.read_text())["settings"]} == {"mean", "latent"}

@@ -10,6 +10,7 @@ from dataclasses import replace
 from itertools import count
 from types import SimpleNamespace
 
+import click
 import expected
 import numpy as np
 import pytest
@@ -248,6 +249,13 @@ def outcome(state="converged", **more):
     return Outcome(w=np.ones(2), state=state, settings=trainer_of("ap").Settings(), seconds=seconds, **more)
 
 
+def context(**flags):
+    """The command that is running, with these flags."""
+    running = click.Context(click.Command("train"))
+    running.params = flags
+    return running
+
+
 class Told:
     """A log, as a list."""
 
@@ -294,7 +302,8 @@ def test_how_trainings_end(files, capfd, monkeypatch):
             for one in outcomes
         ]
         try:
-            found = write_model("written", iter(trained), log, signals, read_seconds=0.125, **{"quiet": False, **more})
+            with context(**more):
+                found = write_model("written", iter(trained), log, signals, read_seconds=0.125)
         except Failure as failure:
             found = failure.exit_code
         assert found == code, name
@@ -318,7 +327,8 @@ def test_how_trainings_end(files, capfd, monkeypatch):
 
     model = TrainedModel(certified, linear((1.0, 0.0)), [])
     log = TrainingLog("log", SimpleNamespace(write=full))
-    assert write_model("m", iter([model]), log, plain, read_seconds=0, quiet=True) == 74
+    with context(quiet=True):
+        assert write_model("m", iter([model]), log, plain, read_seconds=0) == 74
     assert "log" in capfd.readouterr().err
 
 

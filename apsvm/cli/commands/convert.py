@@ -22,7 +22,7 @@ from apsvm.cli.reading import (
     read_rows,
     say_queries_unused,
 )
-from apsvm.cli.shared import reading, refuse_same_file, say, writing
+from apsvm.cli.shared import reading, refuse_same_file, remark, writing
 from apsvm.data.parts import parts_of
 from apsvm.data.read_options import UNSAID, ReadOptions
 
@@ -58,9 +58,8 @@ def convert(data: str, out: str, threads: int, quiet: bool, model: str | None, r
             dataset = replace(dataset, bags=None)
         with writing(out):
             write_folder(dataset, out)
-        if not quiet:
-            n, d = dataset.X.shape
-            say(f"{out}: {n} rows, {d} features, {dataset.n_values} values of {data}")
+        n, d = dataset.X.shape
+        remark(f"{out}: {n} rows, {d} features, {dataset.n_values} values of {data}")
 
 
 @contextmanager

@@ -54,7 +54,7 @@ from apsvm.cli.options.training import (
 from apsvm.cli.output.bar import Bar
 from apsvm.cli.output.compared import Results, progress_line, spelled
 from apsvm.cli.output.grades import OF_GRADES, chosen_by_grades, say_of_grades
-from apsvm.cli.output.written_models import say_if_stopped_early, say_what_became
+from apsvm.cli.output.written_models import TrainedModel, save, say_what_became
 from apsvm.cli.reading import with_read_options
 from apsvm.cli.shared import (
     BAD_DATA,
@@ -63,9 +63,11 @@ from apsvm.cli.shared import (
     all_given,
     bad_data,
     given_by_user,
+    is_set,
     put,
     reading,
     refuse_same_file,
+    remark,
     say,
     writing,
 )
@@ -146,7 +148,6 @@ class CvRequest:
         if len(set(options["pool"])) < len(options["pool"]):
             raise click.UsageError("--pool: the same names are given twice")
         inputs: dict[str, str | None] = {"query_weights": options["query_weights"]}
-        families = set()
         for grid in self.grids:
             trainer = grid.trainer
             label_options(options, trainer)
@@ -154,10 +155,8 @@ class CvRequest:
                 _features(options, trainer)
             inputs |= check_inputs(trainer)
             refuse_untaken(trainer, options, "query_weights")
-            if not options["quiet"] and trainer.family not in families:
-                for warning in trainer.warnings():
-                    say(f"warning: {warning}")
-            families.add(trainer.family)
+            for warning in trainer.warnings():
+                remark(f"warning: {warning}")
         outputs = [path for path in (self.output, options["json"]) if path is not None]
         for path in outputs:
             check_output(path, data=self.data, **inputs)
@@ -208,16 +207,12 @@ class CvRequest:
                 seed=options["seed"],
                 query_weights=self._query_weights(dataset),
             )
-        families = set()
         for fit in search.fits:
-            family = fit.trainer.family  # remarks on the data, each says once
             with bad_data(dataset.source), reading(dataset.source):
-                check_data(fit.trainer, fit.training_set(), quiet=self.options["quiet"] or family in families)
-            if not self.options["quiet"] and family not in families:
-                say_of_grades(fit)
-            families.add(family)
-        if not self.options["quiet"]:
-            say(described(dataset, search.fits[0].target))
+                check_data(fit.trainer, fit.training_set())
+            say_of_grades(fit)
+        *_, of_rows = search.fits  # those that pool bags come first
+        remark(described(of_rows.dataset, of_rows.target))
         if len(search.folds) < options["folds"]:
             what = "positive or negative row" if dataset.groups is None else "query to rank"
             say(f"{len(search.folds)} folds: {options['folds']} would leave some without a {what}")
@@ -239,7 +234,7 @@ class CvRequest:
         )
 
     def _query_weights(self, dataset: Dataset) -> Mapping[int, float] | None:
-        return query_weights(self.options["query_weights"], dataset, quiet=self.options["quiet"])
+        return query_weights(self.options["query_weights"], dataset)
 
 
 #: A feature map, and what bags are pooled by; None: they are not.
@@ -422,9 +417,9 @@ class _Run:
             with bad_data(search.dataset.source), Bar("comparing"):
                 search.least(self.request.options["jobs"], self._followers)
         candidates = search.so_far()
-        if candidates and not self.request.options["quiet"]:
+        if candidates:
             folds = f"{len(candidates[0].folds)} of {len(search.folds)} folds"
-            say(f"the time limit ends the comparison: {len(candidates)} settings, in {folds}")
+            remark(f"the time limit ends the comparison: {len(candidates)} settings, in {folds}")
         return candidates
 
     def finalists(self, dataset: Dataset) -> SettingsSearch:
@@ -454,17 +449,16 @@ class _Run:
                     text = f"{whole.metric} {result.mean(whole.metric):.4f} on held-out rows (of {rows})"
                 say(f" {screened:>{len(str(total))}}/{total}  {entry}: {text}")
 
-            if not options["quiet"]:
-                say(described(dataset, whole.target))
-                say(f"trying {total} combinations of loss and features (-v shows each)")
+            remark(described(dataset, whole.target))
+            remark(f"trying {total} combinations of loss and features (-v shows each)")
             if whole.caution is not None:
                 say(f"warning: {whole.caution}")
             with Bar("screening") as bar:
                 search = whole.screen(options["jobs"], replace(self._comparing, path=trained), ended)
             if self.signals:
                 raise Failure(exit_code(self.signals), "stopped, nothing was finished in every fold")
-            if not options["quiet"] and not self.is_over():
-                say(f"compared further: {'; '.join(str(whole.racing[grid]) for grid in search.alive)}")
+            if not self.is_over():
+                remark(f"compared further: {'; '.join(str(whole.racing[grid]) for grid in search.alive)}")
             return search
 
     def references(self, search: SettingsSearch) -> Iterator[Candidate]:
@@ -547,16 +541,8 @@ class _Run:
                 )
         if refit is None:
             raise Failure(exit_code(self.signals) or BAD_DATA, "stopped, no model written")
-        with writing(self.output):
-            refit.model.save(self.output)
-        self.signals.are_late = not refit.outcome.interrupted
-        for caution in refit.outcome.cautions:
-            say(f"warning: {self.output}: {caution}")
-        if self.request.options["quiet"]:
-            say_if_stopped_early(self.output, refit.outcome, refit.model)
-        else:
-            say(f"{self._how_chosen(search, chosen, candidates)}, and trained on all rows")
-            verbose = self.request.options["verbose"]
-            figures = training_metric(refit.fit, refit.model) if verbose else ()
-            say_what_became(refit.outcome, refit.model, figures, self.output, verbose=verbose)
+        save(self.output, refit.outcome, refit.model, self.signals)
+        remark(f"{self._how_chosen(search, chosen, candidates)}, and trained on all rows")
+        figures = training_metric(refit.fit, refit.model) if is_set("verbose") else ()
+        say_what_became(TrainedModel(refit.outcome, refit.model, figures), self.output)
         return refit.outcome.as_asked and refit.outcome.ranks

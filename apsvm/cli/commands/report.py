@@ -22,7 +22,7 @@ from apsvm.cli.shared import (
     Failure,
     reading,
     refuse_same_file,
-    say,
+    remark,
     writing,
 )
 from apsvm.data.read_options import ReadOptions
@@ -56,7 +56,7 @@ def report(
     output: str | None,
     top: int | None,
     ignore_unknown: bool,
-    quiet: bool,
+    quiet: bool,  # the remarks look at it
     read: ReadOptions,
 ) -> None:
     """Make one self-contained HTML page of a run: the first rows and what put them there, metrics, what drives the
@@ -86,13 +86,12 @@ def report(
         bar.reach(0, "judging and drawing")
         with drawing(folder):
             content = page_of(run)
-    if not quiet:
-        for note in run.notes:
-            say(f"warning: {printable(note)}")
+    for note in run.notes:
+        remark(f"warning: {printable(note)}")
     with writing(output):
         write_whole(output, content.encode(errors="replace"))
-    if not quiet and output != "-":
-        say(f"report written to {output}")
+    if output != "-":
+        remark(f"report written to {output}")
 
 
 def _refuse_to_overwrite(output: str, folder: str, run: Run) -> None:

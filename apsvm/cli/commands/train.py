@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -54,6 +54,7 @@ from apsvm.cli.shared import (
     bad_data,
     given_by_user,
     reading,
+    remark,
     say,
 )
 from apsvm.data.parts import parts_of
@@ -164,19 +165,15 @@ class _Run:
             raise click.UsageError("--validation is read once DATA has been: name a file")
         inputs = {**check_inputs(trainer), **{name: options[name] for name in ("validation", "query_weights")}}
         if options["run_dir"] is None:
-            self._check_outputs(inputs)
-        if not options["quiet"]:
-            for warning in trainer.warnings():
-                say(f"warning: {warning}")
-
-    def _check_outputs(self, inputs: Mapping[str, str | None]) -> None:
-        log = self.options["log"]
-        check_output(self.model, data=self.data, **inputs)  # which may replace the one that it was started from
-        if log is not None:
-            check_output(log, data=self.data, warm_start=self.options["warm_start"], **inputs)
-            spare_models(log)
-        spare_others(self.model)
-        refuse_same_place((self.model, log), "the model and the log")
+            log = options["log"]
+            check_output(self.model, data=self.data, **inputs)  # which may replace the one that it was started from
+            if log is not None:
+                check_output(log, data=self.data, warm_start=options["warm_start"], **inputs)
+                spare_models(log)
+            spare_others(self.model)
+            refuse_same_place((self.model, log), "the model and the log")
+        for warning in trainer.warnings():
+            remark(f"warning: {warning}")
 
     def read(self) -> tuple[Dataset, float]:
         """The rows, and the seconds that took."""
@@ -198,7 +195,7 @@ class _Run:
         in_bags = dataset.bags is not None and not dataset.ignores_bags and self.features.pool is None
         if in_bags and "latent" not in named and "latent" in declared(type(self.trainer.settings)):
             chosen["latent"] = True
-            self._remark(
+            remark(
                 f"{dataset.source}: rows in bags: --latent, the best row of a bag decides (--pool min,mean,max makes a "
                 "row of each bag; apsvm cv compares the two)"
             )
@@ -209,17 +206,20 @@ class _Run:
 
     def train(self, dataset: Dataset, read_seconds: float) -> int:
         """Trains, and writes the model; the exit code."""
+        from apsvm.trainers.fitting import Fit
+
         options, began = self.options, time.perf_counter()
         validation = self._validation(dataset)
         with bad_data(dataset.source), reading(dataset.source):
-            fit = self._fit(dataset, validation)
+            weights = query_weights(options["query_weights"], dataset)
+            fit = Fit.of(
+                dataset, self.trainer, self.labels, self.features, query_weights=weights, validation=validation
+            )
             rows = fit.training_set()
-            check_data(self.trainer, rows, quiet=options["quiet"])
-        if not options["quiet"]:
-            say_of_grades(fit)
+            check_data(self.trainer, rows)
+        say_of_grades(fit)
         check_decision_options(fit, options)
-        if not options["quiet"]:
-            say(described(fit.dataset, fit.target))
+        remark(described(fit.dataset, fit.target))
         read_seconds += time.perf_counter() - began
         if options["run_dir"] is not None:
             make_folder(options["run_dir"])
@@ -227,16 +227,7 @@ class _Run:
             if options["run_dir"] is not None:
                 log.write("run", **run_record(self.data, dataset, self.read_options, read_seconds))
             trained = self._trained(fit, rows, log, signals)
-            return write_model(
-                self.model, trained, log, signals,
-                read_seconds=read_seconds, quiet=options["quiet"], verbose=options["verbose"],
-            )  # fmt: skip
-
-    def _fit(self, dataset: Dataset, validation: tuple[Dataset, Target] | None) -> Fit:
-        from apsvm.trainers.fitting import Fit
-
-        weights = query_weights(self.options["query_weights"], dataset, quiet=self.options["quiet"])
-        return Fit.of(dataset, self.trainer, self.labels, self.features, query_weights=weights, validation=validation)
+            return write_model(self.model, trained, log, signals, read_seconds=read_seconds)
 
     def _validation(self, dataset: Dataset) -> tuple[Dataset, Target] | None:
         from apsvm.data.labels import decide
@@ -256,8 +247,8 @@ class _Run:
             multilabel=takes is Takes.CLASSES,
             model=None if dataset.table is None else features_of_table(dataset),
         )
-        if rows.unknown_features and not self.options["quiet"]:
-            say(f"{rows.source}: {rows.unknown_features} feature values that {dataset.source} lacks were ignored")
+        if rows.unknown_features:
+            remark(f"{rows.source}: {rows.unknown_features} feature values that {dataset.source} lacks were ignored")
         with reading(rows.source):
             rows = bags_settled(rows, self.trainer, self.features.pool)
             return rows, decide(rows, takes, self.labels)
@@ -278,18 +269,14 @@ class _Run:
             classes = raw.dataset.classes().size if of_classes else None
             with Bar("training" if classes is None else "classes begun", classes) as bar:
                 display = Display(verbose=options["verbose"], quiet=options["quiet"], one_line=of_classes, bar=bar)
-                remark = self._remark if options["verbose"] or not of_classes else unseen
-                watch = Watch(log, display.show, remark, lambda: bool(signals))
+                is_said = not options["quiet"] and (options["verbose"] or not of_classes)
+                watch = Watch(log, display.show, say if is_said else unseen, lambda: bool(signals))
                 decisions = Decisions(self.options, watch.should_stop)
                 for outcome in outcomes(fit, watch, start, rows if prepared is raw else None):
                     outcome, model = decisions.made(raw, outcome, fit.model(outcome))
                     yield TrainedModel(
                         outcome, model, _figures(prepared, outcome, model, verbose=self.options["verbose"])
                     )
-
-    def _remark(self, line: str) -> None:
-        if not self.options["quiet"]:
-            say(line)
 
     def _started(self, fit: Fit) -> tuple[Fit, NDArray[np.float64] | None]:
         """The training, and where it begins; of several classes each where its own ranker stands."""

@@ -82,7 +82,7 @@ def verify(
         found = verify(
             ranker,
             dataset,
-            query_weights=read_query_weights(query_weights, dataset, quiet=False),
+            query_weights=read_query_weights(query_weights, dataset),
             telling=telling,
             limits=limits,
             defined_elsewhere=definition_of_package,

@@ -23,7 +23,7 @@ from apsvm.cli.shared import (
     Failure,
     reading,
     refuse_same_file,
-    say,
+    remark,
     writing,
 )
 from apsvm.data.read_options import ReadOptions
@@ -88,7 +88,7 @@ def check_inputs(trainer: AnyTrainer) -> Mapping[str, str]:
     return inputs
 
 
-def query_weights(path: str | None, dataset: Dataset, *, quiet: bool) -> dict[int, float] | None:
+def query_weights(path: str | None, dataset: Dataset) -> dict[int, float] | None:
     """The weights of the queries, if a file of them was named."""
     from apsvm.data.query_weights import weights_of_queries
 
@@ -98,8 +98,10 @@ def query_weights(path: str | None, dataset: Dataset, *, quiet: bool) -> dict[in
         raise Failure(BAD_DATA, f"{dataset.source}: --query-weights needs rows with qid:, found none")
     with reading(path):
         weights, unknown = weights_of_queries(path, dataset)
-    if unknown and not quiet:
-        say(f"warning: {path}: {len(unknown)} of its qids are not in {dataset.source}, such as {printable(unknown[0])}")
+    if unknown:
+        remark(
+            f"warning: {path}: {len(unknown)} of its qids are not in {dataset.source}, such as {printable(unknown[0])}"
+        )
     return weights
 
 
@@ -115,7 +117,7 @@ def numbered_query_weights(path: str | None, source: str, *, has_queries: bool) 
         return weights_of_numbers(path)
 
 
-def check_data(trainer: AnyTrainer, data: TrainingSet, *, quiet: bool) -> None:
+def check_data(trainer: AnyTrainer, data: TrainingSet) -> None:
     """Prints remarks on the rows; what ``trainer.check`` raises of rows that cannot be trained on is the
     caller's to catch (``bad_data``)."""
     remarks = list(trainer.check(data))
@@ -123,9 +125,8 @@ def check_data(trainer: AnyTrainer, data: TrainingSet, *, quiet: bool) -> None:
         remarks.append("cost: is not used by this loss; it is ignored here")
     if data.queries is not None and not trainer.capabilities.queries and data.target.labels.kind == "none":
         remarks.append("qid: is not used here")
-    if not quiet:
-        for remark in remarks:
-            say(f"warning: {data.source}: {remark}")
+    for text in remarks:
+        remark(f"warning: {data.source}: {text}")
 
 
 def described(dataset: Dataset, target: Target) -> str:

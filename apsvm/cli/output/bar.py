@@ -10,8 +10,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import TracebackType
 
-import click
-
 from apsvm._support.shown import printable
 from apsvm.cli import shared
 
@@ -107,8 +105,7 @@ class Bar:
 
 
 def _wanted() -> bool:
-    context = click.get_current_context(silent=True)
-    if context is not None and (context.params.get("quiet") or context.params.get("verbose")):
+    if shared.is_set("quiet") or shared.is_set("verbose"):
         return False
     try:
         return sys.stderr is not None and sys.stderr.isatty() and os.environ.get("TERM", "") != "dumb"

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from apsvm._support.types import JsonObject
-from apsvm.cli.shared import say
+from apsvm.cli.shared import remark, say
 
 if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
@@ -31,16 +31,15 @@ def chosen_by_grades(
     chosen = {option: value for option, value in OF_GRADES.items() if option in options and option not in named}
     if not chosen or labels != LabelOptions() or not are_grades(dataset):
         return {}
-    if not options["quiet"]:
-        values = " ".join(f"--{option} {shlex.quote(value)}" for option, value in chosen.items())
-        say(f"{dataset.source}: queries with grades: {values}")
+    values = " ".join(f"--{option} {shlex.quote(value)}" for option, value in chosen.items())
+    remark(f"{dataset.source}: queries with grades: {values}")
     return chosen
 
 
 def say_of_grades(fit: Fit) -> None:
     """A line for each caution on the grades of a training; none where its labels are two classes."""
     for caution in _cautions(fit):
-        say(f"warning: {fit.dataset.source}: {caution}")
+        remark(f"warning: {fit.dataset.source}: {caution}")
 
 
 def _cautions(fit: Fit) -> Iterator[str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from apsvm.cli.options.decision import say_decision
 from apsvm.cli.options.training import Signals, exit_code
 from apsvm.cli.output.training_log import TrainingLog, end_record
-from apsvm.cli.shared import CANNOT_WRITE, STOPPED_EARLY, Failure, say, writing
+from apsvm.cli.shared import CANNOT_WRITE, STOPPED_EARLY, Failure, is_set, say, writing
 
 if TYPE_CHECKING:
     from apsvm.models.base import Model
@@ -32,28 +32,19 @@ def write_model(
     signals: Signals,
     *,
     read_seconds: float,
-    quiet: bool,
-    verbose: bool = False,
 ) -> int:
     """Writes what is ``trained``, one model or, if it was stopped before, none; the exit code."""
     began = time.perf_counter()
     ready = next(trained, None)
     if ready is None:
         raise Failure(exit_code(signals), "stopped, no model written")
-    outcome, model, figures = ready
-    with writing(name):
-        model.save(name)
-    signals.are_late = not outcome.interrupted
+    outcome, model, _ = ready
+    save(name, outcome, model, signals)
     seconds = {"reading": read_seconds, **outcome.seconds}
     taken = time.perf_counter() - began + read_seconds
     seconds["other"] = max(0.0, taken - sum(seconds.values()))
     log.write("end", state=outcome.state, model=name, **end_record(outcome), seconds=seconds)
-    for caution in outcome.cautions:  # shown with --quiet too
-        say(f"warning: {name}: {caution}")
-    if quiet:
-        say_if_stopped_early(name, outcome, model)
-    else:
-        say_what_became(outcome, model, figures, name, seconds, verbose=verbose)
+    say_what_became(ready, name, seconds)
     if outcome.interrupted:
         return exit_code(signals)
     if log.failed:
@@ -61,33 +52,33 @@ def write_model(
     return 0 if outcome.as_asked and outcome.ranks else STOPPED_EARLY
 
 
-def say_what_became(
-    outcome: Outcome,
-    model: Model,
-    figures: Iterable[str],
-    name: str,
-    seconds: Mapping[str, float] | None = None,
-    *,
-    verbose: bool = False,
-) -> None:
-    """The choice, the model's worth and decision, and where it was written; with ``verbose`` how training ended, its
-    certificate, and the seconds of each part."""
-    from apsvm.trainers.summary import short_summary, summary
+def save(name: str, outcome: Outcome, model: Model, signals: Signals) -> None:
+    """Writes the model; failures end the command. A signal after it stops nothing."""
+    with writing(name):
+        model.save(name)
+    signals.are_late = not outcome.interrupted
 
-    for line in (*(summary(outcome) if verbose else short_summary(outcome, model.header.metric)), *figures):
+
+def say_what_became(trained: TrainedModel, name: str, seconds: Mapping[str, float] | None = None) -> None:
+    """The choice, the model's worth and decision, and where it was written; with --verbose how training ended, its
+    certificate, and the seconds of each part; with --quiet cautions, and what explains the exit code."""
+    from apsvm.trainers.summary import ending, short_summary, summary
+
+    outcome, model, figures = trained
+    header = model.header
+    for caution in outcome.cautions:
+        say(f"warning: {name}: {caution}")
+    if is_set("quiet"):
+        if not header.as_asked:  # the outcome's is also of the threshold, for whose lack there is a caution
+            say(f"warning: {name}: {ending(outcome)}")
+        return
+    verbose = is_set("verbose")
+    for line in (*(summary(outcome) if verbose else short_summary(outcome, header.metric)), *figures):
         say(line)
-    for skipped in () if verbose else model.header.classes_skipped:
-        say(f"class {model.header.shown_label(skipped.label)} is left out: {skipped.reason}")
+    for skipped in () if verbose else header.classes_skipped:
+        say(f"class {header.shown_label(skipped.label)} is left out: {skipped.reason}")
     say_decision(model, verbose=verbose)
     taken = "" if seconds is None else f" after {math.fsum(seconds.values()):.2f} s"
     if seconds is not None and verbose:
         say(f"seconds: {', '.join(f'{part} {spent:.2f}' for part, spent in seconds.items())}")
     say(f"model written to {'standard output' if name == '-' else name}{taken}")
-
-
-def say_if_stopped_early(name: str, outcome: Outcome, model: Model) -> None:
-    """Why training ended before it was done, where it did: an exit code is explained with --quiet too."""
-    if not model.header.as_asked:  # the outcome's is also of the threshold, for whose lack there is a caution
-        from apsvm.trainers.summary import ending
-
-        say(f"warning: {name}: {ending(outcome)}")
