@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 _PLURAL = {"query": "queries", "class": "classes"}
 #: The width of the names at the left of the summary.
 _LEFT = 12
+#: Queries, or rows of a kind, below which an interval is called too narrow: of nine numbers of a beta
+#: distribution one of 95 % holds the mean 89 times of 100, of five 83 times.
+_FEW = 10
 
 
 def put_json(entries: Sequence[EvaluatedSystem], *, per_query: bool) -> None:
@@ -124,7 +127,7 @@ def put_summary(entries: Sequence[EvaluatedSystem], confidence: float | None, cu
         if entry.against_first is not None:
             _put_comparison(entries[0], entry, entry.against_first, left, confidence)
     if confidence is not None:
-        put(f"{'intervals':<{left}} bootstrap, {100 * confidence:g} % of the draws")
+        put(f"{'intervals':<{left}} bootstrap, {100 * confidence:g} % of the draws{_too_few(entries[0])}")
     if any(entry.against_first for entry in entries):
         swaps = swaps_of(entries[0])
         put(f"{'p':<{left}} two-sided, paired randomisation, at most {swaps} swaps, not corrected for many tests")
@@ -137,6 +140,15 @@ def put_summary(entries: Sequence[EvaluatedSystem], confidence: float | None, cu
     if entries[0].undefined:
         put(f"{'undefined':<{left}} {', '.join(entries[0].undefined)}: not on these rows")
     _put_counts(entries, left)
+
+
+def _too_few(entry: EvaluatedSystem) -> str:
+    """A remark on intervals of few queries or classes, or of few rows of one kind."""
+    evaluation = entry.system.evaluation
+    count, units = min((evaluation.n_positives, "positives"), (evaluation.n_rows - evaluation.n_positives, "negatives"))
+    if evaluation.groups is not None:
+        count, units = evaluation.n_groups - evaluation.groups_skipped, _PLURAL[entry.each]
+    return f"; likely too narrow: fewer than {_FEW} {units} ({count})" if count < _FEW else ""
 
 
 def found_in_first(entry: EvaluatedSystem, k: int) -> str | None:

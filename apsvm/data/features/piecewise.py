@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 #: Dense rows that are mapped at a time, so that they stay in the cache.
 _ROWS = 256
+#: Knots that are taken however few the rows.
+_ALWAYS = 100
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,6 +69,12 @@ class Piecewise(AdditiveMap):
     @classmethod
     def learn(cls, rows: TrainingRows, parameter: Parameter) -> Self:
         assert isinstance(parameter, int)
+        n = rows.X.shape[0]
+        if parameter > max(n, _ALWAYS):
+            raise FeatureMapError(
+                f"piecewise:{parameter}: more knots than the {n:,} rows have values; the default is "
+                f"{cls.default_parameter}"
+            )
         knots, ranges = [np.empty(0)], np.empty((3, rows.X.shape[1]))
         for j, values in enumerate(column_values(rows.X, rows.selection)):
             knots.append(_knots(values, parameter))

@@ -262,6 +262,8 @@ def test_bad_names(name, message):
 def test_no_rows_are_nothing_to_learn_from():
     with pytest.raises(FeatureMapError, match="no rows"):
         learn_map("piecewise", np.ones((3, 2)), np.empty(0, dtype=np.int64))
+    with pytest.raises(FeatureMapError, match="more knots than the 3 rows"):
+        learn_map("piecewise:99999999", np.ones((3, 2)))
 
 
 def test_too_much(rng, monkeypatch):
