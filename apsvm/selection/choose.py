@@ -7,7 +7,9 @@ positives are few: in a short list chance puts more of them at the top.
 The interval is Wilson's (1927) of a share among P positives, as AP is one (the mean over the positives of the share of
 positives down to it), for 90 % and ``SPREAD`` times the variance of such a share, as the other rows vary too. Of 240
 trainings on 80 sets of KEEL (12 to 1,500 positives, two thirds as many in the test part) it held the test AP in 92 %,
-and the value was .006 below it in the mean; samples of a bootstrap held it in 62 %.
+and the value was .006 below it in the mean; samples of a bootstrap held it in 62 %. In 160 searches by ``apsvm cv`` the
+value was .003, .009, −.004 and −.003 above test AP below 20, 50 and 200 positives and above, each ± a standard error of
+.005 to .026; without what the choice adds taken off it was .043 and .038 above it below 20 and 50.
 """
 
 from __future__ import annotations
@@ -44,20 +46,19 @@ def standard_error(differences: Sequence[float] | NDArray[np.float64]) -> float:
     return float(values.std(ddof=1)) / math.sqrt(values.size) if values.size > 1 else 0.0
 
 
-def worth_of_choice(candidates: Sequence[Candidate], metric: str, chosen_by: str) -> float:
-    """The metric of what is chosen, on rows that the choice has not seen: the mean over the folds of what each gives to
-    the candidate that is best, by the metric ``chosen_by``, in the others.
+def chosen_by_others(candidates: Sequence[Candidate], metric: str) -> list[Candidate]:
+    """For each fold the candidate that is best in the others: what the choice comes to on rows that it has not seen.
 
     Candidates may lack the last of the folds: a fold is looked at by those that were finished in it, and these are
     compared by the folds that all of them have.
     """
-    values = []
+    chosen = []
     for fold in range(max(len(one.folds) for one in candidates)):
         finished = [one for one in candidates if len(one.folds) > fold]
         common = min(len(one.folds) for one in finished)
         others = [replace(one, folds=[*one.folds[:fold], *one.folds[fold + 1 : common]]) for one in finished]
-        values.append(finished[others.index(best(others, chosen_by))].values(metric)[fold])
-    return math.fsum(values) / len(values)
+        chosen.append(finished[others.index(best(others, metric))])
+    return chosen
 
 
 class Estimate(NamedTuple):
@@ -68,16 +69,19 @@ class Estimate(NamedTuple):
     high: float
 
 
-def pooled_ap(folds: Sequence[OutOfFold], relevant: NDArray[np.bool_]) -> Estimate:
+def pooled_ap(folds: Sequence[OutOfFold], relevant: NDArray[np.bool_], optimism: float = 0.0) -> Estimate:
     """The estimate by the scores of the rows that each fold tested on, some of which are positive.
 
-    ``relevant`` : (n,) bool, of all rows (or bags) that the folds number
+    Parameters
+    ----------
+    relevant : (n,) bool, of all rows (or bags) that the folds number
+    optimism : what was gained by the choice of the best of many, which other rows do not have
     """
     from apsvm.metrics.evaluate import evaluate
 
     held_out = relevant[np.concatenate([fold.test for fold in folds])]
     scores = np.concatenate([_standardised(fold.scores) for fold in folds])
-    value = evaluate(["AP"], scores, held_out).values["AP"]
+    value = max(0.0, evaluate(["AP"], scores, held_out).values["AP"] - optimism)
     count = int(held_out.sum()) / SPREAD
     share = NORMAL_QUANTILE**2 / count
     middle = (value + 0.5 * share) / (1.0 + share)

@@ -3,6 +3,7 @@ the edge of its grid, and the chosen setting, or the average of several, trained
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -19,7 +20,7 @@ from apsvm.data.rows import Rows
 from apsvm.models.header import Json
 from apsvm.selection.average import Average, average_with, refitted
 from apsvm.selection.bags import bags_as_rows, of_bags
-from apsvm.selection.choose import Estimate, at_the_edge, best, beyond, pooled_ap, worth_of_choice
+from apsvm.selection.choose import Estimate, at_the_edge, best, beyond, chosen_by_others, pooled_ap
 from apsvm.selection.completion import outcomes
 from apsvm.selection.cross_validation import CrossValidation
 from apsvm.selection.folds import Fold, copies_of, make_folds
@@ -260,18 +261,32 @@ class SettingsSearch:
 
     def estimate(self, chosen: Candidate, candidates: Sequence[Candidate], metric: str) -> float:
         """The metric of ``chosen``, one of these candidates or an average of them, on other rows: AP of one list by
-        ``expected_ap``, others by their mean over the folds without what the choice of the best adds."""
-        expected = self.expected_ap(chosen) if metric == "AP" else None
+        ``expected_ap``, others by their mean over the folds, without what the choice of the best adds."""
+        expected = self.expected_ap(chosen, candidates) if metric == "AP" else None
         if expected is not None:
             return expected.value
-        top = self.choose(candidates)
-        given_up = [one for one in self.candidates(min(3, len(top.folds))) if one.grid not in self.alive]
-        gained = top.mean(metric) - worth_of_choice([*candidates, *given_up], metric, self.metric)
-        return chosen.mean(metric) - max(0.0, gained)
+        worth = [one.values(metric)[fold] for fold, one in enumerate(self._chosen_by_others(candidates))]
+        optimism = self.choose(candidates).mean(metric) - math.fsum(worth) / len(worth)
+        return chosen.mean(metric) - max(0.0, optimism)
 
-    def expected_ap(self, chosen: Candidate) -> Estimate | None:
-        """AP of all rows held out, as one list; None where rows are in queries."""
-        return None if self._by_query else pooled_ap(self.out_of_fold(chosen), self.target.relevant)
+    def expected_ap(self, chosen: Candidate, candidates: Sequence[Candidate]) -> Estimate | None:
+        """AP of all rows held out, as one list, without what the choice of the best adds: to an average hardly
+        anything. None where rows are in queries."""
+        if self._by_query:
+            return None
+        pooled = partial(pooled_ap, relevant=self.target.relevant)
+        if isinstance(chosen, Average):
+            return pooled(chosen.out_of_fold())
+        others = enumerate(self._chosen_by_others(candidates))
+        worth = pooled([self._cross.scored(one.folds[at], one.grid, at) for at, one in others])
+        folds = self.out_of_fold(chosen)
+        return pooled(folds, optimism=max(0.0, pooled(folds).value - worth.value))
+
+    def _chosen_by_others(self, candidates: Sequence[Candidate]) -> list[Candidate]:
+        """For each fold the one that is best in the others, of these and those that were given up."""
+        folds = min(3, max(len(one.folds) for one in candidates))
+        given_up = [one for one in self.candidates(folds) if one.grid not in self.alive]
+        return chosen_by_others([*candidates, *given_up], self.metric)
 
     def edges(self, candidates: Sequence[Candidate], chosen: Candidate) -> list[str]:
         """The settings of which ``chosen`` has the lowest or the highest value that was tried."""

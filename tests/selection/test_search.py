@@ -15,7 +15,7 @@ from apsvm.data.rows import Rows
 from apsvm.metrics.evaluate import evaluate, parse_metrics
 from apsvm.metrics.thresholds import ThresholdRule, choose_threshold
 from apsvm.selection import cross_validation
-from apsvm.selection.choose import best, pooled_ap, worth_of_choice
+from apsvm.selection.choose import best, chosen_by_others, pooled_ap
 from apsvm.selection.cross_validation import CrossValidation, SelectionError
 from apsvm.selection.grids import Grid
 from apsvm.selection.race import Candidate, Measured
@@ -189,7 +189,7 @@ def test_the_best_of_many_is_worth_what_folds_give_to_the_choice_of_the_others(r
         return Candidate(0, "ap", {}, [Measured({}, {"AP": value}, 0.0, "", as_asked=True) for value in values])
 
     def worth(candidates):
-        return worth_of_choice(candidates, "AP", "AP")
+        return np.mean([one.values("AP")[fold] for fold, one in enumerate(chosen_by_others(candidates, "AP"))])
 
     # By hand: the second is chosen by the last two folds, the first by the others.
     three = [of(0.9, 0.6, 0.4), of(0.5, 0.7, 0.7), of(0.1, 0.2, 0.9)]
@@ -212,13 +212,15 @@ def test_the_chosen_setting_is_trained_on_all_rows(noisy, grid):
     refit = search.refit(chosen, candidates)
     assert refit is not None
     header = refit.model.header
+    pooled = pooled_ap(search.out_of_fold(chosen), search.target.relevant).value
+    assert pooled - 0.1 < search.expected_ap(chosen, candidates).value <= pooled
     assert header.selection == {
         **search.description(),
         "settings": 2,
         "regularisation": chosen.choice["regularisation"],
         "mean": chosen.mean("AP"),
         "deviation": chosen.deviation("AP"),
-        "estimate": pooled_ap(search.out_of_fold(chosen), search.target.relevant).value,
+        "estimate": search.expected_ap(chosen, candidates).value,
     }
     assert header.settings["regularisation"] == chosen.choice["regularisation"]
     assert (header.features.scale, header.features.bias, header.data.rows) == ("standard", 1.0, 150)

@@ -83,7 +83,9 @@ class Results:
             yield "  ".join([*cells, row[-1]]).rstrip()
         if len(self.candidates) > 1:
             worth = ", ".join(f"{metric} {value:.4f}" for metric, value in self.estimates.items())
-            interval = self.search.expected_ap(self.average or self.chosen) if "AP" in self.metrics else None
+            interval = (
+                self.search.expected_ap(self.average or self.chosen, self.candidates) if "AP" in self.metrics else None
+            )
             likely = "" if interval is None else f" (AP most likely {interval.low:.2f} to {interval.high:.2f})"
             yield f"expected on new rows: {worth}{likely}"
 
