@@ -251,14 +251,6 @@ def measure(h: Hostile) -> None:
     _one_query(h, oracle, *sizes[0])
 
 
-def bins(h: Hostile) -> None:
-    n_pos, n_neg = h.size(1, 5), h.size(1, 200)
-    negatives = h.scores(n_neg)
-    found = _kernels.ScoreBins(h(h.rng.choice(negatives, size=h.size(1, 60))), h(n_neg), h(n_pos))
-    found.edges()
-    found.number(h(negatives), h(np.zeros(n_neg, dtype=np.int32)))
-
-
 def by_score(h: Hostile) -> None:
     sizes = [(h.size(1, 4), h.size(1, 30)) for _ in range(3)]
     order = _kernels.RankingByScore(h(h.threads()))
@@ -267,59 +259,7 @@ def by_score(h: Hostile) -> None:
     order.add_tasks(h(ints(first[:-1])), h(n_pos), h(n_neg), h(np.ones(3)))
     order(h(h.scores(first[-1])), h(np.zeros(first[-1])))
     order.subtract(h(h.scores(first[-1])), h(np.zeros(first[-1])))
-
-
-def search(h: Hostile) -> None:
-    n_pos, n_neg = h.size(1, 5), h.size(1, 40)
-    tables = make_loss("ap").tables(n_pos, n_neg)
-    positives = np.sort(h.scores(n_pos))[::-1].copy()
-    found = _kernels.RankSearch(h(positives), h(tables.weights), h(tables.discount), unimodal=h(True))
-    cells = h.chance.randint(1, min(5, n_neg))
-    cuts = np.sort(h.rng.choice(np.arange(1, n_neg), size=cells - 1, replace=False)) if n_neg > 1 else np.empty(0)
-    first = ints(np.r_[0, cuts]) + 1
-    count = np.diff(np.r_[first, n_neg + 1])
-    edges = np.sort(h.scores(cells + 1))[::-1]
-    least, most = np.ones(cells, np.int32), np.full(cells, n_pos + 1, np.int32)
-    low, high = found.bound(
-        h(first), h(count), h(edges[:-1].copy()), h(edges[1:].copy()), h(least.copy()), h(most.copy())
-    )
-    scores = h.scores(n_neg)
-    cut = h.chance.randint(0, 2)
-    of_first = (count * cut // 2).astype(np.int32)
-    counts = np.stack([of_first, count.astype(np.int32) - of_first])
-    split = n_neg - int(counts[1].sum())
-    found.rank(h(first), h(counts), [h(scores[:split].copy()), h(scores[split:].copy())], h(low), h(high))
-    found.rank_tied(h(first), h(count), h(edges[:-1].copy()), h(least), h(most))
-
-
-def cells(h: Hostile) -> None:
-    n_pos, n_neg = h.size(1, 5), h.size(1, 200)
-    scores, tables = h.scores(n_neg), make_loss("ap").tables(n_pos, n_neg)
-    most = h.chance.choice((16, 65_536, 200_000))
-    of_all = h.chance.choice((n_neg, 3_000_000))
-    found = _kernels.ScoreBins(h(h.rng.choice(scores, size=h.size(1, 60))), h(of_all), h(n_pos), h(most))
-    numbers = np.zeros(n_neg, np.int32)
-    counts, _, _ = found.number(h(scores), h(numbers))
-    positives = np.sort(h.scores(n_pos))[::-1].copy()
-    ranks = _kernels.RankSearch(h(positives), h(tables.weights), h(tables.discount), unimodal=h(True))
-    of_cell, names, *_ = ranks.bound_bins(found, h(counts), h(h.threads()))
-    wanted = np.zeros(counts.size, np.uint8)
-    wanted[names] = 1
-    collected = _kernels.collect_scores(h(scores), h(numbers), h(counts), h(wanted))
-    open_ranks = np.full(collected.size, n_pos + 1, np.int32)
-    other = h.chance.choice((None, h.scores(n_neg)))
-    _kernels.weigh_cells(
-        h(scores), h(numbers), h(counts), h(of_cell), h(open_ranks), h(n_pos), h(1.0), h(0.0), h(other),
-        h(np.zeros(n_neg)),
-    )  # fmt: skip
-    _kernels.count_below(h(h.scores(h.size(1, 300))), h(scores))
-    _kernels.cell_extremes(h(scores), h(numbers), h(counts.size))
-    edges = found.edges()
-    lower, upper = (np.clip(edge[names], -1e300, 1e300) for edge in edges)
-    pieces, lowest = _kernels.cut_evenly(h(lower), h(upper), h(np.full(names.size, 4)), h(h.chance.random() < 0.5))
-    cuts = np.zeros(counts.size, np.int32)
-    cuts[names] = pieces - 1
-    _kernels.split_cells(h(scores), h(numbers), h(np.r_[0, np.cumsum(cuts)].astype(np.int32)), h(lowest))
+    _kernels.count_below(h(h.scores(h.size(1, 300))), h(h.scores(h.size(0, 30))))
 
 
 def pairs(h: Hostile) -> None:
@@ -446,7 +386,7 @@ def warp_items(h: Hostile) -> None:
 ENTRIES: dict[str, Callable[[Hostile], None]] = {
     entry.__name__: entry
     for entry in (
-        bags, rows, rules, order, qp, ranking, measure, by_score, bins, search, cells, pairs, lists, decays,
+        bags, rows, rules, order, qp, ranking, measure, by_score, pairs, lists, decays,
         svmlight, warp_rows, warp_items,
     )
 }  # fmt: skip

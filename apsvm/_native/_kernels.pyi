@@ -1,4 +1,3 @@
-from collections.abc import Sequence
 from typing import TypeAlias
 
 from numpy import bool_, float32, float64, int32, int64, uint8
@@ -161,86 +160,7 @@ class MeasureOracle:
         /,
     ) -> tuple[float, float, int, int]: ...
 
-# Bins made of a sample of all negatives' scores, numbered ascending.
-class ScoreBins:
-    def __init__(self, sample: NDArray[float64], n_neg: int, n_pos: int, most: int = 65_536) -> None: ...
-    @property
-    def size(self) -> int: ...
-    def edges(self) -> tuple[NDArray[float64], NDArray[float64]]: ...  # lower, upper; infinite at the ends
-    # Writes the cells; how many are in each bin, the lowest and the highest score: NaN where one is not finite.
-    def number(self, scores: NDArray[float64], cells: NDArray[int32]) -> tuple[NDArray[int64], float, float]: ...
-
-# Ranks of negatives whose scores are somewhere else. Cells stand in descending order of score, positions count from 1;
-# edges may be infinite. bound_bins returns the ranks of all bins, ascending, 0 where one is open, and of the open ones,
-# descending, name, first, count, low and high. rank takes counts of several parts, (parts, cells), and each part's
-# scores from the last cell to the first, in one in the order of the negatives; it returns their ranks, and how many are
-# of each, 0 … P + 1. rank_tied takes cells of one score, and returns runs of equal ranks: those of cell i are starts[i]
-# to starts[i + 1] − 1. cut_evenly returns how many pieces each cell is cut into, and the lowest score of each but its
-# cell's first.
-class RankSearch:
-    def __init__(
-        self, positives: NDArray[float64], weights: NDArray[float64], discount: NDArray[float64], *, unimodal: bool
-    ) -> None: ...
-    def bound(
-        self,
-        first: NDArray[int64],
-        count: NDArray[int64],
-        upper: NDArray[float64],
-        lower: NDArray[float64],
-        low: NDArray[int32],
-        high: NDArray[int32],
-    ) -> tuple[NDArray[int32], NDArray[int32]]: ...
-    def bound_bins(
-        self, bins: ScoreBins, counts: NDArray[int64], threads: int = 1
-    ) -> tuple[NDArray[int32], NDArray[int32], NDArray[int64], NDArray[int64], NDArray[int32], NDArray[int32]]: ...
-    def rank(
-        self,
-        first: NDArray[int64],
-        counts: NDArray[int32],
-        scores: Sequence[NDArray[float64]],
-        low: NDArray[int32],
-        high: NDArray[int32],
-        threads: int = 1,
-    ) -> tuple[list[NDArray[int32]], NDArray[int64]]: ...
-    def rank_tied(
-        self,
-        first: NDArray[int64],
-        count: NDArray[int64],
-        scores: NDArray[float64],
-        low: NDArray[int32],
-        high: NDArray[int32],
-    ) -> tuple[NDArray[int64], NDArray[int32], NDArray[int64]]: ...
-
-def cut_evenly(
-    lower: NDArray[float64], upper: NDArray[float64], pieces: NDArray[int64], by_key: bool
-) -> tuple[NDArray[int64], NDArray[float64]]: ...
-
-# A shard's negatives in cells that ascend with the score. split_cells cuts cell c at its thresholds, those from
-# starts[c] to starts[c + 1] − 1, overwrites the cells and returns the counts; collect_scores returns the scores in the
-# wanted cells, cell after cell; weigh_cells writes the row weights scale · (P + 1 − rank), of the next open rank where
-# a cell's is 0, and returns Σ weight · (score − top) and Σ weight · other.
-def split_cells(
-    scores: NDArray[float64], cells: NDArray[int32], starts: NDArray[int32], thresholds: NDArray[float64]
-) -> NDArray[int64]: ...
-def collect_scores(
-    scores: NDArray[float64], cells: NDArray[int32], counts: NDArray[int64], wanted: NDArray[uint8]
-) -> NDArray[float64]: ...
 def count_below(values: NDArray[float64], scores: NDArray[float64]) -> NDArray[int32]: ...  # of the values, each score
-def cell_extremes(
-    scores: NDArray[float64], cells: NDArray[int32], n_cells: int
-) -> tuple[NDArray[float64], NDArray[float64]]: ...
-def weigh_cells(
-    scores: NDArray[float64],
-    cells: NDArray[int32],
-    counts: NDArray[int64],
-    ranks: NDArray[int32],
-    open_ranks: NDArray[int32],
-    n_pos: int,
-    scale: float,
-    top: float,
-    other: NDArray[float64] | None,
-    row_weights: NDArray[float64],
-) -> tuple[float, float]: ...
 
 class PairSums:
     def __init__(

@@ -53,12 +53,3 @@ def weights_of_queries(path: str, dataset: Dataset) -> tuple[dict[int, float], l
             f"{len(weights)}, such as {unknown[0]!r}"
         )
     return {names[name]: weight for name, weight in weights.items() if name in names}, unknown
-
-
-def weights_of_numbers(path: str) -> dict[int, float]:
-    """The weights where queries are whole numbers. Raises as ``read_query_weights``, and DataError for other qids."""
-    weights = read_query_weights(path)
-    wrong = next((qid for qid in weights if not qid.removeprefix("-").isdecimal()), None)
-    if wrong is not None:
-        raise DataError(f"{path}: on a cluster qids are whole numbers, found {wrong[:40]!r}")
-    return {int(qid): weight for qid, weight in weights.items()}

@@ -351,9 +351,7 @@ class Trainer(ABC, Generic[SettingsT]):
         """Sentences on settings of no effect."""
         return iter(())
 
-    def remedies(
-        self, outcome: Outcome, *, of_bags: bool = False, on_a_cluster: bool = False, lacks_constant: bool = False
-    ) -> list[str]:
+    def remedies(self, outcome: Outcome, *, of_bags: bool = False, lacks_constant: bool = False) -> list[str]:
         """What to try where a model of this plan gives all training rows the same score, and what was not tried yet.
 
         Parameters
@@ -362,8 +360,6 @@ class Trainer(ABC, Generic[SettingsT]):
             Of the training.
         of_bags : bool
             Whether the rows were in bags.
-        on_a_cluster : bool
-            Whether it was trained by several machines.
         lacks_constant : bool
             Whether the plan wants a constant feature and there is none.
         """

@@ -94,26 +94,6 @@ class TestScoresWithoutAnOrder:
         with pytest.raises(ValueError, match="expected finite scores"):
             _kernels.top_of_bags(nan_in(zeros(3)), ints(0, 3), ints(2), ints(0, 0), 1)
 
-    def test_of_cells(self):
-        tables = make_loss("ap").tables(1, 3)
-        search = _kernels.RankSearch(zeros(1), tables.weights, tables.discount, unimodal=True)
-        low, high = np.ones(1, np.int32), np.full(1, 2, np.int32)
-        counts = np.array([[2], [1]], dtype=np.int32)
-        ranks, of_ranks = search.rank(ints(1), counts, [zeros(2), zeros(1)], low, high)
-        assert [of_part.shape for of_part in ranks] == [(2,), (1,)]
-        assert of_ranks.sum() == 3
-        with pytest.raises(ValueError, match="expected finite scores"):
-            search.rank(ints(1), counts, [zeros(2), nan_in(zeros(1))], low, high)
-        for wrong, message in (
-            (counts[:1], "2 rows of counts"),
-            (counts * [[-1], [1]], "at least 0"),
-            (np.hstack([counts, counts]), "1 counts of each part"),
-            (counts + np.array([[1], [-1]]), "3 scores of the cells"),
-            (counts * 0, "0 scores of the cells"),
-        ):
-            with pytest.raises(ValueError, match=message):
-                search.rank(ints(1), wrong.astype(np.int32), [zeros(2), zeros(1)], low, high)
-
     def test_of_fast_sums(self):
         for sources, targets, message in (
             (nan_in(zeros(3)), zeros(3), "finite sources"),
@@ -186,8 +166,6 @@ def test_scores_too_far_apart_for_a_table_of_cells():
         np.empty(1, bool), row_weights, 1,
     )  # fmt: skip
     assert np.isfinite(row_weights).all()
-    bins = _kernels.ScoreBins(np.array([-1e308, 1e308]), 100, 2)
-    assert bins.number(np.array([0.0, 1e308]), np.empty(2, dtype=np.int32))[0].sum() == 2
 
 
 @pytest.mark.parametrize("threads", [0, 2**16 + 1, -1])

@@ -70,29 +70,6 @@ def test_oracles(algorithm, sizes, rng):
     same(call)
 
 
-def test_ranks_of_cells(rng):
-    """Scores of two parts, in bins; the open ones' ranks."""
-    n_pos, n_neg = 3000, 400_000
-    positives, negatives = np.sort(rng.normal(0.5, 1.0, n_pos))[::-1].copy(), rng.normal(size=n_neg)
-    parts = [negatives[:150_000].copy(), negatives[150_000:].copy()]
-    bins = _kernels.ScoreBins(negatives[:4000].copy(), n_neg, n_pos, 10_000)
-    cells = [np.empty(part.size, dtype=np.int32) for part in parts]
-    counts = [bins.number(part, of_part)[0] for part, of_part in zip(parts, cells, strict=True)]
-    search = _kernels.RankSearch(positives, *make_loss("ap").tables(n_pos, n_neg), unimodal=True)
-
-    def call(threads: int) -> tuple[np.ndarray, ...]:
-        ranks, names, first, _, low, high = search.bound_bins(bins, counts[0] + counts[1], threads)
-        is_open = (ranks == 0).astype(np.uint8)
-        is_open[np.setdiff1d(np.arange(ranks.size), names)] = 0
-        scores = [_kernels.collect_scores(*of_part, is_open) for of_part in zip(parts, cells, counts, strict=True)]
-        of_cells = np.array([of_part[names] for of_part in counts], dtype=np.int32)
-        assert of_cells.sum() > 100_000
-        of_parts, of_ranks = search.rank(first, of_cells, scores, low, high, threads)
-        return ranks, *of_parts, of_ranks
-
-    same(call)
-
-
 @pytest.mark.parametrize("form", ["ndcg@k", "f(beta)", "p@k"])
 def test_measures(form, rng):
     discount = make_loss("ndcg").discount(5)

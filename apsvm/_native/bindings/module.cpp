@@ -4,16 +4,13 @@
 NB_MODULE(_kernels, m) {
     m.doc() = "Native kernels of apsvm. Internal.";
     bind_bags(m);
-    bind_bins(m);
     bind_build(m);
     bind_lists(m);
     bind_oracles(m);
     bind_pair_sums(m);
     bind_qp(m);
-    bind_rank_search(m);
     bind_rows(m);
     bind_rules(m);
-    bind_score_cells(m);
     bind_svmlight(m);
     bind_warp(m);
 }

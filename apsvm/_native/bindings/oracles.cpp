@@ -2,12 +2,14 @@
 #include "module.hpp"
 
 #include <algorithm>
+#include <vector>
 
 #include <nanobind/stl/string.h>
 
 #include "oracles/by_score.hpp"
 #include "oracles/measure_oracle.hpp"
 #include "oracles/ranking_oracle.hpp"
+#include "sorting/count_below.hpp"
 #include "sorting/sorting.hpp"
 #include "arrays.hpp"
 #include "turn.hpp"
@@ -119,6 +121,19 @@ nb::tuple call_mixed(InTurns<Oracle> &oracle, In<double> scores, In<bool> releva
     return as_tuple(answer);
 }
 
+auto below(In<double> values, In<double> scores) {
+    expect_finite(span_of(values), "values");
+    if (values.size() == 0 || values.size() >= 1u << 30) throw std::invalid_argument("expected 1 to 2^30 values");
+    std::vector<std::int32_t> counts(scores.size());
+    {
+        nb::gil_scoped_release unlocked;
+        CountBelow count_below;
+        count_below.fit(values.data(), values.size());
+        count_below(scores.data(), scores.size(), counts.data());
+    }
+    return to_numpy(std::move(counts));
+}
+
 }  // namespace
 
 void bind_oracles(nb::module_ &m) {
@@ -192,4 +207,5 @@ void bind_oracles(nb::module_ &m) {
         .def("__call__", &solve<MeasureOracle>)
         .def("one", &call_one<MeasureOracle>)
         .def("mixed", &call_mixed<MeasureOracle>);
+    m.def("count_below", &below, nb::arg("values"), nb::arg("scores"));
 }

@@ -105,18 +105,6 @@ def query_weights(path: str | None, dataset: Dataset) -> dict[int, float] | None
     return weights
 
 
-def numbered_query_weights(path: str | None, source: str, *, has_queries: bool) -> dict[int, float] | None:
-    """``query_weights`` on a cluster."""
-    from apsvm.data.query_weights import weights_of_numbers
-
-    if path is None:
-        return None
-    if not has_queries:
-        raise Failure(BAD_DATA, f"{source}: --query-weights needs rows with qid:, found none")
-    with reading(path):
-        return weights_of_numbers(path)
-
-
 def check_data(trainer: AnyTrainer, data: TrainingSet) -> None:
     """Prints remarks on the rows; what ``trainer.check`` raises of rows that cannot be trained on is the
     caller's to catch (``bad_data``)."""

@@ -80,8 +80,7 @@ def fail_missing(cells: Cells) -> DataError:
     count = f", and in {rows.size - 1:,} more" if rows.size > 1 else ""
     return cells.fail(
         int(rows[0]),
-        f"the cell is missing{count} (--missing median, zero or indicator says what becomes of it; on a cluster "
-        "zero alone)",
+        f"the cell is missing{count} (--missing median, zero or indicator says what becomes of it)",
     )
 
 

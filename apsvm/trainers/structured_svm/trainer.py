@@ -161,9 +161,7 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
         if not self.approximates and "keep_easy" in self.named:
             yield f"{option('keep_easy')} is for {option('oracle', 'appx')} only; it is ignored here"
 
-    def remedies(
-        self, outcome: Outcome, *, of_bags: bool = False, on_a_cluster: bool = False, lacks_constant: bool = False
-    ) -> list[str]:
+    def remedies(self, outcome: Outcome, *, of_bags: bool = False, lacks_constant: bool = False) -> list[str]:
         settings = outcome.settings
         assert isinstance(settings, StructuredSettings)
         if of_bags:
@@ -173,7 +171,7 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
         if self.capabilities.constant:
             constant = ["a constant feature (this loss needs one)"] if lacks_constant else []
             return [*constant, "a larger C", f"{option('loss', 'ap')}, whose model has a threshold too"]
-        other = [] if on_a_cluster else {"hinge": ["auto", "tight"], "tight": ["auto"]}.get(settings.bound, [])
+        other = {"hinge": ["auto", "tight"], "tight": ["auto"]}.get(settings.bound, [])
         bounds = " or ".join(option("bound", bound) for bound in other)
         return [*([bounds] if bounds else []), *super().remedies(outcome)]
 

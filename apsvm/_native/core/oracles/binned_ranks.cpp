@@ -5,6 +5,7 @@
 #include <cstring>
 #include <numeric>
 #include <utility>
+#include <variant>
 
 #include "oracles/quicksort.hpp"
 #include "support/threads.hpp"
@@ -68,17 +69,13 @@ void fill(const std::int64_t *counts, std::size_t n_bins, std::size_t parts, std
 }  // namespace
 
 void count_scores(const Bins &bins, const double *scores, std::size_t n, std::uint16_t *names, std::int64_t *counts) {
-    const auto count = [&](const auto &kind) {
+    std::visit([&](const auto &kind) {
         for (std::size_t at = 0; at < n; at += kBlock) {
             const std::size_t stop = std::min(at + kBlock, n);
             kind.find(scores + at, stop - at, names + at);
             for (std::size_t i = at; i < stop; ++i) ++counts[names[i]];
         }
-    };
-    if (const auto *even = std::get_if<EvenBins>(&bins))
-        count(*even);
-    else
-        count(std::get<StripBins>(bins));  // dense ones are more than 16 bits name
+    }, bins);
 }
 
 void bound_ranks(const Problem &problem, const Bins &bins, const std::int64_t *counts, std::size_t parts,

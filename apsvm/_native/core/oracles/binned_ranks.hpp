@@ -9,7 +9,7 @@
 // that the solved neighbours give; at most P bins can hold a change of rank, plus the few that the bounds leave open:
 // those are gathered and handed to the quicksort-flavoured oracle.
 //
-// The negatives may stand in several parts, on several threads or machines; what each step needs and gives:
+// The negatives may stand in several parts, on several threads; what each step needs and gives:
 //
 //     step           where            needs                                          gives
 //     count_scores   each part        the bins; its own scores                       its names and counts

@@ -11,7 +11,6 @@ namespace apsvm {
 namespace {
 
 constexpr std::size_t kBinsPerPositive = 24;  // a few are open for each change of rank
-constexpr double kSpread = 0.2;  // of dense bins, this many are spread over all cells alike: tails are thin, not empty
 constexpr std::size_t kMostPerBin = 32, kLeastPerBin = 4;
 constexpr std::size_t kRunLength = 512;       // of coarse bins: what the first-level cache sorts
 constexpr double kMostInACell = 0.125;       // of the sample, for bins of equal width
@@ -38,32 +37,6 @@ APSVM_CLONES void find_named(const double *scores, std::size_t n, double low, do
 APSVM_CLONES void find_of_many(const double *scores, std::size_t n, double low, double per_width, double last,
                                std::int32_t *names) {
     find_even(scores, n, low, per_width, last, names);
-}
-
-APSVM_CLONES void find_in_cells(const double *scores, std::size_t n, double low, double per_width, const double *slope,
-                                const double *offset, double last, std::int32_t *names) {
-    constexpr double last_cell = static_cast<double>(DenseBins::kCells) - 1.0;
-    constexpr std::size_t block = 256;  // in short loops, as compilers make vectors of these
-    std::int32_t cells[block];
-    double places[block];
-    for (std::size_t at = 0; at < n; at += block) {
-        const std::size_t size = std::min(block, n - at);
-        const double *const here = scores + at;
-        for (std::size_t i = 0; i < size; ++i) {
-            double cell = (here[i] - low) * per_width;
-            cell = cell > 0.0 ? cell : 0.0;
-            cell = cell < last_cell ? cell : last_cell;
-            cells[i] = static_cast<std::int32_t>(cell);
-        }
-        for (std::size_t i = 0; i < size; ++i)
-            places[i] = here[i] * slope[cells[i]] + offset[cells[i]];
-        for (std::size_t i = 0; i < size; ++i) {
-            double place = places[i];
-            place = place > 0.0 ? place : 0.0;
-            place = place < last ? place : last;
-            names[at + i] = static_cast<std::int32_t>(place);
-        }
-    }
 }
 
 template <class Name>
@@ -145,45 +118,6 @@ double EvenBins::upper_edge(std::size_t bin) const {
     return bin + 1 == count_ ? kInfinity : low_ + static_cast<double>(bin + 1) * width_ + slack_;
 }
 
-DenseBins::DenseBins(double low, double high, std::size_t most, const std::vector<double> &sample)
-    : low_(low),
-      width_((high - low) / static_cast<double>(kCells)),
-      per_width_(1.0 / width_),
-      slack_(1e-9 * width_ + 8.0 * kEpsilon * std::max(std::abs(low), std::abs(high))) {
-    std::size_t held[kCells] = {};
-    for (const double score : sample)
-        ++held[static_cast<std::size_t>(std::clamp((score - low) * per_width_, 0.0, kCells - 1.0))];
-    const auto spare = static_cast<double>(most - kCells);
-    first_[0] = 0;
-    for (std::size_t cell = 0; cell < kCells; ++cell) {
-        const double share = kSpread / static_cast<double>(kCells) +
-                             (1.0 - kSpread) * static_cast<double>(held[cell]) / static_cast<double>(sample.size());
-        const std::size_t bins = 1 + static_cast<std::size_t>(share * spare);
-        const double from = low_ + static_cast<double>(cell) * width_;
-        bin_width_[cell] = width_ / static_cast<double>(bins);
-        slope_[cell] = static_cast<double>(bins) * per_width_;
-        offset_[cell] = static_cast<double>(first_[cell]) - from * slope_[cell];
-        first_[cell + 1] = first_[cell] + bins;
-        cell_of_.resize(first_[cell + 1], static_cast<std::uint8_t>(cell));
-    }
-}
-
-void DenseBins::find(const double *scores, std::size_t n, std::int32_t *names) const {
-    find_in_cells(scores, n, low_, per_width_, slope_, offset_, static_cast<double>(count() - 1), names);
-}
-
-double DenseBins::edge(std::size_t cell, std::size_t bin) const {
-    return low_ + static_cast<double>(cell) * width_ + static_cast<double>(bin - first_[cell]) * bin_width_[cell];
-}
-
-double DenseBins::lower_edge(std::size_t bin) const {
-    return bin == 0 ? -kInfinity : edge(cell_of_[bin], bin) - slack_;
-}
-
-double DenseBins::upper_edge(std::size_t bin) const {
-    return bin + 1 == count() ? kInfinity : edge(cell_of_[bin], bin + 1) + slack_;
-}
-
 StripBins::StripBins(const std::vector<double> &sample, std::size_t in_a_strip) : in_a_strip_(in_a_strip) {
     for (std::size_t p = 0; p < kStrips; ++p) {
         const double next = p + 1 < kStrips ? sample[(p + 1) * sample.size() / kStrips] : sample.back();
@@ -244,17 +178,13 @@ Bins make_coarse_bins(const Spread &spread, std::vector<double> &sample, std::si
     return StripBins(sample);
 }
 
-Bins make_bins(const Spread &spread, std::vector<double> &sample, std::size_t n, std::size_t n_pos, std::size_t most) {
+Bins make_bins(const Spread &spread, std::vector<double> &sample, std::size_t n, std::size_t n_pos) {
     if (spread.even) {
         const std::size_t count = std::clamp(kBinsPerPositive * n_pos, n / kMostPerBin, n / kLeastPerBin);
-        const double narrowest = (spread.high - spread.low) / static_cast<double>(most * DenseBins::kCells);
-        if (most > kNamedBins && count > kNamedBins && std::isnormal(narrowest) && std::isfinite(1.0 / narrowest))
-            return DenseBins(spread.low, spread.high, std::min(count, most), sample);
-        return EvenBins(spread.low, spread.high, std::clamp<std::size_t>(count, 1, most));
+        return EvenBins(spread.low, spread.high, std::clamp<std::size_t>(count, 1, kNamedBins));
     }
     std::sort(sample.begin(), sample.end());
-    if (most <= kNamedBins) return StripBins(sample);
-    return StripBins(sample, std::max<std::size_t>(1, std::min(most, n / kLeastPerBin) / StripBins::kStrips));
+    return StripBins(sample);
 }
 
 }  // namespace apsvm

@@ -1,9 +1,8 @@
 // Bins for scores, numbered ascending, and the edges that bound the scores of each.
 //
-// Bins adapt to the scores by a sample of them: where it is spread evenly enough they are of equal width, or narrower
-// where scores are dense; otherwise splitters drawn from it cut the scores into strips of about equal numbers, and each
-// strip is cut into bins of equal width. The same sample and the same numbers of rows give the same bins, so that workers
-// who know these agree.
+// Bins adapt to the scores by a sample of them: where it is spread evenly enough they are of equal width; otherwise
+// splitters drawn from it cut the scores into strips of about equal numbers, and each strip is cut into bins of equal
+// width.
 #pragma once
 
 #include <cstddef>
@@ -28,32 +27,6 @@ private:
     double low_, width_, per_width_;
     double slack_;  // what rounding can move a score over an edge
     std::size_t count_;
-};
-
-// Cells of equal width over [low, high), each of bins of equal width, the more the more of the sample it holds; the first
-// bin and the last are open-ended.
-class DenseBins {
-public:
-    static constexpr std::size_t kCells = 128;
-
-    // At most this many bins, `most` > kCells.
-    DenseBins(double low, double high, std::size_t most, const std::vector<double> &sample);
-
-    std::size_t count() const { return first_[kCells]; }
-    void find(const double *scores, std::size_t n, std::int32_t *names) const;
-    double lower_edge(std::size_t bin) const;
-    double upper_edge(std::size_t bin) const;
-
-private:
-    double edge(std::size_t cell, std::size_t bin) const;
-
-    double low_, width_, per_width_;  // of the cells
-    double slack_;                    // what rounding can move a score over an edge
-    std::size_t first_[kCells + 1];   // bin of each cell
-    double bin_width_[kCells];
-    // A score s of cell c is in bin slope_[c] s + offset_[c].
-    double slope_[kCells], offset_[kCells];
-    std::vector<std::uint8_t> cell_of_;  // of each bin
 };
 
 // Strips [t_p, t_{p+1}) between ascending splitters, t_0 = −∞ and t_kStrips = +∞, each of `in_a_strip` bins of equal
@@ -81,7 +54,7 @@ private:
     double per_width_[kStrips];
 };
 
-using Bins = std::variant<EvenBins, DenseBins, StripBins>;
+using Bins = std::variant<EvenBins, StripBins>;
 
 inline std::size_t count_of(const Bins &bins) {
     return std::visit([](const auto &kind) { return kind.count(); }, bins);
@@ -97,9 +70,8 @@ Spread sample_spread(std::vector<double> &sample);
 // What 16 bits name.
 constexpr std::size_t kNamedBins = 1u << 16;
 
-// Bins for n scores of which `sample` is one, to be ranked against n_pos positives, at most this many; sorts the sample.
-Bins make_bins(const Spread &spread, std::vector<double> &sample, std::size_t n, std::size_t n_pos,
-               std::size_t most = kNamedBins);
+// Bins for n scores of which `sample` is one, to be ranked against n_pos positives, at most kNamedBins; sorts the sample.
+Bins make_bins(const Spread &spread, std::vector<double> &sample, std::size_t n, std::size_t n_pos);
 
 // The same, fewer: to be sorted one by one, where nearly each of them holds a change of rank.
 Bins make_coarse_bins(const Spread &spread, std::vector<double> &sample, std::size_t n);
