@@ -9,10 +9,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from model_files import GOOD, array_bytes, sealed, text
-from over import over
 
-from apsvm import LinearRanker, ModelError, RankerSet, load_any_model
+from apsvm import LinearRanker, RankerSet, load_any_model
 from apsvm.models.header import Data, Features, Header, LabelKind, Labels, SkippedClass
 
 
@@ -82,56 +80,3 @@ def test_scores_of_a_set(rankers, rng, dtype):
             np.testing.assert_array_equal(scores[:, j], ranker.score(form))
     with pytest.raises(ValueError, match=r"shape \(n, 4\), found \(20, 3\)"):
         made.score(X[:, :3])
-
-
-def test_every_flipped_byte_of_a_set_is_found(rankers, tmp_path):
-    content = whole_of(rankers).to_bytes()
-    for at in range(0, len(content), 3):
-        damaged = bytearray(content)
-        damaged[at] ^= 1 << (at % 8)
-        (tmp_path / "m").write_bytes(damaged)
-        with pytest.raises(ModelError, match="m: "):
-            load_any_model(tmp_path / "m")
-
-
-SET = {
-    **GOOD,
-    "kind": "one-vs-rest",
-    "classes": [
-        {"intercept": 0, "labels": {"kind": "one-label", "positive": 1}},
-        {"intercept": 0.5, "labels": {"kind": "one-label", "positive": 2}},
-    ],
-}
-TWO = np.array([[1.0, 2.0], [3.0, 4.0]])
-
-
-@over(
-    ("header", "coef", "message"),
-    [
-        ({"kind": "other"}, TWO, "kind 'other' is not known"),
-        ({"kind": 5}, TWO, "kind 5 is not known"),
-        ({"classes": {}}, TWO, "'classes' is {}"),
-        ({"classes": []}, TWO[:0], "no list of JSON objects, one a class"),
-        ({"classes": SET["classes"][:1]}, TWO, r"found float64 of \(2, 2\)"),
-        ({"classes": [5, 6]}, TWO, "no list of JSON objects"),
-        ({"classes": [{"labels": {"positive": 1}}, {"labels": {"positive": 2}}]}, TWO, "lacks 'intercept'"),
-        ({"classes": [{"intercept": 1}, {"intercept": 2}]}, TWO, "labels that increase"),
-        ({"classes": SET["classes"][::-1]}, TWO, "labels that increase"),
-        ({"classes": [SET["classes"][0]] * 2}, TWO, "labels that increase"),
-        ({"classes": [{"intercept": 1, "schema": 2}] * 2}, TWO, "'schema' is not known"),
-        ({"classes": [{"intercept": 1, "labels": 5}] * 2}, TWO, "expected an object in 'labels', found 5"),
-        ({"classes": [{"intercept": 1, "labels": {"colour": 1}}] * 2}, TWO, "'labels.colour' is not known"),
-        ({"classes": [{"intercept": 1, "data": {"rows": True}}] * 2}, TWO, "whole number in 'data.rows', found True"),
-        ({"features": {"zero_based": 1}}, TWO, "expected true or false in 'features.zero_based', found 1"),
-        ({}, np.array([[1.0, 2.0], [np.inf, 4.0]]), "not finite"),
-        ({}, TWO.astype(np.float32), "float32"),
-        ({}, TWO.ravel(), r"found float64 of \(4,\)"),
-        ({"width": 3}, TWO, r"expected coef of float64 and shape \(2, 3\)"),
-    ],
-)
-def test_a_set_with_the_wrong_content_is_refused(header, coef, message, tmp_path):
-    (tmp_path / "m").write_bytes(sealed({"header.npy": text({**SET, **header}), "coef.npy": array_bytes(coef)}))
-    with pytest.raises(ModelError, match=message):
-        load_any_model(tmp_path / "m")
-    (tmp_path / "m").write_bytes(sealed({"header.npy": text(SET), "coef.npy": array_bytes(TWO)}))
-    assert load_any_model(tmp_path / "m").ranker(2).intercept == 0.5
