@@ -30,6 +30,11 @@ def option(name: str, value: object = None) -> str:
     return parameter if value is None else f"{parameter}={value!r}"
 
 
+def advice(command: str, python: str = "") -> str:
+    """What a user may do: on the command line, or in Python where it asked."""
+    return command if _PARAMETERS.get() is None else python
+
+
 def plain_name(name: str) -> str:
     """The setting ``name`` as a word of a sentence."""
     return (_PARAMETERS.get() or {}).get(name, name)

@@ -65,13 +65,13 @@ def rows_of(cluster: Cluster, X: Collection) -> Dataset:
     TypeError : X is no collection; ValueError : what can be no features, parts that do not go together
     """
     from apsvm.estimators.following import logger
-    from apsvm.estimators.frames import as_python_says, in_python
+    from apsvm.estimators.frames import as_python_says
 
     loaded = cluster.compute(frame_or_array, parts_of("X", X))
     with as_python_says():
         data = data_of(cluster, loaded, "X")
     for remark in () if data.table is None else data.table.remarks:
-        logger.info("%s", in_python(remark))
+        logger.info("%s", remark)
     return data
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_array, check_X_y, validate_data
 
+from apsvm._support.naming import named_as_parameters
 from apsvm._support.types import Column, JsonDict, Matrix
 from apsvm.data.dataset import DataError
 from apsvm.data.read_options import TableOptions
@@ -27,15 +27,6 @@ _NO_NUMBER = ("could not convert string to float", "float() argument must be")
 
 #: What messages call the frame.
 _SOURCE = "X"
-#: What messages on a table advise that only the command line can do, and what stands there in Python.
-_OF_THE_COMMAND = (
-    (re.compile(r"--drop ('[^']*'|\S+), or --id-column if it names the rows"), r"leave it out of X"),
-    (re.compile(r"--categorical ('[^']*'|\S+) takes"), r'astype("category") takes'),
-    (re.compile(r"--drop ('[^']*'|\S+) leaves the column out"), r"or leave it out of X"),
-    (re.compile(r"--drop ('[^']*'|\S+)"), r"leave it out of X"),
-    (re.compile(r", or say --date-order dmy \(or mdy\)"), ""),
-    (re.compile(r" \(--[a-z-]+( \S+)?\)"), ""),
-)
 
 
 def validated(estimator: ModelEstimator, X: Matrix, *y: Column, reset: bool = True, **options: object) -> Any:
@@ -121,7 +112,7 @@ def learned(frame: Any) -> tuple[Matrix, Columns]:
         columns, remarks = learn(table, Parts(features=names), TableOptions(features=names))
         X, _, _ = features_of(table, columns, for_training=True, dtype=precision_of(frame))
     for remark in remarks:
-        logger.info("%s", in_python(remark))
+        logger.info("%s", remark)
     return X, columns
 
 
@@ -142,23 +133,18 @@ def encoded(X: Any, columns: Columns) -> Matrix:
     with as_python_says():
         rows, remarks, _ = features_of(table_in(X), columns, for_training=False, dtype=precision_of(X))
     for remark in remarks:
-        logger.info("%s", in_python(remark))
+        logger.info("%s", remark)
     return rows
 
 
 @contextmanager
 def as_python_says() -> Iterator[None]:
+    """What is said of a table within is said as Python writes it; its errors are ValueErrors."""
     try:
-        yield
+        with named_as_parameters({}):
+            yield
     except DataError as error:
-        raise ValueError(in_python(str(error))) from None
-
-
-def in_python(text: str) -> str:
-    """A message on a table, without what only the command line has."""
-    for found, instead in _OF_THE_COMMAND:
-        text = found.sub(instead, text)
-    return text
+        raise ValueError(str(error)) from None
 
 
 def table_in(frame: Any) -> Table:

@@ -15,7 +15,7 @@ import numpy as np
 from apsvm._support.shown import shortened
 from apsvm.data.dataset import DataError, NoRowsError
 from apsvm.data.read_options import TableOptions
-from apsvm.data.tables.cells import Places, Scratch, Table, is_string, quoted, shown, text_of
+from apsvm.data.tables.cells import Places, Scratch, Table, is_string, leaving_out, shown, text_of
 from apsvm.data.tables.kinds import Kind, is_json
 from apsvm.data.tables.text import Choice, decoded, not_utf8
 from apsvm.data.text import text_blocks
@@ -73,7 +73,7 @@ def _checked(
             parts = f", whose fields {', '.join(field.name for field in kind)} may be" if types.is_struct(kind) else ""
             raise DataError(
                 f"{places.source}: column {name!r}: expected numbers or words, found the type "
-                f"{shortened(str(kind))}{parts and f'{parts} columns of their own'}, or --drop {quoted(name)}"
+                f"{shortened(str(kind))}{parts and f'{parts} columns of their own'}, or {leaving_out(name)}"
             )
         if str(kind) == "string_view":
             columns[name] = column.cast(pyarrow.string())
@@ -217,7 +217,7 @@ def _of_one_type(values: list[Any], column: str, places: Places, text: list[str]
     at = next((at for at, value in enumerate(values) if isinstance(value, list | dict)), None)
     if at is not None:
         found = "a list" if isinstance(values[at], list) else "an object"
-        problem = f"expected a number or a word, found {found}, or --drop {quoted(column)}"
+        problem = f"expected a number or a word, found {found}, or {leaving_out(column)}"
         raise DataError(f"{places.shown(at, column)}: {problem}")
     return array_of(values, column, text)
 

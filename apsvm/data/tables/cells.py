@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from apsvm._support.naming import advice
 from apsvm._support.shown import shortened
 from apsvm.data.dataset import DataError
 from apsvm.data.tables.dates import A_DAY
@@ -472,7 +473,7 @@ def _alike(cells: Sequence[Cells]) -> list[Any]:
     if other is not None:
         raise DataError(
             f"{other.places.source}: column {other.name!r} has the type {other.stored}, and in "
-            f"{typed[0].places.source} {typed[0].stored}: write both alike, or --drop {quoted(other.name)}"
+            f"{typed[0].places.source} {typed[0].stored}: write both alike, or {leaving_out(other.name)}"
         )
     if typed[0].type == "string" or typed[0].type == "category":
         whole = pyarrow.string()
@@ -504,3 +505,8 @@ def shown(word: str) -> str:
 def quoted(name: str) -> str:
     """A name as one would type it in a shell."""
     return name if re.fullmatch(r"[\w.-]+", name) else f"'{name}'"
+
+
+def leaving_out(name: str) -> str:
+    """What leaves a column out, as who asked writes it."""
+    return advice(f"--drop {quoted(name)}", "leave it out of X")

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from apsvm._support.naming import advice
 from apsvm.data.dataset import DataError
 from apsvm.data.read_options import TableOptions
-from apsvm.data.tables.cells import Cells, Table, quoted
+from apsvm.data.tables.cells import Cells, Table, leaving_out
 from apsvm.data.tables.dates import parts_of
 from apsvm.data.tables.roles import Parts, listed
 from apsvm.data.tables.typed import ColumnError, Evidence, Said, Type, WrongCellsError, typed, zones_of
@@ -210,13 +211,13 @@ class _Learned:
         if texts:
             columns = [f"{name} ({why.removeprefix('text: ').split()[0]})" for name, why in texts.items()]
             remarks.append(
-                f"columns of text, whose words differ in most rows, are left out: {listed(columns)} (--id-column "
-                "takes one for the rows' names, --categorical for a category)"
+                f"columns of text, whose words differ in most rows, are left out: {listed(columns)}"
+                + advice(" (--id-column takes one for the rows' names, --categorical for a category)")
             )
         if keys:
             remarks.append(
-                f"columns that name the rows are left out: {listed(list(keys))} (--id-column takes one, "
-                "--features-from has them as features)"
+                f"columns that name the rows are left out: {listed(list(keys))}"
+                + advice(" (--id-column takes one, --features-from has them as features)")
             )
         if empty:
             remarks.append(f"columns without any value are left out: {listed(list(empty))}")
@@ -259,6 +260,6 @@ def tells_the_label(
                 word = labels[number] if len(labels) == 2 else f"{value:g}"
                 remarks.append(
                     f"column {name!r} is filled only where {label} = {word}, and in all of these rows: it may have "
-                    f"been written when the label was known (--drop {quoted(name)})"
+                    f"been written when the label was known ({leaving_out(name)})"
                 )
     return remarks

@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from apsvm._support.naming import advice
 from apsvm.data.dataset import DataError
 from apsvm.data.read_options import TableOptions
 from apsvm.data.tables.text import IF_A_ROW
@@ -77,8 +78,8 @@ def parts_to_train(
     if of_index:
         rest = [name for name in rest if name not in of_index]
         remarks.append(
-            f"the index of the data frame is left out: {listed(of_index)} (--id-column takes it for the rows' names, "
-            "--features-from has it as a feature)"
+            f"the index of the data frame is left out: {listed(of_index)}"
+            + advice(" (--id-column takes it for the rows' names, --features-from has it as a feature)")
         )
     if options.features is not None:
         rest = [name for name in rest if name in set(options.features)]

@@ -14,7 +14,8 @@ from itertools import takewhile
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm.data.tables.cells import Cells, quoted, shown, text_of
+from apsvm._support.naming import advice
+from apsvm.data.tables.cells import Cells, leaving_out, quoted, shown, text_of
 from apsvm.data.tables.dates import LIKE_A_DATE, day_of, days_of, has_zone
 from apsvm.data.tables.written_numbers import (
     TRUTH,
@@ -233,8 +234,8 @@ def _by_looks(evidence: Evidence, said: Said) -> Type:
         if said.is_feature:
             example = next(iter(evidence.spelled))
             raise ColumnError(
-                f" has {different:,} different words in {n:,} rows ({shown(example)}, …{but}), no categories: --drop "
-                f"{quoted(evidence.name)}, or --id-column if it names the rows"
+                f" has {different:,} different words in {n:,} rows ({shown(example)}, …{but}), no categories: "
+                f"{leaving_out(evidence.name)}{advice(', or --id-column if it names the rows')}"
             )
         return Type(None, f"text: {different:,} different words in {n:,} cells{but}", left_out="text")
     by = f"typed {evidence.stored}, " if is_string else ""
@@ -290,7 +291,8 @@ def _dates(evidence: Evidence, said: Said) -> Type | None:
     if len(readings) > 1:
         raise _ambiguous(
             evidence.words, readings, day_of,
-            " has dates of which {} may be {}: write them year first, or say --date-order dmy (or mdy)", evidence,
+            " has dates of which {} may be {}: write them year first"
+            + advice(", or say --date-order dmy (or mdy)"), evidence,
         )  # fmt: skip
     ((order, days),) = readings.items()
     form = {"ymd": "year first", "dmy": "day first", "mdy": "month first", "time": "of the day"}[order]
@@ -325,7 +327,7 @@ def _ambiguous(
         if len(set(both)) > 1
     )
     meant = " or ".join(str(named(float(value))) for value in both)
-    return ColumnError(f"{problem.format(shown(word), meant)}, or --drop {quoted(evidence.name)}")
+    return ColumnError(f"{problem.format(shown(word), meant)}, or {leaving_out(evidence.name)}")
 
 
 def _mixed_dates(evidence: Evidence, like_dates: Sequence[str]) -> ColumnError:
@@ -334,8 +336,7 @@ def _mixed_dates(evidence: Evidence, like_dates: Sequence[str]) -> ColumnError:
     what = f"{shown(example)}) that are not all of one form ({shown(other)})"
     if example == other:
         what = f"{shown(example)}) of a form that is not read here, such as years of two digits"
-    drop = quoted(evidence.name)
-    return ColumnError(f" has dates ({what}: write them alike, year first, or --drop {drop}")
+    return ColumnError(f" has dates ({what}: write them alike, year first, or {leaving_out(evidence.name)}")
 
 
 def _unlike_the_others(evidence: Evidence) -> str:
@@ -354,10 +355,10 @@ def not_numbers(name: str, words: Mapping[str, int], *, of_training: bool) -> Wr
     more = "" if count == 1 else f" ({count:,} such cells)"
     hint = hint_of_missing(word) or hint_of(word, list(words))
     if not hint and of_training:
-        column = quoted(name)
+        as_words = advice(f"--categorical {quoted(name)}", 'astype("category")')
         hint = (
-            f"; a missing cell is empty, or NA; --categorical {column} takes words and numbers for categories, "
-            f"--drop {column} leaves the column out"
+            f"; a missing cell is empty, or NA; {as_words} takes words and numbers for categories, or "
+            f"{leaving_out(name)}"
         )
     finite = "finite " if is_meant_as_number(word) else ""
     return WrongCellsError(list(words), f"expected a {finite}number, found {shown(word)}{more}{hint}")
