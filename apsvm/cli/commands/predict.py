@@ -19,7 +19,7 @@ from apsvm.cli.shared import BAD_DATA, Failure, reading, refuse_if_given, refuse
 from apsvm.data.read_options import ReadOptions
 
 if TYPE_CHECKING:
-    from apsvm.cli.output.lists import Scored
+    from apsvm.cli.output.lists import RankedRows
     from apsvm.data.features.additive import Contributions
     from apsvm.models.base import Model
 
@@ -155,7 +155,7 @@ def _check(wanted: SimpleNamespace, model: Model, path: str) -> None:
 
 def _lines(ranker: Model, data: str, model: str, read: ReadOptions, wanted: SimpleNamespace) -> list[str]:
     """A line for each row that the model ranks, or for each bag; or one for each user of a model of items."""
-    from apsvm.cli.output.lists import Scored, best_of_each, list_page, run_lines, shown_columns
+    from apsvm.cli.output.lists import RankedRows, best_of_each, list_page, run_lines, shown_columns
     from apsvm.models.bags import ranked
     from apsvm.models.items import ItemRanker
 
@@ -167,7 +167,7 @@ def _lines(ranker: Model, data: str, model: str, read: ReadOptions, wanted: Simp
     rows = rows_for(ranker, data, read, ignore_unknown=wanted.ignore_unknown, unlabelled=True)
     with reading(rows.source):
         rows, scores = ranked(ranker, rows, by_rows=read.ignores_bags)
-    scored = Scored(model=ranker, name=model, rows=rows, path=data, scores=scores, options=wanted, columns=columns)
+    scored = RankedRows(model=ranker, name=model, rows=rows, path=data, scores=scores, options=wanted, columns=columns)
     if wanted.html is not None:
         return [list_page(scored).removesuffix("\n")]
     if wanted.trec_run is not None:
@@ -177,7 +177,7 @@ def _lines(ranker: Model, data: str, model: str, read: ReadOptions, wanted: Simp
     return _in_input_order(scored)
 
 
-def _in_input_order(scored: Scored) -> list[str]:
+def _in_input_order(scored: RankedRows) -> list[str]:
     """A line a row: its scores, labels or probabilities, of a bag its deciding row, and what the features gave."""
     ranker, wanted, lines = scored.model, scored.options, scored.answers()
     if ranker.has_classes and wanted.header:

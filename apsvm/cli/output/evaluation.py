@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -90,6 +90,11 @@ def put_each(entries: Sequence[EvaluatedSystem]) -> None:
 
 def put_table(rows: Sequence[Sequence[str]], *, left: int) -> None:
     """Columns as wide as they need, the first ``left`` flush left and the others flush right."""
+    for line in _aligned(rows, left):
+        put(line)
+
+
+def _aligned(rows: Sequence[Sequence[str]], left: int) -> Iterator[str]:
     rows = [list(map(printable, row)) for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
@@ -97,49 +102,49 @@ def put_table(rows: Sequence[Sequence[str]], *, left: int) -> None:
             cell.ljust(width) if at < left else cell.rjust(width)
             for at, (cell, width) in enumerate(zip(row, widths, strict=True))
         ]
-        put("  ".join(cells).rstrip())
+        yield "  ".join(cells).rstrip()
 
 
 def put_summary(entries: Sequence[EvaluatedSystem], confidence: float | None, cutoffs: Sequence[int] = ()) -> None:
     """The metrics, a column a system, and the positives found in as many of the first rows as the user named; how the
     systems differ, if that was tested; what was counted."""
-    names = list(entries[0].system.evaluation.values)
-    left = max(_LEFT, *(len(name) for name in names))
-    columns = [[_figure(entry, name) for name in names] for entry in entries]
-    widths = [max(len(entry.name), *map(len, column)) for entry, column in zip(entries, columns, strict=True)]
-    if len(entries) > 1:
-        heading = "  ".join(f"{entry.name:<{width}}" for entry, width in zip(entries, widths, strict=True))
-        put(f"{'metric':<{left}} {heading.rstrip()}")
-    for at, name in enumerate(names):
-        cells = "  ".join(f"{column[at]:<{width}}" for column, width in zip(columns, widths, strict=True))
-        put(f"{name:<{left}} {cells.rstrip()}")
+    left = max(_LEFT, *map(len, entries[0].system.evaluation.values))
+    for name, text in _summary(entries, confidence, cutoffs):
+        put(f"{name:<{left}} {text}".rstrip())
+
+
+def _summary(
+    entries: Sequence[EvaluatedSystem], confidence: float | None, cutoffs: Sequence[int]
+) -> Iterator[tuple[str, str]]:
+    figures = {} if len(entries) == 1 else {"metric": [entry.name for entry in entries]}
+    figures |= {name: [_figure(entry, name) for entry in entries] for name in entries[0].system.evaluation.values}
     for k in cutoffs:
-        each = [found_in_first(entry, k) for entry in entries]
-        if all(each):
-            cells = "  ".join(f"{one or '':<{width}}" for one, width in zip(each, widths, strict=True))
-            put(f"{f'found in {k}':<{left}} {cells.rstrip()}")
-    for entry in entries:
+        found = [found_in_first(entry, k) or "" for entry in entries]
+        figures |= {f"found in {k}": found} if all(found) else {}
+    yield from zip(figures, _aligned(list(figures.values()), len(entries)), strict=True)
+    whose = ["" if len(entries) == 1 else f"{entry.name}: " for entry in entries]
+    for of, entry in zip(whose, entries, strict=True):
         if entry.classified is not None:
-            whose = f"{entry.name}: " if len(entries) > 1 else ""
             rule = "of the rows called what they are, by the highest score above its threshold"
-            put(f"{'classified':<{left}} {whose}{entry.classified:.6f} {rule}; Accuracy is of each class's yes or no")
+            yield "classified", f"{of}{entry.classified:.6f} {rule}; Accuracy is of each class's yes or no"
+    tested = [entry.against_first for entry in entries if entry.against_first is not None]
     for entry in entries[1:]:
         if entry.against_first is not None:
-            _put_comparison(entries[0], entry, entry.against_first, left, confidence)
+            yield from _comparison(entries[0], entry, entry.against_first, confidence)
     if confidence is not None:
-        put(f"{'intervals':<{left}} bootstrap, {100 * confidence:g} % of the draws{_too_few(entries[0])}")
-    if any(entry.against_first for entry in entries):
+        yield "intervals", f"bootstrap, {100 * confidence:g} % of the draws{_too_few(entries[0])}"
+    if tested:
         swaps = swaps_of(entries[0])
-        put(f"{'p':<{left}} two-sided, paired randomisation, at most {swaps} swaps, not corrected for many tests")
-        if any(d.p is None for entry in entries for d in (entry.against_first or {}).values()):
-            put(f"{'':<{left}} - where too few queries differ, or a class has too few rows, for one below .05")
-    for entry in entries:
+        yield "p", f"two-sided, paired randomisation, at most {swaps} swaps, not corrected for many tests"
+        if any(difference.p is None for one in tested for difference in one.values()):
+            yield "", "- where too few queries differ, or a class has too few rows, for one below .05"
+    for of, entry in zip(whose, entries, strict=True):
         if entry.thresholds:
-            whose = f"{entry.name}: " if len(entries) > 1 else ""
-            put(f"{'threshold':<{left}} {whose}{_thresholds_in_words(entry.thresholds)}")
+            yield "threshold", f"{of}{_thresholds_in_words(entry.thresholds)}"
     if entries[0].undefined:
-        put(f"{'undefined':<{left}} {', '.join(entries[0].undefined)}: not on these rows")
-    _put_counts(entries, left)
+        yield "undefined", f"{', '.join(entries[0].undefined)}: not on these rows"
+    for of, entry in zip(whose, entries, strict=True):
+        yield from _counts(entry, of, is_first=entry is entries[0])
 
 
 def _too_few(entry: EvaluatedSystem) -> str:
@@ -183,9 +188,9 @@ def _figure(entry: EvaluatedSystem, name: str) -> str:
     return f"{value} [{low:.4f}, {high:.4f}]"
 
 
-def _put_comparison(
-    a: EvaluatedSystem, b: EvaluatedSystem, differences: Mapping[str, Difference], left: int, confidence: float | None
-) -> None:
+def _comparison(
+    a: EvaluatedSystem, b: EvaluatedSystem, differences: Mapping[str, Difference], confidence: float | None
+) -> Iterator[tuple[str, str]]:
     """A line a metric: the effect, its interval and p; where one system lacks queries of the other, also over how many
     the test goes, and the two values there, which are not those of the summary."""
     with_queries = not a.system.is_one_ranking
@@ -194,13 +199,13 @@ def _put_comparison(
         for name, d in differences.items()
         for one in (a, b)
     )
-    put(f"{b.name} against {a.name}{f', over the {_PLURAL[a.each]} that both have' if lacking else ''}")
+    yield f"{b.name} against {a.name}{f', over the {_PLURAL[a.each]} that both have' if lacking else ''}", ""
     interval = f"{f'{100 * (confidence or 0):g} % interval':<20}  " if confidence is not None else ""
     counted = "  better  worse" if with_queries else ""
     there = f"  {_PLURAL[a.each]:>7}     first     other" if lacking else ""
-    put(f"{'metric':<{left}} {'effect':>9}  {interval}{'p':>8}{counted}{there}")
+    yield "metric", f"{'effect':>9}  {interval}{'p':>8}{counted}{there}"
     for name, d in differences.items():
-        line = f"{name:<{left}} {d.effect:>+9.6f}  "
+        line = f"{d.effect:>+9.6f}  "
         if d.low is not None and d.high is not None:
             line += f"{f'[{d.low:+.4f}, {d.high:+.4f}]':<20}  "
         line += f"{'-' if d.p is None else f'{d.p:.6f}':>8}"
@@ -208,7 +213,7 @@ def _put_comparison(
             line += f"  {d.better:>6}  {d.worse:>5}"
         if lacking:
             line += f"  {d.queries:>7}  {d.of_a:.6f}  {d.of_b:.6f}"
-        put(line)
+        yield name, line
 
 
 def _with_a_value(entry: EvaluatedSystem, name: str) -> int:
@@ -218,25 +223,22 @@ def _with_a_value(entry: EvaluatedSystem, name: str) -> int:
     return int(np.count_nonzero(~np.isnan(entry.system.evaluation.in_group[name])))
 
 
-def _put_counts(entries: Sequence[EvaluatedSystem], left: int) -> None:
+def _counts(entry: EvaluatedSystem, whose: str, *, is_first: bool) -> Iterator[tuple[str, str]]:
     """Rows and queries, once where all systems share them, and each system's ties."""
-    for entry in entries:
-        result = entry.system.evaluation
-        whose = f"{entry.name}: " if len(entries) > 1 else ""
+    result = entry.system.evaluation
+    of_one = whose if entry.counts else ""
+    if is_first or entry.counts:
         of = "labels" if entry.each == "class" else "positive"
-        if entry is entries[0] or entry.counts:
-            put(f"{entry.unit:<{left}} {whose if entry.counts else ''}{result.n_rows} ({result.n_positives} {of})")
-            if result.n_groups:
-                put(f"{_PLURAL[entry.each]:<{left}} {whose if entry.counts else ''}{_averaged(entry)}")
-            if "documents_retrieved" in entry.counts:
-                counts = (
-                    f"{entry.counts['documents_retrieved']} retrieved, {entry.counts['documents_unjudged']} not judged"
-                )
-                put(f"{'documents':<{left}} {whose}{counts}")
-        if result.tied_blocks:
-            blocks = f"{result.tied_blocks} block{'' if result.tied_blocks == 1 else 's'}"
-            tied = f"{result.tied_rows} rows in {blocks} of equal score, positives among negatives"
-            put(f"{'ties':<{left}} {whose}{tied}; rule: {entry.ties}")
+        yield entry.unit, f"{of_one}{result.n_rows} ({result.n_positives} {of})"
+        if result.n_groups:
+            yield _PLURAL[entry.each], f"{of_one}{_averaged(entry)}"
+        if "documents_retrieved" in entry.counts:
+            retrieved, unjudged = entry.counts["documents_retrieved"], entry.counts["documents_unjudged"]
+            yield "documents", f"{whose}{retrieved} retrieved, {unjudged} not judged"
+    if result.tied_blocks:
+        blocks = f"{result.tied_blocks} block{'' if result.tied_blocks == 1 else 's'}"
+        tied = f"{result.tied_rows} rows in {blocks} of equal score, positives among negatives"
+        yield "ties", f"{whose}{tied}; rule: {entry.ties}"
 
 
 def _averaged(entry: EvaluatedSystem) -> str:

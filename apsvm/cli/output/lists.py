@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scored:
-    """Rows with the scores of a model.
+class RankedRows:
+    """Rows with the scores of one model.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ def shown_columns(path: str, read: ReadOptions, names: Sequence[str]) -> dict[st
     return columns
 
 
-def best_of_each(scored: Scored) -> Iterator[str]:
+def best_of_each(scored: RankedRows) -> Iterator[str]:
     """The best rows, best first: names or numbers, what stands for the score, the columns of --show, of bags with
     ``--which`` the number of the deciding row, and what raised the score. Of queries the best of each, behind its qid;
     of classes of each in turn, behind its label."""
@@ -86,7 +86,7 @@ def best_of_each(scored: Scored) -> Iterator[str]:
             yield f"{printable(model.header.shown_label(label))}\t{line}"
 
 
-def _best(scored: Scored, lines: Sequence[str]) -> Iterator[str]:
+def _best(scored: RankedRows, lines: Sequence[str]) -> Iterator[str]:
     from apsvm.report.first_rows import best_first
 
     rows, options = scored.rows, scored.options
@@ -102,7 +102,7 @@ def _best(scored: Scored, lines: Sequence[str]) -> Iterator[str]:
         yield "\t".join([*query, names[row], lines[row], *scored.cells(row), *decided, *map(printable, why)])
 
 
-def _reasons(scored: Scored, which: NDArray[np.int64]) -> list[Reasons] | None:
+def _reasons(scored: RankedRows, which: NDArray[np.int64]) -> list[Reasons] | None:
     """Of these rows, None where none are requested."""
     from apsvm.report.reasons import reasons_of
 
@@ -114,7 +114,7 @@ def _reasons(scored: Scored, which: NDArray[np.int64]) -> list[Reasons] | None:
         raise Failure(BAD_DATA, f"{scored.name}: it does not tell what each feature gave: {error}") from None
 
 
-def list_page(scored: Scored) -> str:
+def list_page(scored: RankedRows) -> str:
     """The best rows as a page (``report.first_rows``)."""
     from apsvm.data.dataset import DataError
     from apsvm.data.labels import recall
@@ -196,7 +196,7 @@ def _docids(rows: Dataset, path: str) -> tuple[list[str] | None, str]:
     return ids, ""
 
 
-def run_lines(scored: Scored) -> Iterator[str]:
+def run_lines(scored: RankedRows) -> Iterator[str]:
     """A TREC run: qid Q0 docno rank score tag, the best of each query first, queries as they first appear."""
     from apsvm.report.first_rows import best_first
 
