@@ -71,6 +71,7 @@ from apsvm.cli.shared import (
     say,
     writing,
 )
+from apsvm.cli.systems import named_metrics
 from apsvm.data.read_options import ReadOptions
 from apsvm.selection.grids import Grid, shown
 from apsvm.trainers.settings import declared
@@ -113,24 +114,17 @@ class CvRequest:
 
     @classmethod
     def of_options(cls, data: str, read: ReadOptions, options: JsonObject) -> CvRequest:
-        from apsvm.metrics import MetricError
-        from apsvm.metrics.evaluate import parse_metrics
-
         check_bag_options(read, options)
         named = all_given()
         tried = ("loss", "features", *(option.name for option in options_of_trainers()))
         need_cvxpy()
         losses = options["loss"]
         refuse_options_of_others(losses, named)
-        try:
-            metrics = parse_metrics(options["metric"])
-        except MetricError as error:
-            raise click.UsageError(str(error)) from None
         request = cls(
             data,
             replace(read, threads=options["jobs"]),
             options,
-            metrics,
+            named_metrics(options["metric"]),
             [_grid(loss, options, named, way) for loss in losses for way in _ways(options)],
             tries_all=named.isdisjoint(tried) and len(options["pool"]) < 2,
         )
@@ -178,14 +172,12 @@ class CvRequest:
 
     def by_labels_of(self, dataset: Dataset) -> CvRequest:
         """The request with the loss and the metric that suit grades, where these are some and the user names none."""
-        from apsvm.metrics.evaluate import parse_metrics
-
         named = all_given() | ({"loss"} if self.tries_all else set())
         labels = label_options(self.options, self.grids[0].trainer)
         chosen = chosen_by_grades(dataset, labels, self.options, named)
         options, metrics, grids = dict(self.options), self.metrics, self.grids
         if "metric" in chosen:
-            options["metric"], metrics = (chosen["metric"],), parse_metrics([chosen["metric"]])
+            options["metric"], metrics = (chosen["metric"],), named_metrics([chosen["metric"]])
         if "loss" in chosen:
             loss = ChosenLoss.of(chosen["loss"])
             grids = [_grid(loss, options, named, way) for way in _ways(options)]
@@ -359,10 +351,10 @@ def cv(data: str, read: ReadOptions, **values: object) -> int:
         results = Results(search, candidates, chosen, request.metrics, beside, average)
         run.report(results)
         if stopped:
-            say("interrupted: the table is of what was finished" + (", no model written" if run.output else ""))
+            say("interrupted: the table is of what was finished" + (", no model written" if request.output else ""))
             return stopped
         as_asked = not is_limited and all(candidate.as_asked for candidate in candidates)
-        if run.output is not None:
+        if request.output is not None:
             as_asked &= run.refit(search, average or chosen, candidates)
         if signals and not signals.are_late:
             return exit_code(signals)
@@ -387,11 +379,6 @@ class _Run:
     request: CvRequest
     signals: Signals
     cache: Cache | None = None
-
-    @property
-    def output(self) -> str | None:
-        """The model to write."""
-        return self.request.output
 
     @property
     def _followers(self) -> Followers:
@@ -498,7 +485,7 @@ class _Run:
         from apsvm._support.files import write_whole
 
         as_json = self.request.options["json"]
-        show = say if "-" in (as_json, self.output) else put
+        show = say if "-" in (as_json, self.request.output) else put
         if show is put or not self.request.options["quiet"]:
             for line in results.table():
                 show(f" {line}" if show is say else line)
@@ -532,7 +519,7 @@ class _Run:
         """Trains ``chosen`` on all rows and writes the model; whether training ended as requested."""
         from apsvm.cli.output.training_metric import training_metric
 
-        assert self.output is not None
+        assert self.request.output is not None
         with bad_data(search.dataset.source), Bar("training the chosen model on all rows"):
             refit = search.refit(chosen, candidates, self.request.options["jobs"], self._followers)
             if refit is not None:
@@ -541,8 +528,8 @@ class _Run:
                 )
         if refit is None:
             raise Failure(exit_code(self.signals) or BAD_DATA, "stopped, no model written")
-        save(self.output, refit.outcome, refit.model, self.signals)
+        save(self.request.output, refit.outcome, refit.model, self.signals)
         remark(f"{self._how_chosen(search, chosen, candidates)}, and trained on all rows")
         figures = training_metric(refit.fit, refit.model) if is_set("verbose") else ()
-        say_what_became(TrainedModel(refit.outcome, refit.model, figures), self.output)
+        say_what_became(TrainedModel(refit.outcome, refit.model, figures), self.request.output)
         return refit.outcome.as_asked and refit.outcome.ranks

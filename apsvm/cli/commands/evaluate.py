@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from apsvm.cli.output.bar import Bar
 from apsvm.cli.output.grades import say_without_queries
 from apsvm.cli.reading import how_to_read, read_any_model
 from apsvm.cli.shared import BAD_DATA, Failure, refuse_if_given
+from apsvm.cli.systems import named_metrics
 from apsvm.data.read_options import ReadOptions
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ def _check(wanted: SimpleNamespace) -> None:
         raise click.UsageError("--known is another file than DATA and MODEL, and not standard input")
     if wanted.ties == (RUN_TIES if wanted.qrels is None else "file"):
         raise click.UsageError(f"--ties: {RUN_TIES} is for runs, file for DATA; block and pessimistic are for both")
-    _named(wanted.metrics)
+    named_metrics(wanted.metrics)
 
 
 def _entries(
@@ -159,21 +160,11 @@ def _metrics(wanted: SimpleNamespace, models: Iterable[Model]) -> dict[str, Metr
     from apsvm.metrics.evaluate import parse_metrics
 
     if wanted.metrics:
-        return _named(wanted.metrics)
+        return named_metrics(wanted.metrics)
     if wanted.runs:
         return parse_metrics(RUN_METRICS)
     trained = dict.fromkeys(trained_metric(model.header.metric).name for model in models)
     return parse_metrics([*(name for name in trained if name not in USUAL_METRICS), *USUAL_METRICS])
-
-
-def _named(metrics: Sequence[str]) -> dict[str, Metric]:
-    from apsvm.metrics import MetricError
-    from apsvm.metrics.evaluate import parse_metrics
-
-    try:
-        return parse_metrics(metrics)
-    except MetricError as error:
-        raise click.UsageError(str(error)) from None
 
 
 def _one_of_items(models: Mapping[str, Model], scores: tuple[str, ...]) -> ItemRanker | None:
