@@ -6,11 +6,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
 import click
 from click.shell_completion import CompletionItem
-from click.types import StringParamType
 
 from apsvm.cli.options.parameters import ParamType
 
@@ -29,12 +27,6 @@ _EXAMPLES = {
 _FILES = re.compile(r"\[?(DATA|OBJECTS|DETECTIONS|MODEL|OUT|FILE|FILE\.toml|FOLDER|LOG|RUN_DIR)…?\]?")
 
 
-def names_that_fit(forms: Iterable[str], incomplete: str) -> list[CompletionItem]:
-    """Of ``forms``, with examples in the place of their parameters, those that begin so, in any case."""
-    names = map(example_of, forms)
-    return [CompletionItem(name) for name in names if name.lower().startswith(incomplete.lower())]
-
-
 def example_of(form: str) -> str:
     """A name of this form, with an example in the place of its parameter."""
     for placeholder, example in _EXAMPLES.items():
@@ -42,35 +34,44 @@ def example_of(form: str) -> str:
     return form
 
 
-class MetricName(StringParamType):
-    """The name of a metric, as it is; what it means is found out where metrics are parsed."""
+class Named(ParamType):
+    """A name, in the help and the shell one of ``names``; what it means is found out where it is used."""
+
+    name = "name"
 
     @staticmethod
     def names() -> list[str]:
-        """Examples of all that are registered."""
+        """The names that are registered, or their forms."""
+        raise NotImplementedError
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> object:
+        return value
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        names = map(example_of, self.names())
+        return [CompletionItem(name) for name in names if name.lower().startswith(incomplete.lower())]
+
+
+class MetricName(Named):
+    """The name of a metric."""
+
+    @staticmethod
+    def names() -> list[str]:
         from apsvm.metrics import METRICS
 
         return list(map(example_of, METRICS))
 
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        from apsvm.metrics import METRICS
 
-        return names_that_fit(METRICS, incomplete)
-
-
-class FeatureMapName(ParamType):
+class FeatureMapName(Named):
     """The name of a feature map, in full: ``piecewise:4`` of ``piecewise``."""
-
-    name = "feature map"
 
     @staticmethod
     def names() -> list[str]:
-        """Those that are registered."""
         from apsvm.data.features import FEATURE_MAPS
 
         return list(FEATURE_MAPS)
 
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> object:
         from apsvm.data.features import LINEAR, parsed
 
         if value in ("auto", LINEAR):  # which need nothing that is slow to load
@@ -82,9 +83,6 @@ class FeatureMapName(ParamType):
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
         return f"[{'|'.join(self.names())}]"
-
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        return names_that_fit(self.names(), incomplete)
 
 
 def complete_files(command: click.Command) -> None:

@@ -16,12 +16,11 @@ from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import click
-from click.shell_completion import CompletionItem
 
 from apsvm._support.registry import UnknownNameError
 from apsvm._support.types import JsonDict, JsonObject
 from apsvm.cli.help import HelpfulCommand
-from apsvm.cli.options.completion import MetricName, names_that_fit
+from apsvm.cli.options.completion import MetricName, Named
 from apsvm.cli.options.lists import NumberList, Several
 from apsvm.cli.options.parameters import Number, ParamType
 from apsvm.cli.options.table import Option
@@ -180,10 +179,8 @@ _OF_OTHERS = {
 }
 
 
-class LossName(ParamType):
+class LossName(Named):
     """The name of a loss, in any case, or package.module:Name of a user's own: a ``ChosenLoss``."""
-
-    name = "loss"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> ChosenLoss:
         loss = str(value) if ":" in str(value) else str(value).strip().lower()
@@ -200,9 +197,6 @@ class LossName(ParamType):
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
         return f"[{'|'.join(known_losses())}|package.module:Name]"
-
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        return names_that_fit(known_losses(), incomplete)
 
 
 def option_name(field: dataclasses.Field[object], about: Declared) -> str:
