@@ -60,8 +60,9 @@ def validated(estimator: ModelEstimator, X: Matrix, *y: Column, reset: bool = Tr
         X, estimator._table = learned(X)
     else:
         assert table is not None
-        numbers = X.to_numpy() if of_frame and table.is_of_numbers else None
-        # Without a missing cell a table of numbers is its numbers.
+        # Without a missing cell, and a column that was left out, a table of numbers is its numbers.
+        is_plain = of_frame and table.is_of_numbers and len(table.features) == X.shape[1]
+        numbers = X.to_numpy() if is_plain else None
         has_all = numbers is not None and numbers.dtype.kind == "f" and bool(np.isfinite(numbers).all())
         X = numbers if has_all else encoded(X, table)
     named = {"estimator": estimator, **options, **FEATURES}

@@ -104,6 +104,11 @@ def test_a_frame_of_numbers_is_a_table(payments, fraud, caplog):
     # A fit after one of words knows nothing of these.
     again = APSVMClassifier().fit(payments, fraud).fit(numbers, fraud)
     np.testing.assert_array_equal(again.coef_, fitted.coef_)
+    # A column without a value in the fit gives nothing, whatever it has later.
+    with_empty = APSVMClassifier().fit(numbers.assign(empty=np.nan), fraud)
+    for filled in (1.0, np.nan):
+        scores = with_empty.decision_function(numbers.assign(empty=filled))
+        np.testing.assert_array_equal(scores, fitted.decision_function(numbers))
     of_single = numbers.astype("float32")
     assert APSVMClassifier().fit(of_single, fraud).decision_function(of_single).shape == (len(numbers),)
 
