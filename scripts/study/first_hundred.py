@@ -34,7 +34,7 @@ ROOT = Path(__file__).resolve().parents[2]
 FIGURES = ROOT / "docs" / "figures" / "first-hundred.json"
 FIRST = 100
 
-Table = tuple[NDArray[np.float64], NDArray[np.bool_]]
+Table = tuple[pd.DataFrame, NDArray[np.bool_]]
 
 
 def logistic_regression() -> Any:
@@ -77,13 +77,13 @@ def payments(n: int = 60_000, seed: int = 1) -> Table:
     X[decoys, 4:8] += 1.3
     positive = np.zeros(n, dtype=bool)
     positive[frauds] = True
-    return X, positive
+    return pd.DataFrame(X, columns=[f"v{number}" for number in range(1, 31)]), positive
 
 
 def customers(file: Path) -> Table:
     table = pd.read_csv(file)
     positive = table.pop("Purchase").to_numpy() == "Yes"
-    return table.to_numpy(dtype=np.float64), positive
+    return table.astype(np.float64), positive
 
 
 def found(table: Table, tool: Callable[[], Any], splits: int) -> list[list[float]]:
@@ -91,9 +91,9 @@ def found(table: Table, tool: Callable[[], Any], splits: int) -> list[list[float
     X, positive = table
     result = []
     for fit, test in StratifiedShuffleSplit(splits, test_size=0.5, random_state=0).split(X, positive):
-        model = tool().fit(X[fit], positive[fit])
+        model = tool().fit(X.iloc[fit], positive[fit])
         has_scores = hasattr(model, "decision_function")
-        scores = model.decision_function(X[test]) if has_scores else model.predict_proba(X[test])[:, 1]
+        scores = model.decision_function(X.iloc[test]) if has_scores else model.predict_proba(X.iloc[test])[:, 1]
         first = np.argsort(-scores, kind="stable")[:FIRST]
         result.append([int(positive[test][first].sum()), average_precision_score(positive[test], scores)])
     return result
