@@ -113,6 +113,7 @@ def test_bad_scores(content, line, shown, run, tmp_path):
     "arguments",
     [
         (),
+        ("a.model",),
         ("--scores", "s", "--scores", "s"),
         ("--scores", "s", "--compare"),
         ("--scores", "s", "--run", "r"),

@@ -39,12 +39,13 @@ _COMMON = {
 
 @click.command(name="eval", cls=HelpfulCommand, common=_COMMON)
 @click.argument("data", metavar="[DATA]", required=False)
+@click.argument("others", metavar="", nargs=-1)
 @options("models", "scores", "qrels", "runs", "complete", "metrics", "ties", "relevant_from", "per_query",
          "confidence", "compare", "known", "ignore_unknown", "as_json",
          scheduler={"excludes": "scores qrels"},
          positive_label={"excludes": "relevant_from qrels"})  # fmt: skip
 @how_to_read
-def evaluate(data: str | None, read: ReadOptions, **values: Any) -> None:
+def evaluate(data: str | None, others: tuple[str, ...], read: ReadOptions, **values: Any) -> None:
     """Evaluate rankings of the rows of DATA, or TREC runs: average precision, ROC area, precision at k, NDCG, …
 
     With queries (qid:) each figure is the mean over the queries. Of a model that ranks items for users
@@ -59,6 +60,8 @@ def evaluate(data: str | None, read: ReadOptions, **values: Any) -> None:
     apsvm eval new.csv --model a.model --model b.model --compare --confidence 0.95
     apsvm eval --qrels qrels.txt --run run.txt -m AP -m nDCG@10
     """
+    if others:
+        raise click.UsageError(f"models are named by --model, scores by --scores: --model {others[0]}")
     wanted = SimpleNamespace(data=data, **values)
     _check(wanted)
     of_items = None
