@@ -7,8 +7,9 @@ field and another schema are each a ``HeaderError`` that names it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
+from typing import Any
 
 from apsvm.models import json as header_json
 from apsvm.models.columns import Columns, label_number
@@ -214,36 +215,23 @@ class Member:
     divisor: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Header:
-    """What a model says of itself. There is no date in it: the same training gives the same file.
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TrainingResult:
+    """What the outcome of a training and the header of its model have in common.
 
     Attributes
     ----------
-    family : the trainer's (``apsvm.trainers.TRAINERS``)
-    loss : as ``--loss`` names it
     metric : what the loss is the shortfall of, as ``apsvm eval`` names it
-    settings : the family's own options
     state, as_asked : why the training stopped, and whether that is an end as requested
     iterations : of all stages, where the family counts them
     C : the weight of the risk, where there is one
     certificate, gradient, epochs : the evidence, of which a family has at most one
     details : what else the family says
-    threshold, calibration : where rows begin to be called positive, and how likely they are
-    latent : it was trained on bags, each by its best row, and ranks bags by theirs
-    cautions : sentences on what the ranker is not good for
-    selection : how its settings were chosen (``apsvm cv``), if they were
-    classes_skipped : of a set of rankers
-    members : of a linear ranker that is an average: one for each of the maps in ``features.map``
+    threshold : where rows begin to be called positive
+    data : the rows; of an outcome what the training counted
     """
 
-    family: str = ""
-    loss: str
     metric: str | None = None
-    labels: Labels = Labels()
-    features: Features = Features()
-    settings: Mapping[str, Json] = field(default_factory=dict)
-    seed: int | None = None
     state: str = ""
     as_asked: bool = True
     iterations: int | None = None
@@ -253,10 +241,39 @@ class Header:
     epochs: Epochs | None = None
     details: Mapping[str, Json] = field(default_factory=dict)
     threshold: Threshold | None = None
+    data: Data = field(default_factory=Data)
+
+    def result(self) -> dict[str, Any]:
+        """These fields, by name."""
+        return {one.name: getattr(self, one.name) for one in fields(TrainingResult)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Header(TrainingResult):
+    """What a model says of itself. There is no date in it: the same training gives the same file.
+
+    Attributes
+    ----------
+    family : the trainer's (``apsvm.trainers.TRAINERS``)
+    loss : as ``--loss`` names it
+    settings : the family's own options
+    calibration : how likely rows are positive
+    latent : it was trained on bags, each by its best row, and ranks bags by theirs
+    cautions : sentences on what the ranker is not good for
+    selection : how its settings were chosen (``apsvm cv``), if they were
+    classes_skipped : of a set of rankers
+    members : of a linear ranker that is an average: one for each of the maps in ``features.map``
+    """
+
+    family: str = ""
+    loss: str
+    labels: Labels = Labels()
+    features: Features = Features()
+    settings: Mapping[str, Json] = field(default_factory=dict)
+    seed: int | None = None
     calibration: Calibration | None = None
     latent: bool = False
     cautions: tuple[str, ...] = ()
-    data: Data = Data()
     selection: Mapping[str, Json] | None = None
     classes_skipped: tuple[SkippedClass, ...] = ()
     members: tuple[Member, ...] = ()

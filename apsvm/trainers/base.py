@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeAlias, TypeV
 
 from apsvm._support.log import Log, NoLog
 from apsvm._support.naming import option
-from apsvm.models.header import Data, SkippedClass
+from apsvm.models.header import SkippedClass, TrainingResult
 from apsvm.trainers.capabilities import Capabilities
 from apsvm.trainers.settings import Settings, SettingValue, declared
 
@@ -29,8 +29,7 @@ if TYPE_CHECKING:
 
     from apsvm.data.labels import Target
     from apsvm.data.row_operator import RowOperator
-    from apsvm.models.decision import Threshold
-    from apsvm.models.header import Bounds, Epochs, Gradient, Json, Labels
+    from apsvm.models.header import Labels
     from apsvm.models.items import ItemFactors
     from apsvm.models.net import Net
 
@@ -193,7 +192,7 @@ class HeldOut:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Outcome:
+class Outcome(TrainingResult):
     """A trained ranker and the outcome of its training.
 
     Attributes
@@ -202,29 +201,23 @@ class Outcome:
         (dimension,) float64, a weight for each column of the rows, the constant feature's last if there is one;
         of H components (H, features + 1), each one's weights, and its constant last; or a net over those
         columns, or the factors of items.
-    state : str
-        Why it stopped.
-    as_asked : bool
-        Whether that is an end as requested.
+    settings : Settings
+        It was trained with: of a path of values, with its own.
     interrupted : bool
-        By a signal.
+        Whether a signal ended it.
     trouble : str, optional
         What was not finite, where that ended it.
     ranks : bool
         Whether it tells any two training rows apart; of a set of rankers, whether each does.
     cautions : Sequence[str]
         Sentences on what the ranker is not good for, which are said whether or not anybody asks.
-    settings : Settings
-        It was trained with: of a path of values, with its own.
-    iterations, C, certificate, gradient, epochs, details, threshold, data
-        See ``apsvm.models.header.Header``; of ``data`` what the training counted.
     held_out : HeldOut, optional
         The training rows by rankers that have not seen them, trained as this one, where the choice of its
         settings has such.
     share_of_nothing : float, optional
         The bound on the loss as a share of what it is at w = 0, where the two can be compared.
-    metric, labels : str, optional
-        What to judge it by, and what labels mean, where the training itself found out.
+    labels : Labels, optional
+        What labels mean, where the training itself found out.
     notes : Sequence[str]
         Sentences for people, of what the fields do not say.
     seconds : Mapping[str, float]
@@ -236,25 +229,14 @@ class Outcome:
     """
 
     w: NDArray[np.float64] | Net | ItemFactors | None
-    state: str
     settings: Settings
-    as_asked: bool = True
     interrupted: bool = False
     trouble: str | None = None
     ranks: bool = True
     cautions: Sequence[str] = ()
-    iterations: int | None = None
-    C: float | None = None
-    certificate: Bounds | None = None
-    gradient: Gradient | None = None
-    epochs: Epochs | None = None
-    details: Mapping[str, Json] = field(default_factory=dict)
-    threshold: Threshold | None = None
     held_out: HeldOut | None = None
     share_of_nothing: float | None = None
-    metric: str | None = None
     labels: Labels | None = None
-    data: Data = field(default_factory=Data)
     notes: Sequence[str] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
     classes: Sequence[tuple[float, Outcome]] = ()

@@ -365,10 +365,17 @@ class Fit:
         """What the model says of itself."""
         trainer, dataset, instances = self.trainer, self.dataset, self.dataset.instances
         columns = None if dataset.table is None else dataset.table.columns
+        data = replace(
+            outcome.data,
+            file=os.path.basename(dataset.source),
+            sha256=dataset.fingerprint,
+            rows=len(dataset),
+            counts={**outcome.data.counts, **({} if instances is None else {"instances": instances})},
+        )
         return Header(
+            **{**outcome.result(), "metric": outcome.metric or trainer.metric, "data": data},
             family=trainer.family,
             loss=trainer.loss_name,
-            metric=outcome.metric or trainer.metric,
             labels=outcome.labels or self.target.labels,
             features=Features(
                 zero_based=dataset.zero_based,
@@ -381,24 +388,8 @@ class Fit:
             ),
             settings=outcome.settings.to_json(),
             seed=trainer.settings.seed,
-            state=outcome.state,
-            as_asked=outcome.as_asked,
-            iterations=outcome.iterations,
-            C=outcome.C,
-            certificate=outcome.certificate,
-            gradient=outcome.gradient,
-            epochs=outcome.epochs,
-            details=outcome.details,
-            threshold=outcome.threshold,
             latent=trainer.capabilities.bags,
             cautions=tuple(outcome.cautions),
-            data=replace(
-                outcome.data,
-                file=os.path.basename(dataset.source),
-                sha256=dataset.fingerprint,
-                rows=len(dataset),
-                counts={**outcome.data.counts, **({} if instances is None else {"instances": instances})},
-            ),
             classes_skipped=tuple(outcome.skipped),
             versions={"python": platform.python_version(), **_versions()},
         )
