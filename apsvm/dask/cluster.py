@@ -113,7 +113,8 @@ class Cluster:
                 if number > MOST_LOSSES:
                     raise ClusterError(f"the workers were lost {number} times ({error})") from None
             with _lost_with_scheduler(self.client, self._scheduler):
-                self._look()
+                while not self._look():
+                    time.sleep(PATIENCE)
         raise AssertionError
 
     @property
@@ -143,15 +144,18 @@ class Cluster:
             return column
         if sum(value.nbytes for value in column if isinstance(value, np.ndarray)) < SENT_APART:
             return column
-        holders = self.client.who_has(parts)
+        holders, present = self.client.who_has(parts), self._present()
+        if not present:
+            raise _LostError("all workers")  # a scatter would wait for one, and say nothing
         by_worker: dict[str, list[int]] = {}
         for place, part in enumerate(parts):
-            by_worker.setdefault(min(holders[part.key], default=""), []).append(place)
+            there = [address for address in holders[part.key] if address in present]
+            by_worker.setdefault(min(there, default=""), []).append(place)
         sent = list(column)
         for address, places in by_worker.items():
             values = [column[place] for place in places]
-            there = [address] if address else None
-            for place, future in zip(places, self.client.scatter(values, workers=there, hash=False), strict=True):
+            futures = self.client.scatter(values, workers=[address] if address else None, hash=False)
+            for place, future in zip(places, futures, strict=True):
                 sent[place] = future
         return sent
 
@@ -167,19 +171,18 @@ class Cluster:
                 if any(future.status == "error" for future in futures):
                     break
                 self._look()
-            self._since = None
             results: list[Any] = self.client.gather(futures)
             return results
 
-    def _look(self) -> None:
-        """Says which workers are gone. Raises ClusterError where none was there for long."""
+    def _look(self) -> bool:
+        """Whether there is a worker; says which are gone. Raises ClusterError where none was there for long."""
         present, now = set(self._present()), time.monotonic()
         for address in sorted(self._workers - present):
             self._remark(f"worker {address} is gone: its parts are read again")
         self._workers = present
         if present:
             self._since = None
-            return
+            return True
         if self._since is None:
             self._since, self._said = now, now - BETWEEN_LINES + 2.0 * PATIENCE
         waited = now - self._since
@@ -188,7 +191,7 @@ class Cluster:
         if now - self._said >= BETWEEN_LINES:
             self._said = now
             self._remark(f"no worker is left: waiting for one ({waited:.0f} s; ends after {MOST_WAITING:g} s)")
-        time.sleep(0.1 * PATIENCE)
+        return False
 
 
 def _named(function: Callable[..., object], *arguments: object) -> object:
