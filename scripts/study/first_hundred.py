@@ -56,7 +56,7 @@ def spots() -> Table:
     halves = [ROOT / "examples" / f"mammography_{half}.csv.gz" for half in ("train", "test")]
     table = pd.concat([pd.read_csv(half, index_col="image") for half in halves])
     positive = table.pop("calcification").to_numpy() == 1
-    return table.to_numpy(), positive
+    return table, positive
 
 
 def payments(n: int = 60_000, seed: int = 1) -> Table:
