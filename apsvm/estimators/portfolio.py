@@ -43,15 +43,9 @@ class _Portfolio(OfQueries):
     cv: int = 5
     scale: str = AUTO
 
-    def _labels(self) -> LabelOptions:
-        return LabelOptions()
-
-    def _meaning(self, target: Target, y: Column) -> Target:
-        """What labels y (n,), which mean ``target`` to trainers, mean to ``metric``."""
-        return target
-
-    def _begin(self, meaning: Target) -> None:
-        """Raises ValueError for rows with nothing to rank; tells the log of the labels."""
+    def _asked(self, target: Target, y: Column) -> tuple[Column, LabelOptions, Target]:
+        """Labels y (n,), of which ``target`` was read, as trainers get them; what they mean to trainers, and to
+        ``metric``. Raises ValueError for rows with nothing to rank."""
         raise NotImplementedError
 
     def _folds(self, target: Target) -> int:
@@ -63,9 +57,7 @@ class _Portfolio(OfQueries):
 
         metrics = parse_metrics([check_scalar(self.metric, "metric", str)])
         X, target = self._read(X, y, StructuredSVMTrainer("ndcg").capabilities.labels)
-        y = column_or_1d(y)
-        meaning, counted = self._meaning(target, y), self._counted(X, qid, None, by_query=True, by_pair=False)
-        dataset = self._dataset(X, self._relevance(target, y), counted.groups, source="the rows")
+        groups = self._counted(X, qid, None, by_query=True, by_pair=False).groups
         jobs = self._threads()
         screened: list[tuple[Entry, Candidate]] = []
 
@@ -77,11 +69,11 @@ class _Portfolio(OfQueries):
             screened.append((entry, result))
 
         with training(self.verbose):
-            self._begin(meaning)
+            relevance, labels, meaning = self._asked(target, column_or_1d(y))
             whole = PortfolioSearch(
-                dataset,
+                self._dataset(X, relevance, groups, source="the rows"),
                 metrics,
-                labels=self._labels(),
+                labels=labels,
                 features=FeatureOptions(scale=self.scale, bias=AUTO),
                 folds=self._folds(target),
                 seed=self._seed(),
@@ -98,7 +90,7 @@ class _Portfolio(OfQueries):
             *_compared(search, candidates, average),
         ]
         (model,) = refit.model.rankers()
-        header = self._header_of(model.header, dataset.groups)
+        header = self._header_of(model.header, groups)
         model = model.at_level(self._constant(model, X, target)).with_header(header)
         self._finish(model, X, refit.outcome)
         return self
@@ -122,10 +114,6 @@ class _Portfolio(OfQueries):
             self.best_score_ = estimate
         each = headers_of(header) or [header]
         self.certificate_ = {one.features.map: one.certificate for one in each if one.certificate is not None}
-
-    def _relevance(self, target: Target, y: Column) -> Column:
-        """The labels as the trainers get them."""
-        raise NotImplementedError
 
     def _constant(self, model: Ranker, X: Matrix, target: Target) -> float:
         return 0.0
@@ -204,8 +192,9 @@ class APSVMClassifierCV(_Portfolio, TwoClasses):  # type: ignore[misc]  # no wei
     True
     """
 
-    def _relevance(self, target: Target, y: Column) -> Column:
-        return target.relevant
+    def _asked(self, target: Target, y: Column) -> tuple[Column, LabelOptions, Target]:
+        self._require_both(target.relevant)
+        return target.relevant, LabelOptions(), target
 
     def _folds(self, target: Target) -> int:
         folds, positives = super()._folds(target), int(target.relevant.sum())
@@ -216,9 +205,6 @@ class APSVMClassifierCV(_Portfolio, TwoClasses):  # type: ignore[misc]  # no wei
             f"{type(self).__name__}: the rarer class has {fewest} rows only: {fewest} folds in place of cv={folds}"
         )
         return fewest
-
-    def _begin(self, meaning: Target) -> None:
-        self._require_both(meaning.relevant)
 
     def _described(self, header: Header) -> Header:
         """Trainers got 1 and 0."""
@@ -256,18 +242,12 @@ class APSVMRankerCV(_Portfolio, RankerOfNumbers):
     metric: str = field(default="nDCG(exp)@10", kw_only=False)
     relevant_from: float | None = None
 
-    def _labels(self) -> LabelOptions:
-        return LabelOptions(relevant_from=self._lowest_relevant())
-
-    def _relevance(self, target: Target, y: Column) -> Column:
-        return np.asarray(y, dtype=np.float64)
-
-    def _meaning(self, target: Target, y: Column) -> Target:
-        lowest = None if parse_metric(self.metric).graded else 0.0
-        return ordered(np.asarray(y, dtype=np.float64), relevant_from=self._lowest_relevant(), relevant_above=lowest)
-
-    def _begin(self, meaning: Target) -> None:
-        if self._lowest_relevant() is not None or not parse_metric(self.metric).graded:
+    def _asked(self, target: Target, y: Column) -> tuple[Column, LabelOptions, Target]:
+        grades, lowest = np.asarray(y, dtype=np.float64), self._lowest_relevant()
+        of_grades = parse_metric(self.metric).graded
+        meaning = ordered(grades, relevant_from=lowest, relevant_above=None if of_grades else 0.0)
+        if lowest is not None or not of_grades:
             self._require_relevant(replace(meaning, grades=None))
         elif not meaning.relevant.any():
             raise ValueError("expected rows of different grades, found one grade only")
+        return grades, LabelOptions(relevant_from=lowest), meaning
