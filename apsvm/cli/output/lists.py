@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
     from apsvm.data.read_options import ReadOptions
     from apsvm.models.base import Model
+    from apsvm.report.first_rows import FirstRows
     from apsvm.report.reasons import Reasons
 
 
@@ -49,11 +50,6 @@ class RankedRows:
         """What stands for each row's score: the score, its label or its probability."""
         options = self.options
         return answers(self.model, self.scores, self.name, classify=options.classify, probability=options.probability)
-
-    def cells(self, row: int) -> list[str]:
-        """The columns of --show, of a bag those of the row that decides it."""
-        at = row if self.rows.deciding is None else int(self.rows.deciding[row])
-        return [cells[at] for cells in self.columns.values()]
 
 
 def shown_columns(path: str, read: ReadOptions, names: Sequence[str]) -> dict[str, list[str]]:
@@ -87,19 +83,42 @@ def best_of_each(scored: RankedRows) -> Iterator[str]:
 
 
 def _best(scored: RankedRows, lines: Sequence[str]) -> Iterator[str]:
-    from apsvm.report.first_rows import best_first
+    first = _first(scored, lines)
+    if first.queries is not None:
+        say(f"{scored.rows.source}: the best {scored.options.top} of each query, behind its qid")
+    for at, name in enumerate(first.names):
+        query = [] if first.queries is None else [first.queries[at]]
+        answer = [] if first.answers is None else [first.answers[at]]
+        cells = [str(column[at]) for column in first.columns.values()]
+        why = [] if first.reasons is None else first.reasons[at].in_words()
+        yield "\t".join([*query, name, *answer, *cells, *map(printable, why)])
 
-    rows, options = scored.rows, scored.options
-    order, rank = best_first(rows, scored.scores)
-    best = order[rank <= options.top]
-    names, queries, reasons = _documents(rows, scored.path), names_of_queries(rows), _reasons(scored, best)
-    if queries is not None:
-        say(f"{rows.source}: the best {options.top} of each query, behind its qid")
-    for at, row in enumerate(best.tolist()):
-        query = [] if queries is None else [queries[row]]
-        decided = [] if not options.which or rows.deciding is None else [str(rows.deciding[row] + 1)]
-        why = [] if reasons is None else reasons[at].in_words()
-        yield "\t".join([*query, names[row], lines[row], *scored.cells(row), *decided, *map(printable, why)])
+
+def _first(scored: RankedRows, answers: Sequence[str] | None, relevant: NDArray[np.bool_] | None = None) -> FirstRows:
+    """The best rows; ``answers``: what stands for the score of each row (n,), and ``relevant`` (n,) whether it is."""
+    from apsvm.report.first_rows import FirstRows, best_first
+
+    rows, scores, options = scored.rows, scored.scores, scored.options
+    order, rank = best_first(rows, scores)
+    best, places = order[rank <= options.top], rank[rank <= options.top]
+    listed = best.tolist()
+    deciding = (best if rows.deciding is None else rows.deciding[best]).tolist()
+    columns: dict[str, list[str]] = {name: [cells[row] for row in deciding] for name, cells in scored.columns.items()}
+    if options.which and rows.deciding is not None:
+        columns["deciding row"] = [str(row + 1) for row in deciding]
+    names, queries = _documents(rows, scored.path), names_of_queries(rows)
+    return FirstRows(
+        places=places,
+        names=[names[row] for row in listed],
+        scores=scores[best],
+        queries=None if queries is None else [queries[row] for row in listed],
+        answers=None if answers is None else [answers[row] for row in listed],
+        relevant=None if relevant is None else relevant[best],
+        n_relevant=0 if relevant is None else int(relevant.sum()),
+        reasons=_reasons(scored, best),
+        n_rows=scores.size,
+        columns=columns,
+    )
 
 
 def _reasons(scored: RankedRows, which: NDArray[np.int64]) -> list[Reasons] | None:
@@ -118,36 +137,17 @@ def list_page(scored: RankedRows) -> str:
     """The best rows as a page (``report.first_rows``)."""
     from apsvm.data.dataset import DataError
     from apsvm.data.labels import recall
-    from apsvm.report.first_rows import FirstRows, best_first
 
-    model, rows, scores, options = scored.model, scored.rows, scored.scores, scored.options
-    order, rank = best_first(rows, scores)
-    best, places = order[rank <= options.top], rank[rank <= options.top]
-    names, queries = _documents(rows, scored.path), names_of_queries(rows)
-    called = scored.answers() if options.classify or options.probability else None
+    model, rows, options = scored.model, scored.rows, scored.options
     try:
         relevant = recall(rows, model.header.labels).relevant
     except DataError:  # all rows are alike: their labels are not known
         relevant = None
-    cells = [scored.cells(row) for row in best.tolist()]
-    first = FirstRows(
-        places=places,
-        names=[names[row] for row in best.tolist()],
-        scores=scores[best],
-        queries=None if queries is None else [queries[row] for row in best.tolist()],
-        answers=None if called is None else [called[row] for row in best.tolist()],
-        relevant=None if relevant is None else relevant[best],
-        n_relevant=0 if relevant is None else int(relevant.sum()),
-        reasons=_reasons(scored, best),
-        n_rows=scores.size,
-        columns={name: [row[at] for row in cells] for at, name in enumerate(scored.columns)},
-    )
-    source, header = os.path.basename(rows.source), model.header
-    about = [
-        ("data", source), ("rows", f"{scores.size:,}"), ("model", os.path.basename(scored.name)), ("loss", header.loss),
-    ]  # fmt: skip
-    of_each = " of each query" if queries is not None else ""
-    return first.page(f"The first {min(options.top, scores.size):,} rows{of_each} of {source}", about)
+    first = _first(scored, scored.answers() if options.classify or options.probability else None, relevant)
+    source, name = os.path.basename(rows.source), os.path.basename(scored.name)
+    about = [("data", source), ("rows", f"{first.n_rows:,}"), ("model", name), ("loss", model.header.loss)]
+    of_each = "" if first.queries is None else " of each query"
+    return first.page(f"The first {min(options.top, first.n_rows):,} rows{of_each} of {source}", about)
 
 
 def documents_of(rows: Dataset, path: str) -> list[str]:
