@@ -58,7 +58,7 @@ def _names(form: str, examples: Sequence[str], parameters: Parameters) -> list[s
     letter = next((known for known in parameters if form.endswith(known)), None)
     place = place_in(form)
     if examples and place is not None:
-        return [form] * (form in LOSSES) + [place.filled(example) for example in examples]
+        return [form] * (form in LOSSES) + [example.join(place) for example in examples]
     return [form] if letter is None else [form.removesuffix(letter) + text for text in parameters[letter]]
 
 

@@ -42,38 +42,19 @@ def spelled(name: str, forms: Iterable[str]) -> Spelled | None:
     return None
 
 
-class Place(NamedTuple):
-    """Where a form has the letter, or the word, that stands for a parameter: what is before it, it, what is after."""
+def place_in(form: str) -> tuple[str, str] | None:
+    """What is before and after the place of a parameter in a form that may have one, ``@k``, ``:k``, ``(rho)`` or ``β``
+    at its end; None where it has none. (``AP(voc2007)`` looks as if it had one.)
 
-    before: str
-    word: str
-    after: str
-
-    def filled(self, parameter: str) -> str:
-        """The name with ``parameter`` there."""
-        return f"{self.before}{parameter}{self.after}"
-
-
-def place_in(form: str) -> Place | None:
-    """The place of a parameter in a form that may have one, ``@k``, ``:k``, ``(rho)`` or ``β`` at its end; None where
-    it has none. (``AP(voc2007)`` looks as if it had one.)
-
-    >>> place_in("rbp(rho)")
-    Place(before='rbp(', word='rho', after=')')
-    >>> place_in("Fβ").filled("0.5")
-    'F0.5'
-    >>> place_in("ndcg(exp)@k").filled("10")
-    'ndcg(exp)@10'
+    >>> place_in("rbp(rho)"), place_in("Fβ"), place_in("ndcg(exp)@k")
+    (('rbp(', ')'), ('F', ''), ('ndcg(exp)@', ''))
     """
     if form.endswith(")") and "(" in form:
-        before, _, word = form[:-1].rpartition("(")
-        return Place(f"{before}(", word, ")")
+        return form[: form.rindex("(") + 1], ")"
     for mark in "@:":
         if mark in form:
-            before, _, word = form.rpartition(mark)
-            return Place(before + mark, word, "")
-    letter = form[-1:]
-    return Place(form[:-1], letter, "") if letter.isalpha() and not letter.isascii() else None
+            return form[: form.rindex(mark) + 1], ""
+    return (form[:-1], "") if form[-1:].isalpha() and not form[-1:].isascii() else None
 
 
 def _pieces(name: str) -> tuple[str, str, str]:

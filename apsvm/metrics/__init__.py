@@ -124,9 +124,9 @@ def _parameter(form: str, wanted: str) -> str | None:
     if place is None:
         return None
     # Right after a word stands a number: "ap" is not the "A of p".
-    text = "(.*)" if place.before.endswith(("@", ":", "(")) else "([-+0-9.].*)"
-    before, after = re.escape(place.before.lower()), re.escape(place.after)
-    match = re.fullmatch(before + text + after, wanted, re.DOTALL)
+    before, after = place
+    text = "(.*)" if before.endswith(("@", ":", "(")) else "([-+0-9.].*)"
+    match = re.fullmatch(re.escape(before.lower()) + text + re.escape(after), wanted, re.DOTALL)
     return None if match is None else match[1]
 
 

@@ -125,7 +125,7 @@ class Share(Metric):
 
     @property
     def name(self):
-        return place_in(self.form).filled(self.value)
+        return self.value.join(place_in(self.form))
 
     @classmethod
     def from_text(cls, parameter):
