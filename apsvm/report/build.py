@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator, Sequence
 
 from apsvm.data.dataset import DataError
-from apsvm.metrics.curves import mean_curve
 from apsvm.metrics.evaluate import Evaluation
 from apsvm.report.components import components_of
 from apsvm.report.drawing import drawn
@@ -20,13 +19,12 @@ from apsvm.report.judging import (
     worst_queries,
 )
 from apsvm.report.page import Markup, bar, element, folded, joined, page, pictures, section, table, tiles
-from apsvm.report.pictures.precision_recall import Curve, PrecisionRecall
+from apsvm.report.pictures.precision_recall import PrecisionRecall, mean_and_each, mean_base_rate
 from apsvm.report.run import JudgedRanker, Run, judge
 from apsvm.report.training import data_of, how_trained
 
 #: Rankers whose rows and weights are shown, of classes the worst.
 MOST_PARTS = 6
-MOST_NAMED = 10
 
 
 def report(run: Run) -> str:
@@ -161,15 +159,8 @@ def _mean(values: Sequence[float | None]) -> float | None:
 
 def _curves(judged: Sequence[JudgedRanker]) -> list[Markup]:
     """Precision and recall of all rankers that have both kinds of rows, and their mean."""
-    curves = [(part, curve) for part in judged if (curve := part.curve) is not None]
+    curves = {part.title: curve for part in judged if (curve := part.curve) is not None}
     if not curves:
         return []
-    present = [curve for _, curve in curves]
-    named = len(curves) <= MOST_NAMED
-    lines = [
-        Curve(f"{part.title}, AP {curve.ap:.4f}" if named else "", curve.steps, aside=True) for part, curve in curves
-    ]
-    mean = math.fsum(curve.ap for curve in present) / len(present)
-    lines.insert(0, Curve(f"mean, AP {mean:.4f}", mean_curve([curve.steps for curve in present])))
-    rate = math.fsum(curve.base_rate for curve in present) / len(present)
-    return [pictures(drawn(PrecisionRecall(lines, rate), "Precision and recall; the area is the AP"))]
+    picture = PrecisionRecall(mean_and_each(curves), mean_base_rate(curves))
+    return [pictures(drawn(picture, "Precision and recall; the area is the AP"))]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -30,9 +29,6 @@ if TYPE_CHECKING:
     from apsvm._support.log import Record
     from apsvm.metrics.curves import Judged
     from apsvm.report.pictures.base import Picture
-
-#: More classes than this have no names in a picture.
-MOST_NAMED = 10
 
 
 @click.group()
@@ -213,9 +209,9 @@ def curves_of(scored: Scored) -> Picture:
     ------
     MetricError : no ranking with both a positive and a negative row
     """
-    from apsvm.metrics.curves import judged_curve, mean_curve
+    from apsvm.metrics.curves import judged_curve
     from apsvm.metrics.evaluate import parse_metrics
-    from apsvm.report.pictures.precision_recall import Curve, PrecisionRecall
+    from apsvm.report.pictures.precision_recall import Curve, PrecisionRecall, mean_and_each, mean_base_rate
 
     dataset = scored.dataset
     names = short_names([path if path != "-" else "stdin" for path in scored.scores])
@@ -227,24 +223,14 @@ def curves_of(scored: Scored) -> Picture:
         ]
         curves = [Curve(f"{name}, AP {one.ap:.4f}", one.steps) for name, one in zip(names, judged, strict=True)]
         return PrecisionRecall(curves, judged[0].base_rate)
-    curves, rates = [], []
-    for name, path in zip(names, scored.scores, strict=True):
-        of_class = _curves_of_classes(scored, path)
-        ap = math.fsum(one.ap for one in of_class.values()) / len(of_class)
-        steps = mean_curve([one.steps for one in of_class.values()])
-        curves.append(Curve(f"{name}, mean of {len(of_class)} classes, AP {ap:.4f}", steps))
-        rates.append(math.fsum(one.base_rate for one in of_class.values()) / len(of_class))
-        if len(scored.scores) == 1:
-            named = len(of_class) <= MOST_NAMED
-            curves += [
-                Curve(f"class {label}, AP {one.ap:.4f}" if named else "", one.steps, aside=True)
-                for label, one in of_class.items()
-            ]
-    return PrecisionRecall(curves, rates[0])
+    each = {name: _curves_of_classes(scored, path) for name, path in zip(names, scored.scores, strict=True)}
+    of_models = [mean_and_each(curves, f"{name}, mean of {len(curves)} classes") for name, curves in each.items()]
+    curves = of_models[0] if len(of_models) == 1 else [mean for mean, *_ in of_models]
+    return PrecisionRecall(curves, mean_base_rate(each[names[0]]))
 
 
 def _curves_of_classes(scored: Scored, path: str) -> dict[str, Judged]:
-    """By label, of every class that has both kinds of rows."""
+    """By name, of every class that has both kinds of rows."""
     from apsvm.data.dataset import shown_label
     from apsvm.metrics import MetricError
     from apsvm.metrics.curves import judged_curve
@@ -254,7 +240,7 @@ def _curves_of_classes(scored: Scored, path: str) -> dict[str, Judged]:
         # A class without both kinds of rows is left out of eval's mean too.
         with suppress(MetricError):
             column = scored.scores[path][:, at]
-            result[shown_label(label)] = judged_curve(column, labels[:, at], None, scored.dataset.groups)
+            result[f"class {shown_label(label)}"] = judged_curve(column, labels[:, at], None, scored.dataset.groups)
     if not result:
         raise MetricError("none of the model's classes has both positive and negative rows")
     return result

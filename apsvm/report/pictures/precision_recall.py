@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from apsvm._support.types import JsonDict
-from apsvm.metrics.curves import Steps
+from apsvm.metrics.curves import Judged, Steps, mean_curve
 from apsvm.report.pictures.base import Picture
 from apsvm.report.pictures.style import MUTED, Size, colour, dash, legend_below
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+#: Of more curves than this none has a name.
+MOST_NAMED = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +28,21 @@ class Curve:
     name: str
     steps: Steps
     aside: bool = False
+
+
+def mean_and_each(curves: Mapping[str, Judged], of: str = "mean") -> list[Curve]:
+    """The mean of several curves, called ``of``, and thinly each of them by its name, or without one of many."""
+    is_named = len(curves) <= MOST_NAMED
+    each = [
+        Curve(f"{name}, AP {one.ap:.4f}" if is_named else "", one.steps, aside=True) for name, one in curves.items()
+    ]
+    ap = math.fsum(one.ap for one in curves.values()) / len(curves)
+    return [Curve(f"{of}, AP {ap:.4f}", mean_curve([one.steps for one in curves.values()])), *each]
+
+
+def mean_base_rate(curves: Mapping[str, Judged]) -> float:
+    """The mean share of positives."""
+    return math.fsum(one.base_rate for one in curves.values()) / len(curves)
 
 
 @dataclass(frozen=True)
