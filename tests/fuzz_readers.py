@@ -162,6 +162,8 @@ def _zipped(content: bytes) -> bytes:
 
 def _csv_seeds() -> list[bytes]:
     return [
+        gzip.compress(b"," * 5_000_000, mtime=0),  # columns without end
+        gzip.compress(b'y,a\n1,"' + b"x" * 5_000_000, mtime=0),  # a quote that nobody closes
         b"y,a,b\n1,0.5,red\n0,1.5,blue\n1,,red\n0,2,green\n",
         b"y;a;b\r\n1;0,5;x\r\n0;1,5;y\r\n",
         b'y,"a, b",c\n1,"x ""y""",3\n0,"two\nlines",4\n',
@@ -177,6 +179,8 @@ def _csv_seeds() -> list[bytes]:
 
 def _json_seeds() -> list[bytes]:
     return [
+        b'{"y":1,"a":' + b"[" * 50_000 + b"]" * 50_000 + b"}\n",
+        b'{"a":' * 50_000 + b"1" + b"}" * 50_000,
         b'{"y":1,"a":0.5,"b":"red"}\n{"y":0,"a":1.5,"b":"blue"}\n{"y":1,"b":"red"}\n{"y":0,"a":2,"b":null}\n',
         b'[{"y":1,"a":"01"},\n{"y":0,"a":2.5,"b":[1]}]',
         b'{"y":1,"a":1,"b":true}\r\n{"y":0,"a":"x","b":false}\r\n{"y":0,"a":12345678901234567890}\r\n',
@@ -193,7 +197,10 @@ def _arrow_seeds() -> list[bytes]:
     words = pa.array(["u", "v"]).dictionary_encode()
     columns = {"y": [1, 0], "a": [0.5, None], "b": ["red", "blue"], "c": words, "when": days, "ok": [True, None]}
     table = pa.table(columns)
-    seeds = []
+    bomb = pa.DictionaryArray.from_arrays(pa.array(np.zeros(4000, dtype=np.int32)), pa.array(["x" * 1_000_000]))
+    sink = io.BytesIO()
+    parquet.write_table(pa.table({"y": np.arange(4000) % 2, "a": bomb}), sink)  # 4 GB, unless it stays a dictionary
+    seeds = [sink.getvalue()]
     for write in (parquet.write_table, feather.write_feather):
         sink = io.BytesIO()
         write(table, sink)
@@ -366,7 +373,8 @@ def _coco_seeds() -> list[bytes]:
     }
     found = [{"image_id": 1, "category_id": 3, "bbox": [1, 2, 3, 4], "score": 0.5}]
     files = {"objects": objects, "detections": found}
-    return [packed({name: json.dumps(content).encode() for name, content in files.items()} | {"classes": b"dog\n"})]
+    sound = {name: json.dumps(content).encode() for name, content in files.items()} | {"classes": b"dog\n"}
+    return [packed(sound), packed({**sound, "objects": b'{"images":' + b"[" * 50_000 + b"]" * 50_000 + b"}"})]
 
 
 def _read_detections(data: bytes, folder: Path) -> None:

@@ -55,7 +55,10 @@ def test_the_index_of_pandas_is_no_feature(name, tmp_path):
     assert read_data(tmp_path / "t", table=TableOptions(id=index)).table.keys.tolist() == ["0", "2", "3"]
 
 
-@over("kind", [pa.string(), pa.large_string(), pa.dictionary(pa.int8(), pa.string())])
+@over(
+    "kind",
+    [pa.string(), pa.large_string(), pa.dictionary(pa.int8(), pa.string()), pa.dictionary(pa.uint32(), pa.string())],
+)
 def test_digits_typed_as_text_are_words(kind, tmp_path):
     table = pa.table({"zip": pa.array(["1", "10", "1", "10"]).cast(kind), "y": [0, 1, 1, 0]})
     pq.write_table(table, tmp_path / "t")

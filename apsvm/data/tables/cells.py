@@ -376,8 +376,9 @@ def _encoded(array: Any) -> tuple[Any, NDArray[np.int32]]:
         return pyarrow.array([], array.type), np.empty(0, dtype=np.int32)
     encoded = array if types.is_dictionary(array.type) else array.dictionary_encode()
     encoded = encoded.unify_dictionaries()
-    indices = pyarrow.chunked_array([chunk.indices for chunk in encoded.chunks])
-    return encoded.chunk(0).dictionary, indices.fill_null(-1).to_numpy().astype(np.int32, copy=False)
+    # polars has indices without a sign.
+    indices = pyarrow.chunked_array([chunk.indices for chunk in encoded.chunks]).cast(pyarrow.int32())
+    return encoded.chunk(0).dictionary, indices.fill_null(-1).to_numpy()
 
 
 def _without(texts: Any, codes: NDArray[np.int32], is_missing: Any) -> tuple[Any, NDArray[np.int32]]:
