@@ -15,6 +15,8 @@ namespace {
 // Below this many multiply-adds starting a thread costs more than it saves.
 constexpr std::size_t kWorkPerThread = 1u << 18;
 constexpr std::size_t kMaxBlocks = 16;
+// On a busy machine a thread may lose its core for a while: the others take what it leaves.
+constexpr std::size_t kTasksPerThread = 8;
 
 constexpr std::size_t kWorkOfPiece = 1u << 16;     // multiply-adds
 constexpr std::size_t kValuesInCaches = 1u << 21;  // about
@@ -165,9 +167,10 @@ void scores_of_rows(const Matrix &X, const Selection &rows, const double *W, std
                     std::size_t threads) {
     const Scores<Matrix> scores(X, rows, W, k, out, kWorkOfPiece);
     threads = std::clamp<std::size_t>(scores.threads_worthwhile(), 1, threads);
-    in_threads(threads, threads, [&](std::size_t t) {
-        Pieces::Cursor cursor = scores.before(scores.pieces() * t / threads);
-        scores.compute(cursor, scores.pieces() * (t + 1) / threads);
+    const std::size_t tasks = threads == 1 ? 1 : kTasksPerThread * threads;
+    in_threads(tasks, threads, [&](std::size_t t) {
+        Pieces::Cursor cursor = scores.before(scores.pieces() * t / tasks);
+        scores.compute(cursor, scores.pieces() * (t + 1) / tasks);
     });
 }
 

@@ -5,40 +5,60 @@
 #include <atomic>
 #include <cstddef>
 #include <exception>
-#include <system_error>
+#include <memory>
 #include <thread>
-#include <vector>
 
 namespace apsvm {
 
-// Runs body(0) … body(tasks − 1) on at most `threads` threads. The first of what they throw is thrown once all are done.
+// Tasks that several threads take one after another, kept until the last of these threads has looked.
+class SharedTasks {
+public:
+    explicit SharedTasks(std::size_t tasks) : tasks_(tasks), left_(tasks) {}
+
+    // Runs tasks while there are any.
+    template <class Body>
+    void run(const Body &body) noexcept {
+        for (std::size_t t = next_.fetch_add(1); t < tasks_; t = next_.fetch_add(1)) {
+            try {
+                body(t);
+            } catch (...) {
+                if (!failed_.exchange(true)) error_ = std::current_exception();
+            }
+            if (left_.fetch_sub(1) == 1) left_.notify_all();
+        }
+    }
+
+    // Returns once all tasks are done; throws the first of what they threw.
+    void wait() const {
+        for (std::size_t left = left_.load(); left > 0; left = left_.load()) left_.wait(left);
+        if (error_) std::rethrow_exception(error_);
+    }
+
+private:
+    std::size_t tasks_;
+    std::atomic<std::size_t> next_{0}, left_;
+    std::atomic<bool> failed_{false};
+    std::exception_ptr error_;
+};
+
+// Runs body(0) … body(tasks − 1) on at most `threads` threads, the first of what they throw is thrown once all are done.
+// On a busy machine a thread may wait for a core longer than all tasks take: nobody waits for one that has not begun, and
+// when it begins it finds no task left and does not touch `body`.
 template <class Body>
-void in_threads(std::size_t tasks, std::size_t threads, Body body) {
+void in_threads(std::size_t tasks, std::size_t threads, const Body &body) {
     threads = std::min(threads, tasks);
     if (threads <= 1) {
         for (std::size_t t = 0; t < tasks; ++t) body(t);
         return;
     }
-    std::vector<std::thread> pool;
-    std::vector<std::exception_ptr> errors(threads);
-    pool.reserve(threads - 1);
-    auto run = [&](std::size_t first) noexcept {
-        try {
-            for (std::size_t t = first; t < tasks; t += threads) body(t);
-        } catch (...) {
-            errors[first] = std::current_exception();
-        }
-    };
+    const auto shared = std::make_shared<SharedTasks>(tasks);
     try {
-        for (std::size_t i = 1; i < threads; ++i) pool.emplace_back(run, i);
-    } catch (const std::system_error &) {
-        // The system has no thread left for us: what is missing is done below.
+        for (std::size_t i = 1; i < threads; ++i) std::thread([shared, &body] { shared->run(body); }).detach();
+    } catch (const std::exception &) {
+        // No thread, or no memory, is left for us: the threads there are do what there is.
     }
-    run(0);
-    for (std::size_t i = pool.size() + 1; i < threads; ++i) run(i);
-    for (auto &thread : pool) thread.join();
-    for (const std::exception_ptr &error : errors)
-        if (error) std::rethrow_exception(error);
+    shared->run(body);
+    shared->wait();
 }
 
 // Runs body(item, t) for the items 0 … n − 1 on at most `threads` threads, t being the one at work: a run of
