@@ -47,9 +47,9 @@ MS_FOR_FIVE, MS_FOR_THREE = 1.0, 3.0
 MS_OF_A_PART, MS_OF_JUDGED = 1.0, 2.0
 #: Most of the rows that a single split trains on.
 LARGEST_PART = 2.0 / 3.0
-#: Copies are kept together where they are more than this share of the positives or the negatives, and this many rows or
-#: more differ: fewer are what columns of few values have anyhow.
-MANY_COPIES, FEWEST_DIFFERENT = 0.5, 100
+#: Copies are kept together where more than this share of the positives or the negatives have one, and this many rows or
+#: more differ. Columns of few values have equal rows anyhow, as new rows will: a third of mammography's negatives.
+MANY_COPIES, FEWEST_DIFFERENT = 0.9, 100
 
 
 class FoldError(ValueError):
@@ -124,9 +124,9 @@ def copies_of(rows: RowOperator, target: Target) -> NDArray[np.int64] | None:
     order = np.lexsort((labels, scores))
     values = np.stack([scores, labels])[:, order]
     new = np.r_[True, (values[:, 1:] != values[:, :-1]).any(axis=0)]
-    relevant = target.relevant[order]
-    few = all(np.mean(new[of_class]) > 1.0 - MANY_COPIES for of_class in (relevant, ~relevant) if of_class.any())
-    if few or np.count_nonzero(new) < FEWEST_DIFFERENT:
+    alone, relevant = new & np.r_[new[1:], True], target.relevant[order]
+    share = max(np.mean(~alone[of_class]) for of_class in (relevant, ~relevant) if of_class.any())
+    if share < MANY_COPIES or np.count_nonzero(new) < FEWEST_DIFFERENT:
         return None
     of_row = np.empty(order.size, dtype=np.int64)
     of_row[order] = np.cumsum(new) - 1

@@ -218,7 +218,7 @@ def figures_1(results: Sequence[Result], folder: Path, quick: bool) -> Iterator[
             yield path
 
 
-def verdict(results: Sequence[Result]) -> str:
+def verdict(results: Sequence[Result], *, quick: bool) -> str:
     """What of the paper is seen here, from the figures above."""
     ap_of = {
         method: means_by_class(results, lambda result, method=method: result.ap(method))
@@ -261,7 +261,7 @@ def verdict(results: Sequence[Result]) -> str:
         ("most negatives soon have rank P + 1", float(np.mean(ends)) > 0.5,
          f"{100 * np.mean(begins):.0f} % of them in the first iteration, {100 * np.mean(ends):.0f} % in the last"),
     ]  # fmt: skip
-    return verdicts(claims)
+    return verdicts(claims, quick=quick)
 
 
 def main() -> None:
@@ -297,7 +297,7 @@ def measure(options: argparse.Namespace) -> list[Result]:
         ("Calls of the oracle, and seconds of training in all: means over the classes.", table_of_trainings(results)),
         ("Figure 1 in numbers (drawn in --output). Negatives of interleaving rank P + 1, %, mean over the classes.",
          table_of_figure_1(results)),
-        ("What of the paper is seen here?", verdict(results)),
+        ("What of the paper is seen here?", verdict(results, quick=options.quick)),
     ]:  # fmt: skip
         print(f"\n{title}\n\n{found}")
     return results

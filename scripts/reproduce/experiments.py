@@ -236,8 +236,10 @@ def table(heading: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     return "\n".join([lines[0], rule + "|", *lines[1:]])
 
 
-def verdicts(claims: Sequence[tuple[str, bool, str]]) -> str:
-    """What a paper says, whether it is seen here, and by what."""
+def verdicts(claims: Sequence[tuple[str, bool, str]], *, quick: bool) -> str:
+    """What a paper says, whether it is seen here, and by what; ``quick``: on too few rows for a verdict."""
+    if quick:
+        return "\n".join(["Too few rows to tell: run it without --quick.", *(f"  {claim}" for claim, _, _ in claims)])
     return "\n".join(
         f"{'seen    ' if seen else 'NOT seen'}  {claim}\n          {by_what}" for claim, seen, by_what in claims
     )

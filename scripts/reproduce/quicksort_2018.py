@@ -258,7 +258,7 @@ def seconds_of_call(budget: float, name: str, n_pos: int, n_neg: int) -> float:
     return float(np.median(taken))
 
 
-def verdict(results: Sequence[Result], of_networks: Sequence[Networks], made: Sequence[Curves]) -> str:
+def verdict(results: Sequence[Result], of_networks: Sequence[Networks], made: Sequence[Curves], *, quick: bool) -> str:
     """What of the paper is seen here, from the figures above."""
 
     def gain(metric: str, loss: str) -> tuple[bool, str]:
@@ -307,7 +307,7 @@ def verdict(results: Sequence[Result], of_networks: Sequence[Networks], made: Se
          max(growth["AP_QS"], growth["NDCG_QS"]) < 1.15,
          "power of N, P kept: " + ", ".join(f"{name} {power:.2f}" for name, power in growth.items())),
     ]  # fmt: skip
-    return verdicts([*claims, *claims_of_networks(of_networks)])
+    return verdicts([*claims, *claims_of_networks(of_networks)], quick=quick)
 
 
 def main() -> None:
@@ -361,7 +361,7 @@ def measure(options: argparse.Namespace) -> list[Curves]:
         ("Table 2. Milliseconds of one call, mean ± deviation over all calls.", table_of_calls(results)),
         *((f"Figures 2, 3. Milliseconds of {curve.what} ({phoning.problem.name}).", curve.table()) for curve in real),
         *((f"Figures 2, 3. Milliseconds of {curve.what} on made scores.", curve.table()) for curve in made),
-        ("What of the paper is seen here?", verdict(results, of_networks, made)),
+        ("What of the paper is seen here?", verdict(results, of_networks, made, quick=options.quick)),
     ]:  # fmt: skip
         print(f"\n{title}\n\n{found}")
     return [*real, *made]

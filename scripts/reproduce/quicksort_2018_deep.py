@@ -2,7 +2,7 @@
 Functions" (CVPR 2018), by gradients: networks trained on the AP and the NDCG hinge, and on the 0-1 loss.
 
     python scripts/reproduce/quicksort_2018_deep.py [--cifar10 FOLDER] [--seeds 5] [--epochs 200] [--rows 360]
-        [--noise 0] [--output bench-output/quicksort-2018-deep]
+        [--noise 0] [--output bench-output/quicksort-2018-deep] [--quick]
 
 The paper trains the layers of a network one by one, each by a structured SVM, and ranks the images of CIFAR-10 for each
 class: average precision 85.28 by the AP loss against 84.22 by the 0-1 loss, NDCG 96.14 by the NDCG loss against 95.31.
@@ -187,7 +187,10 @@ def main() -> None:
     parser.add_argument("--noise", type=float, default=0.0, help="share of their labels that are drawn anew")
     parser.add_argument("--rate", type=float, default=0.003)
     parser.add_argument("--output", type=Path, default=Path("bench-output/quicksort-2018-deep"))
+    parser.add_argument("--quick", action="store_true", help="one seed and five epochs: to see that it runs")
     options = parser.parse_args()
+    if options.quick:
+        options.seeds, options.epochs = 1, 5
     if options.cifar10 is not None and not (options.cifar10 / "data_batch_1.bin").is_file():
         parser.error(f"{options.cifar10}: no data_batch_1.bin in it; without --cifar10 scikit-learn's digits are taken")
     torch.set_num_threads(1)
