@@ -1,9 +1,8 @@
-"""scikit-learn's face: the trainers of ``apsvm train`` as estimators.
+"""The trainers of ``apsvm train`` as scikit-learn estimators.
 
-``APSVMClassifier`` takes two classes and predicts one of them, so that everything scikit-learn has for classifiers
-(scorers, displays, calibration, stratified folds) takes it. ``APSVMRanker`` takes grades and predicts scores. Both
-optimise any loss of the structured SVM by the trainer of ``apsvm train``, over one ranking or, with ``qid``, one a
-query. ``RankNCG`` is ``--loss wmw`` and ``WARPRanker`` ``--loss warp``: rankers.
+``APSVMClassifier`` predicts one of two classes, so that scorers, displays, calibration and stratified folds take it.
+``APSVMRanker`` takes grades and predicts scores. Both minimise any loss of the structured SVM, over one ranking or,
+with ``qid``, one for each query. ``RankNCG`` (``--loss wmw``) and ``WARPRanker`` (``--loss warp``) are rankers.
 """
 
 from apsvm.estimators.bags import stack_bags

@@ -145,40 +145,38 @@ def _compared(
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class APSVMClassifierCV(_Portfolio, TwoClasses):  # type: ignore[misc]  # no weights, no bags
-    """Two classes, told apart so that ``metric`` is best, by whatever of a portfolio ranks best in cross-validation.
+    """Classifier of two classes that chooses loss, bound, features and C by cross-validation, for a metric.
 
-    Losses (ap, the metric's own, auc, wmw, 0-1), both bounds, features as they are, as broken lines, as rules and,
-    where the data is small, as products of pairs and an RBF kernel, each with some values of C: all are screened in
-    three folds, the best three are compared in ``cv``, and the winner is trained on all rows: the best of them, or
-    the average of the best on several feature maps, where these are near to it.
+    The candidates are losses (ap, the metric's own, auc, wmw, 0-1), both bounds, and features as they are, piecewise
+    linear, as rules and, on small data, as products of pairs and an RBF kernel, each with some values of C. All are
+    screened in three folds and the best three are compared in ``cv`` folds. The winner, or the average of the best on
+    several feature maps if they are close, is trained on all rows.
 
     Parameters
     ----------
-    metric : str
-        What is to be best, as ``apsvm eval`` names it: "AP", "P@100", "AUC", "nDCG", …
-    cv : int
-        Folds of the final comparison, at least 2; as many as the rarer class has rows, where these are fewer.
-    pos_label : object
+    metric
+        The metric to maximise, as ``apsvm eval`` names it: "AP", "P@100", "AUC", "nDCG", …
+    cv
+        Folds of the final comparison, at least 2, and at most as many as the rarer class has rows.
+    pos_label
         The positive class; None: the second of the two in sorted order.
-    scale : str
-        What every entry does to its columns, see ``APSVMClassifier``.
-    n_jobs : int, optional
-        Trainings at a time, in threads, None: 1, -1: as many as there are cores; the result does not depend on
-        it.
-    random_state : int, optional
-        An integer, the seed of the folds; None: 0.
-    verbose : int
-        1 shows each entry as it is screened on standard error (the logger "apsvm").
+    scale
+        Scaling of the columns, see ``APSVMClassifier``.
+    n_jobs
+        Trainings at a time, in threads, None: 1, -1: one for each core; the result does not depend on it.
+    random_state
+        Seed of the folds; None: 0.
+    verbose
+        1 logs each candidate to standard error (the logger "apsvm").
 
     Attributes
     ----------
     best_score_
-        What ``metric`` is on other rows, estimated: the winner's mean over the folds, without what the choice of the
-        best of many adds to it.
+        Expected value of ``metric`` on new rows: the winner's mean over the folds, minus the optimism of the choice.
     certificate_
-        By feature map, the certificate of each ranker that is averaged, or of the winner: see ``APSVMClassifier``.
+        By feature map, the certificate of the winner, or of each ranker in the average (see ``APSVMClassifier``).
     cv_results_
-        A dictionary for each entry screened and each setting compared, the winner's among them.
+        A dictionary for each candidate screened and each setting compared.
     coef_, intercept_, feature_map_, classes_ …
         See ``APSVMClassifier``; ``to_model`` gives the model for ``apsvm predict``.
 
@@ -220,17 +218,17 @@ class APSVMClassifierCV(_Portfolio, TwoClasses):  # type: ignore[misc]  # no wei
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class APSVMRankerCV(_Portfolio, RankerOfNumbers):
-    """Rows ordered by their grades, query by query, so that ``metric`` is best, by whatever of a portfolio ranks best
-    in cross-validation over whole queries.
+    """Ranker by grades, query by query, that chooses loss, bound, features and C by cross-validation over whole
+    queries, for a metric.
 
     Parameters
     ----------
-    metric : str
-        What is to be best, as ``apsvm eval`` names it: "nDCG(exp)@10", "AP", "RR", …
-    relevant_from : float, optional
-        The lowest grade that is relevant to metrics and losses of two classes; None: those above 0 (a metric of
-        grades, nDCG, has no such line: to losses of two classes those above the lowest are relevant).
-    cv, scale, n_jobs, random_state, verbose : int
+    metric
+        The metric to maximise, as ``apsvm eval`` names it: "nDCG(exp)@10", "AP", "RR", …
+    relevant_from
+        The lowest grade that is relevant to metrics and losses of two classes; None: those above 0, or with a metric
+        of grades (nDCG) those above the lowest.
+    cv, scale, n_jobs, random_state, verbose
         See ``APSVMClassifierCV``.
 
     Attributes

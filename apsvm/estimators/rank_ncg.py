@@ -29,49 +29,49 @@ EDGES = "edges"
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class RankNCG(RankerOfNumbers, LinearEstimator):
-    """Rows ordered by their classes, query by query, so that few pairs are swapped: RankNCG (Raykar, Duraiswami,
-    Krishnapuram 2008), in time linear in the rows.
+    """Ranker that minimises the number of swapped pairs, query by query, in time linear in the rows: RankNCG (Raykar,
+    Duraiswami, Krishnapuram 2008).
 
     y holds numbers; rows of one number are a class, and the higher class is the more relevant. ``sample_weight`` is of
-    rows, with qid too: a pair counts as the product of the two, which need not be whole numbers.
+    rows, also with qid: a pair counts as the product of its two weights, which need not be whole numbers.
 
     Parameters
     ----------
-    metric : str
-        What ``score`` returns: "WMW", the Wilcoxon-Mann-Whitney statistic, of the pairs of rows of different y the
-        share that the scores order alike, ties half; "WMW(adjacent)" …, "AP", "nDCG(exp)@10" … (``apsvm eval -m``).
-    alpha : float
-        Λ, weight of ½‖w‖² beside the loss.
-    graph : str or Iterable[tuple[float, float]]
-        Which class is preferred to which: "full", every one to all lower ones; "adjacent", to the next lower
-        one; "bipartite", to the lowest; or edges (i, j), values of y, j preferred to i.
-    n_classes, cut : int, optional
-        Cut a real y into this many classes of equal "frequency" or "width", 1 the lowest; None: as they are.
-    objective : str
-        What a pair costs: "logistic", or the paper's "erfc".
-    summation : str
-        How pairs are summed: "direct", "chebyshev", "fourier" (erfc only), or "auto", the faster exact one.
-    accuracy : float
+    metric
+        The metric that ``score`` returns: "WMW", the Wilcoxon-Mann-Whitney statistic (the share of the pairs of
+        different y that the scores order alike, ties half), "WMW(adjacent)" …, "AP", "nDCG(exp)@10" …
+        (``apsvm eval -m``).
+    alpha
+        Weight λ of ½‖w‖² beside the loss.
+    graph
+        Classes that are preferred to others: "full", each to all lower ones; "adjacent", to the next lower one;
+        "bipartite", to the lowest; or edges (i, j) of values of y, j preferred to i.
+    n_classes, cut
+        Cut a real y into this many classes of equal "frequency" or "width", 1 the lowest; None: y as it is.
+    objective
+        Loss of a pair: "logistic", or the paper's "erfc".
+    summation
+        Algorithm that sums over the pairs: "direct", "chebyshev", "fourier" (erfc only), or "auto", the faster exact
+        one.
+    accuracy
         For summation "fourier": the largest error of a sum, for each unit of weight.
-    optimizer : str
+    optimizer
         "lbfgs", or the paper's nonlinear conjugate gradients "prcg".
-    normalize : str
+    normalize
         The loss is the mean over the "pairs", or as in the paper their sum, "none".
-    tol : float, optional
+    tol
         Stop when the gradient's largest entry is at most tol of that at w = 0; None: 1e-5, for "fourier" 1e-3.
     features, scale, max_iter, time_limit, n_jobs, warm_start, random_state, verbose
         See ``APSVMClassifier``; nothing is drawn.
 
     Attributes
     ----------
-    objective_, gradient_norm_ : float
+    objective_, gradient_norm_
         At coef_.
-    n_pairs_ : int
-        Number of pairs that were trained on; n_queries_skipped_ are those without one.
-    classes_ : ndarray
-        The classes' values of y, or 1 … where it was cut.
-    cuts_ : ndarray, optional
-        Where it was cut, or None.
+    n_pairs_
+        Number of pairs that were trained on; n_queries_skipped_ counts the queries without one.
+    classes_, cuts_
+        The values of y, or 1 … where it was cut, and where.
     coef_, intercept_, n_iter_ …
         See ``APSVMRanker``.
 

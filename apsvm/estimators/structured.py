@@ -369,27 +369,26 @@ class APSVMClassifier(TwoClasses, _Structured):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class APSVMRanker(RankerOfNumbers, _Structured):
-    """Rows ordered by their grades, query by query, so that a ranking metric is best: the structured SVM.
+    """Ranker by grades, query by query, by a structured SVM: it minimises a ranking loss of the scores.
 
-    y holds numbers. A loss that takes grades ("ndcg", "ndcg@10" …) uses them, those below 0 as 0; to any other the
-    rows above 0 are relevant and the rest is not, or with ``relevant_from`` those of this grade and above.
+    y holds numbers. A loss that takes grades ("ndcg", "ndcg@10" …) uses them, those below 0 as 0. To any other loss the
+    rows above 0 are relevant, or those from ``relevant_from`` on.
 
     Parameters
     ----------
-    relevant_from : float, optional
-        The lowest grade that is relevant; the loss then knows only relevant rows and others.
-    metric : str
-        What ``score`` returns, and searches compare, whatever the loss. To a metric of two classes ("AP", "P@10") the
-        rows above 0 are relevant, or those from ``relevant_from`` on.
-    loss, C … : str or object
-        See ``APSVMClassifier``, but that the constant of a loss over rankings is 0.
+    relevant_from
+        The lowest relevant grade; the loss then knows only relevant rows and others.
+    metric
+        The metric that ``score`` returns and searches compare, whatever the loss. To a metric of two classes ("AP",
+        "P@10") the rows above 0 are relevant, or those from ``relevant_from`` on.
+    loss, C …
+        See ``APSVMClassifier``; with a loss over rankings the constant is 0.
 
     Attributes
     ----------
-    coef_
-        (n_features_in_,) float64, or a weight for each column of feature_map_.
-    intercept_
-        Float; of several components (components, …) and (components,) float64.
+    coef_, intercept_
+        (n_features_in_,) float64, or a weight for each column of feature_map_, and a float; of several components
+        (components, …) and (components,).
     certificate_ …
         See ``APSVMClassifier``.
 

@@ -17,48 +17,43 @@ from apsvm.trainers.warp.trainer import WarpTrainer
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class WARPRanker(OfQueries, RankerOfNumbers, LinearEstimator):
-    """Rows ordered by their grades, query by query, with the stress on the top: WARP (Weston, Bengio, Usunier 2010),
-    which draws a positive, then negatives until one is within a margin of 1 of it.
+    """Ranker by grades, query by query, that weights errors at the top of the list most: WARP (Weston, Bengio, Usunier
+    2010). It draws a positive, then negatives until one is within a margin of 1 of it.
 
-    y holds numbers: a row is a positive against every row of its query of a lower one, or with ``relevant_from`` the
+    y holds numbers: a row is a positive against every row of its query with a lower grade; with ``relevant_from``, the
     rows of this grade and above against the others.
 
     Parameters
     ----------
-    metric : str
-        What ``score`` returns, and searches compare, whatever tau: see ``APSVMRanker``.
-    relevant_from : float, optional
-        The lowest grade that is relevant, None: every grade counts.
-    tau : str
-        What a rank costs: "auc", as many as stand above; "p@K", as many up to K; "harmonic", 1 + 1/2 + … of
-        them.
-    rank_estimator : str
-        How a rank is told from the trials: "plugin", "log-unbiased" (tau "harmonic"), or by scoring all
-        negatives, "exact".
-    max_trials : int, optional
-        For a positive, before it is left in peace; None: its negatives, at most 1000.
-    rule : str
-        How long a step is, "adagrad", "adadelta" or "sgd".
-    learning_rate : float, optional
-        None: 0.05; for "adadelta" a factor of 1.
-    l2 : float
+    metric
+        The metric that ``score`` returns and searches compare, whatever tau: see ``APSVMRanker``.
+    relevant_from
+        The lowest relevant grade; None: every grade counts.
+    tau
+        Loss of a rank: "auc", the number of rows above; "p@K", that number up to K; "harmonic", 1 + 1/2 + … of it.
+    rank_estimator
+        Estimate of a rank from the trials: "plugin", "log-unbiased" (tau "harmonic"), or "exact", by scoring all
+        negatives.
+    max_trials
+        Trials for a positive; None: as many as it has negatives, at most 1000.
+    rule, learning_rate
+        Step size: "adagrad", "adadelta" or "sgd", times the rate (None: 0.05; for "adadelta" 1).
+    l2
         Weight of ½‖w‖² against the loss.
-    epochs : int
+    epochs
         Passes over the positives.
-    n_jobs : int, optional
-        Threads, None: 1, -1: as many as there are cores; more than one share the weights without locks, and no
-        two fits are the same.
-    random_state : Seed
-        Seed of the draws, or a ``numpy.random.RandomState``.
+    n_jobs
+        Threads, None: 1, -1: one for each core. More than one share the weights without locks: no two fits are the
+        same.
+    random_state
+        Seed of the draws.
     features, time_limit, warm_start, verbose
         See ``APSVMClassifier``.
 
     Attributes
     ----------
-    n_iter_ : int
-        Epochs.
-    estimated_loss_ : float
-        What the draws of the last one showed.
+    n_iter_, estimated_loss_
+        Epochs, and the loss that the draws of the last one showed.
     coef_, intercept_, n_queries_ …
         See ``APSVMRanker``.
 
