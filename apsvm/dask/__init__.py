@@ -5,8 +5,8 @@
     with Client("tcp://scheduler:8786"):
         model = DaskAPSVMClassifier(loss="ap").fit(X, y)        # dask arrays, data frames or delayed parts
 
-Rows stay on the workers. The solver stands on the driver, and its certificate is that of one machine: the oracle asks
-each worker for histograms of scores, and for the few scores that these leave open (``apsvm.dask.long_list``).
+Features stay on the workers, and the mathematics is on the driver: ``rows`` is the operator that the ordinary training
+sees, ``parts`` what a worker makes of a part, ``reading`` and ``fitting`` what the driver makes of all of them.
 """
 
 from __future__ import annotations
