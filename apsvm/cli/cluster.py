@@ -3,28 +3,19 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import click
 
-from apsvm._support.blas import one_blas_thread
 from apsvm._support.shown import printable
-from apsvm._support.types import JsonObject
-from apsvm.cli.options.training import check_data, described, query_weights, signals_caught
-from apsvm.cli.output.grades import say_of_grades
-from apsvm.cli.output.progress import Display
-from apsvm.cli.output.run_folder import make_folder, run_record
-from apsvm.cli.output.training_log import open_log
-from apsvm.cli.output.written_models import TrainedModel, write_model
+from apsvm.cli.output.run_folder import make_folder
 from apsvm.cli.reading import features_wanted, one_ranker, queries_beside, read_any_model, say_remarks
 from apsvm.cli.scored import Scored
 from apsvm.cli.shared import (
-    BAD_DATA,
     CANNOT_WRITE,
     INTERNAL,
     MISSING,
@@ -32,7 +23,6 @@ from apsvm.cli.shared import (
     Failure,
     bad_data,
     is_set,
-    refuse_same_file,
     remark,
     say,
 )
@@ -41,108 +31,37 @@ from apsvm.data.read_options import ReadOptions
 from apsvm.data.takes import Takes
 
 if TYPE_CHECKING:
-    from apsvm._support.log import Log
     from apsvm.dask.cluster import Cluster
-    from apsvm.dask.fitting import ClusterFit
     from apsvm.dask.parts import FilePart
     from apsvm.data.dataset import Dataset
     from apsvm.data.labels import LabelOptions
     from apsvm.models.base import Model
     from apsvm.trainers.base import AnyTrainer
-    from apsvm.trainers.fitting import FeatureOptions
 
 #: Schemes of addresses that dask's schedulers listen at.
 _SCHEMES = ("tcp", "tls", "ws", "wss", "ucx", "inproc")
 
 
-class Run(Protocol):
-    """A training, checked."""
-
-    @property
-    def data(self) -> str: ...
-
-    @property
-    def model(self) -> str: ...
-
-    @property
-    def read_options(self) -> ReadOptions: ...
-
-    @property
-    def trainer(self) -> AnyTrainer: ...
-
-    @property
-    def labels(self) -> LabelOptions: ...
-
-    @property
-    def features(self) -> FeatureOptions: ...
-
-    @property
-    def options(self) -> JsonObject: ...
-
-    def as_rows_ask(self, dataset: Dataset) -> Run: ...
-
-
-def train_on_cluster(run: Run) -> int:
-    """Trains, and writes the model; the exit code."""
+@contextmanager
+def rows_on_cluster(data: str, read: ReadOptions, trainer: AnyTrainer, scheduler: str) -> Iterator[Dataset]:
+    """The rows to train on, their features on the workers as long as the context lasts; failures end the command."""
     need_dask()
     from apsvm.dask.fitting import refusal
     from apsvm.dask.parts import FilePart
     from apsvm.dask.reading import read_to_train
 
-    options, began = run.options, time.perf_counter()
-    refused = refusal(run.trainer)
+    refused = refusal(trainer)
     if refused is not None:
         raise click.UsageError(refused)
-    _check_reading(run.read_options)
-    names = _parts_named(run.data)
-    refuse_same_file(run.model, data=run.data)
-    several = run.trainer.capabilities.labels is Takes.CLASSES
-    with cluster(options["scheduler"]) as workers, bad_data(run.data):
-        parts = [FilePart(name, run.read_options, multilabel=several) for name in names]
-        dataset = _with_queries(read_to_train(workers, parts, run.data), names)
+    _check_reading(read)
+    names = _parts_named(data)
+    several = trainer.capabilities.labels is Takes.CLASSES
+    with cluster(scheduler) as workers:
+        parts = [FilePart(name, read, multilabel=several) for name in names]
+        with bad_data(data):
+            dataset = _with_queries(read_to_train(workers, parts, data), names)
         say_remarks(dataset)
-        return _train(run.as_rows_ask(dataset), dataset, began)
-
-
-def _train(run: Run, dataset: Dataset, began: float) -> int:
-    from apsvm.dask.fitting import ClusterFit
-    from apsvm.trainers.fitting import Fit
-
-    options = run.options
-    weights = query_weights(options["query_weights"], dataset)
-    raw = ClusterFit.over(Fit.of(dataset, run.trainer, run.labels, run.features, query_weights=weights))
-    check_data(run.trainer, raw.training_set())
-    say_of_grades(raw)
-    remark(described(dataset, raw.target))
-    read_seconds = time.perf_counter() - began
-    if options["run_dir"] is not None:
-        make_folder(options["run_dir"])
-    with signals_caught() as signals, open_log(options["log"]) as log, one_blas_thread():
-        if options["run_dir"] is not None:
-            log.write("run", **run_record(run.data, dataset, run.read_options, read_seconds))
-        return write_model(run.model, _trained(run, raw, log, signals), log, signals, read_seconds=read_seconds)
-
-
-def _trained(run: Run, raw: ClusterFit, log: Log, signals: list[int]) -> Iterator[TrainedModel]:
-    from apsvm._support.container import ModelError
-    from apsvm.cli.output.training_metric import training_metric
-    from apsvm.selection.thresholds import with_training_threshold
-    from apsvm.trainers.base import Watch, unseen
-
-    options, start, fit = run.options, None, raw.prepared()
-    path = options["warm_start"]
-    if path is not None:
-        try:
-            start = fit.start(one_ranker(read_any_model(path), run.labels.positive_label, path))
-        except ModelError as error:
-            raise Failure(BAD_DATA, f"{path}: {error}") from None
-    display = Display(verbose=options["verbose"], quiet=options["quiet"], one_line=options["one_vs_rest"])
-    watch = Watch(log, display.show, unseen if options["quiet"] else say, lambda: bool(signals))
-    for outcome in fit.outcomes(watch, start):
-        model = fit.model(outcome)
-        if not outcome.interrupted:
-            model = with_training_threshold(model, raw.dataset)
-        yield TrainedModel(outcome, model, training_metric(fit, model))
+        yield dataset
 
 
 def predict_on_cluster(

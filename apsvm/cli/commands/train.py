@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -112,12 +113,8 @@ def train(data: str, model: str | None, read: ReadOptions, **values: object) -> 
     if model is None and values["run_dir"] is None and (values["scheduler"] is not None or len(parts_of(data)) > 1):
         raise click.UsageError("of several files, or with --scheduler, name the MODEL to write")
     run = _Run.of_options(data, model, read, values)
-    if values["scheduler"] is not None:
-        from apsvm.cli.cluster import train_on_cluster
-
-        return train_on_cluster(run)
-    dataset, read_seconds = run.read()
-    return run.as_rows_ask(dataset).train(dataset, read_seconds)
+    with run.read() as (dataset, read_seconds):
+        return run.as_rows_ask(dataset).train(dataset, read_seconds)
 
 
 @dataclass(frozen=True)
@@ -175,17 +172,24 @@ class _Run:
         for warning in trainer.warnings():
             remark(f"warning: {warning}")
 
-    def read(self) -> tuple[Dataset, float]:
-        """The rows, and the seconds that took."""
-        began = time.perf_counter()
+    @contextmanager
+    def read(self) -> Iterator[tuple[Dataset, float]]:
+        """The rows, and the seconds that took; on a cluster as long as the context lasts."""
+        began, scheduler = time.perf_counter(), self.options["scheduler"]
         takes = self.trainer.capabilities.labels
+        if scheduler is not None:
+            from apsvm.cli.cluster import rows_on_cluster
+
+            with rows_on_cluster(self.data, self.read_options, self.trainer, scheduler) as dataset:
+                yield dataset, time.perf_counter() - began
+            return
         dataset = read_to_train(
             self.data,
             self.read_options,
             unlabelled=takes is Takes.NOTHING,
             multilabel=takes is Takes.CLASSES,
         )
-        return dataset, time.perf_counter() - began
+        yield dataset, time.perf_counter() - began
 
     def as_rows_ask(self, dataset: Dataset) -> _Run:
         """The run with what the user left to the rows: the loss, where labels are grades, and what becomes of bags."""
@@ -215,6 +219,10 @@ class _Run:
             fit = Fit.of(
                 dataset, self.trainer, self.labels, self.features, query_weights=weights, validation=validation
             )
+            if options["scheduler"] is not None:
+                from apsvm.dask.fitting import ClusterFit
+
+                fit = ClusterFit.over(fit)
             rows = fit.training_set()
             check_data(self.trainer, rows)
         say_of_grades(fit)
@@ -272,11 +280,12 @@ class _Run:
                 is_said = not options["quiet"] and (options["verbose"] or not of_classes)
                 watch = Watch(log, display.show, say if is_said else unseen, lambda: bool(signals))
                 decisions = Decisions(self.options, watch.should_stop)
-                for outcome in outcomes(fit, watch, start, rows if prepared is raw else None):
+                data, is_here = rows if prepared is raw else None, options["scheduler"] is None
+                found = outcomes(fit, watch, start, data) if is_here else fit.outcomes(watch, start, data)  # type: ignore[attr-defined]
+                for outcome in found:
                     outcome, model = decisions.made(raw, outcome, fit.model(outcome))
-                    yield TrainedModel(
-                        outcome, model, _figures(prepared, outcome, model, verbose=self.options["verbose"])
-                    )
+                    figures = _figures(prepared, outcome, model, verbose=options["verbose"], is_here=is_here)
+                    yield TrainedModel(outcome, model, figures)
 
     def _started(self, fit: Fit) -> tuple[Fit, NDArray[np.float64] | None]:
         """The training, and where it begins; of several classes each where its own ranker stands."""
@@ -302,13 +311,16 @@ def _plan(options: JsonObject, loss: ChosenLoss, named: Collection[str]) -> AnyT
         return OneVsRestTrainer(trainer)
 
 
-def _figures(fit: Fit, outcome: Outcome, model: Model, *, verbose: bool) -> Iterator[str]:
-    """Lines on the model's worth on the training rows, where it has no other or with ``verbose``, and on rules."""
+def _figures(fit: Fit, outcome: Outcome, model: Model, *, verbose: bool, is_here: bool) -> Iterator[str]:
+    """Lines on the model's worth on the training rows, where it has no other or with ``verbose``, and on rules, whose
+    rows are here."""
     from apsvm.cli.output.training_metric import cautions_on_choice, training_metric
     from apsvm.selection.beside import rules_beside
 
     if verbose or "held_out" not in outcome.details:
         yield from training_metric(fit, model)
+    if not is_here:
+        return
     yield from cautions_on_choice(fit, outcome)
     beside = None if given_by_user("features") else rules_beside(fit, outcome)
     if beside is not None:
