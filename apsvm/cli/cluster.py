@@ -13,8 +13,7 @@ import click
 
 from apsvm._support.shown import printable
 from apsvm.cli.output.run_folder import make_folder
-from apsvm.cli.reading import features_wanted, one_ranker, queries_beside, read_any_model, say_remarks
-from apsvm.cli.scored import Scored
+from apsvm.cli.reading import features_wanted, queries_beside, read_any_model, say_remarks
 from apsvm.cli.shared import (
     CANNOT_WRITE,
     INTERNAL,
@@ -31,10 +30,12 @@ from apsvm.data.read_options import ReadOptions
 from apsvm.data.takes import Takes
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from apsvm.dask.cluster import Cluster
     from apsvm.dask.parts import FilePart
     from apsvm.data.dataset import Dataset
-    from apsvm.data.labels import LabelOptions
     from apsvm.models.base import Model
     from apsvm.trainers.base import AnyTrainer
 
@@ -97,39 +98,25 @@ def predict_on_cluster(
     say(f"{sum(map(len, scored))} rows of {len(parts)} parts scored into {out}")
 
 
-def score_on_cluster(
-    data: str, models: Mapping[str, Model], scheduler: str, read: ReadOptions, options: LabelOptions,
-    *, ignore_unknown: bool,
-) -> Scored:  # fmt: skip
-    """DATA with the scores of every model, for ``apsvm eval``; failures end the command."""
+def scores_on_cluster(
+    data: str, models: Mapping[str, Model], scheduler: str, read: ReadOptions, *, ignore_unknown: bool
+) -> tuple[Dataset | None, dict[str, NDArray[np.float64]]]:
+    """The rows without their features, and every model's scores by its path; failures end the command."""
     need_dask()
     from apsvm.dask.prediction import scores_of_parts
 
     _check_reading(read)
     names = _parts_named(data)
-    rankers = {
-        path: one_ranker(model, options.positive_label, path)
-        if model.has_classes and options.positive_label is not None
-        else model
-        for path, model in models.items()
-    }
     columns, dataset = {}, None
     with cluster(scheduler) as workers:
-        for path, ranker in rankers.items():
-            _check_model(ranker, path)
-            parts = [_for_model(name, ranker, read, ignore_unknown=ignore_unknown) for name in names]
+        for path, model in models.items():
+            _check_model(model, path)
+            parts = [_for_model(name, model, read, ignore_unknown=ignore_unknown) for name in names]
             with bad_data(data):
-                rows, columns[path] = scores_of_parts(workers, parts, ranker, data)
+                rows, columns[path] = scores_of_parts(workers, parts, model, data)
             dataset = dataset or _with_queries(rows, names)
             _say_of(data, [rows])
-    assert dataset is not None
-    classes = {path: ranker.classes for path, ranker in rankers.items() if ranker.has_classes}
-    if classes and len(classes) < len(columns):
-        alone = next(path for path in columns if path not in classes)
-        raise click.UsageError(f"{next(iter(classes))} ranks several classes and {alone} only one")
-    meanings = [ranker.header.labels for path, ranker in rankers.items() if path not in classes]
-    thresholds = {path: [header.threshold for header in ranker.headers] for path, ranker in rankers.items()}
-    return Scored(dataset, columns, classes, options, list(dict.fromkeys(meanings)), thresholds)
+    return dataset, columns
 
 
 def need_dask() -> None:

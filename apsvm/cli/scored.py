@@ -93,8 +93,10 @@ def score_data(
     *,
     ignore_unknown: bool,
     unlabelled: bool = False,
+    scheduler: str | None = None,
 ) -> Scored:
-    """DATA read and scored by every model and file; failures end the command. ``unlabelled``: it needs no labels."""
+    """DATA read and scored by every model and file; failures end the command. ``unlabelled``: it needs no labels;
+    ``scheduler``: of the cluster that does it."""
     from apsvm.data.tables.reading import NO_FEATURES
 
     rankers = {
@@ -103,7 +105,12 @@ def score_data(
         else model
         for path, model in models.items()
     }
-    dataset, columns = _scored_by_models(data, rankers, read, ignore_unknown=ignore_unknown, unlabelled=unlabelled)
+    if scheduler is not None:
+        from apsvm.cli.cluster import scores_on_cluster
+
+        dataset, columns = scores_on_cluster(data, rankers, scheduler, read, ignore_unknown=ignore_unknown)
+    else:
+        dataset, columns = _scored_by_models(data, rankers, read, ignore_unknown=ignore_unknown, unlabelled=unlabelled)
     classes = {path: ranker.classes for path, ranker in rankers.items() if ranker.has_classes}
     files = {path: _read_scores(path) for path in scores}
     if dataset is None:

@@ -120,15 +120,11 @@ def _entries(
         LabelOptions(positive_label=wanted.positive_label, relevant_from=wanted.relevant_from),
         not wanted.metrics,
     )
-    if wanted.scheduler is not None:
-        from apsvm.cli.cluster import score_on_cluster
-
-        scored = score_on_cluster(
-            wanted.data, models, wanted.scheduler, read, labels, ignore_unknown=wanted.ignore_unknown
-        )
-        return of_data(metrics, scored, wanted.ties or "block", leave_out_undefined=usual)
     rankers = {path: model for path, model in models.items() if not model.lists_items}
-    scored = score_data(wanted.data, rankers, wanted.scores, labels, read, ignore_unknown=wanted.ignore_unknown)
+    scored = score_data(
+        wanted.data, rankers, wanted.scores, labels, read,
+        ignore_unknown=wanted.ignore_unknown, scheduler=wanted.scheduler,
+    )  # fmt: skip
     say_without_queries(scored.dataset, rankers)
     return of_data(metrics, scored, wanted.ties or "block", leave_out_undefined=usual)
 
