@@ -27,7 +27,7 @@ from apsvm.data.features.linear import Linear
 from apsvm.data.features.scaling import NO_SCALING, UNIT_ROWS
 from apsvm.data.rows import Rows
 from apsvm.models.header import Header, HeaderError
-from apsvm.models.map import OF_THE_MAP, arrays_of_map, columns_in, map_in, shape_of
+from apsvm.models.map import OF_THE_MAP, arrays_of_map, columns_in, map_in
 
 if TYPE_CHECKING:
     from typing import Self
@@ -65,22 +65,14 @@ class Model(ABC):
 
     Attributes
     ----------
-    kind : ClassVar[str]
-        The name in the file's header.
-    what : ClassVar[str]
-        The kind in words, with an article, for messages.
-    fields : ClassVar[tuple[str, ...]]
-        What its file's header has beside the width and the fields of ``Header``.
-    dtype : ClassVar[str]
-        Of the arrays in its file.
-    has_classes : ClassVar[bool]
-        It has a ranker for each of several classes: scores are (n, k).
-    lists_items : ClassVar[bool]
-        Rows are users, and its scores are of items: (n, width).
-    explainable : ClassVar[bool]
-        ``contributions`` may be asked for; a feature map may still mix features.
-    header
-        How, of what and how well it was made.
+    kind : the name in the file's header
+    what : the kind in words, with an article, for messages
+    fields : what its file's header has beside the width and the fields of ``Header``
+    dtype : of the arrays in its file
+    has_classes : it has a ranker for each of several classes: scores are (n, k)
+    lists_items : rows are users, and its scores are of items: (n, width)
+    explainable : it has ``contributions``; a feature map may still mix features
+    header : how, of what and how well it was made
     """
 
     __slots__ = ()
@@ -110,13 +102,13 @@ class Model(ABC):
 
     @property
     @abstractmethod
-    def width(self) -> int:
-        """Number of features, before they are mapped."""
-
-    @property
     def n_columns(self) -> int:
         """Number of columns that are weighed: the features, or what the map makes of them."""
-        return self.width if self.feature_map is None else self.feature_map.n_out
+
+    @property
+    def width(self) -> int:
+        """Number of features, before they are mapped."""
+        return self.n_columns if self.feature_map is None else self.feature_map.n_in
 
     @property
     def zero_based(self) -> bool:
@@ -244,7 +236,9 @@ class Model(ABC):
 
     def to_bytes(self) -> bytes:
         """The content of the model's file; the same model always gives the same bytes."""
-        shape = {"kind": self.kind, **shape_of(self.width, self.feature_map), **self._fields()}
+        shape = {"kind": self.kind, "width": self.width, **self._fields()}
+        if self.feature_map is not None:
+            shape["columns"] = self.n_columns
         numbers = {name: array.astype(self.dtype, copy=False) for name, array in self._arrays().items()}
         return sealed({**self.header.to_json(), **shape}, {**numbers, **arrays_of_map(self.feature_map)})
 
@@ -353,9 +347,8 @@ class WeightedRanker(Ranker):
         def intercepts(self) -> NDArray[np.float64]: ...
 
     @property
-    def width(self) -> int:
-        """Number of features, before they are mapped."""
-        return int(self.coef.shape[-1]) if self.feature_map is None else self.feature_map.n_in
+    def n_columns(self) -> int:
+        return int(self.coef.shape[-1])
 
     def contributions(self, X: Matrix, component: int = 0) -> Contributions:
         check_shape(X, self.width)

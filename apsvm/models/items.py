@@ -82,7 +82,7 @@ class ItemRanker(Model):
     header: Header
 
     @property
-    def width(self) -> int:
+    def n_columns(self) -> int:
         """Number of items."""
         return self.factors.bias.size
 

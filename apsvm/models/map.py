@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from apsvm._support.container import ModelError, check_field
-from apsvm._support.types import JsonDict, JsonObject
+from apsvm._support.types import JsonObject
 from apsvm.data.features import LINEAR, map_of_arrays
 from apsvm.data.features.joined import JOINT, Joined
 from apsvm.models.header import Header
@@ -18,11 +18,6 @@ if TYPE_CHECKING:
 
 #: What the names of these members begin with.
 OF_THE_MAP = "map."
-
-
-def shape_of(width: int, feature_map: FeatureMap | None) -> JsonDict:
-    """What a header says of the shape: the features, and the columns where they are mapped."""
-    return {"width": width} if feature_map is None else {"width": width, "columns": feature_map.n_out}
 
 
 def columns_in(content: JsonObject, feature_map: FeatureMap | None) -> int:

@@ -107,9 +107,8 @@ class NetRanker(Ranker):
     feature_map: FeatureMap | None = None
 
     @property
-    def width(self) -> int:
-        """Number of features, before they are mapped."""
-        return self.net.columns if self.feature_map is None else self.feature_map.n_in
+    def n_columns(self) -> int:
+        return self.net.columns
 
     def at_level(self, level: float) -> NetRanker:
         """Moves the last bias by ``level``."""

@@ -71,9 +71,8 @@ class RankerSet(Model, Generic[R]):
         return int(self.intercepts[0].size)
 
     @property
-    def width(self) -> int:
-        """Number of features, before they are mapped."""
-        return int(self.coef.shape[-1]) if self.feature_map is None else self.feature_map.n_in
+    def n_columns(self) -> int:
+        return int(self.coef.shape[-1])
 
     @property
     def classes(self) -> NDArray[np.float64]:

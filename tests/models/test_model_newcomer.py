@@ -30,7 +30,7 @@ class NearestPoint(Ranker):
     header: Header
 
     @property
-    def width(self):
+    def n_columns(self):
         return self.point.size
 
     def at_level(self, level):
