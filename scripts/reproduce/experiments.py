@@ -237,11 +237,10 @@ def table(heading: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 
 
 def verdicts(claims: Sequence[tuple[str, bool, str]], *, quick: bool) -> str:
-    """What a paper says, whether it is seen here, and by what; ``quick``: on too few rows for a verdict."""
-    if quick:
-        return "\n".join(["Too few rows to tell: run it without --quick.", *(f"  {claim}" for claim, _, _ in claims)])
+    """What a paper says, whether it is seen here, and by what; ``quick``: on too few rows to miss anything."""
+    missing = "too few rows to tell" if quick else "NOT seen"
     return "\n".join(
-        f"{'seen    ' if seen else 'NOT seen'}  {claim}\n          {by_what}" for claim, seen, by_what in claims
+        f"{'seen' if seen else missing:8}  {claim}\n          {by_what}" for claim, seen, by_what in claims
     )
 
 
