@@ -12,7 +12,7 @@ import itertools
 import logging
 import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -84,8 +84,11 @@ class Cluster:
             return futures
 
     def gather(self, futures: Parts) -> list[Any]:
-        """The results of tasks. Raises what they raised, ClusterError, WorkerError."""
-        return self._again(lambda: self._gathered(futures))
+        """The results of tasks, which are let go. Raises what they raised, ClusterError, WorkerError."""
+        try:
+            return self._again(lambda: self._gathered(futures))
+        finally:
+            let_go(futures)
 
     def ask(
         self, function: Callable[..., object], parts: Parts, *common: object, each: Sequence[Sequence[object]] = ()
@@ -96,10 +99,14 @@ class Cluster:
         def attempt() -> list[Any]:
             shared = [self._sent(value, parts) for value in common]
             own = [self._sent_each(column, parts) for column in each]
-            rows = zip(parts, *own, strict=True)
-            return self._gathered(
-                [self.client.submit(_named, function, part, *shared, *others, pure=False) for part, *others in rows]
-            )
+            futures = [
+                self.client.submit(_named, function, part, *shared, *others, pure=False)
+                for part, *others in zip(parts, *own, strict=True)
+            ]
+            try:
+                return self._gathered(futures)
+            finally:
+                let_go([*futures, *shared, *(value for column in own for value in column)])
 
         return self._again(attempt)
 
@@ -192,6 +199,16 @@ class Cluster:
             self._said = now
             self._remark(f"no worker is left: waiting for one ({waited:.0f} s; ends after {MOST_WAITING:g} s)")
         return False
+
+
+def let_go(values: Iterable[object]) -> None:
+    """Releases the futures among some values: dask's own references to them are in cycles, which hold what they stand
+    for until garbage is collected."""
+    from distributed import Future
+
+    for value in values:
+        if isinstance(value, Future):
+            value.release()
 
 
 def _named(function: Callable[..., object], *arguments: object) -> object:

@@ -22,7 +22,7 @@ from apsvm.data.joining import in_columns_of, widened
 from apsvm.data.read_options import ReadOptions, TableOptions
 from apsvm.data.tables.cells import MEMORY, Table
 from apsvm.data.tables.features import Counts, encode, features_of
-from apsvm.data.tables.learning import fail_missing
+from apsvm.data.tables.learning import fail_missing, release_text
 from apsvm.data.tables.reading import ColumnChoice
 from apsvm.data.tables.roles import Parts
 from apsvm.data.tables.typed import Evidence, may_name_rows
@@ -207,6 +207,11 @@ def matrix_of_rows(part: Dataset, columns: Columns | None, first: str, width: in
     """The features of rows, in the columns of the part ``first``, ``width`` of them. Raises DataError for others."""
     X = widened(in_columns_of(part, columns, first).X, width, part.source)
     return X.toarray() if dense and sp.issparse(X) else X
+
+
+def release_cells(X: Matrix) -> None:
+    """Gives back the memory of cells that were let go, where this thread has read some."""
+    release_text()
 
 
 def stored_values(X: Matrix) -> tuple[int, bool]:

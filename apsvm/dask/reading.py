@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from apsvm._support.types import Matrix
-from apsvm.dask.cluster import Cluster, Parts
+from apsvm.dask.cluster import Cluster, Parts, let_go
 from apsvm.dask.parts import (
     FilePart,
     Survey,
@@ -19,6 +19,7 @@ from apsvm.dask.parts import (
     is_number,
     matrix_of_rows,
     matrix_of_table,
+    release_cells,
     stored_values,
     survey,
     weighted_quantiles,
@@ -52,7 +53,16 @@ def read_to_train(cluster: Cluster, parts: Sequence[FilePart], source: str) -> D
 
 
 def data_of(cluster: Cluster, loaded: Parts, source: str) -> Dataset:
-    """``read_to_train`` of parts that are loaded."""
+    """``read_to_train`` of parts that are loaded, which are let go."""
+    try:
+        data = _data_of(cluster, loaded, source)
+    finally:
+        let_go(loaded)
+    cluster.ask(release_cells, data.X.parts)
+    return data
+
+
+def _data_of(cluster: Cluster, loaded: Parts, source: str) -> Dataset:
     surveys: list[Survey] = cluster.ask(survey, loaded, frozenset())
     filled = [at for at, one in enumerate(surveys) if one.rows is None or len(one.rows)]
     if not filled:

@@ -102,7 +102,7 @@ def test_a_scheduler_that_dies_ends_the_command(data, tmp_path, monkeypatch):
             show(self, progress)
 
         monkeypatch.setattr(Display, "show", show_and_kill)
-        code, text = train(tmp_path, data, address, "-C", "30", "-e", "1e-6")
+        code, text = train(tmp_path, data, address, "-C", "30", "-e", "1e-6", "--bound", "hinge")
         assert code == 66, text
         assert f"error: the scheduler at {address} is gone" in text
 
