@@ -23,7 +23,6 @@ from sklearn.datasets import dump_svmlight_file, load_breast_cancer, load_digits
 from sklearn.preprocessing import scale
 
 from apsvm import load_model
-from apsvm.cli import run as command_line
 from apsvm.cli.output.bar import Bar
 from apsvm.trainers import trainer_of
 from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
@@ -124,20 +123,6 @@ def run() -> Run:
         if text:
             done = Done(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
         return checked(done, code)
-
-    return call
-
-
-@pytest.fixture
-def here(capfd: pytest.CaptureFixture[str]) -> Run:
-    """As ``run``, inside this process, which has loaded all that is slow to load."""
-
-    def call(*arguments: Any, code: int = 0) -> Done:
-        capfd.readouterr()
-        found = command_line([str(argument) for argument in arguments])
-        out, err = capfd.readouterr()
-        assert found == code, f"exit code {found}, not {code}: {err!r}"
-        return Done([*map(str, arguments)], found, out, err)
 
     return call
 

@@ -129,13 +129,13 @@ def train(capfd):
 
 
 @pytest.fixture
-def reported(here, monkeypatch):
+def reported(run, monkeypatch):
     """reported(folder) → the rankers as the report of that run judges them; no page is drawn."""
 
     def call(folder):
         runs = []
         monkeypatch.setattr("apsvm.report.build.report", lambda run: runs.append(run) or "")
-        here("report", folder)
+        run("report", folder)
         judged, failures = judged_rankers(runs[0])
         assert failures == []
         return judged
@@ -173,7 +173,7 @@ def test_every_loss_is_here():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("loss", TRAININGS, ids=" ".join)
-def test_train_eval_and_report_agree(loss, data, train, here, reported, tmp_path, monkeypatch):
+def test_train_eval_and_report_agree(loss, data, train, run, reported, tmp_path, monkeypatch):
     (tmp_path / "mine.py").write_text(OWN)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
@@ -202,7 +202,7 @@ def test_train_eval_and_report_agree(loss, data, train, here, reported, tmp_path
         line = next(line for line in said.splitlines() if "training " in line and "warning" not in line)
         figures = dict(re.findall(r"([^ ,]+) (\d\.\d{6})", line))
         assert figures == {name: f"{value:.6f}" for name, value in own.items()}
-        evaluated = json.loads(here("eval", path, "--model", folder / "ranker.model", "--json").stdout)
+        evaluated = json.loads(run("eval", path, "--model", folder / "ranker.model", "--json").stdout)
         assert same({name: evaluated["metrics"][name] for name in own}, own), (kind, queries)
         judged = reported(folder)
         if isinstance(model, RankerSet):
@@ -241,35 +241,35 @@ def check_the_meaning(kind, rows, model, values):
 
 
 @pytest.mark.parametrize("queries", [False, True])
-def test_an_explicit_threshold_reads_the_grades(queries, data, here, tmp_path):
+def test_an_explicit_threshold_reads_the_grades(queries, data, run, tmp_path):
     path = data["from a threshold on", queries]
-    here("train", "-q", path, tmp_path / "m", "--loss", "ndcg", "--relevant-from", 2)
+    run("train", "-q", path, tmp_path / "m", "--loss", "ndcg", "--relevant-from", 2)
     rows, model = read_svmlight(path), load_any_model(tmp_path / "m")
     for options, target in (
         ((), {"relevant": rows.relevance >= 2}),
         (("--relevant-from", 2), {"relevant": rows.relevance, "relevant_from": 2}),
         (("--relevant-from", 3), {"relevant": rows.relevance, "relevant_from": 3}),
     ):
-        found = json.loads(here("eval", path, "--model", tmp_path / "m", "--json", *options).stdout)["metrics"]
+        found = json.loads(run("eval", path, "--model", tmp_path / "m", "--json", *options).stdout)["metrics"]
         expected = evaluate(list(found), model.score(rows.X), groups=rows.groups, **target)
         assert same(found, expected.values)
         assert list(found) == ["nDCG(exp)", "AP", "AUC", "P@5", "P@10", "nDCG"]
 
 
-def test_models_that_describe_the_same_labels_differently(data, here, tmp_path):
+def test_models_that_describe_the_same_labels_differently(data, run, tmp_path):
     """+1 and -1 as two classes, as what is above the lowest, and as one label of two."""
     path = data["+1 and -1", True]
     trainings = {"ap": (), "wmw": ("--loss", "wmw"), "one": ("--positive-label", 1)}
     for name, options in trainings.items():
-        here("train", "-q", path, tmp_path / name, *options)
+        run("train", "-q", path, tmp_path / name, *options)
     models = [word for name in trainings for word in ("--model", tmp_path / name)]
-    found = json.loads(here("eval", path, *models, "--json").stdout)["systems"]
+    found = json.loads(run("eval", path, *models, "--json").stdout)["systems"]
     for name in trainings:
-        alone = json.loads(here("eval", path, "--model", tmp_path / name, "--json").stdout)
+        alone = json.loads(run("eval", path, "--model", tmp_path / name, "--json").stdout)
         together = found[str(tmp_path / name)]
         assert same({metric: together["metrics"][metric] for metric in alone["metrics"]}, alone["metrics"])
-    here("train", "-q", path, tmp_path / "other", "--positive-label", -1)
-    done = here("eval", path, *models, "--model", tmp_path / "other", code=2)
+    run("train", "-q", path, tmp_path / "other", "--positive-label", -1)
+    done = run("eval", path, *models, "--model", tmp_path / "other", code=2)
     assert done.stderr.endswith(
         "Error: the models have different positive labels: choose by --positive-label or --relevant-from\n"
     )

@@ -35,7 +35,7 @@ def made(tmp_path_factory):
 
 
 @pytest.mark.parametrize("of_mean", [True, False])
-def test_cv_chooses_between_the_ways(of_mean, here, tmp_path, rng, monkeypatch):
+def test_cv_chooses_between_the_ways(of_mean, run, tmp_path, rng, monkeypatch):
     """Where the mean of a bag tells its label a pool wins, and where one row does the best row."""
     monkeypatch.setattr(references, "_references", lambda *_: iter(()))
     rows = []
@@ -45,18 +45,18 @@ def test_cv_chooses_between_the_ways(of_mean, here, tmp_path, rng, monkeypatch):
             X += [0.8, 0.0, 0.0] if of_mean else np.outer(np.arange(6) == 2, [2.5, 2.5, 2.5])
         rows += [(2 * (bag % 2) - 1, bag, values) for values in X.tolist()]
     path = write(tmp_path / "rows.svm", rows)
-    done = here("cv", path, "-o", tmp_path / "m", "-j", 1)
+    done = run("cv", path, "-o", tmp_path / "m", "-j", 1)
     assert "trying 14 combinations" in done.stderr
     pool = load_any_model(tmp_path / "m").header.features.pool
     assert (pool is not None) == of_mean
 
 
-def test_any_door_for_bags(made, here, scored, tmp_path):
+def test_any_door_for_bags(made, run, scored, tmp_path):
     """The token, a folder, a matrix and --bags: the same model."""
     path, rows, _, _ = made
-    here("train", "-q", *HINGE, path, tmp_path / "m", "--pool", "mean,max")
+    run("train", "-q", *HINGE, path, tmp_path / "m", "--pool", "mean,max")
     expected = load_model(tmp_path / "m").coef
-    here("convert", "-q", path, tmp_path / "folder")
+    run("convert", "-q", path, tmp_path / "folder")
     np.save(tmp_path / "X.npy", np.array([x for _, _, x in rows]))
     (tmp_path / "y").write_text("".join(f"{label}\n" for label, _, _ in rows))
     (tmp_path / "bags").write_text("".join(f"{bag}\n" for _, bag, _ in rows))
@@ -64,72 +64,72 @@ def test_any_door_for_bags(made, here, scored, tmp_path):
         ("folder", ()),
         ("X.npy", ("--labels", tmp_path / "y", "--bags", tmp_path / "bags")),
     ):
-        here("train", "-q", *HINGE, tmp_path / source, tmp_path / "n", "--pool", "mean,max", *more)
+        run("train", "-q", *HINGE, tmp_path / source, tmp_path / "n", "--pool", "mean,max", *more)
         np.testing.assert_allclose(load_model(tmp_path / "n").coef, expected, rtol=1e-9)  # dense sums go another way
-    of_matrix = here("predict", tmp_path / "X.npy", tmp_path / "m", "--bags", tmp_path / "bags").stdout
-    np.testing.assert_allclose(scored(of_matrix), scored(here("predict", path, tmp_path / "m").stdout), rtol=1e-9)
+    of_matrix = run("predict", tmp_path / "X.npy", tmp_path / "m", "--bags", tmp_path / "bags").stdout
+    np.testing.assert_allclose(scored(of_matrix), scored(run("predict", path, tmp_path / "m").stdout), rtol=1e-9)
 
 
-def test_files_of_scores_a_line_a_bag_or_a_row(made, here, tmp_path):
+def test_files_of_scores_a_line_a_bag_or_a_row(made, run, tmp_path):
     path, rows, _, _ = made
-    here("train", "-q", *HINGE, path, tmp_path / "m", "--pool", "mean")
-    here("predict", path, tmp_path / "m", tmp_path / "scores")
-    by_file = here("eval", path, "--scores", tmp_path / "scores").stdout
-    assert by_file == here("eval", path, "--model", tmp_path / "m").stdout
+    run("train", "-q", *HINGE, path, tmp_path / "m", "--pool", "mean")
+    run("predict", path, tmp_path / "m", tmp_path / "scores")
+    by_file = run("eval", path, "--scores", tmp_path / "scores").stdout
+    assert by_file == run("eval", path, "--model", tmp_path / "m").stdout
     (tmp_path / "of_rows").write_text("".join(f"{x[0]}\n" for _, _, x in rows))
-    assert f"{len(rows)} (" in here("eval", path, "--scores", tmp_path / "of_rows").stdout
+    assert f"{len(rows)} (" in run("eval", path, "--scores", tmp_path / "of_rows").stdout
     (tmp_path / "short").write_text("1\n2\n")
-    assert here("eval", path, "--scores", tmp_path / "short", code=65).stderr.endswith(", found 2\n")
+    assert run("eval", path, "--scores", tmp_path / "short", code=65).stderr.endswith(", found 2\n")
 
 
 @pytest.mark.parametrize("options", [("--pool", "mean"), ("--latent", "--start", "bag-means")])
-def test_the_best_bags_are_named(options, made, here, tmp_path):
+def test_the_best_bags_are_named(options, made, run, tmp_path):
     """By their own numbers, whatever the model makes of their rows."""
     path, rows, _, _ = made
-    here("train", "-q", *HINGE, path, tmp_path / "m", "-C", 1, *options)
+    run("train", "-q", *HINGE, path, tmp_path / "m", "-C", 1, *options)
     bags = list(dict.fromkeys(bag for _, bag, _ in rows))
-    lines = here("predict", path, tmp_path / "m", *(["--which"] if "--latent" in options else [])).stdout.splitlines()
+    lines = run("predict", path, tmp_path / "m", *(["--which"] if "--latent" in options else [])).stdout.splitlines()
     fields = [line.split("\t") for line in lines]
     best = sorted(range(40), key=lambda at: -float(fields[at][0]))[:7]
     expected = ["\t".join([f"bag:{bags[at]}", fields[at][0]]) for at in best]
-    assert here("predict", path, tmp_path / "m", "--top", 7).stdout.splitlines() == expected
+    assert run("predict", path, tmp_path / "m", "--top", 7).stdout.splitlines() == expected
     if "--latent" in options:
         expected = ["\t".join([f"bag:{bags[at]}", *fields[at]]) for at in best]
-        assert here("predict", path, tmp_path / "m", "--top", 7, "--which").stdout.splitlines() == expected
+        assert run("predict", path, tmp_path / "m", "--top", 7, "--which").stdout.splitlines() == expected
 
 
 @pytest.mark.parametrize("name", ["bag", "Bag_ID"])
-def test_a_column_whose_name_says_that_it_has_the_bags(name, made, here, tmp_path):
+def test_a_column_whose_name_says_that_it_has_the_bags(name, made, run, tmp_path):
     path, rows, _, _ = made
     table = "".join(f"{label},{bag},{','.join(map(repr, x))}\n" for label, bag, x in rows)
     (tmp_path / "bags.csv").write_text(f"label,{name},a,b,c\n{table}")
-    said = here("train", *HINGE, tmp_path / "bags.csv", tmp_path / "m", "-C", 1).stderr
+    said = run("train", *HINGE, tmp_path / "bags.csv", tmp_path / "m", "-C", 1).stderr
     assert f"column {name!r} has the bags (--bag-column names another)" in said
     assert "rows in bags: --latent, the best row of a bag decides (--pool min,mean,max" in said
     assert load_model(tmp_path / "m").header.latent
     for data, model in ((tmp_path / "bags.csv", "m"), (path, "text")):
-        here("train", "-q", *HINGE, data, tmp_path / model, "--pool", "mean", "-C", 1)
+        run("train", "-q", *HINGE, data, tmp_path / model, "--pool", "mean", "-C", 1)
     assert load_model(tmp_path / "m").header.features.names == ("a", "b", "c")
     np.testing.assert_allclose(load_model(tmp_path / "m").coef, load_model(tmp_path / "text").coef, rtol=1e-9)
     (tmp_path / "no.csv").write_text(f"label,thing,a,b,c\n{table}")
-    assert here("train", tmp_path / "no.csv", tmp_path / "n", "--latent", code=65).stderr.endswith(
+    assert run("train", tmp_path / "no.csv", tmp_path / "n", "--latent", code=65).stderr.endswith(
         ": this training is of bags, and its rows are in none: bag:INT in text, --bag-column of a table, or "
         "--bags FILE\n"
     )
 
 
 @pytest.mark.parametrize("options", [("--pool", "max"), ("--latent",)])
-def test_bags_are_called_what_they_are(options, made, here, tmp_path):
+def test_bags_are_called_what_they_are(options, made, run, tmp_path):
     rows, model = made[1], tmp_path / "m"
     table = "".join(f"{label},photo {bag},{','.join(map(repr, x))}\n" for label, bag, x in rows)
     data = tmp_path / "bags.csv"
     data.write_text(f"label,bag,a,b,c\n{table}")
-    said = here("train", *options, data, model).stderr
+    said = run("train", *options, data, model).stderr
     assert "folds of bags" in said
     assert "folds of rows" not in said
-    best, _ = here("predict", data, model, "--top", 1).stdout.split("\t")
+    best, _ = run("predict", data, model, "--top", 1).stdout.split("\t")
     assert best in {f"photo {bag}" for _, bag, _ in rows}
-    assert "\nbags         40 (20 positive)\n" in here("eval", data, "--model", model).stdout
+    assert "\nbags         40 (20 positive)\n" in run("eval", data, "--model", model).stdout
 
 
 REFUSED = [
@@ -162,42 +162,40 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("code", "options", "message"), REFUSED)
-def test_options_that_do_not_go_together(code, options, message, made, here, tmp_path):
+def test_options_that_do_not_go_together(code, options, message, made, run, tmp_path):
     shutil.copy(made[0], tmp_path / "BAGS")
     options = [str(tmp_path / option) if option == "BAGS" else option for option in options]
-    assert here("train", made[0], tmp_path / "m", *options, code=code).stderr.endswith(f"{message}\n")
+    assert run("train", made[0], tmp_path / "m", *options, code=code).stderr.endswith(f"{message}\n")
 
 
-def test_models_and_rows_that_do_not_fit(made, here, cancer, tmp_path):
+def test_models_and_rows_that_do_not_fit(made, run, cancer, tmp_path):
     path = made[0]
-    here("train", "-q", *HINGE, path, tmp_path / "bags", "--pool", "mean")
-    here("train", "-q", *HINGE, path, tmp_path / "rows", "--bags", "ignore")
+    run("train", "-q", *HINGE, path, tmp_path / "bags", "--pool", "mean")
+    run("train", "-q", *HINGE, path, tmp_path / "rows", "--bags", "ignore")
     plain = write(tmp_path / "plain.svm", [(0, 1, [1.0, 2, 3])])
     plain.write_text(plain.read_text().replace("bag:1 ", ""))
-    assert here("predict", plain, tmp_path / "bags", code=65).stderr.endswith(
+    assert run("predict", plain, tmp_path / "bags", code=65).stderr.endswith(
         ": the model ranks bags (--pool mean), and these rows are in none: bag:INT in text, --bag-column of "
         "a table, or --bags FILE\n"
     )
     assert (
         "the model ranks bags (--pool mean)"
-        in here("predict", path, tmp_path / "bags", "--bags", "ignore", code=2).stderr
+        in run("predict", path, tmp_path / "bags", "--bags", "ignore", code=2).stderr
     )
     (tmp_path / "ids").write_text("1\n")
-    assert (
-        "the model ranks rows" in here("predict", plain, tmp_path / "rows", "--bags", tmp_path / "ids", code=2).stderr
-    )
-    error = here("train", path, tmp_path / "n", "--pool", "max", "--warm-start", tmp_path / "bags", code=65).stderr
+    assert "the model ranks rows" in run("predict", plain, tmp_path / "rows", "--bags", tmp_path / "ids", code=2).stderr
+    error = run("train", path, tmp_path / "n", "--pool", "max", "--warm-start", tmp_path / "bags", code=65).stderr
     assert "it was trained with --pool mean, this training is with --pool max" in error
-    here("train", "-q", *HINGE, path, tmp_path / "n", "--pool", "mean", "--warm-start", tmp_path / "bags")
-    assert here("train", cancer.path, tmp_path / "n", "--pool", "mean", code=65).stderr.endswith(
+    run("train", "-q", *HINGE, path, tmp_path / "n", "--pool", "mean", "--warm-start", tmp_path / "bags")
+    assert run("train", cancer.path, tmp_path / "n", "--pool", "mean", code=65).stderr.endswith(
         ": --pool (pool=) is for rows in bags, and these are in none: bag:INT in text, --bag-column of a "
         "table, or --bags FILE\n"
     )
 
 
-def test_cv_of_pools_and_best_rows(made, here, tmp_path):
+def test_cv_of_pools_and_best_rows(made, run, tmp_path):
     results = tmp_path / "results.json"
-    here(
+    run(
         "cv", made[0], "--loss", "ap", *HINGE, "-C", "1x", "--folds", 3, "--latent", "--pool", "mean",
         "--json", results,
     )  # fmt: skip
@@ -205,33 +203,31 @@ def test_cv_of_pools_and_best_rows(made, here, tmp_path):
 
 
 @pytest.mark.parametrize("features", ["linear", "piecewise:2"])
-def test_several_pools_in_front_of_everything(made, here, scored, tmp_path, features):
+def test_several_pools_in_front_of_everything(made, run, scored, tmp_path, features):
     path, rows, _, _ = made
-    here(
-        "train", "-q", *HINGE, path, tmp_path / "m", "--pool", "max,min", "--scale", "standard", "--features", features
-    )
+    run("train", "-q", *HINGE, path, tmp_path / "m", "--pool", "max,min", "--scale", "standard", "--features", features)
     model = load_model(tmp_path / "m")
     assert model.width == 6
     assert model.features() == ["max(1)", "max(2)", "max(3)", "min(1)", "min(2)", "min(3)"]
-    scores = scored(here("predict", path, tmp_path / "m").stdout)
+    scores = scored(run("predict", path, tmp_path / "m").stdout)
     expected = model.score(np.array(pooled_by_loops(rows, ("max", "min"))))
     np.testing.assert_allclose(scores, expected, rtol=1e-12)
-    explained = here("predict", path, tmp_path / "m", "--explain").stdout.splitlines()
+    explained = run("predict", path, tmp_path / "m", "--explain").stdout.splitlines()
     assert len(explained) == 40
     assert any(f"max({j})=" in explained[0] for j in (1, 2, 3))
-    described = " ".join(here("info", tmp_path / "m").stdout.split())
+    described = " ".join(run("info", tmp_path / "m").stdout.split())
     assert "3 features, counted from 1; of each bag their max, min: 6 columns" in described
-    assert json.loads(here("export", tmp_path / "m", "--format", "json").stdout)["pool"] == ["max", "min"]
+    assert json.loads(run("export", tmp_path / "m", "--format", "json").stdout)["pool"] == ["max", "min"]
 
 
-def test_rows_for_themselves(made, here, scored, tmp_path):
+def test_rows_for_themselves(made, run, scored, tmp_path):
     path, rows, _, _ = made
-    here("train", "-q", *HINGE, path, tmp_path / "rows", "--bags", "ignore")
+    run("train", "-q", *HINGE, path, tmp_path / "rows", "--bags", "ignore")
     assert load_model(tmp_path / "rows").header.data.rows == len(rows)
-    assert scored(here("predict", path, tmp_path / "rows").stdout).size == len(rows)
-    assert f"{len(rows)} (" in here("eval", path, "--model", tmp_path / "rows").stdout
-    here("train", "-q", *HINGE, path, tmp_path / "bags", "--pool", "mean")
-    both = here("eval", path, "--model", tmp_path / "rows", "--model", tmp_path / "bags", code=2).stderr
+    assert scored(run("predict", path, tmp_path / "rows").stdout).size == len(rows)
+    assert f"{len(rows)} (" in run("eval", path, "--model", tmp_path / "rows").stdout
+    run("train", "-q", *HINGE, path, tmp_path / "bags", "--pool", "mean")
+    both = run("eval", path, "--model", tmp_path / "rows", "--model", tmp_path / "bags", code=2).stderr
     assert "one ranks bags and the other their rows" in both
 
 

@@ -29,23 +29,23 @@ def _write(path, labels, X) -> None:
     path.write_text("".join(f"{line}\n" for line in lines))
 
 
-def test_train_predict_eval_info(two_kinds, here, tmp_path):
+def test_train_predict_eval_info(two_kinds, run, tmp_path):
     path, X = two_kinds
     model, linear = tmp_path / "m", tmp_path / "linear"
-    done = here("train", "-v", path, model, "--components", 2, "--scale", "standard", "-C", 1000)
+    done = run("train", "-v", path, model, "--components", 2, "--scale", "standard", "-C", 1000)
     assert "stationary point" in done.stderr
-    here("train", "-q", path, linear, "--scale", "standard", "-C", 1000)
+    run("train", "-q", path, linear, "--scale", "standard", "-C", 1000)
     ranker = load_any_model(model)
     assert isinstance(ranker, ComponentRanker)
-    scores = np.array([float(line) for line in here("predict", path, model).stdout.splitlines()])
+    scores = np.array([float(line) for line in run("predict", path, model).stdout.splitlines()])
     np.testing.assert_allclose(scores, (X @ ranker.coef.T + ranker.intercepts).max(axis=1), rtol=1e-9)
-    both = here("eval", path, "--model", model, "--model", linear, "-m", "AP", "--json").stdout
+    both = run("eval", path, "--model", model, "--model", linear, "-m", "AP", "--json").stdout
     of_two, of_one = (system["AP"] for system in _figures(json.loads(both)))
     assert of_two > of_one + 0.05
-    text = here("info", model).stdout
+    text = run("info", model).stdout
     assert "a ranker of several components" in text
     assert "component 2" in text
-    assert len(json.loads(here("info", model, "--json").stdout)["components"]) == 2
+    assert len(json.loads(run("info", model, "--json").stdout)["components"]) == 2
 
 
 def _figures(content) -> list[dict]:
@@ -59,16 +59,16 @@ def _figures(content) -> list[dict]:
 
 @pytest.mark.parametrize("features", ["linear", "piecewise"])
 @pytest.mark.parametrize("scale", ["none", "maxabs", "l2"])
-def test_features_and_scalings(features, scale, two_kinds, here, tmp_path):
+def test_features_and_scalings(features, scale, two_kinds, run, tmp_path):
     path, _ = two_kinds
     model = tmp_path / "m"
     options = ("--components", 2, "--features", features, "--scale", scale, "-C", "1x", "--bound", "tight", "--bias", 1)
-    here("train", "-q", path, model, *options)
+    run("train", "-q", path, model, *options)
     ranker = load_any_model(model)
     assert isinstance(ranker, ComponentRanker)
-    scores = [float(line) for line in here("predict", path, model).stdout.splitlines()]
+    scores = [float(line) for line in run("predict", path, model).stdout.splitlines()]
     assert np.mean(scores[:30]) > np.mean(scores[30:])
-    lines = here("predict", path, model, "--explain=9").stdout.splitlines()
+    lines = run("predict", path, model, "--explain=9").stdout.splitlines()
     for score, line in zip(scores, lines, strict=True):
         first, component, *parts = line.split("\t")
         assert float(first) == score
@@ -78,20 +78,20 @@ def test_features_and_scalings(features, scale, two_kinds, here, tmp_path):
         assert abs(sum(float(part.split("=")[1]) for part in parts) - score) < 1e-4 * np.ptp(scores)
 
 
-def test_json_has_all_that_scoring_takes(two_kinds, here, tmp_path):
+def test_json_has_all_that_scoring_takes(two_kinds, run, tmp_path):
     path, X = two_kinds
     model = tmp_path / "m"
-    here("train", "-q", path, model, "--components", 3, "-C", 100)
-    (ranker,) = json.loads(here("export", model, "--format", "json").stdout)["rankers"]
+    run("train", "-q", path, model, "--components", 3, "-C", 100)
+    (ranker,) = json.loads(run("export", model, "--format", "json").stdout)["rankers"]
     scores = [X @ part["coef"] + part["intercept"] for part in ranker["components"]]
     np.testing.assert_allclose(np.max(scores, axis=0), load_any_model(model).score(X), rtol=1e-12)
     for layout in ("liblinear", "svmlight"):
-        assert "several components" in here("export", model, "--format", layout, code=65).stderr
+        assert "several components" in run("export", model, "--format", layout, code=65).stderr
 
 
-def test_cv_finds_how_many(two_kinds, here, tmp_path):
+def test_cv_finds_how_many(two_kinds, run, tmp_path):
     path, _ = two_kinds
     model = tmp_path / "m"
-    here("cv", path, "-o", model, "--components", "1,2", "-C", 1000, "--bound", "tight", "--folds", 3)
+    run("cv", path, "-o", model, "--components", "1,2", "-C", 1000, "--bound", "tight", "--folds", 3)
     assert isinstance(load_any_model(model), ComponentRanker)
     assert load_any_model(model).header.settings["components"] == 2

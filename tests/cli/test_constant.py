@@ -38,38 +38,38 @@ def thousandfold(folder, rare, write_rows):
 
 
 @pytest.fixture
-def measured(here):
+def measured(run):
     """A metric of a model on the rows that it was trained on."""
 
     def of(metric, data, model):
-        lines = here("eval", data, "--model", model, "-m", metric).stdout.splitlines()
+        lines = run("eval", data, "--model", model, "-m", metric).stdout.splitlines()
         return next(float(line.split()[1]) for line in lines if line.startswith(metric))
 
     return of
 
 
 @pytest.mark.parametrize("loss", loss_names())
-def test_who_draws_the_line_at_0_gets_one(loss, few, here, tmp_path):
+def test_who_draws_the_line_at_0_gets_one(loss, few, run, tmp_path):
     """Whatever is registered."""
-    here("train", "-q", "--loss", loss, "-e", 0.1, "--scale", "standard", few, tmp_path / "m")
+    run("train", "-q", "--loss", loss, "-e", 0.1, "--scale", "standard", few, tmp_path / "m")
     header = load_model(tmp_path / "m").header
     draws_line = header.threshold is not None and header.threshold.rule == "loss"
     assert header.features.bias == (10.0 if draws_line else None)
 
 
 @pytest.mark.parametrize("scale", ["none", "standard"])
-def test_the_classifiers_are_useful(scale, rare, thousandfold, here, measured, tmp_path):
+def test_the_classifiers_are_useful(scale, rare, thousandfold, run, measured, tmp_path):
     for data in (rare, thousandfold):
-        here("train", "-q", "--loss", "f1", "--scale", scale, data, tmp_path / "f1")
-        here("train", "-q", "--loss", "zero-one", "--scale", scale, data, tmp_path / "zero-one")
+        run("train", "-q", "--loss", "f1", "--scale", scale, data, tmp_path / "f1")
+        run("train", "-q", "--loss", "zero-one", "--scale", scale, data, tmp_path / "zero-one")
         assert measured("F1", data, tmp_path / "f1") > 0.4
         assert measured("Accuracy", data, tmp_path / "zero-one") > 0.98 + 1 / ROWS
 
 
-def test_its_size_is_that_of_the_features(rare, thousandfold, here, tmp_path):
+def test_its_size_is_that_of_the_features(rare, thousandfold, run, tmp_path):
     """So that the scale of the features changes no classifier."""
     for data in (rare, thousandfold):
-        here("train", "-q", "--loss", "f1", "--scale", "none", data, tmp_path / data.stem)
+        run("train", "-q", "--loss", "f1", "--scale", "none", data, tmp_path / data.stem)
     one, other = (load_model(tmp_path / name) for name in ("rare", "thousandfold"))
     assert one.header.features.bias == pytest.approx(10.0 * (1.0 * 20.0 * 0.3) ** (1 / 3), rel=0.1)
     assert other.header.features.bias == pytest.approx(1000.0 * one.header.features.bias, rel=1e-12)

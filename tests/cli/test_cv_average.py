@@ -44,9 +44,9 @@ def data(rng, tmp_path, write_rows):
 
 
 @pytest.mark.slow
-def test_the_average_is_chosen_and_each_member_proved(data, here, tmp_path):
+def test_the_average_is_chosen_and_each_member_proved(data, run, tmp_path):
     model, results = tmp_path / "m", tmp_path / "all.json"
-    done = here("cv", data, "--folds", 4, "-j", 1, "-o", model, "--json", results)
+    done = run("cv", data, "--folds", 4, "-j", 1, "-o", model, "--json", results)
     assert "chosen: the average of the best on 2 feature maps" in done.stderr
     rows = done.stdout.splitlines()
     (row,) = [row for row in rows if row.endswith("average of the best on 2 feature maps, chosen")]
@@ -69,7 +69,7 @@ def test_the_average_is_chosen_and_each_member_proved(data, here, tmp_path):
     assert rows[-1].startswith(f"expected on new rows: AP {estimate:.4f} (")
     assert ranker.header.threshold.held_out == "4 folds of rows"
     assert all(one.header.certificate.reached for one in members_of(ranker))
-    told = " ".join(here("info", model).stdout.split())
+    told = " ".join(run("info", model).stdout.split())
     assert "average of 2 rankers, each with a certificate of its own" in told
     estimator = APSVMClassifierCV.from_model(ranker)
     assert estimator.certificate_ == {one.header.features.map: one.header.certificate for one in members_of(ranker)}
@@ -79,32 +79,32 @@ def test_the_average_is_chosen_and_each_member_proved(data, here, tmp_path):
         APSVMClassifier.from_model(ranker)
     assert "member 2" in told
 
-    proved = here("verify", model, data).stdout
+    proved = run("verify", model, data).stdout
     assert [f"member       {number} of 2" in proved for number in (1, 2)] == [True, True]
     assert proved.count("holds: no weights have an objective lower") == 2
-    listed = json.loads(here("verify", model, data, "--json").stdout)["certificates"]
+    listed = json.loads(run("verify", model, data, "--json").stdout)["certificates"]
     assert {(one["member"], one["outcome"]) for one in listed} == {(1, "holds"), (2, "holds")}
     second = ranker.header.members[1]
     bounds = second.header["certificate"]
     forged = {**second.header, "certificate": {**bounds, "dual": bounds["primal"], "gap": 0.0}}
     members = (ranker.header.members[0], replace(second, header=forged))
     ranker.with_header(replace(ranker.header, members=members)).save(tmp_path / "forged")
-    assert "member       2 of 2" in here("verify", tmp_path / "forged", data, code=4).stdout
+    assert "member       2 of 2" in run("verify", tmp_path / "forged", data, code=4).stdout
 
 
 @pytest.mark.slow
-def test_the_model_is_used_as_any_other(data, here, tmp_path):
+def test_the_model_is_used_as_any_other(data, run, tmp_path):
     model, scores = tmp_path / "m", tmp_path / "scores"
-    here("cv", data, "--folds", 3, "-j", 1, "-q", "-o", model)
-    here("predict", data, model, scores)
+    run("cv", data, "--folds", 3, "-j", 1, "-q", "-o", model)
+    run("predict", data, model, scores)
     scored = np.loadtxt(scores)
-    explained = here("predict", data, model, "--explain", 50).stdout.splitlines()
+    explained = run("predict", data, model, "--explain", 50).stdout.splitlines()
     for line, score in zip(explained[:20], scored[:20], strict=False):
         parts = [float(part.rpartition("=")[2]) for part in line.split("\t")[1:]]
         assert sum(parts) == pytest.approx(score, abs=2e-3 * sum(map(abs, parts)))
     pytest.importorskip("onnx")
     runtime = pytest.importorskip("onnxruntime")
-    here("export", model, tmp_path / "m.onnx", "--format", "onnx")
+    run("export", model, tmp_path / "m.onnx", "--format", "onnx")
     session = runtime.InferenceSession(str(tmp_path / "m.onnx"), providers=["CPUExecutionProvider"])
     X = np.zeros((450, 3))
     for at, line in enumerate(data.read_text().splitlines()):
@@ -116,13 +116,13 @@ def test_the_model_is_used_as_any_other(data, here, tmp_path):
 
 
 @pytest.mark.slow
-def test_none_is_made_where_one_alone_is_better(here, rng, tmp_path, write_rows, monkeypatch):
+def test_none_is_made_where_one_alone_is_better(run, rng, tmp_path, write_rows, monkeypatch):
     X = rng.normal(size=(300, 3))
     score = np.cos(3.0 * X[:, 2]) + 0.1 * rng.normal(size=300)
     path = write_rows(tmp_path / "wave.svm", X, np.where(score > 0.8, 1.0, -1.0))
     for near, behind in ((1.0, averaging.BEHIND), (0.03, 1.0)):
         monkeypatch.setattr(averaging, "NEAR", near)
         monkeypatch.setattr(averaging, "BEHIND", behind)
-        done = here("cv", path, "--folds", 3, "-j", 1, "-o", tmp_path / "m")
+        done = run("cv", path, "--folds", 3, "-j", 1, "-o", tmp_path / "m")
         assert "average" not in done.stdout
         assert load_model(tmp_path / "m").header.members == ()

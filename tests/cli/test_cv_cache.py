@@ -39,17 +39,17 @@ def trained(monkeypatch):
 
 
 @pytest.fixture
-def cv(here, data, tmp_path):
+def cv(run, data, tmp_path):
     """cv(option, …) → what it prints and writes, without the times that it took."""
 
-    def run(*options, code=0):
-        done = here("cv", data, *OPTIONS, "--json", tmp_path / "json", "-o", tmp_path / "model", *options, code=code)
+    def call(*options, code=0):
+        done = run("cv", data, *OPTIONS, "--json", tmp_path / "json", "-o", tmp_path / "model", *options, code=code)
         if code:
             return done.stderr
         text = json.dumps(timeless(json.loads((tmp_path / "json").read_text())))
         return text, (tmp_path / "model").read_bytes(), done.stderr
 
-    return run
+    return call
 
 
 def timeless(value):
@@ -117,12 +117,12 @@ def test_other_settings_have_their_own_results(change, cv, trained, tmp_path):
     assert cv(*change) == changed
 
 
-def test_other_rows_and_other_code_of_a_loss_have_their_own_results(here, data, trained, tmp_path, monkeypatch):
+def test_other_rows_and_other_code_of_a_loss_have_their_own_results(run, data, trained, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
-    def run():
+    def trained_anew():
         trained.clear()
-        here("cv", data, "--loss", "halved:Half", "--bound", "hinge", "-C", 1, "--folds", 2, "-j", 1, "--cache", "kept")
+        run("cv", data, "--loss", "halved:Half", "--bound", "hinge", "-C", 1, "--folds", 2, "-j", 1, "--cache", "kept")
         return len(trained)
 
     source = (
@@ -130,22 +130,22 @@ def test_other_rows_and_other_code_of_a_loss_have_their_own_results(here, data, 
         "    def discount(self, n):\n        return 1 / np.arange(1.0, n + 1)\n"
     )
     Path("halved.py").write_text(source)
-    assert (run(), run()) == (2, 0)
+    assert (trained_anew(), trained_anew()) == (2, 0)
     data.write_text(data.read_text().replace("1:", "1:1", 1))
-    assert (run(), run()) == (2, 0)
+    assert (trained_anew(), trained_anew()) == (2, 0)
     Path("halved.py").write_text(source.replace("1 / np.arange(1.0, n + 1)", "1 / np.arange(2.0, n + 2)"))
     monkeypatch.delitem(__import__("sys").modules, "halved")
-    assert (run(), run()) == (2, 0)
+    assert (trained_anew(), trained_anew()) == (2, 0)
 
 
-def test_a_damaged_entry_is_as_good_as_none(here, data, trained, tmp_path):
-    def run():
+def test_a_damaged_entry_is_as_good_as_none(run, data, trained, tmp_path):
+    def trained_anew():
         trained.clear()
         options = ("--loss", "auc", "--bound", "hinge", "-C", 1, "--folds", 2, "-j", 1, "-q", "--json", "-")
-        done = here("cv", data, *options, "--cache", tmp_path / "kept")
+        done = run("cv", data, *options, "--cache", tmp_path / "kept")
         return timeless(json.loads(done.stdout)), done.stderr
 
-    expected = run()
+    expected = trained_anew()
     entries = sorted((tmp_path / "kept").rglob("output.pkl"))
     assert len(entries) == 2
     whole = entries[0].read_bytes()
@@ -154,27 +154,27 @@ def test_a_damaged_entry_is_as_good_as_none(here, data, trained, tmp_path):
         damages.append(whole[:at] + bytes([whole[at] ^ 0x10]) + whole[at + 1 :])
     for content in [*damages, entries[1].read_bytes()]:
         entries[0].write_bytes(content)
-        assert run() == expected
+        assert trained_anew() == expected
         assert len(trained) in (0, 1)  # 0 where nothing reads the byte
-        assert run() == expected
+        assert trained_anew() == expected
         assert not trained
     for other in (tmp_path / "kept").rglob("*"):
         if other.is_file():
             other.write_bytes(b"\xff\xfe damaged")
-    assert run() == expected
+    assert trained_anew() == expected
 
 
-def test_a_folder_that_cannot_be_written(here, data, tmp_path, monkeypatch):
+def test_a_folder_that_cannot_be_written(run, data, tmp_path, monkeypatch):
     options = ("--loss", "auc", "-C", 1, "--folds", 2, "--cache", tmp_path / "kept")
-    assert "is the data file" in here("cv", data, *options[:-1], data, code=2).stderr
+    assert "is the data file" in run("cv", data, *options[:-1], data, code=2).stderr
     (tmp_path / "kept").write_text("")
-    assert f"cannot write {tmp_path / 'kept'}" in here("cv", data, *options, code=74).stderr
+    assert f"cannot write {tmp_path / 'kept'}" in run("cv", data, *options, code=74).stderr
     (tmp_path / "kept").unlink()
 
     def full(self, *_):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(FileSystemStoreBackend, "_concurrency_safe_write", full)
-    done = here("cv", data, *options)
+    done = run("cv", data, *options)
     assert "some results could not be written" in done.stderr
     assert "chosen" in done.stdout

@@ -41,8 +41,8 @@ def data(rng, tmp_path, write_rows):
     return write_rows(tmp_path / "rows.svm", X, np.where(np.abs(X[:, 0]) + 0.3 * rng.normal(size=200) > 1.3, 1.0, -1.0))
 
 
-def test_what_it_says(data, here, bars):
-    _, first, *lines = here("cv", "-v", data, "--folds", 3, "-j", 1).stderr.splitlines()
+def test_what_it_says(data, run, bars):
+    _, first, *lines = run("cv", "-v", data, "--folds", 3, "-j", 1).stderr.splitlines()
     assert first == "apsvm: trying 3 combinations of loss and features (-v shows each)"
     screened = [line for line in lines if "/3  " in line and "fold " not in line]
     assert [line[:6] for line in screened] == [" 1/3  ", " 2/3  ", " 3/3  "]
@@ -77,9 +77,9 @@ def test_what_it_says(data, here, bars):
 
 
 @pytest.mark.slow
-def test_the_table(data, here, monkeypatch):
+def test_the_table(data, run, monkeypatch):
     monkeypatch.setattr(module, "NEAR", 0.05)
-    heading, *rows, last, _ = here("cv", data, "--folds", 3, "-j", 1, "-q").stdout.splitlines()
+    heading, *rows, last, _ = run("cv", data, "--folds", 3, "-j", 1, "-q").stdout.splitlines()
     assert heading.split() == ["C", "mean", "C", "AP", "seconds"]
     assert sum(row.endswith("chosen") for row in rows) == 1
     assert last.endswith("for comparison: logistic regression")
@@ -89,33 +89,33 @@ def test_the_table(data, here, monkeypatch):
 
 
 @pytest.mark.slow
-def test_the_model_is_one_like_others(data, here, tmp_path):
+def test_the_model_is_one_like_others(data, run, tmp_path):
     model, scores = tmp_path / "best.model", tmp_path / "scores"
-    here("cv", data, "--folds", 3, "-j", 1, "-q", "-o", model)
+    run("cv", data, "--folds", 3, "-j", 1, "-q", "-o", model)
     ranker = load_model(model)
     assert ranker.header.features.map.startswith("piecewise")
     assert ranker.header.selection["folds"] == 3
-    here("predict", data, model, scores)
+    run("predict", data, model, scores)
     assert len(scores.read_text().splitlines()) == 200
-    evaluated = here("eval", data, "--model", model, "-m", "AP").stdout
+    evaluated = run("eval", data, "--model", model, "-m", "AP").stdout
     assert float(evaluated.split()[1]) > 0.8
-    assert "piecewise" in here("info", model).stdout
+    assert "piecewise" in run("info", model).stdout
 
 
 @pytest.mark.slow
-def test_an_entry_that_does_not_fit_is_said(data, here, monkeypatch):
+def test_an_entry_that_does_not_fit_is_said(data, run, monkeypatch):
     class Impossible(Entry):
         def grid(self, seed):
             raise FloatingPointError("too large")
 
     monkeypatch.setattr(module, "portfolio", lambda *_: [Impossible("ap", {}, LINEAR), *ENTRIES])
-    lines = here("cv", data, "--folds", 3, "-j", 1, "-v").stderr.splitlines()
+    lines = run("cv", data, "--folds", 3, "-j", 1, "-v").stderr.splitlines()
     assert " 1/4  ap, linear, standard: too large" in lines
     assert any("compared further" in line for line in lines)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_during_the_screening(number, data, here, tmp_path, monkeypatch):
+def test_a_signal_during_the_screening(number, data, run, tmp_path, monkeypatch):
     previous = signal.signal(signal.SIGINT, signal.default_int_handler)
     model = tmp_path / "m"
 
@@ -127,7 +127,7 @@ def test_a_signal_during_the_screening(number, data, here, tmp_path, monkeypatch
 
     monkeypatch.setattr(Measurements, "add", killed)
     try:
-        done = here("cv", "-v", data, "--folds", 3, "-j", 1, "-o", model, code=128 + number)
+        done = run("cv", "-v", data, "--folds", 3, "-j", 1, "-o", model, code=128 + number)
     finally:
         signal.signal(signal.SIGINT, previous)
     assert done.stderr.endswith("error: stopped, nothing was finished in every fold\n")
@@ -135,16 +135,16 @@ def test_a_signal_during_the_screening(number, data, here, tmp_path, monkeypatch
     assert not model.exists()
 
 
-def test_too_few_positives_are_said_at_once(here, tmp_path, write_rows, rng):
+def test_too_few_positives_are_said_at_once(run, tmp_path, write_rows, rng):
     """There are as many folds as positives, and two at least."""
     one, three = (
         write_rows(tmp_path / f"{count}.svm", rng.normal(size=(50, 3)), np.where(np.arange(50) < count, 1.0, -1.0))
         for count in (1, 3)
     )
-    done = here("cv", one, code=65)
+    done = run("cv", one, code=65)
     assert done.stderr.endswith(": 2 folds need at least 2 positive rows, found 1\n")
     assert "screened" not in done.stderr
-    done = here("cv", three, "--loss", "ap", "--bound", "hinge", "--json", tmp_path / "found")
+    done = run("cv", three, "--loss", "ap", "--bound", "hinge", "--json", tmp_path / "found")
     assert json.loads((tmp_path / "found").read_text())["folds"] == 3
     assert "3 folds: 5 would leave some without" in done.stderr
 
@@ -162,11 +162,11 @@ def ends(monkeypatch):
 
 
 @pytest.mark.parametrize("looks", [1, 4, 20, 60])
-def test_a_time_limit_that_ends(looks, data, here, tmp_path, ends):
+def test_a_time_limit_that_ends(looks, data, run, tmp_path, ends):
     """Wherever it does, there is a model of the best so far, that two folds at least have judged."""
     ends(looks)
     model = tmp_path / "m"
-    done = here("cv", data, "--folds", 3, "-j", 1, "--time-limit", 60, "-o", model, code=3)
+    done = run("cv", data, "--folds", 3, "-j", 1, "--time-limit", 60, "-o", model, code=3)
     assert "the time limit ends the comparison: " in done.stderr
     assert "for comparison" not in done.stdout
     assert sum(line.endswith("chosen") for line in done.stdout.splitlines()) == 1

@@ -18,11 +18,11 @@ def files(tmp_path_factory):
     return folder
 
 
-def read(here, *arguments):
-    return json.loads(here("eval-detections", *arguments, "--json").stdout)
+def read(run, *arguments):
+    return json.loads(run("eval-detections", *arguments, "--json").stdout)
 
 
-def test_table_and_json(run, here, files):
+def test_table_and_json(run, files):
     text = run("eval-detections", "o_voc", "d_voc", cwd=files).stdout
     lines = text.splitlines()
     assert lines[0] == (
@@ -34,11 +34,11 @@ def test_table_and_json(run, here, files):
     assert lines[23].split() == ["mean", "(mAP)", "of", "20", "0.613875", "0.852870"]
     assert "objects      235 to be found, of 273 (38 difficult, 0 crowds)" in lines
     assert "detections   452 in 98 images, 22 of them left out: they found objects that do not count" in lines
-    content = read(here, files / "o_voc", files / "d_voc", "-m", "ap(voc2007)", "-m", "AP(voc2007)")
+    content = read(run, files / "o_voc", files / "d_voc", "-m", "ap(voc2007)", "-m", "AP(voc2007)")
     assert content["metrics"] == {"AP(voc2007)": pytest.approx(0.607510514732285, abs=1e-12)}
     assert (content["objects"], content["detections"], content["detections_left_out"]) == (235, 452, 22)
     assert content["classes"]["aeroplane"]["true_positives"] == 13
-    coco = read(here, files / "o_coco", files / "d_coco")["metrics"]
+    coco = read(run, files / "o_coco", files / "d_coco")["metrics"]
     assert {name: f"{value:.6f}" for name, value in coco.items()} == {
         "AP(coco)": "0.346958", "AP50": "0.610030", "AP75": "0.353714"
     }  # fmt: skip
@@ -65,13 +65,13 @@ def test_table_and_json(run, here, files):
         ),
     ],
 )  # fmt: skip
-def test_failures(here, files, monkeypatch, arguments, code, message):
+def test_failures(run, files, monkeypatch, arguments, code, message):
     monkeypatch.chdir(files)
-    assert here("eval-detections", *arguments, code=code).stderr.endswith(f"{message}\n")
+    assert run("eval-detections", *arguments, code=code).stderr.endswith(f"{message}\n")
 
 
-def test_nothing_to_find(here, tmp_path):
+def test_nothing_to_find(run, tmp_path):
     scenes = Scenes({"a": (50, 50)}, [("a", "ant", (1, 1, 9, 9), 1)], [("a", "ant", 0.5, (1, 1, 9, 9))])
     paths = (scenes.write_objects(tmp_path / "o"), scenes.write_detections(tmp_path / "d"))
-    message = here("eval-detections", *paths, code=65).stderr
+    message = run("eval-detections", *paths, code=65).stderr
     assert "expected objects that are not difficult or crowds, found none" in message

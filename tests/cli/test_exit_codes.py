@@ -64,15 +64,15 @@ REFUSED = {
 }
 
 
-def test_bad_options(data, here, tmp_path):
+def test_bad_options(data, run, tmp_path):
     """Exit code 2, how the command is used, and a line that names the option or its value; no file is written."""
     for options, words in REFUSED.items():
-        done = here("train", data, "m", *options.split(), code=2)
+        done = run("train", data, "m", *options.split(), code=2)
         assert done.stderr.startswith("Usage: apsvm train [OPTIONS] DATA [MODEL]\n")
         assert words in done.stderr.partition("\n\nError: ")[2], options
         assert (done.stdout, os.listdir(tmp_path)) == ("", ["data"])
     for words in ("nope", "train", "predict x", "export m"):
-        assert "Error: " in here(*words.split(), code=2).stderr
+        assert "Error: " in run(*words.split(), code=2).stderr
 
 
 @pytest.mark.slow

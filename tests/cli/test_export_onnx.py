@@ -138,11 +138,11 @@ def test_a_table_s_own_columns(options, run, exported, tmp_path, rng):
     np.testing.assert_allclose(scores, np.array(told, dtype=float), rtol=1e-11, atol=1e-11)
 
 
-def test_a_newcomer_s_map_has_no_graph(here, cancer, trained, tmp_path, monkeypatch):
+def test_a_newcomer_s_map_has_no_graph(run, cancer, trained, tmp_path, monkeypatch):
     pytest.importorskip("onnx")
     model = trained(cancer, "--bound", "hinge", "--features", "piecewise:4")
     monkeypatch.delitem(export_onnx._MAPS, "piecewise")
-    done = here("export", model, tmp_path / "x", "--format", "onnx", code=65)
+    done = run("export", model, tmp_path / "x", "--format", "onnx", code=65)
     assert done.stderr.endswith(
         "features piecewise:4 has no graph here, linear, logarithms, rules, products, nystroem have: --format json\n"
     )

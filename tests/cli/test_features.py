@@ -38,23 +38,23 @@ def rows(bumps):
 
 @pytest.mark.parametrize("scale", ["none", "standard", "l2"])
 @pytest.mark.parametrize("name", MAPS)
-def test_train_predict_eval_info(name, scale, bumps, rows, here, scored, tmp_path):
+def test_train_predict_eval_info(name, scale, bumps, rows, run, scored, tmp_path):
     X, positive = rows
     model = tmp_path / "m"
-    here("train", "-q", *HINGE, bumps, model, "--features", name, "--scale", scale, "-C", 100)
+    run("train", "-q", *HINGE, bumps, model, "--features", name, "--scale", scale, "-C", 100)
     stored = load_model(model)
     assert stored.width == 3
     assert stored.coef.size == stored.feature_map.n_out > 3
     assert stored.header.features.map == stored.feature_map.name
-    scores = scored(here("predict", bumps, model).stdout)
+    scores = scored(run("predict", bumps, model).stdout)
     np.testing.assert_array_equal(scores, stored.score(X))
     ap = average_precision_score(positive, scores)
     assert ap > 0.9 > average_precision_score(positive, X[:, 0])
-    evaluated = here("eval", bumps, "--model", model, "-m", "AP").stdout
+    evaluated = run("eval", bumps, "--model", model, "-m", "AP").stdout
     assert f"{ap:.6f}" in evaluated
-    described = here("info", model).stdout
+    described = run("info", model).stdout
     assert f"mapped by {stored.feature_map.name} to {stored.coef.size} columns" in described
-    as_json = json.loads(here("info", model, "--json").stdout)
+    as_json = json.loads(run("info", model, "--json").stdout)
     assert (as_json["features"]["map"], as_json["columns"]) == (stored.feature_map.name, stored.coef.size)
 
 
@@ -86,38 +86,38 @@ def score_of(exported, X):
 
 @pytest.mark.parametrize("scale", ["standard", "l2"])
 @pytest.mark.parametrize("name", ["linear", *MAPS])
-def test_another_program_scores_by_the_exported_JSON(name, scale, bumps, rows, here, tmp_path):
-    here("train", "-q", *HINGE, bumps, tmp_path / "m", "--features", name, "--scale", scale, "-B", 1)
-    exported = json.loads(here("export", tmp_path / "m", "--format", "json").stdout)
+def test_another_program_scores_by_the_exported_JSON(name, scale, bumps, rows, run, tmp_path):
+    run("train", "-q", *HINGE, bumps, tmp_path / "m", "--features", name, "--scale", scale, "-B", 1)
+    exported = json.loads(run("export", tmp_path / "m", "--format", "json").stdout)
     assert (exported["width"], exported["first_feature"]) == (3, 1)
     assert len(exported["columns"]) == len(exported["rankers"][0]["coef"])
     expected = load_model(tmp_path / "m").score(rows[0])
     np.testing.assert_allclose(score_of(exported, rows[0]), expected, rtol=1e-6, atol=1e-6)
 
 
-def test_other_formats_know_no_maps(bumps, here, tmp_path):
-    here("train", "-q", *HINGE, bumps, tmp_path / "m", "--features", "piecewise")
+def test_other_formats_know_no_maps(bumps, run, tmp_path):
+    run("train", "-q", *HINGE, bumps, tmp_path / "m", "--features", "piecewise")
     for layout in ("liblinear", "svmlight"):
-        done = here("export", tmp_path / "m", "--format", layout, code=65)
+        done = run("export", tmp_path / "m", "--format", layout, code=65)
         assert f"its features are mapped (piecewise:4), which {layout} knows nothing of: --format json" in done.stderr
 
 
-def test_warm_start(bumps, cancer, here, info, tmp_path):
+def test_warm_start(bumps, cancer, run, info, tmp_path):
     options = ("--features", "piecewise", "-C", 10, "--scale", "standard", "--bound", "hinge")
-    here("train", "-q", *HINGE, bumps, tmp_path / "m", *options, "-e", 1e-4)
-    done = here("train", "-v", *HINGE, bumps, tmp_path / "n", *options, "--warm-start", tmp_path / "m")
+    run("train", "-q", *HINGE, bumps, tmp_path / "m", *options, "-e", 1e-4)
+    done = run("train", "-v", *HINGE, bumps, tmp_path / "n", *options, "--warm-start", tmp_path / "m")
     first = done.stderr.splitlines()[2].split()
     assert float(first[1]) == pytest.approx(info(tmp_path / "m").certificate.primal, rel=1e-5)
     for features in ("linear", "piecewise:5", "products"):
-        done = here(
+        done = run(
             "train", *HINGE, bumps, tmp_path / "n", "--features", features, "--warm-start", tmp_path / "m", code=65
         )
         assert f"it was trained with --features piecewise:4, this training has --features {features}" in done.stderr
-    here("train", "-q", *HINGE, bumps, tmp_path / "l")
-    done = here("train", *HINGE, bumps, tmp_path / "n", *options, "--warm-start", tmp_path / "l", code=65)
+    run("train", "-q", *HINGE, bumps, tmp_path / "l")
+    done = run("train", *HINGE, bumps, tmp_path / "n", *options, "--warm-start", tmp_path / "l", code=65)
     assert done.stderr.endswith(": it was trained with --features linear, this training has --features piecewise:4\n")
-    here("train", "-q", *HINGE, bumps, tmp_path / "k", "--features", "nystroem:9", "--seed", 1)
-    done = here(
+    run("train", "-q", *HINGE, bumps, tmp_path / "k", "--features", "nystroem:9", "--seed", 1)
+    done = run(
         "train", *HINGE, bumps, tmp_path / "n", "--features", "nystroem:9", "--warm-start", tmp_path / "k", code=65
     )
     assert done.stderr.endswith(
@@ -141,11 +141,11 @@ def explained(text):
 
 
 @pytest.mark.parametrize(("name", "scale"), [("piecewise", "standard"), ("linear", "l2")])
-def test_explain(name, scale, bumps, rows, here, scored, tmp_path):
+def test_explain(name, scale, bumps, rows, run, scored, tmp_path):
     X, _ = rows
-    here("train", "-q", *HINGE, bumps, tmp_path / "m", "--features", name, "--scale", scale)
-    scores = scored(here("predict", bumps, tmp_path / "m").stdout)
-    lines = explained(here("predict", "--explain", bumps, tmp_path / "m").stdout)
+    run("train", "-q", *HINGE, bumps, tmp_path / "m", "--features", name, "--scale", scale)
+    scores = scored(run("predict", bumps, tmp_path / "m").stdout)
+    lines = explained(run("predict", "--explain", bumps, tmp_path / "m").stdout)
     np.testing.assert_array_equal([score for score, _ in lines], scores)
     sums = np.array([sum(parts.values()) for _, parts in lines])
     np.testing.assert_allclose(scores, sums, atol=1e-4)  # six digits of each
@@ -154,58 +154,56 @@ def test_explain(name, scale, bumps, rows, here, scored, tmp_path):
         sizes = [abs(value) for name, value in parts.items() if name != "base"]
         assert sizes == sorted(sizes, reverse=True)
         assert 0.0 not in sizes
-    first = explained(here("predict", bumps, tmp_path / "m", "--explain", 1).stdout)
+    first = explained(run("predict", bumps, tmp_path / "m", "--explain", 1).stdout)
     for (score, parts), (_, every) in zip(first, lines, strict=True):
         assert list(parts.items())[:2] == list(every.items())[:2]
         assert list(parts)[2:] == ["rest"] * (len(every) > 2)
         assert sum(parts.values()) == pytest.approx(score, abs=1e-4)
-    here("predict", bumps, tmp_path / "m", tmp_path / "out", "--explain=2")
+    run("predict", bumps, tmp_path / "m", tmp_path / "out", "--explain=2")
     assert len(explained((tmp_path / "out").read_text())) == len(X)
 
 
-def test_what_cannot_be_explained(bumps, digits, here, tmp_path):
-    here("train", "-q", *HINGE, bumps, tmp_path / "m", "--features", "nystroem:9")
-    done = here("predict", bumps, tmp_path / "m", "--explain", code=65)
+def test_what_cannot_be_explained(bumps, digits, run, tmp_path):
+    run("train", "-q", *HINGE, bumps, tmp_path / "m", "--features", "nystroem:9")
+    done = run("predict", bumps, tmp_path / "m", "--explain", code=65)
     assert done.stderr.endswith(
         ": it does not tell what each feature gave: the feature map nystroem:9 makes columns of all features at once\n"
     )
-    here("train", "-q", *HINGE, digits.path, tmp_path / "classes", "--one-vs-rest", "-C", 1)
-    done = here("predict", digits.path, tmp_path / "classes", "--explain", code=2)
+    run("train", "-q", *HINGE, digits.path, tmp_path / "classes", "--one-vs-rest", "-C", 1)
+    done = run("predict", digits.path, tmp_path / "classes", "--explain", code=2)
     assert done.stderr.endswith("is a set of rankers, one a class (--one-vs-rest): the K best of each class\n")
-    assert here("predict", bumps, tmp_path / "m", "--explain=0", code=2).stderr.endswith(
+    assert run("predict", bumps, tmp_path / "m", "--explain=0", code=2).stderr.endswith(
         "Error: Invalid value for '--explain': 0 is not in the range x>=1.\n"
     )
 
 
-def test_plot_shapes(bumps, here, tmp_path):
-    here("train", "-q", *HINGE, bumps, tmp_path / "m", "--features", "piecewise")
-    here("plot", "shapes", tmp_path / "m", "-o", tmp_path / "all.svg")
+def test_plot_shapes(bumps, run, tmp_path):
+    run("train", "-q", *HINGE, bumps, tmp_path / "m", "--features", "piecewise")
+    run("plot", "shapes", tmp_path / "m", "-o", tmp_path / "all.svg")
     text = (tmp_path / "all.svg").read_text()
     assert all(f">{words}<" in text for words in ("1", "2", "3", "gives to the score"))
 
 
 @pytest.mark.slow
-def test_shapes_that_are_none(bumps, digits, here, tmp_path):
-    here("train", "-q", *HINGE, bumps, tmp_path / "m", "--features", "nystroem:9")
-    done = here("plot", "shapes", tmp_path / "m", "-o", tmp_path / "x.png", code=65)
+def test_shapes_that_are_none(bumps, digits, run, tmp_path):
+    run("train", "-q", *HINGE, bumps, tmp_path / "m", "--features", "nystroem:9")
+    done = run("plot", "shapes", tmp_path / "m", "-o", tmp_path / "x.png", code=65)
     assert "go into the score together" in done.stderr
-    here(
-        "train", "-q", *HINGE, digits.path, tmp_path / "classes", "--one-vs-rest", "-C", 1, "--features", "piecewise:1"
-    )
-    assert "choose one" in here("plot", "shapes", tmp_path / "classes", "-o", tmp_path / "x.png", code=65).stderr
-    here("plot", "shapes", tmp_path / "classes", "-o", tmp_path / "x.png", "--class", 8)
+    run("train", "-q", *HINGE, digits.path, tmp_path / "classes", "--one-vs-rest", "-C", 1, "--features", "piecewise:1")
+    assert "choose one" in run("plot", "shapes", tmp_path / "classes", "-o", tmp_path / "x.png", code=65).stderr
+    run("plot", "shapes", tmp_path / "classes", "-o", tmp_path / "x.png", "--class", 8)
     assert (tmp_path / "x.png").read_bytes()[:4] == b"\x89PNG"
 
 
 @pytest.mark.slow
-def test_rules_from_training_to_a_proof(bumps, here, scored, tmp_path):
-    here("train", "-q", bumps, "--run-dir", tmp_path / "run", "--features", "rules:60:depth=2")
+def test_rules_from_training_to_a_proof(bumps, run, scored, tmp_path):
+    run("train", "-q", bumps, "--run-dir", tmp_path / "run", "--features", "rules:60:depth=2")
     model = tmp_path / "run" / "ranker.model"
-    assert "certificate  holds" in here("verify", model, bumps).stdout
-    scores = scored(here("predict", bumps, model).stdout)
-    lines = explained(here("predict", "--explain", bumps, model).stdout)
+    assert "certificate  holds" in run("verify", model, bumps).stdout
+    scores = scored(run("predict", bumps, model).stdout)
+    lines = explained(run("predict", "--explain", bumps, model).stdout)
     np.testing.assert_allclose([sum(parts.values()) for _, parts in lines], scores, rtol=1e-4, atol=1e-3)
     assert any(" & " in name for _, parts in lines for name in parts)
-    here("plot", "shapes", model, "-o", tmp_path / "shapes.svg")
-    here("report", tmp_path / "run", "-o", tmp_path / "page.html")
+    run("plot", "shapes", model, "-o", tmp_path / "shapes.svg")
+    run("report", tmp_path / "run", "-o", tmp_path / "page.html")
     assert "what two give together" in (tmp_path / "page.html").read_text()

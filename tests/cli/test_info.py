@@ -91,9 +91,9 @@ TOLD = {
 }
 
 
-def test_all_that_is_printed(here, tmp_path):
+def test_all_that_is_printed(run, tmp_path):
     LinearRanker(np.array([3.0, 0.0, 4.0, 0.0]), 1.5, ALL).save(tmp_path / "m")
-    shown = facts(here("info", tmp_path / "m").stdout)
+    shown = facts(run("info", tmp_path / "m").stdout)
     assert {name for name, words in TOLD.items() if words not in shown[name]} == set()
     columns = (Column(name="a"), Column(name="b"))
     roles = {"label": "y", "qid": "q", "bag": "g", "cost": "c", "id": "i"}
@@ -106,7 +106,7 @@ def test_all_that_is_printed(here, tmp_path):
         data=Data(file="t.csv", rows=5, queries=1),
     )
     LinearRanker(np.array([3.0, 4.0]), 0.0, of_a_table).save(tmp_path / "m")
-    shown = facts(here("info", tmp_path / "m").stdout)
+    shown = facts(run("info", tmp_path / "m").stdout)
     assert shown["features"] == "2 features; each scaled to a largest magnitude of 1: a, b"
     assert shown["weights"] == "2 are not zero, norm 5"
     assert shown["choice"] == "hinge bound: x"
@@ -116,15 +116,15 @@ def test_all_that_is_printed(here, tmp_path):
     many = Features(names=tuple(f"n{at}" for at in range(101)))
     LinearRanker(np.ones(101), 0.0, Header(loss="mine", features=many)).save(tmp_path / "m")
     names = ", ".join(f"n{at}" for at in range(100))
-    assert facts(here("info", tmp_path / "m").stdout)["features"] == f"101 features: {names}, …"
+    assert facts(run("info", tmp_path / "m").stdout)["features"] == f"101 features: {names}, …"
 
 
-def test_of_several_classes_a_line_for_each(digits, here, tmp_path):
+def test_of_several_classes_a_line_for_each(digits, run, tmp_path):
     few = tmp_path / "few"
     lines = [line for line in digits.path.read_text().splitlines() if line.split(".")[0].split()[0] in ("1", "4", "7")]
     few.write_text("\n".join(lines) + "\n7 1:1\n")
-    here("train", "-q", few, tmp_path / "m", "--one-vs-rest", "-C", "1")
-    text = here("info", tmp_path / "m").stdout
+    run("train", "-q", few, tmp_path / "m", "--one-vs-rest", "-C", "1")
+    text = run("info", tmp_path / "m").stdout
     model = load_any_model(tmp_path / "m")
     head, *rows = [line.split() for line in text.partition("\n\n")[2].replace("gap / C", "gap/C").splitlines()]
     assert head == ["class", "state", "iterations", "C", "gap/C", "positives", "threshold", "not", "zero", "norm"]
@@ -138,15 +138,15 @@ def test_of_several_classes_a_line_for_each(digits, here, tmp_path):
     shown = facts(text)
     assert shown["model"] == "a set of rankers, one a class (--one-vs-rest): 3 classes"
     assert shown["ended"] == "every class as asked"
-    here("train", "-q", few, tmp_path / "m", "--one-vs-rest", "--loss", "warp", "--epochs", "1")
-    text = here("info", tmp_path / "m").stdout
+    run("train", "-q", few, tmp_path / "m", "--one-vs-rest", "--loss", "warp", "--epochs", "1")
+    text = run("info", tmp_path / "m").stdout
     assert text.partition("\n\n")[2].splitlines()[0].split()[:3] == ["class", "state", "epochs"]
 
 
 NASTY = "\x1b[2J\x07\r\u202e\u2028\x9b31m"
 
 
-def test_what_moves_the_cursor_is_escaped(here, tmp_path):
+def test_what_moves_the_cursor_is_escaped(run, tmp_path):
     header = Header(
         family=f"family{NASTY}",
         loss=f"loss{NASTY}",
@@ -164,7 +164,7 @@ def test_what_moves_the_cursor_is_escaped(here, tmp_path):
     )
     LinearRanker(np.ones(2), 0.0, header).save(tmp_path / "m")
     for options in ((), ("--json",)):
-        text = here("info", tmp_path / "m", *options).stdout
+        text = run("info", tmp_path / "m", *options).stdout
         assert "\\x1b[2J" in text or "\\u001b[2J" in text
         for place in ("loss", "metric", "name", "key", "state", "detail", "file", "digest", "count", "estimator"):
             assert place in text

@@ -53,46 +53,46 @@ def test_the_ranks_in_the_log(cancer, logged, records):
 
 
 @pytest.mark.slow
-def test_convergence(logged, records, here, tmp_path):
+def test_convergence(logged, records, run, tmp_path):
     out = tmp_path / "c.svg"
-    here("plot", "convergence", logged, "-o", out)
+    run("plot", "convergence", logged, "-o", out)
     shown = texts(out)
     assert {"primal", "dual", "asked for", "iteration", "seconds", "objective / C", "duality gap / C"} <= {*shown}
     again = tmp_path / "again.svg"
-    here("plot", "convergence", logged, "-o", again)
+    run("plot", "convergence", logged, "-o", again)
     assert again.read_bytes() == out.read_bytes()
 
 
 @pytest.mark.slow
-def test_runs_side_by_side_and_one_that_was_killed(logged, here, tmp_path):
+def test_runs_side_by_side_and_one_that_was_killed(logged, run, tmp_path):
     content = logged.read_bytes()
     whole, killed = tmp_path / "a" / "log.jsonl", tmp_path / "b" / "log.jsonl"
     for path, part in ((whole, content), (killed, content[: len(content) * 2 // 3])):
         path.parent.mkdir()
         path.write_bytes(part)
-    done = here("plot", "convergence", whole, killed, "-o", tmp_path / "c.svg")
+    done = run("plot", "convergence", whole, killed, "-o", tmp_path / "c.svg")
     told = r"warning: .*b/log.jsonl: its last line is cut off; the \d+ records before it are used"
     assert re.search(told, done.stderr)
     assert {"a", "b"} <= {*texts(tmp_path / "c.svg")}
 
 
 @pytest.mark.slow
-def test_heatmap(logged, cancer, here, tmp_path):
-    here("plot", "heatmap", logged, "-o", tmp_path / "h.svg")
+def test_heatmap(logged, cancer, run, tmp_path):
+    run("plot", "heatmap", logged, "-o", tmp_path / "h.svg")
     n_pos, n_neg = int(cancer.positive.sum()), int((~cancer.positive).sum())
     assert f"{n_pos} positives, {n_neg} negatives" in texts(tmp_path / "h.svg")
     assert 'href="data:image/png;base64,' in (tmp_path / "h.svg").read_text()
-    here("plot", "heatmap", logged, "-o", tmp_path / "h.PNG")
+    run("plot", "heatmap", logged, "-o", tmp_path / "h.PNG")
     assert (tmp_path / "h.PNG").read_bytes().startswith(b"\x89PNG")
 
 
-def test_precision_and_recall(digits, trained, here, tmp_path):
+def test_precision_and_recall(digits, trained, run, tmp_path):
     first, second = trained(digits), trained(digits, "--loss", "zero-one")
     scores = tmp_path / "scores"
     scores.write_text("".join(f"{score:.1f}\n" for score in load_model(first).score(digits.X)))  # with ties
     sources = ("--model", first, "--model", second, "--scores", scores)
-    here("plot", "pr", digits.path, *sources, "-o", tmp_path / "pr.svg")
-    systems = json.loads(here("eval", digits.path, *sources, "--json").stdout)["systems"]
+    run("plot", "pr", digits.path, *sources, "-o", tmp_path / "pr.svg")
+    systems = json.loads(run("eval", digits.path, *sources, "--json").stdout)["systems"]
     values = [system["metrics"]["AP"] for system in systems.values()]
     assert len(set(values)) == 3
     shown = texts(tmp_path / "pr.svg")
@@ -102,16 +102,16 @@ def test_precision_and_recall(digits, trained, here, tmp_path):
 
 
 @pytest.mark.slow
-def test_precision_and_recall_of_queries_and_of_classes(digits, trained, here, write_rows, tmp_path):
+def test_precision_and_recall_of_queries_and_of_classes(digits, trained, run, write_rows, tmp_path):
     queries = np.arange(len(digits.labels)) % 7
     data = write_rows(tmp_path / "data", digits.X, digits.labels, query_id=queries)
     model = trained(digits)
-    here("plot", "pr", data, "--model", model, "-o", tmp_path / "q.svg")
-    value = json.loads(here("eval", data, "--model", model, "--json").stdout)["metrics"]["AP"]
+    run("plot", "pr", data, "--model", model, "-o", tmp_path / "q.svg")
+    value = json.loads(run("eval", data, "--model", model, "--json").stdout)["metrics"]["AP"]
     assert f"{model.name}, AP {value:.4f}" in texts(tmp_path / "q.svg")
-    here("train", "-q", digits.path, tmp_path / "set", *HINGE, "--one-vs-rest", "--max-iterations", 3, code=3)
-    here("plot", "pr", digits.path, "--model", tmp_path / "set", "-o", tmp_path / "c.svg")
-    found = json.loads(here("eval", digits.path, "--model", tmp_path / "set", "--json").stdout)
+    run("train", "-q", digits.path, tmp_path / "set", *HINGE, "--one-vs-rest", "--max-iterations", 3, code=3)
+    run("plot", "pr", digits.path, "--model", tmp_path / "set", "-o", tmp_path / "c.svg")
+    found = json.loads(run("eval", digits.path, "--model", tmp_path / "set", "--json").stdout)
     shown = texts(tmp_path / "c.svg")
     assert f"set, mean of 10 classes, AP {found['metrics']['AP']:.4f}" in shown
     for label, values in found["per_class"].items():
@@ -136,23 +136,23 @@ def test_precision_and_recall_of_queries_and_of_classes(digits, trained, here, w
         ("convergence", b"[" * 200_000, 65, ":1:"),
     ],
 )  # fmt: skip
-def test_bad_input(what, content, code, word, here, tmp_path):
+def test_bad_input(what, content, code, word, run, tmp_path):
     source, out = tmp_path / "in", tmp_path / "out.png"
     if content is not None:
         source.write_bytes(content)
     out.write_bytes(b"of yesterday")
-    done = here("plot", what, source, "-o", out, code=code)
+    done = run("plot", what, source, "-o", out, code=code)
     assert word in done.stderr
     assert done.stderr.count("\n") == 1
     assert out.read_bytes() == b"of yesterday"
 
 
-def test_bad_output(logged, here, tmp_path):
+def test_bad_output(logged, run, tmp_path):
     link = tmp_path / "log.svg"
     link.symlink_to(logged)
     for sources, out, code in (([logged], "a.pdf", 2), ([logged], "no/a.svg", 74), ([logged], "log.svg", 2),
                                ([logged, logged], "a.svg", 2)):  # fmt: skip
-        here("plot", "convergence", *sources, "-o", tmp_path / out, code=code)
+        run("plot", "convergence", *sources, "-o", tmp_path / out, code=code)
     assert os.listdir(tmp_path) == ["log.svg"]
 
 
@@ -167,22 +167,22 @@ def test_without_matplotlib(logged, script, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_class_of_several(digits, here, write_rows, tmp_path):
+def test_a_class_of_several(digits, run, write_rows, tmp_path):
     few = digits.labels < 3
     data, log = write_rows(tmp_path / "data", digits.X[few], digits.labels[few]), tmp_path / "log"
     options = ("--one-vs-rest", "--max-iterations", 2, "--log", log, "--log-ranks")
-    here("train", "-q", data, tmp_path / "m", *options, code=3)
-    assert "a log of 3 classes" in here("plot", "heatmap", log, "-o", tmp_path / "h.svg", code=65).stderr
-    here("plot", "convergence", log, "-o", tmp_path / "c.svg")
+    run("train", "-q", data, tmp_path / "m", *options, code=3)
+    assert "a log of 3 classes" in run("plot", "heatmap", log, "-o", tmp_path / "h.svg", code=65).stderr
+    run("plot", "convergence", log, "-o", tmp_path / "c.svg")
     assert {"class 0", "class 1", "class 2"} <= {*texts(tmp_path / "c.svg")}
 
 
 @pytest.mark.slow
-def test_values_at_the_ends_of_floating_point(here, tmp_path):
+def test_values_at_the_ends_of_floating_point(run, tmp_path):
     """Drawn without a warning, which would fail the test."""
     log = tmp_path / "log"
     fields = {"stage": "train", "C": 1.0, "primal": 1.7e308, "gap": 1e308, "seconds": 1e300}
     lines = [{"event": "iteration", "iteration": at, "dual": dual, **fields} for at, dual in ((1, -1.7e308), (2, 0.0))]
     log.write_text("".join(json.dumps(line) + "\n" for line in lines))
     for name in ("out.png", "out.svg"):
-        here("plot", "convergence", log, "-o", tmp_path / name)
+        run("plot", "convergence", log, "-o", tmp_path / name)

@@ -130,20 +130,20 @@ def test_what_eval_prints(files, capfd):
     expected.check("eval.txt", text)
 
 
-def test_the_json_of_eval_has_the_figures_that_are_printed(files, here):
+def test_the_json_of_eval_has_the_figures_that_are_printed(files, run):
     printed = (expected.FOLDER / "eval.txt").read_text(encoding="utf-8")
     for arguments in EVALUATED:
-        found = json.loads(here("eval", *arguments, "--json").stdout)
+        found = json.loads(run("eval", *arguments, "--json").stdout)
         systems = found.get("systems") or {"": found}
         for system in systems.values():
             assert all(f"{value:.6f}" in printed for value in system["metrics"].values())
 
 
-def test_what_predict_calls(files, here):
+def test_what_predict_calls(files, run):
     """Labels and probabilities of one ranker and of several, by their thresholds and calibrations."""
 
     def rows(*arguments):
-        return [line.split("\t") for line in here("predict", *arguments).stdout.splitlines()]
+        return [line.split("\t") for line in run("predict", *arguments).stdout.splitlines()]
 
     second = np.array([0, 1, 0, 0, 2, -1, 0, 3, 0, 5]) + 0.5
     probability = np.clip(1 / (1 + np.exp(1.0 - 2.0 * second)), 0.1, 0.9)  # of PLATT
@@ -160,7 +160,7 @@ def test_what_predict_calls(files, here):
     several = rows("several.svm", "--multilabel", "several.set", "--classify")
     assert [row[0] for row in several] == [",".join("123"[at] for at in np.flatnonzero(one)) for one in called]
     for option in ("--classify", "--probability"):
-        assert "first" in here("predict", "rows.svm", "first", option, code=65).stderr
+        assert "first" in run("predict", "rows.svm", "first", option, code=65).stderr
 
 
 def candidate(grid, loss, values, C=(), *, as_asked=True, kind=Candidate, **more):
@@ -358,9 +358,9 @@ def test_progress_of_a_training(capfd, monkeypatch):
     assert lines(Bar("quiet"), verbose=True, quiet=True) == []
 
 
-def test_the_record_of_a_run(files, here):
+def test_the_record_of_a_run(files, run):
     before = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    here("train", "-q", "queries.svm", "--run-dir", "run", "-C", "10x", "--bound", "hinge", "--epsilon", 0.5)
+    run("train", "-q", "queries.svm", "--run-dir", "run", "-C", "10x", "--bound", "hinge", "--epsilon", 0.5)
     record = json.loads((files / "run" / "log.jsonl").read_text().splitlines()[0])
     assert before <= record.pop("began") <= time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     assert 0.0 < record.pop("seconds") < 60.0

@@ -87,9 +87,9 @@ def test_one_file_that_asks_for_nothing(digits_run):
 
 
 @pytest.mark.slow
-def test_a_run_that_was_moved_and_other_rows(digits_run, digits, here, tmp_path):
+def test_a_run_that_was_moved_and_other_rows(digits_run, digits, run, tmp_path):
     shutil.copytree(digits_run[1], tmp_path / "moved")
-    done = here("report", tmp_path / "moved", "--data", digits.path, "-o", tmp_path / "page.html")
+    done = run("report", tmp_path / "moved", "--data", digits.path, "-o", tmp_path / "page.html")
     assert "not the rows it was trained on" in done.stderr
     page = read(tmp_path / "page.html")
     assert "not the rows it was trained on" in page.all_text
@@ -97,14 +97,14 @@ def test_a_run_that_was_moved_and_other_rows(digits_run, digits, here, tmp_path)
 
 
 @pytest.mark.slow
-def test_names_are_escaped(here, tmp_path):
+def test_names_are_escaped(run, tmp_path):
     name = "<script>alert('&')<\x1b[31m\x9b\u202e"
     shown = r"<script>alert('&')<\x1b[31m\x9b\u202e"
     data = tmp_path / name
     data.write_text("1 1:1 2:0\n-1 1:0.5 2:1\n1 1:0.2\n-1 2:1\n")
     folder = tmp_path / "run<b>"
-    here("train", "-q", data, "--run-dir", folder)
-    here("report", "-q", folder)
+    run("train", "-q", data, "--run-dir", folder)
+    run("report", "-q", folder)
     page = read(folder / "report.html")
     assert f"ap on {shown}" in page.text
     assert page.facts["file"] == str(data.with_name(shown))
@@ -118,15 +118,15 @@ def test_names_are_escaped(here, tmp_path):
 
 
 @pytest.mark.slow
-def test_classes_the_worst_first(digits, here, write_rows, tmp_path, monkeypatch):
+def test_classes_the_worst_first(digits, run, write_rows, tmp_path, monkeypatch):
     monkeypatch.setattr("apsvm.report.build.MOST_PARTS", 2)
     few = digits.labels < 4
     data = write_rows(tmp_path / "data", digits.X[few], digits.labels[few], query_id=np.arange(few.sum()) % 3)
     data.write_text(data.read_text() + "7 qid:99 1:1\n")  # a class whose positives are all a query has
-    here("train", "-q", data, "--run-dir", tmp_path / "run", *HINGE, "--one-vs-rest", "--max-iterations", 2, code=3)
-    here("report", "-q", tmp_path / "run")
+    run("train", "-q", data, "--run-dir", tmp_path / "run", *HINGE, "--one-vs-rest", "--max-iterations", 2, code=3)
+    run("report", "-q", tmp_path / "run")
     page = read(tmp_path / "run" / "report.html")
-    found = json.loads(here("eval", data, "--model", tmp_path / "run" / "ranker.model", "--json").stdout)
+    found = json.loads(run("eval", data, "--model", tmp_path / "run" / "ranker.model", "--json").stdout)
     rows = page.table("", "positives", "AP", "AUC")
     values = {f"class {label}": values["AP"] for label, values in found["per_class"].items()}
     assert [(row[0], row[2]) for row in rows[:-1]] == [
@@ -140,42 +140,42 @@ def test_classes_the_worst_first(digits, here, write_rows, tmp_path, monkeypatch
     assert "class 7 was left out of the training: " in page.all_text
 
 
-def test_a_ranker_of_items(here, tmp_path):
+def test_a_ranker_of_items(run, tmp_path):
     data = tmp_path / "likes"
     data.write_text("".join(f"0 {i % 3 + 1}:1 {i % 3 + 4}:1 {i % 2 + 8}:1\n" for i in range(20)))
     options = ("--loss", "warp", "--rows-as-users", "--factors", 2, "--epochs", 2)
-    here("train", "-q", data, "--run-dir", tmp_path / "run", *options)
-    here("report", "-q", tmp_path / "run")
+    run("train", "-q", data, "--run-dir", tmp_path / "run", *options)
+    run("report", "-q", tmp_path / "run")
     page = read(tmp_path / "run" / "report.html")
     assert (page.facts["users"], page.facts["likes"]) == ("20", "60")
 
 
 @pytest.mark.slow
-def test_a_run_that_was_killed(digits_run, here, tmp_path):
+def test_a_run_that_was_killed(digits_run, run, tmp_path):
     content = (digits_run[1] / "log.jsonl").read_bytes()
     folder = tmp_path / "run"
     folder.mkdir()
     (folder / "log.jsonl").write_bytes(content[: len(content) // 2])
-    assert "it has no end" in here("report", folder, code=65).stderr
+    assert "it has no end" in run("report", folder, code=65).stderr
 
 
 @pytest.mark.slow
-def test_data_that_is_gone_or_has_changed(here, tmp_path):
+def test_data_that_is_gone_or_has_changed(run, tmp_path):
     data, folder = tmp_path / "data", tmp_path / "run"
     data.write_text("1 1:1\n-1 1:0.5\n1 1:0.2\n")
-    here("train", "-q", data, "--run-dir", folder)
+    run("train", "-q", data, "--run-dir", folder)
     data.write_text("1 1:1\n-1 1:0.5\n1 1:0.3\n")
-    assert "the file has changed since the training" in here("report", folder).stderr
+    assert "the file has changed since the training" in run("report", folder).stderr
     data.unlink()
-    assert "not at" in here("report", folder).stderr
+    assert "not at" in run("report", folder).stderr
     data.write_text("1 2:1\n-1 1:0.5\n")
-    assert "feature 2 is unknown" in here("report", folder, "--data", data, code=65).stderr
+    assert "feature 2 is unknown" in run("report", folder, "--data", data, code=65).stderr
     data.write_text("3 1:1\n4 1:0.5\n")
-    here("report", folder, "--data", data)
+    run("report", folder, "--data", data)
     assert "cannot be judged on these rows" in read(folder / "report.html").all_text
 
 
-def test_what_cannot_be(digits_run, cancer, here, tmp_path):
+def test_what_cannot_be(digits_run, cancer, run, tmp_path):
     folder = digits_run[1]
     (tmp_path / "file").touch()
     for arguments, code, word in (
@@ -185,27 +185,27 @@ def test_what_cannot_be(digits_run, cancer, here, tmp_path):
         ((cancer.path, "--run-dir", tmp_path / "file"), 74, "Not a directory"),
         ((cancer.path, "--run-dir", tmp_path / "a" / "b"), 74, "No such directory"),
     ):
-        assert word in here("train", *arguments, code=code).stderr
+        assert word in run("train", *arguments, code=code).stderr
     bad = tmp_path / "bad"
     bad.write_text("1 1:x\n")
-    here("train", bad, "--run-dir", tmp_path / "new", code=65)
+    run("train", bad, "--run-dir", tmp_path / "new", code=65)
     assert not (tmp_path / "new").exists()
     for place in (tmp_path, tmp_path / "file"):
-        assert "expected a folder of apsvm train --run-dir" in here("report", place, code=66).stderr
+        assert "expected a folder of apsvm train --run-dir" in run("report", place, code=66).stderr
     shutil.copytree(folder, tmp_path / "copy")
     (tmp_path / "copy" / "ranker.model").unlink()
-    assert "it is not there" in here("report", tmp_path / "copy", code=65).stderr
+    assert "it is not there" in run("report", tmp_path / "copy", code=65).stderr
 
 
-def test_what_the_run_is_made_of_is_not_overwritten(here, tmp_path, monkeypatch):
+def test_what_the_run_is_made_of_is_not_overwritten(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     data = tmp_path / "rows.svm"
     data.write_text("1 1:2\n-1 1:1\n1 1:3\n")
-    here("train", "-q", data, "--run-dir", "run", "-C", 1)
+    run("train", "-q", data, "--run-dir", "run", "-C", 1)
     kept = {path: path.read_bytes() for path in (data, *(tmp_path / "run").iterdir())}
     assert len(kept) == 3
     for path in kept:
-        done = here("report", "run", "-o", path, code=2)
+        done = run("report", "run", "-o", path, code=2)
         assert "would be overwritten" in done.stderr
     assert {path: path.read_bytes() for path in kept} == kept
 

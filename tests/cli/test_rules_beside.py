@@ -32,11 +32,11 @@ def sums(folder, write_rows):
     return write_rows(folder / "sums.svm", *rows_of(inside=False))
 
 
-def test_said_where_rules_are_better(disc, here, tmp_path):
-    found = SAID.search(here("train", disc, tmp_path / "linear").stderr)
+def test_said_where_rules_are_better(disc, run, tmp_path):
+    found = SAID.search(run("train", disc, tmp_path / "linear").stderr)
     assert found is not None
     assert found[1] == "better"
-    assert here("train", disc, tmp_path / "rules", "--features", "rules").stderr.count("boosted rules") == 0
+    assert run("train", disc, tmp_path / "rules", "--features", "rules").stderr.count("boosted rules") == 0
     X, y = rows_of(inside=True, n=3000)
     linear, rules = (
         average_precision_score(y[600:] > 0, load_model(tmp_path / name).score(X[600:])) for name in ("linear", "rules")
@@ -44,15 +44,15 @@ def test_said_where_rules_are_better(disc, here, tmp_path):
     assert 0.3 < float(found[2]) < rules - linear + 0.15
 
 
-def test_said_where_rules_are_worse(sums, here, tmp_path):
+def test_said_where_rules_are_worse(sums, run, tmp_path):
     """Steps are no match for a straight border."""
-    found = SAID.search(here("train", sums, tmp_path / "m").stderr)
+    found = SAID.search(run("train", sums, tmp_path / "m").stderr)
     assert found is not None
     assert found[1] == "worse"
 
 
-def test_said_of_no_other_training(disc, sums, here, tmp_path):
+def test_said_of_no_other_training(disc, sums, run, tmp_path):
     """Neither where nothing was held out, nor of another loss, or of named features."""
     for options in ((disc, "-q"), (disc, "-C", "1", "--bound", "hinge"), (disc, "--loss", "auc")):
-        assert "boosted rules" not in here("train", options[0], tmp_path / "m", *options[1:]).stderr
-    assert "boosted rules" not in here("train", disc, tmp_path / "m", "--features", "linear").stderr
+        assert "boosted rules" not in run("train", options[0], tmp_path / "m", *options[1:]).stderr
+    assert "boosted rules" not in run("train", disc, tmp_path / "m", "--features", "linear").stderr

@@ -270,22 +270,22 @@ def test_a_folder_of_a_table(model, scores, run, info, tmp_path):
     assert "relevance.npy: damaged" in run("predict", folder, model, code=65).stderr
 
 
-def test_columns_beside_the_best_rows(model, here, tmp_path):
+def test_columns_beside_the_best_rows(model, run, tmp_path):
     """--show: cells as they stand in the file, in lines and on the page."""
     with open(PENGUINS, newline="") as stream:
         cells = list(csv.DictReader(stream))
-    lines = here("predict", PENGUINS, model, "--top", 4, "--show", "island,culmen_length_mm").stdout.splitlines()
+    lines = run("predict", PENGUINS, model, "--top", 4, "--show", "island,culmen_length_mm").stdout.splitlines()
     for line in lines:
         number, _, island, length = line.split("\t")
         assert (island, length) == tuple(cells[int(number) - 1][name] for name in ("island", "culmen_length_mm"))
-    here("predict", PENGUINS, model, "--top", 4, "--show", "island", "--html", tmp_path / "page.html")
+    run("predict", PENGUINS, model, "--top", 4, "--show", "island", "--html", tmp_path / "page.html")
     assert "<th>island" in (tmp_path / "page.html").read_text().replace(' class="left"', "")
-    assert "--show needs --top" in here("predict", PENGUINS, model, "--show", "island", code=2).stderr
-    assert "nothere" in here("predict", PENGUINS, model, "--top", 4, "--show", "nothere", code=65).stderr
+    assert "--show needs --top" in run("predict", PENGUINS, model, "--show", "island", code=2).stderr
+    assert "nothere" in run("predict", PENGUINS, model, "--top", 4, "--show", "nothere", code=65).stderr
 
 
-def test_scores_of_a_table_are_judged_without_a_model(model, here, tmp_path):
-    (tmp_path / "scores").write_text(here("predict", PENGUINS, model).stdout)
+def test_scores_of_a_table_are_judged_without_a_model(model, run, tmp_path):
+    (tmp_path / "scores").write_text(run("predict", PENGUINS, model).stdout)
     options = ("--label-column", "species", "--positive-label", "Chinstrap", "--json", "-m", "AP")
-    alone = json.loads(here("eval", PENGUINS, "--scores", tmp_path / "scores", *options).stdout)
-    assert alone["metrics"] == json.loads(here("eval", PENGUINS, "--model", model, *options).stdout)["metrics"]
+    alone = json.loads(run("eval", PENGUINS, "--scores", tmp_path / "scores", *options).stdout)
+    assert alone["metrics"] == json.loads(run("eval", PENGUINS, "--model", model, *options).stdout)["metrics"]

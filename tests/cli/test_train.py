@@ -145,7 +145,7 @@ def test_a_multiple_of_the_default_beyond_floating_point(C, unit, run, tmp_path)
     assert not (tmp_path / "m").exists()
 
 
-def test_late_numerical_trouble_writes_the_best_model(cancer, here, info, monkeypatch, tmp_path):
+def test_late_numerical_trouble_writes_the_best_model(cancer, run, info, monkeypatch, tmp_path):
     """The third search along a line comes to something that is not finite."""
     searched = []
     search = AfterLineSearch.__call__
@@ -158,7 +158,7 @@ def test_late_numerical_trouble_writes_the_best_model(cancer, here, info, monkey
 
     monkeypatch.setattr(AfterLineSearch, "__call__", third_fails)
     model = tmp_path / "m"
-    done = here("train", *HINGE, cancer.path, model, "-C", 10, code=3)
+    done = run("train", *HINGE, cancer.path, model, "-C", 10, code=3)
     assert "apsvm: numerical trouble after 2 iterations" in done.stderr
     facts = info(model)
     assert (facts.state, facts.iterations) == ("numerical trouble", 2)

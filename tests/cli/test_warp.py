@@ -87,14 +87,14 @@ def test_train_predict_eval(cancer, run, scored, tmp_path):
     assert header.data.positives == 212
 
 
-def test_validation_keeps_the_best_epoch(cancer, write_rows, here, tmp_path):
+def test_validation_keeps_the_best_epoch(cancer, write_rows, run, tmp_path):
     rows = np.random.default_rng(0).permutation(569)
     parts = {}
     for name, part in (("fit", rows[:400]), ("valid", rows[400:])):
         parts[name] = write_rows(tmp_path / name, cancer.X[part], cancer.labels[part])
     options = ["--validation", parts["valid"], "--validation-metric", "ndcg", "--patience", 2, "--epochs", 60]
     log, model = tmp_path / "log", tmp_path / "m"
-    done = here("train", "--loss", "warp", parts["fit"], model, *options, "--log", log)
+    done = run("train", "--loss", "warp", parts["fit"], model, *options, "--log", log)
     epochs = records(log)[1:-1]
     values = [record["validation"] for record in epochs]
     best = int(np.argmax(values)) + 1
@@ -105,7 +105,7 @@ def test_validation_keeps_the_best_epoch(cancer, write_rows, here, tmp_path):
     assert header.epochs.best == best
     assert header.epochs.validation.value == values[best - 1]
     assert header.epochs.validation.file == "valid"
-    found = json.loads(here("eval", parts["valid"], "--model", model, "--json").stdout)["metrics"]
+    found = json.loads(run("eval", parts["valid"], "--model", model, "--json").stdout)["metrics"]
     assert found["nDCG"] == pytest.approx(values[best - 1])
 
 
@@ -139,11 +139,11 @@ def test_options_that_do_not_go_together(options, words, cancer, run, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_bad_data(cancer, here, tmp_path):
+def test_bad_data(cancer, run, tmp_path):
     def said(content, *options, code=65):
         path = tmp_path / "data"
         path.write_text(content)
-        return here("train", "--loss", "warp", path, tmp_path / "m", *options, code=code).stderr
+        return run("train", "--loss", "warp", path, tmp_path / "m", *options, code=code).stderr
 
     assert "--positive-label" in said("1 1:1\n2 1:2\n3 1:3\n")
     assert "no query has both" in said("1 qid:1 1:1\n0 qid:2 1:2\n")
@@ -159,25 +159,25 @@ def test_bad_data(cancer, here, tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["data", "valid"]
 
 
-def test_what_is_not_used_is_said(here, tmp_path):
+def test_what_is_not_used_is_said(run, tmp_path):
     path = tmp_path / "data"
     path.write_text("1 cost:2 1:1\n0 1:2\n")
-    said = here("train", "--loss", "warp", path, tmp_path / "m", "--bias", 1, "--epochs", 1).stderr
+    said = run("train", "--loss", "warp", path, tmp_path / "m", "--bias", 1, "--epochs", 1).stderr
     assert "cost: is not used by this loss" in said
     assert "a constant feature moves no ranking" in said
     path.write_text("0 qid:3 1:1 2:1\n0 qid:3 3:1\n")
-    said = here("train", "--loss", "warp", path, tmp_path / "m", "--rows-as-users", "--epochs", 1).stderr
+    said = run("train", "--loss", "warp", path, tmp_path / "m", "--rows-as-users", "--epochs", 1).stderr
     assert "qid: is not used here" in said
     assert "1 users of less than two items, or of all, were left out" in said
 
 
-def test_users_predict(users, items_model, here):
+def test_users_predict(users, items_model, run):
     """The best items of each row, its own left out, as the model's own scores order them."""
     ranker = load_any_model(items_model)
     assert isinstance(ranker, ItemRanker)
     data = read_svmlight(users[1], n_features=45)
     scores = ranker.score(data.X)
-    lines = here("predict", users[1], items_model, "--top", 7).stdout.splitlines()
+    lines = run("predict", users[1], items_model, "--top", 7).stdout.splitlines()
     assert len(lines) == 60
     for line, mine, liked in zip(lines, scores, data.X.toarray() > 0, strict=True):
         items, values = zip(*(word.split(":") for word in line.split(" ")), strict=True)
@@ -185,23 +185,23 @@ def test_users_predict(users, items_model, here):
         assert not liked[best].any()
         np.testing.assert_array_equal(best, np.argsort(-mine, kind="stable")[:7])
         np.testing.assert_array_equal(np.array(values, dtype=np.float32), mine[best])
-    assert {line.count(":") for line in here("predict", users[1], items_model).stdout.splitlines()} == {10}
+    assert {line.count(":") for line in run("predict", users[1], items_model).stdout.splitlines()} == {10}
     for option in ("--which", "--classify"):
-        assert f"{option} is for " in here("predict", users[1], items_model, option, code=2).stderr
+        assert f"{option} is for " in run("predict", users[1], items_model, option, code=2).stderr
 
 
-def test_users_eval(users, items_model, here, tmp_path):
+def test_users_eval(users, items_model, run, tmp_path):
     """Hidden items are found: a part of each row's own, or those of another file."""
     ranker = load_any_model(items_model)
     lists = liked_items(read_svmlight(users[1], n_features=45).X)
     known, hidden, left_out = hide(lists, 0.2, np.random.default_rng(0))
     expected = evaluate_lists(ranker.score, known, hidden, ["AP", "AUC", "P@3", "nDCG"])
     of_three = [word for name in ("AP", "AUC", "P@3", "nDCG") for word in ("-m", name)]
-    found = json.loads(here("eval", users[1], "--model", items_model, "--json", *of_three).stdout)
+    found = json.loads(run("eval", users[1], "--model", items_model, "--json", *of_three).stdout)
     assert found["metrics"] == pytest.approx(expected.values)
     assert (found["users"], left_out) == (expected.users, 0)
     assert found["metrics"]["AUC"] > 0.8
-    lines = here("eval", users[1], "--model", items_model, *of_three).stdout.splitlines()
+    lines = run("eval", users[1], "--model", items_model, *of_three).stdout.splitlines()
     assert [line.split()[:2] for line in lines[:-1]] == [[name, f"{v:.6f}"] for name, v in found["metrics"].items()]
 
     for name, part in (("known", known), ("hidden", hidden)):
@@ -211,33 +211,33 @@ def test_users_eval(users, items_model, here, tmp_path):
         )
         (tmp_path / name).write_text(text)
     again = json.loads(
-        here(
+        run(
             "eval", tmp_path / "hidden", "--model", items_model, "--known", tmp_path / "known", "--json", *of_three
         ).stdout
     )  # fmt: skip
     assert again == found
     (tmp_path / "short").write_text("0 1:1\n")
-    said = here("eval", tmp_path / "hidden", "--model", items_model, "--known", tmp_path / "short", code=65).stderr
+    said = run("eval", tmp_path / "hidden", "--model", items_model, "--known", tmp_path / "short", code=65).stderr
     assert "expected 60 rows, the users of" in said
-    table = here("eval", users[1], "--model", items_model).stdout
+    table = run("eval", users[1], "--model", items_model).stdout
     assert "users        60 averaged, 0 without a hidden item left out" in table
 
 
-def test_a_table_of_likes_may_name_its_users(here, tmp_path):
+def test_a_table_of_likes_may_name_its_users(run, tmp_path):
     table = tmp_path / "likes.csv"
     table.write_text("user,tea,milk,bread\nann,1,1,0\nbob,1,0,1\ncat,0,1,1\n")
     train = ("train", "-q", "--loss", "warp", "--rows-as-users", table, tmp_path / "m")
-    assert here(*train, code=65).stderr.endswith(
+    assert run(*train, code=65).stderr.endswith(
         ": words in user, where --rows-as-users (rows_as_users=) takes a row a user and a column of numbers "
         "an item, above 0 where the user likes it. If the rows are pairs of a user and an item, make such a "
         "matrix of them first: the documentation has a recipe, under Recommendation "
         "(docs/cases/recommendation.md). A column that says which user a row is: --id-column NAME\n"
     )
-    here(*train, "--id-column", "user")
+    run(*train, "--id-column", "user")
     assert load_any_model(tmp_path / "m").width == 3
 
 
-def test_the_recipe_of_the_documentation_makes_rows_of_likes(here, tmp_path, monkeypatch):
+def test_the_recipe_of_the_documentation_makes_rows_of_likes(run, tmp_path, monkeypatch):
     """Word for word: a row a user, a column an item, and the names of both."""
     pytest.importorskip("pandas")
     monkeypatch.chdir(tmp_path)
@@ -249,7 +249,7 @@ def test_the_recipe_of_the_documentation_makes_rows_of_likes(here, tmp_path, mon
     likes = sp.load_npz("likes.npz").toarray() > 0
     assert (tmp_path / "items.txt").read_text().split() == ["bread", "milk", "tea"]
     np.testing.assert_array_equal(likes, [[False, True, True], [True, False, True]])
-    here("train", "-q", "--loss", "warp", "--rows-as-users", "likes.npz", "m", "--epochs", 2)
+    run("train", "-q", "--loss", "warp", "--rows-as-users", "likes.npz", "m", "--epochs", 2)
     assert load_any_model("m").width == 3
     # A matrix without labels.
-    assert [line.split(":")[0] for line in here("predict", "likes.npz", "m").stdout.splitlines()] == ["1", "2"]
+    assert [line.split(":")[0] for line in run("predict", "likes.npz", "m").stdout.splitlines()] == ["1", "2"]
