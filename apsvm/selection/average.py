@@ -19,7 +19,7 @@ import numpy as np
 
 from apsvm.models.averages import average_of
 from apsvm.models.linear import LinearRanker
-from apsvm.selection.choose import best
+from apsvm.selection.choose import NEAR, best
 from apsvm.selection.completion import training_scores
 from apsvm.selection.race import Candidate, Measured, OutOfFold
 from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
@@ -32,9 +32,8 @@ if TYPE_CHECKING:
     from apsvm.trainers.base import Outcome
 
 
-#: Of rankers that are behind the best by more than ``NEAR`` on the rows held out none is a member; an average that is
-#: behind by more than ``BEHIND`` is not taken. By .02 or .05 test AP was .0005 less than by .03.
-NEAR, BEHIND = 0.03, 0.01
+#: An average that is behind the best alone by more is not taken.
+BEHIND = 0.01
 
 
 @dataclass(slots=True, eq=False)

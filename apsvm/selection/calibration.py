@@ -27,9 +27,6 @@ METHODS = ("auto", "isotonic", "platt")
 #: From this many positives and negatives on ``auto`` is isotonic: below, its steps are those of single rows.
 ENOUGH_FOR_ISOTONIC = 200
 
-#: Newton steps of Platt's fit, which is convex in two variables; a dozen do.
-_MOST_STEPS = 100
-
 
 def calibrated(
     scores: NDArray[np.float64], relevant: NDArray[np.bool_], method: str, *, held_out: str = ""
@@ -78,13 +75,14 @@ def isotonic(
 
 
 def platt(scores: NDArray[np.float64], relevant: NDArray[np.bool_]) -> tuple[float, float]:
-    """The slope a and the offset b of the most likely p = 1 / (1 + exp(−(a·s + b))) (see the module): Newton's method
-    with halved steps on scores brought to mean 0 and deviation 1.
+    """The slope a and the offset b of the most likely p = 1 / (1 + exp(−(a·s + b))) (see the module), on scores
+    brought to mean 0 and deviation 1.
 
     Raises
     ------
     ValueError : all rows are relevant, or none is
     """
+    from scipy.optimize import minimize
     from scipy.special import expit
 
     n_pos = int(relevant.sum())
@@ -93,30 +91,19 @@ def platt(scores: NDArray[np.float64], relevant: NDArray[np.bool_]) -> tuple[flo
         raise ValueError("probabilities need rows of both classes")
     target = np.where(relevant, (n_pos + 1.0) / (n_pos + 2.0), 1.0 / (n_neg + 2.0))
     mean, deviation = float(scores.mean()), float(scores.std()) or 1.0
-    z = (scores - mean) / deviation
+    z = np.stack([(scores - mean) / deviation, np.ones(scores.size)])
 
-    def cost(a: float, b: float) -> float:
-        """−log likelihood: log(1 + e^u) − target·u."""
-        u = a * z + b
-        return float((np.logaddexp(0.0, u) - target * u).sum())
+    def cost(line: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        """−log likelihood, log(1 + e^u) − target·u in the mean, and its gradient."""
+        u = line @ z
+        return float((np.logaddexp(0.0, u) - target * u).mean()), z @ (expit(u) - target) / u.size
 
-    a, b = 0.0, float(np.log((n_pos + 1.0) / (n_neg + 1.0)))
-    value = cost(a, b)
-    for _ in range(_MOST_STEPS):
-        p = expit(a * z + b)
-        gradient = np.array([float(((p - target) * z).sum()), float((p - target).sum())])
-        if np.abs(gradient).max() <= 1e-10 * relevant.size:
-            break
-        weight = p * (1.0 - p)
-        cross = float((weight * z).sum())
-        # 1e-12: all scores may be alike.
-        hessian = np.array([[float((weight * z * z).sum()) + 1e-12, cross], [cross, float(weight.sum()) + 1e-12]])
-        step = np.linalg.solve(hessian, gradient)
-        length = 1.0
-        while (new := cost(a - length * step[0], b - length * step[1])) > value and length > 1e-10:
-            length /= 2.0
-        if new >= value:
-            break
-        a, b, value = a - length * step[0], b - length * step[1], new
-    slope = a / deviation
-    return float(slope), float(b - slope * mean)
+    def curvature(line: NDArray[np.float64]) -> NDArray[np.float64]:
+        p = expit(line @ z)
+        result: NDArray[np.float64] = (z * (p * (1.0 - p))) @ z.T / p.size
+        return result
+
+    start = np.array([0.0, np.log((n_pos + 1.0) / (n_neg + 1.0))])
+    a, b = minimize(cost, start, jac=True, hess=curvature, method="trust-exact", options={"gtol": 1e-10}).x
+    slope = float(a) / deviation
+    return slope, float(b) - slope * mean

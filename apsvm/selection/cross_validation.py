@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
-from copy import copy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,10 +92,6 @@ class CrossValidation(Race):
         self.tolerated = tolerated
         self._parts: dict[tuple[int, _Map], _Part] = {}
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Without what was learned on folds: a process makes its own."""
-        return {**self.__dict__, "_parts": {}}
-
     def limits(self) -> AbstractContextManager[object]:
         """One BLAS thread: more would decide over the last bits."""
         return one_blas_thread()
@@ -118,14 +113,6 @@ class CrossValidation(Race):
         parts = [self._parts[key] for key in by_key if key in self._parts]
         together, fewest = self._together(tasks, parts, threads)
         return max(together, threads), Lockstep(threads, fewest) if together > 1 else None
-
-    def only(self, grids: Sequence[int]) -> CrossValidation:
-        """The same of these grids, with what was learned on the folds."""
-        cross = copy(self)
-        cross.fits = [self.fits[grid] for grid in grids]
-        maps = cross._maps()
-        cross._parts = {(fold, of_map): part for (fold, of_map), part in self._parts.items() if of_map in maps}
-        return cross
 
     def _maps(self) -> set[_Map]:
         return {self._key(grid, 0)[1] for grid in range(len(self.fits))}

@@ -23,7 +23,7 @@ from apsvm.data.labels import LabelOptions, Target, judge
 from apsvm.losses.base import LossError
 from apsvm.selection.bags import bags_as_rows, of_bags
 from apsvm.selection.candidates import Entry, losses_of, portfolio
-from apsvm.selection.choose import best, standard_error
+from apsvm.selection.choose import NEAR, best, standard_error
 from apsvm.selection.cross_validation import SelectionError
 from apsvm.selection.folds import FEW_POSITIVES, make_folds
 from apsvm.selection.grids import Grid
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 #: Folds in which entries are screened.
 SCREENING_FOLDS = 3
 #: This many kinds go on: to more rows by their best entry and those near it, to the other folds by their best alone, if
-#: that is near the best of all: no further behind than this, or than the standard error of the difference.
-FINALISTS, NEAR = 3, 0.03
+#: that is no further behind the best of all than ``NEAR``, or than the standard error of the difference.
+FINALISTS = 3
 #: Entries that are behind the best by this many standard errors in the first fold are tried in no other. The errors are
 #: those of one entry; entries that are judged by the same rows differ less.
 HOPELESS = 2.0
