@@ -141,6 +141,7 @@ class Survey(NamedTuple):
     size, stores_zeros : values that are stored, and whether it is a dense matrix
     evidence : of a table's columns of features
     few : the columns whose evidence has not all numbers
+    missing : by column with missing cells, a bit a row
     beside : the other columns
     part : as it was loaded, without the cells
     """
@@ -150,6 +151,7 @@ class Survey(NamedTuple):
     stores_zeros: bool
     evidence: Mapping[str, Evidence]
     few: frozenset[str]
+    missing: Mapping[str, NDArray[np.uint8]]
     part: PartOfTable | None
 
 
@@ -160,8 +162,8 @@ def survey(part: PartOfTable | Dataset, spelled: frozenset[str]) -> Survey:
         n, width = part.X.shape
         blank = sp.csr_array((np.empty(0), np.empty(0, dtype=np.int32), np.zeros(n + 1, dtype=np.int64)), (n, width))
         rows = replace(part, X=blank)
-        return Survey(rows, part.n_values, not sp.issparse(part.X), {}, frozenset(), None)
-    evidence, few = {}, set()
+        return Survey(rows, part.n_values, not sp.issparse(part.X), {}, frozenset(), {}, None)
+    evidence, few, missing = {}, set(), {}
     for name in part.parts.features:
         cells = part.table.columns[name]
         if part.options.missing == "refuse" and cells.is_missing.any():
@@ -173,9 +175,11 @@ def survey(part: PartOfTable | Dataset, spelled: frozenset[str]) -> Survey:
             some = numbers[:: -(-numbers.size // MOST_NUMBERS)]
             found = replace(found, numbers=np.concatenate((some, [numbers.min(), numbers.max()])))
         evidence[name] = found
+        if found.missing:
+            missing[name] = np.packbits(cells.is_missing)
     beside = {name: cells for name, cells in part.table.columns.items() if name not in evidence}
     rest = replace(part, table=Table(beside, part.table.places, part.table.remarks))
-    return Survey(None, len(part.table), True, evidence, frozenset(few), rest)
+    return Survey(None, len(part.table), True, evidence, frozenset(few), missing, rest)
 
 
 class Around(NamedTuple):

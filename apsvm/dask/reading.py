@@ -29,7 +29,7 @@ from apsvm.data.dataset import DataError, Dataset, TableRows
 from apsvm.data.joining import joined
 from apsvm.data.tables.cells import MEMORY, behind_another
 from apsvm.data.tables.learning import learn_of_parts
-from apsvm.data.tables.reading import ColumnChoice, dataset_of
+from apsvm.data.tables.reading import ColumnChoice, Missing, dataset_of
 from apsvm.data.tables.roles import require_names
 
 if TYPE_CHECKING:
@@ -103,16 +103,27 @@ def _of_tables(cluster: Cluster, loaded: Parts, surveys: list[Survey], source: s
         surveys = cluster.ask(survey, loaded, words)
     sizes = np.array([one.size for one in surveys])
 
-    def learn() -> tuple[Matrix, Columns, list[str]]:
+    def learn() -> tuple[Matrix, Columns, Missing, list[str]]:
         columns, remarks = learn_of_parts((one.evidence for one in surveys), first.parts, first.options, source)
         columns = _with_medians(cluster, loaded, surveys, columns, first.options)
         matrices = cluster.submit(matrix_of_table, loaded, [columns] * len(loaded))
         stored = cluster.ask(stored_values, matrices)
+        names = {name for one in surveys for name in one.missing}
+        missing = {
+            column.name: np.concatenate(
+                [
+                    np.unpackbits(one.missing.get(column.name, np.zeros(-(-one.size // 8), np.uint8)), count=one.size)
+                    for one in surveys
+                ]
+            ).astype(np.bool_)
+            for column in columns.features
+            if column.name in names
+        }
         size, stores_zeros = sum(values for values, _ in stored), all(is_dense for _, is_dense in stored)
-        return PartedMatrix(cluster, matrices, sizes, columns.width, size, stores_zeros), columns, remarks
+        return PartedMatrix(cluster, matrices, sizes, columns.width, size, stores_zeros), columns, missing, remarks
 
     if not first.table.columns:  # a data frame: what stands beside its rows is elsewhere
-        X, columns, remarks = learn()
+        X, columns, _, remarks = learn()
         X = replace(X, names=first.parts.features, columns=columns)
         table = TableRows(columns, remarks=tuple(remarks))
         return Dataset(X, np.zeros(X.shape[0]), None, None, False, source, "", 0, table=table)

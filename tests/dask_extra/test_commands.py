@@ -229,6 +229,18 @@ def test_tables_that_do_not_go_together(apsvm, parts, tmp_path):
     assert "b.csv:3: column 'x': the cell is missing" in said
 
 
+def test_a_column_that_knows_the_label_is_named(apsvm, tmp_path):
+    """It is filled in the rows of one label alone, of all parts."""
+    lines = ["x,known,y", *(f"{row % 7},{row % 3 if row % 5 == 0 else ''},{int(row % 5 == 0)}" for row in range(90))]
+    for part in range(3):
+        rows = lines[1 + 30 * part : 31 + 30 * part]
+        (tmp_path / f"part-{part}.csv").write_text("\n".join([lines[0], *rows, ""]))
+    said = [apsvm("train", "part-*.csv", "m", "-C", "1", *more)[2] for more in ((), ("--scheduler", "@"))]
+    named = [[line for line in one.splitlines() if "is filled only where y = 1" in line] for one in said]
+    assert named[0] == named[1]
+    assert len(named[0]) == 1
+
+
 def test_scores_that_a_worker_cannot_write(apsvm, parts, tmp_path):
     assert apsvm("train", parts.path, "m", "-C", "1", "-q")[0] == 0
     (tmp_path / "out" / "part-1.svm.scores").mkdir(parents=True)

@@ -246,15 +246,15 @@ def counted(counts: Mapping[str, int]) -> str:
 
 
 def tells_the_label(
-    table: Table, names: Sequence[str], relevance: NDArray[np.float64], label: str, labels: Sequence[str]
+    are_missing: Mapping[str, NDArray[np.bool_]], relevance: NDArray[np.float64], label: str, labels: Sequence[str]
 ) -> list[str]:
-    """Sentences on columns that are filled in the rows of one label alone, and in all of them."""
+    """Sentences on columns that are filled in the rows of one label alone, and in all of them; ``are_missing``: by
+    column, which of its cells."""
     values = np.unique(relevance)
     if values.size != 2:
         return []
     remarks = []
-    for name in names:
-        missing = table.columns[name].is_missing
+    for name, missing in are_missing.items():
         for number, value in enumerate(values.tolist()):
             if missing.any() and bool(((relevance == value) == ~missing).all()):
                 word = labels[number] if len(labels) == 2 else f"{value:g}"

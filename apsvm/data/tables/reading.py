@@ -5,14 +5,14 @@ from __future__ import annotations
 import hashlib
 import io
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import BinaryIO
 
 import numpy as np
-from numpy.typing import DTypeLike
+from numpy.typing import DTypeLike, NDArray
 
 from apsvm._support.files import digest_of_file
 from apsvm._support.types import Matrix
@@ -41,6 +41,8 @@ from apsvm.models.columns import Columns
 _BLOCKS_SEEN = 16
 
 Source = str | os.PathLike[str] | BinaryIO
+#: By column, which of its cells are missing, (n,) bool.
+Missing = Mapping[str, NDArray[np.bool_]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,10 +141,10 @@ def dataset_of(
     bag_label: str,
     dtype: DTypeLike,
     scratch: Scratch,
-    learn_elsewhere: Callable[[], tuple[Matrix, Columns, list[str]]] | None = None,
+    learn_elsewhere: Callable[[], tuple[Matrix, Columns, Missing, list[str]]] | None = None,
 ) -> Dataset:
     """The rows of a table whose columns are ``chosen``. ``learn_elsewhere``: gives the features, what their columns
-    are, and remarks, where the table has the other columns alone."""
+    are, which cells are missing, and remarks, where the table has the other columns alone."""
     model, cells, places, n = chosen.model, table.columns, table.places, len(table)
     parts, columns, remarks = chosen.parts, chosen.columns, [*chosen.parts.remarks, *table.remarks]
     relevance, words = np.zeros(n), () if columns is None else columns.label_words
@@ -166,9 +168,11 @@ def dataset_of(
     keys = None if parts.id is None else keys_of(cells[parts.id])
     lines = places.lines(n)
     if learn_elsewhere is not None:
-        X, columns, more = learn_elsewhere()
+        X, columns, are_missing, more = learn_elsewhere()
         columns = replace(columns, label_words=words)
         details: list[str] = []
+        if parts.label is not None:
+            more += tells_the_label(are_missing, relevance, parts.label, words)
     else:
         learned = columns is None
         if columns is None:
@@ -176,8 +180,8 @@ def dataset_of(
             columns = replace(columns, label_words=words)
             remarks += more
             if parts.label is not None:
-                names = [column.name for column in columns.features]
-                remarks += tells_the_label(table, names, relevance, parts.label, words)
+                are_missing = {column.name: cells[column.name].is_missing for column in columns.features}
+                remarks += tells_the_label(are_missing, relevance, parts.label, words)
         X, more, details = features_of(table, columns, for_training=learned, dtype=dtype, scratch=scratch)
     dataset = Dataset(
         X=X,
