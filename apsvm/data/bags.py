@@ -139,8 +139,8 @@ def rows_of_runs(offsets: Integers, which: Integers) -> tuple[Integers, Integers
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Places:
-    """Where the rows' bags are said, for messages: in ``source``, in the ``lines`` (n,) int64, or, without, row by
-    row."""
+    """Locations of the rows' bags, for messages. ``lines`` (n,) int64 has a line of ``source`` for each row; None:
+    rows are counted."""
 
     source: str
     lines: Integers | None = None
@@ -268,7 +268,7 @@ def _labels_of(dataset: Dataset, row: int) -> str:
 
 
 def _sets_differ(sets: LabelSets, first: Integers) -> NDArray[np.bool_]:
-    """Which rows have other labels than the rows ``first`` (n,) int64 have."""
+    """Mask (n,) of the rows whose labels differ from those of the rows ``first`` (n,) int64."""
     counts = np.diff(sets.indptr)
     differs: NDArray[np.bool_] = counts != counts[first]
     rows = np.flatnonzero(~differs)

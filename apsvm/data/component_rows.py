@@ -68,7 +68,7 @@ class ComponentRows:
         return self.rows.combine_all(c.reshape(-1, self.components)).ravel()
 
     def moments(self, groups: NDArray[np.int64] | None = None) -> Moments:
-        """Of the rows, (dimension,) each: block by block, the constant feature's among them. ``groups``: (n·H,) int64,
+        """Moments (dimension,) of the rows, block by block, the constant feature included. ``groups``: (n·H,) int64,
         the instances' queries."""
         of_rows = self.rows.moments(None if groups is None else groups[:: self.components])
         constant = np.zeros(self.rows.dimension - self.rows.features)

@@ -1,4 +1,4 @@
-"""What a data file holds: sparse rows, their relevance, and what else the file says of them."""
+"""Contents of a data file: rows, relevance, and the optional groups, bags, costs and table columns."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class LabelSets:
         return cls(classes, indptr, indices[np.lexsort((indices, row))].astype(np.int32))
 
     def have(self, label: float) -> NDArray[np.bool_]:
-        """Which rows have this label : (n,) bool."""
+        """Mask (n,) bool of the rows that have this label."""
         rows = np.zeros(self.indptr.size - 1, dtype=np.bool_)
         at = np.searchsorted(self.classes, label)
         if at < self.classes.size and self.classes[at] == label:
@@ -75,7 +75,7 @@ class LabelSets:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TableRows:
-    """What rows of a table have beside their features and labels.
+    """Row metadata of a table, besides features and labels.
 
     Attributes
     ----------
@@ -103,7 +103,7 @@ class TableRows:
     bags: tuple[str, ...] = ()
 
     def of(self, rows: NDArray[np.int64]) -> TableRows:
-        """That of the rows ``rows`` (m,) int64, in that order."""
+        """Metadata of the rows ``rows`` (m,) int64, in that order."""
         keys = None if self.keys is None else self.keys[rows]
         return replace(self, keys=keys, lines=None if self.lines is None else self.lines[rows])
 
@@ -169,18 +169,18 @@ class Dataset:
     table: TableRows | None = None
 
     def __len__(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
         return int(self.X.shape[0])
 
     @property
     def unit(self) -> str:
-        """What is ranked: "rows", or "bags" where rows are in bags or stand for them."""
+        """Unit that is ranked: "bags" if rows are in bags or each row stands for a bag, else "rows"."""
         in_bags = self.bags is not None and not self.ignores_bags
         return "bags" if in_bags or self.stands_for is not None else "rows"
 
     @property
     def n_values(self) -> int:
-        """How many values X holds: the stored ones if it is sparse, all if it is dense."""
+        """Number of values in X: the stored ones if X is sparse, all if it is dense."""
         return int(self.X.nnz if sp.issparse(self.X) else self.X.size)
 
     def select(self, rows: NDArray[np.int64]) -> Dataset:
@@ -227,11 +227,11 @@ class Dataset:
         return self.table.queries[query] if self.table is not None and self.table.queries else str(query)
 
     def have(self, label: float) -> NDArray[np.bool_]:
-        """Which rows have this label : (n,) bool."""
+        """Mask (n,) bool of the rows that have this label."""
         return self.relevance == label if self.label_sets is None else self.label_sets.have(label)
 
     def positives(self, positive_label: float | None = None, relevant_from: float | None = None) -> NDArray[np.bool_]:
-        """Which rows are positive : (n,) bool, with at least one positive and one negative.
+        """Mask (n,) bool of the positive rows; at least one row is positive and one negative.
 
         Without `positive_label` the labels must be +1 and -1, or +1 and 0, and +1 is positive. With it, the rows that
         have this label are positive and all others negative. With `relevant_from` the rows of this label and above
@@ -295,8 +295,7 @@ class Dataset:
         return positive
 
     def _hint_at_likes(self) -> str:
-        """What to do where the rows look like lists of what each user likes: sparse, whole numbers above 0, and labels
-        that say nothing."""
+        """Hint for data that look like item lists of users: sparse whole numbers above 0, and a constant label."""
         X = self.X
         if self.label_sets is not None or not sp.issparse(X) or X.nnz == 0 or np.ptp(self.relevance) > 0.0:
             return ""

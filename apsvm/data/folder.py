@@ -95,7 +95,7 @@ class _Header:
 
 
 def is_data_folder(path: str | os.PathLike[str]) -> bool:
-    """Whether ``path`` is a folder with the header of a data folder and no file that does not belong into one."""
+    """True if ``path`` is a folder with the header of a data folder and no foreign file."""
     try:
         names = set(os.listdir(path))
         header = json.loads(_header_bytes(Path(path)))
@@ -302,7 +302,7 @@ class _Opened:
 
 
 def _all_below(indices: AnyArray, limit: int) -> bool:
-    """Whether 0 <= index < limit for all: one pass, as a negative number is a huge unsigned one."""
+    """True if 0 <= index < limit for all indices. One pass: as unsigned, a negative number is huge."""
     return indices.size == 0 or int(indices.view(f"u{indices.itemsize}").max()) < limit
 
 

@@ -157,7 +157,7 @@ class _Files:
         self._add_ends(X.indptr[1:].astype(np.int64))
 
     def _write_dense_indices(self) -> None:
-        """Of the rows so far, which were dense ones."""
+        """Writes the column indices of the rows so far, which were dense."""
         width, self._dense_width = self._dense_width, None
         assert width is not None
         step = max(1, _BLOCK // max(1, width))

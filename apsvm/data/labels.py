@@ -1,5 +1,5 @@
-"""What labels mean: which rows are relevant, and how much. Decided once, by a trainer; kept in the model's header
-(``apsvm.models.header.Labels``); applied again, in the same way, where the model is judged.
+"""Meaning of labels: which rows are relevant, and how much. A trainer decides it once; the model's header keeps it
+(``apsvm.models.header.Labels``), and evaluation of the model applies it again.
 
 A trainer says what it takes (``Takes``), the user may name the positive label or the lowest relevant one, and the
 labels themselves settle the rest:
@@ -37,8 +37,8 @@ MOST_GRADE = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelOptions:
-    """What the user says of the labels: the positive one, by its number or its word in a table, the lowest relevant
-    one, or neither."""
+    """Label options of the user: the positive label (a number, or a word of a table), the lowest relevant one, or
+    neither."""
 
     positive_label: float | str | None = None
     relevant_from: float | None = None
@@ -46,7 +46,7 @@ class LabelOptions:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Target:
-    """What the labels of n rows mean.
+    """Interpreted labels of n rows.
 
     Attributes
     ----------
@@ -131,7 +131,7 @@ class EachLabel:
 
 
 def decide(dataset: Dataset, takes: Takes, options: LabelOptions = LabelOptions()) -> Target:  # frozen
-    """What the labels of ``dataset`` mean to a trainer.
+    """Interpret the labels of ``dataset`` for a trainer.
 
     Raises
     ------
@@ -179,8 +179,8 @@ def judge(
     *,
     graded_metrics: bool = False,
 ) -> Target:
-    """What the labels of ``dataset`` mean to metrics: as the user says; else as to the model that ``labels`` are of;
-    else relevant rows and others, or grades where all metrics read grades and there are more than two.
+    """Interpret the labels of ``dataset`` for metrics. The user's options come first, then the model's ``labels``; by
+    default rows are relevant or not, or graded if all metrics read grades and there are more than two.
 
     Raises
     ------
@@ -226,7 +226,7 @@ def of_relevance(relevant: NDArray[np.bool_]) -> Target:
 
 
 def are_grades(dataset: Dataset) -> bool:
-    """Whether the labels are grades by themselves: of rows in queries, more than two numbers, and none below 0."""
+    """True if the labels are grades: rows in queries, with more than two different numbers, none below 0."""
     if dataset.groups is None or dataset.label_sets is not None:
         return False
     labels = dataset.classes()
@@ -285,8 +285,8 @@ def threshold(
 
 
 def of_numbers(grades: NDArray[np.float64], takes: Takes, *, relevant_from: float | None = None) -> Target:
-    """What numbers (n,) mean to a trainer where no file says so: grades or an order where it takes them; else, or with
-    ``relevant_from``, relevant rows, those above 0 by default, and others."""
+    """Interprets numbers (n,) for a trainer without a file: as grades or an order if it takes them; otherwise, or with
+    ``relevant_from``, rows above the threshold (0 by default) are relevant."""
     if takes is Takes.ORDER:
         return ordered(grades, relevant_from=relevant_from)
     if takes is Takes.GRADES and relevant_from is None:
@@ -307,7 +307,7 @@ def of_two(values: AnyArray, classes: AnyArray) -> Target:
 
 
 def again(grades: NDArray[np.float64], labels: Labels) -> Target:
-    """What numbers (n,) mean to a ranker that ``labels`` are of: ``of_numbers`` with what its training settled."""
+    """Interprets numbers (n,) as the training behind ``labels`` did."""
     if labels.kind is LabelKind.ORDER:
         cuts = None if labels.cuts is None else np.array(labels.cuts)
         target = ordered(grades, relevant_from=labels.relevant_from, relevant_above=labels.relevant_above, cuts=cuts)
@@ -321,8 +321,7 @@ def again(grades: NDArray[np.float64], labels: Labels) -> Target:
 
 
 def recall(dataset: Dataset, labels: Labels) -> Target:
-    """What the labels of ``dataset`` mean to a model whose header has ``labels``: what training on them would have made
-    of them.
+    """Interpret the labels of ``dataset`` as the training of the model with ``labels`` did.
 
     Raises
     ------

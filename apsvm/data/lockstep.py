@@ -38,8 +38,8 @@ NUMBERS_A_ROW, SHARE_OF_MEMBERS = 16, 0.125
 
 
 class RowKernels(Protocol):
-    """What does the passes of ``Rows``: ``apsvm._native``, or a place in a ``Lockstep``. The last argument is the
-    number of threads."""
+    """Kernels behind the passes of ``Rows``: ``apsvm._native``, or a member of a ``Lockstep``. The last argument is
+    the number of threads."""
 
     def scores_csr(
         self,
@@ -80,8 +80,8 @@ class RowKernels(Protocol):
 
 
 def members_at_once(n_bytes: int, n_rows: int, trainings: int, threads: int) -> int:
-    """How many of the ``trainings`` of one thread each go in lock-step over a matrix of this many bytes and rows; 1
-    where that does not pay: where the matrix is small, or each has a thread of its own as it is."""
+    """Number of single-threaded ``trainings`` that run in lock-step over a matrix of this size. It is 1 if sharing
+    does not pay: the matrix is small, or every training has its own thread."""
     if n_bytes < WORTH_SHARING or trainings < 2 * threads:
         return 1
     fit = int(SHARE_OF_MEMBERS * memory() / (8 * NUMBERS_A_ROW * max(1, n_rows)))
@@ -89,7 +89,7 @@ def members_at_once(n_bytes: int, n_rows: int, trainings: int, threads: int) -> 
 
 
 def rows_worth_sharing(n_bytes: int, n_rows: int) -> int:
-    """Of a matrix of this many bytes and rows: a pass over fewer is better done alone."""
+    """Number of rows below which a pass is not worth sharing, for a matrix of this size."""
     return WORTH_SHARING * n_rows // max(1, n_bytes)
 
 
@@ -106,7 +106,7 @@ class _SharedPass(NamedTuple):
     arguments: tuple[AnyArray | None, NDArray[np.float64], NDArray[np.float64]]
 
     def do(self, threads: int) -> None:
-        """By itself."""
+        """Runs the pass alone."""
         getattr(_kernels, self.kernel)(self.matrix, *self.arguments, threads)
 
 

@@ -47,8 +47,9 @@ def column_moments(
     groups: NDArray[np.int64] | None = None,
     factors: NDArray[np.float64] | None = None,
 ) -> Moments:
-    """Of the rows ``selection`` (m,) of X, all by default; X is CSR, dense or mapped. ``groups``: (m,), their queries;
-    ``factors``: (n,), what each row of X is multiplied by. Values beyond 1e154 make infinities, no warning."""
+    """Mean and variance of the columns over the rows ``selection`` (m,) of X, by default all; X is CSR, dense or
+    mapped. ``groups``: (m,), the rows' queries; ``factors``: (n,), multiplies the rows of X. Values beyond 1e154 give
+    infinities without a warning."""
     starts = None
     if groups is not None:
         order = np.argsort(groups, kind="stable")

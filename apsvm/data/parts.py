@@ -1,4 +1,4 @@
-"""Which files a name stands for, on one machine and on many."""
+"""Expands a name to files, on one machine and on many."""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ def _of_sparse(rows: sp.csr_array, starts: NDArray[np.int64], pool: Sequence[str
 
 
 def _of_few_values(rows: sp.csr_array, starts: NDArray[np.int64], pool: Sequence[str]) -> list[sp.csr_array]:
-    """As ``_of_dense``: the values stored, feature by feature within their bags, reduced run by run."""
+    """Same as ``_of_dense`` for sparse rows: sorts the stored values by bag and feature, and reduces each run."""
     n, d = rows.shape
     sizes = np.diff(starts, append=n)
     bag = np.repeat(np.repeat(np.arange(starts.size), sizes), np.diff(rows.indptr))

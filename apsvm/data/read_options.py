@@ -1,4 +1,4 @@
-"""How a data file is to be read, apart from what a model or a trainer wants of it. Importing it loads nothing heavy."""
+"""Options of reading a data file that depend on neither model nor trainer. Light to import."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_CATEGORIES = 50
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableOptions:
-    """What a user says of a table, a file whose columns have names.
+    """Reading options of a table, a file with named columns.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ UNSAID = TableOptions()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOptions:
-    """What a user says of a data file.
+    """Reading options of a data file.
 
     Attributes
     ----------
@@ -109,7 +109,7 @@ class ReadOptions:
         return replace(self, bags=None, ignores_bags=True)
 
     def to_json(self) -> JsonDict:
-        """What another reading of the same file needs; files by their whole names."""
+        """Options that another reading of the same file needs, with absolute paths."""
         return {
             "dtype": self.dtype,
             "sort_features": self.sort_features,
@@ -149,7 +149,7 @@ class ReadOptions:
 
 
 def bags_named(text: str | None) -> tuple[bool, str | None]:
-    """What ``--bags`` says: whether bags are ignored, and the file of them, if any."""
+    """Splits the value of ``--bags``: True if bags are ignored, and the file of bags, if any."""
     return text == IGNORE_BAGS, None if text == IGNORE_BAGS else text
 
 

@@ -257,7 +257,7 @@ def _as_the_model_has_it(data: Dataset, model: ForModel) -> Dataset:
 
 
 def is_text(source: str | os.PathLike[str]) -> bool:
-    """Whether ``read_data`` would read it as svmlight text that can be read again. Raises OSError."""
+    """True if ``read_data`` would read the file as svmlight text, and it can be read again. Raises OSError."""
     return os.path.isfile(source) and recognised(source)[0] is Kind.SVMLIGHT
 
 
@@ -272,7 +272,7 @@ def _require_base(data: Dataset, kind: Kind, zero_based: bool) -> None:
 
 
 def _feature(data: Dataset, column: int) -> int:
-    """What the file calls this column."""
+    """Number of the column in the file."""
     return column + (not data.zero_based)
 
 

@@ -21,7 +21,7 @@ class ScoredRows(Protocol):
         """At most this many threads, here and in what is made for these rows."""
 
     def __len__(self) -> int:
-        """How many rows there are, m."""
+        """Number of rows, m."""
 
     @property
     def dimension(self) -> int:
@@ -38,7 +38,8 @@ class ScoredRows(Protocol):
         """Xᵀc: (dimension,) float64, for c (m,) float64."""
 
     def moments(self, groups: NDArray[np.int64] | None = None) -> Moments:
-        """Of the features; ``groups``: (m,) int64, the rows' queries, within which they are taken."""
+        """Mean and variance of the features; ``groups``: (m,) int64, the rows' queries, within which they are
+        computed."""
 
     def select(self, which: RowNumbers) -> ScoredRows:
         """The rows ``which`` (k,) int32 or int64, in that order."""
@@ -78,7 +79,7 @@ class RowOperator(ScoredRows, Protocol):
 
     @property
     def bytes_shared(self) -> int:
-        """Of what a pass reads from memory, and another could make use of: the matrix's; 0 if there is none."""
+        """Bytes that a pass reads and another pass could share: those of the matrix; 0 without one."""
 
     def with_kernels(self, kernels: RowKernels) -> RowOperator:
         """The same rows, whose passes these kernels do."""

@@ -45,7 +45,7 @@ def row_numbers(which: AnyArray, n: int) -> RowNumbers:
 
 
 class RowsInMemory(NamedTuple):
-    """What ``Rows`` stand for, for algorithms that visit single rows at random (WARP).
+    """Matrix and selection behind ``Rows``, for algorithms that visit single rows at random (WARP).
 
     Attributes
     ----------
@@ -158,8 +158,8 @@ class Rows:
         return RowsInMemory(rows._X, rows._numbers().astype(np.int64))
 
     def moments(self, groups: NDArray[np.int64] | None = None) -> Moments:
-        """Of the features of the selected rows, scaled; ``groups``: (m,), the rows' queries, see ``column_moments``.
-        Those without queries are computed once, also for the same rows with other threads or kernels."""
+        """Mean and variance of the selected rows' scaled features; ``groups``: (m,), the rows' queries, see
+        ``column_moments``. Without queries they are computed once, also for copies with other threads or kernels."""
         if groups is not None:
             return self._moments(groups)
         if not self._known_moments:
@@ -263,7 +263,7 @@ class Rows:
 
     @property
     def bytes_shared(self) -> int:
-        """Of the matrix; 0 of rows that each pass maps anew."""
+        """Bytes of the matrix; 0 if each pass maps the rows anew."""
         X = self._X
         if isinstance(X, MappedMatrix):
             return 0
@@ -305,7 +305,7 @@ class Rows:
         return rows
 
     def _of_selected(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Of values (n,) of the matrix's rows those of the selected ones."""
+        """Values of the selected rows, from values (n,) of all rows of the matrix."""
         return values if self._selection is None else values[self._selection]
 
     def scores(self, w: NDArray[np.float64], out: NDArray[np.float64] | None = None) -> NDArray[np.float64]:

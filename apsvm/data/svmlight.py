@@ -170,7 +170,7 @@ class TextBlocks:
 
     @property
     def name(self) -> str:
-        """What messages call the rows: their file, or how many there are."""
+        """Name of the rows in messages: their file, or the number of files."""
         if len(self._sources) > 1:
             return f"{len(self._sources)} files from {os.fspath(self._sources[0])}"
         return "<stdin>" if self._sources[0] == "-" else os.fspath(self._sources[0])
@@ -200,8 +200,8 @@ class TextBlocks:
 
 
 class _Parsed(NamedTuple):
-    """What the parser hands out; a row's labels end at ``ends``, where rows may have several; where rows have bags,
-    ``row_lines`` has the line of each, from 1. ``indices`` is None where the values are a dense matrix."""
+    """Output of the parser. A row's labels end at ``ends`` if rows can have several; ``row_lines`` has the line of
+    each row, counted from 1, if rows have bags. ``indices`` is None if the values are a dense matrix."""
 
     indptr: AnyArray
     indices: AnyArray | None
@@ -312,8 +312,8 @@ def _parsed_blocks(
 
 
 def _of_a_table(head: bytes) -> str | None:
-    """What to say of text that begins so, if it looks like a table with a separator and not like svmlight rows: as many
-    commas, semicolons or tabs in each of its first lines, and nothing like ``index:value``."""
+    """Hint if the text looks like a table and not like svmlight: the same number of commas, semicolons or tabs in each
+    of its first lines, and no ``index:value``. None otherwise."""
     lines = [line for line in head.decode(errors="replace").splitlines()[:_LINES] if line.strip()]
     if len(head) == _HEAD and len(lines) > 1:
         lines.pop()  # it may be cut off
@@ -331,8 +331,8 @@ def _of_a_table(head: bytes) -> str | None:
 
 
 def docids(source: str | os.PathLike[str]) -> list[str] | None:
-    """What the comments of a file that ``read_svmlight`` reads call its rows, as LETOR's have it, ``# docid = GX029``:
-    a name a row, or None where a row has none. Raises DataError, OSError."""
+    """Names of the rows in the comments of a svmlight file, as LETOR writes them (``# docid = GX029``); None if any
+    row has none. Raises DataError, OSError."""
     result: list[str] = []
     rest = b""
     with text_blocks(source) as (_, blocks):
@@ -363,7 +363,7 @@ def line_numbers(source: str | os.PathLike[str]) -> NDArray[np.int64]:
 
 
 def _is_float32(dtype: np.dtype[np.generic]) -> bool:
-    """Whether it is float32 and not float64. Raises ValueError if it is neither."""
+    """True for float32, False for float64; raises ValueError for other types."""
     if dtype not in (np.float64, np.float32):
         raise ValueError(f"expected dtype float64 or float32, found {dtype}")
     return dtype == np.float32

@@ -1,4 +1,4 @@
-"""What a trainer makes of labels, as it declares it (``trainers.capabilities``): importing this loads nothing heavy."""
+"""Label types that a trainer can declare (``trainers.capabilities``). Light to import."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import Enum, auto
 
 
 class Takes(Enum):
-    """What a trainer makes of labels; ``apsvm.data.labels.decide`` turns labels into that."""
+    """Label type that a trainer takes; ``apsvm.data.labels.decide`` converts labels to it."""
 
     TWO_CLASSES = auto()
     #: Grades with gains, unless the user names a positive or a lowest relevant label.

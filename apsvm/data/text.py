@@ -25,7 +25,7 @@ _BLOCK = 2 << 20  # bytes
 
 
 class _Decoder(Protocol):
-    """What the three decompressors of the standard library have in common."""
+    """Common interface of the standard library's three decompressors."""
 
     @property
     def eof(self) -> bool: ...

@@ -49,7 +49,7 @@ class FeatureMapError(ValueError):
 
 
 class TrainingRows(NamedTuple):
-    """What a map is learned from.
+    """Input from which a feature map is learned.
 
     Attributes
     ----------

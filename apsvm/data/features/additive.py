@@ -1,4 +1,4 @@
-"""What features give to a score, alone and together:
+"""Contributions of features to a score, alone and in groups:
 
     coef·φ(x) = Σ_S f_S(x_S),     f_S(x_S) = Σ of coef_k φ_k(x) over the columns k that are made of the features S
 
@@ -61,7 +61,7 @@ class Contributions:
         self.base = intercept + float(self._at_typical.sum())
 
     def names(self, features: Sequence[str]) -> list[str]:
-        """What the parts are called, where the features are called ``features`` (n_in,)."""
+        """Names of the parts, given the names ``features`` (n_in,) of the features."""
         return [together([features[j] for j in part], len(features)) for part in self.parts.features]
 
     def _curves(self, X: Matrix) -> NDArray[np.float64]:
@@ -88,7 +88,7 @@ class Contributions:
 
 
 def together(words: Sequence[str], n_in: int) -> str:
-    """What a part is called that is made of the features in these words, of ``n_in``."""
+    """Name of the part that consists of the features ``words``, out of ``n_in``."""
     return ALL if len(words) == n_in > FEW else TOGETHER.join(words)
 
 

@@ -1,4 +1,4 @@
-"""What a map of the features is: one file that learns it, applies it to a block of rows, and keeps it as arrays."""
+"""Base class of feature maps. A map is one file: it learns, transforms a block of rows, and is stored as arrays."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class FeatureMap(ABC):
 
     @abstractmethod
     def names(self, features: Sequence[str]) -> list[str]:
-        """What its columns are called, (n_out,), where the features are called ``features`` (n_in,)."""
+        """Names (n_out,) of the columns, given the names ``features`` (n_in,) of the features."""
 
     @abstractmethod
     def arrays(self) -> dict[str, AnyArray]:
@@ -110,8 +110,8 @@ class FeatureMap(ABC):
         """
 
     def columns_mean_the_same(self, other: FeatureMap) -> bool:
-        """Whether weights for the columns of the one are weights for those of the other, as a warm start needs them:
-        here only of an equal map."""
+        """True if weights of one map's columns can start training with the other (warm start). By default only equal
+        maps qualify."""
         mine, theirs = self.arrays(), other.arrays()
         return (
             self.name == other.name
@@ -132,14 +132,14 @@ class FeatureMap(ABC):
         return None
 
     def breaks(self, j: int) -> NDArray[np.float64]:
-        """Where a column made of feature j has a bend or a step, ascending."""
+        """Positions, ascending, at which a column made from feature j has a bend or a step."""
         return np.empty(0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Parts:
-    """What the columns of a map are made of: a ranker on them is a sum of functions, one for each set of features that
-    stand together.
+    """Features behind each column of a map. A ranker on the columns is a sum of functions, one for each set of
+    features used together.
 
     Attributes
     ----------
@@ -168,7 +168,7 @@ class AdditiveMap(FeatureMap):
         return Parts([(j,) for j in range(self.n_in)], self.sources())
 
     def columns_mean_the_same(self, other: FeatureMap) -> bool:
-        """Whether as many columns are made of each feature: then only the knots may have moved."""
+        """True if each feature has as many columns in both maps: then only the knots can differ."""
         return (
             self.name == other.name
             and isinstance(other, AdditiveMap)

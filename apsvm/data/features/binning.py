@@ -43,8 +43,8 @@ class Binned:
 def rows_to_learn_from(
     targets: NDArray[np.float64], d: int, rng: np.random.Generator, most: int | None = None
 ) -> NDArray[np.int64]:
-    """Which of the rows of ``targets`` (K, n) are looked at, ascending, ``most`` of them or ``MOST_ROWS``: all of those
-    of the rarer class, where there are two, up to a half of the sample."""
+    """Indices, ascending, of a sample of the rows of ``targets`` (K, n), at most ``most`` or ``MOST_ROWS``. With two
+    classes the rarer one is kept whole, up to half of the sample."""
     n = int(targets.shape[1])
     most = min(MOST_ROWS if most is None else most, max(1000, MOST_VALUES // min(d, MOST_FEATURES)))
     if n <= most:

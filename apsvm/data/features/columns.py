@@ -48,7 +48,7 @@ class ColumnValues:
 
 
 def column_values(X: Matrix, selection: NDArray[np.int64]) -> Iterator[ColumnValues]:
-    """Of each column of X, CSR or dense (n, d), over the rows ``selection`` (m,)."""
+    """Yields the values of each column of X, CSR or dense (n, d), over the rows ``selection`` (m,)."""
     m, d = selection.size, X.shape[1]
     if sp.issparse(X):
         columns = X[selection].tocsc()

@@ -104,7 +104,7 @@ class Joined(FeatureMap):
 
     @classmethod
     def of_name(cls, name: str, n_in: int, arrays: Mapping[str, AnyArray]) -> Self:
-        """Of the arrays that ``arrays`` of the map of this name gave. Raises as ``map_of_arrays``."""
+        """Rebuilds the map ``name`` from the output of ``arrays``. Raises as ``map_of_arrays``."""
         names = name.split(JOINT)
         of_map: list[dict[str, AnyArray]] = [{} for _ in names]
         for member, array in arrays.items():

@@ -56,7 +56,7 @@ class MappedMatrix:
 
     @property
     def values_of_row(self) -> float:
-        """How many values a mapped row stores; of a sparse one about."""
+        """Number of values stored in a mapped row; an estimate if the rows are sparse."""
         n, n_out = self.shape
         if not self.sparse:
             return float(n_out)
@@ -65,7 +65,7 @@ class MappedMatrix:
 
     @property
     def rows_per_block(self) -> int:
-        """How many rows a block has; it depends on the data alone."""
+        """Number of rows in a block; it depends on the data alone."""
         of_value = self.dtype.itemsize + (_BYTES_OF_INDEX if self.sparse else 0)
         return max(1, int(BLOCK_BYTES / max(self.values_of_row * of_value, 8.0)))
 
@@ -113,7 +113,7 @@ def _with_room(values: AnyArray, used: int, room: int) -> AnyArray:
 
 
 def dense_pays(X: Matrix) -> bool:
-    """Whether the CSR matrix takes hardly more bytes (``DENSE_IF``) as a dense array."""
+    """True if the CSR matrix takes at most ``DENSE_IF`` times its own bytes as a dense array."""
     return dense_pays_for(X.shape, X.data, X.indices)
 
 

@@ -174,5 +174,5 @@ def _knots(values: ColumnValues, K: int) -> NDArray[np.float64]:
 
 
 def _ranks(K: int, n: int) -> NDArray[np.int64]:
-    """Of the quantiles k/(K+1), k = 1..K, of n values: ⌈nk/(K+1)⌉ − 1, the values that occur."""
+    """Indices ⌈nk/(K+1)⌉ − 1 of the quantiles k/(K+1), k = 1..K, of n sorted values."""
     return -(-np.arange(1, K + 1, dtype=np.int64) * n // (K + 1)) - 1

@@ -90,7 +90,7 @@ class Products(FeatureMap):
         return cls(centre, deviation)
 
     def columns_mean_the_same(self, other: FeatureMap) -> bool:
-        """Of as many features: then only their means and deviations may have moved."""
+        """True if both maps have as many features: then only their means and deviations can differ."""
         return self.name == other.name and self.n_in == other.n_in
 
 

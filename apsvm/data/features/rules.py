@@ -54,7 +54,7 @@ _NOT_SPLIT = -1
 
 
 class Size(NamedTuple):
-    """How many trees, and of which depth."""
+    """Number of trees and their depth."""
 
     trees: int
     depth: int
@@ -234,7 +234,7 @@ class Rules(FeatureMap):
         return [*self.beside.names(features), *rules, *scores]
 
     def _conditions(self, features: Sequence[str]) -> list[list[str]]:
-        """Of each leaf that is a column, the words of its bounds."""
+        """Conditions of each kept leaf, as text."""
         words = []
         for low, high, of_feature in zip(*bounds(self.features, self.thresholds, self.kept), strict=True):
             rule = []
@@ -309,9 +309,9 @@ def _paths(depth: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
 
 
 def _regions(features: NDArray[np.int64], thresholds: NDArray[np.float64]) -> tuple[AnyArray, AnyArray, AnyArray]:
-    """Of each leaf (T·L, depth): the features of its bounds, −1 for none, whether each is a lower one, and the bound;
-    each feature's tightest alone, by feature, none last. Leaves that no row gets to, or that bound nothing, have −1
-    alone."""
+    """Bounds of each leaf, three arrays (T·L, depth): feature (−1: no bound), True for a lower bound, and the bound.
+    Only the tightest bounds of a feature are kept, ordered by feature, empty places last. Leaves that no row reaches,
+    or without a bound, have −1 only."""
     depth = int(features.shape[1] + 1).bit_length() - 1
     nodes, right = _paths(depth)
     of_node = features[:, nodes].reshape(-1, depth)
@@ -355,8 +355,8 @@ def _first_of_equals(features: NDArray[np.int64], thresholds: NDArray[np.float64
 def bounds(
     features: NDArray[np.int64], thresholds: NDArray[np.float64], kept: NDArray[np.int64]
 ) -> tuple[AnyArray, AnyArray, AnyArray]:
-    """Of each leaf that is a column (columns, depth): lower and upper bounds, ±∞ for none, and their features, each
-    feature once, −1 elsewhere."""
+    """Lower bounds, upper bounds and features of each kept leaf, (columns, depth) each: ±∞ without a bound; each
+    feature appears once, −1 elsewhere."""
     of_bound, lower, bound = (part[kept.ravel() == 1] for part in _regions(features, thresholds))
     low = np.where(lower & (of_bound >= 0), bound, -np.inf)
     high = np.where(~lower & (of_bound >= 0), bound, np.inf)

@@ -84,7 +84,7 @@ def _checked(
 
 
 def _table_of_columns(stream: BinaryIO, kind: Kind, name: str, choose: Choice, scratch: Scratch) -> Table:
-    """Of a Parquet or Arrow file."""
+    """Table of a Parquet or Arrow file."""
     if kind is Kind.PARQUET:
         from pyarrow import parquet
 
@@ -197,7 +197,7 @@ def _by_name(rows: Iterator[dict[str, Any]]) -> dict[str, list[Any]]:
 
 
 def _is_exact(column: Any) -> bool:
-    """Whether the type that pyarrow derived keeps what the text says: not dates, nor integers beyond 64 bits."""
+    """True if pyarrow's derived type keeps the text's value: no dates, no integers beyond 64 bits."""
     import pyarrow
     from pyarrow import compute
 
@@ -237,7 +237,7 @@ def array_of(values: Sequence[Any], column: str, text: list[str]) -> Any:
 
 
 def _is_digits(value: object) -> bool:
-    """Whether a text stands for an integer that JSON had without quotes."""
+    """True if the text stands for an integer that was unquoted in JSON."""
     return isinstance(value, str) and len(value) >= 19 and value.lstrip("-").isdigit()
 
 

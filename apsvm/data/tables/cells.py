@@ -40,7 +40,7 @@ _A_SECOND = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 
 @dataclass(frozen=True, slots=True)
 class Scratch:
-    """Where arrays are made: in a file in ``folder``; None: in memory. Raises OSError where the disk is full."""
+    """Allocator of arrays: in a file in ``folder``, or in memory if it is None. Raises OSError if the disk is full."""
 
     folder: str | os.PathLike[str] | None = None
 
@@ -61,7 +61,7 @@ MEMORY = Scratch()
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Where rows stand, for messages.
+    """Locations of rows, for messages.
 
     Attributes
     ----------
@@ -149,7 +149,8 @@ class Cells:
 
     @cached_property
     def type(self) -> str:
-        """By its writer: text (none), number, truth, string, category, date, time, or another one's name."""
+        """Type given by the file's writer: text (no type), number, truth, string, category, date, time, or another
+        type's name."""
         from pyarrow import types
 
         if self.is_text or types.is_null(self.array.type):
@@ -204,7 +205,7 @@ class Cells:
 
     @cached_property
     def _are_plain_numbers(self) -> bool:
-        """Whether no cell of a column of text is other than empty or a plain number; then ``values`` are there."""
+        """True if every cell of a text column is empty or a plain number; ``values`` is then available."""
         import pyarrow
         from pyarrow import types
 
@@ -322,8 +323,8 @@ class Cells:
         return self._distinct[1]
 
     def of_words(self) -> tuple[list[str], NDArray[np.int64], NDArray[np.int64]]:
-        """What a category tells apart: the different words, how often each is there, and the word of each of ``texts``:
-        10 and 10.0 are one, 01234 and 1234 two."""
+        """Categories of the column: the different words, their counts, and the index of each text's word. 10 and 10.0
+        are one word, 01234 and 1234 two."""
         words = [word_of(text) for text in self.texts.to_pylist()]
         place: dict[str, int] = {}
         of_text = np.array([place.setdefault(word, len(place)) for word in words], dtype=np.int64)
@@ -349,7 +350,7 @@ _TYPES = (
 
 
 def is_string(kind: Any) -> bool:
-    """Whether an Arrow type is one of text."""
+    """True for Arrow's string types."""
     from pyarrow import types
 
     return bool(types.is_string(kind) or types.is_large_string(kind) or str(kind) == "string_view")  # polars' own
@@ -419,7 +420,8 @@ class Table:
         decimal: str = ".",
         scratch: Scratch = MEMORY,
     ) -> Table:
-        """Of Arrow's chunked arrays; ``text``: those whose cells have no type; ``strings``: see ``Cells.is_string``."""
+        """Table from Arrow's chunked arrays; ``text``: names of columns without a type; ``strings``: see
+        ``Cells.is_string``."""
         columns = {
             name: Cells(name, places, array, name in text, decimal, scratch, name in strings)
             for name, array in arrays.items()
@@ -509,5 +511,5 @@ def quoted(name: str) -> str:
 
 
 def leaving_out(name: str) -> str:
-    """What leaves a column out, as who asked writes it."""
+    """Advice that leaves the column out, in the caller's syntax (command or Python)."""
     return advice(f"--drop {quoted(name)}", "leave it out of X")

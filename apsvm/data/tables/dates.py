@@ -89,7 +89,7 @@ def days_of(word: str, order: str) -> float | None:
 
 
 def has_zone(word: str) -> bool:
-    """Whether a time of day names its zone."""
+    """True if a time of day names its zone."""
     found = re.search(rf":\d{{2}}[^A-Za-z+-]*\s*(?:[AaPp]\.?[Mm]\.?)?\s*({_ZONE})\s*$", word)
     return found is not None
 
@@ -100,7 +100,7 @@ def day_of(days: float) -> date:
 
 
 def parts_of(days: NDArray[np.float64], order: str) -> tuple[DatePart, ...]:
-    """What is worth a feature of the dates of training (n,), in days, or of times."""
+    """Date parts worth a feature, from the training dates (n,) in days, or times of day."""
     if order == "time":
         return (DatePart.HOUR,)
     parts = [DatePart.AGE]

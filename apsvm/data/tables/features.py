@@ -31,7 +31,7 @@ BLOCK = 1 << 14
 
 @dataclass
 class Counts:
-    """What is met on the way, by column; ``examples``: one of it."""
+    """Counts by column of unusual cells; ``examples`` has one cell of each."""
 
     missing: dict[str, int] = field(default_factory=dict)
     new: dict[str, int] = field(default_factory=dict)
@@ -59,7 +59,7 @@ class _Encoded:
 
     @property
     def stored(self) -> int:
-        """How many values a sparse row has of it, at the most."""
+        """Largest number of values that a sparse row stores for this column."""
         column = self.column
         return column.width if column.kind is ColumnKind.DATE else 1 + (self.missing is not None)
 
@@ -164,7 +164,7 @@ def _rounded(values: NDArray[np.float64], dtype: DTypeLike, source: str) -> AnyA
 
 
 def encode(cells: Cells, column: Column, counts: Counts) -> tuple[AnyArray, NDArray[np.bool_] | None]:
-    """What a column's cells are by what is known of it, as ``_Encoded.values``, and which are missing, if any.
+    """Encode a column's cells as ``_Encoded.values``, and return the mask of missing cells, if any.
 
     Raises
     ------
@@ -266,7 +266,7 @@ def _categories(cells: Cells, column: Column, counts: Counts) -> NDArray[np.int6
 
 
 def _remarks(counts: Counts, columns: Columns) -> tuple[list[str], list[str]]:
-    """What is to be said, and what only in detail."""
+    """Remarks on the table, and the details that only ``-v`` prints."""
     remarks, details = [], []
     if counts.missing:
         total = sum(counts.missing.values())

@@ -1,4 +1,4 @@
-"""What a data file is, by its first bytes; its name decides nothing."""
+"""Recognises a data file's format by its first bytes; its name does not count."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _OF_SVMLIGHT = re.compile(rb"(qid|cost|bag|\d+):[^\s:,;|]+")
 
 
 class Kind(Enum):
-    """What a file is."""
+    """Format of a file."""
 
     FOLDER = "folder"
     MATRIX = "matrix"
@@ -46,12 +46,12 @@ class Kind(Enum):
 
     @property
     def is_table(self) -> bool:
-        """Whether its columns have names."""
+        """True if the columns have names."""
         return self in (Kind.CSV, Kind.PARQUET, Kind.ARROW, Kind.JSON, Kind.SHEET)
 
     @property
     def what(self) -> str:
-        """What it is, in a message."""
+        """Name of the format in messages."""
         return _WHAT[self]
 
 
@@ -100,8 +100,8 @@ class Rewound(io.RawIOBase):
 
 
 def recognised(source: str | os.PathLike[str]) -> tuple[Kind, str | os.PathLike[str] | BinaryIO]:
-    """What a file, or standard input ("-"), holds; and what to read in its place, which is a stream where it can be
-    read only once. Raises OSError, and DataError where there is nothing."""
+    """Format of a file or of standard input ("-"), and the source to read instead: a stream if it can be read only
+    once. Raises OSError, and DataError if the source is empty."""
     if source != "-":
         _refuse_url(os.fspath(source))
         mode = os.stat(source).st_mode
@@ -152,7 +152,7 @@ def _is_blank(head: bytes) -> bool:
 
 
 def _of_other_programs(head: bytes) -> str | None:
-    """What a file is, and what to do, where it is one that people have and nothing here reads."""
+    """Name of a common format that is not supported, with advice; None for others."""
     if head.startswith(_OLE):
         return "an Excel workbook (.xls), or another document of Microsoft Office: save the table as CSV"
     if _name_in_zip(head) == b"mimetype" and head.startswith(_ZIP) and b"opendocument" in head[:200]:
@@ -161,7 +161,7 @@ def _of_other_programs(head: bytes) -> str | None:
 
 
 def _is_workbook(head: bytes) -> bool:
-    """Whether a zip archive is of Excel."""
+    """True if a zip archive is an Excel workbook."""
     return b"[Content_Types].xml" in head or re.match(b"_rels/|docProps/|xl/", _name_in_zip(head)) is not None
 
 
@@ -188,7 +188,7 @@ def _between_columns(text: bytes) -> str | None:
 
 
 def kind_of(head: bytes) -> Kind:
-    """What begins with these bytes, by the signature of a format; else by the first lines of the text."""
+    """Format of a file that begins with these bytes: by signature, else by the first lines of text."""
     if head.startswith(_ZIP) and not _name_in_zip(head).endswith((b".npy", b".json")):  # of a matrix, or a model
         if _is_workbook(head):
             return Kind.SHEET
@@ -219,7 +219,7 @@ def kind_of(head: bytes) -> Kind:
 
 
 def is_json(text: bytes) -> bool:
-    """Whether it is one JSON document."""
+    """True if the text is one JSON document."""
     try:
         json.loads(text)
     except (ValueError, RecursionError):
@@ -248,7 +248,7 @@ def _first_text(head: bytes) -> bytes:
 
 
 def _is_svmlight(line: bytes) -> bool:
-    """Whether all words of a line behind the labels are index:value, and there are some."""
+    """True if a line has index:value words, and nothing else, after the labels."""
     words = line.split(b"#")[0].split()
     words = words if words and _OF_SVMLIGHT.fullmatch(words[0]) else words[1:]
     return bool(words) and all(map(_OF_SVMLIGHT.fullmatch, words))

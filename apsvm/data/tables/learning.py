@@ -1,4 +1,4 @@
-"""How the columns of a table become features, learned from the training rows, or from what parts of them show."""
+"""Learns how the columns of a table become features, from the training rows or from evidence of parts of them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MOST_NAMED = 6
 
 
 def learn(table: Table, parts: Parts, options: TableOptions) -> tuple[Columns, list[str]]:
-    """How the columns become features, and remarks on it.
+    """Learn how the columns become features, and collect remarks.
 
     Raises
     ------

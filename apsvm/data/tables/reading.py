@@ -206,7 +206,7 @@ def dataset_of(
 
 
 class ColumnChoice:
-    """Which columns are kept, once their names are known: how the readers parse them."""
+    """Chooses the columns to keep once their names are known; readers parse those."""
 
     def __init__(self, options: TableOptions, model: ForModel | None, unlabelled: bool) -> None:
         self._options, self.model, self.unlabelled = options, model, unlabelled
@@ -285,8 +285,8 @@ def _read_chosen(
     *,
     blocks: int | None = None,
 ) -> tuple[Table, str]:
-    """As ``read_cells``, of the columns of a choice that depends on the file's name; of text the whole lines of the
-    first ``blocks``."""
+    """Same as ``read_cells``, with columns chosen by the file's name; of text it reads the whole lines of the first
+    ``blocks``."""
     if kind is not Kind.CSV:
         from apsvm.data.tables.arrow import table_of_arrow
 

@@ -1,5 +1,5 @@
-"""Which column of a table is the label, the query, the bag …, and which are features: as the user says, as their names
-say, or as a model has it."""
+"""Assigns roles to a table's columns: label, query, bag …, or feature. Options of the user come first, then the
+columns' names, or the model."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def _found(names: Sequence[str], used: Sequence[str], part: str, remarks: list[s
 
 
 def _names_of_labels(names: Sequence[str]) -> Sequence[str]:
-    """By which names columns of labels are found among these."""
+    """Names by which label columns are recognised among ``names``."""
     return NAMES_OF_LABELS if any(_plain(name) in NAMES_OF_LABELS for name in names) else EVENTS
 
 
@@ -181,7 +181,7 @@ def _no_label(names: Sequence[str], free: Sequence[str]) -> str:
 
 
 def seem_a_row(names: Sequence[str]) -> bool:
-    """Whether some names are numbers, which may be meant; beside words they are more likely a row."""
+    """True if some names are numbers: with words beside them they are more likely a row."""
     return any(map(_is_number, names))
 
 

@@ -80,7 +80,7 @@ def _refuse_headers(rows: list[list[Any]], first: int, merged: list[Any], name: 
 
 
 def _value(value: object) -> object:
-    """What a cell holds; None where it is empty."""
+    """Value of a cell; None if it is empty."""
     if isinstance(value, str):
         return value.strip() or None
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:

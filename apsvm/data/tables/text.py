@@ -61,7 +61,7 @@ Choice = Callable[[Sequence[str], Sequence[str]], Sequence[str]]
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """What the first lines say.
+    """Dialect derived from the first lines.
 
     Attributes
     ----------
@@ -233,7 +233,7 @@ def _utf8_or_windows(blocks: Iterable[bytes], name: str, remarks: list[str]) -> 
 
 
 def _begins_as_utf8(block: bytes) -> bool:
-    """Whether the first character beyond ASCII is one of UTF-8, as far as it is there."""
+    """True if the first non-ASCII character, as far as it is in the block, is valid UTF-8."""
     try:
         codecs.utf_8_decode(block, "strict", False)
     except UnicodeDecodeError as error:
@@ -278,7 +278,7 @@ def read_head(
 
 
 def _size_of_head(text: bytes) -> int:
-    """How many bytes of a table are looked at that begins so: the names of its columns, and as much again for rows."""
+    """Number of bytes to read as the head of a table: its column names, and as much again for rows."""
     names = _NAMES.match(text)
     return max(HEAD, LONGEST_NAMES if names is None else 3 * names.end())
 
@@ -333,7 +333,7 @@ class _Body(io.RawIOBase):
 
     @property
     def rows(self) -> int:
-        """As many as there are lines."""
+        """Number of rows."""
         return self.lines + self._ends_in_line
 
 
@@ -486,7 +486,7 @@ def _batches_of_csv(body: _Body, head: Head, kept: Sequence[int]) -> Iterator[An
 
 
 def _spool(stack: ExitStack, schema: Any, scratch: Scratch) -> tuple[Any, str] | None:
-    """Where text goes that is not kept in memory: a writer to a file, and its name, which is gone afterwards."""
+    """File for text that is not kept in memory: a writer, and the file's name. The file is removed afterwards."""
     import pyarrow
 
     if scratch.folder is None:
@@ -504,7 +504,7 @@ def _swallowed(arrays: Sequence[Any], n: int) -> int | None:
 def _place(
     name: str, head: Head, row: int, body: _Body, n: int | None, line_of: Callable[[Head, int], int | None]
 ) -> str:
-    """Where a row is, for a message: by its line, if that is known."""
+    """Location of a row for a message: its line, if known, else its number."""
     line = head.first_line + row if body.rows == n else line_of(head, row)
     return f"{name}: row {row + 1}" if line is None else f"{name}:{line}"
 

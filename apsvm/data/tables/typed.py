@@ -1,4 +1,4 @@
-"""What a column is: the one place where that is decided, by what its cells show.
+"""Decides the type of a column, from evidence in its cells; no other module does.
 
 The user's word comes first, then the type that the writer of a file or frame gave the column, then what its cells look
 like, by their shares. ``RULES`` lists the decisions in their order, as docs/data.md has them.
@@ -52,7 +52,7 @@ _FEWEST_TEXTS = 10
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Evidence:
-    """What the cells of a column show; that of several parts is added up.
+    """Evidence on a column's type; evidence of several parts can be added.
 
     Attributes
     ----------
@@ -128,7 +128,7 @@ def _sum(mine: Mapping[str, int], theirs: Mapping[str, int]) -> dict[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What the user says of a column.
+    """Options of the user for a column.
 
     Attributes
     ----------
@@ -144,7 +144,7 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """What a column is.
+    """Type of a column.
 
     Attributes
     ----------
@@ -181,7 +181,7 @@ class WrongCellsError(Exception):
 
 
 def typed(evidence: Evidence, said: Said) -> Type:
-    """What a column is, by the first of ``RULES`` that holds.
+    """Type of a column, by the first of ``RULES`` that applies.
 
     Raises
     ------
@@ -249,12 +249,12 @@ def _numbers(evidence: Evidence, said: Said, why: str) -> Type:
 
 
 def may_name_rows(name: str) -> bool:
-    """Whether a column of this name names the rows, if all its numbers are different."""
+    """True if a column of this name identifies rows when all its numbers differ."""
     return _NAMES_ROWS.fullmatch(name) is not None
 
 
 def _names_rows(evidence: Evidence) -> bool:
-    """Whether a column of numbers names the rows: it is called so, and holds integers of which no two are equal."""
+    """True if a column of numbers identifies rows: by its name, and with distinct integers."""
     if evidence.missing or evidence.n < _FEWEST_TEXTS or not may_name_rows(evidence.name):
         return False
     values = np.sort(evidence.numbers)
@@ -303,7 +303,7 @@ def _dates(evidence: Evidence, said: Said) -> Type | None:
 def _readings(
     words: Mapping[str, int], ways: Sequence[str], read: Callable[[str, str], float | None]
 ) -> dict[str, NDArray[np.float64]]:
-    """What each of the words is, by the ways in which all of them are something; of ways that agree the first."""
+    """Values of the words for each of the ``ways`` that reads all of them; of ways that agree only the first."""
     readings: dict[str, NDArray[np.float64]] = {}
     for way in ways:
         values = list(takewhile(lambda value: value is not None, (read(word, way) for word in words)))
@@ -340,7 +340,7 @@ def _mixed_dates(evidence: Evidence, like_dates: Sequence[str]) -> ColumnError:
 
 
 def _unlike_the_others(evidence: Evidence) -> str:
-    """Of dates that are not all in one order, the first that is not in that of those before, or else a number."""
+    """First date whose order differs from all dates before it, or else a number."""
     orders: Sequence[str] = ORDERS
     for word in evidence.words:
         orders = [order for order in orders if days_of(word, order) is not None]
@@ -365,5 +365,5 @@ def not_numbers(name: str, words: Mapping[str, int], *, of_training: bool) -> Wr
 
 
 def zones_of(words: Sequence[str]) -> bool:
-    """Whether dates name their zones."""
+    """True if any of the dates names its zone."""
     return any(map(has_zone, words))

@@ -60,14 +60,14 @@ def number_in(word: str, style: str) -> float | None:
 
 
 def of_one_unit(words: Sequence[str], *, others: bool) -> bool:
-    """Whether numbers have one sign of money, or none, or all of them per cent. ``others``: whether there are numbers
-    beside these words."""
+    """True if the numbers share one currency sign or have none, or are all percentages. ``others``: True if the column
+    has numbers besides these words."""
     signs = {sign for word in words for sign in _SIGN if sign in word}
     return len(signs) < 2 and (signs != {"%"} or (not others and all("%" in word for word in words)))
 
 
 def is_meant_as_number(word: str) -> bool:
-    """Whether a word is a way of writing infinity, or a number beyond float64."""
+    """True if the word spells infinity or NaN, or a number beyond float64."""
     try:
         return not math.isfinite(float(word))
     except ValueError:
@@ -75,7 +75,7 @@ def is_meant_as_number(word: str) -> bool:
 
 
 def hint_of(word: str, column: Sequence[str] = ()) -> str:
-    """What may be meant by a word where a number is expected; ``column``: all such words of its column."""
+    """Suggested meaning of a word where a number is expected; ``column``: all such words of its column."""
     plain = _without_sign(word)
     if plain.isascii() and plain.replace(",", "").replace(".", "").isdigit():
         return _hint_of_separators(plain, [*map(_without_sign, column)])
@@ -91,7 +91,7 @@ def _without_sign(word: str) -> str:
 
 
 def _hint_of_separators(plain: str, column: Sequence[str]) -> str:
-    """Of digits, commas and points: are the commas decimal ones, or do separators stand between the thousands?"""
+    """Suggests whether commas are decimal marks or separate thousands, in a word of digits, commas and points."""
     grouped = next((number for number in (plain, *column) if _THOUSANDS.fullmatch(number)), None)
     if grouped is not None:
         separator = "," if grouped.find(",") > -1 and "." not in grouped[: grouped.find(",")] else "."
