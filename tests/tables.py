@@ -9,8 +9,7 @@ import scipy.sparse as sp
 
 from apsvm.data import Dataset, read_data
 from apsvm.data.read_options import TableOptions
-from apsvm.data.tables.reading import ForModel
-from apsvm.models.columns import Columns
+from apsvm.models.columns import Columns, ForModel
 
 SIMPLE = "age,city,paid,y\n31,Paris,true,1\n,Rome,false,0\n55,Paris,true,0\n28,,true,1\n"
 

@@ -20,9 +20,8 @@ from apsvm.data.read_options import ReadOptions, bags_named
 
 if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
-    from apsvm.data.tables.reading import ForModel
     from apsvm.models.base import Model, Ranker
-    from apsvm.models.columns import Columns
+    from apsvm.models.columns import Columns, ForModel
     from apsvm.models.linear import LinearRanker
 
 CommandT = TypeVar("CommandT", bound=Callable[..., object])
@@ -233,7 +232,7 @@ def rows_for(
 
 def features_wanted(model: Model) -> ForModel:
     """The features of a model, for the reading of a table."""
-    from apsvm.data.tables.reading import ForModel
+    from apsvm.models.columns import ForModel
 
     header = model.header
     features, labels = header.features, header.labels
@@ -243,7 +242,7 @@ def features_wanted(model: Model) -> ForModel:
 
 def features_of_table(dataset: Dataset) -> ForModel:
     """The features of a table that has been read, for the reading of another one."""
-    from apsvm.data.tables.reading import ForModel
+    from apsvm.models.columns import ForModel
 
     assert dataset.table is not None
     columns = dataset.table.columns

@@ -97,7 +97,7 @@ def score_data(
 ) -> Scored:
     """DATA read and scored by every model and file; failures end the command. ``unlabelled``: it needs no labels;
     ``scheduler``: of the cluster that does it."""
-    from apsvm.data.tables.reading import NO_FEATURES
+    from apsvm.models.columns import NO_FEATURES
 
     rankers = {
         path: one_ranker(model, options.positive_label, path)

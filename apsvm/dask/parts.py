@@ -29,7 +29,7 @@ from apsvm.data.tables.typed import Evidence, may_name_rows
 from apsvm.models.columns import Column, ColumnKind, Columns
 
 if TYPE_CHECKING:
-    from apsvm.data.tables.reading import ForModel
+    from apsvm.models.columns import ForModel
 
 #: Numbers of a column of a part that the driver sees; those near the median follow.
 MOST_NUMBERS = 1 << 12

@@ -25,7 +25,7 @@ from apsvm.data.tables.kinds import Kind, recognised
 
 if TYPE_CHECKING:
     from apsvm._support.types import AnyArray
-    from apsvm.data.tables.reading import ForModel
+    from apsvm.models.columns import ForModel
 
 
 #: Of the parser's message on an index 0 where features count from 1.

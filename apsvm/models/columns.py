@@ -209,3 +209,25 @@ def label_number(label: float | str) -> float:
     if truth is None:
         raise ValueError(f"no row has the label {label!r}: the labels are numbers")
     return truth
+
+
+@dataclass(frozen=True, slots=True)
+class ForModel:
+    """The features of the model that rows are read for.
+
+    Attributes
+    ----------
+    columns : what it keeps of the table it was trained on; None: it was trained on something else
+    names : the features' names, where they have some
+    width : how many there are
+    label_words : what labels 0 and 1 are called
+    """
+
+    columns: Columns | None
+    names: tuple[str, ...] | None
+    width: int
+    label_words: tuple[str, ...] = ()
+
+
+#: For a reader of labels alone.
+NO_FEATURES = ForModel(Columns(), None, 0)

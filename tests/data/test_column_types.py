@@ -22,10 +22,9 @@ from apsvm.data import DataError, read_data
 from apsvm.data.read_options import TableOptions
 from apsvm.data.tables.cells import Table
 from apsvm.data.tables.learning import learn, learn_of_parts
-from apsvm.data.tables.reading import ForModel
 from apsvm.data.tables.roles import Parts
 from apsvm.data.tables.typed import RULES, Evidence
-from apsvm.models.columns import ColumnKind
+from apsvm.models.columns import ColumnKind, ForModel
 
 DOCS = Path(__file__).parents[2] / "docs" / "data.md"
 

@@ -9,7 +9,7 @@ from over import over
 from apsvm.data import DataError, read_data
 from apsvm.data.parts import parts_of
 from apsvm.data.read_options import TableOptions
-from apsvm.data.tables.reading import ForModel
+from apsvm.models.columns import ForModel
 
 
 def dense(data):

@@ -18,9 +18,8 @@ from apsvm.data import DataError, read_data
 from apsvm.data.read_options import TableOptions
 from apsvm.data.tables.features import BLOCK
 from apsvm.data.tables.kinds import Kind, kind_of
-from apsvm.data.tables.reading import ForModel
 from apsvm.data.tables.text import decoded
-from apsvm.models.columns import Column, ColumnKind
+from apsvm.models.columns import Column, ColumnKind, ForModel
 
 
 def test_numbers_words_and_missing_cells(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ from apsvm.data.read_options import UNSAID, ReadOptions
 
 if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
-    from apsvm.data.tables.reading import ForModel
+    from apsvm.models.columns import ForModel
 
 
 @click.command(cls=HelpfulCommand)

@@ -54,7 +54,7 @@ class RankedRows:
 
 def shown_columns(path: str, read: ReadOptions, names: Sequence[str]) -> dict[str, list[str]]:
     """The cells of these columns of a table, as they stand in it; each column is read as the names of the rows."""
-    from apsvm.data.tables.reading import NO_FEATURES
+    from apsvm.models.columns import NO_FEATURES
 
     columns = {}
     for name in names:

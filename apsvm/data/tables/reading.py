@@ -7,7 +7,7 @@ import io
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from typing import BinaryIO
 
@@ -35,7 +35,7 @@ from apsvm.data.tables.roles import (
 )
 from apsvm.data.tables.text import IF_A_ROW, Choice, Head, decoded, line_of_row, table_of_text
 from apsvm.data.text import text_blocks
-from apsvm.models.columns import Columns
+from apsvm.models.columns import Columns, ForModel
 
 #: Blocks of text that are read to name the columns that may be the labels: 32 MB.
 _BLOCKS_SEEN = 16
@@ -43,28 +43,6 @@ _BLOCKS_SEEN = 16
 Source = str | os.PathLike[str] | BinaryIO
 #: By column, which of its cells are missing, (n,) bool.
 Missing = Mapping[str, NDArray[np.bool_]]
-
-
-@dataclass(frozen=True, slots=True)
-class ForModel:
-    """The features of the model that rows are read for.
-
-    Attributes
-    ----------
-    columns : what it keeps of the table it was trained on; None: it was trained on something else
-    names : the features' names, where they have some
-    width : how many there are
-    label_words : what labels 0 and 1 are called
-    """
-
-    columns: Columns | None
-    names: tuple[str, ...] | None
-    width: int
-    label_words: tuple[str, ...] = ()
-
-
-#: For a reader of labels alone.
-NO_FEATURES = ForModel(Columns(), None, 0)
 
 
 def read_table(
