@@ -9,8 +9,6 @@ from apsvm.selection.grids import Axis
 from apsvm.trainers import TRAINERS
 from apsvm.trainers.settings import Multiple, Range, Settings, SettingsError
 
-LOSSES = {"structured-svm": "ap", "rank-ncg": "wmw", "warp": "warp"}
-
 
 def multiples(*factors):
     return tuple(map(Multiple, factors))
@@ -24,7 +22,7 @@ def choices(grid):
 
 @pytest.mark.parametrize("family", TRAINERS)
 def test_what_each_trainer_declares(family, grid):
-    made = grid(LOSSES[family])
+    made = grid(TRAINERS[family].losses[0])
     declared = {name: values for name, values in made.trainer.grid.items() if values}
     assert {axis.name: axis.values for axis in made.axes} == declared
     searched = [axis for axis in made.axes if len(axis.values) > 1]
