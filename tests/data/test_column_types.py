@@ -42,6 +42,25 @@ def test_the_rules_are_in_the_manual():
     assert f"| of the column | it is |\n|---|---|\n{rules}\n" in DOCS.read_text()
 
 
+@over(
+    ("cells", "codes"),
+    [
+        (["01234", "12345", "00013"] * 4, True),
+        (["4000000000000000001", "4000000000000000002"] * 6, True),
+        (["1234", "12345", "99999"] * 4, False),
+        (["12345", "23456", "34567"] * 4, False),
+        (["0", "1", "0"] * 4, False),
+        (["0.123", "1.234", "0.000"] * 4, False),
+        (["10000000000000.0", "20000000000000.0"] * 6, False),
+    ],
+)
+def test_codes_of_digits_are_words(cells, codes, tmp_path):
+    """As many as there are spellings; in a CSV, where nobody names a type."""
+    (tmp_path / "t.csv").write_text(text_of(cells))
+    names = names_of(read_data(tmp_path / "t.csv"))
+    assert len(names) == (len(set(cells)) if codes else 1), names
+
+
 @over("name", [None, "customer"])
 def test_the_index_of_pandas_is_no_feature(name, tmp_path):
     frame = pd.DataFrame({"x": [1.0, 2.0, 3.0, 4.0], "y": [0, 1, 0, 1]}).iloc[[0, 2, 3]].rename_axis(name)

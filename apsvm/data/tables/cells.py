@@ -33,6 +33,7 @@ MISSING_WORDS = (
 _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 #: A number as it is usually written, whose last zeros may be left out.
 _WITH_ZEROS = re.compile(r"(-?(?:0|[1-9][0-9]*))(\.[0-9]*?)0*")
+_MOST_DIGITS = 15  # of an integer that float64 holds
 _BLANKS = " \t"
 #: How many of a unit of durations are a second.
 _A_SECOND = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
@@ -221,6 +222,24 @@ class Cells:
             return False
         self.__dict__["values"] = values
         return True
+
+    @cached_property
+    def are_codes(self) -> bool:
+        """True if a column of text has plain integers that name something: all of one length and some with a zero in
+        front, or all of more digits than float64 holds."""
+        from pyarrow import compute, types
+
+        if self.type != "text" or types.is_null(self.array.type) or not self._are_plain_numbers:
+            return False
+        values = self.values[~np.isnan(self.values)]
+        if not values.size or (values != np.floor(values)).any() or values.min() < 0.0:
+            return False
+        lengths = compute.min_max(compute.binary_length(self.array))
+        shortest, longest = lengths["min"].as_py(), lengths["max"].as_py()
+        with_zeros = 1 < shortest == longest and values.min() < 10.0 ** (shortest - 1)
+        if not with_zeros and shortest <= _MOST_DIGITS:
+            return False
+        return bool(compute.all(compute.ascii_is_decimal(self.array)).as_py())
 
     @cached_property
     def codes(self) -> NDArray[np.int32] | None:

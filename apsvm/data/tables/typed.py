@@ -34,6 +34,7 @@ RULES = (
     ("typed as a number or truth value", "numbers; left out if it names the rows"),
     ("typed as categories (a dictionary)", "words"),
     ("typed as a date, a timestamp or a time", "dates"),
+    ("all cells are codes: digits of one length, some with a zero in front, or 16 and more", "words"),
     ("all cells are plain numbers", "numbers; left out if it names the rows; words if typed as text"),
     ("all cells are `true` or `false`", "numbers, 1 and 0"),
     ("all cells are numbers as people write them, of one style", "numbers"),
@@ -64,6 +65,7 @@ class Evidence:
     words : texts that are no number, and how many cells have each
     spelled : all texts as words and their counts; None where they are numbers alone and not asked for
     decimal : what stands before the decimals of its numbers
+    coded : its numbers are codes (``Cells.are_codes``)
     """
 
     name: str
@@ -75,6 +77,7 @@ class Evidence:
     words: Mapping[str, int]
     spelled: Mapping[str, int] | None
     decimal: str
+    coded: bool = False
 
     @classmethod
     def of(cls, cells: Cells, *, spelled: bool) -> Evidence:
@@ -87,11 +90,12 @@ class Evidence:
         if cells.codes is not None:
             is_word = np.isnan(cells.number_of)
             words = dict(zip(cells.words, cells.counts[is_word].tolist(), strict=True))
-        if spelled or words or cells.type in ("category", "string"):
+        coded = cells.are_codes
+        if spelled or words or coded or cells.type in ("category", "string"):
             names, counts, _ = cells.of_words()
             texts = dict(zip(names, counts.tolist(), strict=True))
         n, missing = len(cells), int(np.count_nonzero(cells.is_missing))
-        return cls(cells.name, cells.type, cells.stored, n, missing, numbers, words, texts, cells.decimal)
+        return cls(cells.name, cells.type, cells.stored, n, missing, numbers, words, texts, cells.decimal, coded)
 
     def __add__(self, other: Evidence) -> Evidence:
         """The evidence of the cells of both. Raises ColumnError for other types."""
@@ -105,6 +109,7 @@ class Evidence:
             typed_one, n=self.n + other.n, missing=self.missing + other.missing,
             numbers=np.concatenate((self.numbers, other.numbers)), words=_sum(self.words, other.words),
             spelled=spelled, decimal="," if "," in (self.decimal, other.decimal) else ".",
+            coded=self.coded and other.coded,
         )  # fmt: skip
 
     @property
@@ -210,7 +215,7 @@ def typed(evidence: Evidence, said: Said) -> Type:
 def _by_looks(evidence: Evidence, said: Said) -> Type:
     words, n_words = evidence.words, evidence.n_words
     is_string, n = evidence.type == "string", evidence.n - evidence.missing
-    if not words and not is_string:
+    if not words and not is_string and not evidence.coded:
         return _numbers(evidence, said, "all cells are numbers")
     if words and {word.lower() for word in words} <= set(TRUTH):
         return Type(ColumnKind.NUMBER, "all cells are true or false")
@@ -218,7 +223,9 @@ def _by_looks(evidence: Evidence, said: Said) -> Type:
         found = _written_numbers(evidence) or _dates(evidence, said)
         if found is not None:
             return found
-    if n - n_words > n_words and not is_string:
+    if evidence.coded and not said.is_feature and _names_rows(evidence):
+        return Type(None, f"it names the rows: {evidence.n:,} different integers", left_out="key")
+    if n - n_words > n_words and not is_string and not evidence.coded:
         raise not_numbers(evidence.name, words, of_training=True)
     like_dates = [word for word in words if LIKE_A_DATE.fullmatch(word)]
     if 2 * sum(words[word] for word in like_dates) > n_words:
@@ -230,7 +237,11 @@ def _by_looks(evidence: Evidence, said: Said) -> Type:
     assert evidence.spelled is not None
     different = len(evidence.spelled)
     if different > _FEWEST_TEXTS and 2 * different > n:
-        but = f", most of them numbers, which are typed {evidence.stored}" if n - n_words > n_words else ""
+        but = ""
+        if n - n_words > n_words:
+            but = (
+                ", codes of digits" if evidence.coded else f", most of them numbers, which are typed {evidence.stored}"
+            )
         if said.is_feature:
             example = next(iter(evidence.spelled))
             raise ColumnError(
@@ -238,7 +249,8 @@ def _by_looks(evidence: Evidence, said: Said) -> Type:
                 f"{leaving_out(evidence.name)}{advice(', or --id-column if it names the rows')}"
             )
         return Type(None, f"text: {different:,} different words in {n:,} cells{but}", left_out="text")
-    by = f"typed {evidence.stored}, " if is_string else ""
+    by = f"typed {evidence.stored}, " if is_string else "codes such as " if evidence.coded else ""
+    by += f"{shown(next(iter(evidence.spelled)))}: " if evidence.coded else ""
     return Type(ColumnKind.CATEGORY, f"{by}{different:,} different words in {n:,} cells")
 
 
