@@ -55,14 +55,12 @@ class Followers:
     ----------
     path : called as each path ends, with it, how many have, and how many there are
     widened : called when a grid becomes wider, with its number, the setting, and the new values
-    elsewhere : does what ``Race.run`` does, where that is not for threads of this process
     cache : where finished paths are kept; None: nowhere
     """
 
     path: Callable[[PathInFold, int, int], None] = unseen
     widened: Callable[[int, str, Sequence[SettingValue]], None] = unseen
     should_stop: Callable[[], bool] = never
-    elsewhere: Callable[[CrossValidation, Sequence[Task], Callable[[], bool]], Iterator[PathInFold]] | None = None
     cache: Cache | None = None
 
 
@@ -204,9 +202,7 @@ class SettingsSearch:
 
     def _do(self, tasks: Sequence[Task], jobs: int, followers: Followers, *, done: int) -> None:
         def run(tasks: Sequence[Task]) -> Iterator[PathInFold]:
-            if followers.elsewhere is None:
-                return self._cross.run(tasks, thread_count(jobs), followers.should_stop)
-            return followers.elsewhere(self._cross, tasks, followers.should_stop)
+            return self._cross.run(tasks, thread_count(jobs), followers.should_stop)
 
         total = done + len(tasks)
         for path in run(tasks) if followers.cache is None else followers.cache.paths(self._cross, tasks, run):
