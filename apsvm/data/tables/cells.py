@@ -33,7 +33,8 @@ MISSING_WORDS = (
 _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 #: A number as it is usually written, whose last zeros may be left out.
 _WITH_ZEROS = re.compile(r"(-?(?:0|[1-9][0-9]*))(\.[0-9]*?)0*")
-_MOST_DIGITS = 15  # of an integer that float64 holds
+#: Digits that a code of 16 or more may have: longer integers are numbers too large for 64 bits.
+_LONGEST_CODE = 20
 _BLANKS = " \t"
 #: How many of a unit of durations are a second.
 _A_SECOND = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
@@ -226,7 +227,7 @@ class Cells:
     @cached_property
     def are_codes(self) -> bool:
         """True if a column of text has plain integers that name something: all of one length and some with a zero in
-        front, or all of more digits than float64 holds."""
+        front, or all of 16 to 20 digits, which float64 would merge."""
         from pyarrow import compute, types
 
         if self.type != "text" or types.is_null(self.array.type) or not self._are_plain_numbers:
@@ -237,7 +238,7 @@ class Cells:
         lengths = compute.min_max(compute.binary_length(self.array))
         shortest, longest = lengths["min"].as_py(), lengths["max"].as_py()
         with_zeros = 1 < shortest == longest and values.min() < 10.0 ** (shortest - 1)
-        if not with_zeros and shortest <= _MOST_DIGITS:
+        if not with_zeros and not 15 < shortest <= longest <= _LONGEST_CODE:
             return False
         return bool(compute.all(compute.ascii_is_decimal(self.array)).as_py())
 

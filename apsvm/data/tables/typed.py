@@ -34,7 +34,7 @@ RULES = (
     ("typed as a number or truth value", "numbers; left out if it names the rows"),
     ("typed as categories (a dictionary)", "words"),
     ("typed as a date, a timestamp or a time", "dates"),
-    ("all cells are codes: digits of one length, some with a zero in front, or 16 and more", "words"),
+    ("all cells are codes: digits of one length, some with a zero in front, or 16 to 20", "words"),
     ("all cells are plain numbers", "numbers; left out if it names the rows; words if typed as text"),
     ("all cells are `true` or `false`", "numbers, 1 and 0"),
     ("all cells are numbers as people write them, of one style", "numbers"),
