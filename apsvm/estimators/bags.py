@@ -86,5 +86,5 @@ def first_of_bags(bags: Bags, *columns: Column) -> Iterator[Column]:
 
 
 def each_alone(X: Matrix, pool: Sequence[str]) -> Matrix:
-    """What pooling makes of rows (n, d) that are each a bag of their own: (n, k·d)."""
+    """Pools rows (n, d) that are each a bag of their own: (n, k·d)."""
     return sp.csr_array(sp.hstack([X] * len(pool), format="csr")) if sp.issparse(X) else np.tile(X, (1, len(pool)))

@@ -43,7 +43,7 @@ from apsvm.trainers.settings import SettingsError
 
 
 class TrainedEstimator(ModelEstimator):
-    """What a training of rows makes of an estimator."""
+    """Estimator that trains on rows."""
 
     #: What helps where a training stopped early.
     _remedy: ClassVar[str] = "raise time_limit, or what else it stopped at"
@@ -151,7 +151,7 @@ class LinearEstimator(TrainedEstimator):
     # What they share.
 
     def _settings(self) -> Any:
-        """What the parameters ask for, of the trainer's class of settings, checked. Raises ValueError, TypeError."""
+        """Settings from the parameters, of the trainer's class, checked. Raises ValueError, TypeError."""
         for name in ("fit_intercept", "warm_start"):
             if not isinstance(getattr(self, name, False), bool | np.bool_):
                 raise TypeError(f"{name} must be True or False, found {getattr(self, name)!r}")
@@ -221,8 +221,8 @@ class LinearEstimator(TrainedEstimator):
         )
 
     def _start(self, plan: AnyTrainer, fit: Fit) -> NDArray[np.float64] | None:
-        """Where to begin: at the weights of the fit before, where the user wants them and there was one. Raises
-        ValueError where they are of other columns."""
+        """Starting weights: those of the previous fit, if ``warm_start`` is set and there was one. Raises ValueError
+        if the columns differ."""
         if not self.warm_start:
             return None
         refusal = plan.capabilities.refusal("warm_start")

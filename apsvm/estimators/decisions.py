@@ -26,7 +26,7 @@ _BEYOND = 1e3
 
 
 def decision_rule(threshold: object, calibrate: object, *, fit_intercept: bool) -> DecisionRule:
-    """What two parameters ask for, checked. Raises ValueError, TypeError."""
+    """Decision rule from the two parameters, checked. Raises ValueError, TypeError."""
     if not isinstance(threshold, str | None):
         raise TypeError(f"threshold is a rule such as 'f1' or 'fpr=0.01', or None, found {threshold!r}")
     if calibrate is not None and calibrate not in METHODS:

@@ -1,4 +1,4 @@
-"""What an estimator does with the model that it holds: scores, explanations, models to and from files.
+"""Estimators with a fitted model: scores, explanations, and models to and from files.
 
 The model is kept, and what an estimator says of its training is read from the model's header, after a fit as after
 ``from_model``.
@@ -38,7 +38,7 @@ from apsvm.trainers.base import AnyTrainer
 
 
 class Explanation(NamedTuple):
-    """What features give to scores.
+    """Contributions of features to scores.
 
     Attributes
     ----------
@@ -228,7 +228,8 @@ class ModelEstimator(Common, BaseEstimator):  # type: ignore[misc]  # scikit-lea
         return deciding_rows(bags_in(bags, X.shape[0]), self._scores_of_pooled(X))
 
     def explain(self, X: Matrix) -> Explanation:
-        """What each feature, or several together, give to the scores of the rows of X (n, n_features_in_).
+        """Explain the scores of the rows of X (n, n_features_in_) by contributions of each feature, or of several
+        together.
 
         Returns
         -------
@@ -295,7 +296,7 @@ class ModelEstimator(Common, BaseEstimator):  # type: ignore[misc]  # scikit-lea
         return {setting: parameter for parameter, setting in self._renamed.items()}
 
     def _threads(self) -> int:
-        """By the parameter ``n_jobs``, checked."""
+        """Number of threads from the parameter ``n_jobs``, checked."""
         jobs: object = self.n_jobs
         if jobs is None:
             return 1

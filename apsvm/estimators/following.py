@@ -1,5 +1,4 @@
-"""What a training of an estimator lets others see: the logger "apsvm", on standard error where that was requested;
-and what a user is warned of."""
+"""Reports of an estimator's training: the logger "apsvm", shown on standard error if requested, and warnings."""
 
 from __future__ import annotations
 
@@ -40,9 +39,9 @@ def _tell(progress: Progress) -> None:
 
 @contextmanager
 def training(verbose: int) -> Iterator[Watch]:
-    """Who follows a training, of one BLAS thread: the solvers' products are small, and more would make the last bits
-    depend on their number.
-    ``verbose``: what the logger "apsvm" is told is shown on standard error, unless the program handles it itself.
+    """Observers of a training that runs with one BLAS thread: the solvers' products are small, and more threads would
+    change the last bits. ``verbose``: shows the logger "apsvm" on standard error, unless the program handles it
+    itself.
 
     Raises
     ------
@@ -68,7 +67,7 @@ def training(verbose: int) -> Iterator[Watch]:
 
 
 def evidence_of(outcome: Outcome) -> str:
-    """How far off the training was that stopped early, as the end of a clause."""
+    """Remaining gap or gradient of a training that stopped early, as the end of a clause."""
     if outcome.certificate is not None:
         return f", gap {outcome.certificate.gap:.3g} > {outcome.certificate.tolerance:.3g} asked for"
     gradient = outcome.gradient

@@ -70,7 +70,7 @@ def validated(estimator: ModelEstimator, X: Matrix, *y: Column, reset: bool = Tr
 
 
 def _needs_no_check(X: Matrix, estimator: ModelEstimator) -> bool:
-    """Whether ``check_array`` would return X as it is: of one row it takes ten times as long as the score."""
+    """True if ``check_array`` would return X unchanged: for one row the check takes ten times as long as the score."""
     return (
         type(X) is np.ndarray
         and X.dtype == np.float64
@@ -84,14 +84,14 @@ def _needs_no_check(X: Matrix, estimator: ModelEstimator) -> bool:
 
 
 def is_frame(X: object) -> bool:
-    """Whether it has columns with types, as pandas' and polars' data frames have. Raises ValueError for a lazy one."""
+    """True for data frames, whose columns have types, as in pandas and polars. Raises ValueError for a lazy one."""
     if hasattr(X, "lazy") and not hasattr(X, "shape"):
         raise ValueError(f"expected a data frame with its rows, found {type(X).__name__}: collect() it")
     return hasattr(X, "columns") and hasattr(X, "dtypes")
 
 
 def is_sparse(frame: Any) -> bool:
-    """Whether its columns are sparse, as those of a matrix are."""
+    """True if the frame's columns are sparse."""
     return any(str(kind).lower().startswith("sparse[") for kind in frame.dtypes)
 
 
@@ -140,7 +140,7 @@ def encoded(X: Any, columns: Columns) -> Matrix:
 
 @contextmanager
 def as_python_says() -> Iterator[None]:
-    """What is said of a table within is said as Python writes it; its errors are ValueErrors."""
+    """Words messages about tables as Python parameters, and turns DataErrors into ValueErrors."""
     try:
         with named_as_parameters({}):
             yield

@@ -1,4 +1,4 @@
-"""How much of a fitted ranker's scores each column of X decides: the deviation over training rows of what it gives,
+"""Importance of each column of X: its share of the deviation of a fitted ranker's scores over training rows,
 
     importance of a column ∝ Σ_S sd(f_S(x_S)) / |S|  over the sets S of columns with it,
 

@@ -128,7 +128,7 @@ class TwoClasses(ClassifierMixin, TrainedEstimator):  # type: ignore[misc]
         return classes
 
     def _positive_of(self, classes: list[object]) -> object:
-        """Which of the two ``classes``, ascending, is positive."""
+        """Positive one of the two ``classes``, which are ascending."""
         if self.pos_label is None:
             return classes[1]
         for label in classes:
@@ -138,7 +138,7 @@ class TwoClasses(ClassifierMixin, TrainedEstimator):  # type: ignore[misc]
 
     @property
     def _sign(self) -> float:
-        """Of the second class's scores, against those of the positive one."""
+        """Sign of the second class's scores relative to the positive class's."""
         return 1.0 if self.pos_label_ == self.classes_.tolist()[1] else -1.0
 
     @property
@@ -147,8 +147,9 @@ class TwoClasses(ClassifierMixin, TrainedEstimator):  # type: ignore[misc]
         return self.classes_ if self._sign > 0.0 else self.classes_[::-1]
 
     def _warn_of_a_guess(self, target: Target) -> None:
-        """Of two numbers the larger is positive by custom. Of two names the order of the alphabet says nothing: where
-        it makes the more frequent one positive, it is likely to be the wrong one."""
+        """Warns if the positive class was guessed and is probably wrong. With numbers the larger is positive by
+        custom. With names the alphabetical order is arbitrary: a guess that makes the more frequent class positive is
+        probably wrong."""
         if self.pos_label is not None or self.classes_.dtype.kind in "biuf":
             return
         n_rows, n_positives = target.relevant.size, int(target.relevant.sum())
@@ -232,8 +233,8 @@ class RankerOfNumbers(TrainedEstimator):
         return X, self._grades(y.astype(np.float64))
 
     def _grades(self, grades: NDArray[np.float64]) -> Target:
-        """What grades (n,) mean to ``metric``, whatever loss was trained on: one that reads grades takes them, and to
-        others rows above 0, or from ``relevant_from`` on, are relevant."""
+        """Interprets grades (n,) for ``metric``, whatever the training loss: as grades if the metric reads them, else
+        rows above 0, or from ``relevant_from`` on, are relevant."""
         meaning = ordered if parse_metric(self.metric).graded else threshold
         return meaning(grades, relevant_from=self._lowest_relevant())
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class _Portfolio(OfQueries):
-    """What both have."""
+    """Common base of the two portfolio estimators."""
 
     _trainer = StructuredSVMTrainer
     _remedy = "scale='standard' may help"

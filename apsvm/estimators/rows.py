@@ -1,4 +1,4 @@
-"""What ``qid`` and ``sample_weight`` say of the rows: which of them count, in which queries, and how much."""
+"""Effect of ``qid`` and ``sample_weight``: which rows count, in which queries, and with what weight."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_COPIES = 2**28
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """Which rows count, and how much.
+    """Rows that count, with their weights.
 
     Attributes
     ----------

@@ -50,7 +50,7 @@ class NamedLoss:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class _Structured(LinearEstimator):
-    """What both have: the parameters of the structured SVM."""
+    """Common parameters of the structured SVM's estimators."""
 
     _trainer = StructuredSVMTrainer
     _renamed = {"max_iter": "max_iterations"}  # noqa: RUF012
@@ -118,7 +118,7 @@ class _Structured(LinearEstimator):
         return values if self.components is not None else {**values, "components": 1}
 
     def _trained_constant(self, plan: AnyTrainer) -> float | Literal["auto"] | None:
-        """Where the scores' level means something to the loss (or, with "appx", to its first stage)."""
+        """Constant feature if the loss depends on the level of the scores (with "appx", its first stage), else None."""
         assert isinstance(plan, StructuredSVMTrainer)
         value = self.intercept_scaling
         if isinstance(value, str):
@@ -319,7 +319,7 @@ class APSVMClassifier(TwoClasses, _Structured):
         return break_even_intercept(scores, relevant)
 
     def _moves_line(self) -> bool:
-        """Whether ``class_weight`` moves the constant; else it multiplies the weights of rows."""
+        """True if ``class_weight`` moves the constant; otherwise it multiplies row weights."""
         return self.class_weight is not None and self._plan().capabilities.queries
 
     def _class_weights(self, relevant: NDArray[np.bool_]) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""What is optimised: one file a loss, one line here."""
+"""Losses for training: one file each, one line here."""
 
 from __future__ import annotations
 

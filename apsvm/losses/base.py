@@ -1,4 +1,4 @@
-"""What a loss is.
+"""Base classes of losses.
 
 A ranking loss is two arrays: the weight u_k ≥ 0 of the k-th positive and a discount D over the positions 1..P+N,
 
@@ -58,7 +58,7 @@ class Loss(ABC):
 
     @property
     def draws_line(self) -> bool:
-        """Whether it is about which scores are above 0, so that its rankers call those rows positive and need a
+        """True if the loss depends on which scores are above 0: its rankers call those rows positive and need a
         constant."""
         return self.depends_on_level and self.starts_from is None
 
@@ -153,7 +153,7 @@ class RankingLoss(LossOverRankings):
 
     @cached_property
     def starts_from(self) -> str | None:
-        """By the two arrays, where the class does not say it."""
+        """Loss to start from, derived from the two arrays unless the class names one."""
         return self.of_whole_list if early_share(self) >= ONLY_THE_TOP else None
 
     @abstractmethod
@@ -243,15 +243,15 @@ def _first_rise(discount: NDArray[np.float64], differences: int, slack: float) -
 
 
 def is_over_rankings(loss: Loss) -> TypeGuard[LossOverRankings]:
-    """Whether Δ depends on the order of the rows."""
+    """True if Δ depends on the order of the rows."""
     return loss.over_rankings
 
 
 def is_of_two_arrays(loss: Loss) -> TypeGuard[RankingLoss]:
-    """Whether the loss is of the family of two arrays."""
+    """True if the loss belongs to the family of two arrays."""
     return loss.of_two_arrays
 
 
 def is_over_labellings(loss: Loss) -> TypeGuard[LossOverLabellings]:
-    """Whether Δ depends on the counts of a labelling."""
+    """True if Δ depends on the counts of a labelling."""
     return loss.over_labellings

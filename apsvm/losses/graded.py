@@ -76,5 +76,5 @@ class GradedLoss(LossOverRankings):
 
 
 def takes_grades(loss: Loss) -> TypeGuard[GradedLoss]:
-    """Whether grades mean something to the loss."""
+    """True if the loss uses grades."""
     return loss.takes_grades

@@ -26,7 +26,7 @@ def log_discount(n: int) -> NDArray[np.float64]:
 
 @lru_cache(maxsize=1 << 12)
 def log_discounts_sum(n: int) -> float:
-    """Of the positions 1..n. Kept: many short lists have few lengths."""
+    """Sum of the discounts of the positions 1..n. Cached, since many short lists share few lengths."""
     return float(log_discount(n).sum())
 
 

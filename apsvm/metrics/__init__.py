@@ -1,4 +1,4 @@
-"""What is reported: ranking metrics, one file a metric.
+"""Ranking metrics for reports, one file each.
 
 A metric's name is at once its argument, its column header and its key: ``AP``, ``AP(voc2007)``, ``P@10``, ``nDCG``,
 ``RBP(0.8)``, ``F0.5``. Names are read without regard to case and written in one canonical form, so that
@@ -105,8 +105,8 @@ def parse_metric(name: str) -> Metric:
 
 
 def trained_metric(name: str | None) -> Metric:
-    """What a model is judged by, whose loss is the shortfall of the metric ``name``: AP where it names none, or one of
-    a user's own that is not registered here."""
+    """Metric whose shortfall is the loss, by its ``name``; AP if there is no name, or a user's own that is not
+    registered."""
     if name is not None:
         with suppress(MetricError):
             return parse_metric(name)
@@ -114,12 +114,12 @@ def trained_metric(name: str | None) -> Metric:
 
 
 def _has_parameter(form: str) -> bool:
-    """Whether a form's last word stands for a parameter; in ``AP(voc2007)`` it does not."""
+    """True if a form's last word is a parameter; False for ``AP(voc2007)``."""
     return place_in(form) is not None and METRICS[form].takes_parameter()
 
 
 def _parameter(form: str, wanted: str) -> str | None:
-    """What a name in lower case has in the place of a parameter of ``form``; None where it is no name of that form."""
+    """Text in place of the parameter, if a lower-case name has the form ``form``; else None."""
     place = place_in(form)
     if place is None:
         return None

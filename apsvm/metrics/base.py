@@ -1,4 +1,4 @@
-"""What a metric is: a number in [0, 1] for every ranking of a `RankingTable`, with a canonical name.
+"""Base class of metrics: a number in [0, 1] for every ranking of a `RankingTable`, with a canonical name.
 
 Tie rules (rows of equal score form a *block*):
 
@@ -47,7 +47,7 @@ class Metric(ABC):
 
     @classmethod
     def takes_parameter(cls) -> bool:
-        """Whether its names hold one: whether the class says what to make of it."""
+        """True if the metric's names have a parameter, that is, if the class overrides ``from_text``."""
         return cls.from_text.__func__ is not Metric.from_text.__func__  # type: ignore[attr-defined]
 
     @property

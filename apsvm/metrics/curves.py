@@ -48,8 +48,9 @@ def judged_curve(
     relevant_from: float | None = None,
     groups: NDArray[np.int64] | None = None,
 ) -> Judged:
-    """Of rows checked already: scores (n,) float64, finite; grades (n,) bool, or float64 with ``relevant_from``; groups
-    (n,) int64 or None. Rows of equal score are one block. Raises `MetricError` where AP is undefined."""
+    """Precision-recall curve and AP of checked rows: scores (n,) float64, finite; grades (n,) bool, or float64 with
+    ``relevant_from``; groups (n,) int64 or None. Rows of equal score are one block. Raises `MetricError` if AP is
+    undefined."""
     ids, codes = (None, None) if groups is None else number_groups(groups, scores.size)
     table = Judgements(grades, relevant_from, codes, ids).table(scores, "block")
     ap = summarise(parse_metrics(["AP"]), table, ids, "block").values["AP"]
@@ -71,7 +72,7 @@ def precision_recall(table: RankingTable) -> Steps:
 
 
 def mean_curve(curves: Sequence[Steps]) -> Steps:
-    """Of several curves, at least one."""
+    """Mean of one or several curves."""
     begins = [np.concatenate([[0.0], curve.recall[:-1]]) for curve in curves]
     return _mean(
         np.concatenate(begins),

@@ -1,4 +1,4 @@
-"""What the parts of ``apsvm.metrics`` refuse, and the rules of ties that they know (``metrics.base``)."""
+"""Errors of ``apsvm.metrics``, and the names of the tie rules (``metrics.base``)."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What `evaluate` found.
+    """Result of `evaluate`.
 
     values : canonical name → value, in the order asked for
     n_rows, n_positives : over all rows, those of skipped groups included

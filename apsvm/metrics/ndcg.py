@@ -24,7 +24,7 @@ from apsvm.metrics.ranking_table import RankingTable
 
 
 class _Gains(Metric):
-    """What the four forms share."""
+    """Gains of the four forms of nDCG."""
 
     graded: ClassVar[bool] = True
     exponential: ClassVar[bool] = False

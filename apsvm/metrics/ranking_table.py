@@ -197,7 +197,7 @@ class RankingTable:
 
     @cached_property
     def ranked_rows(self) -> Counts | slice:
-        """What picks the ranked rows from an array over rows."""
+        """Index that selects the ranked rows from an array over rows."""
         if np.array_equal(self.n_ranked, self.n_rows):
             return slice(None)
         return np.flatnonzero(self.positions <= np.repeat(self.n_ranked, self.n_rows))

@@ -1,4 +1,5 @@
-"""How sure a figure is, and whether two systems differ: the bootstrap, and paired randomisation tests.
+"""Uncertainty of a figure, and significance of a difference between two systems: the bootstrap, and paired
+randomisation tests.
 
 **Several queries**, a value v_q each. *Bootstrap*: the mean of u queries drawn with replacement, many
 times; the interval lies between the percentiles (1 ± confidence)/2 (Efron, Tibshirani, "An introduction to the

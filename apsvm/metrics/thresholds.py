@@ -121,15 +121,15 @@ def choose_threshold(scores: NDArray[np.float64], relevant: NDArray[np.bool_], r
 
 
 def place_of_highest_f1(called: NDArray[np.int64], hits: NDArray[np.int64], positives: int) -> int:
-    """Which of the candidates, as ``place_by_rule`` has them, has the highest F1."""
+    """Index of the candidate of highest F1; arguments as for ``place_by_rule``."""
     return int(np.argmax(2.0 * hits / (called + positives)))
 
 
 def place_by_rule(
     called: NDArray[np.int64], hits: NDArray[np.int64], positives: int, n: int, rule: ThresholdRule
 ) -> tuple[int, bool]:
-    """Which of the candidates, of which more and more rows are ``called`` (k,) positive and so ``hits`` (k,)
-    rightly, and whether it is as asked for."""
+    """Index of the candidate threshold chosen by the rule, and True if it satisfies the rule. Candidates call
+    ``called`` (k,) rows positive, ascending, ``hits`` (k,) of them rightly."""
     if rule.name == "f1":
         return place_of_highest_f1(called, hits, positives), True
     if rule.name == "top":

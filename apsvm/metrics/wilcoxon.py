@@ -133,8 +133,8 @@ class _SortedRows(NamedTuple):
     ranking: Counts
 
     def tally(self) -> tuple[Counts, Counts, Counts]:
-        """Of each segment: its ranking; twice the pairs (upper row, lower row) in the right order, a tie being half;
-        all pairs."""
+        """For each segment: its ranking; twice the number of pairs (upper row, lower row) in the right order, a tie
+        counting half; the number of all pairs."""
         starts = _starts(self.block, self.segment)
         uppers = np.add.reduceat(self.upper, starts, dtype=np.int64)
         lowers = np.diff(starts, append=self.upper.size) - uppers
@@ -149,7 +149,7 @@ class _SortedRows(NamedTuple):
 
 
 def _starts(*keys: Counts) -> Counts:
-    """Where one of `keys` (n,) ≥ 1 differs from the row before."""
+    """Indices of rows at which one of `keys` (n,) ≥ 1 differs from the row before."""
     changes = np.ones(keys[0].size, dtype=np.bool_)
     changes[1:] = False
     for key in keys:

@@ -1,1 +1,1 @@
-"""What a training leaves: arrays and a header, which is all that a file holds; reading one runs no code."""
+"""Models: arrays and a header, stored in one file; reading a model runs no code."""

@@ -92,8 +92,8 @@ def members_of(ranker: LinearRanker) -> list[LinearRanker]:
 
 
 def has_constant_of_members(ranker: LinearRanker) -> bool:
-    """Whether the constant of an average is the sum of its members', each divided: it may have been moved to a
-    threshold, which no ranking notices."""
+    """True if an average's constant is the sum of its members' constants, each divided. A threshold may have moved it,
+    which no ranking depends on."""
     return ranker.intercept == math.fsum(member.intercept / member.divisor for member in ranker.header.members)
 
 
@@ -104,7 +104,7 @@ def headers_of(header: Header) -> list[Header]:
 
 
 def _common(header: Header) -> tuple[object, ...]:
-    """What an average has of its members: what a row is, and which rows are to be ranked high."""
+    """Properties that all members of an average must share: the meaning of a row, and which rows are to rank high."""
     labels = header.labels
     higher = None if labels.kind in HIGHER_IS_BETTER else (labels.kind, labels.positive)
     return replace(header.features, map="", scale="none", bias=None), higher, header.latent

@@ -1,5 +1,5 @@
-"""What a model ranks: the rows of a file or, where it was trained on bags by their best rows (``--latent``), the bags,
-for each of which the row that it scores highest stands."""
+"""Units that a model ranks: rows or, if it was trained on bags by their best rows (``--latent``), bags, each
+represented by its highest-scoring row."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def ranked(model: Model, dataset: Dataset, *, by_rows: bool = False) -> tuple[Dataset, NDArray[np.float64]]:
-    """What the model ranks, and its scores: (n,) float64, or (n, k) by a set of k rankers.
+    """Units that the model ranks, and their scores: (n,) float64, or (n, k) from a set of k rankers.
 
     Parameters
     ----------

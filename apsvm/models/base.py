@@ -1,5 +1,4 @@
-"""What every model is: arrays and a header (``apsvm.models.header``), which is all that its file holds
-(``models.container``).
+"""Base classes of models: arrays and a header (``apsvm.models.header``), stored in one file (``models.container``).
 
 ``Model`` has what all share: the file, the features, and what callers ask of any kind. ``Ranker`` gives each row one
 score; ``WeightedRanker`` does so by weights of columns. A kind is a subclass in a file of its own and a line in
@@ -112,12 +111,12 @@ class Model(ABC):
 
     @property
     def zero_based(self) -> bool:
-        """Whether the training file counted features from 0."""
+        """True if the training file counted features from 0."""
         return self.header.features.zero_based
 
     @property
     def unit_rows(self) -> bool:
-        """Whether rows are divided by their Euclidean length before they are scored (``--scale l2``)."""
+        """True if rows are divided by their Euclidean length before scoring (``--scale l2``)."""
         return self.header.features.scale == UNIT_ROWS.name
 
     def features(self) -> list[str]:
@@ -211,15 +210,15 @@ class Model(ABC):
         return 1
 
     def leading(self, X: Matrix, *, threads: int = 1) -> NDArray[np.int64]:  # of one component
-        """Which component has the highest score, of equal ones the first: (n,) int64, 0..components − 1; ValueError as
-        ``score``."""
+        """Index (n,) int64, 0..components − 1, of the component of highest score, the first among equals. Raises
+        ValueError as ``score``."""
         check_shape(X, self.width)
         return np.zeros(np.shape(X)[0], dtype=np.int64)
 
     def contributions(self, X: Matrix, component: int = 0) -> Contributions:
-        """What each feature, or several together, give to the scores of the rows of X, (n, width) CSR or dense, by the
-        component 0..components − 1, relative to the features' means in the training rows where the map knows them, else
-        to 0.
+        """Contributions of each feature, or of several together, to the scores of the rows of X, (n, width) CSR or
+        dense, by the component 0..components − 1. They are relative to the features' means in the training rows if the
+        map knows them, else to 0.
 
         Raises
         ------
@@ -230,7 +229,7 @@ class Model(ABC):
 
     @abstractmethod
     def summary(self) -> JsonDict:
-        """What ``apsvm info`` says of its numbers: their ``summary_of``, constants, and the sizes of its parts."""
+        """Numbers for ``apsvm info``: ``summary_of`` the weights, constants, and the sizes of the parts."""
 
     # Its file.
 
@@ -375,7 +374,7 @@ def without_shape(content: JsonObject, fields: Sequence[str]) -> JsonDict:
 
 
 def bad_header(error: HeaderError) -> ModelError:
-    """What is wrong with a header, as what is wrong with a file."""
+    """Converts a header error to an error of the file."""
     return ModelError(f"its header is not a model's: {error}")
 
 
@@ -397,7 +396,7 @@ def norm_of(weights: NDArray[np.floating]) -> float:
 
 
 def summary_of(*arrays: NDArray[np.floating]) -> JsonDict:
-    """Of all numbers in arrays together: how many are not zero, and their ``norm_of``, None beyond float64."""
+    """Number of nonzero values in all arrays together, and their ``norm_of``, None if float64 cannot hold it."""
     numbers = np.concatenate([array.ravel() for array in arrays])
     norm = norm_of(numbers)
     return {"nonzero": int(np.count_nonzero(numbers)), "norm": norm if math.isfinite(norm) else None}

@@ -1,4 +1,4 @@
-"""What a model keeps of a table: which of its columns have which part, and how they become features.
+"""Table columns as a model keeps them: the role of each column, and its conversion to features.
 
 A table has named columns (CSV, Parquet, Arrow). What is made of them is learned from the training rows once; the same
 is made of other rows, whose columns are found by name.
@@ -29,7 +29,7 @@ IS_MISSING, IS_OTHER = "is missing", "is other"
 
 
 class ColumnKind(StrEnum):
-    """What the cells of a column are."""
+    """Type of a column's cells."""
 
     #: Numbers; true and false are 1 and 0.
     NUMBER = "number"
@@ -40,7 +40,7 @@ class ColumnKind(StrEnum):
 
 
 class DatePart(StrEnum):
-    """What features say of a date."""
+    """Part of a date that becomes features."""
 
     #: Days before the newest date of training.
     AGE = "age"
@@ -52,7 +52,7 @@ class DatePart(StrEnum):
     HOUR = "hour"
 
     def features(self) -> tuple[str, ...]:
-        """What they are called, behind the column's name."""
+        """Names of the features, which follow the column's name."""
         return {
             DatePart.AGE: ("days before the newest",),
             DatePart.YEAR: ("sine of the year", "cosine of the year"),
@@ -102,7 +102,7 @@ class Column:
 
     @property
     def width(self) -> int:
-        """How many features it becomes."""
+        """Number of features made from the column."""
         if self.kind is ColumnKind.NUMBER:
             values = 1
         elif self.kind is ColumnKind.DATE:
@@ -112,7 +112,7 @@ class Column:
         return values + self.other + self.missing
 
     def features(self) -> Iterator[str]:
-        """What they are called."""
+        """Names of the features made from the column."""
         if self.kind is ColumnKind.NUMBER:
             yield self.name
         elif self.kind is ColumnKind.DATE:
@@ -127,7 +127,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Columns:
-    """How the columns of a table become rows.
+    """Conversion of a table's columns to rows.
 
     Attributes
     ----------
@@ -152,12 +152,12 @@ class Columns:
 
     @property
     def width(self) -> int:
-        """How many features they become."""
+        """Number of features made from all columns."""
         return sum(column.width for column in self.features)
 
     @property
     def is_of_numbers(self) -> bool:
-        """Whether each column is a number and one feature: rows without missing cells need no encoding."""
+        """True if each column is a number and one feature: rows without missing cells then need no encoding."""
         return all(column.kind is ColumnKind.NUMBER and column.width == 1 for column in self.features)
 
     def feature_names(self) -> tuple[str, ...]:
@@ -183,7 +183,7 @@ class Columns:
         return float(self.label_words.index(label))
 
     def fault(self) -> str | None:
-        """What is expected in the place of what no training makes; None if all is as it should be."""
+        """Error in columns that no training produces, as "expected, found"; None if they are valid."""
         if self.missing not in MISSING_RULES:
             return f"one of {', '.join(MISSING_RULES)} in 'features.columns.missing', found {self.missing!r}"
         for column in self.features:
@@ -197,7 +197,7 @@ class Columns:
 
     @classmethod
     def of_names(cls, names: tuple[str, ...]) -> Columns:
-        """Of features that nothing is known of but their names: numbers, none of them missing."""
+        """Columns of features known only by name: numbers without missing values."""
         return cls(features=tuple(Column(name=name) for name in names), missing="refuse")
 
 

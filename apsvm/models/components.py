@@ -52,7 +52,7 @@ class ComponentRanker(WeightedRanker):
         return replace(self, intercepts=self.intercepts + level)
 
     def score_components(self, X: Matrix, *, threads: int = 1) -> NDArray[np.float64]:
-        """What each component gives to the rows of X, (n, width) CSR or dense: (n, H) float64, in one pass.
+        """Score of each component for the rows of X, (n, width) CSR or dense: (n, H) float64, in one pass.
 
         Raises
         ------

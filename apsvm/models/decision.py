@@ -1,4 +1,4 @@
-"""What a model says of the decisions that its scores are made for: a threshold, and probabilities.
+"""Decisions from a model's scores: a threshold, and probabilities.
 
 Both are chosen on rows held out (``apsvm.selection.thresholds``), and in the scale of the model's own scores.
 """
@@ -85,7 +85,7 @@ class Calibration:
         return result
 
     def moved(self, by: float) -> Calibration:
-        """Of scores that are higher by ``by``."""
+        """Calibration for scores that are higher by ``by``."""
         if self.method == "isotonic":
             return replace(self, scores=tuple(score + by for score in self.scores))
         assert self.slope is not None
@@ -93,7 +93,7 @@ class Calibration:
         return replace(self, offset=self.offset - self.slope * by)
 
     def fault(self) -> str | None:
-        """What is expected in the place of what gives no probabilities; None if it gives some."""
+        """Error in a calibration that gives no probabilities, as "expected, found"; None if it is valid."""
         scores, values = self.scores, self.probabilities
         if self.method not in CALIBRATIONS:
             return f"one of {', '.join(CALIBRATIONS)} in 'calibration.method', found {self.method!r}"

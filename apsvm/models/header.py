@@ -1,4 +1,4 @@
-"""What a model says of itself: how, of what and how well it was made. Typed, versioned, and written as JSON.
+"""Header of a model: its options, data and results. Typed, versioned, and written as JSON.
 
 The other modules read the fields of ``Header``; only this one knows the keys. A field of the wrong type, an unknown
 field and another schema are each a ``HeaderError`` that names it.
@@ -29,7 +29,7 @@ POOLS = ("min", "mean", "max")
 
 
 class LabelKind(StrEnum):
-    """How labels tell what is relevant."""
+    """Rule by which labels make rows relevant."""
 
     #: +1 against -1, or +1 against 0.
     BINARY = "binary"
@@ -49,7 +49,7 @@ class LabelKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Labels:
-    """What the labels of the training rows meant, so that other rows can be judged alike (``apsvm.data.labels``).
+    """Meaning of the training rows' labels, so that other rows are interpreted alike (``apsvm.data.labels``).
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ class Labels:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Features:
-    """How the columns of a file become what w weighs.
+    """Conversion of a file's columns to the features that w weighs.
 
     Attributes
     ----------
@@ -101,7 +101,7 @@ class Features:
 
     @property
     def columns_of_feature(self) -> int:
-        """How many columns a feature of the file has, before it is mapped."""
+        """Number of columns that a feature of the file has before it is mapped."""
         return 1 if self.pool is None else len(self.pool)
 
     def check(self) -> None:
@@ -149,7 +149,7 @@ class Bounds:
 
     @property
     def reached(self) -> bool:
-        """Whether the gap is as small as asked for."""
+        """True if the gap is at most the tolerance."""
         return self.gap <= self.tolerance
 
 
@@ -217,7 +217,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TrainingResult:
-    """What the outcome of a training and the header of its model have in common.
+    """Common fields of a training's outcome and its model's header.
 
     Attributes
     ----------
@@ -250,7 +250,7 @@ class TrainingResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Header(TrainingResult):
-    """What a model says of itself. There is no date in it: the same training gives the same file.
+    """Header of a model. It contains no date: the same training gives the same file.
 
     Attributes
     ----------
@@ -323,7 +323,7 @@ class Header(TrainingResult):
 
     @classmethod
     def from_difference(cls, value: Mapping[str, object], whole: Header) -> Header:
-        """What ``difference`` wrote. Raises HeaderError."""
+        """Header from the output of ``difference``. Raises HeaderError."""
         return header_json.decoded(cls, header_json.completed(value, whole))
 
 

@@ -58,7 +58,7 @@ def completed(value: Mapping[str, object], whole: DataclassInstance) -> dict[str
 
 
 def _same(a: Json, b: Json) -> bool:
-    """Whether two JSON values are written alike: 1, 1.0 and true are equal in Python only."""
+    """True if two JSON values are written alike: 1, 1.0 and true are equal in Python only."""
     return json.dumps(a, sort_keys=True) == json.dumps(b, sort_keys=True)
 
 
@@ -131,7 +131,7 @@ def _misfit(expected: str, where: str, value: object) -> HeaderError:
 
 
 def is_finite_number(value: object) -> TypeGuard[int | float]:
-    """Whether a JSON value is a number that float64 can hold."""
+    """True if a JSON value is a number that float64 can hold."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     try:

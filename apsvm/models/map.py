@@ -21,7 +21,7 @@ OF_THE_MAP = "map."
 
 
 def columns_in(content: JsonObject, feature_map: FeatureMap | None) -> int:
-    """How many columns the weights are for. Raises ModelError."""
+    """Number of columns that have weights. Raises ModelError."""
     width: int = content["width"]
     if feature_map is None:
         return width

@@ -59,8 +59,8 @@ class Net:
         return [layer.bias.size for layer in self.layers]
 
     def scores(self, rows: Rows) -> NDArray[np.float64]:
-        """Of the rows, whose constant feature, if there is one, does not count: (m,) float64. A row's score does not
-        depend on the rows beside it, nor on the number of threads."""
+        """Scores (m,) float64 of the rows, ignoring their constant feature if there is one. A row's score depends
+        neither on the other rows nor on the number of threads."""
         block = max(1, NUMBERS_OF_A_BLOCK // max(self.units))
         starts = range(0, len(rows), block)
         parts = [self._scores(rows.select(np.arange(at, min(at + block, len(rows))))) for at in starts]

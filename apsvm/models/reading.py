@@ -58,7 +58,7 @@ def load_any_model(path: str | os.PathLike[str]) -> Model:
 
 
 def is_model_file(path: str | os.PathLike[str]) -> bool:
-    """Whether the file, which may be damaged, begins as models do. Raises OSError."""
+    """True if the file begins as model files do; it may be damaged. Raises OSError."""
     with open(path, "rb") as stream:
         return stream.read(len(MAGIC)) == MAGIC
 

@@ -113,7 +113,8 @@ class RankerSet(Model, Generic[R]):
         return {"classes": classes}
 
     def _fields(self) -> JsonDict:
-        """Of a class only what differs from the whole. A class's one constant stands there, several in an array."""
+        """Fields of the classes that differ from the whole. A single constant of a class is stored here, several in an
+        array."""
         shared = _shared_by_classes(self.header)
         classes: list[JsonDict] = [header.difference(shared) for header in self.headers]
         if self.intercepts.ndim > 1:
@@ -153,5 +154,5 @@ class RankerSet(Model, Generic[R]):
 
 
 def _shared_by_classes(whole: Header) -> Header:
-    """What a class's header is compared with: no class has skipped classes of its own."""
+    """Header that class headers are compared with: without skipped classes."""
     return replace(whole, classes_skipped=())

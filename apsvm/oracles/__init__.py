@@ -1,4 +1,5 @@
-"""How the most violated ranking is found: one file an algorithm, one line here; the listing is the list of options."""
+"""Oracles, which find the most violated ranking: one file for each algorithm, one line here. The listing is the list
+of options."""
 
 from __future__ import annotations
 

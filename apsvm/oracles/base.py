@@ -1,4 +1,4 @@
-"""What a separation oracle is: scores of the positives and the negatives in, the most violated ranking out.
+"""Base class of separation oracles: scores of positives and negatives in, the most violated ranking out.
 
     h(s) = max_R [Δ(R*, R) + w·Ψ(R) − w·Ψ(R*)] = Δ(R̂) + c·s
 
@@ -22,7 +22,7 @@ LossT = TypeVar("LossT", bound=Loss)
 
 
 class Violation(NamedTuple):
-    """What an oracle says of the most violated ranking, or for a loss over rows of the most violated labelling.
+    """Most violated ranking, or for a loss over rows the most violated labelling.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""How queries, their classes and their grades stand in one array: what an oracle for many queries is bound to.
+"""Layout of queries, classes and grades in one array, to which an oracle for many queries is bound.
 
 Rows stand query by query, in the order of the queries' first rows, and within a query by descending relevance. So the
 positives of a query come first, and of a graded one those of every level. A query without a positive or without a
@@ -30,7 +30,7 @@ class NothingToRankError(ValueError):
 
 
 class Tasks(NamedTuple):
-    """What is to be solved, in the order of the queries. Tasks of the same rows are added up.
+    """Tasks to solve, in the order of the queries. Tasks of the same rows are added up.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class Levels:
 
 @dataclass(frozen=True, slots=True)
 class Queries:
-    """How the rows of many queries stand in one array: query by query, positives first.
+    """Layout of many queries in one array: query by query, positives first.
 
     Attributes
     ----------
@@ -112,7 +112,7 @@ class Queries:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Which rows count, and how they stand.
+    """Rows that count, in the order of their queries.
 
     Attributes
     ----------
@@ -233,7 +233,7 @@ def _narrow(rows: NDArray[np.int64]) -> RowNumbers:
 
 
 def _type_of_rows(n: int) -> type[np.int32] | type[np.int64]:
-    """What numbers of n rows are kept in."""
+    """Integer type for the numbers of n rows."""
     return np.int32 if n <= np.iinfo(np.int32).max else np.int64
 
 

@@ -14,7 +14,7 @@ from apsvm.oracles.layout import Queries
 
 
 class Measure(NamedTuple):
-    """What the kernels know of a loss. Only the length of D depends on a query's sizes.
+    """Parameters of a loss for the kernels. Only the length of D depends on a query's sizes.
 
     Attributes
     ----------

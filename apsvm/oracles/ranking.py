@@ -39,12 +39,12 @@ def check_scores(scores: NDArray[np.float64]) -> None:
 
 
 def certainly_add_up(scores: NDArray[np.float64]) -> bool:
-    """Whether ``scores`` (n,) float64 are finite, and near enough to each other, which shows at a glance."""
+    """True if ``scores`` (n,) float64 are finite and close enough to each other; a cheap sufficient test."""
     return _kernels.all_within(scores, _NEAR)
 
 
 def too_far_apart(scores: NDArray[np.float64]) -> str | None:
-    """What is wrong with finite ``scores`` (n,) whose differences do not add up in float64, in words; None: nothing."""
+    """Message if finite ``scores`` (n,) are too far apart for differences in float64; else None."""
     low, high = float(scores.min()), float(scores.max())
     if high * 0.5 - low * 0.5 <= _FARTHEST * 0.5:
         return None
@@ -60,8 +60,8 @@ def ranks(weights_neg: NDArray[np.float64], n_pos: int) -> NDArray[np.int32]:
 
 
 def rank_counts(ranks: NDArray[np.int32]) -> list[tuple[int, int]]:
-    """How many negatives have each rank: (rank, count), ranks rising, counts ≥ 1. Since ranks rise with falling score,
-    this is the whole ranking except for which negative is which."""
+    """Number of negatives at each rank: pairs (rank, count), ranks ascending, counts ≥ 1. Since ranks rise as scores
+    fall, this is the whole ranking except which negative is which."""
     result, counts = np.unique(ranks, return_counts=True)
     return list(zip(result.tolist(), counts.tolist(), strict=True))
 

@@ -1,4 +1,4 @@
-"""What is minimised besides ½‖w‖²: functions of the scores, each with its value, slopes and declared lower bound."""
+"""Risks, minimised besides ½‖w‖²: functions of the scores with value, slopes and a declared lower bound."""
 
 from apsvm.oracles.layout import NothingToRankError, require_pairs
 from apsvm.risk.bags import BagMaxima, BagRisk, make_bag_risk

@@ -30,7 +30,7 @@ from apsvm.solvers.score_space import Majoriser, Tangent
 
 
 class BagMaxima:
-    """Which instance stands for each of the bags as the oracle sees them.
+    """Selects the instance that represents each bag.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class BagMaxima:
         self.repeats = members.size >= offsets.size
 
     def another(self) -> BagMaxima:
-        """Of the same bags, nothing held."""
+        """A new instance for the same bags, without held instances."""
         return BagMaxima(self.offsets, self._members, self._positive, self._threads)
 
     def best_of_positives(self, scores: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -88,7 +88,7 @@ class BagRisk(Risk):
         return tangent
 
     def less(self, by_score: Risk, scores: NDArray[np.float64], slopes: NDArray[np.float64]) -> float:
-        """Of the maxima, which are looked for once."""
+        """Same as ``Risk.less``, at the maxima, which are computed once."""
         rows = self.maxima.rows(scores)
         of_bags = np.empty(rows.size)
         value = Risk.less(self, by_score, scores[rows], of_bags)

@@ -91,9 +91,8 @@ def _of_task(loss: Loss, scores: NDArray[np.float64], positive: NDArray[np.bool_
 
 
 def _negatives_above(scores: NDArray[np.float64], positive: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """How many negatives stand above each positive, (P,), from the first positive to the last: those that score no
-    less; what is not a number stands last. Rows are gone through some at a time: a copy of them all would be as large
-    as they are."""
+    """Number (P,) of negatives that score at least as high as each positive, positives in the order of their rank. NaN
+    ranks last. Rows are processed in blocks, since a copy of all would double the memory."""
     if not _kernels.all_within(scores, _FARTHEST):
         scores = np.nan_to_num(scores, nan=-_FARTHEST, posinf=_FARTHEST, neginf=-_FARTHEST)
     positives = -scores[positive]

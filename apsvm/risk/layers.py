@@ -62,7 +62,8 @@ def make_risk_of_scores(
     query_weights: Mapping[int, float] | None = None,
     grades: NDArray[np.float64] | None = None,
 ) -> RiskOfScores:
-    """What a ``LayerRisk`` puts the scores of a net into; parameters and errors: see ``risk.make_risk``."""
+    """Risk of scores, for ``LayerRisk`` to apply to the scores of a net; parameters and errors: see
+    ``risk.make_risk``."""
     layout = lay_out(loss, relevant, groups=groups, costs=costs, query_weights=query_weights, grades=grades)
     apart = layout.levels_apart()
     queries = layout.queries
@@ -140,7 +141,7 @@ class LayerRisk(ScoreFunction[NDArray[np.float64]]):
             return (slopes.reshape(-1, self._shape[0]).T @ self._inputs).ravel()
 
     def account(self) -> Account:
-        """What was done since the last call."""
+        """Work since the last call."""
         account, spans = self._risk.account(), self._spans
         self._spans = Spans()
         return Account(account.calls, spans)

@@ -27,7 +27,7 @@ from apsvm.solvers.score_space import ArrayVectors, ScoreFunction, Tangent
 
 
 class OracleCall(NamedTuple):
-    """What one call of the oracle counted, over all queries.
+    """Counts and time of one oracle call, over all queries.
 
     Attributes
     ----------
@@ -70,13 +70,13 @@ class CuttingPlane:
 
 @dataclass(slots=True)
 class Account:
-    """What a risk has done since it was last asked: its oracle calls, and the time of scores and gradients."""
+    """Work of a risk since the last account: its oracle calls, and the time of scores and gradients."""
 
     calls: list[OracleCall] = field(default_factory=list)
     spans: Spans = field(default_factory=Spans)
 
     def taken(self) -> Account:
-        """What it holds; from now on it begins anew."""
+        """Returns the account so far, and starts a new one."""
         taken = Account(self.calls, self.spans)
         self.calls, self.spans = [], Spans()
         return taken
@@ -191,8 +191,7 @@ class Risk(ScoreFunction[NDArray[np.float64]]):
         )
 
     def less(self, by_score: Risk, scores: NDArray[np.float64], slopes: NDArray[np.float64]) -> float:
-        """By how much this risk exceeds ``by_score`` at ``scores``; ``slopes`` becomes the difference of their row
-        weights."""
+        """Excess of this risk over ``by_score`` at ``scores``; ``slopes`` is set to the difference of row weights."""
         order = by_score._most_violated
         assert isinstance(order, RankingByScore)
         value = Risk.tangent(self, scores, slopes).value
@@ -200,7 +199,7 @@ class Risk(ScoreFunction[NDArray[np.float64]]):
             return value - order.subtract(scores, slopes)[0]
 
     def account(self) -> Account:
-        """What was done since the last call."""
+        """Work since the last call."""
         return self._account.taken()
 
 

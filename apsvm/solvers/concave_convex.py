@@ -75,7 +75,7 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class StationaryPoint:
-    """Where the procedure ended.
+    """Result of the procedure.
 
     Attributes
     ----------
@@ -153,5 +153,5 @@ def _certificate(majorant: Majorant, lower: float, tolerance: float) -> Certific
 
 
 def _gained_enough(began: float) -> Callable[[float, float], bool]:
-    """Of a round that begins at this value."""
+    """Returns the stopping test of a round that begins at this value."""
     return lambda primal, dual: primal - dual <= OPEN_SHARE * (began - primal)

@@ -32,7 +32,7 @@ QP_SHARE = 1e-3
 
 @dataclass(frozen=True, slots=True)
 class Restoration:
-    """What hard constraints say of w: ``point``, a feasible point near it (w itself if it is feasible), and violated
+    """Answer of hard constraints at w: ``point``, a feasible point near it (w itself if it is feasible), and violated
     constraints as planes (m, dimension) and offsets (m,), plane·w + offset > 0."""
 
     point: NDArray[np.float64]
@@ -73,7 +73,7 @@ class CuttingPlaneIteration:
 
 @dataclass(frozen=True, slots=True)
 class CuttingPlaneSolution:
-    """What a run came to.
+    """Result of a run.
 
     Attributes
     ----------

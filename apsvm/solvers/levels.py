@@ -54,7 +54,7 @@ class Heights:
         self._left = 0  # blocks to the next trial
 
     def next(self, gap: float) -> int:
-        """Which of ``HEIGHTS`` is λ for a step from this gap, > 0."""
+        """Index in ``HEIGHTS`` of λ, for a step from this gap > 0."""
         length = BLOCK if any(self._blocks) else FIRST_BLOCK
         if self._iterations == length:
             self._rates[self._at] = math.log(self._gap_before / gap) / length
@@ -67,7 +67,7 @@ class Heights:
         return self._at
 
     def _decide(self) -> None:
-        """Which one the next block is for."""
+        """Chooses the height of the next block."""
         at, best, longest_ago = self._at, self._rates.index(max(self._rates)), self._blocks.index(min(self._blocks))
         trial, self._trial = self._trial, False
         if self._rates[at] >= FAST:

@@ -1,4 +1,4 @@
-"""Where the next cutting plane is taken: at the QP's own point, or after a line search on scores.
+"""Cutters choose the point of the next cutting plane: the QP's minimiser, or the result of a line search on scores.
 
 Between two points whose scores are known, every point's scores are known: an evaluation of the risk along the segment
 costs an oracle call and no pass over X. From the best point w_b the line search goes towards the QP's point w_n,
@@ -38,7 +38,7 @@ STEP_OUT = 2.0
 
 
 class Cut(NamedTuple):
-    """What a cutter found.
+    """Result of a cutter.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class Cutter(Protocol):
 
     @property
     def levels(self) -> bool:
-        """Whether the points it is given are better not the QP's own (``levels``)."""
+        """True if the cutter prefers level-set points to the QP minimiser (``levels``)."""
 
     def __call__(self, point: NDArray[np.float64], C: float, gap: float, centre: NDArray[np.float64]) -> Cut:
         """``gap``: between the bounds of ½‖w‖² − centre·w + C·risk so far (infinite at first)."""
@@ -316,7 +316,7 @@ class _Segment(Generic[V]):
         self._moved = t
 
     def tangent(self, t: float, C: float, risk: float, slopes: V) -> _Line:
-        """Of C·risk at t, where the risk and its slopes are these."""
+        """Tangent of C·risk at t, given the risk and its slopes."""
         slope = C * self._risk.vectors.dot(slopes, self._change)
         return _Line(t, slope, C * risk - slope * t)
 
@@ -377,6 +377,6 @@ def _minimum(regular: _Quadratic, left: _Line, right: _Line | None) -> tuple[flo
 
 
 def _where_level(regular: _Quadratic, left: _Line, right: _Line) -> float:
-    """Where φ' would pass 0 if it were straight between two points; the left one, if φ does not fall there."""
+    """Root of φ' if it were straight between two points; the left point if φ does not fall there."""
     falling, rising = (regular.slope(line.t) + line.slope for line in (left, right))
     return left.t - (right.t - left.t) * falling / (rising - falling) if falling < 0.0 else left.t

@@ -137,7 +137,7 @@ class QuasiNewton(Generic[V]):
 
     @property
     def knows_nothing(self) -> bool:
-        """Of the curvature: the next step goes down the gradient."""
+        """True without curvature information: the next step follows the gradient."""
         return not self._history[0]
 
     def forget(self) -> None:
@@ -240,7 +240,8 @@ class QuasiNewton(Generic[V]):
         return objective, slope
 
     def _falls(self, step: float, slope: float, objective: float, slope_there: float) -> bool:
-        """Whether J falls by what the slope promises; where rounding decides that, whether the slopes say so."""
+        """True if J falls by what the slope promises or, if the difference is within rounding, if the slopes promise
+        it."""
         if objective <= self.objective + GAIN * step * slope:
             return True
         level = objective <= self.objective + ROUNDING * abs(self.objective)

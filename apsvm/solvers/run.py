@@ -27,7 +27,7 @@ def never(primal: float, dual: float) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When a run ends; see ``cutting_plane.Solver.minimise``.
+    """Stopping limits of a run; see ``cutting_plane.Solver.minimise``.
 
     Attributes
     ----------
@@ -109,7 +109,7 @@ class Run:
             self._last_progress = (self.iterations, here, self.dual)
 
     def decide(self) -> None:
-        """Whether the iteration completed last was the last one."""
+        """Decides whether the last iteration ends the run."""
         limits = self._limits
         if self.enough:
             self.state = State.CONVERGED

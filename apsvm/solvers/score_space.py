@@ -1,4 +1,4 @@
-"""Where a solver meets what it minimises: functions r(Xw) of the scores s = Xw, and vectors of scores as handles.
+"""Interface of a solver to its objective: functions r(Xw) of the scores s = Xw, and vectors of scores as handles.
 
 Between two points whose scores are known, the scores of every point are known: along a line a solver adds and scales
 score vectors, and a trial costs one evaluation of r and no pass over X. It never looks into a vector, which may
@@ -21,7 +21,7 @@ _BLOCK = 1 << 15
 
 
 class ScoreVectors(Protocol[V]):
-    """What can be done with score vectors. Results overwrite ``out``, which may be an operand, but ``x`` of ``add``."""
+    """Operations on score vectors. Results overwrite ``out``, which may be an operand, except ``x`` of ``add``."""
 
     def empty(self) -> V:
         """A vector of any content."""
@@ -77,7 +77,7 @@ class ArrayVectors:
 
 
 class Tangent(NamedTuple):
-    """What is known of r at some scores s, besides its slopes c there.
+    """Value of r at scores s, and the offset of the tangent there; the slopes c are kept apart.
 
     Attributes
     ----------
@@ -93,7 +93,8 @@ class Tangent(NamedTuple):
 
 
 class Majoriser(NamedTuple, Generic[V]):
-    """What touches r at some scores s from above: r(s') ≤ h(s') − c·s', for every s', and equal at s; h is convex.
+    """Function that touches r at scores s from above: r(s') ≤ h(s') − c·s' for every s', with equality at s; h is
+    convex.
 
     Attributes
     ----------
@@ -147,11 +148,11 @@ class ScoreFunction(Protocol[V]):
 
     @property
     def n_scores(self) -> int:
-        """How many scores there are."""
+        """Number of scores."""
 
     @property
     def vectors(self) -> ScoreVectors[V]:
-        """What makes and combines vectors of this many scores."""
+        """Factory and operations of vectors of this many scores."""
 
     @property
     def lower_bound(self) -> float:
@@ -174,8 +175,7 @@ class ScoreFunction(Protocol[V]):
         """Xᵀc: (dimension,) float64. One pass over the rows with a slope."""
 
     def memo(self, slopes: V) -> NDArray[np.float64] | None:
-        """What the plane of these slopes must be known by if it is to be moved with the function (``Solver.move``);
-        None: nothing."""
+        """Data needed to move the plane of these slopes with the function (``Solver.move``); None if not needed."""
         return None
 
     @property

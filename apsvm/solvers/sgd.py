@@ -32,9 +32,8 @@ class Ending(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """What one pass did: draws of a positive; trials of a negative; updates; ``loss``, the mean over the draws of what
-    the updates saw; ``moved`` : whether a further pass could find other parameters.
-    """
+    """Counts of one pass: draws of a positive, trials of a negative, updates; ``loss``: the mean over the draws of the
+    losses seen by updates; ``moved``: True if a further pass could change the parameters."""
 
     draws: int
     trials: int
@@ -58,7 +57,7 @@ class Epoch:
 
 @dataclass(frozen=True, slots=True)
 class DescentOutcome(Generic[T]):
-    """What a descent came to.
+    """Result of a descent.
 
     Attributes
     ----------

@@ -67,7 +67,7 @@ class SmoothIteration:
 
 @dataclass(frozen=True, slots=True)
 class SmoothSolution:
-    """What a run came to.
+    """Result of a run.
 
     Attributes
     ----------
@@ -268,7 +268,7 @@ def _know_target(run: SmoothRun[V], origin: Evaluated[V]) -> float:
 
 
 def _search(search: SmoothSearch, run: SmoothRun[V]) -> str | None:
-    """What was not finite, if that ended the search: the point reached until then is left in ``run.w``."""
+    """Runs the search; returns a message if a value was not finite. The last point is then in ``run.w``."""
     try:
         search.search(run)
     except FloatingPointError as error:

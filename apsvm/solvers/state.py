@@ -18,7 +18,7 @@ class State(StrEnum):
 
     @property
     def is_cut_short(self) -> bool:
-        """Whether more time would have led further."""
+        """True if more time could have improved the result."""
         return self in (State.ITERATION_LIMIT, State.TIME_LIMIT, State.INTERRUPTED)
 
 

@@ -1,4 +1,4 @@
-"""What every loss of this package is: a module that sees lists, and one value a list."""
+"""Base class of the losses: a module that takes lists and returns one value for each."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class ListLoss(nn.Module):
 
     @property
     def takes_fractions(self) -> bool:
-        """Whether targets are more than two classes."""
+        """True if targets may have values besides 0 and 1."""
         return False
 
     @abstractmethod
@@ -118,7 +118,7 @@ class ListLoss(nn.Module):
         """The values of a block's lists."""
 
     def knows_slopes(self, kind: str) -> bool:
-        """Whether ``answer_of`` has values and slopes at once, of scores on a device of this kind."""
+        """True if ``answer_of`` returns values and slopes at once for scores on this kind of device."""
         return False
 
     def answer_of(self, block: Block) -> Answer:

@@ -40,7 +40,7 @@ class CheckpointError(ValueError):
 
 @dataclass(frozen=True, kw_only=True)
 class SorterHeader:
-    """What a sorter's file says of it.
+    """Header of a sorter's file.
 
     architecture, arguments, length : what makes it; length None: any
     trained_length, trained_longest : the L of the lists it was trained on, if the second is not None from the first to
@@ -129,7 +129,7 @@ def load_sorter(name: str | os.PathLike[str]) -> Sorter:
 
 
 def find_checkpoint(name: str | os.PathLike[str]) -> Checkpoint:
-    """As ``read_checkpoint``, but ``"neighbours"`` is what the package comes with."""
+    """Same as ``read_checkpoint``, except that names such as ``"neighbours"`` stand for checkpoints in the package."""
     text = os.fspath(name)
     if text not in SHIPPED:
         return read_checkpoint(text)

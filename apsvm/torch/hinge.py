@@ -77,7 +77,7 @@ class _InferredLoss(ListLoss):
         return Values(attached(block.scores, torch.as_tensor(values), row_weights), torch.as_tensor(counts))
 
     def answer_of(self, block: Block) -> Answer:
-        """Of the block's lists, with their scores as they are."""
+        """Answer for the block's lists, from their scores as they are."""
         scores, target, positive, valid = block.rows
         if scores.dtype not in READ:
             scores = scores.float()

@@ -34,7 +34,7 @@ DENSE = 50_000
 
 
 class Answer(NamedTuple):
-    """Of b lists of n rows, without a graph; the first two are arrays of NumPy where native code wrote them.
+    """Results for b lists of n rows, without a graph. The first two are NumPy arrays if native code wrote them.
 
     Attributes
     ----------

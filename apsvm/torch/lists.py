@@ -30,7 +30,7 @@ PADDING = 4
 
 
 class Rows(NamedTuple):
-    """What a block is made of: tensors (n,), one list, or (b, n). What does not count has score 0 and target 0.
+    """Tensors of a block: (n,) for one list, or (b, n). Rows that do not count have score 0 and target 0.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class Block:
 
     @property
     def has_classes(self) -> bool:
-        """Whether all targets are 0 or 1."""
+        """True if all targets are 0 or 1."""
         _, target, positive, _ = self.rows
         return target is positive or torch.equal(target, positive.to(target.dtype))
 
@@ -243,7 +243,7 @@ def check_reduction(reduction: str) -> Reduction:
 
 
 def compute_dtype(device: torch.device) -> torch.dtype:
-    """What is computed in: float64, but float32 on a device that has none (Apple's MPS)."""
+    """Type of computation: float64, or float32 on a device without float64 (Apple's MPS)."""
     return torch.float32 if device.type == "mps" else torch.float64
 
 

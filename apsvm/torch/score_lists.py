@@ -44,7 +44,7 @@ def _spaced_shuffled(generator: Generator, lists: int, length: int) -> Tensor:
 
 
 def _left(generator: Generator, lists: int, length: int) -> tuple[Tensor, Tensor]:
-    """How many places a list's left part has, (lists, 1) uniform in 1 … L, and which they are, (lists, L)."""
+    """Size of each list's left part, (lists, 1), uniform in 1 … L, and the mask (lists, L) of its places."""
     size = torch.randint(1, length + 1, (lists, 1), generator=generator)
     return size, torch.arange(length) < size
 

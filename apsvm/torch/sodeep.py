@@ -185,7 +185,7 @@ class SoDeepMAPLoss(SorterLoss):
 
 
 class _MatrixLoss(SorterLoss):
-    """Of queries and candidates: each row of a matrix is a list, and each column one more."""
+    """Loss of a matrix of queries and candidates: each row is a list and, with ``both``, each column too."""
 
     def __init__(
         self,
@@ -206,8 +206,8 @@ class _MatrixLoss(SorterLoss):
         qid: Tensor | None = None,
         dim: int = -1,
     ) -> Tensor:
-        """As ``ListLoss.forward``; without a target, of a square matrix, the diagonal is positive. Where ``both`` says
-        so, the lists of a square matrix without a mask are its rows, then its columns, whatever ``dim``."""
+        """Same as ``ListLoss.forward``; without a target the diagonal of a square matrix is positive. With ``both``,
+        the lists of a square matrix without a mask are its rows, then its columns, whatever ``dim`` is."""
         if target is None:
             if scores.ndim != 2 or scores.shape[0] != scores.shape[1]:
                 raise ValueError(f"without a target scores must be a square matrix, found {tuple(scores.shape)}")
@@ -381,8 +381,8 @@ def _ranks_of(sorter: AnySorter, scores: Tensor, valid: Tensor | None) -> Tensor
 
 
 def _dtype_of(sorter: AnySorter, scores: Tensor) -> torch.dtype:
-    """What the sorter computes in: its parameters' type; one of ours without any in float64, where there is one; in
-    others' float64 stays and all else becomes float32."""
+    """Type in which the sorter computes: that of its parameters. Without parameters, this package's sorters use
+    float64 if the device has it; others keep float64 and get float32 otherwise."""
     if isinstance(sorter, Sorter) and not sorter.trained:
         return compute_dtype(scores.device)
     if isinstance(sorter, nn.Module):

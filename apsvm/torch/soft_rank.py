@@ -111,7 +111,7 @@ def soft_ranks(scores: Tensor, tau: float = 1.0, kernel: Kernel = "laplace", mas
 
 
 def soft_counts(scores: Tensor, among: Tensor, tau: float, kernel: Kernel, valid: Tensor | None = None) -> Tensor:
-    """How many rows of each of several sets stand above each row, Σ_{j ∈ set} K((s_j − s_i)/τ).
+    """Number of rows of each set that stand above each row, Σ_{j ∈ set} K((s_j − s_i)/τ).
 
     A row of the set counts itself by one half.
 

@@ -40,7 +40,7 @@ class ListTables(NamedTuple):
 
 
 class Tables:
-    """What is known of a loss. Calls of several threads may overlap."""
+    """Tables of a loss, by list size. Calls from several threads may overlap."""
 
     def __init__(self, loss: RankingLoss) -> None:
         self.loss = loss

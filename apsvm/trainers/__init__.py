@@ -1,4 +1,4 @@
-"""What ``--loss`` can be trained by: one file a family of trainers, one line here.
+"""Trainers behind ``--loss``: one file for each family, one line here.
 
 Importing this imports nothing heavy: a family's file is its declaration (``apsvm.trainers.base``), and loads its
 algorithm when it trains.

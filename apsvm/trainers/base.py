@@ -1,4 +1,4 @@
-"""What a trainer is: one file that declares its settings, says what it takes, and trains.
+"""Base class of trainers: a trainer is one file that declares its settings and capabilities, and trains.
 
     rows, target, queries, weights  →  ``Trainer(loss, settings).train``  →  weights of the features, and what to say of
     them
@@ -81,7 +81,7 @@ class TrainingSet:
 
     @property
     def n(self) -> int:
-        """How many rows, or bags, there are."""
+        """Number of rows, or of bags."""
         return int(self.target.relevant.size)
 
     def scores(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -158,7 +158,7 @@ def unseen(_: object) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """Who follows a training: the log, a progress display, a place for remarks, and a way to stop it, asked between
+    """Observers of a training: its log, progress display and remarks, and ``should_stop``, which is asked between
     iterations or several times a second."""
 
     log: Log = field(default_factory=NoLog)
@@ -168,7 +168,7 @@ class Watch:
 
     @property
     def is_followed(self) -> bool:
-        """Whether anybody reads the log or looks at the display."""
+        """True if the log or the progress display is in use."""
         return not (isinstance(self.log, NoLog) and self.progress is unseen)
 
 
@@ -288,7 +288,7 @@ class Trainer(ABC, Generic[SettingsT]):
 
     @classmethod
     def serves(cls, loss: str) -> bool:
-        """Whether it trains on ``loss``."""
+        """True if this family trains on ``loss``."""
         return loss in cls.losses
 
     def with_settings(self, **changes: Any) -> Self:
@@ -310,12 +310,12 @@ class Trainer(ABC, Generic[SettingsT]):
 
     @property
     def metric(self) -> str | None:
-        """What it is judged by, as ``apsvm eval`` names it; None: nothing in particular."""
+        """Metric of validation and choice, as ``apsvm eval`` names it; None: no particular one."""
         return "AP"
 
     @property
     def gain(self) -> str | None:
-        """What grades are worth to it (``losses.graded.GAINS``); None where that is nothing to it."""
+        """Gain of grades (``losses.graded.GAINS``); None if grades have none here."""
         return None
 
     @property
@@ -334,7 +334,7 @@ class Trainer(ABC, Generic[SettingsT]):
         return iter(())
 
     def remedies(self, outcome: Outcome, *, of_bags: bool = False, lacks_constant: bool = False) -> list[str]:
-        """What to try where a model of this plan gives all training rows the same score, and what was not tried yet.
+        """Suggestions for a model of this plan that gives all training rows the same score.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""What a family of trainers takes, as data; what it does not take is refused in one sentence, which is made here."""
+"""Capabilities of a family of trainers, as data. The messages that refuse other input are written here."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _REFUSED_BY_LABELS: Mapping[Takes, Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities:
-    """What a family, or a plan of it, takes and makes use of.
+    """Inputs and options that a family, or one plan of it, supports.
 
     Attributes
     ----------

@@ -13,7 +13,7 @@ AUTO: Final = "auto"
 
 @dataclass(frozen=True, slots=True)
 class FeatureOptions:
-    """What is done to the features before w weighs them.
+    """Preparation of the features before w weighs them.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What is said where a training came to no good end and its features are of very different scale."""
+"""Caution for a training that failed to converge on features of very different scale."""
 
 from __future__ import annotations
 

@@ -57,7 +57,8 @@ OfRowsT = TypeVar("OfRowsT", NDArray[np.int64] | None, NDArray[np.float64] | Non
 
 
 def asked_of(trainer: AnyTrainer, features: FeatureOptions) -> FeatureOptions:
-    """What the options ask for of this trainer: AUTO only where it wants a constant, or takes scaled rows."""
+    """Options with AUTO replaced where the trainer does not support it: AUTO stays only for trainers that want a
+    constant, or take scaled rows."""
     if features.bias == AUTO and not trainer.capabilities.constant:
         features = replace(features, bias=None)
     if features.features == AUTO and trainer.capabilities.refusal("features") is not None:
@@ -86,12 +87,13 @@ def map_by_rule(dataset: Dataset, features: FeatureOptions) -> FeatureOptions:
 
 
 def _of_one_unit(X: Matrix, selection: NDArray[np.int64] | None) -> bool:
-    """Whether the columns of X seem to have one unit, as pixels do.
+    """True if the columns of X seem to share one unit, as pixels do.
 
     AUTO then leaves the rows of bags as they are: standardised, columns that hardly vary would count as much as any
     other in the choice of the row that decides. With it, test AP was higher by .02 to .09 on four kinds of bags of
     digits and on tiger, by .01 on pendigits, and lower by .01 on musk1 and mammography and .03 on german_scale; birds,
-    whose columns have several units, lost up to .10 by none."""
+    whose columns have several units, lost up to .10 by none.
+    """
     deviations = np.sqrt(column_moments(X, selection).variance)
     deviations = deviations[np.isfinite(deviations) & (deviations > 0.0)]
     return deviations.size > 0 and bool(deviations.max() <= ONE_UNIT * np.median(deviations))
@@ -213,7 +215,7 @@ class Fit:
         )
 
     def training_set(self) -> TrainingSet:
-        """What the trainer sees."""
+        """Training set for the trainer."""
         dataset = self.dataset
         rows, selection = self.shared or self.rows(selection=self.selection), self.selection
         bags = self._bags(dataset, selection)
@@ -362,7 +364,7 @@ class Fit:
         return ComponentRanker(np.stack([coef for coef, _ in parts]), intercepts, header, self.feature_map)
 
     def _header(self, outcome: Outcome) -> Header:
-        """What the model says of itself."""
+        """Header of the trained model."""
         trainer, dataset, instances = self.trainer, self.dataset, self.dataset.instances
         columns = None if dataset.table is None else dataset.table.columns
         data = replace(
@@ -423,7 +425,7 @@ def _of(values: OfRowsT, selection: NDArray[np.int64] | None) -> OfRowsT:
 
 
 def _versions() -> dict[str, str]:
-    """Of the packages that take part, of cvxpy where it is installed."""
+    """Versions of the packages in use, with cvxpy if it is installed."""
     found = {name: installed(name) for name in ("apsvm", "numpy", "scipy")}
     try:
         return {**found, "cvxpy": installed("cvxpy")}

@@ -125,7 +125,7 @@ class ClassTraining:
     stopped: bool = False
 
     def lines(self, shown: Callable[[float], str]) -> Iterator[str]:
-        """What happened, for people, with the label as ``shown`` has it."""
+        """Summary of the class's training, for people; ``shown`` formats the label."""
         if self.outcome is not None:
             yield f"class {shown(self.label)}: {'; '.join(summary(self.outcome))}"
         else:
@@ -133,8 +133,8 @@ class ClassTraining:
 
 
 class _Run:
-    """What the classes share while they are trained. ``at_a_time`` classes have a thread each, of which as many are at
-    work in lock-step as ``threads`` says; where there are more threads than classes, each has several."""
+    """State shared by the classes during training. ``at_a_time`` classes have a thread each; of these, ``threads``
+    work at a time, in lock-step. With more threads than classes, each class has several."""
 
     def __init__(
         self,

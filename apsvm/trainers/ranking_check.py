@@ -1,4 +1,4 @@
-"""Whether a trained ranker tells its training rows apart, and what is said of one that does not."""
+"""Checks whether a trained ranker gives its training rows different scores, and words the caution if not."""
 
 from __future__ import annotations
 
@@ -23,15 +23,14 @@ _RANKS_NOTHING_YET = "this model ranks nothing: training was stopped before ther
 
 
 def ranks_nothing(outcome: Outcome, trainer: AnyTrainer, **training: bool) -> str:
-    """What is said of a ranker whose scores of the training rows are all alike; ``training``: see
-    ``Trainer.remedies``."""
+    """Caution for a ranker that gives all training rows the same score; ``training``: see ``Trainer.remedies``."""
     if not outcome.as_asked:
         return _RANKS_NOTHING_YET
     return f"{_RANKS_NOTHING}. Try {', '.join(trainer.remedies(outcome, **training))}, or features that vary"
 
 
 def scores_of(w: NDArray[np.float64] | Net, rows: RowOperator) -> NDArray[np.float64]:
-    """What a trained ranker of rows gives them, of several components the best: (m,) float64."""
+    """Scores (m,) float64 of a trained ranker; with several components, the highest."""
     if isinstance(w, Net):
         assert isinstance(rows, Rows)
         return w.scores(rows)
@@ -60,7 +59,7 @@ def ranking_checked(outcome: Outcome, data: TrainingSet, trainer: AnyTrainer) ->
 
 
 def tells_apart(w: NDArray[np.float64] | Net, rows: RowOperator) -> bool:
-    """Whether two rows have different scores; mostly the first rows say so."""
+    """True if two rows have different scores; usually the first block decides."""
     low, high, start, size = np.inf, -np.inf, 0, _FIRST_BLOCK
     while start < len(rows):
         part = rows if len(rows) <= size else rows.select(np.arange(start, min(start + size, len(rows))))

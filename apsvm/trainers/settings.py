@@ -65,13 +65,13 @@ def amount(value: SettingValue) -> float:
 
 
 def resolved(value: float | Multiple, default: float) -> float:
-    """What ``value`` comes to where the default is ``default``."""
+    """Number that ``value`` stands for, given the default: a ``Multiple`` multiplies it."""
     return value.factor * default if isinstance(value, Multiple) else value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Declared:
-    """What is said of a setting beside its name, type and default.
+    """Metadata of a setting, besides name, type and default.
 
     Attributes
     ----------
@@ -148,7 +148,7 @@ def plain_type(hint: object) -> type:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What every trainer takes.
+    """Settings of every trainer.
 
     Attributes
     ----------
@@ -174,7 +174,7 @@ class Settings:
                     _check(name, one, about)
 
     def to_json(self) -> dict[str, Json]:
-        """By name, as JSON values; what ``from_json`` reads."""
+        """Settings by name, as JSON values; ``from_json`` reads them."""
         names = [name for name, (_, about) in declared(type(self)).items() if about.in_header and name not in OF_ALL]
         return {name: _plain(getattr(self, name)) for name in names}
 

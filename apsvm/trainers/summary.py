@@ -21,7 +21,7 @@ def summary(outcome: Outcome) -> list[str]:
 
 
 def short_summary(outcome: Outcome, metric: str | None) -> list[str]:
-    """What was chosen on held-out rows, why training ended if that was not as requested, and what was left out."""
+    """Short summary: choices made on held-out rows, the reason for an early stop, and what was left out."""
     if outcome.classes:
         return [*chosen(outcome.classes[0][1], metric), *outcome.notes[-1:]]
     lines = [] if outcome.as_asked else [ending(outcome)]
@@ -83,7 +83,7 @@ def state(end: Outcome | Header) -> str:
 
 
 def evidence(end: Outcome | Header) -> Iterator[str]:
-    """How far from the best a training ended, where that is known."""
+    """Distance of the result from the optimum, if known, as text."""
     if end.certificate is not None:
         yield _bounds(end.certificate, end.C or 1.0)
     if end.gradient is not None:
@@ -98,7 +98,7 @@ def _kept(epochs: Epochs) -> str:
 
 
 def _bounds(bounds: Bounds, C: float) -> str:
-    """How far from the best, in units of the loss, whatever C is."""
+    """Bound on the distance from the optimum, in units of the loss, independent of C."""
     kind = "exact" if bounds.exact else "approximate: a bound for the difficult rows' problem, not for the whole loss"
     what = "off the optimum by at most"
     if bounds.layer is not None:

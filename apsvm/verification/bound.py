@@ -118,7 +118,7 @@ def exact_value(plane: Plane, scores: Array) -> float:
 
 @dataclass(frozen=True)
 class Limits:
-    """When to give up: ``seconds`` (None: never), ``iterations``."""
+    """Limits of a proof: ``seconds`` (None: no limit), ``iterations``."""
 
     seconds: float | None = None
     iterations: int = 1000
@@ -126,7 +126,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Claim:
-    """What is to be shown of the minimum.
+    """Claim about the minimum, to be proved.
 
     Attributes
     ----------
@@ -140,17 +140,17 @@ class Claim:
     least: float
 
     def shown(self, lower: float, slack: float) -> bool:
-        """By a lower bound, where rounding may have raised the claim by ``slack``."""
+        """True if a lower bound proves the claim; rounding may have raised the claim by ``slack``."""
         return lower >= max(self.lower - self.open - slack, self.least)
 
     def refuted(self, value: float, slack: float) -> bool:
-        """By a value that is met."""
+        """True if a value that was attained refutes the claim."""
         return value < max(self.lower - slack, self.least)
 
 
 @dataclass(frozen=True)
 class ProvedBound:
-    """What a proof came to.
+    """Result of a proof.
 
     Attributes
     ----------

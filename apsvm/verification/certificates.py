@@ -1,4 +1,4 @@
-"""Whether the certificate of a model holds for a data set, told without the code that trained it.
+"""Checks that the certificate of a model holds for a data set, independently of the training code.
 
 Of the convex hinge the certificate says that no w has an objective more than ``gap`` below the model's; of the tight
 bound, of bags and of components, which are not convex, that no w lowers the convex function that lies above the
@@ -55,7 +55,7 @@ class NothingToVerifyError(ValueError):
 
 
 class Outcome(StrEnum):
-    """How a verification ends."""
+    """Outcome of a verification."""
 
     HOLDS = "holds"
     SAYS_NOTHING = "holds, but says nothing"
@@ -65,7 +65,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """What was claimed, and what was found.
+    """Claim of a model, and result of its verification.
 
     Attributes
     ----------
@@ -104,7 +104,7 @@ class Verdict:
 
     @property
     def gap(self) -> float:
-        """What is proved to lie between the model's objective and the lower bound, ≥ 0."""
+        """Proved gap between the model's objective and the lower bound, ≥ 0."""
         return max(self.objective - self.proved, 0.0)
 
     @property
@@ -270,7 +270,7 @@ class _Judge:
             return definition, False
 
     def units(self, *, latent: bool, components: int) -> Units:
-        """What is ranked: rows, rows of components, or bags."""
+        """Units that are ranked: rows, rows of components, or bags."""
         n = len(self.dataset)
         if components > 1:
             return Units(n * components, np.arange(n * components), np.arange(0, n * components, components))
@@ -287,7 +287,7 @@ class _Judge:
         return Bags.of_rows(dataset.bags, dataset.relevance, dataset.groups)
 
     def tasks(self, definition: Definition, target: Target, *, latent: bool) -> list[Task]:
-        """Of rows, or of bags, of each of which the first row says all that its rows share."""
+        """Tasks of rows, or of bags; a bag's first row carries the values that its rows share."""
         dataset, first = self.dataset, self.bags().first if latent else slice(None)
         grades = target.grades if target.labels.kind is LabelKind.GRADES else None
         return tasks_of(
@@ -315,7 +315,7 @@ class _Touching:
     rounding: float
 
     def agrees_with(self, claimed: Bounds) -> bool:
-        """Whether the model says this of its objective."""
+        """True if the model's stated objective agrees."""
         return abs(self.value - claimed.primal) <= self.rounding
 
 
@@ -328,7 +328,7 @@ class _Problem:
         self._risk, self._rows, self._C, self._tight, self._level_free = risk, rows, C, tight, level_free
 
     def touching(self, w: Array) -> _Touching:
-        """What touches the objective at ``w``."""
+        """Plane or convex function that touches the objective at ``w``."""
         risk, rows, C = self._risk, self._rows, self._C
         scores = exact_scores(rows, w, level_free=self._level_free)
         held = None if risk.of_rows else risk.best(scores)
@@ -359,7 +359,7 @@ class _Problem:
         return float(np.abs(w) @ away) + float64_error(scores.size) * float(away @ away)
 
     def _rounding(self, w: Array, scores: Array, held: Integers | None, sizes: Array) -> float:
-        """What float64 may have done to the objective: to each score, and to the sum of those that count."""
+        """Bound on the rounding error of the objective: of each score, and of the sum."""
         risk, d = self._risk, self._rows.columns
         away = float64_error(d) * (sizes if risk.of_rows else np.full_like(sizes, sizes.max()))
         higher, lower = risk.hinge(scores, held, away), risk.hinge(scores, held, -away)
@@ -373,7 +373,7 @@ class _Problem:
 
 
 def _inconsistent(ranker: Ranker) -> Iterator[str]:
-    """What the header's own numbers contradict."""
+    """Contradictions among the header's own numbers."""
     header, claimed = ranker.header, ranker.header.certificate
     assert claimed is not None
     assert header.C is not None

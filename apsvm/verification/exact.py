@@ -45,6 +45,6 @@ def dot(a: Array | float, b: Array | float) -> list[float]:
 
 
 def float64_error(count: int) -> float:
-    """What rounding may do to a sum of ``count`` products in float64, in any order, as a share of the sum of their
-    magnitudes: errors add up as a random walk, of which six deviations are not passed (Higham and Mary 2019)."""
+    """Bound on the rounding error of a sum of ``count`` products in float64, in any order, as a fraction of the sum of
+    their magnitudes: errors add up as a random walk, and six deviations are not exceeded (Higham and Mary 2019)."""
     return (6.0 * math.sqrt(count) + 32.0) * UNIT

@@ -80,12 +80,12 @@ class RankingDefinition:
     level_free: ClassVar[bool] = True
 
     def hinge(self, positives: Array, negatives: Array, costs: tuple[Array, Array] | None) -> Hinge:
-        """Of one task, scores (P,) and (N,)."""
+        """Hinge of one task, scores (P,) and (N,)."""
         P, N = positives.size, negatives.size
         return hinge_of_rankings(self.weights(P, N), self.discount(P + N, N), positives, negatives, split=self.split)
 
     def largest(self, P: int, N: int, costs: tuple[Array, Array] | None) -> Hinge:
-        """Of any ranking: the magnitude of what its loss is summed of, and of each row's weight."""
+        """Upper bound over all rankings of the magnitudes of the loss's terms and of each row's weight."""
         loss = 2.0 * float(self.weights(P, N).sum()) * float(np.abs(self.discount(P + N, N)).max())
         return Hinge(np.inf, loss, np.full(P, 2.0 / P), np.full(N, 2.0 / N))
 
@@ -112,7 +112,7 @@ class LabellingDefinition:
     by_query: ClassVar[bool] = True
 
     def hinge(self, positives: Array, negatives: Array, costs: tuple[Array, Array] | None) -> Hinge:
-        """Of one task, scores (P,) and (N,)."""
+        """Hinge of one task, scores (P,) and (N,)."""
         return hinge_of_labellings(self, positives, negatives)
 
     def largest(self, P: int, N: int, costs: tuple[Array, Array] | None) -> Hinge:
@@ -129,7 +129,7 @@ class ZeroOneDefinition:
     level_free = False
 
     def hinge(self, positives: Array, negatives: Array, costs: tuple[Array, Array] | None) -> Hinge:
-        """Of scores (P,) and (N,), and their costs."""
+        """Hinge of scores (P,) and (N,), with their costs."""
         share = 1.0 / (positives.size + negatives.size)
         down = np.where(positives < 1.0, -share, 0.0)
         up = np.where(negatives > -1.0, share, 0.0)
@@ -156,7 +156,7 @@ class PartialAreaDefinition:
     level_free: ClassVar[bool] = True
 
     def hinge(self, positives: Array, negatives: Array, costs: tuple[Array, Array] | None) -> Hinge:
-        """Of one task, scores (P,) and (N,)."""
+        """Hinge of one task, scores (P,) and (N,)."""
         P, N = positives.size, negatives.size
         order, unit, b = np.argsort(-negatives, kind="stable"), 2.0 / (P * N), self.rate * N
         shares = np.clip(b - np.arange(N), 0.0, 1.0) / b
@@ -356,8 +356,8 @@ class _GradeGains:
         return low
 
     def _maximum(self, first: int, end: int, low: int, high: int, of_positives: float) -> int:
-        """Where in low..high the sum of the gains of the positives ``first`` to ``end`` − 1, whose scores sum to
-        ``of_positives``, ceases to rise."""
+        """Maximiser in low..high of the sum of the gains of the positives ``first`` to ``end`` − 1, whose scores sum
+        to ``of_positives``."""
         discount = self._discount
         while low < high:
             n = (low + high) // 2
@@ -370,7 +370,7 @@ class _GradeGains:
         return low
 
     def _sum(self, first: int, end: int, n: int) -> float:
-        """Of the gains of the positives ``first`` to ``end`` − 1, n negatives above each, where all u are equal."""
+        """Sum of the gains of the positives ``first`` to ``end`` − 1 with n negatives above each, if all u agree."""
         assert self._weight is not None
         discounts, positives, negatives = self._sums
         lost = self._weight * (discounts[end + n] - discounts[first + n])

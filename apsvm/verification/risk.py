@@ -52,7 +52,7 @@ class Plane(NamedTuple):
 
 @dataclass(frozen=True)
 class Units:
-    """What is ranked: n rows, each for itself, or in bags.
+    """Units that are ranked: n rows, single or in bags.
 
     Attributes
     ----------
@@ -98,12 +98,12 @@ class PlainRisk:
         return self._sum(scores, held, worse, by_score=False)
 
     def by_score(self, scores: Array, held: Integers | None = None, worse: Array | float = 0.0) -> Plane:
-        """What the margins of the ranking by score come to, by which the tight bound is lower than the hinge."""
+        """Margin terms of the ranking by score, by which the tight bound is below the hinge."""
         return self._sum(scores, held, worse, by_score=True)
 
     def rounding(self, scores: Array) -> float:
-        """What rounding may do to the hinge at ``scores``, and to the choice of its ranking: of each task a share of
-        the largest terms that its sums may have."""
+        """Bound on the rounding error of the hinge at ``scores``, including the choice of its ranking: a fraction of
+        the largest terms of each task's sums."""
         at, error = np.abs(scores[self.best(scores)]), 0.0
         for weight, positives, negatives, costs in self._tasks:
             loss, down, up = self._definition.largest(positives.size, negatives.size, costs)[1:]
@@ -147,7 +147,7 @@ def tasks_of(
     costs: Array | None,
     query_weights: Mapping[int, float] | None = None,
 ) -> list[Task]:
-    """What the risk of these units sums.
+    """Tasks whose weighted sum is the risk of these units.
 
     Parameters
     ----------

@@ -132,7 +132,7 @@ class PlainRows:
         return self._as_weights(result, by_component.sum(axis=0))
 
     def constant(self, coef: Array) -> tuple[float, float]:
-        """What centring adds to scores by weights (d,) of rows as they are, and the magnitude of its terms."""
+        """Constant that centring adds to scores by weights (d,) of the raw rows, and the magnitude of its terms."""
         return -float(self._centre @ coef), float(np.abs(self._centre) @ np.abs(coef))
 
     def directions(self) -> Array | None:
@@ -160,7 +160,7 @@ class PlainRows:
 
     @property
     def rounding_of_divisors(self) -> float:
-        """What float64 may do to a divisor, as a share of it: deviations may be of squares about 0, a hundred times as
+        """Relative rounding error of a divisor: deviations can come from squares about 0 that are a hundred times as
         large (``data.moments``)."""
         return 100.0 * float64_error(self.count) if self.scaling.name == "standard" else float64_error(1)
 
@@ -186,7 +186,7 @@ class PlainRows:
         return result.ravel()
 
     def _blocks(self, values: int) -> list[slice]:
-        """Of about this number of values each."""
+        """Slices of about this number of values each."""
         rows = int(self.matrix.shape[0])
         stored = getattr(self.matrix, "nnz", rows * self.columns)
         step = max(1, int(values * rows // max(1, stored)))
@@ -261,7 +261,7 @@ def _size_of_features(matrix: Matrix | MappedMatrix, scaling: Scaling) -> float:
 
 
 def _factors(matrix: Matrix | MappedMatrix, scaling: Scaling) -> Array | None:
-    """What rows are multiplied by, (n,), if they are."""
+    """Factors (n,) of the rows; None if they are not scaled."""
     if not scaling.unit_rows:
         return None
     norms = row_norms(matrix)

@@ -352,7 +352,7 @@ def _mixed_dates(evidence: Evidence, like_dates: Sequence[str]) -> ColumnError:
 
 
 def _unlike_the_others(evidence: Evidence) -> str:
-    """First date whose order differs from all dates before it, or else a number."""
+    """First word that shares no date order with the words before it, or else a number."""
     orders: Sequence[str] = ORDERS
     for word in evidence.words:
         orders = [order for order in orders if days_of(word, order) is not None]

@@ -43,8 +43,8 @@ class Problem(NamedTuple):
     names: NDArray[np.int64] = _NAMELESS
 
     def gap(self, alpha: NDArray[np.float64]) -> float:
-        """How far ``alpha`` (t,), feasible, can be from optimal: the duality gap, and what the hard planes lack, priced
-        by their own multipliers' scale so that both are objective values; inf where float64 cannot hold it."""
+        """Duality gap of a feasible ``alpha`` (t,), plus the violation of hard planes, priced by the scale of their
+        multipliers so that both are objective values. inf if float64 cannot hold it."""
         product = self.gram @ alpha
         gradient = self.offsets - product
         slack = max(0.0, float(gradient[self.soft].max(initial=0.0)))

@@ -1,4 +1,4 @@
-"""What every sorter is: a module that maps the scores of lists to approximate ranks, with a gradient."""
+"""Base class of sorters: modules that map the scores of lists to approximate ranks, with a gradient."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ class Sorter(nn.Module):
 
     @property
     def is_untrained(self) -> bool:
-        """Whether its parameters are the first ones, of no use, as far as it knows: no ``SorterTraining`` took a step,
-        and no caller gave it a state or froze it."""
+        """True if the parameters are probably still the initial ones: no ``SorterTraining`` took a step, and no caller
+        loaded a state or froze the sorter."""
         return self.trained and not (self._has_learned or self._is_frozen)
 
     def mark_trained(self) -> None:
@@ -59,7 +59,7 @@ class Sorter(nn.Module):
         self._has_learned = True
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:
-        """As of every module; the sorter then passes for trained."""
+        """Same as ``Module.load_state_dict``; marks the sorter as trained."""
         result = super().load_state_dict(state_dict, strict, assign)
         self.mark_trained()
         return result
@@ -81,12 +81,12 @@ class Sorter(nn.Module):
         return self
 
     def arguments(self) -> Mapping[str, int | float]:
-        """What makes such a sorter again, beside its length: JSON numbers by name."""
+        """Constructor arguments besides the length: JSON numbers by name."""
         return {}
 
     @property
     def name(self) -> str:
-        """As ``make_sorter`` takes it."""
+        """Name for ``make_sorter``."""
         values = [f"{value:.17g}" for value in self.arguments().values()]
         return self.architecture + (f"({values[0]})" if values else "")
 
@@ -104,8 +104,7 @@ class Sorter(nn.Module):
             )
 
     def error(self, scores: Tensor, ranks: Tensor, generator: Generator) -> tuple[Tensor, Tensor]:
-        """What training goes down, of made lists and their exact ranks, and L1: the same, of those that learn from it
-        alone."""
+        """Training error on generated lists with their exact ranks, and L1. By default the two are the same."""
         l1 = (self(scores) - ranks).abs().mean()
         return l1, l1
 

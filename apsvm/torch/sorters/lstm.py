@@ -165,7 +165,7 @@ class LargeLSTMSorter(LSTMSorter):
 
 
 def thresholds(count: int) -> Tensor:
-    """Where made scores lie, and some beyond: ascending quantiles, float64."""
+    """Thresholds at ascending quantiles of generated scores and some beyond their range, float64."""
     generator = seeded("thresholds")
     scores = draw_lists(generator, LISTS, 100)[0].flatten()
     outer = DEVIATION * torch.randn(int(OUTER * len(scores)), generator=generator)
@@ -173,5 +173,5 @@ def thresholds(count: int) -> Tensor:
 
 
 def _twice(values: Tensor) -> Tensor:
-    """What leaves a cell that forgets all, its gates open."""
+    """Output of an LSTM cell that forgets everything, with open gates."""
     return values.tanh().tanh()

@@ -79,7 +79,7 @@ class NeighboursSorter(Sorter):
         return torch.zeros_like(z).scatter(1, order, places / length)
 
     def error(self, scores: Tensor, ranks: Tensor, generator: Generator) -> tuple[Tensor, Tensor]:
-        """What its values and its slopes say of the ranks here and nearby, see the module; and L1."""
+        """Training error of values and slopes on the ranks here and nearby (see the module), and L1."""
         # As many lists again of normal scores, on which climb is judged.
         lists, length = scores.shape
         normal = torch.randn(scores.shape, generator=generator).to(scores)

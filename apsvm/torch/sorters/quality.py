@@ -1,4 +1,4 @@
-"""How good a sorter is: two figures, since one misleads.
+"""Quality of a sorter, by two figures, since one alone misleads.
 
 L1 : the mean of |f(y)_i − rk(y)_i| over made lists, the figure of the paper's Table 1.
 climb : the mean Spearman correlation with random targets that 100 steps of Adam reach on the scores themselves, going
@@ -30,7 +30,7 @@ SCORES_AT_ONCE = 50_000
 
 @dataclass(frozen=True)
 class SorterQuality:
-    """What a sorter does with lists of one length.
+    """Quality of a sorter on lists of one length.
 
     length : L
     lists : made lists that L1 is a mean over
@@ -77,7 +77,7 @@ def judge_sorter(
 
 
 def climb_caution(reached: float) -> str | None:
-    """What is said of a sorter of this climb; None where its gradient leads somewhere, or it was not measured (NaN)."""
+    """Caution for a sorter of this climb; None if its gradient is useful, or was not measured (NaN)."""
     if not reached <= CLIMB_OF_CHANCE:
         return None
     return (

@@ -29,7 +29,7 @@ LONGEST_GRADIENT = 1.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SorterSettings:
-    """What is trained, and how.
+    """Settings of a sorter's training.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class SorterSettings:
             raise SorterError(f"expected a seed from 0 to 2⁶³ − 1, found {self.seed!r}")
 
     def length_of(self, generator: Generator) -> int:
-        """Of a batch."""
+        """Length of the lists of a batch."""
         if self.longest is None:
             return self.length
         share = float(torch.rand((), generator=generator, dtype=torch.float64))
@@ -127,7 +127,7 @@ class SorterTraining:
 
     @property
     def learning_rate(self) -> float:
-        """Of the next step."""
+        """Learning rate of the next step."""
         halvings = min(self.seen // self.settings.halve_every, 1000)
         return (self.settings.learning_rate or self.sorter.pace) * 0.5**halvings
 
@@ -182,7 +182,7 @@ class SorterTraining:
         return state
 
     def header(self, l1: float = torch.nan, climb: float = torch.nan) -> SorterHeader:
-        """What the sorter's file says of it."""
+        """Header of the sorter's file."""
         return SorterHeader(
             architecture=self.sorter.architecture,
             arguments=self.sorter.arguments(),

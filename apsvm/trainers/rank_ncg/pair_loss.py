@@ -34,8 +34,8 @@ class NoPairsError(ValueError):
 def fourier_setting(
     accuracy: float, kappa: float = 3.0, half_width: float = HALF_WIDTH
 ) -> tuple[float, int, float, float]:
-    """What the kernels need of the slides' choice of the series (31)-(33) for an error of ``accuracy`` ε per unit of
-    weight, 0 < ε < 1: h, p, r − r_x and r_x. kappa: 3 in (31), where 2 suffices.
+    """Parameters h, p, r − r_x and r_x of the Fourier series (31)-(33), chosen as in the slides for an error of
+    ``accuracy`` ε per unit of weight, 0 < ε < 1. kappa: 3 in (31), although 2 suffices.
 
         r = erfc⁻¹(ε) + 2 r_x,   h = π / (κ (r + erfc⁻¹(ε/2))),   p = ⌈erfc⁻¹(√π h ε/4) / (2h)⌉
     """
@@ -94,7 +94,7 @@ class PairLoss(ScoreFunction[NDArray[np.float64]]):
             return self.rows.combine(slopes)
 
     def spans(self) -> Spans:
-        """What was taken since the last call: scores, sums, gradient."""
+        """Time spent since the last call on scores, sums and gradient."""
         spans, self._spans = self._spans, Spans()
         return spans
 

@@ -191,7 +191,7 @@ def read_graph(path: str | os.PathLike[str], names: NDArray[np.float64]) -> Pref
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Classes:
-    """Which class each row is in.
+    """Class of each row.
 
     Attributes
     ----------

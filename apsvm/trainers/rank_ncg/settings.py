@@ -1,4 +1,4 @@
-"""What RankNCG takes."""
+"""Settings of RankNCG."""
 
 from __future__ import annotations
 

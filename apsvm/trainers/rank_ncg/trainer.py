@@ -103,7 +103,7 @@ class RankNCGTrainer(Trainer[RankNCGSettings]):
         )
 
     def graph(self, classes: Classes) -> PreferenceGraph:
-        """Which of the classes is preferred to which.
+        """Preference graph of the classes.
 
         Raises
         ------

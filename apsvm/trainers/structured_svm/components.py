@@ -45,7 +45,7 @@ def weights_and_constants(data: TrainingSet, w: NDArray[np.float64]) -> NDArray[
 
 
 def start_from(data: TrainingSet, start: NDArray[np.float64], seed: int) -> NDArray[np.float64]:
-    """Where to begin, (H·dimension,) float64, from a model's weights: of as many components (H, features + 1), or of
+    """Starting point (H·dimension,) float64 from a model's weights: of as many components, (H, features + 1), or of
     one, (dimension,), with or without the constant feature."""
     if start.ndim == 2:
         blocks = start.copy()

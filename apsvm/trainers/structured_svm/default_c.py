@@ -87,7 +87,7 @@ def default_C(data: TrainingSet, loss: Loss, bound: str = "hinge") -> float:
 
 
 def _variances(data: TrainingSet, loss: Loss) -> tuple[NDArray[np.float64], bool]:
-    """Of the features (d,), within the queries where the loss is by query; and whether these are several."""
+    """Variances of the features (d,), within queries if the loss is by query; and True if there are several queries."""
     groups = data.queries if loss.by_query else None
     if groups is not None and data.bags is not None:
         groups = np.repeat(groups, np.diff(data.bags))

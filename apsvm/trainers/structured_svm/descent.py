@@ -107,7 +107,7 @@ def majorant(function: ScoreFunction[Weights], w: Weights, C: float) -> Majorant
 
 @dataclass(slots=True)
 class _Spent:
-    """What a descent has taken: ``before`` of the time limit were gone when it began."""
+    """Time and work spent by a descent; ``before`` is the part of the time limit that was spent before it began."""
 
     before: float
     began: float = field(default_factory=time.perf_counter)
@@ -176,7 +176,7 @@ class Descent:
         return min(reports, key=lambda report: report.solution.certificate.primal)
 
     def lowest(self, C: float, starts: Mapping[str, Weights], seconds_used: float) -> Weights:
-        """Where the lowest of the quasi-Newton descents ends, without the proof that it is stationary."""
+        """End point of the best quasi-Newton descent, without the proof that it is stationary."""
         return self._lowest(starts, C, _Spent(seconds_used))
 
     @cached_property
@@ -201,7 +201,7 @@ class Descent:
         return min(ends, key=lambda end: end[0])[1] if ends else first
 
     def _by_steps(self, name: str, point: Weights, C: float, spent: _Spent) -> Weights:
-        """Where quasi-Newton steps end."""
+        """End point of quasi-Newton steps."""
         began, limit = spent.seconds, self._settings.time_limit
 
         def accounted() -> Account:
@@ -231,7 +231,7 @@ class Descent:
         return w
 
     def _by_rounds(self, start: Weights, C: float, spent: _Spent) -> StageReport:
-        """Where concave-convex rounds end."""
+        """Result of concave-convex rounds."""
         began, reports = spent.seconds, list[StageReport]()
 
         def minimise(convex: Majorant, good_enough: Callable[[float, float], bool]) -> CuttingPlaneSolution:

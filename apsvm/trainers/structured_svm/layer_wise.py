@@ -247,6 +247,6 @@ def _square(net: Net) -> float:
 
 
 def _inputs_of(net: Net, at: int, X: NDArray[np.float64]) -> NDArray[np.float64]:
-    """What the layer ``at`` sees of the rows X, (n, in + 1), a constant of 1 last."""
+    """Inputs (n, in + 1) of the layer ``at`` for the rows X, with a constant 1 as the last column."""
     h = np.maximum(outputs_of(net.layers[:at], X), 0.0) if at else X
     return np.column_stack([h, np.ones(len(h))])

@@ -1,4 +1,4 @@
-"""What a network is trained on: rows standardised, the risk of their scores, rows held out; and a net to begin with."""
+"""Training problem of a network: standardised rows, the risk of their scores, held-out rows, and an initial net."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class NetProblem:
 
 
 def outputs_of(layers: Sequence[Layer], X: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Of the last of the layers, (n, out), for the rows X (n, in)."""
+    """Outputs (n, out) of the last layer, for the rows X (n, in)."""
     for number, layer in enumerate(layers):
         X = (np.maximum(X, 0.0) if number else X) @ layer.weights.T + layer.bias
     return X

@@ -137,7 +137,7 @@ def _outcome(data: TrainingSet, trained: TrainedLayers, settings: StructuredSett
 
 
 def _course(trained: TrainedLayers) -> Sequence[str]:
-    """What the passes came to, in words."""
+    """Summary of the passes, in words."""
     held_out = "no rows were held out" if trained.held_out is None else f"{trained.held_out:.4g} on rows held out"
     if trained.passes == 0:
         return [f"no pass was better on rows held out than the network of the log loss: that one is kept ({held_out})"]

@@ -24,7 +24,7 @@ from apsvm.trainers.structured_svm.settings import StructuredSettings
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Plan:
-    """What is minimised, how, and from where.
+    """Objective, method and starting points of a training.
 
     Attributes
     ----------

@@ -1,6 +1,5 @@
-"""What a plan solves for one C after another, whatever the kind of rows: from points to begin at (``starts_of_…``) down
-to a stationary point (``descent``), of the hinge, of the ramp, or of the ramp from where the hinge has ended.
-"""
+"""Problem that a plan solves for one C after another, for any kind of rows: it descends from starting points
+(``starts_of_…``) to a stationary point (``descent``) of the hinge, of the ramp, or of the ramp after the hinge."""
 
 from __future__ import annotations
 
@@ -28,7 +27,7 @@ Starts: TypeAlias = Callable[[float, Weights | None, StageReport | None], Mappin
 def go_down(
     descents: Sequence[Descent], starts: Starts, C: float, before: Weights | None, began: float
 ) -> list[StageReport]:
-    """What each of the descents ended with; fewer where one stopped short of its end.
+    """Run the descents in turn; a descent that stops early is the last one.
 
     Parameters
     ----------
@@ -57,7 +56,7 @@ def go_down(
 
 
 def trained_by(reports: list[StageReport], *, exact: bool, queries: int, skipped: int) -> Trained:
-    """What a training came to whose descents, by the hinge and mostly by the ramp, have ended so."""
+    """Result of a training from the reports of its descents: the hinge's, usually followed by the ramp's."""
     hinge = reports[-2].solution.certificate.primal if len(reports) > 1 else None
     return Trained(reports[-1].solution.w, reports, exact, queries, skipped, hinge_objective=hinge)
 

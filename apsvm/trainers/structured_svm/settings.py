@@ -1,4 +1,4 @@
-"""What the structured SVM and its two-stage approximation take."""
+"""Settings of the structured SVM and of its two-stage approximation."""
 
 from __future__ import annotations
 
@@ -138,5 +138,5 @@ def random_starts(start: str) -> int | None:
 
 
 def shown_C(value: float | Multiple) -> str:
-    """As in names of files and in tables."""
+    """Text of C for file names and tables."""
     return f"{value:g}" if isinstance(value, float) else str(value)

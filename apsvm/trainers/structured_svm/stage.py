@@ -1,4 +1,4 @@
-"""What the structured trainers share: the data, what is requested, who watches, and a stage, a solver that records."""
+"""Common parts of the structured trainers: data, settings, observers, and a stage, which is a solver with a log."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class StageReport:
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """What a training came to.
+    """Result of a training.
 
     Attributes
     ----------
@@ -109,7 +109,7 @@ class Trained:
 
     @property
     def state(self) -> State:
-        """Of the first stage that stopped short, or of the last."""
+        """State of the first stage that did not converge, else CONVERGED."""
         stopped = (stage.solution.state for stage in self.stages)
         return next((state for state in stopped if state is not State.CONVERGED), State.CONVERGED)
 

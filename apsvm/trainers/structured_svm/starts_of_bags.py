@@ -1,4 +1,4 @@
-"""Where training on bags begins, which decides where it ends.
+"""Starting points for training on bags; they decide which local optimum is found.
 
 Annealing: each bag, positive or negative, is the mean of its ⌈q·size⌉ best instances under the w so far, for
 q = 1, ½, ¼, … until every bag is one instance. At each q that is an ordinary convex training on as many rows as there
@@ -77,7 +77,7 @@ class StartsOfBags:
         return {f"from start {number}": point for number, point in enumerate(points, 1)}
 
     def _as_asked(self, trainings: _OneRowABag) -> list[NDArray[np.float64]]:
-        """Where ``settings.start`` says."""
+        """Starting points named by ``settings.start``."""
         settings, offsets = self._settings, self._data.bags
         assert offsets is not None
         count = random_starts(settings.start)
@@ -118,7 +118,7 @@ class _OneRowABag:
             share *= 0.5
 
     def by_zero_one(self) -> NDArray[np.float64]:
-        """By the annealing with the 0-1 loss, and then the loss itself on the instances that it found."""
+        """Anneals with the 0-1 loss, then trains the loss itself on the instances that this selected."""
         data, loss = self._data, make_loss("zero-one")
         # The 0-1 loss looks at the sign of a score.
         with_bias = replace(data, rows=data.rows.with_bias(1.0))

@@ -1,4 +1,4 @@
-"""Where training of components begins: clusters of the positives, each told apart from the negatives.
+"""Starting points for training components: clusters of the positives, each separated from the negatives.
 
 Lloyd's k-means of the positives, features divided by their deviations, and for each cluster a logistic regression
 against the negatives, whose constants make the components comparable:

@@ -1,6 +1,5 @@
-"""Where the tight bound may begin on rows: at the hinge's minimiser, at the solution for the C before, at a point that
-was given, and at the difference of the classes' means, which is a start where the hinge has found nothing.
-"""
+"""Starting points of the tight bound on rows: the hinge's minimiser, the solution for the previous C, a given point,
+and the difference of the class means, which helps if the hinge finds nothing."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
         return ":" in loss or spelled(loss, LOSSES) is not None
 
     def settled(self, outcome: Outcome) -> Self:
-        """Of the bound and the C that it came to, unless the loss has a way of its own to them."""
+        """The plan with the bound and C of ``outcome``, unless the loss chooses them in another way."""
         plan = super().settled(outcome)
         own_way = self._hidden or self.loss.starts_from is not None or self.loss.ranks_like is not None
         if own_way or outcome.C is None or outcome.certificate is None:
@@ -117,7 +117,7 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
         return self if bound is None or not is_default else self.with_settings(epsilon=OF_COMPARISON[bound])
 
     def _capabilities(self) -> Capabilities:
-        """Of the loss and the settings; layers have constants of their own."""
+        """Capabilities with this loss and these settings; networks have constants of their own."""
         graded = self.loss.takes_grades and not self.approximates
         capabilities = replace(
             self.capabilities,
@@ -204,12 +204,12 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
 
     @property
     def is_network(self) -> bool:
-        """Whether a network is trained, a layer at a time."""
+        """True if a network is trained, layer by layer."""
         return bool(self._hidden)
 
     @property
     def leaves_C_of_network_open(self) -> bool:
-        """Whether C of a network is to be chosen among a few."""
+        """True if C of a network is to be chosen from a few values."""
         return self.is_network and self.settings.bound == "auto" and self.settings.C == DEFAULT_C
 
     @property
@@ -224,14 +224,14 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
 
     @property
     def leaves_components_open(self) -> bool:
-        """Whether two components may be trained in the place of one linear ranker (``apsvm.selection.mixture``)."""
+        """True if two components may be trained instead of one linear ranker (``apsvm.selection.mixture``)."""
         settings = self.settings
         is_free = "components" not in self.named and settings.components == 1 and settings.C == DEFAULT_C
         return is_free and self.bound is None and not settings.latent
 
     @property
     def may_rank_worse(self) -> bool:
-        """Whether another loss' model may rank the rows better than this loss' hinge, and may take its place."""
+        """True if the model of another loss may replace this loss's hinge, since it may rank the rows better."""
         is_free = self.settings.bound == "auto" and self.settings.C == DEFAULT_C and self.settings.components == 1
         return is_free and self.loss.ranks_like is not None and not self.approximates
 

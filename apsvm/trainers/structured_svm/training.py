@@ -71,7 +71,7 @@ def train(plan: Plan, data: TrainingSet, watch: Watch, risk: Risk | None = None)
 
 
 def _problem(plan: Plan, data: TrainingSet, watch: Watch, risk: Risk | None) -> Problem:
-    """What is solved, by the kind of rows."""
+    """Problem for this kind of rows."""
     if risk is None:
         oracle = make_oracle(plan.settings.oracle, plan.loss)
         risk = risk_of(data, plan.loss, oracle, count_ranks=plan.settings.log_ranks)

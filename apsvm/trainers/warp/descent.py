@@ -100,7 +100,7 @@ def candidates(grades: AnyArray, groups: NDArray[np.int64] | None) -> Candidates
 
 
 def violates(scores: NDArray[np.float64], pairs: Candidates) -> bool:
-    """Whether any positive has a negative with 1 − s_i + s_j > 0; scores : (n,)."""
+    """True if any positive has a negative with 1 − s_i + s_j > 0; scores : (n,)."""
     ends = np.unique(np.stack([pairs.starts, pairs.counts], axis=1), axis=0)
     highest = {(start, count): scores[pairs.members[start : start + count]].max() for start, count in ends.tolist()}
     of_negatives = np.array([highest[key] for key in zip(pairs.starts.tolist(), pairs.counts.tolist(), strict=True)])
@@ -223,7 +223,7 @@ class _RowSteps:
 
 
 def rule_memory(rule: str, parameters: AnyArray) -> tuple[AnyArray, AnyArray]:
-    """What the rule remembers of each parameter, at the start: squares and steps, of no length where it has none."""
+    """Initial state of the rule for each parameter: squares and steps; empty arrays if the rule has none."""
     none = np.empty(0, dtype=parameters.dtype)
     if rule == "adagrad":
         return np.ones_like(parameters), none

@@ -26,7 +26,7 @@ class Parameters(Protocol[T_co]):
     """Parameters that a training by epochs updates."""
 
     def one_pass(self, stop: Callable[[], bool]) -> Pass:
-        """As ``sgd.descend`` calls it."""
+        """Runs one pass, for ``sgd.descend``."""
 
     def snapshot(self) -> T_co:
         """A copy of the parameters."""

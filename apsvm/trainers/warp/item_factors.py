@@ -151,7 +151,7 @@ def evaluate_lists(
     hidden: sp.csr_array,
     metrics: Sequence[str] = METRICS,
 ) -> ListEvaluation:
-    """How high the hidden items stand among those that are not known, as means over the users.
+    """Evaluate the ranks of hidden items among the items not yet known, as means over the users.
 
     Parameters
     ----------

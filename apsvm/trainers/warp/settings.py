@@ -1,4 +1,4 @@
-"""What WARP takes."""
+"""Settings of WARP."""
 
 from __future__ import annotations
 

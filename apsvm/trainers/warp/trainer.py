@@ -79,7 +79,7 @@ class WarpTrainer(Trainer[WarpSettings]):
 
     @property
     def metric(self) -> str | None:
-        """Of users P@10; else what τ stresses."""
+        """P@10 for users; otherwise the metric that τ emphasises."""
         if self.settings.rows_as_users:
             return "P@10"
         tau = self.settings.tau
@@ -87,7 +87,7 @@ class WarpTrainer(Trainer[WarpSettings]):
 
     @property
     def validation_metric(self) -> str:
-        """What the best epoch is chosen by."""
+        """Metric that selects the best epoch."""
         return self.settings.validation_metric or ("P@10" if self.settings.rows_as_users else "AP")
 
     @property
