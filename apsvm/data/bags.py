@@ -112,7 +112,7 @@ def deciding_rows(bags: Bags, scores: NDArray[np.float64]) -> Integers:
 
 
 def bags_of(dataset: Dataset) -> Bags | None:
-    """The bags of its rows; None where it has none, or they are ignored."""
+    """Bags of the rows; None without bags, or if they are ignored."""
     if dataset.bags is None or dataset.ignores_bags:
         return None
     return Bags.of_rows(dataset.bags, dataset.relevance, dataset.groups)

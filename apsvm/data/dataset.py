@@ -84,7 +84,7 @@ class TableRows:
     keys : NDArray[object_], optional
         (n,) str, what the rows are called, or None.
     lines : NDArray[int64], optional
-        (n,) int64, the lines of the rows in the text, from 1, or None where there are none.
+        (n,) int64, the lines of the rows in the text, counted from 1; None if unknown.
     remarks : tuple[str, ...]
         Remarks on how it was read, a sentence each.
     details : tuple[str, ...]
@@ -125,7 +125,7 @@ class Dataset:
     costs : ndarray, optional
         (n,) float64, 1 where a row has none; None if no row has one.
     zero_based : bool
-        Whether features are counted from 0.
+        True if features are counted from 0.
     source : str
         The name used in messages.
     fingerprint : str
@@ -138,7 +138,7 @@ class Dataset:
     bags : ndarray, optional
         (n,) int64, the number of each row's bag (``apsvm.data.bags``); None if the rows are in none.
     ignores_bags : bool
-        Whether rows stand for themselves all the same; only that no fold parts a bag is left of it.
+        True if rows are ranked singly although they have bags; folds still keep a bag together.
     pool : tuple[str, ...], optional
         How the rows of a bag were pooled, where each row was a bag (``apsvm.data.pooling``).
     instances : int, optional

@@ -318,7 +318,7 @@ def write_folder(data: Dataset, path: str | os.PathLike[str], *, dense: bool | N
     Parameters
     ----------
     dense : bool, optional
-        Bool, optional Whether rows are written dense; by default if at least ``DENSE_FROM`` of the entries are
+        True to write dense rows; by default True if at least ``DENSE_FROM`` of the entries are
         stored.
 
     Raises

@@ -69,7 +69,7 @@ def read_svmlight(
     source : str or path-like or BinaryIO
         A path, a binary stream, or "-" for standard input.
     zero_based : bool
-        Whether the file counts features from 0.
+        True if the file counts features from 0.
     dtype : DTypeLike
         Float64 or float32, of the values; float32 ones are the float64 ones rounded.
     max_features : int, optional
@@ -133,12 +133,12 @@ class TextBlocks:
     sources : Sequence[str or path-like]
         Paths, or "-".
     options
-        Of ``read_svmlight``, except for `bag_label`, `dense` and `n_features`.
+        Options of ``read_svmlight``, except `bag_label`, `dense` and `n_features`.
 
     Attributes
     ----------
     fingerprint
-        Str, after the last block: the sha256 of all files' bytes, one behind the other.
+        After the last block: the sha256 of all files' bytes, one behind the other.
     row_lines
         (n,) int64, after the last block: the line of each row in its file, where rows have bags.
     """

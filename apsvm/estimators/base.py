@@ -130,7 +130,7 @@ class LinearEstimator(TrainedEstimator):
         return sample_weight
 
     def _trained_constant(self, plan: AnyTrainer) -> float | Literal["auto"] | None:
-        """The value of a constant feature to be trained with the others, AUTO (``trainers.fitting``) or None."""
+        """Value of a constant feature trained with the others, AUTO (``trainers.fitting``) or None."""
         return None
 
     def _shift(self, fit: Fit, data: TrainingSet, outcome: Outcome) -> float:

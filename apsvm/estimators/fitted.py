@@ -144,7 +144,7 @@ class ModelEstimator(Common, BaseEstimator):  # type: ignore[misc]  # scikit-lea
         Returns
         -------
         float
-            Of several queries the mean over those that have something to rank, weighted by ``sample_weight``.
+            With several queries, the mean over those that can be ranked, weighted by ``sample_weight``.
 
         Raises
         ------
@@ -253,7 +253,7 @@ class ModelEstimator(Common, BaseEstimator):  # type: ignore[misc]  # scikit-lea
         return Explanation(np.array([one.base for one in each])[leading], each[0].names(model.features()), gave)
 
     def to_model(self) -> Ranker:
-        """The model, to be saved (``.save(path)``) and used by ``apsvm predict`` and ``apsvm eval``."""
+        """The model, which ``.save(path)`` writes for ``apsvm predict`` and ``apsvm eval``."""
         check_is_fitted(self)
         return self._model
 
@@ -359,7 +359,7 @@ class ModelEstimator(Common, BaseEstimator):  # type: ignore[misc]  # scikit-lea
 
     @classmethod
     def _of_model(cls, model: Ranker, parameters: JsonObject) -> Self:
-        """``from_model``, with ``parameters`` in the place of those of the header."""
+        """``from_model``, with ``parameters`` instead of the header's."""
         features = model.header.features
         refusal = cls._refusal(model.header)
         if refusal is not None:

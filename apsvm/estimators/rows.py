@@ -25,9 +25,9 @@ class Counted:
     groups : NDArray[int64], optional
         (m,) int64, the rows' queries; None: one query.
     query_weights : dict[int, float], optional
-        Of every group; None: all one.
+        Weight of every group; None: all 1.
     costs : ndarray, optional
-        (m,) float64 of mean 1, for a loss over rows or pairs of rows; None: all one.
+        (m,) float64 of mean 1, for a loss over rows or pairs of rows; None: all 1.
     """
 
     members: NDArray[np.int64]

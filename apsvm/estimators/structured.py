@@ -251,7 +251,7 @@ class APSVMClassifier(TwoClasses, _Structured):
     n_jobs
         Threads, None: 1, -1: one for each core; the result does not depend on it.
     warm_start
-        Whether a fit starts from the weights of the one before.
+        True to start a fit from the weights of the previous one.
     random_state
         Seed of the start of several components; nothing else is drawn. An integer is written into the model's file.
     verbose
@@ -323,7 +323,7 @@ class APSVMClassifier(TwoClasses, _Structured):
         return self.class_weight is not None and self._plan().capabilities.queries
 
     def _class_weights(self, relevant: NDArray[np.bool_]) -> tuple[float, float]:
-        """The weights of a negative and of a positive row (n,). Raises ValueError for a parameter that is none."""
+        """The weights of a negative and of a positive row (n,). Raises ValueError for an invalid parameter."""
         of_class, n, n_positive = self.class_weight, relevant.size, int(relevant.sum())
         if isinstance(of_class, Mapping):
             negative, positive = self._negative_first.tolist()

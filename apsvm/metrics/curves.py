@@ -60,7 +60,7 @@ def judged_curve(
 
 def precision_recall(table: RankingTable) -> Steps:
     """The curve of a table of one ranking, or the mean of the curves of those with a positive and a negative row, over
-    which AP is averaged. Raises `MetricError` if there are none."""
+    which AP is averaged. Raises `MetricError` without such queries."""
     used = (table.n_positives > 0) & (table.n_negatives > 0)
     if not used.any():
         raise MetricError("no precision–recall curve: no ranking has both a positive and a negative row")

@@ -203,7 +203,7 @@ def _in_groups(metric: Metric, table: RankingTable, *, all_groups: bool) -> NDAr
 
 
 def mean(values: NDArray[np.float64]) -> float:
-    """The mean of those that are not NaN, correctly rounded sum; NaN if there are none."""
+    """Mean of the values that are not NaN, from a correctly rounded sum; NaN without any."""
     used = values[~np.isnan(values)]
     return math.fsum(used) / used.size if used.size else math.nan
 

@@ -32,7 +32,7 @@ class ThresholdRule:
 
     @classmethod
     def parse(cls, text: str) -> ThresholdRule:
-        """The rule that ``fpr=.01`` names. Raises ValueError for what is none."""
+        """The rule that ``fpr=.01`` names. Raises ValueError for other text."""
         name, equals, number = (part.strip().lower() for part in text.partition("="))
         if name == "f1" and not equals:
             return cls(name)
@@ -62,7 +62,7 @@ class ChosenThreshold:
     called, hits, positives, rows : int
         How many rows are called positive, how many of them rightly, and how many there are.
     meets_rule : bool
-        Whether it is what the rule asks for; no threshold may have the precision.
+        True if the rule is satisfied; possibly no threshold reaches the precision.
     """
 
     value: float

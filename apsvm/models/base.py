@@ -166,7 +166,7 @@ class Model(ABC):
 
     @property
     def classes(self) -> NDArray[np.float64]:
-        """(k,) float64, increasing: the labels that have rankers of their own; empty without classes."""
+        """(k,) float64, ascending: the labels with a ranker each; empty without classes."""
         return np.empty(0)
 
     def rankers(self) -> Sequence[Ranker]:
@@ -193,7 +193,7 @@ class Model(ABC):
         return [self.header]
 
     def with_headers(self, headers: Sequence[Header]) -> Self:
-        """The model with others in the place of its ``headers``."""
+        """The model with its ``headers`` replaced."""
         (header,) = headers
         return self.with_header(header)
 

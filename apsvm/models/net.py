@@ -91,9 +91,9 @@ class NetRanker(Ranker):
     Attributes
     ----------
     net : Net
-        Of (columns,) inputs.
+        Net of (columns,) inputs.
     header : Header
-        How, of what and how well it was made.
+        Options, data and results of the training.
     feature_map : FeatureMap, optional
         Φ, of (width,) features; None: the features as they are.
     """

@@ -27,13 +27,13 @@ class Violation(NamedTuple):
     Attributes
     ----------
     value : float
-        Float, h, the structured hinge; h = Δ + c·s with the row weights c.
+        h, the structured hinge; h = Δ + c·s with the row weights c.
     loss : float
-        Float, Δ of that ranking.
+        Δ of that ranking.
     ranks_evaluated : int
-        Int, argmaxes over ranks that were computed (bisections look at some negatives twice).
+        Argmaxes over ranks that were computed (bisections look at some negatives twice).
     violating : int
-        Int, negatives above at least one positive (for a loss over rows: rows that violate).
+        Negatives above at least one positive (for a loss over rows: rows that violate).
     """
 
     value: float
@@ -101,7 +101,7 @@ class Oracle(ABC, Generic[LossT]):
     name : ClassVar[str]
         The option's value.
     exact : ClassVar[bool]
-        Whether the value is the true maximum: only an exact oracle can certify convergence.
+        True if the value is the true maximum: only an exact oracle can certify convergence.
     serves : ClassVar[tuple[type[Loss], ...]]
         The types of the losses it can serve.
     why_not : ClassVar[str]

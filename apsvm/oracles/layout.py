@@ -80,7 +80,7 @@ class Queries:
     costs : ndarray, optional
         (n,) float64 or None, of the rows, for losses over rows; a ranking loss has no use for them.
     levels : Levels, optional
-        Of a graded loss, whose rows stand by descending grade; None: each query is one task, of both classes.
+        Levels of a graded loss, whose rows stand by descending grade; None: each query is one task.
     """
 
     n_pos: NDArray[np.int64]
@@ -121,7 +121,7 @@ class Layout:
     queries : Queries
         How these stand, m rows in all.
     queries_skipped : int
-        Int, the queries without both classes.
+        Number of queries without both classes.
     """
 
     members: RowNumbers

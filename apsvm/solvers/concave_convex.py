@@ -42,13 +42,13 @@ class Majorant:
     point : ndarray
         (dimension,) float64, where it touches J.
     objective : float
-        Float, J there.
+        J at the point.
     risk : float
-        Float, h there.
+        h at the point.
     centre : ndarray
         (dimension,) float64.
     lower_bound : float
-        Float, a number that M is nowhere below.
+        Lower bound of M.
     held : NDArray[int64], optional
         Which h it is (``ScoreFunction.hold``); None: there is one only.
     """
@@ -86,7 +86,7 @@ class StationaryPoint:
     state : State
         ``CONVERGED`` where the certificate is reached; otherwise why it ended before.
     trouble : str, optional
-        Str or None, what was not finite.
+        Name of the value that was not finite.
     """
 
     best: Majorant

@@ -50,17 +50,17 @@ class CuttingPlaneIteration:
     Attributes
     ----------
     index : int
-        Int, from 1.
+        Number of the iteration, starting at 1.
     certificate : Certificate
-        Of the best points so far.
+        Certificate of the best points so far.
     planes : int
-        Int, in the working set.
+        Number of planes in the working set.
     qp : QPSolution
         The working set's solution.
     qp_span : Span
         How long that took.
     seconds : float
-        Float, since the run began.
+        Seconds since the run began.
     """
 
     index: int
@@ -80,19 +80,19 @@ class CuttingPlaneSolution:
     w : ndarray
         (dimension,) float64, the best point found.
     risk : float
-        Float, the risk there.
+        Risk at w.
     certificate : Certificate
         Its objective, and the best lower bound.
     state : State
         Why the run ended.
     iterations : int
-        Int, those completed.
+        Number of completed iterations.
     planes : int
-        Int, in the working set.
+        Number of planes in the working set.
     seconds : float
-        Float.
+        Wall-clock time of the run.
     trouble : str, optional
-        Str or None, what was not finite, where the state is ``NUMERICAL_TROUBLE``.
+        Name of the value that was not finite, if the state is ``NUMERICAL_TROUBLE``.
     """
 
     w: NDArray[np.float64]
@@ -174,9 +174,9 @@ class Solver:
         should_stop : Callable[[], bool]
             Asked between iterations; True ends the run as ``INTERRUPTED``.
         centre : ndarray, optional
-            C, (dimension,) float64; None: 0.
+            (dimension,) float64, the centre c; None: 0.
         good_enough : Callable[[float, float], bool]
-            Of the primal and dual objective, asked between iterations; True ends the run as ``CONVERGED``
+            Called with the primal and dual objective between iterations; True ends the run as ``CONVERGED``
             before ε is reached.
 
         Raises

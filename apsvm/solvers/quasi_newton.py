@@ -155,7 +155,7 @@ class QuasiNewton(Generic[V]):
         return Evaluated(self.w, self._scores, self._slopes, self.objective, self.gradient)
 
     def step(self) -> bool:
-        """Moves to a lower J; False, and stays, if there is none along the direction."""
+        """Moves to a lower J; stays and returns False if the direction has none lower."""
         direction = newton_direction(self.gradient, self._diagonal, *self._history)
         if self.knows_nothing and not self._smooth:
             direction = self._short(direction)
@@ -192,7 +192,7 @@ class QuasiNewton(Generic[V]):
         return direction
 
     def _search(self, direction: NDArray[np.float64]) -> bool:
-        """Moves along ``direction`` to a lower J; False, and stays, if there is none."""
+        """Moves along ``direction`` to a lower J; stays and returns False if no point is lower."""
         slope = float(self.gradient.dot(direction))
         if not -np.inf < slope < 0.0:
             return False

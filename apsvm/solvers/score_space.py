@@ -82,9 +82,9 @@ class Tangent(NamedTuple):
     Attributes
     ----------
     value : float
-        Float, r(s).
+        r(s).
     offset : float, optional
-        Float or None, r(s) − c·s, what the linear function that touches r at s is at 0; None where it is known
+        r(s) − c·s, the value at 0 of the linear function that touches r at s; None where it is known
         no better than by that difference.
     """
 
@@ -99,9 +99,9 @@ class Majoriser(NamedTuple, Generic[V]):
     Attributes
     ----------
     value, convex_value : float
-        Float, r(s) and h(s).
+        r(s) and h(s).
     slopes : V, optional
-        C; None: 0.
+        The slopes c; None: 0.
     held : NDArray[int64], optional
         Which h it is (``ScoreFunction.hold``); None: there is one only.
     """
@@ -122,7 +122,7 @@ class Evaluated(NamedTuple, Generic[V]):
     scores, slopes : V
         Xw, computed afresh, and c there, until they are overwritten.
     objective : float
-        Float, J.
+        J.
     gradient : NDArray[np.float64]
         (dimension,) float64, ∇J.
     """

@@ -256,7 +256,7 @@ def _minimise(run: SmoothRun[V], search: SmoothSearch, *, starts_at_origin: bool
 
 
 def _know_target(run: SmoothRun[V], origin: Evaluated[V]) -> float:
-    """Sets the gradient norm to be reached, and returns that at 0."""
+    """Sets the target gradient norm, and returns the norm at 0."""
     if not np.isfinite(origin.gradient @ origin.gradient):
         raise not_finite("gradient's square")
     # Constant features leave a gradient of rounding errors, and no share of those can be asked for.

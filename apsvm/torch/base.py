@@ -85,10 +85,10 @@ class ListLoss(nn.Module):
         scores : Tensor
             (n,), one list, or (B, n), one a row; floating point, higher is better.
         target : Tensor
-            Of the same shape; bool, or 0 and 1 (or -1 and 1), 1 for the positives. Losses of grades (ndcg) and
+            Same shape; bool, or 0 and 1 (or -1 and 1), 1 for the positives. Losses of grades (ndcg) and
             SpearmanLoss take any numbers.
         mask : Tensor, optional
-            Of the same shape, bool: True for the rows that count; None: all.
+            Same shape, bool: True for the rows that count; None: all.
         qid : Tensor, optional
             (n,) integers in any order: rows of one value are a list.
         dim : int

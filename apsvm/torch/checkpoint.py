@@ -102,7 +102,7 @@ class Checkpoint:
 
 
 def load_sorter(name: str | os.PathLike[str]) -> Sorter:
-    """A sorter that is ready to be used: the one that the package comes with (``"neighbours"``), one that needs no
+    """A sorter ready for use: the one that the package comes with (``"neighbours"``), one that needs no
     training (``"handcrafted(10)"``, ``"laplace(50)"``), or one from a file of ``write_checkpoint``. It is frozen.
 
     Raises

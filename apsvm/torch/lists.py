@@ -236,7 +236,7 @@ def require_classes(block: Block) -> None:
 
 
 def check_reduction(reduction: str) -> Reduction:
-    """``reduction``; raises ValueError if it is none."""
+    """Checked ``reduction``; raises ValueError if it is not one."""
     if reduction not in REDUCTIONS:
         raise ValueError(f"reduction must be one of {', '.join(REDUCTIONS)}, found {reduction!r}")
     return reduction

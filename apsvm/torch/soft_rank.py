@@ -82,7 +82,7 @@ def soft_ranks(scores: Tensor, tau: float = 1.0, kernel: Kernel = "laplace", mas
     kernel : Kernel
         ``"laplace"`` or ``"logistic"``.
     mask : Tensor, optional
-        Of the shape of scores, bool: the rows that count; None: all. The ranks of the others are 0.
+        bool, in the shape of scores: the rows that count; None: all. The ranks of the others are 0.
 
     Returns
     -------

@@ -204,11 +204,11 @@ class Outcome(TrainingResult):
     settings : Settings
         It was trained with: of a path of values, with its own.
     interrupted : bool
-        Whether a signal ended it.
+        True if a signal ended the training.
     trouble : str, optional
         What was not finite, where that ended it.
     ranks : bool
-        Whether it tells any two training rows apart; of a set of rankers, whether each does.
+        True if any two training rows have different scores; with a set of rankers, if this holds for each.
     cautions : Sequence[str]
         Sentences on what the ranker is not good for, which are said whether or not anybody asks.
     held_out : HeldOut, optional
@@ -221,7 +221,7 @@ class Outcome(TrainingResult):
     notes : Sequence[str]
         Sentences for people, of what the fields do not say.
     seconds : Mapping[str, float]
-        Of the training's parts, by name.
+        Seconds of the training's parts, by name.
     classes : Sequence[tuple[float, Outcome]]
         For a set of rankers: the label and the outcome of each.
     skipped : Sequence[SkippedClass]
@@ -259,7 +259,7 @@ class Trainer(ABC, Generic[SettingsT]):
     loss : str or object
         As ``--loss`` names it; or an object, for trainers that take one.
     settings : SettingsT, optional
-        Of the class ``Settings``; by default its defaults.
+        An instance of the class ``Settings``; by default its defaults.
     given : frozenset[str]
         The names of the settings that the user chose, for warnings about those of no effect.
 
@@ -339,11 +339,11 @@ class Trainer(ABC, Generic[SettingsT]):
         Parameters
         ----------
         outcome : Outcome
-            Of the training.
+            Outcome of the training.
         of_bags : bool
-            Whether the rows were in bags.
+            True if the rows were in bags.
         lacks_constant : bool
-            Whether the plan wants a constant feature and there is none.
+            True if the plan wants a constant feature and the rows lack one.
         """
         return [f"another {option('loss')} ({'auc' if self.loss_name == 'ap' else 'ap'})"]
 

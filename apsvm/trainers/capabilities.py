@@ -29,19 +29,19 @@ class Capabilities:
     labels : Takes
         What it makes of labels.
     bags : bool
-        Whether it takes rows bag by bag, and what is known of them by bag (``TrainingSet.bags``).
+        True if it takes rows grouped by bag (``TrainingSet.bags``).
     queries, costs : bool
-        Whether ``qid:`` and ``cost:`` of the rows count.
+        True if ``qid:`` and ``cost:`` of the rows count.
     query_weights : bool
-        Whether weights of queries count (``--query-weights``).
+        True if weights of queries count (``--query-weights``).
     validation : bool
-        Whether rows of a second file can tell it which epoch is best (``--validation``).
+        True if rows of a second file can select the best epoch (``--validation``).
     constant : bool
-        Whether rows get a constant feature by default (``trainers.constant_feature``).
+        True if rows get a constant feature by default (``trainers.constant_feature``).
     shared_passes : bool
-        Whether its time goes into passes over the rows, which several trainings can share (``data.lockstep``).
+        True if most time goes into passes over the rows, which several trainings can share (``data.lockstep``).
     same_on_threads : bool
-        Whether the model does not depend on the number of threads.
+        True if the model does not depend on the number of threads.
     refused : Mapping[str, str]
         Option or parameter (``warm_start``, ``scale``, ``features``, ``query_weights``,
         ``one_vs_rest``, ``positive_label``, ``relevant_from``) → why the plan does not take it, a short phrase

@@ -30,7 +30,7 @@ TIMES_THE_MEAN = 10.0
 
 
 def constant_by_rule(variance: NDArray[np.float64]) -> float:
-    """B by the features' variances (d,), those that vary and are finite; 10 where there are none."""
+    """B by the features' variances (d,), those that vary and are finite; 10 without any."""
     return float(f"{TIMES_THE_MEAN * mean_deviation(variance):.2g}")
 
 

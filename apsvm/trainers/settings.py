@@ -80,7 +80,7 @@ class Declared:
     label : str
         What a report calls it.
     flags : tuple[str, ...]
-        Of the command line; by default ``--name-with-dashes``.
+        Flags of the command line; by default ``--name-with-dashes``.
     choices : Sequence[str]
         The values it may have; of a list, each of its members.
     range : Range
@@ -95,15 +95,15 @@ class Declared:
         The values that ``apsvm cv`` tries where none are named, which may be none; without a grid it takes one
         value only.
     metric : bool
-        Whether it names a metric.
+        True if its value names a metric.
     path : bool
         A list, whose values are trained in one go, each from those before.
     in_header : bool
-        Whether it belongs into a model's header (a log's options do not).
+        True if it belongs in a model's header (a log's options do not).
     needs : str
         Names of options of which ``apsvm train`` wants one beside it.
     option : bool
-        Whether the command line has an option for it; without one it is for Python alone.
+        True if the command line has an option for it; otherwise it is for Python only.
     """
 
     help: str
@@ -155,7 +155,7 @@ class Settings:
     time_limit : float, optional
         Seconds of training, or None.
     seed : int
-        Of what is random.
+        Seed of the random numbers.
     threads : int
         At most this many; 0: as many as there are cores.
     """

@@ -133,7 +133,7 @@ def verify(
     telling : float
         How large a gap may be that still says something, as a share of the objective at w = 0.
     limits : Limits
-        Of each proof.
+        Limits of each proof.
     defined_elsewhere : Callable[[str], Definition, optional]
         The definition of a loss, by its name, that ``plain`` does not know; None: nor does anyone else.
 
@@ -280,7 +280,7 @@ class _Judge:
         return Units(n, np.arange(n) if bags.order is None else bags.order, bags.offsets[:-1])
 
     def bags(self) -> Bags:
-        """Those of the rows. Raises NothingToVerifyError where there are none."""
+        """Bags of the rows. Raises NothingToVerifyError without bags."""
         dataset = self.dataset
         if dataset.bags is None:
             raise NothingToVerifyError(f"the model was trained on bags, and these rows are in none: {HOW_SAID}")

@@ -287,7 +287,7 @@ class Cells:
 
     @cached_property
     def number_of(self) -> NDArray[np.float64]:
-        """(k,) the number that each of ``texts`` is; NaN where it is none."""
+        """(k,) the values of ``texts`` as numbers; NaN for other text."""
         import pyarrow
         from pyarrow import compute
 

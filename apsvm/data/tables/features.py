@@ -243,7 +243,7 @@ def _dates(cells: Cells, column: Column, counts: Counts) -> tuple[NDArray[np.flo
 
 
 def _categories(cells: Cells, column: Column, counts: Counts) -> NDArray[np.int64]:
-    """The feature of each cell, −1 where it has none."""
+    """Index of each cell's feature; −1 without one."""
     name = column.name
     place = {word: number for number, word in enumerate(column.categories)}
     other = len(column.categories) if column.other else -1

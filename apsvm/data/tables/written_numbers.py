@@ -40,7 +40,7 @@ _PATTERNS = {style: _pattern(point, "," if point == "." else ".") for style, poi
 
 
 def number_of(word: str, style: str) -> float | None:
-    """The number that a word is in this style; None where it is none."""
+    """Number that a word spells in this style; None if it is not a number."""
     word = word.strip()
     is_negative = word[:1] == "(" and word[-1:] == ")"
     found = _PATTERNS[style].fullmatch(word[1:-1] if is_negative else word)

@@ -30,7 +30,7 @@ class Problem(NamedTuple):
     soft : ndarray of bool
         (t,) bool.
     C : float
-        Float > 0.
+        Weight of the risk, > 0.
     names : NDArray[int64]
         (t,) int64, ascending, or (0,): planes of the same name in one problem after another are the same, so
         that a backend may keep what it has computed of them.

@@ -4,7 +4,7 @@ generalised Wilcoxon-Mann-Whitney statistic, in time linear in the rows.
     J(w) = λ/2 ‖w‖² + mean over the pairs of ℓ(w·x_l − w·x_k)        x_l preferred to x_k
 
 By default ℓ is the exact logistic loss, summed to rounding, and L-BFGS minimises it. The paper's own way is
-objective="erfc", summation="fourier", optimizer="prcg", normalize="none" (a sum in the place of the mean).
+objective="erfc", summation="fourier", optimizer="prcg", normalize="none" (a sum instead of the mean).
 """
 
 from __future__ import annotations

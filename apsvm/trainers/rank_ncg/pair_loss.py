@@ -4,7 +4,7 @@
 
     logistic   ℓ(u) = log(1 + e^{−u}): minus the log-likelihood of the paper
     erfc       ℓ(u) = ierfc(cu)/(2c), ierfc(t) = e^{−t²}/√π − t erfc(t), c = √3/(√2 π): convex, and −ℓ'(u) = erfc(cu)/2
-               is what the paper puts in the place of the logistic gradient
+               replaces the logistic gradient in the paper
 
 with the weights q of the rows, or 1, and scale 1 / Σ q_k q_l (without weights, 1 / number of pairs), or 1 as in the
 paper. ℓ is summed pair by pair or in O(n) (``fast_sums.hpp``).

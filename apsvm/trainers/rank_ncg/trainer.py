@@ -30,7 +30,7 @@ class RankNCGTrainer(Trainer[RankNCGSettings]):
 
     Parameters
     ----------
-    edges : pairs (i, j) of labels, j preferred to i, in the place of ``settings.graph``
+    edges : pairs (i, j) of labels, j preferred to i, instead of ``settings.graph``
     """
 
     family: ClassVar[str] = "rank-ncg"

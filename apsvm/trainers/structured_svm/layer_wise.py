@@ -51,7 +51,7 @@ class TrainedLayers:
     state : why it ended; as_asked : whether that is the request
     passes : how many shaped the net; 0: it is the log loss's
     risk : of the net, on the rows trained on; started_from : that of the log loss's net
-    held_out : the loss on the rows held out; None: there are none
+    held_out : the loss on held-out rows; None without such rows
     certificate : of the last convex problem that shaped the net, in units of J; layer : whose, from 1; None: none did
     spans : time by part; exact : whether the oracle is
     """

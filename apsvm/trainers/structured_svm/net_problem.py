@@ -40,7 +40,7 @@ class NetProblem:
     ----------
     inputs, relevant : (n, d) float64 and (n,) bool, the rows to train on
     risk : of their scores
-    held_out, judge : the rows held out and the loss they are judged by; None: there are none
+    held_out, judge : the held-out rows and the loss that judges them; None without held-out rows
     """
 
     inputs: NDArray[np.float64]

@@ -1,4 +1,4 @@
-"""``--layer-wise`` of the structured SVM: a network in the place of the linear ranker, a layer at a time.
+"""``--layer-wise`` of the structured SVM: trains a network instead of a linear ranker, layer by layer.
 
 Algorithm: ``apsvm.trainers.structured_svm.layer_wise``.
 """

@@ -39,9 +39,9 @@ class Plan:
     started_by : str
         The loss whose solution ``besides`` is; empty: none, or a user's model.
     descent : float
-        Of a loss of the top, how far the ramp has gone down at its default C (``default_c.default_C_at``).
+        For a loss of the top: fraction by which the ramp has fallen at its default C (``default_c.default_C_at``).
     is_rough : bool
-        Whether only the ranking is wanted, and not the proof that w is stationary.
+        True if only the ranking is needed, without the proof that w is stationary.
     """
 
     loss: Loss

@@ -21,7 +21,7 @@ class StartsOfRows:
     ----------
     risk : the hinge
     curved : the rows whose variances say how much it curves
-    start : (dimension,) float64, a point; None: there is none
+    start : (dimension,) float64, a given starting point, or None
     is_rough : the first C begins at ``start``, which is the hinge's minimiser, later ones at the C before alone
     """
 

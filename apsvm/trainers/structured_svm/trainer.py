@@ -112,7 +112,7 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
         return plan.with_settings(C=(outcome.C,), bound=outcome.certificate.bound)
 
     def compared(self) -> Self:
-        """It goes down to ``OF_COMPARISON`` in the place of the default ε."""
+        """Replaces the default ε by ``OF_COMPARISON``."""
         bound, is_default = self.bound, self.settings.epsilon == type(self.settings)().epsilon
         return self if bound is None or not is_default else self.with_settings(epsilon=OF_COMPARISON[bound])
 

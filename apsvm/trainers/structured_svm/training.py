@@ -34,7 +34,7 @@ def train(plan: Plan, data: TrainingSet, watch: Watch, risk: Risk | None = None)
     data : TrainingSet
         Rows, bags, or rows for several components (``components.with_components``).
     risk : Risk, optional
-        Of the training set, where it is laid out already.
+        Risk of the training set, if it was already built.
 
     Raises
     ------
