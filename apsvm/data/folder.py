@@ -77,9 +77,9 @@ class _Header:
     Attributes
     ----------
     shape : rows and features
-    zero_based : whether the source counts features from 0
+    zero_based : True if the source counts features from 0
     files : file name → SHA-256, hexadecimal
-    columns : of a table
+    columns : the columns of a table
     queries, bags : the names of the queries and bags, where they are words
     """
 

@@ -98,7 +98,7 @@ class _SharedPass(NamedTuple):
 
     kernel : "scores_csr", "combine_csr", "scores_dense" or "combine_dense"
     matrix : X
-    arguments : what else the kernel takes, except for the number of threads
+    arguments : the kernel's other arguments, except the number of threads
     """
 
     kernel: str

@@ -25,14 +25,14 @@ class TableOptions:
     drop : columns that are no features
     features : the only columns that are; None: all others
     categorical : columns that are categories, whatever their cells look like
-    missing : what becomes of missing cells, one of ``apsvm.models.columns.MISSING_RULES``
+    missing : the treatment of missing cells, one of ``apsvm.models.columns.MISSING_RULES``
     max_categories : words of a column that have features of their own, at most
-    encoding : of text; "auto": UTF-8, or of separated values that are not cp1252
+    encoding : the text's encoding; "auto": UTF-8, or cp1252 for separated values that are not UTF-8
     decimal : the decimal mark of its numbers, . or ,; None: derived from the first rows
     positive_label : the label that is positive, where labels are two words
-    date_order : of dates that leave it open, "dmy" or "mdy"
+    date_order : the order of ambiguous dates, "dmy" or "mdy"
     skip_lines : lines above the names that are not read
-    sheet : of a workbook, in place of the first
+    sheet : the sheet of a workbook, instead of the first
     """
 
     label: str | None = None
@@ -77,12 +77,12 @@ class ReadOptions:
     groups, labels : files that belong to a matrix
     bags : a file with the bag of each row
     ignores_bags : rows stand for themselves, whatever bags they are in; there is no file of bags then
-    bag_label : how a bag comes by its label (``apsvm.data.bags.BAG_LABELS``)
-    zero_based : whether features count from 0; None: not given, and text counts them from 1
+    bag_label : the rule for a bag's label (``apsvm.data.bags.BAG_LABELS``)
+    zero_based : True if features count from 0; None: not given, and text counts them from 1
     max_features : refuse a file with a feature beyond this many
-    threads : of the parser; 0: as many as there are cores
-    check : whether every byte of a data folder is checked
-    table : of a file whose columns have names
+    threads : threads of the parser; 0: one for each core
+    check : True if every byte of a data folder is checked
+    table : options of a file with named columns
     """
 
     dtype: str = "float64"

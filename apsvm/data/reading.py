@@ -102,7 +102,7 @@ def read_data(
 
     Parameters
     ----------
-    any_base : whether features may count from elsewhere than `zero_based` says: those of a folder or matrix, which
+    any_base : True if features may count from elsewhere than `zero_based` says: those of a folder or matrix, which
         knows; and those of text from 0 where a row has an index 0, if it can be read again
     dtype : float32 rounds what is stored as float64; what is stored as float32 stays so
     n_features : every value stored beyond them counts as unknown; in a dense matrix those are whole columns.
@@ -111,9 +111,9 @@ def read_data(
     labels, groups, unlabelled : for a matrix only; see ``read_matrix``
     bags : a file with the bag of each row, for rows that say none themselves; see ``read_bags``
     check : see ``open_folder``
-    table : of a table; see ``TableOptions``
+    table : options of a table; see ``TableOptions``
     model : the features of the model that the rows are for; only tables have names to find them by
-    scratch : where the rows of a table are made
+    scratch : the allocator of a table's rows
 
     Raises
     ------

@@ -67,7 +67,7 @@ class Rows:
     bias : value of the constant feature, or None for none
     threads : at most this many threads in the row kernels
     selection : (m,) int32 or int64, the rows that count, in the order wanted; all rows by default
-    feature_map : what w refers to is the rows mapped so, None: the rows as they are
+    feature_map : the map between the rows and w; None: the rows are used as they are
     scaling : and then scaled so; the bias is not scaled
 
     Raises

@@ -77,7 +77,7 @@ class ModelEstimator(Common, BaseEstimator):  # type: ignore[misc]  # scikit-lea
     #: The family that trains, and parameters whose settings have other names.
     _trainer: ClassVar[type[AnyTrainer]]
     _renamed: ClassVar[Mapping[str, str]] = {}
-    #: Whether the trainer draws: an exact one leaves ``random_state`` alone.
+    #: True if the trainer draws: an exact one leaves ``random_state`` alone.
     _draws: ClassVar[bool] = False
 
     coef_: NDArray[np.float64]

@@ -33,10 +33,10 @@ class Metric(ABC):
 
     form : canonical name, a letter or a word standing for the parameter (``@k``, ``(rho)``, ``β``); the key in the
         registry
-    needs_negatives : whether the value is undefined without a negative (without a positive it always is)
-    graded : whether it reads the rows' grades, not only which rows are relevant
+    needs_negatives : True if the value is undefined without a negative (without a positive it always is)
+    graded : True if it reads the rows' grades, not only which rows are relevant
     examples : texts of the parameter that the tests try, the ends of its range among them
-    thresholded : whether it reads on which side of the threshold a score lies, not only the order
+    thresholded : True if it reads on which side of the threshold a score lies, not only the order
     """
 
     form: ClassVar[str]

@@ -31,7 +31,7 @@ def average_of(rankers: Sequence[LinearRanker], divisors: Sequence[float]) -> Li
 
     Parameters
     ----------
-    divisors : of each ranker's scores, above 0
+    divisors : the divisor of each ranker's scores, > 0
     """
     maps = tuple(ranker.feature_map or Linear(ranker.width) for ranker in rankers)
     joined, first = Joined(maps), rankers[0].header

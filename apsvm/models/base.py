@@ -67,7 +67,7 @@ class Model(ABC):
     kind : the name in the file's header
     what : the kind in words, with an article, for messages
     fields : what its file's header has beside the width and the fields of ``Header``
-    dtype : of the arrays in its file
+    dtype : the type of the arrays in its file
     has_classes : it has a ranker for each of several classes: scores are (n, k)
     lists_items : rows are users, and its scores are of items: (n, width)
     explainable : it has ``contributions``; a feature map may still mix features

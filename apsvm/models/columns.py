@@ -74,15 +74,15 @@ class Column:
     kind : see ``ColumnKind``
     fill : what stands for a missing number, or for the days of a missing date before the newest; None: a missing one is
         refused
-    categories : of a category, the words that have features, by the alphabet
+    categories : the words with features, in alphabetical order, if the column is a category
     other : of a category, whether another word has a feature, one for all of them
-    missing : whether a missing cell has a feature, behind the column's others
+    missing : True if a missing cell has a feature, behind the column's others
     style : of numbers, how those are written that are words, one of ``NUMBER_STYLES``; "" where there were none
-    order : of dates, how they are written, one of ``ORDERS``
-    newest : of dates, the newest of training, in days from the beginning of 1970
-    parts : of dates, what features say of them
+    order : the order of day, month and year in dates, one of ``ORDERS``
+    newest : the newest training date, in days from the beginning of 1970
+    parts : the parts of dates that become features
     rare : of a category, the words of training that share a feature, where they are at most ``MOST_RARE``
-    zoned : of dates, whether they named their zones
+    zoned : True if the dates name their zones
     why : what decided the kind; "" in models of earlier versions
     """
 

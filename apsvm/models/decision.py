@@ -27,7 +27,7 @@ class Threshold:
     rule : "f1", "fpr=0.01" … (``apsvm.metrics.thresholds``); "loss" where the loss itself is about scores above 0;
         "break-even" where as many training rows are above as are positive; "class weights" where those called wrongly
         weigh least; "probability" where one half is
-    held_out : what it was chosen on, in words ("5 folds of rows"); None: the training rows
+    held_out : the rows it was chosen on, in words ("5 folds of rows"); None: the training rows
     precision, recall, false_positive_rate : on the rows that it was chosen on, where that is known
     called : the share of those rows that is called positive
     """
@@ -53,11 +53,11 @@ class Calibration:
     Attributes
     ----------
     method : one of ``CALIBRATIONS``
-    slope, offset : of Platt's, p = 1 / (1 + exp(−(slope·score + offset)))
+    slope, offset : Platt's method, p = 1 / (1 + exp(−(slope·score + offset)))
     lower, upper : of Platt's, what p is clipped to: beyond the scores held out nothing was seen that speaks for more
-    scores, probabilities : of isotonic regression, corners between which p is a straight line; constant beyond them
-    held_out : what it was fitted to, in words
-    rows, positives : how many rows that were
+    scores, probabilities : isotonic regression, corners between which p is a straight line; constant beyond them
+    held_out : the rows it was fitted to, in words
+    rows, positives : the numbers of these rows
     """
 
     method: str

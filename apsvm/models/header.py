@@ -60,7 +60,7 @@ class Labels:
     relevant_above : of ``ORDER`` the lowest label of the training rows, above which rows are relevant; of ``THRESHOLD``
         the label above which they are, where no lowest relevant one was named
     cuts : of ``ORDER``, where real targets were cut into classes, ascending; class 1 lies below the first
-    several : whether a row may have several labels, or none
+    several : True if a row may have several labels, or none
     names : the two classes' names, negative and positive, where they are no numbers
     """
 
@@ -80,7 +80,7 @@ class Features:
 
     Attributes
     ----------
-    zero_based : whether the training file counted features from 0
+    zero_based : True if the training file counted features from 0
     map : the feature map between the columns and the scaling; its arrays are in the model
     scale : of the mapped columns: "none", "maxabs", "standard" (both are in the weights already) or "l2", by which rows
         are divided by their Euclidean length before they are scored

@@ -50,7 +50,7 @@ class BagMaxima:
         self._best = np.empty(offsets.size - 1, dtype=np.int64)
         #: (positives,) int64, the rows that the positives are held at; None: each is at its best.
         self.held: NDArray[np.int64] | None = None
-        #: Whether a bag stands in more than one place.
+        #: True if a bag stands in more than one place.
         self.repeats = members.size >= offsets.size
 
     def another(self) -> BagMaxima:

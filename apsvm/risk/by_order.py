@@ -34,7 +34,7 @@ def loss_by_order(
 
     Parameters
     ----------
-    target : of the n rows
+    target : the target of the n rows
     groups : (n,) int64, their queries; None: one for all
     query_weights : weight of each query in the mean, 1 where not named
 

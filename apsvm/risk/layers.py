@@ -41,7 +41,7 @@ class RiskOfScores(NamedTuple):
 
     Attributes
     ----------
-    risk : of the scores in that order
+    risk : the risk of the scores in that order
     members : (m,) int64, the rows
     positive : (m,) bool
     """
@@ -81,7 +81,7 @@ class LayerRisk(ScoreFunction[NDArray[np.float64]]):
 
     Parameters
     ----------
-    of_scores : of m rows
+    of_scores : the risk of m scores
     inputs : (m, in) float64 of the layer, in the same order, a constant among them where the layer has one
     above : weights (out, in) and bias (out,) of each layer above, before which stand rectified linear units
     weights : (out, in) float64, W_t, where it touches the risk of the net

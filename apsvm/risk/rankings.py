@@ -113,8 +113,8 @@ class Risk(ScoreFunction[NDArray[np.float64]]):
     n_pos, n_neg, queries : int, positives, negatives and queries among them
     queries_skipped : int, queries left out because they have no positive or no negative
     n_scores : m
-    layout : how the rows stand
-    vectors : of their scores
+    layout : the layout of the rows
+    vectors : the operations on their scores
     """
 
     rows: ScoredRows

@@ -46,7 +46,7 @@ class Cut(NamedTuple):
     risk : the risk there
     plane : (dimension,) float64
     offset : risk(w') ≥ plane·w' + offset for every w'
-    memo : what the risk remembers of the plane
+    memo : the risk's data on the plane
     """
 
     point: NDArray[np.float64]
@@ -96,7 +96,7 @@ class _Known(Generic[V]):
     ----------
     point : (dimension,) float64
     risk : its value
-    offset : of the plane that touches it there
+    offset : the offset of the tangent plane there
     slopes : its slopes; None once their memory was needed for others
     """
 
@@ -292,7 +292,7 @@ class _Segment(Generic[V]):
     """The points from ``start`` (t = 0) to ``end`` (t = 1), and the scores at one of them, which are moved along.
 
     scores : at ``start``, to begin with
-    change : of the scores, from one end to the other
+    change : the change of the scores from one end to the other
     """
 
     def __init__(

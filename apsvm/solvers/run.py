@@ -35,7 +35,7 @@ class Limits:
     max_iterations : int
     time_limit : seconds; None: none
     should_stop : True ends it as ``INTERRUPTED``
-    good_enough : of the primal and dual objective; True ends it as ``CONVERGED``
+    good_enough : called with the primal and dual objective; True ends the run as ``CONVERGED``
     """
 
     tolerance: float
@@ -55,7 +55,7 @@ class Run:
     point : (dimension,) float64, where the next plane is taken
     iterations : those completed
     state : why it ended, None while it goes on
-    trouble : what was not finite, where the state is ``NUMERICAL_TROUBLE``
+    trouble : the value that was not finite, if the state is ``NUMERICAL_TROUBLE``
     qp, qp_span, planes : the last QP's solution, how long it took, and the planes it was of
     """
 

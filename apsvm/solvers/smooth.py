@@ -114,7 +114,7 @@ class SmoothRun(Generic[V]):
 
     w : (dimension,) float64, the point reached so far; the search moves it
     target : the gradient norm at which it has arrived
-    point : what was evaluated last; the search begins there, and may take its vectors
+    point : the last evaluated point; the search begins there, and may take its vectors
     """
 
     point: Evaluated[V]

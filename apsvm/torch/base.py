@@ -57,7 +57,7 @@ class ListLoss(nn.Module):
     #: What a list needs to count, and how to come by such lists.
     needs: ClassVar[str] = "rows of both classes, which torch.utils.data.WeightedRandomSampler gives to every batch"
 
-    #: Whether slopes that ``answer_of`` knows have derivatives that are not 0.
+    #: True if slopes that ``answer_of`` knows have derivatives that are not 0.
     is_smooth: ClassVar[bool] = False
 
     def __init__(self, *, reduction: Reduction = "mean", ignore_index: int | None = None) -> None:

@@ -23,7 +23,7 @@ class FeatureOptions:
         where the trainer wants one
     features : a feature map's name (``apsvm.data.features``), or AUTO: of a table with long-tailed columns these and
         their logarithms, else the features as they are (``fitting.map_by_rule``)
-    pool : what becomes of the rows of each bag before all else, some of ``apsvm.models.header.POOLS``; None: nothing
+    pool : the pooling of each bag's rows, which comes first, some of ``apsvm.models.header.POOLS``; None: nothing
     """
 
     scale: str = "none"

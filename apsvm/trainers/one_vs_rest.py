@@ -32,7 +32,7 @@ class OneVsRestTrainer(Trainer[Settings]):
 
     Parameters
     ----------
-    starts : where to begin, (dimension,) float64 by label; a class without one begins where the trainer does
+    starts : the starting points, (dimension,) float64 by label; a class without one begins where the trainer does
     """
 
     title: ClassVar[str] = "One against the rest"

@@ -79,11 +79,11 @@ class Convex:
     ----------
     rows : X
     risk : r of scores (n,), convex, with its plane there
-    rounding : what rounding may do to ``risk`` at scores, where each of them is rounded once
+    rounding : the rounding error of ``risk`` at scores that are each rounded once
     largest_loss : the magnitude of what the offset of a plane is summed of
     fixed : a plane of r that is known from the start
     C : > 0
-    level_free : whether a number added to all scores changes nothing
+    level_free : True if a number added to all scores changes nothing
     sizes : (n,) magnitudes of what the scores of the model are summed of
     terms : the magnitude of what float64 adds to a bound of planes
     """
@@ -206,8 +206,8 @@ class _BoundPlanes:
     ----------
     best, lowest : the lowest point met, and its value, to float64
     lower, proved : the best lower bound, to float64; and one that holds
-    slack : what rounding may do to the bound of the last α in float64
-    used : how many planes the last α has
+    slack : the rounding error of the last α's bound in float64
+    used : the number of planes of the last α
     """
 
     def __init__(self, problem: Convex, w: Array) -> None:

@@ -70,18 +70,18 @@ class Verdict:
     Attributes
     ----------
     loss, C : whose problem it is
-    plainly_defined : whether the loss is defined in ``apsvm.verification.plain``, and not elsewhere
-    stationary : whether the claim is that of a stationary point, and not of an optimum
-    claimed : what the model says
+    plainly_defined : True if the loss is defined in ``apsvm.verification.plain``, and not elsewhere
+    stationary : True if the claim is that of a stationary point, and not of an optimum
+    claimed : the bounds that the model states
     objective : recomputed at the model's weights
     proved : the best lower bound
-    rounding : what rounding to float64 may have done to the model's figures
+    rounding : the rounding error of the model's figures
     at_nothing : the objective at w = 0
-    iterations, planes : of the proof
+    iterations, planes : the size of the proof
     outcome : see ``Outcome``
     reasons : why it does not hold
     features : the feature map of the ranker
-    label : of the class, where the model is of several
+    label : the class's label, if the model has several classes
     member : which of the rankers that an average is of, from 1
     """
 
@@ -304,7 +304,7 @@ class _Judge:
 class _Touching:
     """The convex function whose minimum is bounded; it touches the objective at ``w``, where it is ``value``.
 
-    own_rounding : what float64 may have done to ``value``
+    own_rounding : the rounding error of ``value``
     rounding : and to the model's figure for it
     """
 

@@ -64,10 +64,10 @@ class RankingDefinition:
 
     Attributes
     ----------
-    weights : of P and N, u (P,)
-    discount : of P + N and N, D at the positions 1..P + N
+    weights : function of P and N, u (P,)
+    discount : function of P + N and N, D at the positions 1..P + N
     split : D is convex up to this position and again behind it, and all weights are equal; 0: it is convex throughout
-    gain : of grades, "exponential" or "linear"; None where grades mean nothing to it
+    gain : the gain of grades, "exponential" or "linear"; None where grades mean nothing to it
     """
 
     weights: Callable[[int, int], Array]
@@ -75,7 +75,7 @@ class RankingDefinition:
     split: int = 0
     gain: str | None = None
 
-    #: Whether queries are tasks of their own, and whether a number added to all scores changes nothing.
+    #: True if each query is a task; True if a constant added to all scores changes nothing.
     by_query: ClassVar[bool] = True
     level_free: ClassVar[bool] = True
 
@@ -101,7 +101,7 @@ class LabellingDefinition:
     Attributes
     ----------
     loss : Δ of arrays a and b of true and false positives, and P; concave in b where ``labelled`` is None
-    labelled : how many rows are labelled positive, of P, if there are this many; None: any number
+    labelled : the number of rows labelled positive, a function of P; None: any number
     level_free : see ``RankingDefinition``: as many are labelled positive as are
     """
 

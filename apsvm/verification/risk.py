@@ -33,7 +33,7 @@ class Task(NamedTuple):
     ----------
     weight : float, how much it counts in the risk
     positives, negatives : the units, rows or bags, (P,) and (N,) int64
-    costs : of both, where units have costs
+    costs : the costs of both, if units have costs
     """
 
     weight: float
@@ -82,14 +82,14 @@ class PlainRisk:
 
     Parameters
     ----------
-    definition : of the loss
-    tasks : what is summed
-    units : what is ranked
+    definition : the definition of the loss
+    tasks : the terms of the sum
+    units : the units that are ranked
     """
 
     def __init__(self, definition: Definition, tasks: list[Task], units: Units) -> None:
         self._definition, self._tasks, self._units = definition, tasks, units
-        #: Whether each unit is a row: then the hinge is convex in w, and otherwise where units are held.
+        #: True if each unit is a row: then the hinge is convex in w; otherwise only with held units.
         self.of_rows = units.order is None
 
     def hinge(self, scores: Array, held: Integers | None = None, worse: Array | float = 0.0) -> Plane:

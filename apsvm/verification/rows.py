@@ -33,7 +33,7 @@ class PlainRows:
     Attributes
     ----------
     matrix : (n, d) CSR or dense, mapped when it is looked at
-    scaling : of the mapped columns
+    scaling : the scaling of the mapped columns
     bias : the constant feature's value; None without one
     components : H, how many blocks of weights there are; scores are then of n·H instances, row by row
     origin : (d,) float64, taken from every row besides, for losses that do not notice: sums are of what is left

@@ -56,7 +56,7 @@ class TrainingRows(NamedTuple):
     X : CSR or dense (n, d)
     selection : (m,) int64, m > 0, the rows of X that count
     targets : (K, m) float64, for maps that look at them; None: none are told
-    rng : of what is drawn
+    rng : the source of random draws
     """
 
     X: Matrix

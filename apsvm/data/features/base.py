@@ -36,11 +36,11 @@ class FeatureMap(ABC):
     members: ClassVar[tuple[str, ...]] = ()
     #: Whether the map of a CSR matrix is one: whether 0 maps to 0.
     keeps_sparse: ClassVar[bool] = False
-    #: Whether the map of any matrix is CSR.
+    #: True if the map of any matrix is CSR.
     makes_sparse: ClassVar[bool] = False
-    #: Whether it is learned from the rows' targets too.
+    #: True if it is learned from the rows' targets too.
     looks_at_targets: ClassVar[bool] = False
-    #: Whether its columns are of one scale, so that another would only do harm.
+    #: True if its columns are of one scale, so that another would only do harm.
     of_one_scale: ClassVar[bool] = False
 
     #: That in its name.
@@ -143,7 +143,7 @@ class Parts:
 
     Attributes
     ----------
-    features : of each part the features, ascending, 0..n_in−1; feature j alone is part j
+    features : the features of each part, ascending, 0..n_in−1; feature j alone is part j
     of_column : (n_out,) int64, the part that a column belongs to
     weighs : (n_out, n_out) CSR, of columns that are sums of others, see ``weights``; None where there are none
     """

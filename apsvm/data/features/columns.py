@@ -23,7 +23,7 @@ class ColumnValues:
     Attributes
     ----------
     nonzero : float64, ascending, those that are not 0
-    n : how many there are with the zeros
+    n : the number of values, zeros included
     """
 
     nonzero: NDArray[np.float64]

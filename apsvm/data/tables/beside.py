@@ -28,7 +28,7 @@ def labels_of(
     Parameters
     ----------
     label_words : the words of the labels that a model was trained on; None: of a training
-    positive : of a training, the label that the user says is positive
+    positive : in training, the positive label that the user named
 
     Raises
     ------

@@ -68,9 +68,9 @@ class Places:
     Attributes
     ----------
     sources : the files, in the order of their rows
-    units : what is counted in each: "line", of text, or "row"
+    units : the unit in which each counts: "line" for text, else "row"
     firsts : the number of the first row of each
-    begins : how many rows stand before each
+    begins : the number of rows before each
     """
 
     sources: tuple[str, ...]
@@ -111,13 +111,13 @@ class Cells:
 
     Attributes
     ----------
-    name : of the column
-    places : where the rows stand
+    name : the column's name
+    places : the locations of the rows
     array : as it was read, an Arrow ChunkedArray
-    is_text : whether the writer gave its cells no type, as in CSV
-    decimal : what stands before the decimals of numbers in the file
-    scratch : where arrays are made
-    is_string : whether an array of dictionaries has the writer's type of text
+    is_text : True if the writer gave its cells no type, as in CSV
+    decimal : the decimal mark of numbers in the file
+    scratch : the allocator of arrays
+    is_string : True if an array of dictionaries has the writer's type of text
     """
 
     name: str
@@ -418,8 +418,8 @@ class Table:
     Attributes
     ----------
     columns : by name
-    places : where the rows stand
-    remarks : what the user should know of how cells were read
+    places : the locations of the rows
+    remarks : remarks for the user on how cells were read
     """
 
     columns: dict[str, Cells]

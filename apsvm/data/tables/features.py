@@ -47,7 +47,7 @@ class _Encoded:
 
     Attributes
     ----------
-    column, first : what it is, and the first of its features
+    column, first : the column, and the index of its first feature
     values : (n,) the number of each row, its days, or the feature that is 1 in it, from 0; −1: none
     missing : (n,) which of them stand for missing cells, where these have a feature; else None
     """
@@ -88,9 +88,9 @@ def features_of(
 
     Parameters
     ----------
-    for_training : whether the columns were learned from these cells, of which everything has been said
+    for_training : True if the columns were learned from these cells, of which everything has been said
     dtype : float64, or float32: rounded
-    scratch : where rows are made
+    scratch : the allocator of rows
 
     Raises
     ------

@@ -60,10 +60,10 @@ def read_table(
 
     Parameters
     ----------
-    model : what the columns are, and what becomes of them; None: it is learned from these rows
-    unlabelled : labels are not missed: where there are none in every row they are 0
+    model : the columns of a model and their conversion; None: they are learned from these rows
+    unlabelled : True if labels may be missing: rows without one get 0
     bag_label, dtype : see ``read_svmlight``
-    scratch : where cells and X are made
+    scratch : the allocator of cells and X
 
     Raises
     ------

@@ -65,12 +65,12 @@ class Head:
 
     Attributes
     ----------
-    names : of the columns; "" of one without a name
+    names : the columns' names; "" for a column without one
     separator, decimal : one character each
     ambiguous : column name: a number, of the columns whose points may separate thousands
     first_line : the line behind the names
     size : the bytes of the lines up to there
-    has_blanks : whether blanks stand before quotes
+    has_blanks : True if blanks stand before quotes
     """
 
     names: list[str]

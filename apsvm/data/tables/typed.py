@@ -57,14 +57,14 @@ class Evidence:
 
     Attributes
     ----------
-    name : of the column
+    name : the column's name
     type : by its writer, as ``Cells.type``
     stored : the name of that type
     n, missing : cells, and those of them without a value
     numbers : those that are finite numbers, or days
     words : texts that are no number, and how many cells have each
     spelled : all texts as words and their counts; None where they are numbers alone and not asked for
-    decimal : what stands before the decimals of its numbers
+    decimal : the decimal mark of its numbers
     coded : its numbers are codes (``Cells.are_codes``)
     """
 
@@ -155,8 +155,8 @@ class Type:
     ----------
     kind : numbers, words or dates; None: it is left out
     why : the reason
-    style, order : of numbers and of dates how they are written, as ``apsvm.models.columns.Column`` has it
-    days : of dates that are words, the days of each
+    style, order : the notation of numbers and of dates, as ``apsvm.models.columns.Column`` has it
+    days : for dates written as words, the day number of each
     left_out : "empty", "text" or "key", where ``kind`` is None
     """
 

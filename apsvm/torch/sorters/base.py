@@ -30,11 +30,11 @@ class Sorter(nn.Module):
     architecture: ClassVar[str]
     #: What the name's parameter is: ``int`` of ``cnn(8)``, ``float`` of ``laplace(50)``; None where it has none.
     parameter: ClassVar[type[int] | type[float] | None] = None
-    #: Whether it is made for lists of one length.
+    #: True if it is made for lists of one length.
     fixed_length: ClassVar[bool] = True
     #: Of those that take lists of any length: between which bounds.
     lengths: ClassVar[range] = range(1, 1 << 62)
-    #: Whether there is anything to train.
+    #: True if there is anything to train.
     trained: ClassVar[bool] = True
     #: Adam's step length at first, where none is given.
     pace: ClassVar[float] = 1e-3

@@ -55,7 +55,7 @@ class PairLoss(ScoreFunction[NDArray[np.float64]]):
     ----------
     rows : in its own order, query by query, and within one class by class
     pairs, queries, queries_skipped : int, pairs to rank, queries with some, and queries without
-    scale : what their sum is multiplied by
+    scale : the factor of their sum
     """
 
     rows: RowOperator
@@ -165,7 +165,7 @@ def make_pair_loss(
     ----------
     rows : n rows; their number of threads is the sums' too
     groups : (n,) int64, rows of one query share a value, in any order; None: one query
-    accuracy : of the Fourier series: the largest error per unit of weight
+    accuracy : the largest error of the Fourier series per unit of weight
     weights : (n,) of the rows, at least 0, a row of 2 as two rows; None: all 1
 
     Raises

@@ -197,7 +197,7 @@ class Classes:
     ----------
     of_row : (n,) int64, 0 … S − 1
     names : (S,) float64, ascending: their labels, or 1 … where targets were cut
-    cuts : where targets were cut: class s holds those in cuts[s − 1] ≤ y < cuts[s]; None if they were not
+    cuts : the cuts between targets: class s holds those in cuts[s − 1] ≤ y < cuts[s]; None if they were not
     """
 
     of_row: NDArray[np.int64]

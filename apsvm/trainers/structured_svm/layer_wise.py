@@ -48,12 +48,12 @@ class TrainedLayers:
     Attributes
     ----------
     net : for rows as they are; C : the weight of the risk
-    state : why it ended; as_asked : whether that is the request
-    passes : how many shaped the net; 0: it is the log loss's
-    risk : of the net, on the rows trained on; started_from : that of the log loss's net
+    state : the reason why it ended; as_asked : True if that is the requested end
+    passes : the number of passes behind the net; 0: it is the log loss's
+    risk : the net's risk on the training rows; started_from : the risk of the log loss's net
     held_out : the loss on held-out rows; None without such rows
     certificate : of the last convex problem that shaped the net, in units of J; layer : whose, from 1; None: none did
-    spans : time by part; exact : whether the oracle is
+    spans : time by part; exact : True if the oracle is
     """
 
     net: Net
@@ -92,7 +92,7 @@ def train_layer_wise(
     data : rows in memory, not scaled: they are standardised here
     settings : all but ``C`` count
     hidden : units of the hidden layers, ≥ 1 each
-    start : where to begin, a net of standardised rows (``NetProblem.inputs``); None: one of the log loss
+    start : the initial net, on standardised rows (``NetProblem.inputs``); None: one of the log loss
 
     Raises
     ------

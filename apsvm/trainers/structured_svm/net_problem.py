@@ -39,7 +39,7 @@ class NetProblem:
     Attributes
     ----------
     inputs, relevant : (n, d) float64 and (n,) bool, the rows to train on
-    risk : of their scores
+    risk : the risk of their scores
     held_out, judge : the held-out rows and the loss that judges them; None without held-out rows
     """
 

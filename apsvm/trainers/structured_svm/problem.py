@@ -70,7 +70,7 @@ class Problem:
     risk : the hinge
     stage : the solver of its convex part
     descents : one after the other
-    starts : where each of them begins
+    starts : the starting points of each
     """
 
     plan: Plan

@@ -85,8 +85,8 @@ class Trained:
     w : (dimension,) float64, the bias weight last if there is one
     stages : one report a stage, the last is w's
     exact : False where the problem solved only approximates the loss's
-    queries, queries_skipped : of the risk
-    notes : what the user should know of the data
+    queries, queries_skipped : numbers of queries in the risk and outside
+    notes : remarks for the user on the data
     hinge_objective : for the tight bound, the hinge's optimum, to thirty times ε
     share_of_nothing : the bound on the loss, as a share of what it is at w = 0, where the two can be compared
     C : that it was trained with; origin_of_C : what the default C is, in words
@@ -172,7 +172,7 @@ class Stage:
         Parameters
         ----------
         name : in logs and on the display
-        seconds_used : of the time limit
+        seconds_used : the part of the time limit already spent
         slackness : times ε is enough, or what is ``good_enough`` (``Solver.minimise``)
         is_shown : each iteration is on the display, or one every ``SECONDS_UNSEEN``; the log has all in any case
         """

@@ -37,7 +37,7 @@ class StartsOfBags:
 
     Parameters
     ----------
-    data : of bags
+    data : rows in bags
     given : (dimension,) float64, a point that replaces ``settings.start``; only its order of a bag's rows may be
         right, and not its length
     is_rough : the first C begins where the annealing with the loss itself ends, later ones at the C before alone

@@ -43,7 +43,7 @@ class StartsOfComponents:
     Parameters
     ----------
     data : for several components
-    function : what is minimised
+    function : the function to minimise
     given : (H·dimension,) float64, a point that replaces clusters of the positives
     besides : (H·dimension,) float64, another point to begin at, for the first C
     is_rough : begins at one clustering, and later values of C at the C before alone

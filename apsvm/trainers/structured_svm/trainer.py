@@ -62,7 +62,7 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
         self.loss: Loss = make_loss(loss)
         self.loss_name = loss if isinstance(loss, str) else self.loss.name
         settings = self.settings
-        #: Whether it is the two-stage approximation, which begins with a binary SVM.
+        #: True if it is the two-stage approximation, which begins with a binary SVM.
         self.approximates = settings.oracle == "appx"
         if settings.oracle != "auto":
             fitting = [name for name in serving(self.loss) if name in ORACLE_CHOICES]

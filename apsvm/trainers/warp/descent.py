@@ -153,7 +153,7 @@ class _RowSteps:
 
     Attributes
     ----------
-    pairs : what is drawn from
+    pairs : the candidates for draws
     w : (dimension,) float64; the weight of a bias, the last, moves no ranking, and stays
     """
 
