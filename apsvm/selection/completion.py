@@ -316,6 +316,7 @@ class Completion:
         start = trainer.loss.starts_from if _starts_from_another(trainer, data) else None
         about: dict[str, Json] = {
             "bound": choice.bound,
+            **({"C": _shown(choice.C[0])} if len(choice.C) == 1 else {}),
             "held_out": choice.how,
             "candidates": [_figures(one.choice, one.mean(LOSS)) for one in choice.candidates],
             "folds": [loss for one in choice.candidates[:1] for loss in one.values(LOSS)],
@@ -355,7 +356,7 @@ class Completion:
         several = data.queries is not None and np.unique(data.queries).size > 1
         if is_another or several or is_graded(data.target) or self.label not in choice.race.labels:
             return outcome
-        if choice.candidates[0].choice["C"] != choice.C[0]:
+        if trainer.settings.C != DEFAULT_C and choice.candidates[0].choice["C"] != choice.C[0]:
             return outcome
         measured = choice.candidates[0].folds
         folds = [choice.race.scored(measured[fold], 0, fold) for fold in choice.race.folds_of(self.label)]
@@ -373,8 +374,11 @@ class Completion:
 
 
 def _figures(choice: Mapping[str, object], loss: float) -> dict[str, Json]:
-    C = choice["C"]
-    return {"bound": str(choice["bound"]), "C": C if isinstance(C, float) else str(C), "loss": loss}
+    return {"bound": str(choice["bound"]), "C": _shown(choice["C"]), "loss": loss}
+
+
+def _shown(C: object) -> Json:
+    return C if isinstance(C, float) else str(C)
 
 
 def _start_of(trainer: StructuredSVMTrainer) -> StructuredSVMTrainer:

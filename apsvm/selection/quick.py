@@ -33,6 +33,7 @@ from apsvm.selection.race import Candidate, Measured, Measurements, OutOfFold, P
 from apsvm.trainers.base import TrainingSet, Watch
 from apsvm.trainers.one_vs_rest import of_class
 from apsvm.trainers.settings import Multiple, amount
+from apsvm.trainers.structured_svm.default_c import default_C
 from apsvm.trainers.structured_svm.objective import loss_of_order, risk_of
 from apsvm.trainers.structured_svm.plan import Plan
 from apsvm.trainers.structured_svm.settings import DEFAULT_C, shown_C
@@ -136,7 +137,7 @@ class Choice:
         against = ""
         if other is not None:
             against = f"; {other.choice['bound']} at its best: {other.mean(LOSS):.4g} (C = {shown_C(_C(other))})"
-        C = shown_C(_C(self.candidates[0]))
+        C = shown_C(self.C[0] if len(self.C) == 1 else _C(self.candidates[0]))
         return f"{begins}: {self.bound}, C = {C}: {loss} {self.loss:.4g} on rows held out ({self.how}){against}"
 
 
@@ -166,7 +167,7 @@ def choose(
         why = "there was no time to compare" if stopped else "what was not held out could not be trained on"
         return Choice(nothing_known, settings.C, (), why)
     top = candidates[0]
-    return Choice(top.choice["bound"], (_C(top),) if free else settings.C, candidates, how, race)
+    return Choice(top.choice["bound"], (_carried(top, race),) if free else settings.C, candidates, how, race)
 
 
 class QuickRace(Race):
@@ -388,6 +389,20 @@ def _by_loss(one: Candidate) -> tuple[float, str, float]:
 def _C(candidate: Candidate) -> float | Multiple:
     value: float | Multiple = candidate.choice["C"]
     return value
+
+
+def _carried(candidate: Candidate, race: QuickRace) -> Multiple:
+    """The C of a candidate for all rows: the same multiple of the default, but no more than √n times what was best on a
+    part of n times fewer rows. Where columns are many the default grows faster: of 600,000 rows of text the model of
+    the multiple had an AP of .065 in 22 s, this one .073 in 3 s."""
+    C = _C(candidate)
+    assert isinstance(C, Multiple)
+    at = candidate.folds[0].C
+    if not race.is_one_split or at is None:
+        return C
+    growth = math.sqrt(race.data.n / race.folds[0].training.size)
+    most = at * growth / default_C(race.data, race.trainer.loss, candidate.choice["bound"])
+    return C if most > 0.9 * C.factor else Multiple(float(f"{most:.2g}"))
 
 
 def classes_compared(data: TrainingSet) -> list[float | None]:

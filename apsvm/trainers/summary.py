@@ -40,7 +40,7 @@ def chosen(end: Outcome | Header, metric: str | None) -> Iterator[str]:
     if not isinstance(best, dict) or not isinstance(loss, float):
         yield f"{choice.get('bound')} bound: {how}"
         return
-    what = f"chosen on held-out rows ({how}): {best.get('bound')} bound, C = {best.get('C')}"
+    what = f"chosen on held-out rows ({how}): {best.get('bound')} bound, C = {choice.get('C', best.get('C'))}"
     of_all = worth.get("AP") if isinstance(worth, dict) else None
     figures = [of_all.get(name) for name in ("value", "low", "high")] if isinstance(of_all, dict) else [None]
     if all(isinstance(figure, float) for figure in figures):

@@ -10,11 +10,13 @@ import pytest
 from over import over
 from trainings import training_set
 
+from apsvm.losses import make_loss
 from apsvm.selection import folds, quick
 from apsvm.selection.folds import affordable_folds
 from apsvm.selection.quick import LOSS, choose
 from apsvm.trainers.base import Watch
 from apsvm.trainers.settings import AUTO_MULTIPLE, Multiple
+from apsvm.trainers.structured_svm.default_c import default_C
 from apsvm.trainers.structured_svm.settings import StructuredSettings
 from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
 
@@ -325,3 +327,20 @@ def test_what_is_stopped_half_way_is_no_candidate(some_rows, monkeypatch):
     choice = choose(plan(), some_rows, Watch(should_stop=lambda: len(recorded.trained) > 12))
     assert 12 < len(recorded.trained) <= 15
     assert choice.how == "there was no time to compare"
+
+
+@pytest.mark.parametrize(("n", "d", "grows"), [(3000, 400, True), (60_000, 3, False)])
+def test_a_C_chosen_on_a_part_grows_with_the_root_of_the_rows(n, d, grows, rng, monkeypatch):
+    """Where columns are many the default C grows faster; elsewhere the multiple is the same."""
+    monkeypatch.setattr(folds, "MS_FOR_FIVE", 0.0)
+    monkeypatch.setattr(folds, "MS_FOR_THREE", 0.0)
+    relevant = rng.random(n) < 0.3
+    data = training_set(rng.normal(size=(n, d)) + 0.1 * relevant[:, None], relevant)
+    choice = choose(plan(), data, Watch())
+    best, (C,) = choice.candidates[0], choice.C
+    part = best.folds[0].C / best.choice["C"].factor
+    whole = default_C(data, make_loss("ap"), choice.bound)
+    growth = np.sqrt(n / choice.race.folds[0].training.size)
+    assert (whole > 1.2 * growth * part) == grows
+    assert C.factor * whole == pytest.approx(growth * best.folds[0].C, rel=0.1)
+    assert (best.choice["C"] == C) != grows
