@@ -123,7 +123,7 @@ class Dataset:
     groups : ndarray, optional
         (n,) int64, the query of each row; None if the file has no qid.
     costs : ndarray, optional
-        (n,) float64, 1 where a row has none; None if no row has one.
+        (n,) float64, 1 for a row without one; None if all rows lack one.
     zero_based : bool
         True if features are counted from 0.
     source : str

@@ -31,7 +31,7 @@ def gathered(blocks: Iterable[Dataset], beside: Path, name: str) -> Iterator[Dat
     Parameters
     ----------
     blocks : each with rows of any width, CSR or dense, of one type; X has as many columns as the widest. Queries, bags
-        and label sets are in all of them or in none; costs are 1 where a block has none
+        and label sets are in all of them or in none; costs are 1 in a block without costs
     name : the rows' name in messages
 
     Raises

@@ -207,7 +207,7 @@ class APSVMClassifier(TwoClasses, _Structured):
     keep_easy
         For oracle "appx": the percentage of the binary SVM's easy rows that stay easy.
     fit_intercept, intercept_scaling
-        Whether there is a constant. A loss over rankings does not depend on it: it is set so that as many training
+        True to fit a constant. A loss over rankings does not depend on it: it is set so that as many training
         rows score above 0 as are positive. Losses that read the sign of a score ("zero-one", "f1" …) train it as the
         weight of a feature of value intercept_scaling ("auto": ten times the geometric mean of the deviations, 1 for
         oracle "appx"). Without one, intercept_ is what the scaling subtracts.

@@ -246,7 +246,7 @@ class RankingTable:
         return result
 
     def sum_runs(self, values: AnyArray) -> AnyArray:
-        """(Q,): the sum of `values` (m,) over the runs of each ranking, 0 where there are none; of bool, the count."""
+        """(Q,): the sum of `values` (m,) over the runs of each ranking, 0 without runs; for bool, the count."""
         result = np.zeros(self.n_rankings, dtype=_sum_type(values))
         if values.size:
             result[self._filled] = np.add.reduceat(values, self._first_runs, dtype=result.dtype)

@@ -40,7 +40,7 @@ from apsvm.metrics.evaluate import Evaluation, Judgements
 from apsvm.metrics.ranking_table import RankingTable
 
 _AT_ONCE = 1 << 21  # numbers held for draws at a time
-_ROUNDING = 1e-12  # smaller differences of metrics are none
+_ROUNDING = 1e-12  # smaller differences of metrics count as zero
 _FEWEST_QUERIES = 6  # that differ: 2/2⁶ < .05 < 2/2⁵
 _FEWEST_ROWS = 3  # of each class: with two p < .05 in 0 of 300 null rankings, with three in 3.3 %
 

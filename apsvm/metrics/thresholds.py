@@ -32,7 +32,7 @@ class ThresholdRule:
 
     @classmethod
     def parse(cls, text: str) -> ThresholdRule:
-        """The rule that ``fpr=.01`` names. Raises ValueError for other text."""
+        """Rule named by a text such as ``fpr=.01``. Raises ValueError for other text."""
         name, equals, number = (part.strip().lower() for part in text.partition("="))
         if name == "f1" and not equals:
             return cls(name)

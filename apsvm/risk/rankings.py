@@ -174,7 +174,7 @@ class Risk(ScoreFunction[NDArray[np.float64]]):
         return self
 
     def by_score(self) -> Risk:
-        """The same queries, with the ranking by score in the place of the most violated one: the hinge of Δ = 0.
+        """The same queries, with the ranking by score instead of the most violated one: the hinge of Δ = 0.
 
         Its value is max_R w·Ψ(R) − w·Ψ(R*) ≥ 0, by which the structured hinge exceeds the tighter bound."""
         return Risk(

@@ -240,7 +240,7 @@ class AfterLineSearch(Generic[V]):
         centre: NDArray[np.float64],
     ) -> tuple[_Known[V], _Known[V]]:
         """The best of ``here``, the QP's ``point`` and the points tried between them, and the nearest one tried beyond
-        the minimum (the best, where there is none). The kept scores become the best point's."""
+        the minimum (else the best one). The kept scores become the best point's."""
         assert self._scores is not None
         slopes_here = self._slopes_at(here)  # before the change, which would be one vector more
         change = self._risk.scores(point, self._vector())

@@ -334,7 +334,7 @@ class Trainer(ABC, Generic[SettingsT]):
         return iter(())
 
     def remedies(self, outcome: Outcome, *, of_bags: bool = False, lacks_constant: bool = False) -> list[str]:
-        """Suggestions for a model of this plan that gives all training rows the same score.
+        """Untried options to suggest if a model of this plan gives all training rows the same score.
 
         Parameters
         ----------

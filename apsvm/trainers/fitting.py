@@ -195,7 +195,7 @@ class Fit:
 
     @property
     def bias(self) -> float | None:
-        """The value of the constant feature; None: there is none, or it is not ``prepared`` yet."""
+        """Value of the constant feature; None without one, or before ``prepared``."""
         return None if self.features.bias == AUTO else self.features.bias
 
     @property

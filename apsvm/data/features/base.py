@@ -29,7 +29,7 @@ class FeatureMap(ABC):
     An instance is learned, and immutable. What a class declares decides where it is offered and how it is named.
     """
 
-    #: The name without its parameter, and the parameter's default; None: there is none.
+    #: The name without its parameter, and the parameter's default; None without a parameter.
     stem: ClassVar[str]
     default_parameter: ClassVar[Parameter] = None
     #: The names of its arrays.
@@ -145,7 +145,7 @@ class Parts:
     ----------
     features : the features of each part, ascending, 0..n_in−1; feature j alone is part j
     of_column : (n_out,) int64, the part that a column belongs to
-    weighs : (n_out, n_out) CSR, of columns that are sums of others, see ``weights``; None where there are none
+    weighs : (n_out, n_out) CSR, of columns that are sums of others, see ``weights``; None without such columns
     """
 
     features: Sequence[tuple[int, ...]]

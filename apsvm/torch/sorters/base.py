@@ -28,7 +28,7 @@ class Sorter(nn.Module):
 
     #: The name in the registry, without a parameter.
     architecture: ClassVar[str]
-    #: What the name's parameter is: ``int`` of ``cnn(8)``, ``float`` of ``laplace(50)``; None where it has none.
+    #: What the name's parameter is: ``int`` of ``cnn(8)``, ``float`` of ``laplace(50)``; None without a parameter.
     parameter: ClassVar[type[int] | type[float] | None] = None
     #: True if it is made for lists of one length.
     fixed_length: ClassVar[bool] = True

@@ -58,7 +58,7 @@ class PreferenceGraph:
         return ((i, j) for j in range(self.n_classes) for i in self.below.of(j))
 
     def cycle(self) -> list[int] | None:
-        """Classes each of which is preferred to the one before, and the first to the last; None if there are none.
+        """Classes each of which is preferred to the one before, and the first to the last; None without such a cycle.
         Depth first, O(classes + edges)."""
         owner = np.repeat(np.arange(self.n_classes), np.diff(self.below.starts))
         if (self.below.last <= owner).all():

@@ -185,7 +185,7 @@ class Descent:
         return curvature_of(self._curved)
 
     def _lowest(self, starts: Mapping[str, Weights], C: float, spent: _Spent) -> Weights:
-        """A start from which there is no descent is left out; the first one, where there is none at all. On rows the
+        """Leaves out a start without a descent, and keeps the first if no start has one. On rows the
         descents from several starts end so close to each other that one of them is enough."""
         first = next(iter(starts.values()))
         self._stage.restart(first)  # the descents need the memory of its score vectors

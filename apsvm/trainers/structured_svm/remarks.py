@@ -33,7 +33,7 @@ def caution_of(
     Parameters
     ----------
     trainer : as requested
-    held_out : the loss on rows held out, nan where there is none; ``start``: of another loss, where this one starts
+    held_out : the loss on held-out rows, NaN without them; ``start``: of another loss, where this one starts
         from its model
     by_chance : mean and deviation of that loss in random orders
     chosen : the bound that was chosen, where it was
