@@ -54,7 +54,7 @@ class Average(Candidate):
     held_out: Sequence[Sequence[OutOfFold]] = ()
 
     def out_of_fold(self) -> list[OutOfFold]:
-        """What the averages of the members' rankers give to all rows, or bags, fold by fold."""
+        """Scores of all rows, or bags, by the averages of the members' rankers, fold by fold."""
         return [_mean(of_fold, self.divisors) for of_fold in zip(*self.held_out, strict=True)]
 
 
@@ -96,7 +96,7 @@ def average_with(search: SettingsSearch, candidates: Sequence[Candidate]) -> Ave
 
 
 def _fits_in(search: SettingsSearch, one: Candidate) -> bool:
-    """Whether it is one linear ranker of rows with a certificate, whose scores are sums over columns."""
+    """True for one linear ranker of rows with a certificate, whose scores are sums over columns."""
     features, trainer = search.fits[one.grid].features, search.grids[one.grid].chosen(one.choice).trainer
     if not isinstance(trainer, StructuredSVMTrainer) or trainer.is_network or features.scale == "l2":
         return False
@@ -160,7 +160,7 @@ def _in_words(member: Candidate, features: str, outcome: Outcome) -> str:
 
 
 def _mean(folds: Sequence[OutOfFold], divisors: Sequence[float]) -> OutOfFold:
-    """Of several rankers of one fold."""
+    """Average of several rankers of one fold."""
     parts = list(zip(folds, divisors, strict=True))
     scores = np.sum([fold.scores / divisor for fold, divisor in parts], axis=0)
     own = np.sum([fold.own / divisor for fold, divisor in parts], axis=0)

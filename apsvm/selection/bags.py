@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def bags_as_rows(dataset: Dataset) -> Dataset:
-    """What is dealt out and judged: a row a bag, without features, where there are bags; else the data set."""
+    """One row a bag, without features, to deal out and to judge; the data set itself without bags."""
     return dataset if bags_of(dataset) is None else pooled(dataset, ())
 
 

@@ -48,7 +48,7 @@ MOST_VALUES = 4
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What is tried: a loss on mapped features.
+    """A candidate of cv: a loss on mapped features.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class Entry:
 
     @property
     def kind(self) -> tuple[object, ...]:
-        """What it shares with entries that rank much as it does: another loss is no other kind."""
+        """A key that entries share which rank much alike; entries that differ in the loss alone share it."""
         return self.features.features, self.features.pool, "components" in self.settings, "latent" in self.settings
 
     def _settings_in_words(self) -> Iterator[str]:
@@ -131,8 +131,8 @@ def losses_of(metric: str, target: Target, dataset: Dataset) -> list[str]:
 def portfolio(
     dataset: Dataset, metric: str, features: FeatureOptions, target: Target, labels: LabelOptions
 ) -> list[Entry]:
-    """What is worth trying for ``metric`` on these rows, which are judged as ``target`` says. ``features``: its
-    constant feature, and its scaling, if it has one, are those of every entry. ``labels``: what the user said."""
+    """The entries worth trying for ``metric`` on these rows, which ``target`` judges. Each has the constant feature and
+    the scaling of ``features``, where these are set; ``labels``: the options of the user."""
     features = map_by_rule(dataset, features)
     n, d = dataset.X.shape
     # Sparse columns are left as they are by default: which of the two is better is seen.

@@ -39,12 +39,12 @@ SPREAD = 2.5
 
 
 def best(candidates: Sequence[Candidate], metric: str) -> Candidate:
-    """Of the highest mean, the first if there are several."""
+    """The candidate of the highest mean; the first of equal ones."""
     return max(candidates, key=lambda candidate: candidate.mean(metric))
 
 
 def standard_error(differences: Sequence[float] | NDArray[np.float64]) -> float:
-    """Of the mean of differences, fold by fold; 0 of a single fold."""
+    """Standard error of the mean of differences, fold by fold; 0 for a single fold."""
     values = np.asarray(differences)
     return float(values.std(ddof=1)) / math.sqrt(values.size) if values.size > 1 else 0.0
 

@@ -83,7 +83,8 @@ def trained(
     start: NDArray[np.float64] | None = None,
     validation: TrainingSet | None = None,
 ) -> Iterator[Outcome]:
-    """What ``trainer`` comes to on ``data``, whatever it leaves open; parameters and errors: see ``Trainer.train``."""
+    """Outcomes of ``trainer`` on ``data``, with its open settings chosen; parameters and errors: see
+    ``Trainer.train``."""
     if start is not None and start.ndim == 2 and isinstance(trainer, StructuredSVMTrainer):
         trainer = trainer.with_settings(components=len(start))  # the model's that it goes on from, where left open
     if not isinstance(trainer, OneVsRestTrainer):
@@ -102,19 +103,19 @@ def trained(
 
 
 def _leaves_open(trainer: AnyTrainer, data: TrainingSet, start: NDArray[np.float64] | None) -> bool:
-    """Whether a race has to decide before anything is trained."""
+    """True if a race has to decide before anything is trained."""
     if not isinstance(trainer, StructuredSVMTrainer) or trainer.is_network:
         return False
     return start is None if _starts_from_another(trainer, data) else trainer.bound is None
 
 
 def _starts_from_another(trainer: StructuredSVMTrainer, data: TrainingSet) -> bool:
-    """Whether another loss' model comes first, and may take the place of this one's."""
+    """True if another loss' model comes first and may replace this one's."""
     return _descends_from_another(trainer, data) or trainer.may_rank_worse
 
 
 def _descends_from_another(trainer: StructuredSVMTrainer, data: TrainingSet) -> bool:
-    """Whether the loss is one of the top, whose tight bound begins at another loss' solution."""
+    """True for a loss of the top, whose tight bound begins at another loss' solution."""
     of_the_top = trainer.loss.over_rankings and trainer.loss.starts_from is not None and not trainer.approximates
     return of_the_top and trainer.bound != "hinge" and data.bags is None
 
@@ -165,7 +166,7 @@ class Completion:
     def of_classes(
         cls, plan: OneVsRestTrainer, data: TrainingSet, watch: Watch, start: NDArray[np.float64] | None = None
     ) -> Completion:
-        """Of one against the rest: what is chosen once, for all classes, by some of them."""
+        """One against the rest: the choice is made once for all classes, by some of them."""
         labels = classes_compared(data) if _leaves_open(plan.trainer, data, start) else []
         return cls.of(plan.trainer, data, watch, start, labels)
 
@@ -217,7 +218,7 @@ class Completion:
     def _of_the_choice(
         self, trainer: StructuredSVMTrainer, data: TrainingSet, watch: Watch, start: NDArray[np.float64] | None
     ) -> Iterator[Outcome]:
-        """By the bound and the C that were chosen, or named."""
+        """Trains with the bound and the C that were chosen or named."""
         choice = self.choice
         if choice is None:
             yield from trainer.train(data, watch, start=start)
@@ -272,7 +273,8 @@ class Completion:
         return outcome
 
     def _of_another(self, trainer: StructuredSVMTrainer, data: TrainingSet, watch: Watch) -> Iterator[Outcome]:
-        """What ranks the training rows no worse than the loss that this one starts from, or that one's model."""
+        """Trains until the training rows are ranked no worse than by the loss that this one starts from, or gives that
+        one's model."""
         began = time.perf_counter()
         start, limit, like = self._start(trainer, data, watch), trainer.settings.time_limit, trainer.loss.ranks_like
         name, judge = _start_of(trainer).loss.name, trainer.loss if like is None else make_loss(like)
@@ -407,7 +409,7 @@ def _followed(first: Outcome, then: Outcome) -> Outcome:
 
 
 def _seconds(*outcomes: Outcome) -> dict[str, float]:
-    """Of all of them, by part."""
+    """Sum over the outcomes, by part of the training."""
     parts = dict.fromkeys(part for outcome in outcomes for part in outcome.seconds)
     return {part: math.fsum(outcome.seconds.get(part, 0.0) for outcome in outcomes) for part in parts}
 

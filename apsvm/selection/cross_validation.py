@@ -68,7 +68,7 @@ class SelectionError(ValueError):
 
 
 class CrossValidation(Race):
-    """What tasks are done on.
+    """Trains and judges whole trainings on folds.
 
     Attributes
     ----------
@@ -118,7 +118,8 @@ class CrossValidation(Race):
         return {self._key(grid, 0)[1] for grid in range(len(self.fits))}
 
     def _key(self, grid: int, fold: int) -> tuple[int, _Map]:
-        """What a fold's rows depend on; of a map that looks at targets, what these are too."""
+        """The fold, the feature options and the seed that a fold's rows depend on; for maps that look at targets also
+        their meaning."""
         fit = self.fits[grid]
         labels = fit.target.labels if parsed(fit.features.features).kind.looks_at_targets else None
         return fold, (fit.features, fit.trainer.settings.seed, labels)
@@ -139,8 +140,8 @@ class CrossValidation(Race):
         return self._parts[key]
 
     def _together(self, tasks: Sequence[Task], parts: Sequence[_Part], threads: int) -> tuple[int, int]:
-        """How many paths share their passes, of at least how many rows; 1 where one has a time limit, which is its
-        own."""
+        """Number of paths that share their passes, and of the fewest rows that this pays for; 1 if a path has a time
+        limit, which is its own."""
         trainers = {self.fits[task.grid].trainer for task in tasks}
         apart = any(not one.capabilities.shared_passes or one.settings.time_limit is not None for one in trainers)
         if apart or not parts:

@@ -57,13 +57,13 @@ class DecisionRule:
 
     @property
     def asks(self) -> bool:
-        """Whether rows must be held out for it."""
+        """True if rows must be held out."""
         return self.threshold is not None or self.calibrate is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What was chosen, and sentences on what it is not good for."""
+    """The chosen threshold and probabilities, with cautions."""
 
     threshold: Threshold
     calibration: Calibration | None
@@ -150,7 +150,7 @@ def race_alone(fit: Fit, outcome: Outcome, should_stop: Callable[[], bool]) -> t
 
 
 def _belong_together(fit: Fit) -> bool:
-    """Whether some rows are copies of others or of the same bag, and a race of single rows has parted them."""
+    """True if rows are copies of others or of one bag, and a race of single rows has parted them."""
     copies = fit.selection is not None and np.unique(fit.selection).size < fit.selection.size
     return copies or (fit.dataset.bags is not None and not fit.trainer.capabilities.bags)
 

@@ -169,7 +169,7 @@ def _most(k: int, available: dict[str, int]) -> int:
 
 
 def _differ(values: NDArray[np.float64] | NDArray[np.bool_], of_row: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Of which queries 0..G−1 the rows differ in value: (G,) bool."""
+    """(G,) bool: True for the queries 0..G−1 whose rows differ in value."""
     order = np.lexsort((values, of_row))
     query, value = of_row[order], values[order]
     differs = np.zeros(int(of_row.max()) + 1, dtype=np.bool_)
@@ -199,7 +199,7 @@ def _dealt(strata: Sequence[NDArray[np.int64]], k: int, rng: np.random.Generator
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AffordableFolds:
-    """What a quick comparison holds out.
+    """Folds of a quick comparison.
 
     Attributes
     ----------

@@ -25,7 +25,7 @@ STEPS_BEYOND = 2
 
 
 def shown(value: SettingValue) -> str:
-    """As in tables."""
+    """Text of a value, as in tables."""
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
@@ -62,7 +62,7 @@ class Axis:
 
     @property
     def numeric(self) -> bool:
-        """Whether its values are numbers, or multiples of one."""
+        """True if all values are numbers or multiples of a default."""
         return all(isinstance(value, int | float | Multiple) and not isinstance(value, bool) for value in self.values)
 
     def position(self, value: SettingValue) -> tuple[float, float]:
@@ -80,7 +80,7 @@ class Axis:
         return self._beyond(self.values[1::-1])[::-1] if len(self.values) > 1 else ()
 
     def beside(self) -> tuple[SettingValue, ...]:
-        """What is tried beside a single multiple of a default; of anything else nothing."""
+        """Values to try beside a single multiple of a default; none for anything else."""
         (only,) = self.values
         return (Multiple(0.1 * only.factor), Multiple(10.0 * only.factor)) if isinstance(only, Multiple) else ()
 
@@ -100,7 +100,7 @@ class Axis:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Variant:
-    """What is trained in one go.
+    """One training, or one path of trainings.
 
     Attributes
     ----------
@@ -132,7 +132,7 @@ class Variant:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Grid:
-    """What is tried of one loss.
+    """The settings to try for one loss.
 
     Attributes
     ----------

@@ -92,7 +92,7 @@ def two_or_one(trainer: StructuredSVMTrainer, data: TrainingSet, choice: Choice,
 
 
 def _worth_a_trial(trainer: StructuredSVMTrainer, data: TrainingSet) -> bool:
-    """Whether positives are rare, of one list, and enough: as many as features, too."""
+    """True if positives are rare, of one list, and at least as many as features."""
     relevant = data.target.relevant
     positives = int(relevant.sum())
     return (

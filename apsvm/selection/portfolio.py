@@ -115,7 +115,7 @@ class PortfolioSearch:
 
     @property
     def caution(self) -> str | None:
-        """What the comparison is not good for, if that is to be said."""
+        """A caution for comparisons on few positives; None otherwise."""
         positives = int(of_bags(self._dataset, self.target).relevant.sum())
         if positives >= FEW_POSITIVES:
             return None
@@ -197,8 +197,8 @@ class PortfolioSearch:
         return sorted(ranked, key=lambda one: (-one.mean(self.metric), one.grid))
 
     def _hopeful(self, search: SettingsSearch, ranked: Sequence[Candidate]) -> list[Candidate]:
-        """Of candidates after one fold those that are not far behind: by no more than the ``HOPELESS``-fold standard
-        error of a share among as many positives, or queries, as the fold has."""
+        """Candidates after one fold that are behind the best by at most ``HOPELESS`` standard errors of a share among
+        as many positives, or queries, as the fold has."""
         test, groups = search.folds[0].test, search.dataset.groups
         count = int(search.target.of(test).relevant.sum()) if groups is None else np.unique(groups[test]).size
         top = ranked[0].mean(self.metric)
@@ -207,8 +207,8 @@ class PortfolioSearch:
         return [one for place, one in enumerate(ranked) if place < self._most or one.mean(self.metric) >= limit]
 
     def _finalists(self, ranked: Sequence[Candidate], *, is_sample: bool) -> list[Candidate]:
-        """Of candidates after the screening those that go on: of several kinds, so that several of one kind do not
-        crowd out another that does better with more rows."""
+        """Candidates that go on after the screening. They are of several kinds, so that one kind does not crowd out
+        another that does better with more rows."""
         of_kinds: dict[object, list[Candidate]] = {}
         for one in ranked:
             of_kinds.setdefault(self.racing[one.grid].kind, []).append(one)
@@ -241,7 +241,7 @@ class PortfolioSearch:
         which: NDArray[np.int64] | None,
         ended: Callable[[Entry, Candidate | str], None],
     ) -> SettingsSearch:
-        """Of entries on these rows, None: on all. Raises as ``screen``."""
+        """A search among entries on these rows, None: on all. Raises as ``screen``."""
         racing, grids = list[Entry](), list[Grid]()
         failure: Exception | None = None
         for entry in entries:

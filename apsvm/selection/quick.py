@@ -96,7 +96,7 @@ class Choice:
 
     @property
     def loss(self) -> float:
-        """Of the chosen candidate on the rows held out; nan where there is none."""
+        """Mean loss of the chosen candidate on held-out rows; nan without candidates."""
         return self.candidates[0].mean(LOSS) if self.candidates else np.nan
 
     @cached_property
@@ -223,7 +223,7 @@ class QuickRace(Race):
         return self._first[self.labels.index(label)]
 
     def is_late(self) -> bool:
-        """Whether the race's share of the time limit is over."""
+        """True if the race's share of the time limit is over."""
         return self._deadline is not None and time.perf_counter() >= self._deadline
 
     def variant(self, bound: str, values: Sequence[float | Multiple]) -> Variant:
@@ -302,7 +302,7 @@ class _FoldRows:
 
     @property
     def risk(self) -> Risk:
-        """Of the rows to train on."""
+        """Risk of the training rows."""
         if self._risk is None:
             loss = self._trainer.loss
             self._risk = risk_of(self.training, loss, make_oracle(self._trainer.settings.oracle, loss))
@@ -362,9 +362,9 @@ class _Climb:
         return [one for one in self._measured.candidates() if one.choice["bound"] == bound]
 
     def _ranked(self) -> list[Candidate]:
-        """By their loss, but the chosen one first: a hinge that is behind by no more than ε, since its certificate is
-        of the global optimum; and of those that are as good the smallest C (within ``ERRORS`` standard errors; Breiman
-        et al. 1984 have one)."""
+        """Candidates by their loss, the chosen one first. A hinge that is behind by at most ε is chosen, since its
+        certificate is of the global optimum; and of one bound the smallest C within ``ERRORS`` standard errors (Breiman
+        et al. 1984 use one)."""
         ranked = sorted(self._measured.candidates(), key=_by_loss)
         if not ranked or self._race.relearns:
             return ranked

@@ -112,7 +112,7 @@ class Candidate:
 
     @property
     def as_asked(self) -> bool:
-        """Whether training ended as requested in every fold."""
+        """True if training ended as requested in every fold."""
         return all(one.as_asked for one in self.folds)
 
     @property
@@ -127,7 +127,7 @@ class Candidate:
 
     @property
     def seconds(self) -> list[float]:
-        """Of training, by fold."""
+        """Seconds of training, by fold."""
         return [one.seconds for one in self.folds]
 
     @property
@@ -140,7 +140,7 @@ class Candidate:
         return [one.values[metric] for one in self.folds]
 
     def mean(self, metric: str) -> float:
-        """Of the folds' values."""
+        """Mean of the folds' values."""
         return math.fsum(self.values(metric)) / len(self.folds)
 
     def deviation(self, metric: str) -> float:
@@ -150,7 +150,7 @@ class Candidate:
 
 
 class Measurements:
-    """What paths in folds came to, gathered by setting."""
+    """Results of paths in folds, gathered by setting."""
 
     def __init__(self, losses: Sequence[str], folds: int) -> None:
         self._losses, self._folds = losses, folds
@@ -202,7 +202,7 @@ class Race(ABC):
 
     @abstractmethod
     def scored(self, measured: Measured, grid: int, fold: int) -> OutOfFold:
-        """What a setting's ranker of a fold gives to the rows."""
+        """Scores of the rows by a setting's ranker of a fold."""
 
     def ready(
         self, tasks: Sequence[Task], threads: int, should_stop: Callable[[], bool]
@@ -211,7 +211,7 @@ class Race(ABC):
         return threads, None
 
     def limits(self) -> AbstractContextManager[object]:
-        """What holds while tasks are done."""
+        """Limits that hold while tasks are done."""
         return nullcontext()
 
     def run(self, tasks: Sequence[Task], threads: int, should_stop: Callable[[], bool]) -> Iterator[PathInFold]:

@@ -141,7 +141,7 @@ class SettingsSearch:
 
     @property
     def target(self) -> Target:
-        """What the rows are judged by."""
+        """The target that rows are judged by."""
         return self._cross.target
 
     def judged(
@@ -214,7 +214,7 @@ class SettingsSearch:
                 followers.path(path, done, total)
 
     def _wider(self, followers: Followers) -> list[Task]:
-        """What is left to do where the best setting stands at the edge of a grid whose values are the defaults."""
+        """Tasks beyond a grid of default values, if the best setting stands at its edge."""
         candidates = self.candidates()
         if not candidates:
             return []
@@ -289,7 +289,7 @@ class SettingsSearch:
         return at_the_edge(candidates, self.grids[chosen.grid], chosen)
 
     def description(self) -> dict[str, Json]:
-        """How settings are compared."""
+        """How settings are compared, for the header."""
         return {
             "folds": len(self.folds),
             "folds_of": self._folds_of,
@@ -352,8 +352,8 @@ class SettingsSearch:
         return Refit(fit, outcome, model.with_header(header), partial(self.out_of_fold, chosen), how)
 
     def _selection(self, chosen: Candidate, count: int, estimate: float) -> dict[str, Json]:
-        """What the model's header says of the choice: the settings of which there were several values, and C; or the
-        maps of the rankers that are averaged. ``estimate``: what the best of ``count`` is worth on other rows."""
+        """The choice for the model's header: settings of which several values were compared, and C; or the maps of an
+        average. ``estimate``: expected value of the best of ``count`` on other rows."""
         about: dict[str, Json]
         if isinstance(chosen, Average):
             about = {"average": list[Json](chosen.maps)}
@@ -429,8 +429,8 @@ def as_json(value: Json | Multiple) -> Json:
 
 
 def _judged_by(dataset: Dataset, targets: Sequence[Target], labels: LabelOptions, *, only_grades: bool) -> Target:
-    """What the rows are judged by: what their labels mean to the losses, where these agree on which rows are relevant;
-    else what they mean to metrics. Raises DataError."""
+    """The target that rows are judged by: the meaning of their labels to the losses if these agree on the relevant
+    rows, else their meaning to metrics. Raises DataError."""
     first = targets[0]
     agreed = all(np.array_equal(first.relevant, other.relevant) for other in targets[1:])
     return judge(dataset, labels, first.labels if agreed else None, graded_metrics=only_grades)

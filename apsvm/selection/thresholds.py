@@ -56,8 +56,9 @@ def held_out_scores(
 
 
 def carried(scores: NDArray[np.float64], own: NDArray[np.float64], theirs: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Where another ranker would have the ``scores`` (m,) of one, by its ``own`` scores and ``theirs`` (n,) of the same
-    rows: between the two that lie as far from the top there; beyond all of them as far as the deviations say."""
+    """The ``scores`` (m,) of one ranker in the scale of another, by the ``own`` scores and ``theirs`` (n,) of the same
+    rows: interpolated between rows at the same distance from the top; beyond all of them stretched by the
+    deviations."""
     places, counts = np.unique(own, return_counts=True)
     images = np.add.reduceat(np.sort(theirs), np.cumsum(counts) - counts) / counts
     spread = float(own.std())
@@ -119,7 +120,7 @@ def line_by(scores: NDArray[np.float64], target: Target) -> float:
 
 
 def is_graded(target: Target) -> bool:
-    """Whether the rows have more than two grades."""
+    """True if the rows have more than two grades."""
     return target.grades is not None and distinct(target.grades).size > 2
 
 
