@@ -170,7 +170,7 @@ class PortfolioSearch:
             search.run(jobs, followers, widen=False, folds=within)
             ranked = self._ranked(search, number)
             if number == 1 and not ranked and search.failures:
-                raise SelectionError(next(reversed(search.failures.values())))
+                raise SelectionError("; ".join(dict.fromkeys(search.failures.values())))
             if not ranked:  # it was stopped
                 break
             kept = (
