@@ -1,1 +1,1 @@
-"""What every other part may use: names, files, times, threads, the log. Imports nothing above it."""
+"""Utilities for every other part: names, files, times, threads, the log. Imports nothing above it."""

@@ -1,4 +1,4 @@
-"""One thread for the linear algebra libraries: how they share a product among several decides over its last bits."""
+"""One thread for the linear algebra libraries: the last bits of a product depend on how threads share it."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ if TYPE_CHECKING:
 
 
 def one_blas_thread() -> AbstractContextManager[object]:
-    """Within it no product is shared among threads, of the whole process; then as many share it as before."""
+    """Within it, no product in the whole process is shared among threads; afterwards the old limit holds again."""
     limit: AbstractContextManager[object] = _libraries(len(sys.modules)).limit(limits=1, user_api="blas")
     return limit
 
 
 @lru_cache(maxsize=1)
 def _libraries(modules: int) -> ThreadpoolController:
-    """Those that are loaded. Looking for them takes milliseconds: it is done again where ``modules``, the number of
-    Python's, says that there may be more."""
+    """Loaded linear algebra libraries. The search takes milliseconds; it is repeated only if ``modules``, the number of
+    Python's modules, has changed."""
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()

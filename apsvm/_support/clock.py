@@ -36,7 +36,7 @@ def wall_time_ns() -> int:
 
 
 def add_waiting(ns: int) -> None:
-    """This thread has waited for others."""
+    """Adds time that this thread has waited for others."""
     global _wall_time_ns
     _wall_time_ns = wall_time_ns
     _waited.ns += ns
@@ -44,8 +44,8 @@ def add_waiting(ns: int) -> None:
 
 @dataclass(slots=True)
 class Span:
-    """How long one part took: wall clock, and if it is counted CPU time of the whole process (all threads), in
-    nanoseconds. While it is entered (``with``) time is added to it."""
+    """Wall time of a part and, if counted, CPU time of the process (all threads), in nanoseconds; ``with`` adds to
+    it."""
 
     wall_ns: int = 0
     cpu_ns: int = 0
@@ -72,6 +72,6 @@ class Spans(dict[str, Span]):
         return span
 
     def add(self, others: Mapping[str, Span]) -> None:
-        """Those of other work."""
+        """Adds the spans of other work."""
         for part, span in others.items():
             self[part] += span

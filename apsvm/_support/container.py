@@ -45,7 +45,7 @@ class ModelError(ValueError):
 
 
 def member_names(arrays: Iterable[str]) -> list[str]:
-    """Of the archive that holds these arrays."""
+    """Member names of the archive that holds these arrays."""
     return [_HEADER, *(f"{name}.npy" for name in arrays)]
 
 
@@ -95,8 +95,8 @@ def unsealed(content: bytes) -> tuple[Any, dict[str, AnyArray]]:
 
 
 def _array(content: bytes) -> AnyArray:
-    """The array of a member that ``sealed`` might have written. ValueError for any other: numpy's own reader raises
-    what it likes of a damaged header, warns of some, and believes in their sizes."""
+    """Array of a member that ``sealed`` might have written; ValueError for any other. numpy's own reader raises various
+    errors for a damaged header, warns of some, and trusts the sizes in it."""
     start = len(_NPY_MAGIC) + 2
     end = start + int.from_bytes(content[len(_NPY_MAGIC) : start], "little")
     match = _NPY_HEADER.fullmatch(content[start:end])
@@ -120,7 +120,7 @@ def check_field(header: JsonObject, key: str, kinds: type | tuple[type, ...]) ->
 
 
 def _check_depth(value: object) -> None:
-    """Raises ModelError for lists and objects in each other too often for those who go down into them."""
+    """Raises ModelError if lists and objects are nested more than ``MOST_DEPTH`` deep."""
     level = [value]
     for _ in range(MOST_DEPTH):
         level = [

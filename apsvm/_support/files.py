@@ -140,7 +140,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def _mode_of_output(path: Path) -> int | None:
-    """The type and permissions of what will be replaced or written in place; None if that is nothing or a link.
+    """Type and permissions of the file to be replaced or written in place; None if there is none, or a link to a file.
 
     Raises
     ------

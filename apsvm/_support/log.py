@@ -36,7 +36,7 @@ class Log(Protocol):
 
 
 class NoLog:
-    """Keeps nothing."""
+    """Discards all records."""
 
     def write(self, event: str, **fields: object) -> None:
         pass
@@ -130,7 +130,7 @@ _FIELDS: Mapping[str, Mapping[str, str]] = {
 
 
 def _misfit(record: Record) -> str | None:
-    """What of a record is not as it is written."""
+    """Description of the first field of a record that is missing or invalid; None if all are valid."""
     event = record["event"]
     kinds = {**_FIELDS.get(event, {}), "class?": _NUMBER}
     kinds |= {f"{name}?": _COUNT for name in record if name.endswith("_wall_ns")}
@@ -155,7 +155,7 @@ def span_fields(spans: Mapping[str, Span]) -> dict[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class ReadLog:
-    """records : in order; cut_off : whether the last line was not whole, as a run leaves it that was killed"""
+    """records : in order; cut_off : True if the last line is incomplete, as after a killed run"""
 
     records: list[Record]
     cut_off: bool

@@ -38,7 +38,7 @@ def installed(package: str) -> str:
 
 
 def thread_count(threads: int) -> int:
-    """What a number of threads means: 0 is one for each core that this process may use."""
+    """Number of threads to use; for 0, one for each core that this process may use."""
     return threads or cores()
 
 
@@ -57,13 +57,13 @@ def memory() -> int:
 
 
 def can_train(n_weights: int) -> bool:
-    """Whether memory takes what a training makes of this many weights: they, their slopes and each cutting plane are
-    dense, and a stray column of a billion would take the machine down instead of the run."""
+    """True if memory suffices to train this many weights. Weights, slopes and each cutting plane are dense: a stray
+    column of a billion would take the machine down instead of the run."""
     return 8 * n_weights * _VECTORS <= memory()
 
 
 def _memory_of_windows() -> int:
-    """By GlobalMemoryStatusEx, whose answer is a structure of two 32-bit and seven 64-bit numbers."""
+    """Bytes of memory, from GlobalMemoryStatusEx, which fills a structure of two 32-bit and seven 64-bit numbers."""
     import ctypes
     import struct
 

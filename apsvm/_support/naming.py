@@ -31,7 +31,7 @@ def option(name: str, value: object = None) -> str:
 
 
 def advice(command: str, python: str = "") -> str:
-    """What a user may do: on the command line, or in Python where it asked."""
+    """Advice to the user: ``command`` on the command line, ``python`` if an estimator asked."""
     return command if _PARAMETERS.get() is None else python
 
 

@@ -15,7 +15,7 @@ class Range:
     open_low: bool = False
 
     def admits(self, value: float) -> bool:
-        """Whether ``value`` is a finite number in the range."""
+        """True if ``value`` is a finite number in the range."""
         above = value > self.low if self.open_low else value >= self.low
         return math.isfinite(value) and above and value <= self.high
 

@@ -43,8 +43,8 @@ def spelled(name: str, forms: Iterable[str]) -> Spelled | None:
 
 
 def place_in(form: str) -> tuple[str, str] | None:
-    """What is before and after the place of a parameter in a form that may have one, ``@k``, ``:k``, ``(rho)`` or ``β``
-    at its end; None where it has none. (``AP(voc2007)`` looks as if it had one.)
+    """Text before and after the parameter in a form that ends in ``@k``, ``:k``, ``(rho)`` or ``β``; None if it has no
+    parameter. (``AP(voc2007)`` looks as if it had one.)
 
     >>> place_in("rbp(rho)"), place_in("Fβ"), place_in("ndcg(exp)@k")
     (('rbp(', ')'), ('F', ''), ('ndcg(exp)@', ''))
@@ -93,7 +93,7 @@ class Registry(Mapping[str, type[T]], Generic[T]):
         return result
 
     def unknown(self, name: str, forms: Iterable[str] | None = None) -> UnknownNameError:
-        """What is said of a ``name`` of no form. Only the ``forms`` given are offered; None: all there are."""
+        """Error for a ``name`` that has no registered form. It offers only the ``forms`` given; None: all."""
         offered = [*(self if forms is None else forms)]
         stem = _pieces(name.strip().lower())[0]
         near = [form for form in offered if _pieces(form)[0] == stem]

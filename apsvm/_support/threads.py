@@ -17,7 +17,8 @@ def results(
     stop: Callable[[], None],
     in_order: bool = True,
 ) -> Iterator[ResultT]:
-    """``work`` of each task, in the tasks' order or as they end, by this many threads; of one thread, by the caller's.
+    """Results of ``work`` for each task, in the tasks' order or as they end; with one thread, the caller's own does the
+    work.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What annotations call things that have no type of their own. Importing this loads nothing heavy."""
+"""Type aliases for annotations. Importing this loads nothing heavy."""
 
 from __future__ import annotations
 

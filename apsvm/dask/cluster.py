@@ -55,7 +55,7 @@ class Cluster:
     client : Client
         Of the cluster.
     remark : Callable
-        Is told of workers that are lost, and of waiting for others.
+        Called with a message if workers are lost, or while none is left.
     """
 
     def __init__(self, client: Client, remark: Callable[[str], None]) -> None:
@@ -84,7 +84,7 @@ class Cluster:
             return futures
 
     def gather(self, futures: Parts) -> list[Any]:
-        """The results of tasks, which are let go. Raises what they raised, ClusterError, WorkerError."""
+        """Results of tasks, whose futures are released. Raises the tasks' errors, ClusterError, WorkerError."""
         try:
             return self._again(lambda: self._gathered(futures))
         finally:
@@ -93,8 +93,8 @@ class Cluster:
     def ask(
         self, function: Callable[..., object], parts: Parts, *common: object, each: Sequence[Sequence[object]] = ()
     ) -> list[Any]:
-        """What ``function`` returns of every part, with arguments that all share, and others of ``each`` part. Raises
-        as ``gather``."""
+        """Calls ``function`` on every part, with the ``common`` arguments and the part's own from ``each``; returns the
+        results. Raises as ``gather``."""
 
         def attempt() -> list[Any]:
             shared = [self._sent(value, parts) for value in common]
@@ -111,7 +111,8 @@ class Cluster:
         return self._again(attempt)
 
     def _again(self, attempt: Callable[[], list[Any]]) -> list[Any]:
-        """What ``attempt`` returns, made again where a worker was lost meanwhile."""
+        """Result of ``attempt``, repeated if a worker is lost. Raises ClusterError after ``MOST_LOSSES``
+        repetitions."""
         for number in itertools.count(1):
             try:
                 with _lost_with_scheduler(self.client, self._scheduler), _lost_where_unreachable():
@@ -126,12 +127,12 @@ class Cluster:
 
     @property
     def threads(self) -> int:
-        """Of all workers together."""
+        """Threads of all workers together."""
         return sum(self._present().values())
 
     @property
     def machines(self) -> int:
-        """On which workers are."""
+        """Number of machines that run workers."""
         return max(1, len({address.rpartition("/")[2].partition(":")[0] for address in self._present()}))
 
     def _present(self) -> dict[str, int]:
@@ -140,7 +141,7 @@ class Cluster:
         return threads
 
     def _sent(self, value: object, parts: Parts) -> object:
-        """The value, or a future of it where it is large and goes to several tasks."""
+        """The value, or a future of it if it is large and several tasks need it."""
         if len(parts) < 2 or not isinstance(value, np.ndarray) or value.nbytes < SENT_APART:
             return value
         return self.client.scatter(value, broadcast=True, hash=False)
@@ -182,7 +183,8 @@ class Cluster:
             return results
 
     def _look(self) -> bool:
-        """Whether there is a worker; says which are gone. Raises ClusterError where none was there for long."""
+        """True if there is a worker. Reports lost ones. Raises ClusterError after ``MOST_WAITING`` seconds without
+        any."""
         present, now = set(self._present()), time.monotonic()
         for address in sorted(self._workers - present):
             self._remark(f"worker {address} is gone: its parts are read again")
@@ -212,8 +214,8 @@ def let_go(values: Iterable[object]) -> None:
 
 
 def _named(function: Callable[..., object], *arguments: object) -> object:
-    """On a worker: what is raised besides errors of this package, of a file and of numbers that overflow becomes
-    ``WorkerError``; errors of rows and files name the worker as well."""
+    """Runs ``function`` on a worker. Errors of rows and files name the worker. Others become ``WorkerError``, except
+    those of this package and FloatingPointError."""
     from distributed import get_worker
 
     from apsvm.data.dataset import DataError
@@ -235,7 +237,7 @@ def _named(function: Callable[..., object], *arguments: object) -> object:
 
 @contextmanager
 def _lost_where_unreachable() -> Iterator[None]:
-    """What dask raises of a worker that is gone becomes ``_LostError``."""
+    """Turns dask's errors about a lost worker into ``_LostError``, and KilledWorker into ``ClusterError``."""
     from distributed import KilledWorker
     from distributed.scheduler import NoValidWorkerError
 
@@ -253,7 +255,7 @@ def _lost_where_unreachable() -> Iterator[None]:
 
 @contextmanager
 def _lost_with_scheduler(client: Client, address: str) -> Iterator[None]:
-    """What dask raises once the scheduler is gone, whatever it was at, becomes ``ClusterError``."""
+    """Turns any error into ``ClusterError`` once the connection to the scheduler is lost."""
     try:
         yield
     except (Exception, *_CANCELLED) as error:
@@ -303,7 +305,7 @@ def cluster_at(scheduler: str, remark: Callable[[str], None]) -> Iterator[Cluste
 
 @contextmanager
 def _without_logs() -> Iterator[None]:
-    """What dask logs of workers and schedulers that are lost, with tracebacks, is said by errors here."""
+    """Silences dask's logs of lost workers and schedulers; errors report them."""
     loggers = [logging.getLogger(name) for name in ("distributed", "distributed.client", "distributed.core")]
     levels = [logger.level for logger in loggers]
     try:

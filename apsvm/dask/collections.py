@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def client_of(client: Client | None) -> Client:
-    """The client given, or the current one. Raises ValueError where there is none."""
+    """The client given, or the current one. Raises ValueError if there is none."""
     from distributed import get_client
 
     if client is not None:
@@ -37,7 +37,7 @@ def client_of(client: Client | None) -> Client:
 
 
 def is_collection(values: Collection) -> bool:
-    """Whether its rows are dask's."""
+    """True if ``values`` is a dask collection or a list of delayed parts."""
     from dask.delayed import Delayed
 
     is_list = isinstance(values, list | tuple) and bool(values) and all(isinstance(part, Delayed) for part in values)
@@ -45,7 +45,7 @@ def is_collection(values: Collection) -> bool:
 
 
 def parts_of(name: str, values: Collection) -> list[Part]:
-    """The parts of rows of a collection, delayed, in order. Raises TypeError for what is none."""
+    """Delayed parts of a collection's rows, in order. Raises TypeError if ``values`` is not a collection."""
     if not is_collection(values):
         found = type(values).__name__
         raise TypeError(f"{name} is a dask array, a dask data frame or a list of delayed parts, found {found}")
@@ -58,7 +58,7 @@ def parts_of(name: str, values: Collection) -> list[Part]:
 
 
 def rows_of(cluster: Cluster, X: Collection) -> Dataset:
-    """The rows of X, with its features on the workers; of a data frame with what its columns have become.
+    """Rows of X, with their features on the workers; for a data frame, with its learned columns.
 
     Raises
     ------

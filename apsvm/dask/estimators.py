@@ -41,7 +41,7 @@ else:
 
 
 class _OnCluster(_Plain):
-    """What the estimators on a cluster share."""
+    """Base of the estimators on a cluster."""
 
     client: Client | None
 

@@ -123,7 +123,7 @@ class ClusterFit(Fit):
     def _trained(
         self, trainer: AnyTrainer, watch: Watch, start: NDArray[np.float64] | None, data: TrainingSet
     ) -> Iterator[Outcome]:
-        """What a plan that leaves nothing open comes to on all rows."""
+        """Trains a plan that leaves nothing open on all rows."""
         for outcome in trained(trainer, data, about_data(watch, self, data.rows.__len__), start):
             yield ranking_checked(outcome, data, trainer)
 
@@ -161,7 +161,7 @@ class ClusterFit(Fit):
     def _settled(
         self, first: Outcome, sample: TrainingSet, data: TrainingSet
     ) -> tuple[AnyTrainer, NDArray[np.float64] | None]:
-        """The plan that was chosen, and where it begins: at the weights for the sample."""
+        """The chosen plan, and its start: the weights for the sample."""
         trainer = self.trainer
         if isinstance(trainer, OneVsRestTrainer):
             starts = {label: one.w for label, one in first.classes if isinstance(one.w, np.ndarray)}
@@ -180,7 +180,7 @@ def _of_class(data: TrainingSet, label: float) -> TrainingSet:
 
 
 def _at_scale(plan: AnyTrainer, sample: TrainingSet, data: TrainingSet) -> AnyTrainer:
-    """The plan with the C that is to the default one of all rows what it is to that of the sample."""
+    """The plan, with C multiplied by the ratio of the default C of all rows to that of the sample."""
     assert isinstance(plan, StructuredSVMTrainer)
     (C,) = plan.settings.C
     bound = plan.bound
@@ -191,7 +191,7 @@ def _at_scale(plan: AnyTrainer, sample: TrainingSet, data: TrainingSet) -> AnyTr
 
 
 def _leaves_open(trainer: AnyTrainer) -> bool:
-    """Whether rows held out, or another loss' training, decide before a plan is trained."""
+    """True if held-out rows or another loss's training decide part of the plan."""
     plan = trainer.trainer if isinstance(trainer, OneVsRestTrainer) else trainer
     if not isinstance(plan, StructuredSVMTrainer):
         return False
@@ -200,7 +200,7 @@ def _leaves_open(trainer: AnyTrainer) -> bool:
 
 
 def _with_choice(outcome: Outcome, first: Outcome, n: int) -> Outcome:
-    """The outcome with what chose its plan."""
+    """The outcome, with the details and notes of the choice of its plan."""
     kept = {name: first.details[name] for name in ("choice", "held_out") if name in first.details}
     notes = [*first.notes[:1], f"chosen on {n:,} rows, and trained from there", *outcome.notes]
     return replace(outcome, details={**outcome.details, **kept}, notes=notes)

@@ -116,9 +116,9 @@ class PartOfTable:
     table : Table
         All columns that are read.
     parts : Parts
-        Which of them are what.
+        Roles of the columns.
     options : TableOptions
-        What the user says of them.
+        The user's options for the table.
     dtype : DTypeLike
         Of the features.
     fingerprint : str
@@ -133,16 +133,15 @@ class PartOfTable:
 
 
 class Survey(NamedTuple):
-    """What the driver learns of a part.
+    """Summary of a part for the driver.
 
     Attributes
     ----------
-    rows : the rows, their features all 0; of a table None
-    size, stores_zeros : values that are stored, and whether it is a dense matrix
-    evidence : of a table's columns of features
-    few : the columns whose evidence has not all numbers
-    missing : by column with missing cells, a bit a row
-    beside : the other columns
+    rows : the rows, their features all 0; None for a table
+    size, stores_zeros : number of stored values; True if the matrix is dense
+    evidence : evidence of each feature column of a table
+    few : columns whose evidence holds only some of the numbers
+    missing : for each column with missing cells, a bit per row
     part : as it was loaded, without the cells
     """
 
@@ -183,7 +182,7 @@ def survey(part: PartOfTable | Dataset, spelled: frozenset[str]) -> Survey:
 
 
 class Around(NamedTuple):
-    """How many numbers of a column are below some two, and those between them."""
+    """Size of a column, how many of its numbers lie below an interval, and those in it."""
 
     n: int
     below: int
@@ -191,7 +190,7 @@ class Around(NamedTuple):
 
 
 def around(part: PartOfTable, columns: Mapping[str, tuple[Column, float, float]]) -> dict[str, Around]:
-    """By column, ``Around`` the two numbers that are given with it."""
+    """For each column, the ``Around`` of its interval (low, high)."""
     result = {}
     for name, (column, low, high) in columns.items():
         values, is_missing = encode(part.table.columns[name], replace(column, fill=0.0), Counts())
@@ -219,7 +218,7 @@ def release_cells(X: Matrix) -> None:
 
 
 def stored_values(X: Matrix) -> tuple[int, bool]:
-    """How many there are, and whether of a dense matrix."""
+    """Number of stored values of ``X``, and True if it is dense."""
     return int(X.nnz if sp.issparse(X) else X.size), not sp.issparse(X)
 
 
@@ -272,7 +271,7 @@ def as_matrix(X: Matrix, name: str) -> Matrix:
 def weighted_quantiles(
     samples: Sequence[NDArray[np.float64]], sizes: Sequence[int], shares: Sequence[float]
 ) -> list[float]:
-    """Of numbers of which each of the ``samples`` stands for so many: where these ``shares`` of them are passed."""
+    """Quantiles at ``shares`` of pooled samples; each sample represents as many numbers as ``sizes`` says."""
     values = np.concatenate(samples)
     weights = np.repeat([size / max(1, one.size) for one, size in zip(samples, sizes, strict=True)],
                         [one.size for one in samples])  # fmt: skip
@@ -284,5 +283,5 @@ def weighted_quantiles(
 
 
 def is_number(column: Column) -> bool:
-    """Whether the median of its cells stands for a missing one."""
+    """True if the column holds numbers and the median fills its missing cells."""
     return column.kind is ColumnKind.NUMBER and column.fill is not None

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class ScoredPart(NamedTuple):
-    """The rows of a part without their features, and their scores; None where these are written to a file."""
+    """Rows of a part without their features, and their scores; None if these are written to a file."""
 
     rows: Dataset
     scores: AnyArray | None

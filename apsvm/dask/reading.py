@@ -85,7 +85,7 @@ def _data_of(cluster: Cluster, loaded: Parts, source: str) -> Dataset:
 
 
 def _of_tables(cluster: Cluster, loaded: Parts, surveys: list[Survey], source: str) -> Dataset:
-    """Of tables: what becomes of their columns is learned of all of them, as on one machine."""
+    """Joins tables into a data set. Columns are learned from all parts, as on one machine."""
     tables = [one.part for one in surveys if one.part is not None]
     first = tables[0]
     for one in surveys[1:]:
@@ -156,7 +156,7 @@ def _with_medians(
 
 
 def _medians(cluster: Cluster, loaded: Parts, asked: dict[str, Any]) -> dict[str, float]:
-    """By column, those that are between the two numbers given with it."""
+    """Medians by column, of the columns whose median lies in the interval asked for."""
     found: dict[str, float] = {}
     if not asked:
         return found

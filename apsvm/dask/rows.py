@@ -39,7 +39,7 @@ SAME_MEAN = 1e-10
 
 
 class How(NamedTuple):
-    """How rows are seen by the weights: see ``Rows``; ``share``: of a machine's memory, for mapped rows of a part."""
+    """Settings of ``Rows`` on workers; ``share``: fraction of a machine's memory for the mapped rows of a part."""
 
     bias: float | None = None
     threads: int = 1
@@ -80,7 +80,7 @@ def _combined(part: PartOfRows, C: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 class _PartOfMoments(NamedTuple):
-    """Of n rows; of queries cut across parts the rows here, (k,), and the means of their features, (k, d)."""
+    """Moments of n rows. For queries cut across parts: number of rows here, (k,), and mean features, (k, d)."""
 
     n: int
     moments: Moments
@@ -129,13 +129,13 @@ class PartedMatrix:
     sizes : NDArray[int64]
         (parts,) int64, rows of each part, at least one.
     width : int
-        D.
+        Number of columns, d.
     size : int
-        Values that are stored.
+        Number of stored values.
     stores_zeros : bool
-        Whether the parts are dense.
+        True if the parts are dense.
     names, columns : tuple[str, ...], Columns, optional
-        Of a data frame, the names of its columns, and what these have become.
+        Names of a data frame's columns, and the columns learned from them.
     """
 
     cluster: Cluster
@@ -153,7 +153,7 @@ class PartedMatrix:
 
     @property
     def sparse(self) -> bool:
-        """Whether the rows would take far more bytes as dense ones."""
+        """True if the rows would take far more bytes as dense ones."""
         n, d = self.shape
         return not self.stores_zeros and n * d * 8 > DENSE_IF * self.size * 12  # of a value, of one with its column
 
@@ -202,7 +202,7 @@ class PartedMatrix:
 
 
 def checked_column(y: Column, n: int) -> AnyArray:
-    """Y as an array (n,). Raises ValueError."""
+    """``y`` as an array (n,). Raises ValueError."""
     from sklearn.utils.validation import assert_all_finite, column_or_1d
 
     values: AnyArray = column_or_1d(np.asarray(y))
@@ -323,7 +323,7 @@ class DistributedRows:
         return combined
 
     def moments(self, groups: NDArray[np.int64] | None = None) -> Moments:
-        """Of the features of the selected rows, scaled; ``groups`` (m,): the rows' queries, within which they are."""
+        """Moments of the scaled features of the selected rows; within the queries ``groups`` (m,), if given."""
         if groups is not None:
             return self._moments(groups)
         if not self._known_moments:
@@ -356,13 +356,13 @@ class DistributedRows:
 
     @cached_property
     def _covers_all(self) -> bool:
-        """Whether each row is selected once."""
+        """True if each row is selected once."""
         n, selection = self._matrix.shape[0], self._selection
         return selection is None or (selection.size == n and not self._repeats)
 
     @cached_property
     def _repeats(self) -> bool:
-        """Whether a row is selected more than once."""
+        """True if a row is selected more than once."""
         assert self._selection is not None
         return bool(np.bincount(self._selection, minlength=1).max() > 1)
 
@@ -376,7 +376,7 @@ class DistributedRows:
         return np.flatnonzero(np.bincount(part, minlength=n_parts))
 
     def _places(self) -> list[NDArray[np.int64] | None]:
-        """Of each touched part the places of the selected rows, ascending; None for all."""
+        """For each touched part, the positions of its selected rows, ascending; None if all rows are selected once."""
         if self._covers_all:
             return [None] * self._touched.size
         assert self._selection is not None
@@ -401,8 +401,8 @@ class DistributedRows:
 
 
 def pooled_moments(parts: Sequence[_PartOfMoments], *, within_queries: bool) -> Moments:
-    """Of all rows, from those of parts (Chan, Golub, LeVeque 1983); variances within queries add up by themselves, but
-    for those of queries cut across parts."""
+    """Moments of all rows from those of parts (Chan, Golub, LeVeque 1983). Variances within queries add up, except
+    those of queries cut across parts."""
     n = sum(part.n for part in parts)
     with np.errstate(over="ignore", invalid="ignore"):
         mean = np.sum([part.n / n * part.moments.mean for part in parts], axis=0)

@@ -1,4 +1,4 @@
-"""What is evaluated: the objects of images, and detections of them."""
+"""Objects in images, and detections of them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Objects:
-    """The truth.
+    """True objects of the images.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class Objects:
         rows: Sequence[tuple[int, int, Box, bool, bool]],
         source: str,
     ) -> Objects:
-        """Of a row (image, class, box, difficult, crowd) for each object. Raises DataError where there is none."""
+        """Builds objects from rows (image, class, box, difficult, crowd). Raises DataError if there are none."""
         if not rows:
             raise DataError(f"{source}: expected at least one object, found none")
         of_image, of_class, boxes, difficult, crowd = zip(*rows, strict=True)
@@ -64,7 +64,7 @@ class Objects:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Detections:
-    """What a detector says.
+    """Detections of one detector.
 
     Attributes
     ----------
@@ -82,12 +82,12 @@ class Detections:
 
     @classmethod
     def of_rows(cls, classes: Iterable[str], rows: Sequence[tuple[int, int, Box, float]]) -> Detections:
-        """Of a row (image, class, box, score) for each detection."""
+        """Builds detections from rows (image, class, box, score)."""
         of_image, of_class = np.array([row[:2] for row in rows], dtype=np.int64).reshape(-1, 2).T
         boxes = np.array([row[2] for row in rows], dtype=np.float64).reshape(-1, 4)
         scores = np.array([row[3] for row in rows], dtype=np.float64)
         return cls(tuple(classes), of_image, of_class, boxes, scores)
 
     def take(self, rows: Counts) -> Detections:
-        """Those of the rows (k,)."""
+        """Detections at the positions ``rows`` (k,)."""
         return Detections(self.classes, self.of_image[rows], self.of_class[rows], self.boxes[rows], self.scores[rows])

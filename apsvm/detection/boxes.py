@@ -30,7 +30,7 @@ def iou(a: Floats, b: Floats, *, inclusive: bool = False, crowd: NDArray[np.bool
     """Intersection over union, pair by pair; 0 where both boxes are empty.
 
     a, b : (..., 4) float64, finite; they are broadcast against each other
-    inclusive : whether the side of a box is max − min + 1
+    inclusive : True if the side of a box is max − min + 1
     crowd : (...) bool, pairs whose b is a crowd: the intersection's share of a (COCO)
     """
     extra = 1.0 if inclusive else 0.0
@@ -58,7 +58,7 @@ def nms(boxes: Floats, scores: Floats, of_image: Counts, *, threshold: float) ->
 
 
 def _suppress(group: Counts, boxes: Floats, threshold: float) -> list[int]:
-    """Of a group's rows, the best first, those that stay."""
+    """Rows of ``group``, best first, that suppression keeps."""
     kept = []
     while group.size:
         kept.append(int(group[0]))

@@ -1,4 +1,4 @@
-"""What text files hold: lines, words, numbers, boxes, and folders of such files; each error with its place."""
+"""Parsers of text files: lines, words, numbers, boxes, and folders of files. Errors name their place."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def checked(box: Box, place: str) -> Box:
 
 
 def fault(box: Sequence[float]) -> str | None:
-    """What is wrong with a box, as ``expected …, found …``; None if nothing is."""
+    """Fault of a box, as ``expected …, found …``; None if it is valid."""
     if not all(-LARGEST <= corner <= LARGEST for corner in box):  # NaN is not
         return f"expected four finite coordinates, found {shown(box)}"
     if box[2] < box[0] or box[3] < box[1]:

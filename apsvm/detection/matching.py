@@ -1,4 +1,4 @@
-"""Which detection finds which object, by the rules of PASCAL VOC and of COCO. Both look within an image and class only.
+"""Matching of detections to objects by the rules of PASCAL VOC and of COCO, within each image and class.
 
 **VOC** (devkits, VOCevaldet.m): each detection looks at the object of highest IoU, the first of equals. If that IoU
 reaches the threshold, the detection is left out if the object is difficult, right if no better detection has looked at
@@ -30,7 +30,7 @@ _AT_ONCE = 1 << 20  # pairs whose IoU is computed at a time
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Matches:
-    """At each of T thresholds.
+    """Result of matching at each of T thresholds.
 
     outcomes : (T, n) int8, `RIGHT`, `WRONG` or `LEFT_OUT`, of each detection
     found : (T, m) bool, objects that a right detection has found
@@ -58,8 +58,11 @@ def match_voc(
     counted: Flags,
     considered: Flags,
 ) -> Matches:
-    """thresholds : (T,) of IoU; counted : (m,) bool, the objects that are to be found; considered : (n,) bool, the
-    detections that are not left out from the start."""
+    """Matches detections to objects by the rules of PASCAL VOC.
+
+    thresholds : (T,) of IoU; counted : (m,) bool, objects to be found; considered : (n,) bool, detections not left out
+    from the start
+    """
     least = float(thresholds.min())
     parts = _overlapping(objects, detections, considered, least, coco=False)
     pairs = _together(_best_of_each_detection(part) for part in parts)
@@ -85,7 +88,7 @@ def match_coco(
     counted: Flags,
     considered: Flags,
 ) -> Matches:
-    """As `match_voc`."""
+    """Matches detections to objects by the rules of COCO; arguments as in `match_voc`."""
     least = float(thresholds.min())
     pairs = _together(_overlapping(objects, detections, considered, least, coco=True))
     outcomes = np.tile(np.where(considered, WRONG, LEFT_OUT).astype(np.int8), (thresholds.size, 1))
@@ -128,14 +131,14 @@ def _groups(part: Objects | Detections, n_classes: int) -> Counts:
 
 
 def _firsts(values: Counts) -> Counts:
-    """Where each run of equal values (n,) begins."""
+    """Start positions of the runs of equal values (n,)."""
     changes = np.ones(values.size, dtype=np.bool_)
     changes[1:] = values[1:] != values[:-1]
     return np.flatnonzero(changes)
 
 
 def _best_of_each_detection(pairs: _MatchedBoxes) -> _MatchedBoxes:
-    """Of each detection the pair of highest IoU, the first object of equals."""
+    """For each detection, the pair of highest IoU; the first object among equals."""
     pairs = pairs.take(np.lexsort((pairs.object, -pairs.overlap, pairs.detection)))
     return pairs.take(_firsts(pairs.detection))
 

@@ -42,9 +42,9 @@ _USUAL_THRESHOLD = 0.5
 
 @dataclass(frozen=True)
 class _Interpolated(Metric):
-    """The mean of the best precision from each of ``points`` recalls on, 0 to 1. Recall and its points are compared as
-    floating-point numbers, as in the devkits and in pycocotools, so that the figures are theirs: 3 of 10 objects do not
-    reach the point 3·0.1 = 0.30000000000000004, which they do in the rankings' ``AP(voc2007)``."""
+    """Mean, over ``points`` recalls from 0 to 1, of the best precision from that recall on. Recall is compared in
+    floating point, as in the devkits and pycocotools, to give their figures: 3 of 10 objects do not reach the point
+    3·0.1 = 0.30000000000000004, but do in the rankings' ``AP(voc2007)``."""
 
     form: ClassVar[str] = "AP(interpolated)"
     points: int
@@ -133,13 +133,13 @@ class DetectionEvaluation:
 
     @property
     def mean(self) -> float:
-        """Over the classes with objects; NaN if there are none."""
+        """Mean AP over the classes with objects; NaN if there are none."""
         has = ~np.isnan(self.ap)
         return float(self.ap[has].mean()) if has.any() else math.nan
 
     @property
     def recall(self) -> Floats:
-        """(C,) float64, at the end of the ranking, at the lowest threshold; NaN without objects."""
+        """(C,) float64: recall at the end of the ranking, at the lowest threshold; NaN without objects."""
         unknown = np.full(self.ap.size, np.nan)
         result: Floats = np.divide(self.n_right, self.n_objects, out=unknown, where=self.n_objects > 0)
         return result
@@ -148,7 +148,10 @@ class DetectionEvaluation:
 def evaluate(
     metric: DetectionMetric, objects: Objects, detections: Detections, *, count_difficult: bool = False
 ) -> DetectionEvaluation:
-    """``count_difficult`` : difficult objects are objects like others."""
+    """Evaluates detections by one metric.
+
+    count_difficult : True if difficult objects count like others
+    """
     n_classes = len(detections.classes)
     counted = ~objects.crowd if count_difficult else ~(objects.crowd | objects.difficult)
     considered = np.ones(detections.scores.size, dtype=np.bool_)

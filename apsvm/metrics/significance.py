@@ -4,20 +4,19 @@ randomisation tests.
 **Several queries**, a value v_q each. *Bootstrap*: the mean of u queries drawn with replacement, many
 times; the interval lies between the percentiles (1 ± confidence)/2 (Efron, Tibshirani, "An introduction to the
 bootstrap", 1993, ch. 13). *Randomisation test* of a against b: if the systems do not differ, the sign of each
-d_q = b_q − a_q is a coin's; p is the share of sign patterns whose |mean| reaches that of d (Fisher 1935; Smucker,
-Allan, Carterette, CIKM 2007). All 2^u patterns are tried where they are no more than the number asked for, and p is
-exact; otherwise random ones, and p = (1 + #)/(1 + tried), never 0. Of fewer than six queries that differ no pattern is
-rarer than 1 in 20, and there is no p.
+d_q = b_q − a_q is random; p is the share of sign patterns whose |mean| reaches that of d (Fisher 1935; Smucker,
+Allan, Carterette, CIKM 2007). All 2^u patterns are tried if they are no more than the number requested, and p is
+exact; otherwise random ones, and p = (1 + #)/(1 + tried), never 0. With fewer than six queries that differ p cannot be
+below .05, and is None.
 
-**One ranking** has no second value, so its rows are drawn: *bootstrap* within the positives and within the negatives,
+**One ranking** has a single value, so its rows are drawn: *bootstrap* within the positives and within the negatives,
 so that every draw has both classes; the copies of a row keep its score. *Randomisation*: each row swaps its ranks
-under the two systems or keeps them, by a coin (Bandos, Rockette, Gur, Statistics in Medicine 24, 2005, for the ROC
-area); ranks, because scores of different systems have no common scale. For metrics that read on which side of the
-threshold a score lies, the sides are swapped. With one or two rows of one class all swaps are as far apart as the
-systems are, and there is no p.
+under the two systems or keeps them, at random (Bandos, Rockette, Gur, Statistics in Medicine 24, 2005, for the ROC
+area); ranks, because scores of different systems have no common scale. For metrics with a threshold, the sides of the
+threshold are swapped. With one or two rows of one class every swap differs as much as the systems do, and p is None.
 
-**Several classes** rank the same rows, so that they are no sample of their own: a row is swapped in all of them at
-once, and the statistic is the mean over the classes.
+**Several classes** rank the same rows, so they are not independent: a row is swapped in all of them at once, and the
+statistic is the mean over the classes.
 
 Cost: O(draws · u); for one ranking the draws are evaluated as if they were queries, O(draws · n) and, for the
 randomisation, O(draws · n log n).
@@ -51,11 +50,11 @@ Floats = NDArray[np.float64]
 class Difference:
     """b against a under one metric.
 
-    effect : b's value less a's
+    effect : b's value minus a's
     low, high : the bootstrap interval of the effect; None if none was requested
-    p : two-sided, of the paired randomisation test; None where it could not be below .05
-    better, worse : queries in which b is better, worse; None for one ranking
-    queries : over how many the test goes, those of which both have a value; None for one ranking
+    p : two-sided, of the paired randomisation test; None if it could not be below .05
+    better, worse : number of queries in which b is better, worse; None for one ranking
+    queries : number of queries tested, in which both have a value; None for one ranking
     of_a, of_b : the mean over these queries; None for one ranking
     """
 
@@ -72,7 +71,7 @@ class Difference:
 
 @dataclass(frozen=True, eq=False)
 class System:
-    """One of the systems that are looked at side by side: its scores (n,) of the rows, and what they evaluated to."""
+    """One of the compared systems: its scores (n,) of the rows, and their evaluation."""
 
     scores: Floats
     rows: Judgements
@@ -86,7 +85,7 @@ class System:
 def intervals(
     metrics: dict[str, Metric], system: System, confidence: float, n_draws: int, seed: int
 ) -> dict[str, tuple[float, float]]:
-    """Metric → the bootstrap interval (low, high) of its value. Neither depends on which other metrics there are."""
+    """Bootstrap interval (low, high) of each metric's value. It does not depend on the other metrics."""
     if system.is_one_ranking:
         draws = _draw_rows(metrics, [system], n_draws, seed)
         return {name: interval(result[:, 0], confidence) for name, result in draws.items()}
@@ -109,7 +108,7 @@ def differences(
     confidence: float | None = None,
     n_draws: int = 1000,
 ) -> dict[str, Difference]:
-    """Metric → b against a: over the queries that both were evaluated on, or the one ranking of the same rows.
+    """Difference of b against a by metric: over the queries of both, or on one ranking of the same rows.
 
     Raises `MetricError` if they have no query in common.
     """
@@ -151,7 +150,7 @@ def _draw_rows(metrics: dict[str, Metric], systems: Sequence[System], n_draws: i
 
 
 def _paired(a: Evaluation, b: Evaluation, name: str) -> tuple[Floats, Floats]:
-    """(u,) and (u,): a's and b's values of the queries of which both have one."""
+    """(u,) and (u,): values of a and b in the queries where both have one."""
     assert a.groups is not None
     assert b.groups is not None
     _, in_a, in_b = np.intersect1d(a.groups, b.groups, assume_unique=True, return_indices=True)
@@ -163,7 +162,7 @@ def _paired(a: Evaluation, b: Evaluation, name: str) -> tuple[Floats, Floats]:
 
 
 def interval(draws: Floats, confidence: float) -> tuple[float, float]:
-    """Between which two numbers lie `confidence` of the draws (n,): low, high."""
+    """Interval (low, high) that holds the central `confidence` of the draws (n,)."""
     low, high = np.quantile(draws, [(1 - confidence) / 2, (1 + confidence) / 2])
     return float(low), float(high)
 
@@ -210,9 +209,9 @@ def bootstrap_rows(
     rng: np.random.Generator,
     thresholds: Sequence[float] | None = None,
 ) -> dict[str, Floats]:
-    """Metric → (n_draws, S): the metric of one ranking whose rows are drawn, the same ones for all S systems.
+    """Values (n_draws, S), by metric, of one ranking whose rows are drawn, the same ones for all S systems.
 
-    scores : S arrays (n,), finite; rows : one ranking; thresholds : S, in the place of that of ``rows``
+    scores : S arrays (n,), finite; rows : one ranking; thresholds : S, instead of that of ``rows``
     """
     lines = [rows.threshold] * len(scores) if thresholds is None else thresholds
     n = rows.grades.size
@@ -249,8 +248,8 @@ def _p_of_swaps(swapped: Swapped, name: str) -> float | None:
 
 
 def swapped_classes(metrics: dict[str, Metric], a: System, b: System, n_swaps: int, seed: int) -> Swapped:
-    """The mean over the classes that both rank and that have enough rows, each row swapped in all of them at once; None
-    too where rows have queries."""
+    """Mean of ``swapped_rows`` over the classes that both rank and that have enough rows. Each row is swapped in all
+    classes at once. None if there is no such class, or if rows have queries."""
     if a.rows.codes is not None or b.rows.codes is not None:
         return None
     assert a.evaluation.groups is not None
@@ -280,7 +279,7 @@ def swapped_classes(metrics: dict[str, Metric], a: System, b: System, n_swaps: i
 
 
 def swapped_rows(metrics: dict[str, Metric], a: System, b: System, n_swaps: int, seed: int) -> Swapped:
-    """b's metric less a's on one ranking (n,), and the same with each row's ranks swapped by a coin."""
+    """b's metric minus a's on one ranking (n,), and the same with each row's ranks swapped at random."""
     from scipy.stats import rankdata
 
     rows, ties, rng = a.rows, a.evaluation.ties, np.random.default_rng(seed)
@@ -322,7 +321,7 @@ def _many(
     *,
     in_order: bool = False,
 ) -> RankingTable:
-    """The table of rankings of equal length that stand one behind the other."""
+    """Table of concatenated rankings of equal length."""
     return RankingTable.from_checked(
         scores,
         grades,
@@ -336,7 +335,7 @@ def _many(
 
 
 def batches(n_draws: int, size: int) -> Iterator[tuple[int, int]]:
-    """Ranges of draws of `size` numbers each, as many at a time as memory should hold."""
+    """Ranges of draws of `size` numbers each, as many as memory should hold at a time."""
     step = max(1, _AT_ONCE // size)
     for first in range(0, n_draws, step):
         yield first, min(n_draws, first + step)

@@ -1,8 +1,7 @@
-"""Certificates verified by a second, plain implementation that shares nothing with the one that trains: no oracle, no
-risk, no solver. ``apsvm verify`` is its command.
+"""Verification of certificates by a second, plain implementation. It shares no oracle, risk or solver with training.
+``apsvm verify`` is its command.
 
-``plain`` has the losses and their hinges by definition, ``risk`` sums them over the queries, ``bound`` proves lower
-bounds, ``exact`` has sums without rounding; these four are NumPy (and a QP solver that need not be believed), to be
-read in one sitting. ``rows`` and
-``certificates`` lead a model and a data set to them, through the package's own reading, feature maps and scalings.
+``plain`` defines the losses and their hinges, ``risk`` sums them over the queries, ``bound`` proves lower bounds, and
+``exact`` sums without rounding. These four use NumPy only, and a QP solver that need not be trusted. ``rows`` and
+``certificates`` apply them to a model and a data set, with the package's own reading, feature maps and scalings.
 """

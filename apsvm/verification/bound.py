@@ -1,14 +1,14 @@
-"""A lower bound of ½‖w‖² + C·r(w), proved anew: by planes of its own, each of the most violated rankings at some point,
+"""Lower bounds of ½‖w‖² + C·r(w) from cutting planes. Each plane is that of the most violated rankings at a point,
 which ``apsvm.verification.plain`` finds in the data.
 
     r(w) ≥ a_t·w + b_t for every w   ⇒   minimum ≥ Σ α_t b_t − ½‖Σ α_t a_t‖²   for any α ≥ 0, Σ α_t = C
 
-The α come from a quadratic programme over the planes, but nothing has to be believed of its solver: whatever α it
-gives, made feasible, proves the bound that it proves. What counts is added up without rounding in the end (``exact``).
+The α come from a quadratic programme over the planes. Its solver need not be trusted: any α, made feasible, proves a
+bound. The final bound is summed without rounding (``exact``).
 
-Planes are taken at the minimiser of those there are, and nearer to the lowest point met, where they know more (a level
-method: Lemaréchal, Nemirovskii and Nesterov 1995). Near is what moves scores little: the search goes on in coordinates
-in which the rows have deviation 1 in all directions.
+Planes are taken at the minimiser of the current planes, and nearer to the lowest point found (a level method:
+Lemaréchal, Nemirovskii and Nesterov 1995). Distance is measured by the change of scores: the search uses coordinates in
+which the rows have deviation 1 in all directions.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ IDLE = 15
 
 
 class RowProducts(Protocol):
-    """The rows X as the weights see them."""
+    """Products with the rows X, mapped and scaled as in training."""
 
     @property
     def count(self) -> int:
-        """Rows."""
+        """Number of rows."""
 
     def scores(self, w: Array) -> Array:
         """Xw, (n,) float64."""
@@ -55,17 +55,17 @@ class RowProducts(Protocol):
         """Xᵀ slopes, each rounded once."""
 
     def sizes(self, w: Array) -> Array:
-        """|X||w|, (n,): the magnitude of what scores are summed of."""
+        """|X||w|, (n,): the summed magnitudes of the terms of each score."""
 
     def combined_sizes(self, slopes: Array) -> Array:
         """|X|ᵀ slopes, (d,)."""
 
     def directions(self) -> Array | None:
-        """(d, k): directions at right angles in which the rows have deviation 1; None where they are too many."""
+        """(d, k): orthogonal directions in which the rows have deviation 1; None if rows are too wide."""
 
 
 class Measured(NamedTuple):
-    """A value, and what rounding may have done to it."""
+    """A value and a bound on its rounding error."""
 
     value: float
     rounding: float
@@ -80,12 +80,12 @@ class Convex:
     rows : X
     risk : r of scores (n,), convex, with its plane there
     rounding : the rounding error of ``risk`` at scores that are each rounded once
-    largest_loss : the magnitude of what the offset of a plane is summed of
-    fixed : a plane of r that is known from the start
+    largest_loss : upper bound on the magnitudes of the terms of a plane's offset
+    fixed : a plane of r known in advance
     C : > 0
     level_free : True if a number added to all scores changes nothing
-    sizes : (n,) magnitudes of what the scores of the model are summed of
-    terms : the magnitude of what float64 adds to a bound of planes
+    sizes : (n,) summed magnitudes of the terms of the model's scores
+    terms : summed magnitudes of the terms of the claimed bound in training
     """
 
     rows: RowProducts
@@ -99,7 +99,7 @@ class Convex:
     terms: float
 
     def at(self, w: Array, scores: Array) -> Measured:
-        """The objective at w, of its ``exact_scores``; its sum is rounded once."""
+        """Objective at w from its ``exact_scores``, and its rounding error; the sum is rounded once."""
         value = exact_value(self.risk(scores), scores)
         length = 0.5 * total(dot(w, w))
         of_scores = self.rounding(scores) + 16.0 * UNIT**2 * float(self.sizes.max(initial=0.0))
@@ -107,12 +107,12 @@ class Convex:
 
 
 def exact_scores(rows: RowProducts, w: Array, *, level_free: bool) -> Array:
-    """Scores rounded once, less their mean where that changes nothing: so they are no larger than their differences."""
+    """Scores, each rounded once; less their mean if ``level_free``, which keeps them small."""
     return rows.exact_scores(w, float(rows.scores(w).mean()) if level_free else 0.0)
 
 
 def exact_value(plane: Plane, scores: Array) -> float:
-    """The plane at ``scores``, rounded once."""
+    """Value of the plane at ``scores``, rounded once."""
     return total([plane.offset, *dot(plane.slopes, scores)])
 
 
@@ -126,13 +126,13 @@ class Limits:
 
 @dataclass(frozen=True)
 class Claim:
-    """Claim about the minimum, to be proved.
+    """Claimed lower bound of the minimum.
 
     Attributes
     ----------
-    lower : float, that it is no lower; a figure of float64, which has been rounded
-    open : float, what may stay open below that
-    least : float, and that it is no lower than this, for certain; −inf: nothing
+    lower : float, claimed bound, rounded in float64
+    open : float, how far below ``lower`` the proof may end
+    least : float, bound to be proved without allowance; −inf: none
     """
 
     lower: float
@@ -154,10 +154,10 @@ class ProvedBound:
 
     Attributes
     ----------
-    lower : float, the best lower bound of the minimum, less what rounding may have done to it
-    slack : float, what rounding may have done to the claim
-    lowest : float, the lowest value met, and what rounding may have done to it
-    iterations, planes : int, points gone to, and the planes of the last bound
+    lower : float, the best lower bound of the minimum, less its rounding error
+    slack : float, the rounding error of the claim
+    lowest : float, the lowest value found, plus its rounding error
+    iterations, planes : int, number of iterations, and of planes in the last bound
     """
 
     lower: float
@@ -168,13 +168,13 @@ class ProvedBound:
 
 
 def prove(problem: Convex, w: Array, value: float, claim: Claim, rounding: float, limits: Limits) -> ProvedBound:
-    """Goes on until the claim is shown or refuted, or a limit is reached.
+    """Adds planes until the claim is shown or refuted, or a limit is reached.
 
     Parameters
     ----------
-    w : (d,) float64, where to begin
-    value : the objective there, and what rounding may have done to it
-    rounding : what it may have done to the claim besides what it does to a bound of planes
+    w : (d,) float64, start
+    value : the objective at w, plus its rounding error
+    rounding : the rounding error of the claim, besides that of a bound of planes
     """
     began, iterations = time.monotonic(), 0
     planes = _BoundPlanes(problem, w)
@@ -200,12 +200,12 @@ def prove(problem: Convex, w: Array, value: float, claim: Claim, rounding: float
 
 
 class _BoundPlanes:
-    """The planes of one problem, at first the fixed one and that at w.
+    """Planes of one problem; at first the fixed one and that at w.
 
     Attributes
     ----------
-    best, lowest : the lowest point met, and its value, to float64
-    lower, proved : the best lower bound, to float64; and one that holds
+    best, lowest : the lowest point found, and its value in float64
+    lower, proved : the best lower bound in float64, and the best one that holds despite rounding
     slack : the rounding error of the last α's bound in float64
     used : the number of planes of the last α
     """
@@ -237,7 +237,7 @@ class _BoundPlanes:
             self.best, self.lowest = w, value
 
     def minimise(self) -> Array:
-        """The minimiser of ½‖w‖² + C·max over the planes, (d,), whose α prove a lower bound."""
+        """Minimiser (d,) of ½‖w‖² + C·max over the planes. Its α update the lower bound."""
         self._set_coordinates()
         z, share = _solve(self._curvature, np.zeros_like(self._curvature), self._in_coordinates, self._offsets)
         shares = [share, _polished(self._curvature, self._in_coordinates, self._offsets, share)]
@@ -254,7 +254,7 @@ class _BoundPlanes:
         return self._coordinates @ z
 
     def between(self) -> Array:
-        """A point between the best and that of the last ``minimise`` where the planes are near the level."""
+        """A point between the best one and the last minimiser at which the planes are near the level."""
         self._set_coordinates()
         best = (self.best @ self._coordinates) / (self._coordinates**2).sum(axis=0)
         level = self.lower + LEVEL * (self.lowest - self.lower)
@@ -278,7 +278,7 @@ class _BoundPlanes:
         return w
 
     def prove(self) -> float:
-        """The bound of the best α so far, for certain: what rounding may have done is taken off."""
+        """Best proved bound, after proving that of the best α: its rounding error is subtracted."""
         problem, planes = self._problem, self._best_planes
         count = np.count_nonzero(self._best_alpha)
         # The fixed plane has what the others leave of C, which is not below 0 and nearly what its α says.
@@ -300,7 +300,7 @@ class _BoundPlanes:
         return self.proved
 
     def forget_idle(self) -> None:
-        """Drops planes that have not been needed for long; the fixed one stays."""
+        """Drops planes that the last ``IDLE`` solutions have not used, except the fixed one."""
         keep = np.flatnonzero((self._idle < IDLE) | (np.arange(self._idle.size) == 0))
         self._slopes, self._idle, self._terms = self._slopes[keep], self._idle[keep], self._terms[keep]
         self._planes = [self._planes[place] for place in keep]
@@ -321,7 +321,7 @@ class _BoundPlanes:
         return float64_error(self._problem.rows.count) * (self._problem.terms + float(alpha @ self._terms))
 
     def _set_coordinates(self) -> None:
-        """w = coordinates·z, in which planes are ``in_coordinates`` and ½‖w‖²/C is ½ Σ curvature·z²."""
+        """Sets coordinates z, w = coordinates·z. Planes are ``in_coordinates``, and ½‖w‖²/C is ½ Σ curvature·z²."""
         columns = self._directions
         if columns is None:
             some = np.vstack([self._slopes, self.best])
@@ -334,8 +334,8 @@ class _BoundPlanes:
 
 
 def _solve(curvature: Array, slope: Array, planes: Array, offsets: Array) -> tuple[Array, Array]:
-    """z (k,) where ½ Σ curvature·z² + slope·z + max (planes·z + offsets) is least, and the planes' shares (t,) ≥ 0 of
-    sum 1, both nearly so."""
+    """Approximate minimiser z (k,) of ½ Σ curvature·z² + slope·z + max (planes·z + offsets), and the planes' shares
+    (t,) ≥ 0, whose sum is 1."""
     import clarabel
     from scipy import sparse
 
@@ -363,8 +363,8 @@ def _solve(curvature: Array, slope: Array, planes: Array, offsets: Array) -> tup
 
 
 def _polished(curvature: Array, planes: Array, offsets: Array, share: Array) -> Array:
-    """The shares (t,) at which the planes that have one are equally high at their minimiser, if there are such: what an
-    interior point leaves open is the larger, the less ½‖w‖² counts."""
+    """Shares (t,) that make the planes in use equally high at their minimiser; ``share`` if there are none. They
+    correct the interior point's error, which grows as ½‖w‖² counts less."""
     used = np.flatnonzero(share > 1e-7 * share.max())
     k, count = curvature.size, used.size
     system = np.zeros((k + count + 1, k + count + 1))

@@ -1,10 +1,9 @@
 """Checks that the certificate of a model holds for a data set, independently of the training code.
 
-Of the convex hinge the certificate says that no w has an objective more than ``gap`` below the model's; of the tight
-bound, of bags and of components, which are not convex, that no w lowers the convex function that lies above the
-objective and touches it at the model's w by more than ``gap``. Both are proved anew here, from the rows: the objective
-by the definition (``plain``), the lower bound by planes of this package's own (``bound``). Only the model's weights are
-believed.
+For the convex hinge the certificate says that no w has an objective more than ``gap`` below the model's. The tight
+bound, bags and components are not convex. There a convex function lies above the objective and touches it at the
+model's w; the certificate says that no w lowers this function by more than ``gap``. Both are verified from the rows:
+``plain`` defines the objective, and ``bound`` proves the lower bound. Only the model's weights are trusted.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ TELLING = 0.01
 
 
 class NothingToVerifyError(ValueError):
-    """A model without a certificate, or one that nothing here can prove; the message says why."""
+    """A model without a certificate, or with one that cannot be verified; the message says why."""
 
 
 class Outcome(StrEnum):
@@ -69,9 +68,9 @@ class Verdict:
 
     Attributes
     ----------
-    loss, C : whose problem it is
-    plainly_defined : True if the loss is defined in ``apsvm.verification.plain``, and not elsewhere
-    stationary : True if the claim is that of a stationary point, and not of an optimum
+    loss, C : of the training problem
+    plainly_defined : True if ``apsvm.verification.plain`` defines the loss
+    stationary : True if the certificate is of a stationary point, False if of an optimum
     claimed : the bounds that the model states
     objective : recomputed at the model's weights
     proved : the best lower bound
@@ -79,10 +78,10 @@ class Verdict:
     at_nothing : the objective at w = 0
     iterations, planes : the size of the proof
     outcome : see ``Outcome``
-    reasons : why it does not hold
+    reasons : why the certificate does not hold
     features : the feature map of the ranker
     label : the class's label, if the model has several classes
-    member : which of the rankers that an average is of, from 1
+    member : number of the averaged ranker, from 1, if the model is an average
     """
 
     loss: str
@@ -109,7 +108,7 @@ class Verdict:
 
     @property
     def share(self) -> float:
-        """The gap as a share of the objective at w = 0."""
+        """The gap as a fraction of the objective at w = 0."""
         return self.gap / self.at_nothing if self.at_nothing > 0.0 else np.inf
 
 
@@ -122,25 +121,25 @@ def verify(
     limits: Limits = Limits(),  # noqa: B008  # frozen
     defined_elsewhere: Callable[[str], Definition | None] = lambda name: None,
 ) -> Iterator[Verdict]:
-    """The verdict on a model's certificate; of a set of rankers one for each class, of an average for each member.
+    """Verifies the model's certificate: one verdict for each class, or for each member of an average.
 
     Parameters
     ----------
     dataset : Dataset
-        The rows that it was trained on, read and pooled as the model says.
+        The training rows, read and pooled as the model says.
     query_weights : Mapping[int, float], optional
-        The weights of the queries, where training had any.
+        Weights of the queries in training, if it had any.
     telling : float
-        How large a gap may be that still says something, as a share of the objective at w = 0.
+        Largest gap that is still informative, as a fraction of the objective at w = 0.
     limits : Limits
         Limits of each proof.
-    defined_elsewhere : Callable[[str], Definition, optional]
-        The definition of a loss, by its name, that ``plain`` does not know; None: nor does anyone else.
+    defined_elsewhere : Callable[[str], Definition | None], optional
+        Returns the definition of a loss that ``plain`` lacks, by name; None if unknown.
 
     Raises
     ------
     NothingToVerifyError
-        See there.
+        The model has no certificate, or one that cannot be verified.
     DataError
         The labels do not fit the model.
     """
@@ -173,7 +172,7 @@ def _without_certificate(family: str) -> str:
 
 @dataclass(frozen=True)
 class _Judge:
-    """Whatever ranker is judged: see ``verify``."""
+    """Arguments of ``verify`` that all rankers share."""
 
     dataset: Dataset
     query_weights: Mapping[int, float] | None
@@ -182,7 +181,7 @@ class _Judge:
     defined_elsewhere: Callable[[str], Definition | None]
 
     def verdict(self, ranker: Ranker, target: Target, rows: PlainRows) -> Verdict:
-        """The verdict on the ranker's certificate, of rows as its training had them."""
+        """Verdict on the ranker's certificate; ``rows`` are as in its training."""
         header = ranker.header
         claimed, C = header.certificate, header.C
         if claimed is None or C is None or not (np.isfinite(C) and C > 0.0):
@@ -260,7 +259,7 @@ class _Judge:
         )
 
     def definition(self, name: str) -> tuple[Definition, bool]:
-        """The loss of this name, and whether it is a plain one."""
+        """The loss ``name``, and True if ``plain`` defines it."""
         try:
             return definition_of(name), True
         except UnknownLossError as error:
@@ -302,10 +301,10 @@ class _Judge:
 
 @dataclass(frozen=True)
 class _Touching:
-    """The convex function whose minimum is bounded; it touches the objective at ``w``, where it is ``value``.
+    """Convex function above the objective. It touches the objective at ``w``, where both are ``value``.
 
     own_rounding : the rounding error of ``value``
-    rounding : and to the model's figure for it
+    rounding : that plus the rounding error of the model's figure for it
     """
 
     convex: Convex
@@ -315,20 +314,19 @@ class _Touching:
     rounding: float
 
     def agrees_with(self, claimed: Bounds) -> bool:
-        """True if the model's stated objective agrees."""
+        """True if the model's stated objective agrees with ``value``."""
         return abs(self.value - claimed.primal) <= self.rounding
 
 
 class _Problem:
-    """½‖w‖² + C·r of the scores: r is the hinge h, whose plane of the true ranking is 0; with the tight bound h − g
-    stands in its place, and g gives way to its plane at w. Units of several rows are held, as positives, at those where
-    they stand."""
+    """½‖w‖² + C·r of the scores. r is the hinge h; the true ranking gives its plane 0. With the tight bound r is h − g,
+    and g is replaced by its plane at w. Units of several rows keep, as positives, their best rows at w."""
 
     def __init__(self, risk: PlainRisk, rows: PlainRows, C: float, *, tight: bool, level_free: bool) -> None:
         self._risk, self._rows, self._C, self._tight, self._level_free = risk, rows, C, tight, level_free
 
     def touching(self, w: Array) -> _Touching:
-        """Plane or convex function that touches the objective at ``w``."""
+        """Convex function that touches the objective at ``w``."""
         risk, rows, C = self._risk, self._rows, self._C
         scores = exact_scores(rows, w, level_free=self._level_free)
         held = None if risk.of_rows else risk.best(scores)
@@ -353,13 +351,13 @@ class _Problem:
         return _Touching(problem, w, value, own, own + self._rounding(w, scores, held, problem.sizes))
 
     def _terms(self, w: Array, scores: Array, held: Integers | None, by_score: Plane) -> float:
-        """In training w is the difference of C·a, a of what is not convex, and a sum of planes."""
+        """Summed magnitudes of the terms of w in training: C·a and planes; a is the slope of the nonconvex part."""
         slopes = by_score.slopes if held is None else self._risk.hinge(scores, held, np.ptp(scores) + 1.0).slopes
         away = self._C * self._rows.combined_sizes(np.abs(slopes))
         return float(np.abs(w) @ away) + float64_error(scores.size) * float(away @ away)
 
     def _rounding(self, w: Array, scores: Array, held: Integers | None, sizes: Array) -> float:
-        """Bound on the rounding error of the objective: of each score, and of the sum."""
+        """Bound on the rounding error of the objective, from the scores and from the sum."""
         risk, d = self._risk, self._rows.columns
         away = float64_error(d) * (sizes if risk.of_rows else np.full_like(sizes, sizes.max()))
         higher, lower = risk.hinge(scores, held, away), risk.hinge(scores, held, -away)
@@ -393,13 +391,13 @@ def _inconsistent(ranker: Ranker) -> Iterator[str]:
 
 
 def _epsilon(ranker: Ranker) -> float | None:
-    """The gap that training was to reach, as a share of C; None where the model does not say it."""
+    """Gap that training asked for, as a fraction of C; None if the model does not record it."""
     epsilon = ranker.header.settings.get("epsilon")
     return float(epsilon) if is_finite_number(epsilon) and epsilon >= 0.0 else None
 
 
 def _constant(definition: Definition, rows: PlainRows, ranker: Ranker) -> Iterator[str]:
-    """A constant that is no weight of the training moves the scores that the loss was of."""
+    """Yields a reason if the loss depends on the constant, and it is neither a trained weight nor that of centring."""
     if rows.bias is not None or definition.level_free:
         return
     (linear,) = ranker.linear_parts()

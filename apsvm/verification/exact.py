@@ -1,4 +1,4 @@
-"""Sums of float64 rounded once: products without an error (Dekker 1971), added up by ``math.fsum``. In NumPy alone."""
+"""Sums of float64 rounded once: error-free products (Dekker 1971), added by ``math.fsum``. NumPy only."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ _SPLITTER = 2.0**27 + 1.0
 
 
 def products(a: Array | float, b: Array | float) -> tuple[Array, Array]:
-    """p and e with a·b = p + e, p rounded, of what neither overflows nor vanishes (below 1e-290)."""
+    """p and e with a·b = p + e, p rounded. Exact unless a product overflows or vanishes (below 1e-290)."""
     p = np.multiply(a, b)
     (a_high, a_low), (b_high, b_low) = _halves(a), _halves(b)
     return p, a_low * b_low - (((p - a_high * b_high) - a_low * b_high) - a_high * b_low)
 
 
 def _halves(a: Array | float) -> tuple[Array, Array]:
-    """Numbers of 26 bits whose sum is a: their products are exact."""
+    """Two numbers of 26 bits whose sum is a; products of such numbers are exact."""
     moved = np.multiply(_SPLITTER, a)
     high = moved - (moved - a)
     return high, a - high
 
 
 def total(terms: Iterable[float]) -> float:
-    """The sum, rounded once; NaN where it, or a sum on the way to it, is not finite."""
+    """Sum of ``terms``, rounded once; NaN if it or a partial sum is not finite."""
     try:
         return math.fsum(terms)
     except (OverflowError, ValueError):
@@ -38,7 +38,7 @@ def total(terms: Iterable[float]) -> float:
 
 
 def dot(a: Array | float, b: Array | float) -> list[float]:
-    """Two numbers whose sum is a·b to a share ``UNIT``² of it."""
+    """Two numbers whose sum is a·b to a relative error of ``UNIT``²."""
     terms = np.concatenate([part.ravel() for part in products(a, b)]).tolist()
     high = total(terms)
     return [high, total([*terms, -high])]

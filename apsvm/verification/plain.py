@@ -7,12 +7,12 @@ A loss over rankings is Δ = Σ_k u_k [D(k) − D(k + n_k)], n_k negatives above
 
 whatever D is. Where D is convex, each gain is concave in n, and the maximum is an isotonic regression: each n_k at its
 own maximum, neighbours in the wrong order pooled; O(P log N), and more for what is pooled. Under a bound n_k ≤ c the
-maximum is the same with what exceeds c put at c.
+maximiser is the same, clipped at c.
 
 A D that is cut off at K is convex up to there and again behind it. Positions rise with k, so that for some m the first
 m positives stand at the first K positions, n_1 ≤ … ≤ n_m ≤ K − m, and the others behind, K − m ≤ n_{m+1} ≤ … ≤ n_P: two
-isotonic regressions under a bound. One pass over the positives makes that of the first m for every m in turn, and one
-from the other end that of the others.
+isotonic regressions under a bound. One pass over the positives solves the first for every m; a pass from the other end
+solves the second.
 
 A loss over labellings has Δ of a, the true positives, and b, the false ones, and
 
@@ -67,7 +67,7 @@ class RankingDefinition:
     weights : function of P and N, u (P,)
     discount : function of P + N and N, D at the positions 1..P + N
     split : D is convex up to this position and again behind it, and all weights are equal; 0: it is convex throughout
-    gain : the gain of grades, "exponential" or "linear"; None where grades mean nothing to it
+    gain : the gain of grades, "exponential" or "linear"; None if the loss ignores grades
     """
 
     weights: Callable[[int, int], Array]
@@ -90,7 +90,7 @@ class RankingDefinition:
         return Hinge(np.inf, loss, np.full(P, 2.0 / P), np.full(N, 2.0 / N))
 
     def ideal(self, n_pos: int) -> float:
-        """The DCG of this many positives at the top."""
+        """DCG of a ranking with this many positives at the top."""
         return float(self.discount(n_pos, 1).sum())
 
 
@@ -102,7 +102,7 @@ class LabellingDefinition:
     ----------
     loss : Δ of arrays a and b of true and false positives, and P; concave in b where ``labelled`` is None
     labelled : the number of rows labelled positive, a function of P; None: any number
-    level_free : see ``RankingDefinition``: as many are labelled positive as are
+    level_free : see ``RankingDefinition``; True if as many rows are labelled positive as are positive
     """
 
     loss: Callable[[Integers, Integers, int], Array]
@@ -177,7 +177,7 @@ Definition = RankingDefinition | PartialAreaDefinition | LabellingDefinition | Z
 
 
 def definition_of(name: str) -> Definition:
-    """The loss of this name, as ``--loss`` has it. Raises UnknownLossError."""
+    """Definition of the loss ``name``, written as in ``--loss``. Raises UnknownLossError."""
     at_k = re.fullmatch(r"(p|ndcg|set-p|set-r)@(\d+)", name)
     with_number = re.fullmatch(r"(rbp|f|pauc)\((.+)\)", name)
     if name == "ap":
@@ -250,7 +250,7 @@ def _f_measure(beta: float) -> LabellingDefinition:
 
 
 def hinge_of_rankings(weights: Array, discount: Array, positives: Array, negatives: Array, *, split: int) -> Hinge:
-    """See the module, for u (P,), D (P + N,) and scores (P,) and (N,); ``split`` see ``RankingDefinition``."""
+    """Hinge of a loss over rankings (see the module), for u (P,), D (P + N,) and scores (P,) and (N,)."""
     P, N = positives.size, negatives.size
     order, order_neg = np.argsort(-positives), np.argsort(-negatives)
     s_pos, s_neg = positives[order], negatives[order_neg]
@@ -270,7 +270,7 @@ def hinge_of_rankings(weights: Array, discount: Array, positives: Array, negativ
 def _most_violated_in_two_parts(
     weights: Array, discount: Array, positives: Array, negatives: Array, split: int
 ) -> Integers:
-    """n_k, (P,), of scores in descending order, where D is convex up to ``split``, K, and again behind it."""
+    """Most violated n_k, (P,), for scores in descending order; D is convex up to ``split``, K, and again behind it."""
     P, N = positives.size, negatives.size
     place = np.arange(P + N)
     # Each part's D goes on as a convex one where the other's is: no n within the bounds leads there.
@@ -294,7 +294,7 @@ def _most_violated_in_two_parts(
 
 
 class _Pool(NamedTuple):
-    """Positives from ``first`` on that share ``n``; ``before`` is the sum of the gains of those before them."""
+    """Positives from ``first`` on that share ``n``; ``before`` is the sum of the gains of earlier positives."""
 
     first: int
     n: int
@@ -302,7 +302,7 @@ class _Pool(NamedTuple):
 
 
 class _GradeGains:
-    """The gains of one task, whose scores are in descending order, for a convex D; D(k) itself is left out."""
+    """Gains of one task for a convex D, without their constant D(k); scores are in descending order."""
 
     def __init__(self, weights: Array, discount: Array, positives: Array, negatives: Array) -> None:
         self._unit = 2.0 / (positives.size * negatives.size)
@@ -311,7 +311,7 @@ class _GradeGains:
         self._sums = [np.append(0.0, np.cumsum(array)) for array in (discount, positives, negatives)]
 
     def most_violated(self, m: int) -> Integers:
-        """n_k of the first m positives where there are no others, (m,)."""
+        """Most violated n_k of the first m positives alone, (m,)."""
         pools: list[_Pool] = []
         for latest in self._pools(m):
             pools = latest
@@ -319,7 +319,7 @@ class _GradeGains:
         return np.repeat(np.array([pool.n for pool in pools], dtype=np.int64), np.diff(starts, append=m))
 
     def highest_sums(self, bounds: Integers) -> Array:
-        """For each m = 0, 1, … the highest sum of the first m gains with n_k ≤ ``bounds``[m], where all u are equal."""
+        """For each m = 0, 1, … the highest sum of the first m gains with n_k ≤ ``bounds``[m]; all u must be equal."""
         result = [0.0]
         for m, pools in enumerate(self._pools(bounds.size - 1, with_sums=True), 1):
             bound = int(bounds[m])
@@ -328,8 +328,8 @@ class _GradeGains:
         return np.array(result)
 
     def _pools(self, m: int, *, with_sums: bool = False) -> Iterator[list[_Pool]]:
-        """Those of the first positive, of the first two, …, of the first m, their n ascending: by pooling adjacent
-        violators (Best, Chakravarti and Ubhaya 2000)."""
+        """Pools of the first 1, 2, …, m positives, n ascending, by pooling adjacent violators (Best, Chakravarti and
+        Ubhaya 2000)."""
         pools: list[_Pool] = []
         of_positives = self._sums[1]
         for k, n in enumerate(self._own_maxima(m).tolist()):
@@ -343,7 +343,7 @@ class _GradeGains:
             yield pools
 
     def _own_maxima(self, m: int) -> Integers:
-        """(m,): where the gain of each of the first positives ceases to rise: by bisection, for its slope falls."""
+        """(m,): the n at which each of the first m gains stops rising; by bisection, as the slope falls."""
         N, k = self._negatives.size, np.arange(m)
         low, high = np.zeros(m, dtype=np.int64), np.full(m, N)
         while (low < high).any():
@@ -370,7 +370,7 @@ class _GradeGains:
         return low
 
     def _sum(self, first: int, end: int, n: int) -> float:
-        """Sum of the gains of the positives ``first`` to ``end`` − 1 with n negatives above each, if all u agree."""
+        """Sum of the gains of positives ``first`` to ``end`` − 1, with n negatives above each; u must be equal."""
         assert self._weight is not None
         discounts, positives, negatives = self._sums
         lost = self._weight * (discounts[end + n] - discounts[first + n])
@@ -379,7 +379,7 @@ class _GradeGains:
 
 
 def hinge_of_labellings(definition: LabellingDefinition, positives: Array, negatives: Array) -> Hinge:
-    """See the module; the true labelling, of value 0, is always among those tried."""
+    """Hinge of a loss over labellings (see the module). The true labelling, of value 0, is always a candidate."""
     P, N = positives.size, negatives.size
     order, order_neg = np.argsort(-positives), np.argsort(-negatives)
     right = np.concatenate([[0.0], np.cumsum(positives[order])])
@@ -400,8 +400,8 @@ def hinge_of_labellings(definition: LabellingDefinition, positives: Array, negat
 
 
 def _counts(definition: LabellingDefinition, P: int, share: float, wrong: Array) -> tuple[Integers, Integers]:
-    """Numbers a and b of true and false positives, of which some are the best: all that there may be, or for every a
-    the best b, by bisection, for Δ is concave in b, and so are ``wrong``, the sums of the b highest negatives."""
+    """Candidate numbers a and b of true and false positives; the best pair is among them. With ``labelled`` all pairs,
+    else the best b of each a by bisection: Δ and ``wrong``, the sums of the b highest negatives, are concave in b."""
     N = wrong.size - 1
     if definition.labelled is not None:
         labelled = min(definition.labelled(P), P + N)
@@ -427,7 +427,7 @@ def ranking_by_score(positives: Array, negatives: Array) -> Hinge:
 
 
 def levels(grades: Array, definition: RankingDefinition) -> list[tuple[float, float]]:
-    """The thresholds of the binary tasks that one query's grades (n,) are the weighted sum of, and their weights:
+    """Thresholds of the binary tasks whose weighted sum is the loss of one query's grades (n,), and their weights:
     (G(l) − G(l − 1)) Z_l / Z at each grade l above 0 that some row falls short of."""
     found, counts = np.unique(np.maximum(grades, 0.0), return_counts=True)
     gains = np.exp2(found) - 1.0 if definition.gain == "exponential" else found

@@ -1,7 +1,7 @@
-"""The risk of rows or bags as a function of the rows' scores: the mean over the queries of their structured hinges
-(``apsvm.verification.plain``), with its plane. In NumPy alone.
+"""Risk of rows or bags as a function of the rows' scores: the mean over the queries of their structured hinges
+(``apsvm.verification.plain``), with its plane. NumPy only.
 
-A bag stands where its best row does. ``held``, where it is said, is the row at which each bag stands as a positive.
+A bag has the score of its best row. ``held``, if given, is the row whose score each bag has as a positive.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Task(NamedTuple):
 
     Attributes
     ----------
-    weight : float, how much it counts in the risk
+    weight : float, its weight in the risk
     positives, negatives : the units, rows or bags, (P,) and (N,) int64
     costs : the costs of both, if units have costs
     """
@@ -43,7 +43,7 @@ class Task(NamedTuple):
 
 
 class Plane(NamedTuple):
-    """slopes·s' + offset ≤ the risk at every s' (n,), equal to ``value`` where it was taken."""
+    """A plane slopes·s' + offset ≤ the risk at every s' (n,), equal to the risk's ``value`` at its own point."""
 
     value: float
     offset: float
@@ -66,7 +66,7 @@ class Units:
     starts: Integers | None = None
 
     def best(self, scores: Array) -> Integers:
-        """(units,) int64: the row at which each stands. NaN, of which no objective is finite, is below all others."""
+        """(units,) int64: the best row of each unit. NaN ranks below all others; no objective is finite with it."""
         if self.order is None or self.starts is None:
             return np.arange(self.rows)
         values = scores[self.order]
@@ -78,7 +78,7 @@ class Units:
 
 
 class PlainRisk:
-    """See the module.
+    """Risk of scores; see the module.
 
     Parameters
     ----------
@@ -93,12 +93,12 @@ class PlainRisk:
         self.of_rows = units.order is None
 
     def hinge(self, scores: Array, held: Integers | None = None, worse: Array | float = 0.0) -> Plane:
-        """The structured hinge at ``scores`` (n,), those of positives lower by ``worse`` and those of negatives higher:
-        it is nowhere higher between there and the scores."""
+        """Structured hinge at ``scores`` (n,), with positives lowered and negatives raised by ``worse``. If ``worse`` ≥
+        0, no scores in between have a higher hinge."""
         return self._sum(scores, held, worse, by_score=False)
 
     def by_score(self, scores: Array, held: Integers | None = None, worse: Array | float = 0.0) -> Plane:
-        """Margin terms of the ranking by score, by which the tight bound is below the hinge."""
+        """Margin terms of the ranking by score; the tight bound is the hinge minus these."""
         return self._sum(scores, held, worse, by_score=True)
 
     def rounding(self, scores: Array) -> float:
@@ -113,12 +113,12 @@ class PlainRisk:
 
     @property
     def largest_loss(self) -> float:
-        """The magnitude of what the loss is summed of, at most."""
+        """Upper bound on the summed magnitudes of the loss's terms."""
         sizes = ((task.weight, (task.positives.size, task.negatives.size, task.costs)) for task in self._tasks)
         return sum(weight * self._definition.largest(*of_task).loss for weight, of_task in sizes)
 
     def best(self, scores: Array) -> Integers:
-        """(units,) int64: the rows at which units stand."""
+        """(units,) int64: the best row of each unit."""
         return self._units.best(scores)
 
     def _sum(self, scores: Array, held: Integers | None, worse: Array | float, *, by_score: bool) -> Plane:
@@ -152,9 +152,9 @@ def tasks_of(
     Parameters
     ----------
     relevant : (n,) bool
-    grades : (n,) float64, where they are graded; losses to which grades mean nothing do not look at them
+    grades : (n,) float64; losses without a gain ignore them
     queries : (n,) int64; None: one query
-    costs : (n,) float64, which losses over rows look at
+    costs : (n,) float64; only losses over rows use them
     query_weights : weight of each query in the mean, 1 where not named
     """
     everything = np.arange(relevant.size)

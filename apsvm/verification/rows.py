@@ -1,8 +1,7 @@
-"""The rows of a data set as a training's weights see them: mapped, scaled, with the constant feature; and a model's
+"""Rows of a data set as the weights see them in training: mapped, scaled, with the constant feature; and a model's
 weights as they were in training.
 
-Reading, feature maps and the learning of a scaling are the package's own; the products with w and the slopes are
-NumPy's and SciPy's.
+Reading, feature maps and scalings are the package's own; products with weights and slopes are NumPy's and SciPy's.
 """
 
 from __future__ import annotations
@@ -28,15 +27,15 @@ MOST_DIRECTIONS = 128
 
 @dataclass(frozen=True)
 class PlainRows:
-    """φ(x) / s, less the mean, with a constant feature, of n rows.
+    """φ(x) / s, centred, with a constant feature, of n rows.
 
     Attributes
     ----------
-    matrix : (n, d) CSR or dense, mapped when it is looked at
+    matrix : (n, d) CSR or dense, mapped on access
     scaling : the scaling of the mapped columns
     bias : the constant feature's value; None without one
-    components : H, how many blocks of weights there are; scores are then of n·H instances, row by row
-    origin : (d,) float64, taken from every row besides, for losses that do not notice: sums are of what is left
+    components : H, number of blocks of weights; scores are of n·H instances, row by row
+    origin : (d,) float64, subtracted from every row for level-free losses, to keep sums small
     """
 
     matrix: Matrix | MappedMatrix
@@ -47,16 +46,16 @@ class PlainRows:
 
     @property
     def count(self) -> int:
-        """n·H."""
+        """Number of instances, n·H."""
         return int(self.matrix.shape[0]) * self.components
 
     @property
     def columns(self) -> int:
-        """d."""
+        """Number of mapped columns, d."""
         return int(self.matrix.shape[1])
 
     def around_their_mean(self) -> PlainRows:
-        """The same rows for a loss to which a number added to all scores is nothing. Components have constants."""
+        """The rows less their mean, for a level-free loss. Components have constants: their rows stay as they are."""
         if self.components > 1 or self.scaling.centre is not None:
             return self
         mean = column_moments(self.matrix, factors=_factors(self.matrix, self.scaling)).mean
@@ -83,7 +82,7 @@ class PlainRows:
         return self._as_weights(result, by_component.sum(axis=0))
 
     def exact_scores(self, w: Array, level: float) -> Array:
-        """(n·H,) float64: ``scores`` less a number, each rounded once from a sum of twice as many digits, of weights
+        """(n·H,) float64: ``scores`` less ``level``, each rounded once from a sum of twice as many digits. Weights are
         divided by s in float64."""
         coef, constants = self._raw(w)
         result = np.empty((self.matrix.shape[0], self.components))
@@ -94,7 +93,7 @@ class PlainRows:
         return result.ravel()
 
     def exact_combine(self, slopes: Array) -> Array:
-        """(H·dimension,) float64: ``combine``, each to a few roundings of the result."""
+        """(H·dimension,) float64: ``combine``, to a few roundings of each result."""
         by_component = slopes.reshape(-1, self.components)
         sums = [dot(1.0, by_component[:, h]) for h in range(self.components)]
         result = np.empty((self.components, self.columns))
@@ -111,7 +110,7 @@ class PlainRows:
         return self._as_weights(result, np.array([sum(parts) for parts in sums]))
 
     def sizes(self, w: Array) -> Array:
-        """(n·H,) float64: the sums of the magnitudes of what ``scores`` adds up, of rows as they are."""
+        """(n·H,) float64: summed magnitudes of the terms of ``scores``, rows not centred."""
         coef, constants = self._raw(w)
         largest = np.abs(coef) @ np.abs(self._centre)
         if self.bias is not None:
@@ -122,7 +121,7 @@ class PlainRows:
         return result.ravel()
 
     def combined_sizes(self, slopes: Array) -> Array:
-        """(H·dimension,) float64: the sums of the magnitudes of what ``combine`` adds up, for slopes ≥ 0."""
+        """(H·dimension,) float64: summed magnitudes of the terms of ``combine``, for slopes ≥ 0."""
         by_component = slopes.reshape(-1, self.components)
         result = np.zeros((self.components, self.columns))
         for place in self._blocks(BLOCK):
@@ -132,12 +131,12 @@ class PlainRows:
         return self._as_weights(result, by_component.sum(axis=0))
 
     def constant(self, coef: Array) -> tuple[float, float]:
-        """Constant that centring adds to scores by weights (d,) of the raw rows, and the magnitude of its terms."""
+        """Constant that centring adds to the scores of weights (d,) on raw rows, and the magnitude of its terms."""
         return -float(self._centre @ coef), float(np.abs(self._centre) @ np.abs(coef))
 
     def directions(self) -> Array | None:
-        """(H·dimension, k) float64: orthogonal directions in which scores have mean square 1, all in which they differ;
-        None where rows are too wide."""
+        """(H·dimension, k) float64: orthogonal directions that span all differences of scores; scores have mean square
+        1 in each. None if rows are too wide."""
         dimension = self.columns + (self.bias is not None)
         if dimension * self.components > MOST_DIRECTIONS:
             return None
@@ -160,25 +159,25 @@ class PlainRows:
 
     @property
     def rounding_of_divisors(self) -> float:
-        """Relative rounding error of a divisor: deviations can come from squares about 0 that are a hundred times as
-        large (``data.moments``)."""
+        """Relative rounding error of a divisor. Deviations can come from squares about 0 a hundred times as large
+        (``data.moments``)."""
         return 100.0 * float64_error(self.count) if self.scaling.name == "standard" else float64_error(1)
 
     @property
     def _centre(self) -> Array:
-        """(d,) what is taken from every row."""
+        """(d,): subtracted from every row."""
         centre = self.origin if self.scaling.centre is None else self.scaling.centre
         return np.zeros(self.columns) if centre is None else centre
 
     def _raw(self, w: Array) -> tuple[Array, Array]:
-        """Weights (H, d) of rows that are not divided by s, and those of the constant feature (H,)."""
+        """Weights (H, d) for rows not divided by s, and weights (H,) of the constant feature."""
         W = w.reshape(self.components, -1)
         coef = W[:, : self.columns]
         constants = np.zeros(self.components) if self.bias is None else W[:, -1]
         return coef if self.scaling.divisors is None else coef / self.scaling.divisors, constants
 
     def _as_weights(self, result: Array, sums: Array) -> Array:
-        """Sums over the rows as they are, (H, d), and over the constant feature, as weights."""
+        """Slopes of the weights, from sums over rows not divided by s, (H, d), and sums of slopes (H,)."""
         if self.scaling.divisors is not None:
             result = result / self.scaling.divisors
         if self.bias is not None:
@@ -186,19 +185,19 @@ class PlainRows:
         return result.ravel()
 
     def _blocks(self, values: int) -> list[slice]:
-        """Slices of about this number of values each."""
+        """Slices of rows with about ``values`` stored values each."""
         rows = int(self.matrix.shape[0])
         stored = getattr(self.matrix, "nnz", rows * self.columns)
         step = max(1, int(values * rows // max(1, stored)))
         return [slice(begin, min(begin + step, rows)) for begin in range(0, rows, step)]
 
     def _centred(self, place: slice) -> tuple[Matrix, Array]:
-        """Rows, and what is still to be taken from each: of sparse ones all."""
+        """Rows, and the centre still to be subtracted from each: all of it for sparse rows, 0 for dense ones."""
         block = self._block(place)
         return (block, self._centre) if sp.issparse(block) else (block - self._centre, np.zeros(self.columns))
 
     def _block(self, place: slice) -> Matrix:
-        """Those rows, divided by their length where they are to be."""
+        """Rows at ``place``, divided by their lengths if the scaling has unit rows."""
         block = self.matrix[place].astype(np.float64)
         if not self.scaling.unit_rows:
             return block
@@ -221,7 +220,7 @@ def _exact_sums(block: Matrix, weights: Array, moved: list[float], less: Array |
 
 
 def rows_as_trained(X: Matrix, ranker: Ranker) -> PlainRows:
-    """The rows of X (n, width) as the training of ``ranker`` on them had them."""
+    """Rows of X (n, width) as in the training of ``ranker``."""
     features = ranker.header.features
     matrix: Matrix | MappedMatrix = X.tocsr() if sp.issparse(X) else X
     if ranker.feature_map is not None:
@@ -234,8 +233,8 @@ def rows_as_trained(X: Matrix, ranker: Ranker) -> PlainRows:
 
 
 def weights_as_trained(rows: PlainRows, ranker: Ranker) -> Array:
-    """w (H·dimension,) of which the model is: its weights are for rows as they are in the file, those of a training for
-    scaled ones, and a constant is a weight of the constant feature."""
+    """Weights w (H·dimension,) of the ranker in training: for scaled rows, with the constant as a weight of the
+    constant feature."""
     blocks = []
     for part in ranker.linear_parts():
         w, moved = rows.scaling.scaled_weights(part.coef)
@@ -245,14 +244,14 @@ def weights_as_trained(rows: PlainRows, ranker: Ranker) -> Array:
 
 
 def with_common_constant(rows: PlainRows, w: Array, mean: float) -> Array:
-    """The weights, those of the constant feature moved alike, to this mean: so are all scores."""
+    """The weights, with those of the constant feature shifted alike to this mean; all scores shift alike."""
     blocks = w.reshape(rows.components, -1).copy()
     blocks[:, -1] += mean - blocks[:, -1].mean()
     return blocks.ravel()
 
 
 def _size_of_features(matrix: Matrix | MappedMatrix, scaling: Scaling) -> float:
-    """The geometric mean of the columns' deviations: the constant feature of components, where none is named."""
+    """Geometric mean of the columns' deviations: the default constant feature of components."""
     _, variance = column_moments(matrix, factors=_factors(matrix, scaling))
     if scaling.divisors is not None:
         variance = variance / scaling.divisors**2

@@ -97,7 +97,7 @@ def _names(categories: Mapping[int | str, tuple[str, JsonObject]], path: str) ->
 
 
 def _load(path: str) -> object:
-    """What a JSON file says, which may be anything."""
+    """Parses a JSON file; the value may be of any type."""
     content = read_bytes(path)
     try:
         return json.loads(content, parse_constant=_refuse)
@@ -125,7 +125,7 @@ def _list(content: JsonObject, key: str, path: str) -> list[tuple[JsonObject, st
 
 
 def _by_id(content: JsonObject, key: str, path: str) -> dict[int | str, tuple[str, JsonObject]]:
-    """By id, rising, the place and the object."""
+    """Place and object by id, ascending."""
     result: dict[int | str, tuple[str, JsonObject]] = {}
     for item, where in _list(content, key, path):
         number = item.get("id")

@@ -31,7 +31,7 @@ class Element:
 
 
 def read_xml(path: str) -> Element:
-    """The root. Raises DataError with the line of what is wrong, OSError."""
+    """Root element of an XML file. Raises DataError with the line of the fault, OSError."""
     with open(path, "rb") as stream:
         content = stream.read(MOST_BYTES + 1)
     if len(content) > MOST_BYTES:
@@ -40,7 +40,7 @@ def read_xml(path: str) -> Element:
 
 
 class _Builder:
-    """What the parser reports, put together."""
+    """Builds the tree of elements from the parser's events."""
 
     def __init__(self, path: str) -> None:
         self._path = path
