@@ -186,7 +186,7 @@ def randomisation_test(differences: Floats, n_draws: int, rng: np.random.Generat
     moving = differences[differences != 0]
     if moving.size == 0:
         return 1.0
-    # what rounding alone can tell apart is equal
+    # sums that differ by rounding only are equal
     reached = abs(moving.sum()) - _ROUNDING * np.abs(moving).sum()
     exact = moving.size < 63 and 1 << moving.size <= n_draws
     n_tried = 1 << moving.size if exact else n_draws
@@ -235,7 +235,7 @@ def bootstrap_rows(
     return result
 
 
-#: Metric → what is observed, and (n_swaps,) the same with rows swapped; None where there are too few rows.
+#: Metric → the observed difference, and (n_swaps,) differences with rows swapped; None if there are too few rows.
 Swapped: TypeAlias = "dict[str, tuple[float, Floats]] | None"
 
 

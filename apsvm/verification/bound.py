@@ -25,13 +25,13 @@ from apsvm.verification.exact import UNIT, dot, float64_error, total
 from apsvm.verification.plain import Array
 from apsvm.verification.risk import Plane
 
-#: How high between the bounds the planes are to be at the next point, and how far off that may be.
+#: Target height of the planes at the next point, as a fraction from lower to upper bound, and its tolerance.
 LEVEL, BAND = 0.3, 0.15
-#: Quadratic programmes for one such point.
+#: Most quadratic programmes for one such point.
 TRIALS = 12
-#: Of ½‖w‖²/C in the coordinates that the planes' problem is solved in.
+#: Largest curvature of ½‖w‖²/C in the coordinates of the planes' problem.
 MOST_CURVATURE = 1e8
-#: A plane that no solution has needed for so long is dropped; a bound that is proved stays so.
+#: Solutions in a row without a plane after which it is dropped; proved bounds stay proved.
 IDLE = 15
 
 
@@ -281,7 +281,7 @@ class _BoundPlanes:
         """Best proved bound, after proving that of the best α: its rounding error is subtracted."""
         problem, planes = self._problem, self._best_planes
         count = np.count_nonzero(self._best_alpha)
-        # The fixed plane has what the others leave of C, which is not below 0 and nearly what its α says.
+        # The fixed plane gets the rest of C, which is ≥ 0 and close to its α.
         alpha = self._best_alpha * (1.0 - 4.0 * (count + 1) * UNIT)
         alpha[0] = max(problem.C - total(alpha[1:].tolist()), 0.0)
         slopes, sizes = np.zeros(problem.sizes.size), problem.C * np.abs(problem.fixed.slopes)
@@ -340,7 +340,7 @@ def _solve(curvature: Array, slope: Array, planes: Array, offsets: Array) -> tup
     from scipy import sparse
 
     t, k = planes.shape
-    # Beyond some 1e150 the interior point goes on for ever.
+    # Beyond about 1e150 the interior point does not terminate.
     curvature = np.minimum(curvature, np.finfo(np.float64).max)
     shrunk = 1.0 / np.sqrt(np.maximum(curvature / MOST_CURVATURE, 1.0))
     curvature, slope, planes = curvature * shrunk**2, slope * shrunk, planes * shrunk

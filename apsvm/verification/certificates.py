@@ -42,10 +42,10 @@ from apsvm.verification.rows import (
     with_common_constant,
 )
 
-#: What a proof may leave open beyond the gap of the certificate: a share of that gap, of the objective, and of the
-#: objective at w = 0, as the optimum of separable rows may be nothing but what rounding leaves of a difference.
+#: How far below the certificate's bound a proof may end: as a fraction of its gap, of the objective, and of the
+#: objective at w = 0, since the optimum of separable rows may be mere rounding error.
 SHARE_OF_GAP, SHARE_OF_OBJECTIVE, SHARE_AT_NOTHING = 0.01, 1e-6, 1e-11
-#: Of the objective at w = 0, how large a gap may be that still says something of the weights.
+#: Largest gap that is still informative, as a fraction of the objective at w = 0.
 TELLING = 0.01
 
 
@@ -200,7 +200,7 @@ class _Judge:
         tasks = self.tasks(definition, target, latent=header.latent)
         if not tasks:
             raise NothingToVerifyError("no query of the data has both a positive and a negative row")
-        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is found
+        with np.errstate(over="ignore", invalid="ignore"):  # non-finite values are found below
             risk, tight = PlainRisk(definition, tasks, units), claimed.bound == "tight"
             w = weights_as_trained(rows, ranker)
             reasons = [*_inconsistent(ranker), *_constant(definition, rows, ranker)]
@@ -209,8 +209,8 @@ class _Judge:
             problem = _Problem(risk, rows, C, tight=tight, level_free=definition.level_free)
             touching = problem.touching(w)
             if definition.level_free and rows.bias and not touching.agrees_with(claimed):
-                # The constant is a classifier's threshold, which moves no ranking. Training had another one: without
-                # any the objective is lowest, and what the model says is higher by half the square of it.
+                # The constant is a classifier's threshold, which moves no ranking. Training had another one. The
+                # objective is lowest without a constant; the model's is higher by half the constant's square.
                 lowest = problem.touching(with_common_constant(rows, w, 0.0))
                 length = np.sqrt(2.0 * max(claimed.primal - lowest.value, 0.0) / rows.components)
                 other = problem.touching(with_common_constant(rows, w, length))
@@ -221,12 +221,12 @@ class _Judge:
                 reasons.append("the objective is not what the model says")
             elif claimed.dual > claimed.primal + touching.rounding:
                 reasons.append("its lower bound is above its objective")
-            # What is false already needs no proof of the rest: one bound from one plane.
+            # A false claim needs no further proof: one bound from the first planes.
             at_nothing = C * risk.hinge(np.zeros(rows.count)).value
             highest = touching.value + touching.own_rounding
             enough = min(self.telling * at_nothing, (1.0 + SHARE_OF_GAP) * C * (_epsilon(ranker) or 0.0))
             stationary = tight or not risk.of_rows
-            # A stationary point no lower than w = 0, which may be one, says nothing however small its gap.
+            # A stationary point no lower than w = 0, itself perhaps stationary, says nothing however small its gap.
             telling_point = not stationary or highest < at_nothing
             least = highest - enough if telling_point and claimed.gap <= enough else -np.inf
             shares = SHARE_OF_GAP * claimed.gap, SHARE_OF_OBJECTIVE * abs(touching.value), SHARE_AT_NOTHING * at_nothing

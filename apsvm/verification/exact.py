@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-#: Half the distance from 1 to the next float64: what one operation may add to its result, as a share of it.
+#: Half the distance from 1 to the next float64: the relative rounding error of one operation.
 UNIT = 2.0**-53
 _SPLITTER = 2.0**27 + 1.0
 

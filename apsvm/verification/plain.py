@@ -6,7 +6,7 @@ A loss over rankings is Δ = Σ_k u_k [D(k) − D(k + n_k)], n_k negatives above
     gain_k(n) = u_k [D(k) − D(k + n)] − (2/PN) Σ_{j ≤ n} (s⁺_k − s⁻_j)
 
 whatever D is. Where D is convex, each gain is concave in n, and the maximum is an isotonic regression: each n_k at its
-own maximum, neighbours in the wrong order pooled; O(P log N), and more for what is pooled. Under a bound n_k ≤ c the
+own maximum, neighbours in the wrong order pooled; O(P log N), plus the pooling. Under a bound n_k ≤ c the
 maximiser is the same, clipped at c.
 
 A D that is cut off at K is convex up to there and again behind it. Positions rise with k, so that for some m the first
@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-#: The largest k of a loss at k: the whole numbers that float64 holds.
+#: The largest k of a loss at k: float64 holds all whole numbers up to it.
 MOST = 2**53
 
 
@@ -283,7 +283,7 @@ def _most_violated_in_two_parts(
     room = split - m  # for the negatives above the first m positives; the others have at least as many above them
     from_above = above.highest_sums(np.minimum(room, N))
     from_below = below.highest_sums(N - np.clip(split - np.arange(P, -1, -1), 0, N))[P - m]
-    # What the pairs of the others come to where all are in the wrong order, which ``below`` counts from.
+    # Sums over the pairs of each positive, all in the wrong order: ``below`` counts from there.
     swapped = N * positives - negatives.sum()
     values = from_above + from_below - 2.0 / (P * N) * (swapped.sum() - np.append(0.0, np.cumsum(swapped))[m])
     values[(room > N) & (m < P)] = -np.inf
@@ -307,7 +307,7 @@ class _GradeGains:
     def __init__(self, weights: Array, discount: Array, positives: Array, negatives: Array) -> None:
         self._unit = 2.0 / (positives.size * negatives.size)
         self._weights, self._discount, self._positives, self._negatives = weights, discount, positives, negatives
-        self._weight = float(weights[0]) if (weights == weights[0]).all() else None  # of each, where all are equal
+        self._weight = float(weights[0]) if (weights == weights[0]).all() else None  # None unless all are equal
         self._sums = [np.append(0.0, np.cumsum(array)) for array in (discount, positives, negatives)]
 
     def most_violated(self, m: int) -> Integers:

@@ -19,9 +19,9 @@ from apsvm.models.base import Ranker
 from apsvm.verification.exact import dot, float64_error, products, total
 from apsvm.verification.plain import Array
 
-#: Values of a block of rows, and of one whose products are added up without rounding.
+#: Values in a block of rows, and in one whose products are summed without rounding.
 BLOCK, EXACT_BLOCK = 1 << 22, 1 << 18
-#: In rows wider than this their directions are not looked for.
+#: Rows wider than this get no ``directions``.
 MOST_DIRECTIONS = 128
 
 
