@@ -15,8 +15,8 @@ class Listed(NamedTuple):
 
     Attributes
     ----------
-    place : where it stands: "module:attribute"
-    summary : its line there
+    place : "module:attribute"
+    summary : its line in the help
     """
 
     place: str

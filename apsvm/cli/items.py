@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from apsvm.models.items import ItemRanker
     from apsvm.trainers.warp.item_factors import ListEvaluation
 
-#: How many items ``predict`` lists.
+#: Number of items that ``predict`` lists.
 TOP = 10
 #: The share of each user's items that ``eval`` hides.
 HIDDEN_SHARE = 0.2
@@ -49,8 +49,8 @@ def evaluate_items(
     known: str | None,
     ignore_unknown: bool,
 ) -> ListEvaluation:
-    """How well the model finds what rows of ``path`` like: given the rows of ``known``, or given what is left of their
-    own items when some of them are hidden."""
+    """Evaluates the ranker's lists on the items in ``path``. The lists are made from ``known``; without it, a share of
+    each user's items is hidden and ranked from the rest."""
     import numpy as np
 
     from apsvm.data.liked import hide, rated_items

@@ -38,7 +38,7 @@ def how_to_read_anew(command: CommandT) -> CommandT:
     return options(*LEARNING)(with_read_options(command))
 
 
-#: Fields of ``ReadOptions`` that options have the names of.
+#: Fields of ``ReadOptions`` named like their options.
 _FIELDS = ("dtype", "sort_features", "multilabel", "groups", "labels", "bag_label", "zero_based", "max_features")
 
 
@@ -73,12 +73,12 @@ def read_rows(
 ) -> Dataset:
     """``read_data`` as the options say; failures end the command. Remarks on a table are printed.
 
-    zero_based, n_features, model : of the model that the rows are for
-    multilabel : whether or not the user said so
-    any_base : whatever features count from, where they are not looked at
-    dense : text whose rows have most columns as a dense array
-    scratch : a folder that holds the rows of a table in the place of memory
-    is_silent : without remarks
+    zero_based, n_features, model : taken from the model that the rows are for
+    multilabel : read several labels per row, even without the option
+    any_base : accept features counted from 0 or 1, if they are not used
+    dense : make text whose rows have most columns a dense array
+    scratch : a folder that holds the rows of a table instead of memory
+    is_silent : print no remarks
     """
     import numpy as np
 
@@ -90,7 +90,7 @@ def read_rows(
 
     place = " and ".join(file for file in (path, read.groups, read.labels, read.bags) if file is not None)
     base = read.zero_based if zero_based is None else zero_based
-    # Where no labels are requested, those of a bag need not agree.
+    # If no labels are requested, those of a bag need not agree.
     bag_label = "any" if unlabelled and read.bag_label == "same" else read.bag_label
     with reading(place), Bar(f"reading {place}"):
         dataset = read_data(
@@ -150,7 +150,7 @@ def say_remarks(dataset: Dataset) -> None:
 
 
 def columns_in_words(columns: Columns) -> list[str]:
-    """What each column is, and why, as far as that is known."""
+    """A line for each column: its kind, and the reason if known."""
     kinds = {"number": "a number", "category": "words", "date": "a date"}
     used = [f"{column.name}: {kinds[column.kind]}{column.why and f' ({column.why})'}" for column in columns.features]
     return [*used, *(f"{name}: left out ({why})" for name, why in columns.why_left_out.items())]

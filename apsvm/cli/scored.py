@@ -34,11 +34,11 @@ class Scored:
     Attributes
     ----------
     dataset : n rows
-    scores : by the path of the model or file: (n,) float64; or of a model of several classes a column each, (n, k)
-    classes : by path, the labels (k,) float64 of the columns, of models that rank several classes: all or none
-    options : what the user says of the labels
-    of_models : what labels mean to the models, each meaning once
-    thresholds : by the path of a model that has one, of one class or of several
+    scores : path of the model or file → (n,) float64; (n, k) for a model of k classes
+    classes : path → labels (k,) float64 of the columns; empty unless all models rank several classes
+    options : the user's label options
+    of_models : meanings of the labels in the models, each once
+    thresholds : path of a model → its threshold, or one per class; only models that have one
     """
 
     dataset: Dataset
@@ -49,13 +49,13 @@ class Scored:
     thresholds: Mapping[str, Sequence[Threshold | None]] = field(default_factory=dict)
 
     def labels(self, path: str) -> NDArray[np.bool_]:
-        """(n, k) bool, whether the rows have the classes of ``path``."""
+        """(n, k) bool, True where a row has a class of ``path``."""
         import numpy as np
 
         return np.stack([self.dataset.have(label) for label in self.classes[path].tolist()], axis=1)
 
     def target(self, metrics: Mapping[str, Metric]) -> Target:
-        """What the labels mean to the metrics: as asked for, else as to the models; failures end the command."""
+        """The labels as the metrics use them: by the options, else as in the models. Failures end the command."""
         from apsvm.data.labels import LabelOptions, judge
 
         graded = all(metric.graded for metric in metrics.values())
@@ -67,12 +67,12 @@ class Scored:
                 raise click.UsageError(
                     "the models have different positive labels: choose by --positive-label or --relevant-from"
                 )
-        # Grades say all that the two classes do, and what they are called.
+        # Grades contain the two classes, and name them.
         return next((target for target in targets if target.grades is not None), targets[0])
 
 
 def _judge_alike(one: Target, other: Target) -> bool:
-    """Whether the same rows are relevant to both, and worth as much; two classes are worth 1 and nothing."""
+    """True if both targets have the same relevant rows, equally graded; two classes count as grades 1 and 0."""
     import numpy as np
 
     if not np.array_equal(one.relevant, other.relevant):

@@ -1,4 +1,4 @@
-"""What the commands share: exit codes, messages, and what turns a failure into one."""
+"""Exit codes, messages and error handling of all commands."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ INTERRUPTED = 130
 TERMINATED = 143
 CLOSED_PIPE = 141
 
-#: What no reading of a file ends with, but a writing.
+#: Errors of writing only: no space is left.
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
-#: Takes away what stands in the last line of the terminal while another line is written: of the ``cli.bar.Bar``.
+#: Clears the terminal's last line while another is written; set by ``cli.output.bar.Bar``.
 line_below: Callable[[], AbstractContextManager[None]] | None = None
 
 
@@ -41,7 +41,7 @@ def _above() -> AbstractContextManager[None]:
 
 
 def say(message: str) -> None:
-    """One line on stderr, of whatever text (``printable``). A closed stderr does not stop the command."""
+    """Prints one line on stderr, escaped by ``printable``. A closed stderr does not stop the command."""
     if sys.stderr is None:
         return
     with suppress(OSError), _above():
@@ -56,7 +56,7 @@ def is_set(flag: str) -> bool:
 
 
 def remark(message: str) -> None:
-    """As ``say``, once a command, and not with --quiet."""
+    """Prints ``message`` once per command; nothing with --quiet."""
     context = click.get_current_context()
     said: set[str] = context.meta.setdefault("apsvm.remarks", set())
     if not is_set("quiet") and message not in said:
@@ -97,7 +97,7 @@ def reading(what: str) -> Iterator[None]:
         raise Failure(BAD_DATA, str(error)) from None
     except OSError as error:
         name = "standard input" if what == "-" else what
-        if error.errno in _NO_ROOM:  # of the cells that ``apsvm convert`` keeps in a file
+        if error.errno in _NO_ROOM:  # ``apsvm convert`` keeps cells in a file
             raise Failure(CANNOT_WRITE, f"cannot write the cells of {name}: {error.strerror}") from None
         raise Failure(NO_INPUT, f"cannot read {name}: {error.strerror or error}") from None
 

@@ -1,4 +1,4 @@
-"""What ``apsvm eval`` sets side by side: models, files of scores and TREC runs, and what each evaluates to."""
+"""Systems that ``apsvm eval`` compares: models, files of scores and TREC runs, with their results."""
 
 from __future__ import annotations
 
@@ -26,24 +26,23 @@ DRAWS, SWAPS_OF_ROWS, SWAPS_OF_QUERIES = 1_000, 1_000, 10_000
 
 @dataclass
 class EvaluatedSystem:
-    """A column of what is shown.
+    """A system and its results, a column of the output.
 
     Attributes
     ----------
-    name : its model, scores or run
-    system : its scores, and what they evaluate to
+    name : the file of its model, scores or run
+    system : its scores and their evaluation
     ties : the tie rule's name
-    counts : what else was counted, by name
-    each : what the means are over, where they are means: "query" or "class"
-    unit : what has a score: "rows" or "bags"
-    undefined : the metrics that have no value on these rows and were not asked for by name
-    thresholds : above which scores rows count as called positive, each class's where there are several; where a metric
-        looks at that
-    words : what queries or classes are called, by their numbers; empty: by these
-    classified : of several classes, where accuracy was requested and each row has one label: the share of the rows
-        whose own label has the highest score above its threshold, as ``predict --classify`` says
-    intervals : by metric, of the bootstrap
-    against_first : by metric, the difference from the first entry
+    counts : other counts, by name
+    each : unit of the means, if there are any: "query" or "class"
+    unit : unit that has a score: "rows" or "bags"
+    undefined : metrics without a value on these rows that the user did not name
+    thresholds : rows above one are predicted positive; one per class if there are several; set if a metric needs them
+    words : names of queries or classes, by number; empty: the numbers
+    classified : accuracy of ``predict --classify`` with several classes, if requested and each row has one label: the
+        share of rows whose own label has the highest score above its threshold
+    intervals : metric → bootstrap interval
+    against_first : metric → difference from the first entry
     """
 
     name: str
@@ -165,7 +164,7 @@ def of_runs(
             say(_none_is_judged(retrieved, judgements.source, n_retrieved))
         rows = Judgements(
             run.grades, relevant_from, run.codes, run.queries, run.ranked, run.judged,
-            # what is retrieved is predicted to be relevant
+            # retrieved documents are predicted relevant
             threshold=-math.inf,
         )  # fmt: skip
         # The rows stand in trec_eval's order.
@@ -201,7 +200,7 @@ def add_intervals(entries: Sequence[EvaluatedSystem], metrics: Mapping[str, Metr
 def add_differences(
     entries: Sequence[EvaluatedSystem], metrics: Mapping[str, Metric], confidence: float | None
 ) -> None:
-    """How all but the first entry differ from it; failures end the command."""
+    """Sets each later entry's difference from the first; failures end the command."""
     from apsvm.metrics import MetricError
     from apsvm.metrics.significance import differences
 

@@ -1,1 +1,1 @@
-"""What a run tells of itself: one page, ``apsvm report``."""
+"""The report of a run: one page, ``apsvm report``."""

@@ -23,7 +23,7 @@ from apsvm.report.pictures.precision_recall import PrecisionRecall, mean_and_eac
 from apsvm.report.run import JudgedRanker, Run, judge
 from apsvm.report.training import data_of, how_trained
 
-#: Rankers whose rows and weights are shown, of classes the worst.
+#: Rankers whose rows and weights are shown; with more classes, the worst.
 MOST_PARTS = 6
 
 

@@ -11,12 +11,12 @@ from apsvm.report.words import share
 
 
 def components_of(part: JudgedRanker) -> Markup:
-    """Nothing of a ranker that has one only."""
+    """The section on components; empty for a ranker with only one."""
     ranker = part.ranker
     if ranker.components == 1:
         return Markup("")
     leading, relevant = ranker.leading(part.dataset.X), part.relevant
-    # What stands at the top: as many rows as are positive.
+    # The top: as many rows as there are positives.
     top = np.zeros(relevant.size, dtype=bool)
     top[np.argsort(-part.scores, kind="stable")[: int(relevant.sum())]] = True
     columns = {"positives": relevant, "negatives": ~relevant, "rows at the top": top}

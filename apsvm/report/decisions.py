@@ -32,7 +32,7 @@ def threshold_in_words(threshold: Threshold) -> str:
 
 
 def threshold_in_counts(threshold: Threshold, data: Data) -> str:
-    """What a threshold does to the rows that it was chosen on; in shares where these are not all of ``data``."""
+    """The threshold's effect on the rows it was chosen on, in counts; in shares if these are not all of ``data``."""
     flatters = threshold.held_out is None
     shares = (threshold.precision, threshold.recall, threshold.called)
     if threshold.rule in _RULES or None in shares or not data.positives or not data.rows:

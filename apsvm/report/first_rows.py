@@ -15,13 +15,13 @@ from apsvm.report.page import Markup, breakable, element, facts, page, section, 
 from apsvm.report.reasons import Reasons, reasons_of
 from apsvm.report.run import JudgedRanker
 
-#: Rows that a report lists, or of queries those of each, and how many queries.
+#: Rows that a report lists; with queries, rows per query and number of queries.
 MOST_ROWS = 15
 MOST_OF_A_QUERY, MOST_QUERIES = 5, 3
-#: Features that are said of each.
+#: Features listed for each row.
 MOST_REASONS = 3
 
-#: The heading of what the features gave.
+#: Heading of the contributions.
 _REASONS = "what put it there"
 
 _SCRIPT = """
@@ -91,7 +91,7 @@ class FirstRows:
         return page(title, *content, script=_SCRIPT)
 
     def words(self) -> str:
-        """What the bars of the list mean."""
+        """Explanation of the list's bars; empty without reasons."""
         if self.reasons is None:
             return ""
         text = "Bars show what each feature added to the score, to the right what raised it"
@@ -101,7 +101,7 @@ class FirstRows:
         return f"{text}. A usual row scores {base:.4g}; features and rest add to that."
 
     def _base(self) -> float | None:
-        """What all rows begin with; None where they begin with different scores."""
+        """The base score shared by all rows; None if they differ."""
         bases = np.array([one.base for one in self.reasons or []])
         return float(bases[0]) if bases.size and np.allclose(bases, bases[0], rtol=1e-9, atol=1e-12) else None
 
@@ -135,7 +135,7 @@ class FirstRows:
         return listed if self.reasons is None else element("div", listed, class_="reasoned")
 
     def _parts(self, reasons: Reasons) -> list[tuple[str, float]]:
-        """What is shown of a row: the base only where it is not that of all."""
+        """Parts of a row's score to show, without the base if all rows share it."""
         return list(reasons.all())[0 if self._base() is None else 1 :]
 
 
@@ -198,7 +198,7 @@ def _listed(
     columns: dict[str, Sequence[object]] = {} if keys is None or lines is None else {"line": where.tolist()}
     try:
         reasons = list(reasons_of(part.ranker, dataset.select(rows), MOST_REASONS))
-    except ValueError:  # features that all count together
+    except ValueError:  # the feature map mixes all features
         reasons = None
     return FirstRows(
         places=places,

@@ -123,7 +123,7 @@ def largest(result: Weights, names: list[str]) -> Markup:
 
 
 def layers_of(ranker: Ranker) -> Markup:
-    """How large the layers of a net are, and their weights; nothing of other rankers."""
+    """Sizes and weight norms of a net's layers; empty for other rankers."""
     if not isinstance(ranker, NetRanker):
         return Markup("")
     rows = [

@@ -96,7 +96,7 @@ def section(title: str, *content: object) -> Markup:
 
 
 def folded(summary: object, *content: object, is_open: bool = False) -> Markup:
-    """What is shown when its summary is opened."""
+    """``content`` folded under ``summary``."""
     opened = " open" if is_open else ""
     return Markup(f"<details{opened}>{element('summary', summary)}{joined(content)}</details>")
 

@@ -1,4 +1,4 @@
-"""Why a row stands where it does: what its features gave to its score, in words."""
+"""Reasons for a row's score: the contributions of its features, in words."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from apsvm.data.features.additive import ALL, FEW
 from apsvm.models.base import Model
 from apsvm.models.columns import ColumnKind, Columns
 
-#: What a number is written with in a reason.
+#: Significant digits of a number in a reason.
 _DIGITS = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Reasons:
-    """What adds up to a score.
+    """Contributions that add up to a score.
 
     Attributes
     ----------
-    base : the score of a usual row, which has the columns' medians in training, or 0 where no median is known
-    features : columns of a table, or features, in words, and what they gave above that, the most first
-    rest : what the others gave; None where there are none
+    base : score of a row of training medians; 0 if no median is known
+    features : table columns or features, in words, and their contributions above the base, largest first
+    rest : contribution of all others; None if there are none
     """
 
     base: float
@@ -41,17 +41,17 @@ class Reasons:
 
     @property
     def largest(self) -> float:
-        """Of what they gave, the base included."""
+        """Largest absolute contribution, including the base."""
         return max(abs(gave) for _, gave in self.all())
 
     def in_words(self) -> list[str]:
-        """Each with what it gave: name=value (+gave)."""
+        """Each part with its contribution: name=value (+contribution)."""
         return [f"{words} ({_number(gave)})" for words, gave in self.all()]
 
 
 def reasons_of(ranker: Model, rows: Dataset, most: int) -> Iterator[Reasons]:
-    """For each row, with the columns of its table, or else its features, that gave the ``most`` in either direction. Of
-    what several give together each has an equal share. Of several components it is about the leading one.
+    """Reasons for each row: the ``most`` table columns, or features, with the largest contributions. Features that
+    contribute together have equal shares. With several components, the leading one is explained.
 
     Raises
     ------
@@ -106,7 +106,7 @@ def _shared(
 def _words(
     at: int, first_of: NDArray[np.int64], values: NDArray[np.float64], names: Sequence[str], columns: Columns | None
 ) -> str:
-    """What a column, or a feature, has in a row."""
+    """The value of a column or feature in a row, in words."""
     if at == first_of.size - 1:
         return ALL
     first, end = int(first_of[at]), int(first_of[at + 1])

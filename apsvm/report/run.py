@@ -1,4 +1,4 @@
-"""What is reported on: a run's log and models, and the rows they are judged on."""
+"""Input of a report: a run's log and models, and the rows to judge them on."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ from apsvm.models.base import Model, Ranker
 from apsvm.models.decision import line_of
 from apsvm.models.header import Header
 
-#: What a report gives of every ranking, in the order of ``apsvm eval``.
+#: Metrics of every ranking, in the order of ``apsvm eval``.
 METRICS = ("AP", "AUC", "P@5", "P@10", "nDCG")
 GRADED_METRICS = ("nDCG(exp)", "nDCG(exp)@10")
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A training.
+    """A training run.
 
     Attributes
     ----------
     folder : its name
-    records : of the log
-    model : what it trained
-    end : the log's ``end`` record of it
-    dataset : n rows to judge them on, if there are any
-    lines : (n,) int64, where the rows stand in the file, from 1; None if they are no lines of text
-    notes : what the reader should know of all this
-    top : of how many of the first rows it is said how many are positive, where the user named it
+    records : records of the log
+    model : the trained model
+    end : the log's ``end`` record
+    dataset : n rows to judge the rankers on, if there are any
+    lines : (n,) int64 line numbers of the rows in a text file, from 1; None for other files
+    notes : remarks for the reader
+    top : number of first rows to count positives in, if the user named it
     """
 
     folder: str
@@ -58,7 +58,7 @@ class Run:
 
     @property
     def of_classes(self) -> bool:
-        """Whether it trained a ranker a class (--one-vs-rest)."""
+        """True if the run trained one ranker per class (--one-vs-rest)."""
         return self.model.has_classes
 
     def rankers(self) -> Iterator[tuple[str, Ranker]]:
@@ -66,7 +66,7 @@ class Run:
         yield from zip(self._names(), self.model.rankers(), strict=False)
 
     def headers(self) -> list[tuple[str, Header]]:
-        """Name and header of the model, of several classes one each."""
+        """Name and header of the model, or of each class."""
         return list(zip(self._names(), self.model.headers, strict=True))
 
     def _names(self) -> list[str]:
@@ -81,10 +81,10 @@ class JudgedRanker:
 
     Attributes
     ----------
-    title : what tells it from the run's other rankers
+    title : name that tells it from the run's other rankers
     dataset : n rows
     scores : (n,) float64
-    target : what the rows' labels mean to the ranker
+    target : meaning of the rows' labels for the ranker
     top : see ``Run``
     """
 
@@ -102,7 +102,7 @@ class JudgedRanker:
 
     @property
     def grades(self) -> NDArray[np.float64] | None:
-        """(n,) float64, what the rows are worth; None where there are only relevant rows and others."""
+        """(n,) float64 grades of the rows; None if rows are only relevant or not."""
         return self.target.grades
 
     @property
@@ -112,12 +112,12 @@ class JudgedRanker:
 
     @property
     def trained_metric(self) -> str:
-        """What the loss is the shortfall of; of a loss that names no metric, AP."""
+        """Metric that the loss optimises; AP if the loss names none."""
         return trained_metric(self.ranker.header.metric).name
 
     @cached_property
     def evaluation(self) -> Evaluation | MetricError:
-        """The figures of ``apsvm eval``, but of metrics that have no value on these rows; or why there are none."""
+        """Figures of ``apsvm eval``, without metrics undefined on these rows; the error if there are none."""
         names = [self.trained_metric, *metrics_to(self.top), *(() if self.grades is None else GRADED_METRICS)]
         target = self.target
         try:
@@ -134,7 +134,7 @@ class JudgedRanker:
             return error
 
     def found(self) -> str | None:
-        """How many positives the first ``top`` rows of one ranking have, a mean over the orders of equal scores."""
+        """Positives among the first ``top`` rows of one ranking, averaged over the orders of equal scores."""
         if self.top is None or self.groups is not None or not isinstance(self.evaluation, Evaluation):
             return None
         precision = self.evaluation.values.get(f"P@{self.top}")
@@ -142,7 +142,7 @@ class JudgedRanker:
 
     @cached_property
     def curve(self) -> JudgedCurve | None:
-        """Of precision and recall; None where no ranking has both kinds of rows."""
+        """Precision-recall curve; None if no ranking has both kinds of rows."""
         target = self.target
         try:
             return judged_curve(self.scores, target.judgements, target.lowest_relevant, self.groups)
@@ -151,7 +151,7 @@ class JudgedRanker:
 
 
 def metrics_to(top: int | None) -> list[str]:
-    """What is reported of every ranker, with the precision of the first ``top`` rows."""
+    """Metrics reported for every ranker, including the precision of the first ``top`` rows."""
     return list(dict.fromkeys([*METRICS, *([] if top is None else [f"P@{top}"])]))
 
 
@@ -163,12 +163,12 @@ def judge(title: str, ranker: Ranker, dataset: Dataset, top: int | None = None) 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """Of the columns that are weighed, the features or what a map makes of them, (d,) float64 each.
+    """Weights and moments of a linear ranker's d columns, the features or the map's outputs; (d,) float64 each.
 
     Attributes
     ----------
-    weight : the ranker's
-    mean, deviation : the column's, within queries where there are some
+    weight : weight of each column
+    mean, deviation : moments of each column, within queries if there are any
     """
 
     weight: NDArray[np.float64]
@@ -177,12 +177,12 @@ class Weights:
 
     @property
     def contribution(self) -> NDArray[np.float64]:
-        """(d,) float64, what each feature contributes to the differences of scores: |weight|·deviation."""
+        """(d,) float64 contribution of each column to differences of scores: |weight|·deviation."""
         return np.abs(self.weight) * self.deviation
 
 
 def weights(judged: JudgedRanker) -> list[Weights]:
-    """Of a linear ranker, or of each of its components, on the rows as it scores them."""
+    """Weights of a linear ranker, or of each of its components, with the moments of the columns it scores."""
     moments = judged.ranker.rows(judged.dataset.X).moments(judged.groups)
     deviation = np.sqrt(moments.variance)
     return [Weights(part.coef, moments.mean, deviation) for part in judged.ranker.linear_parts()]

@@ -1,7 +1,6 @@
-"""What a ranker was trained with, by the names that its trainer's settings declare.
+"""Settings of a training, under the names that its trainer declares.
 
-A model says which family of trainers made it; a family that this version does not know is no reason to be silent: then
-the settings have the plain names that they have in the file.
+If the model's family of trainers is unknown to this version, settings keep their names from the file.
 """
 
 from __future__ import annotations
@@ -17,14 +16,14 @@ from apsvm.trainers.settings import Settings, declared
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A setting, or something else that was trained with.
+    """A setting, or another fact of the training.
 
     Attributes
     ----------
-    name : for people
-    value : as a JSON value, as ``shown`` has it
-    is_default : whether it is what the trainer takes by default
-    has_label : whether its trainer declared a name for reports; others are of interest where they are no default
+    name : a readable name
+    value : a JSON value, which ``shown`` formats
+    is_default : True if it is the trainer's default
+    has_label : True if the trainer declared a name for reports; others are shown only if not the default
     """
 
     name: str
@@ -34,7 +33,7 @@ class Fact:
 
 
 def settings_of(header: Header) -> Iterator[Fact]:
-    """What the model of ``header`` was trained with; what is not known, or None, is left out."""
+    """Settings that the model of ``header`` was trained with, without unknown ones and None."""
     kind = TRAINERS[header.family].Settings if header.family in TRAINERS else None
     if header.C is not None:
         yield Fact("C", header.C, is_default=header.settings.get("C") == "auto")
@@ -86,7 +85,7 @@ def _facts(kind: type[Settings] | None, settings: JsonObject, used: JsonObject) 
 
 
 def _is_plain(value: object) -> bool:
-    """Whether it fits in a line: a number, a text, or a list of them."""
+    """True if the value fits in a line: a number, a text, or a list of them."""
     if isinstance(value, list):
         return all(_is_plain(one) and not isinstance(one, list) for one in value)
     return value is None or isinstance(value, bool | int | float | str)

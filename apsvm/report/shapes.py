@@ -1,4 +1,4 @@
-"""What a ranker makes of each feature, and of pairs, as pictures show it."""
+"""Curves and surfaces of a ranker's features and pairs, for pictures."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def shapes(ranker: LinearRanker, features: Iterable[int]) -> list[Shape]:
 
 
 def surfaces(ranker: LinearRanker, pairs: Iterable[int], rows: Matrix) -> list[Surface]:
-    """What pairs of features, numbers of parts, give together, over the values that the training rows had, with the
-    places of the ``rows`` (n, width). Raises NoShapesError."""
+    """Joint contributions of pairs of features over the values of the training rows. ``pairs`` are numbers of parts;
+    ``rows`` (n, width) are drawn as points. Raises NoShapesError."""
     feature_map, parts = check_curved(ranker)
     names = ranker.features()
     result = []

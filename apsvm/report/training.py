@@ -24,7 +24,7 @@ from apsvm.report.words import in_seconds, share
 
 #: More rows of a table than this are folded.
 MOST_OPEN = 20
-#: What families count beside rows and queries, as a report calls it.
+#: Names in a report for other counts than rows and queries.
 _COUNTED = {"pairs": "pairs of the preference graph", "users_skipped": "users left out of the training"}
 
 
@@ -125,7 +125,7 @@ def _queries(groups: NDArray[np.int64], relevant: NDArray[np.bool_] | None, unit
 
 
 def _labels(dataset: Dataset, judged: Sequence[JudgedRanker]) -> list[object]:
-    """How many rows each label has, where it is not just two classes."""
+    """Number of rows per label, for 3 to 40 labels; else empty."""
     if dataset.label_sets is not None or (len(judged) == 1 and judged[0].grades is None):
         return []
     labels, counts = np.unique(dataset.relevance, return_counts=True)
@@ -144,7 +144,7 @@ def _labels(dataset: Dataset, judged: Sequence[JudgedRanker]) -> list[object]:
 
 
 def how_trained(run: Run) -> Markup:
-    """How the training ended, its evidence, what was trained with which settings, and where the time went."""
+    """The section on the training: its end, evidence, settings and time by part."""
     headers = run.headers()
     content: list[object] = []
     if len(headers) == 1:

@@ -18,7 +18,7 @@ def number(value: float) -> str:
 
 
 def meaning(labels: Labels) -> str:
-    """What labels meant to a ranker."""
+    """Meaning of the labels for a ranker."""
     match labels.kind:
         case LabelKind.BINARY:
             if labels.names is not None:
@@ -56,7 +56,7 @@ def _listed(labels: Sequence[float]) -> str:
 
 
 def certificate(header: Header) -> list[str]:
-    """How the training of a model ended, and what shows how good it is."""
+    """The end of a model's training, and the evidence of its quality."""
     found = list(evidence(header))
     if header.members:
         found = [f"the average of {len(header.members)} rankers, each with a certificate of its own"]
@@ -67,7 +67,7 @@ def certificate(header: Header) -> list[str]:
 
 
 def members(header: Header) -> Iterator[str]:
-    """Of an average, a text for each of the rankers that it is of."""
+    """A text for each ranker in an average."""
     for member, one in zip(header.members, headers_of(header), strict=True):
         bounds = one.certificate
         unit, gap = one.C or 1.0, ""
@@ -79,7 +79,7 @@ def members(header: Header) -> Iterator[str]:
 
 
 def in_seconds(value: float) -> str:
-    """With the unit that suits it."""
+    """``value`` with a suitable unit."""
     if value < 0.0995:
         return f"{1e3 * value:.3g} ms"
     if value < 119.5:
@@ -88,7 +88,7 @@ def in_seconds(value: float) -> str:
 
 
 def share(value: float) -> str:
-    """As a percentage, small ones not rounded to nothing."""
+    """``value`` as a percentage; small values are not rounded to zero."""
     return f"{value:.1%}" if value >= 0.00995 or value == 0 else f"{100.0 * value:.2g}%"
 
 

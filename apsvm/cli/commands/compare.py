@@ -116,7 +116,7 @@ def _places(rows: Dataset, scores: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 def _moves_in_words(moved: NDArray[np.int64]) -> str:
-    """How far the rows in both have moved."""
+    """Summary of how far the rows in both lists have moved."""
     if moved.size == 0:
         return "none is in both"
     kept = int((moved == 0).sum())

@@ -97,11 +97,11 @@ class CvRequest:
     Attributes
     ----------
     data, read_options : the rows, and how to read them
-    given : the options' values
-    metrics : what settings are judged by, by name; the first one chooses
-    grids : what to try of each loss
-    tries_all : nothing to try was named, so the portfolio is tried
-    began : when, by ``time.monotonic``
+    options : their values
+    metrics : metrics of the settings, by name; the first one chooses
+    grids : settings to try for each loss
+    tries_all : True if nothing to try was named: the portfolio is tried
+    began : start time, by ``time.monotonic``
     """
 
     data: str
@@ -229,13 +229,12 @@ class CvRequest:
         return query_weights(self.options["query_weights"], dataset)
 
 
-#: A feature map, and what bags are pooled by; None: they are not.
+#: A feature map, and the pooling of bags; None: unpooled.
 _Way: TypeAlias = "tuple[str, tuple[str, ...] | None]"
 
 
 def _pools(options: JsonObject) -> list[tuple[str, ...] | None]:
-    """How bags are pooled, one way after another; None: they are not, as where there are none, or with --latent, which
-    stands beside the pools."""
+    """Poolings of bags to compare. None means unpooled: no bags, or --latent."""
     pools: list[tuple[str, ...] | None] = list(options["pool"])
     return [*pools, None] if options["latent"] or not pools else pools
 
@@ -246,18 +245,18 @@ def _ways(options: JsonObject) -> list[_Way]:
 
 
 def _features(options: JsonObject, trainer: AnyTrainer, way: _Way | None = None) -> FeatureOptions:
-    """What is done to the features in this way, by default in the first without pools."""
+    """Feature options of ``way``; by default the first feature map, unpooled."""
     features, pool = way or (options["features"][0], None)
     return feature_options({**options, "features": features}, trainer, pool)
 
 
 def _grid(loss: ChosenLoss, options: JsonObject, named: Collection[str], way: _Way) -> Grid:
-    """What is tried of a loss, on a map and with bags pooled so; what cannot be ends the command."""
+    """Settings to try for a loss, with this feature map and pooling; invalid ones end the command."""
     from apsvm.selection.grids import Grid
 
     trainer, values = loss.trainer, settings_named(loss.trainer, options, named)
     chosen = frozenset(values)
-    tried = {name: value for name, value in values.items() if isinstance(value, tuple)}  # of options that take lists
+    tried = {name: value for name, value in values.items() if isinstance(value, tuple)}  # options that take lists
     fixed = {name: value for name, value in values.items() if name not in tried}
     _, pool = way
     if pool is not None and fixed.get("latent"):
@@ -270,10 +269,10 @@ def _grid(loss: ChosenLoss, options: JsonObject, named: Collection[str], way: _W
     return replace(grid, features=_features(options, grid.trainer, way)) if is_own else grid
 
 
-#: Share of ``--time-limit`` for comparing; the rest is for the training on all rows, and its threshold.
+#: Share of ``--time-limit`` for comparing; the rest is for training on all rows and its threshold.
 SHARE_OF_COMPARING = 0.6
 
-#: Of no use without a log, or where the rows that are left out measure every setting.
+#: Options left out: cv writes no log, and measures settings on the held-out rows.
 _WITHOUT = ("log_ranks", "validation", "validation_metric", "patience")
 
 
@@ -362,7 +361,7 @@ def cv(data: str, read: ReadOptions, **values: object) -> int:
 
 
 def _cache(request: CvRequest) -> Cache | None:
-    """Where finished folds are kept, if anywhere."""
+    """The cache of finished folds; None if --cache is not given."""
     folder = request.options["cache"]
     if folder is None:
         return None

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from apsvm.models.base import Model
     from apsvm.models.items import ItemRanker
 
-#: What is reported unless the user says otherwise: of rows, and of TREC runs.
+#: Default metrics, for rows and for TREC runs.
 USUAL_METRICS = ("AP", "AUC", "P@5", "P@10", "nDCG")
 RUN_METRICS = ("AP", "nDCG", "nDCG@10", "P@5", "P@10", "R@100", "RR", "Rprec", "bpref")
 

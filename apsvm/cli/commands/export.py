@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from apsvm.models.linear import LinearRanker
 
 
-#: What ``apsvm export --help`` says.
+#: Text of ``apsvm export --help``.
 _HELP = f"""Write MODEL to OUT (default: stdout) for other programs.
 
 A model of three classes or more is one multi-class model of LIBLINEAR; of any such model, --positive-label exports one

@@ -124,7 +124,7 @@ def _features(features: Features, width: int, columns: int) -> str:
 
 
 def _columns(columns: Columns | None) -> str:
-    """Which columns of the table are what, beside the features."""
+    """The table's columns other than features, and the rule for missing cells."""
     if columns is None:
         return ""
     named = ("label", "qid", "bag", "cost", "id")
@@ -139,7 +139,7 @@ def _columns(columns: Columns | None) -> str:
 
 
 def _sizes(model: Model) -> Iterator[tuple[str, str]]:
-    """Of what it is made."""
+    """Sizes of the model: items, features, layers, weights."""
     features, summary = model.header.features, model.summary()
     if model.lists_items:
         first = 0 if features.zero_based else 1

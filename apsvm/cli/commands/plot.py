@@ -187,7 +187,7 @@ def read_records(path: str) -> Sequence[Record]:
 
 
 def short_names(paths: Sequence[str]) -> list[str]:
-    """As few last parts of each path as tell it from the others."""
+    """The shortest tails of the paths that tell them apart."""
     parts = [os.path.abspath(path).split(os.sep) for path in paths]
     names = [""] * len(paths)
     for depth in range(1, max(map(len, parts)) + 1):
@@ -230,7 +230,7 @@ def curves_of(scored: Scored) -> Picture:
 
 
 def _curves_of_classes(scored: Scored, path: str) -> dict[str, Judged]:
-    """By name, of every class that has both kinds of rows."""
+    """Curve of each class that has both positive and negative rows, by name."""
     from apsvm.data.dataset import shown_label
     from apsvm.metrics import MetricError
     from apsvm.metrics.curves import judged_curve
@@ -247,7 +247,7 @@ def _curves_of_classes(scored: Scored, path: str) -> dict[str, Judged]:
 
 
 def check_picture(output: str, inputs: Sequence[str]) -> None:
-    """What would be found out only after the work."""
+    """Checks matplotlib, the format and the output path before the work."""
     from importlib.util import find_spec
 
     from apsvm.report.pictures.base import PictureError, format_of

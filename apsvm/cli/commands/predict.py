@@ -40,7 +40,7 @@ class PredictCommand(HelpfulCommand):
         return super().parse_args(ctx, spelled)
 
 
-#: What ``apsvm predict --help`` says.
+#: Text of ``apsvm predict --help``.
 _HELP = """Score the rows of DATA with MODEL: one number a line, in input order, to OUT (default: stdout).
 
 \b

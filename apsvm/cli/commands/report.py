@@ -129,7 +129,7 @@ def _run(folder: str) -> Run:
 
 
 def _model_path(folder: str, end: Record) -> str:
-    """Where the model of the log's ``end`` record stands; the folder may have been moved."""
+    """Path in ``folder`` of the model that the log's ``end`` record names; the folder may have moved."""
     return os.path.join(folder, os.path.basename(str(end.get("model", ""))))
 
 
@@ -159,7 +159,7 @@ def _with_rows(run: Run, data: str | None, read: ReadOptions, *, ignore_unknown:
 
 
 def _lines(path: str, dataset: Dataset) -> NDArray[np.int64] | None:
-    """Where the rows stand in a file of text; None for what has no lines."""
+    """Line numbers of the rows in a text file; None for other files."""
     from apsvm.data.reading import is_text
     from apsvm.data.svmlight import line_numbers
 

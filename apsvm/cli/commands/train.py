@@ -155,7 +155,7 @@ class _Run:
         return run
 
     def _check(self) -> None:
-        """Finds out now what would otherwise be found out after the work."""
+        """Checks options and files before training."""
         options, trainer = self.options, self.trainer
         refuse_untaken(trainer, options, "warm_start", "query_weights")
         if options["validation"] == "-":
@@ -163,7 +163,7 @@ class _Run:
         inputs = {**check_inputs(trainer), **{name: options[name] for name in ("validation", "query_weights")}}
         if options["run_dir"] is None:
             log = options["log"]
-            check_output(self.model, data=self.data, **inputs)  # which may replace the one that it was started from
+            check_output(self.model, data=self.data, **inputs)  # may replace the model it starts from
             if log is not None:
                 check_output(log, data=self.data, warm_start=options["warm_start"], **inputs)
                 spare_models(log)

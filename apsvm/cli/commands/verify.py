@@ -112,8 +112,8 @@ def _reading_on(data: str, verdicts: Iterable[Verdict]) -> Iterator[Verdict]:
 
 
 def definition_of_package(name: str) -> RankingDefinition | None:
-    """What a registered loss of two arrays says of itself, for the plain implementation, which does not know it. None
-    of any other name: nothing is imported that only a model's file names (``module:Name``)."""
+    """Definition of a registered loss of two arrays, for the plain implementation, which does not know it. None for
+    other names: a loss that only a model file names (``module:Name``) is never imported."""
     from apsvm._support.registry import spelled
     from apsvm.losses import LOSSES, make_loss
     from apsvm.losses.base import is_of_two_arrays
@@ -169,7 +169,7 @@ def _as_json(ranker: Model, dataset: Dataset, verdicts: list[Verdict]) -> JsonDi
 
 
 def _labels_of_member(ranker: Model, member: int) -> str:
-    """What the labels meant to a member of an average, counted from 1: one may be of two classes, another of grades."""
+    """Meaning of the labels for a member of an average, counted from 1. Members may differ in it."""
     from apsvm.models.averages import headers_of
     from apsvm.report.words import meaning
 

@@ -1,4 +1,4 @@
-"""What the shell completes beside options and choices: losses, metrics, feature maps, and names of files.
+"""Shell completion of losses, metrics, feature maps and file names.
 
 ``eval "$(_APSVM_COMPLETE=bash_source apsvm)"`` switches it on in bash (zsh_source, fish_source likewise).
 """
@@ -12,7 +12,7 @@ from click.shell_completion import CompletionItem
 
 from apsvm.cli.options.parameters import ParamType
 
-#: Where a form of a name has its parameter, an example of what one would write there.
+#: Example for each placeholder in the form of a name.
 _EXAMPLES = {
     "@k": "@10",
     ":k": ":4",
@@ -28,14 +28,14 @@ _FILES = re.compile(r"\[?(DATA|OBJECTS|DETECTIONS|MODEL|OUT|FILE|FILE\.toml|FOLD
 
 
 def example_of(form: str) -> str:
-    """A name of this form, with an example in the place of its parameter."""
+    """A name of this form, with an example for its parameter."""
     for placeholder, example in _EXAMPLES.items():
         form = form.replace(placeholder, example)
     return form
 
 
 class Named(ParamType):
-    """A name, in the help and the shell one of ``names``; what it means is found out where it is used."""
+    """A name; help and shell list ``names``. The code that uses it checks it."""
 
     name = "name"
 
@@ -74,7 +74,7 @@ class FeatureMapName(Named):
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> object:
         from apsvm.data.features import LINEAR, parsed
 
-        if value in ("auto", LINEAR):  # which need nothing that is slow to load
+        if value in ("auto", LINEAR):  # these need no slow imports
             return value
         try:
             return str(parsed(str(value)))
@@ -86,7 +86,7 @@ class FeatureMapName(Named):
 
 
 def complete_files(command: click.Command) -> None:
-    """Arguments and options whose metavar says so take the names of files, in ``command`` and all below it."""
+    """Completes file names where the metavar names a file, in ``command`` and its subcommands."""
     for param in command.params:
         if param.type is click.STRING and param.metavar and _FILES.fullmatch(param.metavar):
             param.type = click.Path()

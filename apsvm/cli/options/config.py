@@ -15,7 +15,7 @@ from apsvm.cli.help import other_word
 from apsvm.cli.options.table import Option
 from apsvm.cli.shared import NO_INPUT, Failure
 
-#: Where the context keeps the file's name.
+#: Key of the file's name in click's context.
 CONFIG_FILE = "apsvm.config"
 
 

@@ -43,7 +43,7 @@ def check_decision_options(fit: Fit, options: JsonObject) -> None:
 
 @dataclass(frozen=True)
 class Decisions:
-    """What becomes of each trained model: nothing, or its threshold is chosen; ``should_stop`` is polled meanwhile."""
+    """Chooses the threshold of each trained model as the options request; polls ``should_stop`` meanwhile."""
 
     options: JsonObject
     should_stop: Callable[[], bool]
@@ -71,8 +71,8 @@ class Decisions:
 
 
 def decided_refit(refit: Refit, options: JsonObject, jobs: int, should_stop: Callable[[], bool]) -> Refit:
-    """What ``apsvm cv`` has trained on all rows, with the threshold that the scores of the search's folds choose: as
-    asked for, or else of the highest F1 where the loss draws no line itself; none of grades or several queries."""
+    """The final model of ``apsvm cv`` with a threshold chosen on the out-of-fold scores of the search. Without a
+    requested rule it maximises F1, except for losses that set a threshold, grades and several queries."""
     import numpy as np
 
     from apsvm.selection.decision import HeldOutError, with_decision

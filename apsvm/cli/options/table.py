@@ -26,9 +26,9 @@ class Option(click.Option):
 
     Parameters
     ----------
-    topic : of ``--help=TOPIC``
-    needs : names of options of which one must be given with it
-    excludes : names of options that do not go with it
+    topic : the ``--help=TOPIC`` that lists it
+    needs : names of options; one of them must accompany it
+    excludes : names of options that conflict with it
     """
 
     def __init__(
@@ -69,7 +69,7 @@ _DATA: Mapping[str, Any] = {"topic": "data"}
 _BAGS: Mapping[str, Any] = {"topic": "bags"}
 _RUNNING: Mapping[str, Any] = {"topic": "running"}
 
-#: By the option's name, with its flags (``--name-with-dashes`` where these are empty) and click's arguments.
+#: Option name → flags (empty: ``--name-with-dashes``) and click's arguments.
 TABLE: Mapping[str, Mapping[str, Any]] = {
     # Tables
     "label_column": _file("", "Column of the labels. [default: label, target, y, …; else the model's]",
@@ -223,7 +223,7 @@ TABLE: Mapping[str, Mapping[str, Any]] = {
     "verbose": _flag("-v --verbose", "Print every iteration, the certificate and the time of each part.", **_RUNNING),
 }  # fmt: skip
 
-#: Options for reading a data file: of every command, and of those that learn what becomes of its columns.
+#: Options for reading a data file: in every command, and in those that train on its columns.
 READING = (
     "label_column", "qid_column", "bag_column", "id_column", "drop", "encoding", "skip_lines", "sheet",
     "decimal", "dtype", "sort_features",
@@ -233,7 +233,7 @@ LEARNING = (
     *READING, "cost_column", "features_from", "categorical", "date_order", "missing", "max_categories",
     "zero_based", "max_features",
 )  # fmt: skip
-#: What every training takes.
+#: Options of every training.
 TRAINING = (*LEARNING, "bias", "positive_label", "relevant_from", "features", "scale", "quiet", "verbose")
 
 

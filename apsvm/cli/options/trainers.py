@@ -35,11 +35,11 @@ class Setting(NamedTuple):
 
     Attributes
     ----------
-    name : of the setting
-    about : what is declared of it
-    kind : the type of its values, None, lists and multiples apart
-    default : of the settings class
-    as_list : whether it takes several values, with commas between them (``apsvm cv``)
+    name : the setting's name
+    about : its declaration
+    kind : the type of one value, apart from None and multiples
+    default : the default in the settings class
+    as_list : True if it takes several values, with commas between them (``apsvm cv``)
     """
 
     name: str
@@ -91,7 +91,7 @@ class Setting(NamedTuple):
 class TrainerOption(Option):
     """An option that is not for all trainers.
 
-    takers : by the trainer that takes it, the name of the setting; None where it is about the data
+    takers : trainer → name of its setting; None for an option on the data
     """
 
     def __init__(self, declarations: Sequence[str], takers: Mapping[type[AnyTrainer], str | None], **more: Any) -> None:
@@ -130,7 +130,7 @@ class TrainerOption(Option):
 
     @property
     def titles(self) -> str:
-        """Of the trainers that take it."""
+        """Titles of the trainers that take the option."""
         return " and ".join(trainer.title for trainer in self.takers)
 
 
@@ -293,7 +293,7 @@ def need_cvxpy() -> None:
 
 
 def refuse_options_of_others(losses: Sequence[ChosenLoss], named: Collection[str]) -> None:
-    """Of the options that the user gave, ``named``, one that none of the chosen losses has a use for is a mistake."""
+    """Raises UsageError for an option in ``named`` that none of the chosen losses uses."""
     for option in options_of_trainers():
         if option.name in named and not any(loss.trainer in option.takers for loss in losses):
             raise click.UsageError(f"{option.opts[-1]} is not for --loss {losses[0]}: it is for {option.titles}")

@@ -1,4 +1,4 @@
-"""What ``apsvm train`` and ``apsvm cv`` share: the options of every training, reading for it, outputs, signals."""
+"""Options, reading, outputs and signals shared by ``apsvm train`` and ``apsvm cv``."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def refuse_untaken(trainer: AnyTrainer, options: JsonObject, *names: str) -> Non
 
 
 def label_options(options: JsonObject, trainer: AnyTrainer) -> LabelOptions:
-    """What was said of the labels; ends the command where it does not go with the trainer."""
+    """The label options; ends the command if the trainer does not take them."""
     from apsvm.data.labels import LabelOptions
 
     labels = LabelOptions(positive_label=options["positive_label"], relevant_from=options["relevant_from"])
@@ -64,8 +64,7 @@ def label_options(options: JsonObject, trainer: AnyTrainer) -> LabelOptions:
 
 
 def feature_options(options: JsonObject, trainer: AnyTrainer, pool: tuple[str, ...] | None = None) -> FeatureOptions:
-    """What was said of the features, and of the rows of a bag, ``pool``; ends the command where it does not go with the
-    trainer."""
+    """The feature options, with pooling ``pool``; ends the command if the trainer does not take them."""
     from apsvm.trainers.fitting import AUTO, FeatureOptions
 
     for option, of_all in (("scale", (AUTO, "none")), ("features", (AUTO, "linear"))):
@@ -200,12 +199,12 @@ def read_to_train(path: str, read: ReadOptions, *, unlabelled: bool = False, mul
     return dataset
 
 
-#: What asks a training to stop.
+#: Signals that stop a training.
 SIGNALS = (signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else []))
 
 
 def exit_code(signals: Sequence[int]) -> int:
-    """Of a command that these signals have stopped; a closed terminal is a request to end like any other."""
+    """Exit code of a command that these signals stopped; SIGHUP counts as SIGTERM."""
     if not signals:
         return 0
     return INTERRUPTED if all(number == signal.SIGINT for number in signals) else TERMINATED
@@ -216,7 +215,7 @@ class Signals(list[int]):
 
     Attributes
     ----------
-    are_late : whether all that they could have stopped was done before
+    are_late : True if the training had ended before they came
     """
 
     are_late = False

@@ -1,1 +1,1 @@
-"""What commands show on stderr and write to stdout."""
+"""Output of the commands: messages on stderr, results on stdout."""

@@ -64,7 +64,7 @@ class Bar:
         self._what = self._what if what is None else what
 
     def text(self, seconds: float) -> str:
-        """What stands there after this many seconds."""
+        """The bar's text after this many seconds."""
         what, total = printable(self._what), self.total
         if total is None:
             count = f" {self._done:,}" if self._done else ""

@@ -1,4 +1,4 @@
-"""What ``apsvm cv`` says of the settings that it compared: a line as a path ends, the table, the JSON."""
+"""Output of ``apsvm cv`` on the compared settings: a line per finished path, the table, the JSON."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def progress_line(path: PathInFold, grids: Sequence[Grid], metric: str) -> str:
 
 
 def _in_words(fit: Fit, option: str) -> str:
-    """What is done to the features, or to the rows of a bag."""
+    """The value of ``features``, ``scale`` or ``pool`` as text; "latent" if rows stay in bags."""
     value = getattr(fit.features, option)
     if value is None and fit.trainer.capabilities.bags:
         return "latent"
@@ -91,7 +91,7 @@ class Results:
 
     @property
     def estimates(self) -> dict[str, float]:
-        """By metric, what the chosen ranker is worth on other rows."""
+        """Expected value of each metric on new rows, for the chosen ranker."""
         best = self.average or self.chosen
         return {metric: self.search.estimate(best, self.candidates, metric) for metric in self.metrics}
 
@@ -113,7 +113,7 @@ class Results:
         return [*cells, f"{math.fsum(one.seconds):.2f}", ", ".join(self._marks(one))]
 
     def _row_beside(self, one: Candidate, name: str) -> list[str]:
-        """Of a model that is no setting of a grid."""
+        """Table row of a model outside the grids: the average, or one for comparison."""
         columns = [*self._of_features, *self._columns, *(["mean C"] if self._has_multiples else [])]
         cells = [one.loss] if self._several_losses else []
         cells += [f"{one.choice['C']:g}" if name == "C" and "C" in one.choice else "" for name in columns]
@@ -132,13 +132,13 @@ class Results:
 
     @property
     def _of_features(self) -> list[str]:
-        """What is done to the features, where that is not the same in all grids."""
+        """Names of the feature options that differ between the grids."""
         options = [fit.features for fit in self._fits]
         return [name for name in ("features", "scale", "pool") if len({getattr(one, name) for one in options}) > 1]
 
     @property
     def _fits(self) -> Sequence[Fit]:
-        """Of the grids that were compared to the end."""
+        """Fits of the grids that were compared to the end."""
         return [self.search.fits[grid] for grid in self.search.alive]
 
     @property

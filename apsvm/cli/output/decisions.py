@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 
 def answers(ranker: Model, scores: NDArray[np.float64], name: str, *, classify: bool, probability: bool) -> list[str]:
-    """What stands for each row's scores (n,), or (n, k) of k classes; ``name``: the model's file. Ends the command
-    where the model has no threshold, or no probabilities."""
+    """A line for each row: its scores, or its label and probabilities. ``scores`` is (n,), or (n, k) for k classes;
+    ``name`` is the model's file. Ends the command if the model has no threshold or no probabilities."""
     if scores.ndim == 2:
         return _of_classes(ranker, scores, name, classify=classify, probability=probability)
     columns = []
@@ -39,7 +39,7 @@ def probabilities(header: Header, scores: NDArray[np.float64], name: str) -> NDA
 
 
 def names_of_two(header: Header) -> tuple[str, str]:
-    """What the negative and the positive rows are called, as their file had it."""
+    """Names of the negative and the positive class, as in the data file."""
     labels = header.labels
     if labels.names is not None:
         negative, positive = map(printable, labels.names)
@@ -74,8 +74,8 @@ def _above(header: Header, scores: NDArray[np.float64], name: str) -> NDArray[np
 def _of_classes(
     model: Model, scores: NDArray[np.float64], name: str, *, classify: bool, probability: bool
 ) -> list[str]:
-    """Of k classes: the label whose score is the highest above its threshold, or all above theirs, with commas; a
-    probability each."""
+    """Lines of a model of k classes. The label is the one with the highest score above its threshold; if rows have
+    several labels, all above theirs, with commas. Each class has a probability."""
     import numpy as np
 
     shown = [printable(model.header.shown_label(label)) for label in model.classes.tolist()]

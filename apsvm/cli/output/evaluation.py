@@ -1,4 +1,4 @@
-"""How ``apsvm eval`` shows what it found: tables for people, one JSON object for programs."""
+"""Output of ``apsvm eval``: tables for people, one JSON object for programs."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
     from apsvm.models.header import Threshold
     from apsvm.trainers.warp.item_factors import ListEvaluation
 
-#: What the means are over, of several.
+#: Plurals of the units that means are over.
 _PLURAL = {"query": "queries", "class": "classes"}
 #: The width of the names at the left of the summary.
 _LEFT = 12
-#: Queries, or rows of a kind, below which an interval is called too narrow: of nine numbers of a beta
-#: distribution one of 95 % holds the mean 89 times of 100, of five 83 times.
+#: With fewer queries or rows of a kind, an interval is called too narrow. For nine numbers from a beta
+#: distribution, a 95 % interval holds the mean 89 times of 100; for five, 83 times.
 _FEW = 10
 
 
 def put_json(entries: Sequence[EvaluatedSystem], *, per_query: bool) -> None:
-    """One object: an entry's, or of several each one's by its name."""
+    """Writes one JSON object: the entry's, or each entry's by its name."""
     systems = {entry.name: _entry_as_json(entry, per_query=per_query) for entry in entries}
     content = systems[entries[0].name] if len(entries) == 1 else {"systems": systems}
     put(as_json(content))
@@ -157,7 +157,7 @@ def _too_few(entry: EvaluatedSystem) -> str:
 
 
 def found_in_first(entry: EvaluatedSystem, k: int) -> str | None:
-    """How many positives are among the first k rows, of all, a mean over the orders of equal scores; None of several
+    """Positives among the first k rows and in all, averaged over the orders of equal scores; None for several
     rankings."""
     precision = entry.system.evaluation.values.get(f"P@{k}")
     if precision is None or not entry.system.is_one_ranking:
@@ -217,7 +217,7 @@ def _comparison(
 
 
 def _with_a_value(entry: EvaluatedSystem, name: str) -> int:
-    """Of how many queries or classes the metric has one."""
+    """Number of queries or classes for which the metric has a value."""
     import numpy as np
 
     return int(np.count_nonzero(~np.isnan(entry.system.evaluation.in_group[name])))
@@ -242,7 +242,7 @@ def _counts(entry: EvaluatedSystem, whose: str, *, is_first: bool) -> Iterator[t
 
 
 def _averaged(entry: EvaluatedSystem) -> str:
-    """How many queries the means are over, and the outcome of the others."""
+    """Number of queries or classes averaged, and of those left out."""
     import numpy as np
 
     result = entry.system.evaluation

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from apsvm.models.columns import Column, Columns
     from apsvm.models.header import Calibration
 
-#: What ``--help`` says of the object.
+#: Description of the object in ``--help``.
 LAYOUT = """JSON has for each ranker "coef" and "intercept" ("rankers", with the "label" of each class), of features
 that count from "first_feature", and score = coef·φ(x) + intercept, φ(x) divided by its length, unless that is 0, if
 "unit_rows". "features" names φ and has its arrays:
@@ -73,7 +73,7 @@ def json_text(stored: Model, positive_label: float | str | None, name: str) -> s
 
 
 def table_of(columns: Columns) -> list[JsonDict]:
-    """What each column of a table becomes."""
+    """JSON of a table's columns: kind, categories, and value for missing cells."""
     return [
         {
             "column": column.name,
@@ -94,7 +94,7 @@ def _of_dates(column: Column) -> JsonDict:
 
 
 def _json_of(ranker: Ranker) -> JsonDict:
-    """What a ranker scores, decides and calls likely by."""
+    """JSON of a ranker: weights, threshold and calibration."""
     header = ranker.header
     return {
         "label": header.labels.positive,
@@ -114,7 +114,7 @@ def _probability(calibration: Calibration) -> JsonDict:
 
 
 def _weights(ranker: Ranker) -> JsonDict:
-    """What the columns are weighed by."""
+    """JSON of the weights, of each component if there are several."""
 
     parts = [{"intercept": part.intercept, "coef": part.coef.tolist()} for part in ranker.linear_parts()]
     return parts[0] if len(parts) == 1 else {"components": parts}

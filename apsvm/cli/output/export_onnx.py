@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from apsvm.models.base import Model, Ranker
     from apsvm.models.header import Calibration
 
-#: The version of ONNX's operators, of January 2022, and of its files: what most runtimes of today read.
+#: Versions of ONNX's operators (January 2022) and files, which most runtimes of today read.
 OPSET, IR = 17, 8
 #: The domain of the operator that numbers words, and its version.
 _WORDS, OPSET_OF_WORDS = "ai.onnx.ml", 2
@@ -92,7 +92,7 @@ def onnx_bytes(model: Model, name: str) -> bytes:
 
 
 def _properties(model: Model) -> dict[str, str]:
-    """What a program may want to know besides, as JSON."""
+    """Metadata of the model as JSON: features, classes, table, threshold."""
     header = model.header
     if model.has_classes:
         classes = [header.shown_label(label) for label in model.classes.tolist()]
@@ -145,7 +145,7 @@ def _outputs(
     first = rankers[0]
     columns = _mapped(graph, first.feature_map, name)
     if first.unit_rows:
-        # Of a row of zeros any length will do; by its largest value first, as squares may be infinite, or vanish.
+        # Dividing by the largest value first keeps squares finite and above 0; a row of zeros may have any length.
         least = np.finfo(np.float64).tiny
         largest = graph("ReduceMax", graph("Abs", columns), axes=[1], keepdims=1)
         columns = graph("Div", columns, graph("Max", largest, least))
@@ -231,7 +231,7 @@ def _probability(graph: _Graph, calibration: Calibration, score: str) -> str:
 
 
 def _input(column: Column) -> str:
-    """What the input of a column is called: as the column, unless an output is."""
+    """Name of the input for a column: the column's, unless an output has that name."""
     return f"{column.name} of the row" if column.name in ("score", "label", "probability") else column.name
 
 
@@ -274,7 +274,7 @@ def _of_dates(graph: _Graph, column: Column) -> str:
 
 
 def _divided(graph: _Graph, seconds: str, unit: float) -> tuple[str, str]:
-    """How many whole units, and the rest."""
+    """Number of whole units, and the remainder."""
     whole = graph("Floor", graph("Div", seconds, unit))
     return whole, graph("Sub", seconds, graph("Mul", whole, unit))
 

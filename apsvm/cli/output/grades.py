@@ -1,4 +1,4 @@
-"""What ``apsvm train`` and ``cv`` say of grades, and ``eval`` of queries, that may surprise the user."""
+"""Remarks of ``apsvm train`` and ``cv`` on grades, and of ``eval`` on queries."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class RankedRows:
     rows, path : the rows or bags, and the file they were read from
     scores : (n,) float64, or (n, k) of k classes
     options : the command's options
-    columns : of the columns of --show, a cell a row of the file
+    columns : column of --show → its cells, one per row of the file
     """
 
     model: Model
@@ -47,7 +47,7 @@ class RankedRows:
     columns: dict[str, list[str]]
 
     def answers(self) -> list[str]:
-        """What stands for each row's score: the score, its label or its probability."""
+        """The score, label or probability of each row, as text."""
         options = self.options
         return answers(self.model, self.scores, self.name, classify=options.classify, probability=options.probability)
 
@@ -122,7 +122,7 @@ def _first(scored: RankedRows, answers: Sequence[str] | None, relevant: NDArray[
 
 
 def _reasons(scored: RankedRows, which: NDArray[np.int64]) -> list[Reasons] | None:
-    """Of these rows, None where none are requested."""
+    """Reasons for the scores of these rows; None if none are requested."""
     from apsvm.report.reasons import reasons_of
 
     if scored.options.explain is None:
@@ -141,7 +141,7 @@ def list_page(scored: RankedRows) -> str:
     model, rows, options = scored.model, scored.rows, scored.options
     try:
         relevant = recall(rows, model.header.labels).relevant
-    except DataError:  # all rows are alike: their labels are not known
+    except DataError:  # all rows have one label: labels are unknown
         relevant = None
     first = _first(scored, scored.answers() if options.classify or options.probability else None, relevant)
     source, name = os.path.basename(rows.source), os.path.basename(scored.name)
@@ -151,8 +151,8 @@ def list_page(scored: RankedRows) -> str:
 
 
 def documents_of(rows: Dataset, path: str) -> list[str]:
-    """What a run calls its documents: as ``names_of_rows``, or by the docid of the comments where all rows of a file of
-    svmlight text, which is read once more, have one. Says which, unless a column was named for it."""
+    """Document names of a run: the docids in the comments of an svmlight file if every row has one, else
+    ``names_of_rows``. Reads the file again. Prints which names are used, unless a column was named for them."""
     names = names_of_rows(rows)
     if rows.table is not None and (rows.table.keys is not None or (rows.table.bags and rows.stands_for is not None)):
         return names
@@ -166,7 +166,7 @@ def documents_of(rows: Dataset, path: str) -> list[str]:
 
 
 def _documents(rows: Dataset, path: str) -> list[str]:
-    """What rows are called in a list: as in a run where they have queries (``documents_of``), and nothing is said."""
+    """Names of rows in a list: as in ``documents_of`` if rows have queries. Prints nothing."""
     ids = None if rows.groups is None else _docids(rows, path)[0]
     return names_of_rows(rows) if ids is None else ids
 
@@ -227,8 +227,7 @@ def names_of_queries(rows: Dataset) -> list[str] | None:
 
 
 def names_of_rows(rows: Dataset) -> list[str]:
-    """What rows are called in their table, or the bags that they stand for; or else their numbers in the file, from 1,
-    bags' as bag:INT."""
+    """Names of rows or bags from their table; else row numbers from 1, or bag:INT."""
     if rows.table is not None and rows.table.keys is not None:
         return [printable(key) for key in rows.table.keys.tolist()]
     if rows.stands_for is not None:

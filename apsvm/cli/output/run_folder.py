@@ -23,8 +23,8 @@ LOG = "log.jsonl"
 
 
 def model_and_log(folder: str) -> tuple[str, str]:
-    """Where they go: into ``folder``, which must hold no run yet, since the log of one and the model of another would
-    make a false report. It need not exist."""
+    """Paths of model and log in ``folder``, which need not exist. It must hold no run yet: a log and a model of
+    different runs would make a false report."""
     for name in (LOG, MODEL):
         if os.path.lexists(os.path.join(folder, name)):
             raise click.UsageError(f"{folder}: it holds a run already ({name}): name another folder, or remove it")
@@ -32,7 +32,7 @@ def model_and_log(folder: str) -> tuple[str, str]:
 
 
 def check_folder(folder: str, data: str) -> None:
-    """Finds out now whether the folder can be made or written to; it cannot be the data's."""
+    """Checks that the folder can be made or written to, and is not the data."""
     from apsvm._support.files import check_writable
 
     refuse_same_file(folder, data=data)

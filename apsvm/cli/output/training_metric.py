@@ -123,12 +123,12 @@ def of_training_rows(dataset: Dataset, model: Model) -> Evaluation:
 
 
 def figures_of(result: Evaluation) -> str:
-    """The line."""
+    """The line of training figures."""
     return f"training {_figures(result)}" + (f" (mean of {_averaged(result)} queries)" if result.n_groups > 1 else "")
 
 
 def _averaged(result: Evaluation) -> int:
-    """How many queries the first metric's mean is over."""
+    """Number of queries in the first metric's mean."""
     import numpy as np
 
     return int(np.count_nonzero(~np.isnan(next(iter(result.in_group.values())))))

@@ -1,4 +1,4 @@
-"""What a picture is: data to be drawn, and its bytes as PNG or SVG."""
+"""Base class of pictures, which render data as PNG or SVG."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""How a training went: bounds and gap, gradient, or estimated loss, against iterations and against seconds.
+"""Convergence of a training: bounds and gap, gradient, or estimated loss, against iterations and seconds.
 
-Of a structured SVM the objective and its lower bound are divided by C, so that values of C can be compared and the gap
-asked for is ε. Stages, values of C and the rounds of the tight bound follow each other along the axes; a line is
-interrupted between them.
+For a structured SVM, the objective and its lower bound are divided by C: values of C are then comparable, and the
+requested gap is ε. Stages, values of C and rounds of the tight bound follow each other along the axes; lines break
+between them.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ Record = JsonObject
 MOST_NAMED = 12
 #: More lines than this are drawn without their lower bounds.
 MOST_WITH_BOUNDS = 4
-#: An axis holds no more: its ends must have a difference.
+#: Largest value on an axis: the difference of the axis's ends must be finite.
 LARGEST = 1e300
-#: Fewer points than this are marked; of more only those that no line leads to.
+#: Fewer points than this are all marked; else only isolated ones.
 MARKED = 25
 
 _OBJECTIVE, _DUAL, _GAP = "objective / C", "dual", "duality gap / C"
 _VALUE, _GRADIENT = "objective", "gradient's largest entry"
 _LOSS, _VALIDATION = "estimated loss", "validation"
-#: Panels whose values are drawn on a logarithmic axis, and where the log says what was asked for.
+#: Panels with a logarithmic axis, and the log's event and field of the requested value.
 _ASKED = {_GAP: ("start", "epsilon"), _GRADIENT: ("end", "asked")}
 
 
@@ -137,7 +137,7 @@ class Convergence(Picture):
         axes.set_ylabel(panel.label)
 
 
-#: Steps and seconds in all, and the values there, by what they are; empty between two stages.
+#: Total steps, total seconds, and values by panel; no values between two stages.
 _Point = tuple[float, float, Mapping[str, float]]
 
 
@@ -158,8 +158,8 @@ def _by_class(
 
 
 def _values(record: Record) -> Mapping[str, float] | None:
-    """What a record says of the training; nothing of the majorants that a round of the tight bound minimises, whose
-    constants are their own; None of other records."""
+    """Values that a record adds to the panels; None for records without any. Empty for the majorants within a round of
+    the tight bound: their constants differ."""
     match record["event"]:
         case "epoch":
             validation = record["validation"]
@@ -182,11 +182,11 @@ def _bounds(record: Record, primal: float) -> Mapping[str, float]:
 
 
 def _points(records: Sequence[tuple[Record, Mapping[str, float]]]) -> Iterator[_Point]:
-    """Of one class; steps and seconds run on where the iterations count anew."""
+    """Points of one class; steps and seconds accumulate when the iterations restart."""
     before, here, stage = (0.0, 0.0), (0.0, 0.0), None
     for record, values in records:
         event = record["event"]
-        if event != "round":  # which closes its iterations
+        if event != "round":  # a round ends its iterations
             number = record[event]
             this = (event, record.get("start"), record.get("stage"), record.get("C"))
             if this != stage or number <= here[0]:
@@ -199,7 +199,7 @@ def _points(records: Sequence[tuple[Record, Mapping[str, float]]]) -> Iterator[_
 
 
 def _lines(points: Sequence[_Point], name: str, series: int, several: int) -> Iterator[tuple[str, Line]]:
-    """By panel the lines of one class that have values, each interrupted between stages."""
+    """Panel and line of each value of one class; lines break between stages."""
     for key in dict.fromkeys(key for _, _, values in points for key in values):
         is_dual = key == _DUAL
         if is_dual and several > MOST_WITH_BOUNDS:

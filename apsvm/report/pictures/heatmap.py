@@ -31,7 +31,7 @@ LEAST_NAMED = 0.05
 
 @dataclass(frozen=True, slots=True)
 class RankCounts:
-    """How many negatives have each interleaving rank: pairs (rank, count), ranks 1..P+1 and rising, counts ≥ 1."""
+    """Number of negatives at each interleaving rank: pairs (rank, count), ranks 1..P+1 ascending, counts ≥ 1."""
 
     pairs: Sequence[tuple[int, int]]
 
@@ -74,7 +74,7 @@ class Heatmap(Picture):
 
     @classmethod
     def _of_calls(cls, ranked: Sequence[JsonObject]) -> Heatmap:
-        # Of a stage on other rows (appx) only those of the last one make one picture.
+        # Stages may use different rows (appx): draw only those with the counts of the last.
         n_pos, n_neg = ranked[-1]["n_pos"], ranked[-1]["n_neg"]
         if n_neg == 0:
             raise PictureError("there are no negatives whose ranks could be drawn")

@@ -17,7 +17,7 @@ from apsvm.report.pictures.style import MUTED, Size, colour, dash, legend_below
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-#: Of more curves than this none has a name.
+#: With more curves than this, none is named.
 MOST_NAMED = 10
 
 

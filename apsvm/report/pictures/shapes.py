@@ -1,4 +1,4 @@
-"""What a ranker makes of each feature, and of pairs: the curves and surfaces whose sum is the score, or the weights."""
+"""Contributions of features and pairs to the score: curves and surfaces that sum to it, or weights."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure, FigureBase
 
 
-#: What the curves are.
+#: Label of the axis of curves and of the colour bar.
 _GIVES = "gives to the score"
 
 
@@ -26,9 +26,9 @@ class Shape:
 
     Attributes
     ----------
-    name : of the feature
+    name : the feature's name
     x : (k,) its values, ascending
-    y : (k,) what they give to the score
+    y : (k,) their contributions to the score
     """
 
     name: str
@@ -38,14 +38,14 @@ class Shape:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Surface:
-    """What two features give to a score together.
+    """Joint contributions of two features to the score.
 
     Attributes
     ----------
-    names : of the features
-    x, y : (k + 1,) and (m + 1,) their values, ascending, between which the cells lie
-    gives : (m, k) what a cell gives to the score
-    rows : (n, 2) the features of some rows, so that one sees where there are any
+    names : the features' names
+    x, y : (k + 1,) and (m + 1,) edges of the cells, ascending
+    gives : (m, k) contribution of each cell
+    rows : (n, 2) values of the features in some rows, drawn as points
     """
 
     names: tuple[str, str]
@@ -68,7 +68,7 @@ class Shapes(Picture):
             raise PictureError("expected the curve of a feature, found none")
 
     def _heights(self, size: Size) -> list[float]:
-        """Of the curves and of the surfaces; 0 where there are none."""
+        """Heights of the curves and of the surfaces; 0 if there are none."""
         heights = []
         for panels in (self.shapes, self.surfaces):
             columns = max(1, _columns(panels))
@@ -124,7 +124,7 @@ class Shapes(Picture):
 
 @dataclass(frozen=True)
 class Bars(Picture):
-    """names, weights : (k,) of features whose curves are straight lines, a bar each, from the top"""
+    """names, weights : (k,) features whose curves are straight lines; one bar each, from the top"""
 
     names: Sequence[str]
     weights: NDArray[np.float64]

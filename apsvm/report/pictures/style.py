@@ -1,7 +1,7 @@
-"""How every picture looks: sizes, colours that the colour-blind tell apart, thin grids, and bytes that repeat.
+"""Style of all pictures: sizes, colours safe for the colour-blind, thin grids, reproducible bytes.
 
-The colours are those of Okabe and Ito (2008), the yellow left out, which white paper swallows. In an SVG the text is
-text, its identifiers are made from a fixed salt and it has no date: the same picture has the same bytes.
+The colours are those of Okabe and Ito (2008), without the yellow, which is hard to see on white. SVG keeps text as
+text, uses a fixed salt for identifiers and has no date: the same picture has the same bytes.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ MUTED = "#626a78"
 GRID = "#dfe2e8"
 PAPER = "#ffffff"
 SERIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7a5195", "#6b6f76")
-#: Dash patterns, in line widths: they go round where the colours have gone round.
+#: Dash patterns, in line widths; the next one starts when the colours repeat.
 DASHES = ("solid", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)))
-#: Of low to high; what is highest is the deepest red.
+#: Colours from low to high; the highest is the deepest red.
 HEAT = "YlOrRd"
-#: Of below 0 to above.
+#: Colours from below 0 to above.
 DIVERGING = "RdBu_r"
 
 
@@ -41,7 +41,7 @@ class Size:
 
 #: Size of text, in points.
 FONT = 9.0
-#: For a page's or a screen's whole width.
+#: Full width of a page or screen.
 PAGE = Size("page", 7.2)
 
 
@@ -110,13 +110,13 @@ def settings() -> Iterator[None]:
         "text.parse_math": False,
     }
     with matplotlib.rc_context():
-        matplotlib.rcdefaults()  # nothing of the user's own settings: the same picture everywhere
+        matplotlib.rcdefaults()  # ignore the user's settings: the same picture everywhere
         matplotlib.rcParams.update(wanted)
         yield
 
 
 def colour(at: int) -> str:
-    """Of the ``at``-th series, from 0."""
+    """Colour of series ``at``, counted from 0."""
     return SERIES[at % len(SERIES)]
 
 
@@ -132,7 +132,7 @@ def legend_below(figure: Figure, size: Size, *panels: Axes) -> None:
         for handle, name in zip(*axes.get_legend_handles_labels(), strict=True):
             handles.setdefault(name, handle)
     if handles:
-        # In widths of an m: a letter's, and those of the line before a name and the room behind it.
+        # In widths of an m: a letter, and the line and space around a name.
         widest = (FONT - 1) * (0.58 * max(map(len, handles)) + 4.8)
         fits = max(1, int(size.width * 72 / widest))
         figure.legend(
@@ -164,12 +164,12 @@ def powers(axis: Axis) -> None:
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     low, high = axis.get_view_interval()
-    if high < 30 * low:  # hardly a power of ten is in it
+    if high < 30 * low:  # it holds hardly a power of ten
         axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     axis.set_major_formatter(FuncFormatter(lambda value, place: number(value)))
     axis.set_minor_formatter(NullFormatter())
 
 
 def number(value: float) -> str:
-    """As it is written on an axis: 1e-05, 0.01, 1, 10,000, 1e+06."""
+    """``value`` as text on an axis: 1e-05, 0.01, 1, 10,000, 1e+06."""
     return f"{value:,.0f}" if 1.0 <= abs(value) < 1e6 and value == round(value) else f"{value:g}"
