@@ -1,6 +1,5 @@
-"""The command line: one file a command, imported when it is called. Heavy imports wait inside the commands, so that
-``--help`` is instant. What its exit codes mean stands in docs/training.md.
-"""
+"""The command line: one file per command, imported when it is called. Heavy imports are inside the commands, so that
+``--help`` is instant. docs/training.md lists the exit codes."""
 
 from __future__ import annotations
 
@@ -112,7 +111,7 @@ def run(arguments: list[str]) -> int:
     except click.ClickException as failure:
         if sys.stderr is not None:
             with suppress(OSError):
-                usage = io.StringIO()  # click's own; ours say themselves
+                usage = io.StringIO()  # usage of click's own errors; ours include it
                 failure.show(usage)
                 click.echo(printable_lines(usage.getvalue()), err=True, nl=False)
         return failure.exit_code
@@ -120,7 +119,7 @@ def run(arguments: list[str]) -> int:
         _discard_output()
         return CLOSED_PIPE
     except OSError as error:
-        # Inputs and named outputs are answered for where they are used: this is standard output.
+        # Errors of inputs and named outputs are handled where they are used: this is standard output.
         _discard_output()
         say(f"error: cannot write standard output: {error.strerror or error}")
         return CANNOT_WRITE

@@ -120,7 +120,7 @@ def scores_on_cluster(
 
 
 def need_dask() -> None:
-    """Ends the command where the extra is not installed."""
+    """Ends the command if dask is not installed."""
     if find_spec("distributed") is None or find_spec("dask") is None:
         raise Failure(MISSING, "--scheduler needs dask.distributed: pip install 'apsvm[dask]'")
 
@@ -157,7 +157,7 @@ def cluster(scheduler: str) -> Iterator[Cluster]:
 
 
 def _parts_named(pattern: str) -> list[str]:
-    """The parts that ``pattern`` names, in the order of their names; none ends the command."""
+    """The parts that ``pattern`` names, ordered by name; ends the command if there are none."""
     if pattern == "-":
         raise click.UsageError("with --scheduler DATA is a pattern of files that the workers read, not standard input")
     parts = parts_of(pattern)
@@ -167,7 +167,7 @@ def _parts_named(pattern: str) -> list[str]:
 
 
 def _with_queries(dataset: Dataset, names: Sequence[str]) -> Dataset:
-    """The rows in the queries of files beside theirs, as on one machine."""
+    """The rows with queries from their ``.query`` files, as on one machine."""
     from apsvm.cli.shared import reading
     from apsvm.data.matrices import read_groups
 

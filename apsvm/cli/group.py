@@ -1,5 +1,4 @@
-"""The commands of a group, each imported when it is requested: what `apsvm train` does not need costs it nothing, and
-`apsvm --help` needs none of them."""
+"""The commands of a group, each imported on call: `apsvm train` imports no other, `apsvm --help` none."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from apsvm.cli.options.table import Option, check_rules
 
 #: Titles of topics, in their order.
 TITLES = {"main": "Options", "tables": "Tables", "data": "Data", "bags": "Bags", "running": "Running"}
-#: Options of LightGBM, XGBoost and scikit-learn, and what stands for them here.
+#: Options of LightGBM, XGBoost and scikit-learn → options here.
 WORDS = {
     "objective": "--loss; lambdarank and rank_xendcg: --loss ndcg, binary: --loss ap or auc",
     "metric, eval_metric, scoring": "apsvm cv -m, apsvm eval -m",
@@ -106,7 +106,7 @@ class HelpfulCommand(click.Command):
         }
 
     def families(self) -> Mapping[str, tuple[str, Sequence[str]]]:
-        """The same for the options of trainers; a command without such options has none."""
+        """Topic → title and options, for trainers' options; empty for commands without them."""
         return {}
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -138,7 +138,7 @@ class HelpfulCommand(click.Command):
                 formatter.write_text(cleandoc(self.help or "").replace("\f", ""))
         for name, (title, names) in topics.items():
             if topic in (None, name):
-                shown = [options.pop(option) for option in names if option in options]  # each once, of several families
+                shown = [options.pop(option) for option in names if option in options]  # each option once
                 records = [record for record in (option.get_help_record(ctx) for option in shown) if record is not None]
                 if records:
                     with formatter.section(title):

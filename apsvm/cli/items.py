@@ -23,8 +23,8 @@ HIDDEN_SHARE = 0.2
 
 
 def best_items(ranker: ItemRanker, path: str, read: ReadOptions, k: int, *, ignore_unknown: bool) -> list[str]:
-    """For each row of ``path`` its k best items, ``item:score``, best first: blanks stand between items that the file
-    numbers, tabs between those that are columns of a table. The items that the row has are left out."""
+    """The k best items of each row of ``path`` as ``item:score``, best first, without the row's own items. Separated by
+    blanks if the file numbers its items, by tabs if they are table columns."""
     from apsvm.models.base import ScoreError
 
     data = rows_for(ranker, path, read, ignore_unknown=ignore_unknown, unlabelled=True)

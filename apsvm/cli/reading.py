@@ -1,4 +1,4 @@
-"""Reading for the commands: the options that say how, data files, models, and rows with the scores of a model."""
+"""Reading for the commands: options, data files, models, and rows with a model's scores."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ CommandT = TypeVar("CommandT", bound=Callable[..., object])
 
 
 def how_to_read(command: CommandT) -> CommandT:
-    """Gives the command the options that say how a data file is read, as one argument ``read``: ReadOptions. A data
-    folder knows from where its features count: it is compared only with a base that the user gave."""
+    """Gives the command the options for reading a data file, as one argument ``read``: ReadOptions. A data folder knows
+    the first number of its features; only a number that the user gave is compared with it."""
     return options(*READING)(with_read_options(command))
 
 
@@ -127,21 +127,20 @@ def read_rows(
 
 
 def queries_beside(paths: Sequence[str]) -> list[str]:
-    """The files of the sizes of their queries that stand beside all of these files, where LightGBM keeps and finds
-    them; none where one has no such file."""
+    """LightGBM's files of query sizes (``.query``) of all these files; empty if one is missing."""
     sizes = [f"{path}.query" for path in paths]
     return sizes if all(map(os.path.isfile, sizes)) else []
 
 
 def say_queries_unused(paths: Sequence[str], why: str) -> None:
-    """Says that files of queries beside these files are not used."""
+    """Warns that ``.query`` files of these files are not used."""
     unused = [sizes for path in paths for sizes in queries_beside([path])]
     if unused:
         say(f"warning: {unused[0]}: it is not used: {why} queries stand in the rows, as qid:")
 
 
 def say_remarks(dataset: Dataset) -> None:
-    """Remarks on a table; with --verbose what each column is, and why."""
+    """Prints remarks on a table; --verbose adds each column's kind and reason."""
     if dataset.table is None:
         return
     details = (*dataset.table.details, *columns_in_words(dataset.table.columns)) if is_set("verbose") else ()
@@ -196,9 +195,8 @@ def one_linear_ranker(model: Model, label: float | str | None, path: str) -> Lin
 def rows_for(
     model: Model, path: str, read: ReadOptions, *, ignore_unknown: bool = False, unlabelled: bool = False
 ) -> Dataset:
-    """The rows of ``path`` read the way the model's training file was; ``unlabelled``: a matrix needs no labels. Of a
-    model that pools bags there is a row for each bag; one of bags by their best rows keeps the rows in theirs; to any
-    other rows stand for themselves."""
+    """The rows of ``path``, read like the model's training file; with ``unlabelled`` a matrix needs no labels. A model
+    that pools bags gets a row per bag; a latent one gets rows in bags; others get rows without bags."""
     from apsvm.data.pooling import pooled
 
     features = model.header.features

@@ -1,4 +1,4 @@
-"""Rows with the scores that models and files of scores give them: what ``apsvm eval`` and ``apsvm plot pr`` judge."""
+"""Rows with scores of models and files, for ``apsvm eval`` and ``apsvm plot pr``."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def score_data(
 
 
 def _of_what_is_scored(dataset: Dataset, files: Mapping[str, NDArray[np.float64]]) -> Dataset:
-    """The rows, or where any file has a score for each bag and not for each row, the bags."""
+    """The rows; the bags if a file has a score per bag and none has one per row."""
     from apsvm.data.pooling import pooled
 
     bags = pooled(dataset, ())

@@ -87,7 +87,7 @@ def put(text: str) -> None:
 
 @contextmanager
 def reading(what: str) -> Iterator[None]:
-    """Turns what can go wrong with an input into a ``Failure``."""
+    """Turns errors in reading an input into a ``Failure``."""
     from apsvm._support.container import ModelError
     from apsvm.data.dataset import DataError
 
@@ -104,7 +104,7 @@ def reading(what: str) -> Iterator[None]:
 
 @contextmanager
 def bad_data(source: str) -> Iterator[None]:
-    """Turns what a trainer says of rows it cannot train on into a ``Failure``."""
+    """Turns a trainer's errors on unsuitable rows into a ``Failure``."""
     from apsvm.data.dataset import DataError
     from apsvm.trainers.base import InputError
     from apsvm.trainers.settings import SettingsError
@@ -121,7 +121,7 @@ def bad_data(source: str) -> Iterator[None]:
 
 @contextmanager
 def writing(what: str) -> Iterator[None]:
-    """Turns what can go wrong with an output into a ``Failure``; a closed pipe stays what it is."""
+    """Turns errors in writing an output into a ``Failure``, except a closed pipe."""
     try:
         yield
     except BrokenPipeError:

@@ -105,7 +105,7 @@ def of_data(
 def with_thresholds(
     entry: EvaluatedSystem, metrics: Mapping[str, Metric], thresholds: Sequence[Threshold | None]
 ) -> EvaluatedSystem:
-    """The entry, with what its scores were compared with if a metric looks at that."""
+    """The entry, with ``thresholds`` if a metric needs them."""
     return replace(entry, thresholds=thresholds) if any(one.thresholded for one in metrics.values()) else entry
 
 

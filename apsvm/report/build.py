@@ -44,7 +44,7 @@ def report(run: Run) -> str:
 
 
 def _of_one(part: JudgedRanker, run: Run) -> Iterator[Markup]:
-    """The rows, the figures, and what drives the score."""
+    """Sections on one ranker: rows, metrics, features, worst queries."""
     yield first_rows_of(part, run.lines)
     yield metrics_of(part)
     yield from (components_of(part), shapes_of(part), weights_of(part))

@@ -1,4 +1,4 @@
-"""A model's threshold and its probabilities in words. ``apsvm train`` says them too: this imports nothing heavy."""
+"""A model's threshold and probabilities in words. ``apsvm train`` prints them too: no heavy imports here."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def threshold_in_counts(threshold: Threshold, data: Data) -> str:
 
 
 def rule_in_words(threshold: Threshold) -> str:
-    """``f1 on rows held out, 5 folds of rows``; the rule alone where it is about no rows."""
+    """``f1 on rows held out, 5 folds of rows``; only the rule if it uses no rows."""
     if threshold.rule in _RULES:
         return threshold.rule
     held_out = threshold.held_out

@@ -9,13 +9,13 @@ from apsvm.report.page import Markup, element
 from apsvm.report.pictures.base import Picture
 from apsvm.report.pictures.style import GRID, INK, MUTED, PAPER, SERIES, MissingMatplotlibError, Size
 
-#: A picture of half the page, and one of its whole width.
+#: Pictures of half the page's width, and of its whole width.
 HALF = Size("half", 4.8)
 WHOLE = Size("whole", 9.6)
 _VARIABLES = {INK: "ink", MUTED: "muted", GRID: "grid", PAPER: "paper"}
 _VARIABLES |= {colour: f"series-{at + 1}" for at, colour in enumerate(SERIES)}
 _COLOUR = re.compile("|".join(_VARIABLES))
-#: Identifiers, and references to them: a prefix tells those of several pictures of a page apart.
+#: Identifiers and references to them; a prefix keeps those of different pictures apart.
 _IDENTIFIER = re.compile(r'(\bid="|url\(#|href="#)')
 
 
@@ -29,7 +29,7 @@ def drawn(picture: Picture, caption: str, size: Size = HALF) -> tuple[Markup, st
 
 
 def _of_page(text: str, caption: str, size: Size) -> str:
-    """The ``svg`` element of a file, without size and metadata, whose description screen readers say."""
+    """The ``svg`` element of a file, without size and metadata; ``caption`` is its text for screen readers."""
     view = re.search(r'viewBox="([^"]*)"', text)
     assert view is not None
     body = text[text.index(">", text.index("<svg")) + 1 : text.rindex("</svg>")]

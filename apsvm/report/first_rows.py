@@ -1,5 +1,5 @@
-"""Rows in the order of their scores, each with its name, columns of the data and what its features gave: the list to go
-through as a page of one file, and the first rows of a report."""
+"""Rows in the order of their scores, with names, data columns and reasons: a page of its own, and the first rows of a
+report."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class FirstRows:
     called: str = "row"
 
     def page(self, title: str, about: Sequence[tuple[object, object]]) -> str:
-        """The whole file; ``about``: names and values that stand above the list."""
+        """The whole file; ``about`` are names and values above the list."""
         made = ("made on", datetime.date.today().isoformat())
         content: list[object] = [element("h1", title), element("section", facts([*about, made]))]
         if self.relevant is not None and self.queries is None:
@@ -116,7 +116,7 @@ class FirstRows:
         ]
 
     def table(self, *, counts: bool = True) -> Markup:
-        """The list itself; ``counts``: with how many positives stand above each row."""
+        """The list; ``counts`` adds the number of positives found so far."""
         columns = {"place": self.places.tolist(), self.called: self.names, "query": self.queries}
         columns |= dict(self.columns)
         columns |= {"score": [f"{score:.6g}" for score in self.scores.tolist()], "answer": self.answers}
@@ -140,7 +140,7 @@ class FirstRows:
 
 
 def _bars(parts: Sequence[tuple[str, float]], largest: float) -> Markup:
-    """A line for each reason: its words, what it gave, and a bar of that, about the middle."""
+    """A line for each reason: its words, its contribution, and a bar from the middle."""
     lines = []
     for words, gave in parts:
         share = 0.0 if largest == 0.0 else abs(gave) / largest
@@ -152,8 +152,8 @@ def _bars(parts: Sequence[tuple[str, float]], largest: float) -> Markup:
 
 
 def best_first(rows: Dataset, scores: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """(n,) the rows, those of the query that appears first in front, the best of each query first, those of equal score
-    as they stand; and (n,) their ranks in their queries, from 1."""
+    """(n,) row numbers by query, in order of appearance, then best first (ties keep their order); and (n,) ranks in the
+    query, from 1."""
     if rows.groups is None:
         return np.argsort(-scores, kind="stable"), np.arange(1, scores.size + 1)
     _, first, query = np.unique(rows.groups, return_index=True, return_inverse=True)
@@ -176,7 +176,7 @@ def first_rows_of(part: JudgedRanker, lines: NDArray[np.int64] | None) -> Markup
 
 
 def lowest_positives(part: JudgedRanker, lines: NDArray[np.int64] | None) -> Markup:
-    """The section of the positive rows that stand lowest in their ranking."""
+    """The section on the positive rows ranked lowest."""
     order, places = best_first(part.dataset, part.scores)
     query = np.cumsum(places == 1) - 1
     share = (places - 1) / np.maximum(1, np.bincount(query)[query] - 1)

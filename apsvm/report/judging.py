@@ -1,4 +1,4 @@
-"""Sections on a ranker and rows: metrics and curves, the worst queries, and what drives the score."""
+"""Sections on a ranker and rows: metrics and curves, worst queries, features."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def worst_queries(part: JudgedRanker) -> Markup:
 
 
 def figure(value: float | None) -> str:
-    """A metric's value; a dash where it has none."""
+    """A metric's value, or a dash without one."""
     return "–" if value is None or math.isnan(value) else f"{value:.6f}"
 
 
@@ -135,8 +135,7 @@ def layers_of(ranker: Ranker) -> Markup:
 
 
 def shapes_of(part: JudgedRanker) -> Markup:
-    """The curves that move these rows' scores the most; nothing where features have none, or there are several
-    components."""
+    """The curves that move these rows' scores most; empty without curves, or with several components."""
     parts = part.ranker.linear_parts()
     if len(parts) != 1:
         return Markup("")

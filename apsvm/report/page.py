@@ -1,6 +1,5 @@
-"""The page a report is: HTML in one file, without anything from elsewhere, for a light or a dark scheme, for paper and
-for windows from a telephone's width on. What is not ``Markup`` is escaped where it is put in, and of visible
-characters."""
+"""The page of a report: one HTML file without external parts, for light and dark schemes, paper and windows from a
+telephone's width. Text that is not ``Markup`` is escaped on insertion, and invisible characters replaced."""
 
 from __future__ import annotations
 
@@ -12,7 +11,7 @@ from apsvm._support.shown import printable
 
 
 class Markup(str):
-    """HTML that may stand in the page as it is."""
+    """HTML that is inserted without escaping."""
 
     __slots__ = ()
 
@@ -42,7 +41,7 @@ def breakable(text: str) -> Markup:
 def table(
     heading: Sequence[object], rows: Iterable[Sequence[object]], *, left: Sequence[int] = (0,), names: bool = False
 ) -> Markup:
-    """A table; columns are flush right but those of ``left``; ``names``: each cell knows what its column is called."""
+    """A table; columns are flush right except ``left``; ``names`` gives each cell its column's name."""
 
     def cells(tag: str, row: Sequence[object]) -> Markup:
         return joined(
@@ -61,7 +60,7 @@ def table(
 
 
 def facts(pairs: Iterable[tuple[object, object]]) -> Markup:
-    """A list of names and what they are."""
+    """A list of names and values."""
     return element("dl", *(element("div", element("dt", name), element("dd", value)) for name, value in pairs))
 
 
@@ -78,7 +77,7 @@ def tiles(pairs: Iterable[tuple[object, object, object]]) -> Markup:
 
 
 def pictures(*drawn: tuple[Markup, str]) -> Markup:
-    """``<svg>`` elements side by side where there is room, each with the words under it."""
+    """``<svg>`` elements side by side if there is room, each with its caption."""
     return element(
         "div",
         *(element("figure", svg, element("figcaption", words)) for svg, words in drawn),

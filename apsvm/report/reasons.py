@@ -91,7 +91,8 @@ def _first_features(columns: Columns | None, ranker: Model) -> NDArray[np.int64]
 def _shared(
     gave: NDArray[np.float64], parts: Sequence[tuple[int, ...]], first_of: NDArray[np.int64]
 ) -> NDArray[np.float64]:
-    """(k + 1,) what the columns gave of what the parts (p,) did; last what all of more than a few gave together."""
+    """(k + 1,) contributions of the columns, from those of the parts (p,); the last is that of parts of many
+    features."""
     n, n_features = first_of.size - 1, int(first_of[-1])
     column = np.searchsorted(first_of, np.arange(n_features), side="right") - 1
     result = np.zeros(n + 1)
@@ -137,7 +138,7 @@ def _number(gave: float) -> str:
 
 
 def _usual(ranker: Model) -> NDArray[np.float64] | None:
-    """(1, width) the medians of the columns; 0 of what has none; None where rows are no table's."""
+    """(1, width) medians of the columns, 0 without one; None if rows are no table's."""
     features = ranker.header.features
     if features.columns is None or features.pool is not None:
         return None

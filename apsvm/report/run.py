@@ -156,7 +156,7 @@ def metrics_to(top: int | None) -> list[str]:
 
 
 def judge(title: str, ranker: Ranker, dataset: Dataset, top: int | None = None) -> JudgedRanker:
-    """The ranker on the rows, judged as it was trained. Raises DataError where the labels do not fit."""
+    """The ranker on the rows, judged as in training. Raises DataError if the labels do not fit."""
     judged, scores = ranked(ranker, dataset)
     return JudgedRanker(title, ranker, judged, scores, recall(judged, ranker.header.labels), top)
 

@@ -64,8 +64,8 @@ def shown(value: Json) -> str:
 
 
 def _facts(kind: type[Settings] | None, settings: JsonObject, used: JsonObject) -> Iterator[Fact]:
-    """``settings`` by the names that ``kind`` declares, in its order, then the others; ``used``: what a setting came to
-    in the training, where that says more."""
+    """``settings`` under the names that ``kind`` declares, in its order, then the others; ``used`` has the values that
+    training set."""
     declarations = {} if kind is None else declared(kind)
     defaults = {} if kind is None else kind().to_json()
     for name in [

@@ -13,12 +13,12 @@ from apsvm.data.features.base import FeatureMap, Parts
 from apsvm.models.linear import LinearRanker
 from apsvm.report.pictures.shapes import Bars, Shape, Surface
 
-#: Values of a feature that its curve is drawn at, beside its bends and steps, and that a surface's cells begin at.
+#: Values per feature: of a curve, besides its bends and steps, and edges of a surface's cells.
 POINTS, CELLS = 200, 50
 
 
 class NoShapesError(ValueError):
-    """A ranker whose score is no sum of curves, or of straight lines alone; the message says which."""
+    """A ranker whose score is no sum of curves, or only of straight lines; the message says which."""
 
 
 def check_curved(ranker: LinearRanker) -> tuple[FeatureMap, Parts]:
@@ -40,7 +40,7 @@ def shapes(ranker: LinearRanker, features: Iterable[int]) -> list[Shape]:
     for j in features:
         breaks = feature_map.breaks(j)
         low, high = _limits(feature_map, j)
-        # A step is drawn as one: the value that it is at, and the next.
+        # A step needs two values: its own, and the next float.
         breaks = np.concatenate([breaks, np.nextafter(breaks, np.inf)])
         x = np.union1d(np.linspace(low, high, POINTS), breaks[(low < breaks) & (breaks < high)])
         result.append(Shape(names[j], x, part_at(feature_map, parts, ranker.coef, j, x[:, None])))
@@ -65,15 +65,14 @@ def surfaces(ranker: LinearRanker, pairs: Iterable[int], rows: Matrix) -> list[S
 
 
 def widest(ranker: LinearRanker, most: int) -> list[Shape]:
-    """The ``most`` curves that go the farthest from their lowest to their highest point, the farthest first; none that
-    is flat. Raises NoShapesError."""
+    """The ``most`` curves with the largest range, largest first, without flat ones. Raises NoShapesError."""
     every = shapes(ranker, range(ranker.width))
     reach = np.array([np.ptp(shape.y) for shape in every])
     return [every[j] for j in np.argsort(-reach, kind="stable")[:most].tolist() if reach[j] > 0.0]
 
 
 def largest_weights(ranker: LinearRanker, most: int) -> Bars:
-    """The ``most`` largest weights of features as they are, the largest first. Raises NoShapesError where all are 0."""
+    """The ``most`` largest weights of linear features, largest first. Raises NoShapesError if all are 0."""
     order = np.argsort(-np.abs(ranker.coef), kind="stable")[:most]
     order = order[ranker.coef[order] != 0.0]
     if order.size == 0:

@@ -1,4 +1,4 @@
-"""Sections on the training: what was trained, on what, how it converged, where the time went."""
+"""Sections on the training: data, settings, convergence, time by part."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from apsvm.report.run import JudgedRanker, Run
 from apsvm.report.settings import settings_of, shown
 from apsvm.report.words import in_seconds, share
 
-#: More rows of a table than this are folded.
+#: Tables with more rows are folded.
 MOST_OPEN = 20
 #: Names in a report for other counts than rows and queries.
 _COUNTED = {"pairs": "pairs of the preference graph", "users_skipped": "users left out of the training"}
 
 
 def _settings(run: Run) -> list[tuple[object, object]]:
-    """Loss, metric, settings, and what they were given as, of all models together."""
+    """Loss, metric and settings of all models, the options given, versions, machine and time."""
     headers = [header for _, header in run.headers()]
     values: dict[str, list[str]] = {}
     for header in headers:

@@ -1,4 +1,4 @@
-"""A model in words: what its labels meant, why its training stopped, and what its certificate says."""
+"""A model in words: labels, the end of its training, certificate."""
 
 from __future__ import annotations
 

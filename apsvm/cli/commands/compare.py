@@ -1,4 +1,4 @@
-"""``apsvm compare``: what a new model moves in the first rows, and whether it ranks better by more than chance."""
+"""``apsvm compare``: the changes of a new model in the first rows, and a test of its metrics."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 #: Confidence of the interval of the difference.
 CONFIDENCE = 0.95
-#: Up to this p a difference is more than chance.
+#: A difference with p up to this is called more than chance.
 CHANCE = 0.05
 
 
@@ -64,7 +64,7 @@ def compare(old: str, new: str, data: str, top: int, read: ReadOptions) -> int:
 
 
 def _scored(data: str, models: Mapping[str, Model], read: ReadOptions) -> tuple[Scored, Target | None]:
-    """The rows and the scores of both models, and what the labels mean, where they are known."""
+    """The rows with the scores of both models, and the labels' meaning if known."""
     from apsvm.data.dataset import DataError
     from apsvm.data.labels import LabelOptions, recall
 
@@ -72,13 +72,13 @@ def _scored(data: str, models: Mapping[str, Model], read: ReadOptions) -> tuple[
     *_, new = models.values()
     try:
         target = recall(scored.dataset, new.header.labels)
-    except DataError:  # all rows are alike
+    except DataError:  # all rows have one label
         return scored, None
     return scored, target if target.relevant.any() else None
 
 
 def _put_moves(scored: Scored, relevant: NDArray[np.bool_] | None, top: int) -> None:
-    """A line for each row that comes in or goes out, how those in both have moved, and the positives found."""
+    """Prints a line per row that comes in or goes out, the moves of the others, and the positives found."""
     import numpy as np
 
     from apsvm.cli.output.evaluation import put_table
@@ -106,7 +106,7 @@ def _put_moves(scored: Scored, relevant: NDArray[np.bool_] | None, top: int) -> 
 
 
 def _places(rows: Dataset, scores: NDArray[np.float64]) -> NDArray[np.int64]:
-    """(n,) from 1 in each query."""
+    """(n,) places in each query, from 1."""
     from apsvm.report.first_rows import best_first
 
     order, rank = best_first(rows, scores)
@@ -125,7 +125,7 @@ def _moves_in_words(moved: NDArray[np.int64]) -> str:
 
 
 def _put_metrics(scored: Scored, new: Model, top: int) -> bool:
-    """The metrics of both, and whether they differ by more than chance; whether NEW is worse by its trained metric."""
+    """Prints the metrics of both models and tests of their differences; True if NEW is worse by its trained metric."""
     from apsvm.cli.output.evaluation import put_summary
     from apsvm.cli.systems import add_differences, of_data
     from apsvm.metrics import trained_metric

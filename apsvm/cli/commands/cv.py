@@ -1,7 +1,6 @@
 """``apsvm cv``: compares settings by k-fold cross-validation and trains the best one on all rows.
 
-From the options to the searches (``CvRequest``), and their running. What is said of the results stands in
-``cli.output.compared``.
+``CvRequest`` makes the searches from the options, ``_Run`` runs them. ``cli.output.compared`` prints the results.
 """
 
 from __future__ import annotations
@@ -137,7 +136,7 @@ class CvRequest:
         return self.options["output"]  # type: ignore[no-any-return]
 
     def _check(self) -> None:
-        """Finds out now what would otherwise be found out after the work."""
+        """Checks options and files before the search."""
         options = self.options
         if len(set(options["pool"])) < len(options["pool"]):
             raise click.UsageError("--pool: the same names are given twice")
@@ -161,7 +160,7 @@ class CvRequest:
             refuse_same_file(options["cache"], data=self.data)
 
     def read(self) -> Dataset:
-        """The data; its bags as rows where only one way to pool them is tried."""
+        """The data; bags are pooled to rows here if only one pooling is tried."""
         from apsvm.trainers.fitting import bags_settled
 
         dataset, pools = read_to_train(self.data, self.read_options), _pools(self.options)
@@ -171,7 +170,7 @@ class CvRequest:
             return bags_settled(dataset, self.grids[0].trainer, pools[0])
 
     def by_labels_of(self, dataset: Dataset) -> CvRequest:
-        """The request with the loss and the metric that suit grades, where these are some and the user names none."""
+        """The request with loss and metric for grades, if the rows have grades and the user named neither."""
         named = all_given() | ({"loss"} if self.tries_all else set())
         labels = label_options(self.options, self.grids[0].trainer)
         chosen = chosen_by_grades(dataset, labels, self.options, named)
@@ -203,7 +202,7 @@ class CvRequest:
             with bad_data(dataset.source), reading(dataset.source):
                 check_data(fit.trainer, fit.training_set())
             say_of_grades(fit)
-        *_, of_rows = search.fits  # those that pool bags come first
+        *_, of_rows = search.fits  # fits that pool bags come first
         remark(described(of_rows.dataset, of_rows.target))
         if len(search.folds) < options["folds"]:
             what = "positive or negative row" if dataset.groups is None else "query to rank"
@@ -373,7 +372,7 @@ def _cache(request: CvRequest) -> Cache | None:
 
 @dataclass(frozen=True)
 class _Run:
-    """The work, step by step, and what is said of it."""
+    """The steps of the command, and their messages."""
 
     request: CvRequest
     signals: Signals
@@ -386,7 +385,7 @@ class _Run:
         return Followers(should_stop=lambda: bool(self.signals), cache=self.cache)
 
     def is_over(self) -> bool:
-        """True if nothing more is compared: the rest of the time limit is for training what is chosen."""
+        """True if comparing must end: the rest of the time limit is for training the chosen settings."""
         limit = self.request.options["time_limit"]
         return limit is not None and time.monotonic() > self.request.began + SHARE_OF_COMPARING * limit
 
@@ -448,7 +447,7 @@ class _Run:
             return search
 
     def references(self, search: SettingsSearch) -> Iterator[Candidate]:
-        """Common models on the same folds, where the portfolio was tried."""
+        """Common models on the same folds, if the portfolio was tried."""
         from apsvm.selection.references import references
 
         wanted = self.request.tries_all and self.request.options["rivals"] == "all"
@@ -480,7 +479,7 @@ class _Run:
             search.run(self.request.options["jobs"], followers)
 
     def report(self, results: Results) -> None:
-        """The table, on stdout or where something else goes there on stderr, and the JSON."""
+        """Writes the table and the JSON. The table goes to stderr if stdout is taken."""
         from apsvm._support.files import write_whole
 
         as_json = self.request.options["json"]
@@ -515,7 +514,7 @@ class _Run:
         return f"chosen: {what} (of {len(candidates)} settings, by mean {search.metric})"
 
     def refit(self, search: SettingsSearch, chosen: Candidate, candidates: Sequence[Candidate]) -> bool:
-        """Trains ``chosen`` on all rows and writes the model; whether training ended as requested."""
+        """Trains ``chosen`` on all rows and writes the model; True if training ended as requested."""
         from apsvm.cli.output.training_metric import training_metric
 
         assert self.request.output is not None

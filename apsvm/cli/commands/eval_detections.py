@@ -93,7 +93,7 @@ def _parsed(names: Sequence[str]) -> list[DetectionMetric]:
 
 
 def _put_text(evaluations: Sequence[DetectionEvaluation], objects: Objects, detections: Detections) -> None:
-    """The rules, a line a class, the means, and what was counted; counts are the first metric's."""
+    """Prints the rules, a line per class, the means and the counts; counts are the first metric's."""
     import numpy as np
 
     from apsvm.cli.output.evaluation import put_table

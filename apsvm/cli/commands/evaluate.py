@@ -85,7 +85,7 @@ def evaluate(data: str | None, others: tuple[str, ...], read: ReadOptions, **val
 
 
 def _check(wanted: SimpleNamespace) -> None:
-    """Ends the command for files and options that do not go together, beside the rules of the options."""
+    """Ends the command for files and options that conflict, as far as the options' rules do not."""
     sources = [*wanted.models, *wanted.scores, *wanted.runs]
     if (wanted.data is None) == (wanted.qrels is None):
         raise click.UsageError("give either DATA, with --model or --scores, or --qrels and --run")
@@ -154,7 +154,7 @@ def _show(entries: list[EvaluatedSystem], metrics: dict[str, Metric], wanted: Si
 
 
 def _metrics(wanted: SimpleNamespace, models: Iterable[Model]) -> dict[str, Metric]:
-    """Canonical name → metric: those asked for; or the usual ones, and before them what the models were trained for."""
+    """Canonical name → metric: the requested ones, or the models' trained metrics and the usual ones."""
     from apsvm.metrics import trained_metric
     from apsvm.metrics.evaluate import parse_metrics
 

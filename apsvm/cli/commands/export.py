@@ -96,13 +96,13 @@ def _whole(stored: Model, positive_label: float | str | None, name: str, layout:
 
 
 def _decided(ranker: LinearRanker) -> LinearRanker:
-    """The ranker whose scores are above 0 where the model's are above its threshold."""
+    """The ranker with its threshold subtracted from the intercept, so that positives score above 0."""
     threshold = ranker.header.threshold
     return ranker if threshold is None else replace(ranker, intercept=ranker.intercept - threshold.value)
 
 
 def _warn_of_rows(stored: Model) -> None:
-    """Says in what the exported model wants other rows than this one."""
+    """Warns of differences between the rows of the exported model and of this one."""
     if stored.zero_based:
         say("warning: the model counts features from 0; the exported one counts the same features from 1")
     if stored.header.features.scale == "l2":
@@ -123,7 +123,7 @@ def _liblinear(ranker: LinearRanker) -> str:
 
 
 def _liblinear_classes(stored: Model, name: str) -> str:
-    """One against the rest is what LIBLINEAR's own multi-class models are."""
+    """LIBLINEAR's text of a one-vs-rest model; its own multi-class models are the same."""
     labels = stored.classes.tolist()
     odd = [label for label in labels if not (label.is_integer() and abs(label) < 2**31)]
     if odd:

@@ -1,4 +1,4 @@
-"""``apsvm info``: what a model file says of itself."""
+"""``apsvm info``: the description of a model file."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _norm(weights: JsonDict) -> str:
 
 
 def _described(model: Model) -> Iterator[tuple[str, str]]:
-    """Names and texts, grouped: what it is, what it was trained for, how that ended, of what."""
+    """Names and texts of the description: model, training, settings, choice, decision, ending."""
     from apsvm.report.decisions import probabilities_in_words, threshold_in_words
     from apsvm.report.words import certificate, meaning, members
     from apsvm.trainers.summary import chosen
@@ -166,8 +166,7 @@ def _weights_in_words(linear: JsonDict) -> str:
 
 
 def _settings(header: Header) -> Iterator[tuple[str, str]]:
-    """C, the settings that are no defaults, and what the trainer adds; the seed if one was chosen; of ``apsvm cv`` how
-    they were chosen."""
+    """C, settings that differ from the defaults, the seed, and the choice by ``apsvm cv``."""
     from apsvm.report.settings import settings_of, shown
 
     others = []
@@ -223,7 +222,7 @@ def _put_classes(model: Model) -> None:
 
 
 def _put(name: str, text: str) -> None:
-    """``name`` at the left, ``text`` in lines beside it."""
+    """Prints ``name`` at the left, and ``text`` wrapped to its right."""
     lines = textwrap.wrap(printable(text), WIDTH - LEFT, break_on_hyphens=False) or [""]
     put(f"{name:<{LEFT}}{lines[0]}")
     for line in lines[1:]:

@@ -159,7 +159,7 @@ def shapes(model: str, label: float | None, output: str) -> None:
 
 @contextmanager
 def drawing(source: str | None = None) -> Iterator[None]:
-    """Turns what can go wrong with a picture of ``source`` into a ``Failure``."""
+    """Turns errors in drawing ``source`` into a ``Failure``."""
     from apsvm.metrics import MetricError
     from apsvm.report.pictures.base import PictureError
     from apsvm.report.pictures.style import MissingMatplotlibError
@@ -197,7 +197,7 @@ def short_names(paths: Sequence[str]) -> list[str]:
     if len(set(names)) < len(names):
         raise click.UsageError("the same file is given twice")
     files = {name.rpartition("/")[2] for name in names}
-    if len(files) == 1 < len(names):  # the folders alone tell
+    if len(files) == 1 < len(names):  # only the folders differ
         return [name.rpartition("/")[0] for name in names]
     return names
 

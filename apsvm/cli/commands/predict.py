@@ -28,7 +28,7 @@ MOST_EXPLAINED = 5
 
 
 class PredictCommand(HelpfulCommand):
-    """``apsvm predict``: a bare ``--explain`` takes no value from what follows it but a number."""
+    """``apsvm predict``; after a bare ``--explain`` only a number is its value."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         spelled = list(args)
@@ -178,7 +178,7 @@ def _lines(ranker: Model, data: str, model: str, read: ReadOptions, wanted: Simp
 
 
 def _in_input_order(scored: RankedRows) -> list[str]:
-    """A line a row: its scores, labels or probabilities, of a bag its deciding row, and what the features gave."""
+    """A line per row: scores, labels or probabilities, the deciding row of a bag, and contributions."""
     ranker, wanted, lines = scored.model, scored.options, scored.answers()
     if ranker.has_classes and wanted.header:
         label = ["label"] if wanted.classify else []
@@ -193,9 +193,9 @@ def _in_input_order(scored: RankedRows) -> list[str]:
 
 
 def _explained(ranker: Model, X: Matrix, most: int, model: str) -> Iterator[list[str]]:
-    """For each row the score of the features' means, base, what the features gave to its score beyond that, alone or
-    together, as name=value, at most this many, and the rest: they add up to the score. What gave nothing is left out.
-    Of several components the leading one's, and first which that is, as component=h, h from 1."""
+    """For each row: the score of the features' means (base), at most ``most`` contributions as name=value, and the
+    rest. They add up to the score; zeros are left out. With several components, component=h (h from 1) comes first, and
+    the contributions are that component's."""
     import numpy as np
 
     names = ranker.features()

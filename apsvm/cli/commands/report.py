@@ -134,14 +134,14 @@ def _model_path(folder: str, end: Record) -> str:
 
 
 def _with_rows(run: Run, data: str | None, read: ReadOptions, *, ignore_unknown: bool) -> Run:
-    """The run with the rows to judge it on, where there are any."""
+    """The run with its rows, if they can be read; else with a note."""
 
     if run.model.lists_items:
         return run
     path = data
     if path is None:
         path = run.command.get("data")
-        # A pipe that it was read from has nothing more to say, and would be waited for.
+        # Reading again from a pipe would wait forever.
         if not path or path == "-" or not (os.path.isfile(path) or os.path.isdir(path)):
             where = "were read from standard input" if path == "-" else f"are not at {path} any more"
             return replace(run, notes=[*run.notes, f"the training rows {where}: the report is without them (--data)"])

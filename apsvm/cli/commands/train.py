@@ -192,7 +192,7 @@ class _Run:
         yield dataset, time.perf_counter() - began
 
     def as_rows_ask(self, dataset: Dataset) -> _Run:
-        """The run with what the user left to the rows: the loss, where labels are grades, and what becomes of bags."""
+        """The run with options chosen by the rows: the loss if labels are grades, --latent if rows are in bags."""
         named, options = all_given(), self.options
         by_grades = {} if options["one_vs_rest"] else chosen_by_grades(dataset, self.labels, options, named)
         chosen: JsonDict = {option: ChosenLoss.of(loss) for option, loss in by_grades.items()}
@@ -288,7 +288,7 @@ class _Run:
                     yield TrainedModel(outcome, model, figures)
 
     def _started(self, fit: Fit) -> tuple[Fit, NDArray[np.float64] | None]:
-        """The training, and where it begins; of several classes each where its own ranker stands."""
+        """The training and its start; with several classes, each starts from its own ranker."""
 
         path = self.options["warm_start"]
         if path is None:
@@ -312,8 +312,7 @@ def _plan(options: JsonObject, loss: ChosenLoss, named: Collection[str]) -> AnyT
 
 
 def _figures(fit: Fit, outcome: Outcome, model: Model, *, verbose: bool, is_here: bool) -> Iterator[str]:
-    """Lines on the model's worth on the training rows, where it has no other or with ``verbose``, and on rules, whose
-    rows are here."""
+    """Lines on the training metric (with ``verbose``, or without held-out figures), cautions, and rules."""
     from apsvm.cli.output.training_metric import cautions_on_choice, training_metric
     from apsvm.selection.beside import rules_beside
 

@@ -1,4 +1,4 @@
-"""``apsvm verify``: whether a model's certificate holds, told from the data by a second implementation."""
+"""``apsvm verify``: checks a model's certificate on the data by a second implementation."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def verify(
 
 
 def _reading_on(data: str, verdicts: Iterable[Verdict]) -> Iterator[Verdict]:
-    """The verdicts, as they come; what goes wrong with what is made of them is not laid to ``data``."""
+    """The verdicts, as they come; only errors of computing them are blamed on ``data``."""
     with reading(data):
         yield from verdicts
 

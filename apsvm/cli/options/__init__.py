@@ -1,1 +1,1 @@
-"""Options that several commands share, and what is made of them."""
+"""Options shared by several commands, and their conversion."""

@@ -85,7 +85,7 @@ def _of_no_use(text: str) -> str:
 
 
 def _as_typed(option: click.Option, value: object) -> bool | str | tuple[str, ...]:
-    """The value as it would stand on the command line. Raises BadParameter."""
+    """The value as typed on the command line. Raises BadParameter."""
     if option.is_flag:
         if isinstance(value, bool):
             return value

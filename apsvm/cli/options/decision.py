@@ -1,4 +1,4 @@
-"""``--threshold`` and ``--calibrate`` of ``train`` and ``cv``: where positives begin, and how likely they are."""
+"""``--threshold`` and ``--calibrate`` of ``train`` and ``cv``: decision thresholds and probabilities."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from click.shell_completion import CompletionItem
 from apsvm.cli.options.parameters import Number, ParamType, plain_float
 from apsvm.trainers.settings import AUTO_MULTIPLE, Multiple
 
-#: A range of more values than this is a mistake.
+#: A range with more values is an error.
 _MOST_VALUES = 1000
 
 
@@ -69,13 +69,13 @@ class NumberList(ParamType):
         count = math.floor((math.log(end) - math.log(start)) / math.log(base) + 1e-9) + 1
         if count > _MOST_VALUES:
             self.fail(f"expected a range of at most {_MOST_VALUES} values, found {text!r}")
-        # As written by hand: 0.3 and not 0.30000000000000004.
+        # Rounded as written by hand: 0.3, not 0.30000000000000004.
         numbers = [float(f"{start * base**at:.12g}") for at in range(count)]
         return [Multiple(number) for number in numbers] if isinstance(ends[0], Multiple) else numbers
 
 
 class Several(ParamType):
-    """One or several with commas between them, each as ``one`` reads it, none twice."""
+    """One or several different values with commas between them, each parsed by ``one``."""
 
     name = "several"
 

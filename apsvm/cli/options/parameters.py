@@ -16,7 +16,7 @@ else:
 
 
 def plain_float(text: str) -> float:
-    """float(), without what only Python's own literals have: underscores and digits of other scripts. ValueError."""
+    """float() without Python's own forms: underscores and digits of other scripts. Raises ValueError."""
     if "_" in text or not text.isascii():
         raise ValueError(f"not a number: {text!r}")
     return float(text)
@@ -45,8 +45,7 @@ class Number(ParamType):
 
 
 class ConstantFeature(ParamType):
-    """The value of a constant feature, a number, of which one that is not positive says that there is none, as "none"
-    does; or "auto"."""
+    """The value of a constant feature, or "auto". "none" or a number that is not positive means no such feature."""
 
     name = "constant"
 
@@ -79,7 +78,7 @@ class LabelValue(ParamType):
 
 
 class PoolNames(ParamType):
-    """Names of what the rows of a bag are pooled by, with commas between them."""
+    """Names of pooling functions for bags, with commas between them."""
 
     name = "pool"
 

@@ -251,7 +251,7 @@ def options(*names: str, **changes: Mapping[str, Any]) -> Callable[[CommandT], C
 
 
 def check_rules(ctx: click.Context) -> None:
-    """Ends the command where an option lacks one that it needs, or stands beside one that it does not go with."""
+    """Ends the command if an option lacks one that it needs, or conflicts with another."""
     given = {name for name, value in ctx.params.items() if value not in (None, False, ()) and was_given(ctx, name)}
     by_name = {param.name or "": param for param in ctx.command.params}
 

@@ -1,4 +1,4 @@
-"""``TableOptions`` from the options that say what the columns of a table are."""
+"""``TableOptions`` from the options on table columns."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _check_encoding(name: str) -> None:
 
 
 def names_in(text: str) -> tuple[str, ...]:
-    """Names with commas between them; one with a comma in it stands in double quotes."""
+    """Names with commas between them; a name with a comma is in double quotes."""
     return tuple(name.strip() for name in next(csv.reader([text], skipinitialspace=True), []) if name.strip())
 
 

@@ -55,14 +55,14 @@ class Setting(NamedTuple):
 
     @property
     def shown_default(self) -> object:
-        """The default as click shows it; None where a text stands for it, or there is none."""
+        """The default as click shows it; None if there is none or a text replaces it."""
         if self.as_list and self.about.grid:
             return self.about.grid
         return None if self.about.path or self.about.default_text else self.default
 
     @property
     def default_in_words(self) -> str:
-        """The same, or the text; empty where there is nothing to say."""
+        """The default or its text; empty without either."""
         shown = self.shown_default
         if shown is None:
             return self.about.default_text or ""
@@ -100,7 +100,7 @@ class TrainerOption(Option):
 
     @classmethod
     def of_settings(cls, key: str, settings: Mapping[type[AnyTrainer], Setting]) -> TrainerOption:
-        """The option ``key`` of these trainers. TypeError where they do not read its values alike."""
+        """The option ``key`` of these trainers. TypeError if they parse its values differently."""
         first, *others = settings.values()
         families = [trainer.family for trainer in settings]
         takers = {trainer: setting.name for trainer, setting in settings.items()}
@@ -141,13 +141,13 @@ def _reads(setting: Setting) -> tuple[object, ...]:
 
 
 def _once(texts: Sequence[str], families: Sequence[str], form: str, between: str) -> str:
-    """The text of all families; or where they differ each family's, in this form."""
+    """The text if all families share it; else each family's text, formatted by ``form``."""
     if len(set(texts)) == 1:
         return texts[0]
     return between.join(form.format(family, text) for family, text in zip(families, texts, strict=True))
 
 
-#: Options on data that only some trainers have a use for, by the capability, and what they say in ``--help``.
+#: Options on data that only some trainers use: capability → their declarations.
 _ON_DATA = {
     "validation": "Rows like DATA's that a metric is taken of after each epoch; the best epoch's model is kept.",
     "query_weights": "Lines 'qid weight': the risk is this weighted mean over the queries; 1 where not named.",
@@ -170,7 +170,7 @@ class ChosenLoss:
         return self.name
 
 
-#: Objectives of LightGBM, XGBoost and CatBoost, and the losses that stand for them.
+#: Objectives of LightGBM, XGBoost and CatBoost → losses.
 _OF_OTHERS = {
     **dict.fromkeys(("lambdarank", "rank_xendcg", "rank:ndcg", "yetirank"), "ndcg"),
     **dict.fromkeys(("rank:map", "map", "average_precision"), "ap"),
@@ -240,7 +240,7 @@ def _owner(param: click.Parameter) -> str:
 
 
 def with_trainer_options(params: Sequence[click.Parameter], options: Sequence[TrainerOption]) -> list[click.Parameter]:
-    """A command's own parameters, and the trainers' options. TypeError where two have one name or one flag."""
+    """A command's own parameters and the trainers' options. TypeError if two share a name or a flag."""
     owners: dict[str, str] = {}
     for param in (*params, *options):
         owner = _owner(param)
@@ -285,7 +285,7 @@ def settings_named(trainer: type[AnyTrainer], options: JsonObject, named: Collec
 
 
 def need_cvxpy() -> None:
-    """Ends the command where --qp cvxpy asks for what is not installed."""
+    """Ends the command if --qp cvxpy is set and cvxpy is not installed."""
     if click.get_current_context().params.get("qp") == "cvxpy" and find_spec("cvxpy") is None:
         from apsvm.solvers.qp.cvxpy_clarabel import NEEDS
 

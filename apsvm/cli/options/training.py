@@ -79,7 +79,7 @@ def feature_options(options: JsonObject, trainer: AnyTrainer, pool: tuple[str, .
 
 
 def check_inputs(trainer: AnyTrainer) -> Mapping[str, str]:
-    """The files that the settings name, by what they are; ends the command if one cannot be read."""
+    """Input files that the settings name, by name; ends the command if one cannot be read."""
     inputs = trainer.inputs()
     for path in inputs.values():
         with reading(path), open(path, "rb"):
@@ -105,8 +105,7 @@ def query_weights(path: str | None, dataset: Dataset) -> dict[int, float] | None
 
 
 def check_data(trainer: AnyTrainer, data: TrainingSet) -> None:
-    """Prints remarks on the rows; what ``trainer.check`` raises of rows that cannot be trained on is the
-    caller's to catch (``bad_data``)."""
+    """Prints remarks on the rows. Errors of ``trainer.check`` are left to the caller (``bad_data``)."""
     remarks = list(trainer.check(data))
     if data.costs is not None and not trainer.capabilities.costs:
         remarks.append("cost: is not used by this loss; it is ignored here")
@@ -147,8 +146,7 @@ def described(dataset: Dataset, target: Target) -> str:
 
 
 def check_output(output: str, **inputs: str | None) -> None:
-    """Finds out now what would otherwise lose hours of work at the end; ``inputs``, by what they are, the configuration
-    among them, must not be overwritten."""
+    """Checks before the work that ``output`` can be written, and overwrites neither an input nor the configuration."""
     from apsvm._support.files import check_writable
 
     config = click.get_current_context().meta.get(CONFIG_FILE)
@@ -158,7 +156,7 @@ def check_output(output: str, **inputs: str | None) -> None:
 
 
 def refuse_same_place(outputs: Iterable[str | None], what: str) -> None:
-    """Ends the command where two of the outputs, ``what``, are one file."""
+    """Ends the command if two of the outputs are one file; ``what`` names them."""
     places = ["-" if output == "-" else os.path.realpath(output) for output in outputs if output is not None]
     if len(set(places)) < len(places):
         raise click.UsageError(f"{what} cannot go to the same place")

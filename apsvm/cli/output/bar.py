@@ -1,4 +1,4 @@
-"""The line below all others that says, on a terminal, what a command has been doing for more than two seconds."""
+"""A terminal's last line: the progress of a command that has run for more than two seconds."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from types import TracebackType
 from apsvm._support.shown import printable
 from apsvm.cli import shared
 
-#: Seconds before anything is shown, and between two looks of it.
+#: Seconds before the bar is shown, and between updates.
 PATIENCE, INTERVAL = 2.0, 0.25
 _WIDTH = 24
 
 
 class Bar:
-    """``with Bar("classes", total=10) as bar: … bar.step()`` shows how much is done, for how long it has been going on,
-    and how long it takes yet if the rest is like what is done; without a total only the second. Nothing where stderr is
-    no terminal, with --quiet or --verbose, or inside another one.
+    """``with Bar("classes", total=10) as bar: … bar.step()`` shows progress, seconds so far and seconds left. Without a
+    total it shows only the seconds so far. It shows nothing if stderr is no terminal, with --quiet or --verbose, or
+    inside another one.
 
     total : may grow meanwhile
 
@@ -55,11 +55,11 @@ class Bar:
             self._erase()
 
     def step(self, what: str | None = None) -> None:
-        """One more is done; ``what`` is done now."""
+        """Counts one more as done; ``what`` is in progress now."""
         self.reach(self._done + 1, what)
 
     def reach(self, done: int, what: str | None = None) -> None:
-        """This many are done; ``what`` is done now."""
+        """Sets the number done; ``what`` is in progress now."""
         self._done = done
         self._what = self._what if what is None else what
 

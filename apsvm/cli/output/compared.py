@@ -68,7 +68,7 @@ class Results:
     average: Average | None = None
 
     def table(self) -> Iterator[str]:
-        """A line for each setting under a heading, in columns, and what the choice of one is worth."""
+        """A heading, a line for each setting in columns, and the chosen one's expected value on new rows."""
         rows = [self._heading(), *map(self._row, self.candidates)]
         if self.average is not None:
             number = len(self.average.members)

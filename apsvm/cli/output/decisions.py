@@ -1,4 +1,4 @@
-"""``apsvm predict --classify --probability``: what rows are called, and how likely they are positive."""
+"""``apsvm predict --classify --probability``: labels and probabilities of rows."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def answers(ranker: Model, scores: NDArray[np.float64], name: str, *, classify: 
 
 
 def probabilities(header: Header, scores: NDArray[np.float64], name: str) -> NDArray[np.float64]:
-    """(n,) float64 of scores (n,). Ends the command where the model has none."""
+    """(n,) float64 probabilities of scores (n,). Ends the command if the model has none."""
     if header.calibration is None:
         raise Failure(BAD_DATA, f"{name}: it has no probabilities: apsvm train --calibrate auto makes such a model")
     return header.calibration.probability(scores)
@@ -53,7 +53,7 @@ def names_of_two(header: Header) -> tuple[str, str]:
 
 
 def thresholds(headers: Sequence[Header]) -> NDArray[np.float64]:
-    """(k,) of k classes; 0 where there is none."""
+    """(k,) thresholds of k classes; 0 for a class without one."""
     import numpy as np
 
     return np.array([line_of(one.threshold) for one in headers])

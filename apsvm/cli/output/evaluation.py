@@ -70,7 +70,7 @@ def _entry_as_json(entry: EvaluatedSystem, *, per_query: bool) -> JsonDict:
 
 
 def put_each(entries: Sequence[EvaluatedSystem]) -> None:
-    """A line a query (a class), or a query and system; ``-`` where the query is left out of the mean."""
+    """Prints a line per query (or class), or per query and system; ``-`` for queries left out of the mean."""
     names, several = list(entries[0].system.evaluation.values), len(entries) > 1
     by_query: dict[float, list[tuple[str, int, Evaluation]]] = {}
     for entry in entries:
@@ -106,8 +106,8 @@ def _aligned(rows: Sequence[Sequence[str]], left: int) -> Iterator[str]:
 
 
 def put_summary(entries: Sequence[EvaluatedSystem], confidence: float | None, cutoffs: Sequence[int] = ()) -> None:
-    """The metrics, a column a system, and the positives found in as many of the first rows as the user named; how the
-    systems differ, if that was tested; what was counted."""
+    """Prints the metrics, a column per system, the positives found in the first rows, tested differences, and
+    counts."""
     left = max(_LEFT, *map(len, entries[0].system.evaluation.values))
     for name, text in _summary(entries, confidence, cutoffs):
         put(f"{name:<{left}} {text}".rstrip())
@@ -191,8 +191,8 @@ def _figure(entry: EvaluatedSystem, name: str) -> str:
 def _comparison(
     a: EvaluatedSystem, b: EvaluatedSystem, differences: Mapping[str, Difference], confidence: float | None
 ) -> Iterator[tuple[str, str]]:
-    """A line a metric: the effect, its interval and p; where one system lacks queries of the other, also over how many
-    the test goes, and the two values there, which are not those of the summary."""
+    """A line per metric: effect, interval and p. If a system lacks queries of the other, also the number of queries
+    tested and the two values there, which differ from the summary's."""
     with_queries = not a.system.is_one_ranking
     lacking = any(
         d.queries is not None and d.queries < _with_a_value(one, name)
@@ -224,7 +224,7 @@ def _with_a_value(entry: EvaluatedSystem, name: str) -> int:
 
 
 def _counts(entry: EvaluatedSystem, whose: str, *, is_first: bool) -> Iterator[tuple[str, str]]:
-    """Rows and queries, once where all systems share them, and each system's ties."""
+    """Rows and queries, printed once if all systems share them, and each system's ties."""
     result = entry.system.evaluation
     of_one = whose if entry.counts else ""
     if is_first or entry.counts:

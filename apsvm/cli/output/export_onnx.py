@@ -41,14 +41,14 @@ if TYPE_CHECKING:
 
 #: Versions of ONNX's operators (January 2022) and files, which most runtimes of today read.
 OPSET, IR = 17, 8
-#: The domain of the operator that numbers words, and its version.
+#: Domain and version of the operator that maps words to numbers.
 _WORDS, OPSET_OF_WORDS = "ai.onnx.ml", 2
 #: A missing date, as NumPy's NaT is.
 _NO_DATE = np.iinfo(np.int64).min
 
 
 def onnx_bytes(model: Model, name: str) -> bytes:
-    """The file's content, of the model in the file ``name``. Ends the command where there is no such graph, or the
+    """The ONNX file of ``model``, read from the file ``name``. Ends the command if the model has no graph or the
     package is missing."""
     try:
         import onnx
@@ -221,13 +221,13 @@ def _probability(graph: _Graph, calibration: Calibration, score: str) -> str:
     corners, values = np.array(calibration.scores), np.array(calibration.probabilities)
     if corners.size == 1:
         return graph("Add", graph("Mul", score, 0.0), float(values[0]))
-    # The sum of what each stretch between two corners adds, as far as the score has come in it.
+    # Sum over the segments between corners, each up to the score.
     lengths = np.diff(corners)
     come = graph("Sub", graph("Unsqueeze", score, np.array([1])), corners[:-1])
     come = graph("Min", graph("Max", come, 0.0), lengths)
     slopes = np.divide(np.diff(values), lengths)
     risen = graph("Add", graph("MatMul", come, slopes), float(values[0]))
-    return graph("Min", risen, float(values[-1]))  # a sum may round to more
+    return graph("Min", risen, float(values[-1]))  # rounding may exceed the last value
 
 
 def _input(column: Column) -> str:
@@ -262,7 +262,7 @@ def _of_dates(graph: _Graph, column: Column) -> str:
     day, of_day = _divided(graph, seconds, 86400.0)
     hour, of_hour = _divided(graph, of_day, 3600.0)
     minute, second = _divided(graph, of_hour, 60.0)
-    # Added up as ``days_of`` does, to the last bit.
+    # Summed in the order of ``days_of``, for equal bits.
     hours = graph("Add", graph("Add", hour, graph("Div", minute, 60.0)), graph("Div", second, 3600.0))
     days = graph("Add", day, graph("Div", hours, 24.0))
     parts = [values for part in column.parts for values in _of_date(graph, part, days, column.newest)]
@@ -288,7 +288,7 @@ def _of_date(graph: _Graph, part: DatePart, days: str, newest: float) -> list[st
         return [_as_double(graph, graph("Equal", weekday, float(number))) for number in range(7)]
     turns = graph("Div", days, YEAR if part is DatePart.YEAR else 1.0)
     turned = graph("Mul", graph("Sub", turns, graph("Floor", turns)), 2.0 * np.pi)
-    # The cosine by a sine: ONNX Runtime 1.16 has no Cos of doubles.
+    # Cosine from a sine: ONNX Runtime 1.16 has no Cos for doubles.
     waves = [graph("Sin", angle) for angle in (turned, graph("Add", turned, 0.5 * np.pi))]
     return [graph("Div", graph("Round", graph("Mul", wave, 10.0**DECIMALS)), 10.0**DECIMALS) for wave in waves]
 
@@ -308,7 +308,7 @@ _ENCODED: dict[ColumnKind, Callable[[_Graph, Column], str]] = {
 
 
 def _mapped(graph: _Graph, feature_map: FeatureMap | None, name: str) -> str:
-    """(N, columns) of X, what the feature map makes of it."""
+    """(N, columns) outputs of the feature map on X."""
     if feature_map is None or isinstance(feature_map, Linear):
         return graph.rows
     if isinstance(feature_map, Joined):

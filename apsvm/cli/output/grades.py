@@ -15,17 +15,17 @@ if TYPE_CHECKING:
     from apsvm.models.base import Model
     from apsvm.trainers.fitting import Fit
 
-#: Options and their values, by default, where labels are grades of rows in queries.
+#: Default options if labels are grades of rows in queries.
 OF_GRADES = {"metric": "nDCG(exp)@10", "loss": "ndcg"}
-#: Up to here the gain 2^grade − 1 is a usual one; from there it is no float64.
+#: Grades up to the first have usual gains 2^grade − 1; from the second the gain overflows float64.
 USUAL_GRADE, HIGHEST_GRADE = 10.0, 1024.0
 
 
 def chosen_by_grades(
     dataset: Dataset, labels: LabelOptions, options: JsonObject, named: Collection[str]
 ) -> Mapping[str, str]:
-    """Values for those of the options that are not ``named``, where labels are grades of rows in queries and ``labels``
-    do not say how to take them; they are said in a line."""
+    """Values for the options not in ``named``, if labels are grades of rows in queries and ``labels`` is default.
+    Prints them in a line."""
     from apsvm.data.labels import LabelOptions, are_grades
 
     chosen = {option: value for option, value in OF_GRADES.items() if option in options and option not in named}
@@ -37,7 +37,7 @@ def chosen_by_grades(
 
 
 def say_of_grades(fit: Fit) -> None:
-    """A line for each caution on the grades of a training; none where its labels are two classes."""
+    """Prints each caution on the grades of a training."""
     for caution in _cautions(fit):
         remark(f"warning: {fit.dataset.source}: {caution}")
 
@@ -62,7 +62,7 @@ def _cautions(fit: Fit) -> Iterator[str]:
 
 
 def say_without_queries(dataset: Dataset, models: Mapping[str, Model]) -> None:
-    """A line where the rows have no queries and a model, of ``models`` by their files, was trained on several."""
+    """Warns if the rows have no queries and one of ``models`` (by file) was trained on several."""
     if dataset.groups is not None:
         return
     for path, model in models.items():

@@ -53,7 +53,7 @@ class RankedRows:
 
 
 def shown_columns(path: str, read: ReadOptions, names: Sequence[str]) -> dict[str, list[str]]:
-    """The cells of these columns of a table, as they stand in it; each column is read as the names of the rows."""
+    """The cells of these table columns as written; each column is read as row names."""
     from apsvm.models.columns import NO_FEATURES
 
     columns = {}
@@ -67,9 +67,8 @@ def shown_columns(path: str, read: ReadOptions, names: Sequence[str]) -> dict[st
 
 
 def best_of_each(scored: RankedRows) -> Iterator[str]:
-    """The best rows, best first: names or numbers, what stands for the score, the columns of --show, of bags with
-    ``--which`` the number of the deciding row, and what raised the score. Of queries the best of each, behind its qid;
-    of classes of each in turn, behind its label."""
+    """Lines of the best rows, best first: name, score or answer, columns of --show, the deciding row of a bag with
+    ``--which``, and reasons. Each query has its own list behind its qid, each class behind its label."""
     model, options = scored.model, scored.options
     if not model.has_classes:
         is_read = options.explain is not None and not (options.classify or options.probability)
@@ -95,7 +94,7 @@ def _best(scored: RankedRows, lines: Sequence[str]) -> Iterator[str]:
 
 
 def _first(scored: RankedRows, answers: Sequence[str] | None, relevant: NDArray[np.bool_] | None = None) -> FirstRows:
-    """The best rows; ``answers``: what stands for the score of each row (n,), and ``relevant`` (n,) whether it is."""
+    """The best rows; ``answers`` (n,) replace the scores, ``relevant`` is (n,)."""
     from apsvm.report.first_rows import FirstRows, best_first
 
     rows, scores, options = scored.rows, scored.scores, scored.options
@@ -172,7 +171,7 @@ def _documents(rows: Dataset, path: str) -> list[str]:
 
 
 def _docids(rows: Dataset, path: str) -> tuple[list[str] | None, str]:
-    """A name a row, or None and why there are none."""
+    """Docids of the rows; or None and the reason."""
     from apsvm.data.reading import is_text
     from apsvm.data.svmlight import docids
 
@@ -215,12 +214,12 @@ def run_lines(scored: RankedRows) -> Iterator[str]:
 
 
 def _to_be_read(scores: NDArray[np.float64]) -> list[str]:
-    """Scores of six digits, as the reasons beside them have."""
+    """Scores of six digits, like the reasons in the list."""
     return [f"{score:.6g}" for score in scores.tolist()]
 
 
 def names_of_queries(rows: Dataset) -> list[str] | None:
-    """(n,) what the rows' queries are called in their table, or else their qid; None where there are none."""
+    """(n,) names of the rows' queries in their table, or their qids; None without queries."""
     if rows.groups is None:
         return None
     return [printable(rows.query_name(query)) for query in rows.groups.tolist()]

@@ -9,7 +9,7 @@ from apsvm.cli.output.bar import Bar
 from apsvm.cli.shared import say
 from apsvm.trainers.base import Progress
 
-#: Seconds of training after which a line is printed; the next one is printed when twice as many have passed.
+#: Seconds of training before the first line; each next line comes after twice as many.
 FIRST_LINE = 10.0
 
 

@@ -51,7 +51,7 @@ def make_folder(folder: str) -> None:
 
 
 def run_record(data: str, dataset: Dataset, read: ReadOptions, read_seconds: float) -> JsonDict:
-    """The fields of the log's ``run`` record: what a report needs and the model does not tell."""
+    """Fields of the log's ``run`` record that a report needs and the model lacks."""
     import platform
     import time
 

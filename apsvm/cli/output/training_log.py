@@ -1,4 +1,4 @@
-"""The log of ``apsvm train``: where it goes, and its closing record."""
+"""The log of ``apsvm train``: its file and its closing record."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class TrainingLog:
-    """The log, if one is kept. One that cannot be written any more is given up with a message; the training goes on."""
+    """The log, if one is kept. If writing fails, a message says so and training goes on."""
 
     def __init__(self, name: str, log: Log | None) -> None:
         self._name = name
@@ -50,9 +50,9 @@ def open_log(path: str | None) -> Iterator[TrainingLog]:
         yield TrainingLog("standard output", JsonLinesLog(sys.stdout))
     else:
         with writing(path):
-            # In a folder of a run no other training may have begun one since the options were checked.
+            # Another training may have begun a run in this folder since the options were checked.
             in_folder = click.get_current_context().params.get("run_dir") is not None
-            # Each line is flushed as it is written; nothing is left for close() to lose.
+            # Each line is flushed when written: close() cannot lose any.
             stream = open_alone(path, is_new=in_folder)
         try:
             yield TrainingLog(path, JsonLinesLog(stream))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def training_metric(fit: Fit, model: Model) -> Iterator[str]:
-    """A line on what the model was trained for, as ``apsvm eval`` would give it; none for a model of items."""
+    """The line of the trained metric, as ``apsvm eval`` computes it; empty for a model of items."""
     from apsvm.metrics import MetricError
 
     if model.lists_items:
@@ -36,15 +36,14 @@ def training_metric(fit: Fit, model: Model) -> Iterator[str]:
         yield f"training {printable(model.header.metric or 'AP')}: {error}"
 
 
-#: Below it a loss is rounding.
+#: A loss below this is rounding error.
 _FLAWLESS = 1e-9
-#: Columns named that tell positives from negatives.
+#: Most columns that a warning names.
 _MOST_NAMED = 3
 
 
 def cautions_on_choice(fit: Fit, outcome: Outcome) -> Iterator[str]:
-    """Warnings where few positives chose the settings, and where held-out rows are ranked without a fault, with the
-    columns that alone do so."""
+    """Warns if few positives chose the settings, or if held-out rows are ranked perfectly; names columns at fault."""
     import numpy as np
 
     from apsvm.selection.folds import FEW_POSITIVES
@@ -86,12 +85,12 @@ def _extremes(X: Matrix) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 
 
 def of_training_rows(dataset: Dataset, model: Model) -> Evaluation:
-    """The metric that the model was chosen by, or its own, on the rows it was trained on, and AP where they are of two
-    classes; of a set of rankers the means over the classes.
+    """The metric that chose the model, or its own, on the training rows, and AP with two classes; for several rankers,
+    means over classes.
 
     Raises
     ------
-    MetricError : they are undefined there
+    MetricError : the metrics are undefined there
     """
     import numpy as np
 

@@ -33,7 +33,7 @@ def write_model(
     *,
     read_seconds: float,
 ) -> int:
-    """Writes what is ``trained``, one model or, if it was stopped before, none; the exit code."""
+    """Writes the model of ``trained``, if training was not stopped before; returns the exit code."""
     began = time.perf_counter()
     ready = next(trained, None)
     if ready is None:
@@ -60,8 +60,8 @@ def save(name: str, outcome: Outcome, model: Model, signals: Signals) -> None:
 
 
 def say_what_became(trained: TrainedModel, name: str, seconds: Mapping[str, float] | None = None) -> None:
-    """The choice, the model's worth and decision, and where it was written; with --verbose how training ended, its
-    certificate, and the seconds of each part; with --quiet cautions, and what explains the exit code."""
+    """Prints the choice, figures, decision and output file. --verbose adds the ending, the certificate and seconds by
+    part; --quiet leaves only cautions and the reason for the exit code."""
     from apsvm.trainers.summary import ending, short_summary, summary
 
     outcome, model, figures = trained
@@ -69,7 +69,7 @@ def say_what_became(trained: TrainedModel, name: str, seconds: Mapping[str, floa
     for caution in outcome.cautions:
         say(f"warning: {name}: {caution}")
     if is_set("quiet"):
-        if not header.as_asked:  # the outcome's is also of the threshold, for whose lack there is a caution
+        if not header.as_asked:  # a missing threshold, also in outcome.as_asked, has its own caution
             say(f"warning: {name}: {ending(outcome)}")
         return
     verbose = is_set("verbose")

@@ -19,17 +19,17 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FORMATS = ("png", "svg")
-#: Control characters, for most of which XML 1.0 has no room, and bytes of file names that are no UTF-8.
+#: Control characters, most of which XML 1.0 forbids, and bytes of file names that are not UTF-8.
 _UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 class PictureError(ValueError):
-    """Nothing that can be drawn so: the message says what was expected and what was found."""
+    """Data that cannot be drawn; the message names what was expected and found."""
 
 
 @contextmanager
 def as_written_by_train() -> Iterator[None]:
-    """Turns what a record lacks into a PictureError."""
+    """Turns missing or malformed fields of a record into a PictureError."""
     try:
         yield
     except (KeyError, TypeError) as error:
@@ -41,7 +41,7 @@ class Picture(ABC):
 
     @abstractmethod
     def height(self, size: Size) -> float:
-        """In inches, for this size."""
+        """Height in inches at this size."""
 
     @abstractmethod
     def draw(self, figure: Figure, size: Size) -> None:
@@ -59,7 +59,7 @@ class Picture(ABC):
             raise PictureError(f"expected a picture as {' or '.join(FORMATS)}, found {format!r}")
         import numpy as np
 
-        # Axes of values near the ends of float64 overflow, and are drawn all the same.
+        # Axes near the limits of float64 overflow; they are drawn all the same.
         with settings(), np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Glyph .* missing from", UserWarning)
             from matplotlib.figure import Figure

@@ -40,8 +40,8 @@ _ASKED = {_GAP: ("start", "epsilon"), _GRADIENT: ("end", "asked")}
 
 @dataclass(slots=True)
 class Line:
-    """``values`` after this many ``steps`` and ``seconds``, NaN where there is none; ``series`` is its colour's number;
-    ``dashed`` : a lower bound"""
+    """``values`` after this many ``steps`` and ``seconds``, NaN if there is none; ``series`` numbers its colour;
+    ``dashed`` marks a lower bound."""
 
     name: str
     series: int = 0
@@ -53,7 +53,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """label : of the values' axis; level : the value asked for, if there is one"""
+    """label : label of the values' axis; level : the requested value, if any"""
 
     label: str
     lines: Sequence[Line]
@@ -62,7 +62,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Convergence(Picture):
-    """panels : each is drawn twice, against steps and against seconds; step : what steps count"""
+    """panels : each is drawn twice, against steps and against seconds; step : unit of the steps"""
 
     panels: Sequence[Panel]
     step: str = "iteration"
@@ -215,7 +215,7 @@ def _lines(points: Sequence[_Point], name: str, series: int, several: int) -> It
 
 
 def _level(label: str, logs: Mapping[str, Sequence[Record]]) -> float | None:
-    """The value that all logs asked for."""
+    """The requested value, if all logs share it."""
     event, name = _ASKED.get(label, ("", ""))
     asked = {
         record[name] for records in logs.values() for record in records if record["event"] == event and name in record

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: Pixels of the map, at most: columns stand for as many negatives as fit.
+#: Most pixels of the map; with more negatives, a column represents several.
 MOST_COLUMNS, MOST_ROWS = 1600, 1200
-#: The share of the rows that a stage needs for its name.
+#: Share of the rows that a stage needs to be named.
 LEAST_NAMED = 0.05
 
 
@@ -44,8 +44,8 @@ class RankCounts:
 
 @dataclass(frozen=True)
 class Heatmap(Picture):
-    """rows : of the iterations, in order; n_pos, n_neg : of the one ranking; begins : row → what begins there (a stage
-    of the training)"""
+    """rows : one per iteration, in order; n_pos, n_neg : sizes of the ranking; begins : row → name of the stage that
+    begins there"""
 
     rows: Sequence[RankCounts]
     n_pos: int
@@ -94,7 +94,7 @@ class Heatmap(Picture):
             if result != n_neg:
                 raise PictureError(f"expected the ranks of {n_neg:,} negatives in a record, found {result:,}")
             if at == before:
-                rows[-1] = counts  # the last call of an iteration stands for it
+                rows[-1] = counts  # the last call of an iteration represents it
                 continue
             if before is None or at[:2] != before[:2]:
                 begins[len(rows)] = f"{at[0]}, C = {at[1]:.4g}"
@@ -106,7 +106,7 @@ class Heatmap(Picture):
         return 0.62 * size.width
 
     def pixels(self) -> NDArray[np.int64]:
-        """The map itself: (rows, columns) int64 of ranks, thinned out where there are more than pixels."""
+        """The map: (rows, columns) int64 ranks, thinned out to the number of pixels."""
         columns = min(self.n_neg, MOST_COLUMNS)
         negatives = ((np.arange(columns) + 0.5) * self.n_neg / columns).astype(np.int64)
         which = np.arange(len(self.rows))
@@ -139,7 +139,7 @@ class Heatmap(Picture):
         bar.set_label("interleaving rank", labelpad=-10)
 
     def _name_stages(self, axes: Axes) -> None:
-        """Lines between the stages, and their names where there is room."""
+        """Draws lines between the stages, and their names if there is room."""
         begins = self.begins or {}
         for row, end in zip(begins, [*begins, len(self.rows)][1:], strict=True):
             if row:

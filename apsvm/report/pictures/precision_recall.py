@@ -23,7 +23,7 @@ MOST_NAMED = 10
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """``name`` for the legend, none if empty; ``aside`` : one of many, drawn thinly behind the others"""
+    """``name`` in the legend, if not empty; ``aside`` draws it thinly behind the others."""
 
     name: str
     steps: Steps

@@ -54,11 +54,11 @@ class MissingMatplotlibError(ImportError):
 
 @contextmanager
 def settings() -> Iterator[None]:
-    """matplotlib set up to draw and write a picture; afterwards it is as it was.
+    """Sets matplotlib up for a picture, and restores it afterwards.
 
     Raises
     ------
-    MissingMatplotlibError : (an ImportError) there is none
+    MissingMatplotlibError : (an ImportError) matplotlib is not installed
     """
     try:
         import matplotlib
@@ -126,7 +126,7 @@ def dash(at: int) -> str | tuple[int, tuple[float, ...]]:
 
 
 def legend_below(figure: Figure, size: Size, *panels: Axes) -> None:
-    """One legend for the figure's panels, below them, if anything in them has a name; each name stands once."""
+    """Draws one legend below the panels, if they have named lines; each name appears once."""
     handles: JsonDict = {}
     for axes in panels:
         for handle, name in zip(*axes.get_legend_handles_labels(), strict=True):

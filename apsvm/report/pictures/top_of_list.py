@@ -1,4 +1,4 @@
-"""Precision among the first k rows against k: what is found by working through a list from its top."""
+"""Precision among the first k rows against k: the positives found by working through a list from its top."""
 
 from __future__ import annotations
 
