@@ -19,7 +19,7 @@ import numpy as np
 
 from apsvm.models.averages import average_of
 from apsvm.models.linear import LinearRanker
-from apsvm.selection.choose import NEAR, best
+from apsvm.selection.choose import best, is_near
 from apsvm.selection.completion import training_scores
 from apsvm.selection.race import Candidate, Measured, OutOfFold
 from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
@@ -70,7 +70,7 @@ def average_with(search: SettingsSearch, candidates: Sequence[Candidate]) -> Ave
     highest = top.mean(metric)
     of_map: dict[str, Candidate] = {}
     for one in (top, *sorted(candidates, key=lambda one: -one.mean(metric))):
-        if one.mean(metric) >= highest - NEAR and _fits_in(search, one):
+        if is_near(one, top, metric) and _fits_in(search, one):
             of_map.setdefault(search.fits[one.grid].features.features, one)
     members = list(of_map.values())
     if len(members) < 2:

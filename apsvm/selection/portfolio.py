@@ -23,7 +23,7 @@ from apsvm.data.labels import LabelOptions, Target, judge
 from apsvm.losses.base import LossError
 from apsvm.selection.bags import bags_as_rows, of_bags
 from apsvm.selection.candidates import Entry, losses_of, portfolio
-from apsvm.selection.choose import NEAR, best, standard_error
+from apsvm.selection.choose import best, is_near
 from apsvm.selection.cross_validation import SelectionError
 from apsvm.selection.folds import FEW_POSITIVES, make_folds
 from apsvm.selection.grids import Grid
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 #: Folds in which entries are screened.
 SCREENING_FOLDS = 3
 #: This many kinds go on: to more rows by their best entry and those near it, to the other folds by their best alone, if
-#: that is no further behind the best of all than ``NEAR``, or than the standard error of the difference.
+#: that is near the best of all (``choose.is_near``).
 FINALISTS = 3
 #: Entries that are behind the best by this many standard errors in the first fold are tried in no other. The errors are
 #: those of one entry; entries that are judged by the same rows differ less.
@@ -214,21 +214,14 @@ class PortfolioSearch:
             of_kinds.setdefault(self.racing[one.grid].kind, []).append(one)
         kinds = list(of_kinds.values())
         if is_sample:
-            kept = [one for of_kind in kinds[:FINALISTS] for one in self._near(of_kind)]
+            kept = [one for of_kind in kinds[:FINALISTS] for one in of_kind if is_near(one, of_kind[0], self.metric)]
         else:
-            kept = self._near([of_kind[0] for of_kind in kinds])[: self._most]
+            kept = [of[0] for of in kinds if is_near(of[0], ranked[0], self.metric)][: self._most]
         # A few folds of queries do not push out the metric's own loss.
         for kind in dict.fromkeys(self.racing[one.grid].kind for one in kept):
             own = (one for one in of_kinds[kind] if self.racing[one.grid].loss in self._own_losses)
             kept += [one for one in list(own)[:1] if one not in kept]
         return sorted(kept, key=ranked.index)
-
-    def _near(self, ranked: Sequence[Candidate]) -> list[Candidate]:
-        """Those that are behind the first by no more than ``NEAR`` or a standard error of the difference, fold by
-        fold."""
-        first = ranked[0].values(self.metric)
-        behind = [np.subtract(first, one.values(self.metric)) for one in ranked]
-        return [one for one, by in zip(ranked, behind, strict=True) if by.mean() <= max(NEAR, standard_error(by))]
 
     @property
     def _most(self) -> int:

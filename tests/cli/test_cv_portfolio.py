@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from apsvm import load_model
+from apsvm.selection import choose
 from apsvm.selection import portfolio as module
 from apsvm.selection import references as beside
 from apsvm.selection.candidates import Entry
@@ -78,7 +79,7 @@ def test_what_it_says(data, run, bars):
 
 @pytest.mark.slow
 def test_the_table(data, run, monkeypatch):
-    monkeypatch.setattr(module, "NEAR", 0.05)
+    monkeypatch.setattr(choose, "NEAR", 0.05)
     heading, *rows, last, _ = run("cv", data, "--folds", 3, "-j", 1, "-q").stdout.splitlines()
     assert heading.split() == ["C", "mean", "C", "AP", "seconds"]
     assert sum(row.endswith("chosen") for row in rows) == 1
