@@ -135,5 +135,5 @@ def run(arguments: list[str]) -> int:
 
 
 def _discard_output() -> None:
-    """Lets the interpreter's own flush of standard output at exit go nowhere: it would fail again."""
+    """Discards the interpreter's flush of standard output at exit, which would fail again."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

@@ -45,7 +45,7 @@ _SCHEMES = ("tcp", "tls", "ws", "wss", "ucx", "inproc")
 
 @contextmanager
 def rows_on_cluster(data: str, read: ReadOptions, trainer: AnyTrainer, scheduler: str) -> Iterator[Dataset]:
-    """The rows to train on, their features on the workers as long as the context lasts; failures end the command."""
+    """The rows to train on, with features on the workers while the context lasts; failures end the command."""
     need_dask()
     from apsvm.dask.fitting import refusal
     from apsvm.dask.parts import FilePart
@@ -68,7 +68,7 @@ def rows_on_cluster(data: str, read: ReadOptions, trainer: AnyTrainer, scheduler
 def predict_on_cluster(
     data: str, model: str, out: str, scheduler: str, read: ReadOptions, *, ignore_unknown: bool
 ) -> None:
-    """Scores the parts, each worker its own, into files of the folder ``out``."""
+    """Scores the parts on their workers, into files of the folder ``out``."""
     need_dask()
     if out == "-":
         raise click.UsageError("with --scheduler OUT is a folder that the workers write to: name one")
@@ -181,7 +181,7 @@ def _with_queries(dataset: Dataset, names: Sequence[str]) -> Dataset:
 
 
 def _say_of(source: str, parts: Iterable[Dataset]) -> None:
-    """Remarks on tables, of which each part may have the same, and on features that the model does not know."""
+    """Prints remarks on the parts' tables, each once, and on features unknown to the model."""
     parts = list(parts)
     for text in dict.fromkeys(line for part in parts if part.table is not None for line in part.table.remarks):
         remark(f"{source}: {printable(text)}")

@@ -123,7 +123,7 @@ class HelpfulCommand(click.Command):
             formatter.write_dl([("--help-all", "Every option."), ("--help=TOPIC", f"The options of {topics}. {words}")])
 
     def full_help(self, ctx: click.Context, topic: str | None = None) -> str:
-        """All that is known of every option, or of those of a topic. Raises UsageError for an unknown one."""
+        """The full help of every option, or of one topic. Raises UsageError for an unknown topic."""
         formatter, topics, options = ctx.make_formatter(), self.topics(), self._options(ctx)
         if topic == "words":
             with formatter.section("Of LightGBM, XGBoost and scikit-learn"):

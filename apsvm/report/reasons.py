@@ -129,7 +129,7 @@ def _words(
 
 
 def _feature(name: str, value: float) -> str:
-    """A one-hot feature has its value in its name."""
+    """The text of a feature; one-hot features have their value in the name."""
     return name if "=" in name and value == 1.0 else f"{name}={value:.{_DIGITS}g}"
 
 

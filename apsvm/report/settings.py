@@ -51,7 +51,7 @@ def settings_of(header: Header) -> Iterator[Fact]:
 
 
 def shown(value: Json) -> str:
-    """For people; nothing of None."""
+    """The value as text; empty for None."""
     if value is None:
         return ""
     if isinstance(value, bool):

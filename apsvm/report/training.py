@@ -166,7 +166,7 @@ def how_trained(run: Run) -> Markup:
 
 
 def _endings(headers: Sequence[tuple[str, Header]]) -> Markup:
-    """A table of how the training of each model ended, and of its certificate."""
+    """A table of each model's end of training and certificate."""
     rows = []
     for title, header in headers:
         bounds, unit = header.certificate, header.C or 1.0

@@ -93,6 +93,6 @@ def share(value: float) -> str:
 
 
 def few(values: Iterable[str]) -> str:
-    """The first ones, and how many there are if that is not all."""
+    """The first four values, and their number if there are more."""
     listed = list(values)
     return ", ".join(listed[:4]) + (f", … ({len(listed)})" if len(listed) > 4 else "")

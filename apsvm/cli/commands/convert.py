@@ -64,7 +64,7 @@ def convert(data: str, out: str, threads: int, quiet: bool, model: str | None, r
 
 @contextmanager
 def _rows(data: str, read: ReadOptions, out: str, model: ForModel | None, bar: Bar) -> Iterator[Dataset]:
-    """The rows; text of files block by block, so that it is never in memory as a whole."""
+    """The rows; text is read in blocks, never whole into memory."""
     from apsvm.data.tables.kinds import Kind, recognised
 
     sources = parts_of(data)

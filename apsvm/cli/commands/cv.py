@@ -239,7 +239,7 @@ def _pools(options: JsonObject) -> list[tuple[str, ...] | None]:
 
 
 def _ways(options: JsonObject) -> list[_Way]:
-    """Every map with every way to pool bags."""
+    """Every feature map with every pooling."""
     return list(itertools.product(options["features"], _pools(options)))
 
 
@@ -276,7 +276,7 @@ _WITHOUT = ("log_ranks", "validation", "validation_metric", "patience")
 
 
 class CvCommand(TrainersCommand):
-    """``apsvm cv`` with the options of all trainers; those that are worth trying out are lists."""
+    """``apsvm cv`` with the options of all trainers; options worth trying out are lists."""
 
     def __init__(self, *arguments: Any, **more: Any) -> None:
         super().__init__(*arguments, **more)
@@ -394,7 +394,7 @@ class _Run:
         return replace(self._followers, should_stop=lambda: bool(self.signals) or self.is_over())
 
     def compared(self, search: SettingsSearch) -> list[Candidate]:
-        """The settings to choose from: those finished in every fold, or when the time was over in the most."""
+        """Settings to choose from: those finished in every fold, or in the most folds if time ran out."""
         candidates = search.candidates()
         if candidates or self.signals or not self.is_over():
             return candidates
@@ -456,7 +456,7 @@ class _Run:
                 yield from references(search, self._followers.should_stop, self.request.options["jobs"])
 
     def compare(self, search: SettingsSearch) -> None:
-        """All paths in all folds; ``--verbose`` prints a line as each ends."""
+        """Trains all paths in all folds; ``--verbose`` prints a line as each ends."""
 
         def widened(number: int, name: str, values: Sequence[SettingValue]) -> None:
             if self.request.options["verbose"]:

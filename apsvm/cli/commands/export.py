@@ -85,7 +85,7 @@ def export(model: str, out: str, layout: str, positive_label: float | str | None
 
 
 def _whole(stored: Model, positive_label: float | str | None, name: str, layout: str) -> bytes:
-    """The content of a format that holds any model."""
+    """The file's content in a format for any model."""
     if layout == "json":
         from apsvm.cli.output.export_json import json_text
 

@@ -1,5 +1,4 @@
-"""``apsvm predict``: a score a row, and what the features gave to it; the rows in their order (``output.lists``); or
-detections (``output.boxes``)."""
+"""``apsvm predict``: a score per row with reasons; ranked rows (``output.lists``); detections (``output.boxes``)."""
 
 from __future__ import annotations
 
@@ -130,7 +129,7 @@ def predict(
 
 
 def _check(wanted: SimpleNamespace, model: Model, path: str) -> None:
-    """Ends the command for an option that the kind of model, of the file ``path``, has no use for."""
+    """Ends the command for an option that the model in ``path`` cannot use."""
     one_ranking = "needs a model of one ranking"
     if model.has_classes:
         refuse_if_given(("trec_run", "which"), f"{one_ranking}, and {path} is {model.what}")
@@ -154,7 +153,7 @@ def _check(wanted: SimpleNamespace, model: Model, path: str) -> None:
 
 
 def _lines(ranker: Model, data: str, model: str, read: ReadOptions, wanted: SimpleNamespace) -> list[str]:
-    """A line for each row that the model ranks, or for each bag; or one for each user of a model of items."""
+    """Output lines: one per row or bag, or one per user for a model of items."""
     from apsvm.cli.output.lists import RankedRows, best_of_each, list_page, run_lines, shown_columns
     from apsvm.models.bags import ranked
     from apsvm.models.items import ItemRanker

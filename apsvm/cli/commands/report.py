@@ -95,7 +95,7 @@ def report(
 
 
 def _refuse_to_overwrite(output: str, folder: str, run: Run) -> None:
-    """Settings and data of the run, and its model."""
+    """Ends the command if the output is a file of the run: its settings, data or model."""
     recorded = run.command.get("reading", {})
     refuse_same_file(
         output,
@@ -107,7 +107,7 @@ def _refuse_to_overwrite(output: str, folder: str, run: Run) -> None:
 
 
 def _run(folder: str) -> Run:
-    """The run without rows to judge it on."""
+    """The run, before its rows are read."""
     from apsvm.report.run import Run
 
     log = os.path.join(folder, LOG)

@@ -119,7 +119,7 @@ def train(data: str, model: str | None, read: ReadOptions, **values: object) -> 
 
 @dataclass(frozen=True)
 class _Run:
-    """The options, checked before anything is read; ``model``: the file to write."""
+    """The options, checked before any reading; ``model`` is the file to write."""
 
     data: str
     model: str
@@ -174,7 +174,7 @@ class _Run:
 
     @contextmanager
     def read(self) -> Iterator[tuple[Dataset, float]]:
-        """The rows, and the seconds that took; on a cluster as long as the context lasts."""
+        """The rows and the seconds of reading; a cluster lasts as long as the context."""
         began, scheduler = time.perf_counter(), self.options["scheduler"]
         takes = self.trainer.capabilities.labels
         if scheduler is not None:
@@ -209,7 +209,7 @@ class _Run:
         return replace(self, trainer=_plan(options, options["loss"], named), options=options)
 
     def train(self, dataset: Dataset, read_seconds: float) -> int:
-        """Trains, and writes the model; the exit code."""
+        """Trains and writes the model; returns the exit code."""
         from apsvm.trainers.fitting import Fit
 
         options, began = self.options, time.perf_counter()

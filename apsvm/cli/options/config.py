@@ -68,7 +68,7 @@ def load_config(ctx: click.Context, param: click.Parameter, path: str | None) ->
 
 
 def _of_no_use(text: str) -> str:
-    """Names the key whose value the parser gives up on: a number of too many digits, or lists in lists."""
+    """Names the key whose value the parser rejects: a number of too many digits, or nested lists."""
     import tomllib
 
     for number, line in enumerate(text.splitlines(), start=1):

@@ -29,7 +29,7 @@ def decision_rule(options: JsonObject) -> DecisionRule:
 
 
 def check_decision_options(fit: Fit, options: JsonObject) -> None:
-    """Ends the command, before the training, for rows that no threshold can be chosen on."""
+    """Ends the command before training if no threshold can be chosen on the rows."""
     if not _asks(options):
         return
     from apsvm.selection.decision import HeldOutError, check_decision
@@ -49,8 +49,8 @@ class Decisions:
     should_stop: Callable[[], bool]
 
     def made(self, fit: Fit, outcome: Outcome, model: Model) -> tuple[Outcome, Model]:
-        """The model with its decision; ``fit`` : its training, the features still to be learned. If a rule was
-        requested and cannot be chosen, the model is without, and the outcome is not as requested."""
+        """The model with its decision; ``fit`` is its training, before features are learned. If a requested rule cannot
+        be chosen, the model has no threshold, and the outcome is not as requested."""
         from apsvm.selection.decision import HeldOutError, with_decision
         from apsvm.selection.thresholds import with_training_threshold
 
@@ -104,7 +104,7 @@ def _asks(options: JsonObject) -> bool:
 
 
 def say_decision(model: Model, *, verbose: bool = False) -> None:
-    """Lines on the threshold and the probabilities of a model of one ranking."""
+    """Prints the threshold and the probabilities of a model of one ranking."""
     from apsvm.report.decisions import probabilities_in_words, threshold_in_counts, threshold_in_words
 
     header = model.header

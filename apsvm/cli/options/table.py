@@ -238,7 +238,7 @@ TRAINING = (*LEARNING, "bias", "positive_label", "relevant_from", "features", "s
 
 
 def options(*names: str, **changes: Mapping[str, Any]) -> Callable[[CommandT], CommandT]:
-    """Gives a command these options; ``changes`` of a declaration, by the option's name, are options too."""
+    """Gives a command these options; ``changes`` add options with changed declarations."""
 
     def add(command: CommandT) -> CommandT:
         for name in reversed(list(dict.fromkeys((*names, *changes)))):

@@ -69,7 +69,7 @@ class Setting(NamedTuple):
         return ", ".join(map(str, shown)) if isinstance(shown, tuple) else str(shown)
 
     def type(self, limits: Range) -> ParamType:
-        """Reads its values, within ``limits``."""
+        """The click type that parses its values, within ``limits``."""
         about = self.about
         if about.path or (self.as_list and self.kind is float):
             return NumberList(limits.low, limits.high, open_low=limits.open_low, multiples=about.multiples)
@@ -135,7 +135,7 @@ class TrainerOption(Option):
 
 
 def _reads(setting: Setting) -> tuple[object, ...]:
-    """Equal for settings whose values are read alike, except for their range."""
+    """Key of how a setting's values are parsed, without their range."""
     about = setting.about
     return setting.kind, setting.is_flag, tuple(about.choices), about.multiples, about.metric, about.path
 
@@ -156,14 +156,14 @@ _ON_DATA = {
 
 @dataclass(frozen=True, slots=True)
 class ChosenLoss:
-    """A value of ``--loss``, and the trainer that it was found with."""
+    """A value of ``--loss`` and its trainer."""
 
     name: str
     trainer: type[AnyTrainer]
 
     @classmethod
     def of(cls, name: str) -> ChosenLoss:
-        """The loss with the trainer that it has by default. Raises UnknownNameError."""
+        """The loss with its default trainer. Raises UnknownNameError."""
         return cls(name, trainer_of(name))
 
     def __str__(self) -> str:
@@ -254,7 +254,7 @@ def with_trainer_options(params: Sequence[click.Parameter], options: Sequence[Tr
 
 
 class TrainersCommand(HelpfulCommand):
-    """A command with the options of all trainers; in its help those of a family are a topic."""
+    """A command with the options of all trainers; each family is a topic of its help."""
 
     def families(self) -> Mapping[str, tuple[str, Sequence[str]]]:
         options = [param for param in self.params if isinstance(param, TrainerOption)]
@@ -278,8 +278,8 @@ def options_of_trainers() -> list[TrainerOption]:
 
 
 def settings_named(trainer: type[AnyTrainer], options: JsonObject, named: Collection[str]) -> JsonDict:
-    """The trainer's settings that the user gave: of its options among ``named``, by the settings' names.
-    The others have the trainer's own defaults."""
+    """Settings of the trainer that the user gave: its options among ``named``. The others have the trainer's
+    defaults."""
     taken = {option.takers.get(trainer): option.name or "" for option in options_of_trainers()}
     return {setting: options[name] for setting, name in taken.items() if setting is not None and name in named}
 
@@ -311,7 +311,7 @@ def planned(loss: ChosenLoss, options: JsonObject, named: Collection[str]) -> An
 
 @contextmanager
 def usage_errors(loss: ChosenLoss) -> Iterator[None]:
-    """Settings and losses that do not go together end the command."""
+    """Turns conflicts of settings and losses into usage errors."""
     from apsvm.losses.base import LossError
 
     try:

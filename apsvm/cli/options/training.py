@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 def check_bag_options(read: ReadOptions, options: JsonObject) -> None:
-    """Ends the command for options on bags that do not go together."""
+    """Ends the command if options on bags conflict."""
     if read.ignores_bags and (options["pool"] or read.bag_label != "same"):
         raise click.UsageError("--bags ignore takes every row for itself: leave out --pool and --bag-label")
     if read.bag_label == "any" and options["positive_label"] is not None:
@@ -47,7 +47,7 @@ def check_bag_options(read: ReadOptions, options: JsonObject) -> None:
 
 
 def refuse_untaken(trainer: AnyTrainer, options: JsonObject, *names: str) -> None:
-    """Ends the command for one of the ``options`` that was given, and that the trainer does not take."""
+    """Ends the command if the user gave one of ``options`` that the trainer does not take."""
     for option in names:
         refusal = None if options[option] is None else trainer.capabilities.refusal(option)
         if refusal is not None:
@@ -88,7 +88,7 @@ def check_inputs(trainer: AnyTrainer) -> Mapping[str, str]:
 
 
 def query_weights(path: str | None, dataset: Dataset) -> dict[int, float] | None:
-    """The weights of the queries, if a file of them was named."""
+    """Weights of the queries, if a file is named."""
     from apsvm.data.query_weights import weights_of_queries
 
     if path is None:
@@ -116,7 +116,7 @@ def check_data(trainer: AnyTrainer, data: TrainingSet) -> None:
 
 
 def described(dataset: Dataset, target: Target) -> str:
-    """The data in a line."""
+    """A line that describes the data."""
     import numpy as np
 
     from apsvm.data.dataset import shown_label
@@ -163,8 +163,8 @@ def refuse_same_place(outputs: Iterable[str | None], what: str) -> None:
 
 
 def spare_others(model: str) -> None:
-    """Ends the command if ``model``, which is to be written, is a file with anything else than a model: the second one
-    of ``train rows.svm more.svm`` would be lost."""
+    """Ends the command if the output ``model`` exists and is no model: ``train rows.svm more.svm`` would overwrite the
+    second file."""
     from apsvm.models.reading import is_model_file
 
     with writing(model):
@@ -176,7 +176,7 @@ def spare_others(model: str) -> None:
 
 
 def spare_models(log: str) -> None:
-    """Ends the command if ``log``, which is to be written, is a model."""
+    """Ends the command if the output ``log`` exists and is a model."""
     from apsvm.models.reading import is_model_file
 
     with writing(log):
@@ -185,7 +185,7 @@ def spare_models(log: str) -> None:
 
 
 def read_to_train(path: str, read: ReadOptions, *, unlabelled: bool = False, multilabel: bool = False) -> Dataset:
-    """The rows to train on, stored as passes over them go fastest, and in no other way besides."""
+    """The rows to train on, stored only in the form that passes over them read fastest."""
 
     dataset = read_rows(path, read, unlabelled=unlabelled, multilabel=multilabel, dense=True)
     if not can_train(dataset.X.shape[1]):
@@ -209,7 +209,7 @@ def exit_code(signals: Sequence[int]) -> int:
 
 
 class Signals(list[int]):
-    """The signals that came.
+    """The signals received.
 
     Attributes
     ----------
@@ -221,8 +221,8 @@ class Signals(list[int]):
 
 @contextmanager
 def signals_caught() -> Iterator[Signals]:
-    """Collects SIGINT, SIGTERM and SIGHUP (the terminal was closed), so that the best model so far can be written;
-    another one, half a second later or more, stops at once. A signal that was being ignored still is."""
+    """Collects SIGINT, SIGTERM and SIGHUP (closed terminal), so that the best model so far can be written. Another
+    signal after half a second or more stops at once. Ignored signals stay ignored."""
     caught = Signals()
     first = 0.0
 

@@ -98,7 +98,7 @@ class Bar:
 
     @contextmanager
     def _away(self) -> Iterator[None]:
-        """While something else is written."""
+        """Hides the bar while something else is written."""
         with self._lock:
             self._erase()
             yield

@@ -89,7 +89,7 @@ def put_each(entries: Sequence[EvaluatedSystem]) -> None:
 
 
 def put_table(rows: Sequence[Sequence[str]], *, left: int) -> None:
-    """Columns as wide as they need, the first ``left`` flush left and the others flush right."""
+    """Prints a table; the first ``left`` columns are flush left, the others flush right."""
     for line in _aligned(rows, left):
         put(line)
 
@@ -166,7 +166,7 @@ def found_in_first(entry: EvaluatedSystem, k: int) -> str | None:
 
 
 def _thresholds_in_words(thresholds: Sequence[Threshold | None]) -> str:
-    """Above which scores rows count as called positive."""
+    """The thresholds above which rows are called positive."""
     if len(thresholds) > 1:
         lacking = thresholds.count(None)
         if 0 < lacking < len(thresholds):
@@ -263,7 +263,7 @@ def _averaged(entry: EvaluatedSystem) -> str:
 
 
 def put_items(result: ListEvaluation, *, as_json: bool) -> None:
-    """The figures of a model of items, means over the users."""
+    """Prints the metrics of a model of items, as means over users."""
     if as_json:
         counts = {"users": result.users, "users_skipped": result.users_skipped}
         put(json.dumps({"metrics": result.values, **counts}, indent=1))
@@ -274,7 +274,7 @@ def put_items(result: ListEvaluation, *, as_json: bool) -> None:
 
 
 def _name_of(query: float | str, words: Sequence[str]) -> str:
-    """A query's id or a class's label, as in the file; of a number with a word this."""
+    """A query's id or a class's label, as in the file; its word if it has one."""
     if words:
         return words[int(query)]
     return str(query).removesuffix(".0") if isinstance(query, float) else str(query)

@@ -1,4 +1,4 @@
-"""``apsvm export --format json``: all that scoring, deciding and probabilities take, as one JSON object."""
+"""``apsvm export --format json``: everything needed for scores, decisions and probabilities, as one JSON object."""
 
 from __future__ import annotations
 

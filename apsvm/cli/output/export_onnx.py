@@ -109,7 +109,7 @@ def _properties(model: Model) -> dict[str, str]:
 
 
 class _Graph:
-    """Nodes and constants as they are made; values are known by their names, ``rows`` is the features' (N, width)."""
+    """Nodes and constants of the graph; values are known by name, ``rows`` are the features (N, width)."""
 
     def __init__(self) -> None:
         self.rows = "X"
@@ -141,7 +141,7 @@ class _Graph:
 def _outputs(
     graph: _Graph, rankers: Sequence[Ranker], *, several: bool, name: str
 ) -> list[tuple[str, list[str | int]]]:
-    """Makes the graph; the outputs and their shapes."""
+    """Builds the graph; returns the outputs and their shapes."""
     first = rankers[0]
     columns = _mapped(graph, first.feature_map, name)
     if first.unit_rows:
@@ -181,7 +181,7 @@ def _outputs(
 
 
 def _side_by_side(graph: _Graph, values: list[str], output: str) -> str:
-    """(N, k) of k (N,)."""
+    """Joins k columns (N,) to (N, k)."""
     axis = np.array([1])
     return graph("Concat", *(graph("Unsqueeze", one, axis) for one in values), output=output, axis=1)
 
@@ -212,7 +212,7 @@ _SCORES: dict[str, Callable[[_Graph, Any, str], str]] = {
 
 
 def _probability(graph: _Graph, calibration: Calibration, score: str) -> str:
-    """(N,)"""
+    """(N,) probabilities of scores (N,)."""
     if calibration.method == "platt":
         assert calibration.slope is not None
         assert calibration.offset is not None

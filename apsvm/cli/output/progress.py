@@ -36,7 +36,7 @@ class Display:
         self._next_line = FIRST_LINE
 
     def show(self, progress: Progress) -> None:
-        """Takes note of an iteration."""
+        """Shows an iteration."""
         if self._quiet:
             return
         self._begun.add(progress.stage)

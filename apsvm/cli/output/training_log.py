@@ -39,8 +39,8 @@ class TrainingLog:
 
 @contextmanager
 def open_log(path: str | None) -> Iterator[TrainingLog]:
-    """The log, opened only now that there is something to write: a run that fails before has destroyed nothing. One
-    that another training is writing ends the command."""
+    """Opens the log only when there is something to write, so that a run that fails before destroys nothing. Ends the
+    command if another training writes it."""
     from apsvm._support.files import open_alone
     from apsvm._support.log import JsonLinesLog
 
@@ -62,7 +62,7 @@ def open_log(path: str | None) -> Iterator[TrainingLog]:
 
 
 def end_record(outcome: Outcome) -> JsonDict:
-    """The fields of the log's closing record of a model, except for its state."""
+    """Fields of the log's closing record for a model, except its state."""
     if outcome.classes:
         return {
             **({} if outcome.C is None else {"C": outcome.C}),

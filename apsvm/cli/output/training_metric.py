@@ -1,4 +1,4 @@
-"""The metric that was trained for, on the training rows, as a line for people."""
+"""The trained metric on the training rows, as a line of text."""
 
 from __future__ import annotations
 

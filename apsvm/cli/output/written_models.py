@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class TrainedModel(NamedTuple):
-    """A model that is ready; ``figures``, lines on its worth on the training rows, are taken once it is written."""
+    """A trained model; ``figures``, lines on its training metric, are computed after it is written."""
 
     outcome: Outcome
     model: Model
@@ -53,7 +53,7 @@ def write_model(
 
 
 def save(name: str, outcome: Outcome, model: Model, signals: Signals) -> None:
-    """Writes the model; failures end the command. A signal after it stops nothing."""
+    """Writes the model; failures end the command. Signals after it are too late."""
     with writing(name):
         model.save(name)
     signals.are_late = not outcome.interrupted

@@ -1,9 +1,9 @@
-"""The interleaving ranks of the negatives in the most violated ranking, iteration by iteration, as a heat map: Figure 1
-of Mohapatra, Jawahar and Kumar (NIPS 2014), whose AP-SVM-SELECT lives on what it shows.
+"""The interleaving ranks of the negatives in the most violated ranking, by iteration, as a heat map: Figure 1 of
+Mohapatra, Jawahar and Kumar (NIPS 2014), the reason why AP-SVM-SELECT works.
 
-A row is an iteration (the last oracle call of it), a column a negative, from the highest score to the lowest; the
-colour is its rank, 1 (above every positive) to P + 1 (below them all, the deepest red). Ranks rise along a row, so that
-a row is given by how many negatives have each rank.
+A row is an iteration (its last oracle call), a column a negative, from the highest score to the lowest. The colour is
+its rank, 1 (above every positive) to P + 1 (below all, the deepest red). Ranks rise along a row, so the number of
+negatives per rank determines it.
 """
 
 from __future__ import annotations

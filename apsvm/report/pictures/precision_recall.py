@@ -31,7 +31,7 @@ class Curve:
 
 
 def mean_and_each(curves: Mapping[str, Judged], of: str = "mean") -> list[Curve]:
-    """The mean of several curves, called ``of``, and thinly each of them by its name, or without one of many."""
+    """The mean of several curves, named ``of``, and each of them drawn thinly, without names if there are many."""
     is_named = len(curves) <= MOST_NAMED
     each = [
         Curve(f"{name}, AP {one.ap:.4f}" if is_named else "", one.steps, aside=True) for name, one in curves.items()
@@ -47,8 +47,7 @@ def mean_base_rate(curves: Mapping[str, Judged]) -> float:
 
 @dataclass(frozen=True)
 class PrecisionRecall(Picture):
-    """curves : in the order of the legend; base_rate : the share of positive rows, which a random order's precision
-    is"""
+    """curves : in the order of the legend; base_rate : share of positive rows, the precision of a random order"""
 
     curves: Sequence[Curve]
     base_rate: float

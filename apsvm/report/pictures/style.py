@@ -121,7 +121,7 @@ def colour(at: int) -> str:
 
 
 def dash(at: int) -> str | tuple[int, tuple[float, ...]]:
-    """Solid for the first round of the colours."""
+    """Dash pattern of series ``at``; solid in the first round of colours."""
     return DASHES[at // len(SERIES) % len(DASHES)]
 
 
@@ -144,7 +144,7 @@ def legend_below(figure: Figure, size: Size, *panels: Axes) -> None:
 
 
 def whole_numbers(axis: Axis) -> None:
-    """Ticks of this axis at whole, round numbers only."""
+    """Puts ticks at whole, round numbers only."""
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     axis.set_major_locator(MaxNLocator(integer=True, nbins="auto", steps=[1, 2, 5, 10], min_n_ticks=1))
@@ -152,7 +152,7 @@ def whole_numbers(axis: Axis) -> None:
 
 
 def few_ticks(axis: Axis) -> None:
-    """Ticks of this axis that leave room for one another."""
+    """Puts few enough ticks on the axis that their labels do not touch."""
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     axis.set_major_locator(MaxNLocator(nbins=5, steps=[1, 2, 5, 10]))
@@ -160,7 +160,7 @@ def few_ticks(axis: Axis) -> None:
 
 
 def powers(axis: Axis) -> None:
-    """A logarithmic axis, drawn upon already, whose ticks are written out: 0.01, 1, 1,000."""
+    """Writes out the ticks of a logarithmic axis that has been drawn on: 0.01, 1, 1,000."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     low, high = axis.get_view_interval()

@@ -41,8 +41,8 @@ class TopOfList(Picture):
 
 
 def precisions_at(scores: NDArray[np.float64], relevant: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Precision among the first k rows, k = 1..n, of one list: scores (n,) float64, relevant (n,) bool; (n,) float64.
-    Of rows of equal score it is the mean over their orders."""
+    """Precision among the first k rows, k = 1..n, (n,) float64; scores (n,) float64, relevant (n,) bool. Rows of equal
+    score count with the mean over their orders."""
     order = np.argsort(-scores, kind="stable")
     falling = scores[order]
     ends = np.append(np.flatnonzero(falling[1:] != falling[:-1]) + 1, falling.size)
