@@ -30,6 +30,7 @@ from apsvm.selection.grids import Grid
 from apsvm.selection.race import Candidate
 from apsvm.selection.search import Followers, SettingsSearch, unseen
 from apsvm.trainers.fitting import FeatureOptions
+from apsvm.trainers.settings import Multiple
 
 if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
@@ -139,18 +140,16 @@ class PortfolioSearch:
         FeatureMapError, LossError, FloatingPointError, LinAlgError : no entry can be tried; that of the last one
         """
         left = self.entries
-        for size in ROUNDS:
-            which = sample(self._dataset, self.target, self._seed, size)
-            if which is None:
-                break
-            search = self._screened(left, which, jobs, followers, ended)
-            left = [self.racing[grid] for grid in search.alive]
+        samples = (sample(self._dataset, self.target, self._seed, size) for size in ROUNDS)
+        rounds = [which for which in samples if which is not None]
+        for number, which in enumerate(rounds, start=1):
+            _, kept = self._screened(left, which, jobs, followers, ended, is_last=number == len(rounds))
+            left = [self.racing[one.grid] for one in kept]
+            if number == len(rounds):
+                left = [_around(entry, one) for entry, one in zip(left, kept, strict=True)]
             if followers.should_stop():
-                left = left[:1]
-                break
-        if left is not self.entries and followers.should_stop():
-            return self._search(left, None, unseen)
-        return self._screened(left, None, jobs, followers, ended)
+                return self._search(left[:1] or self.entries[:1], None, unseen)
+        return self._screened(left, None, jobs, followers, ended, is_last=True)[0]
 
     def _screened(
         self,
@@ -159,13 +158,16 @@ class PortfolioSearch:
         jobs: int,
         followers: Followers,
         ended: Callable[[Entry, Candidate | str], None],
-    ) -> SettingsSearch:
-        """The search on these rows, None: on all of them, after the folds of the screening."""
+        *,
+        is_last: bool,
+    ) -> tuple[SettingsSearch, list[Candidate]]:
+        """The search on these rows, None: on all of them, after the folds of the screening, and who goes on;
+        ``is_last``: to all rows, or to all folds."""
         search = self._search(entries, which, ended)
         self.racing_on = f"{len(search.dataset):,} {self._dataset.unit}"
         followers = replace(followers, widened=unseen)
         folds = min(SCREENING_FOLDS, len(search.folds))
-        alive = [0]
+        kept = list[Candidate]()
         for number, within in ((1, range(1)), (folds, range(1, folds))):
             search.run(jobs, followers, widen=False, folds=within)
             ranked = self._ranked(search, number)
@@ -173,20 +175,16 @@ class PortfolioSearch:
                 raise SelectionError("; ".join(dict.fromkeys(search.failures.values())))
             if not ranked:  # it was stopped
                 break
-            kept = (
-                self._hopeful(search, ranked) if number == 1 else self._finalists(ranked, is_sample=which is not None)
-            )
+            kept = self._hopeful(search, ranked) if number == 1 else self._finalists(ranked, is_last=is_last)
             for one in ranked:
                 if one not in kept:
                     ended(self.racing[one.grid], one)
-            search.alive = alive = [one.grid for one in kept]
+            search.alive = [one.grid for one in kept]
         for grid, why in search.failures.items():
             ended(self.racing[grid], why)
-        if which is None:
-            for one in self._ranked(search, folds):
-                if one.grid in alive:
-                    ended(self.racing[one.grid], one)
-        return search
+        for one in kept if which is None else ():
+            ended(self.racing[one.grid], one)
+        return search, kept
 
     def _ranked(self, search: SettingsSearch, folds: int) -> list[Candidate]:
         """Those alive that were finished in this many folds, each at its best, the best first, the simplest of equal
@@ -206,14 +204,14 @@ class PortfolioSearch:
         limit = top - HOPELESS * math.sqrt(share * (1.0 - share) / count)
         return [one for place, one in enumerate(ranked) if place < self._most or one.mean(self.metric) >= limit]
 
-    def _finalists(self, ranked: Sequence[Candidate], *, is_sample: bool) -> list[Candidate]:
+    def _finalists(self, ranked: Sequence[Candidate], *, is_last: bool) -> list[Candidate]:
         """Candidates that go on after the screening. They are of several kinds, so that one kind does not crowd out
         another that does better with more rows."""
         of_kinds: dict[object, list[Candidate]] = {}
         for one in ranked:
             of_kinds.setdefault(self.racing[one.grid].kind, []).append(one)
         kinds = list(of_kinds.values())
-        if is_sample:
+        if not is_last:
             kept = [one for of_kind in kinds[:FINALISTS] for one in of_kind if is_near(one, of_kind[0], self.metric)]
         else:
             kept = [of[0] for of in kinds if is_near(of[0], ranked[0], self.metric)][: self._most]
@@ -262,6 +260,14 @@ class PortfolioSearch:
             query_weights=self._query_weights,
             averages=True,
         )
+
+
+def _around(entry: Entry, candidate: Candidate) -> Entry:
+    """The entry with the values of C at which the candidate was best, and those beside it."""
+    C = candidate.choice.get("C")
+    if not isinstance(C, Multiple):
+        return entry
+    return replace(entry, multiples=(0.1 * C.factor, C.factor, 10.0 * C.factor))
 
 
 def sample(dataset: Dataset, target: Target, seed: int, size: Round) -> NDArray[np.int64] | None:

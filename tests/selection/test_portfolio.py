@@ -243,7 +243,7 @@ def test_who_goes_on_to_all_folds(two_classes):
 
     def finalists(*values):
         ranked = raced(whole, *values)
-        return [ranked.index(one) for one in whole._finalists(ranked, is_sample=False)]
+        return [ranked.index(one) for one in whole._finalists(ranked, is_last=True)]
 
     def of_means(*means):
         return finalists(*zip(kinds, means, strict=False))
@@ -262,7 +262,7 @@ def test_of_queries_the_metric_s_own_loss_goes_on(grades):
     whole = PortfolioSearch(queries, parse_metrics(["nDCG(exp)"]))
     auc, ndcg, ap = (entry(loss, features="rules:9") for loss in ("auc", "ndcg", "ap"))
     ranked = raced(whole, (auc, 0.9), (ap, 0.85), (ndcg, 0.8), (entry("ndcg", features="products"), 0.6))
-    assert whole._finalists(ranked, is_sample=False) == [ranked[0], ranked[2]]
+    assert whole._finalists(ranked, is_last=True) == [ranked[0], ranked[2]]
 
 
 def test_who_goes_on_to_more_rows(two_classes, monkeypatch):
@@ -277,9 +277,9 @@ def test_who_goes_on_to_more_rows(two_classes, monkeypatch):
         (entry("ap", features="piecewise"), 0.6, 0.6),
         (entry("ap"), 0.5, 0.5),
     )
-    assert whole._finalists(ranked, is_sample=True) == [ranked[at] for at in (0, 1, 2, 4)]
+    assert whole._finalists(ranked, is_last=False) == [ranked[at] for at in (0, 1, 2, 4)]
     monkeypatch.setattr(module, "FINALISTS", 1)
-    assert whole._finalists(ranked, is_sample=True) == ranked[:2]
+    assert whole._finalists(ranked, is_last=False) == ranked[:2]
 
 
 def ends_of(whole):
@@ -361,3 +361,16 @@ def test_entries_that_are_hopeless_in_one_fold_are_tried_in_no_other(rng, datase
         **{id(one): 1 for one in hopeless},
         **{id(one): 3 for one in rules},
     }
+
+
+def test_of_a_sample_few_go_on_to_all_rows(rng, dataset, tried, monkeypatch):
+    """The best entry of a kind alone, with the values of C around its best."""
+    X = rng.normal(size=(600, 3))
+    monkeypatch.setattr(module, "ROUNDS", (Round(10**6, 250, 100),))
+    monkeypatch.setattr(module, "FINALISTS", 1)
+    tried(entry("ap"), entry("auc"), entry("ap", "tight"))
+    search = PortfolioSearch(dataset(X, np.where(X[:, 0] + rng.normal(size=600) > 1.0, 1.0, -1.0)), AP).screen(1)
+    (grid,) = search.grids
+    below, middle, above = (C.factor for C in grid.axis("C").values)
+    assert (below, above) == (pytest.approx(0.1 * middle), pytest.approx(10.0 * middle))
+    assert len(search.dataset) == 600
