@@ -77,7 +77,7 @@ _COUNT, _SIZE = "a whole number, 0 or more", "a whole number, 1 or more"
 _PARTS, _RANKS = "an object of seconds", "pairs of a rank and a count"
 _OR_NULL, _OR_LIST = " or null", " or a list of them"
 
-#: What a field must be, as a message says it, and whether a value is that.
+#: Kinds of fields, by their names in messages, and the test of a value.
 _KINDS: Mapping[str, Callable[[object], bool]] = {
     _NUMBER: _is_number,
     _POSITIVE: lambda value: _is_number(value) and value > 0,
@@ -97,7 +97,7 @@ def _fits(kind: str, value: object) -> bool:
     return (kind.endswith(_OR_NULL) and value is None) or _KINDS[one](value)
 
 
-#: What the fields that are read again must be, by event; "?": may be missing.
+#: Kinds of the fields that are read again, by event; "?": may be missing.
 _FIELDS: Mapping[str, Mapping[str, str]] = {
     "run": {
         **dict.fromkeys(("data?", "began?", "machine?"), _TEXT),

@@ -31,7 +31,7 @@ PATIENCE, MOST_WAITING, BETWEEN_LINES, CONNECTING = 1.0, 120.0, 10.0, 10.0
 MOST_LOSSES = 10
 #: Bytes from which on what is sent goes to the workers directly, past the scheduler.
 SENT_APART = 1 << 16
-#: What dask raises of a task whose result is lost; which one is a matter of its version.
+#: Errors that dask raises, by its version, for a task whose result is lost.
 _CANCELLED = (asyncio.CancelledError, concurrent.futures.CancelledError)
 
 

@@ -45,7 +45,7 @@ from apsvm.trainers.settings import SettingsError
 class TrainedEstimator(ModelEstimator):
     """Estimator that trains on rows."""
 
-    #: What helps where a training stopped early.
+    #: Advice for a training that stopped early.
     _remedy: ClassVar[str] = "raise time_limit, or what else it stopped at"
 
     def _read(self, X: Matrix, y: Column, takes: Takes) -> tuple[Matrix, Target]:
@@ -115,7 +115,7 @@ class LinearEstimator(TrainedEstimator):
     time_limit: float | None = None
     warm_start: bool = False
 
-    # What a class of estimators says.
+    # Methods that a class of estimators overrides.
 
     def _check(self, fit: Fit) -> None:
         """Raises ValueError for rows that cannot be trained on; tells the log of the labels."""
@@ -148,7 +148,7 @@ class LinearEstimator(TrainedEstimator):
         training, the features still to be learned."""
         return model
 
-    # What they share.
+    # Methods that all classes share.
 
     def _settings(self) -> Any:
         """Settings from the parameters, of the trainer's class, checked. Raises ValueError, TypeError."""

@@ -20,8 +20,8 @@ from apsvm.selection.decision import DecisionRule, HeldOutError, check_decision,
 from apsvm.trainers.base import Outcome
 from apsvm.trainers.fitting import Fit
 
-#: How far beyond the scores held out the line is where all probabilities are on one side of one half, in ranges of
-#: these scores: far enough for outliers, and near enough for scores to keep their digits.
+#: Distance of the line from the held-out scores if all probabilities are on one side of one half, in ranges of these
+#: scores: far enough for outliers, and near enough for scores to keep their digits.
 _BEYOND = 1e3
 
 

@@ -86,7 +86,7 @@ class ModelEstimator(Common, BaseEstimator):  # type: ignore[misc]  # scikit-lea
     n_features_in_: int
     feature_names_in_: NDArray[np.object_]
     _model: Ranker
-    #: What the columns of a data frame became, where they were more than numbers.
+    #: Columns of the data frame; None where all were numbers.
     _table: Columns | None = None
 
     def __sklearn_tags__(self) -> Tags:
@@ -269,7 +269,7 @@ class ModelEstimator(Common, BaseEstimator):  # type: ignore[misc]  # scikit-lea
         """
         return cls._of_model(loaded(model), {})
 
-    # What a class of estimators says.
+    # Methods that a class of estimators overrides.
 
     def _fit(self, X: Matrix, y: Column, qid: Column, sample_weight: Column, bags: Column) -> Self:
         raise NotImplementedError
@@ -289,7 +289,7 @@ class ModelEstimator(Common, BaseEstimator):  # type: ignore[misc]  # scikit-lea
         """Sets ``coef_`` and ``intercept_`` by the model's; what the header tells is set already."""
         self.coef_, self.intercept_ = coef, intercept
 
-    # What they share.
+    # Methods that all classes share.
 
     def _names(self) -> dict[str, str]:
         """Setting → parameter, where their names differ."""

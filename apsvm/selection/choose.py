@@ -58,7 +58,7 @@ def is_near(one: Candidate, best: Candidate, metric: str) -> bool:
 
 
 def chosen_by_others(candidates: Sequence[Candidate], metric: str) -> list[Candidate]:
-    """For each fold the candidate that is best in the others: what the choice comes to on rows that it has not seen.
+    """For each fold the candidate that is best in the others, so that its value there is that of a choice on new rows.
 
     Candidates may lack the last of the folds: a fold is looked at by those that were finished in it, and these are
     compared by the folds that all of them have.
@@ -86,7 +86,7 @@ def pooled_ap(folds: Sequence[OutOfFold], relevant: NDArray[np.bool_], optimism:
     Parameters
     ----------
     relevant : (n,) bool, of all rows (or bags) that the folds number
-    optimism : what was gained by the choice of the best of many, which other rows do not have
+    optimism : gain by choosing the best of many, which other rows do not have
     """
     from apsvm.metrics.evaluate import evaluate
 

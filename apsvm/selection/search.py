@@ -128,6 +128,7 @@ class SettingsSearch:
         self.alive: list[int] = list(range(len(grids)))
         self.failures: dict[int, str] = {}
         self.averages = averages
+        self._expected: dict[Candidate, Estimate | None] = {}
 
     @property
     def fits(self) -> Sequence[Fit]:
@@ -268,6 +269,11 @@ class SettingsSearch:
     def expected_ap(self, chosen: Candidate, candidates: Sequence[Candidate]) -> Estimate | None:
         """AP of all rows held out, as one list, without what the choice of the best adds: to an average hardly
         anything. None where rows are in queries."""
+        if chosen not in self._expected:  # the table, the interval and the header ask for it
+            self._expected[chosen] = self._pooled(chosen, candidates)
+        return self._expected[chosen]
+
+    def _pooled(self, chosen: Candidate, candidates: Sequence[Candidate]) -> Estimate | None:
         if self._by_query:
             return None
         pooled = partial(pooled_ap, relevant=self.target.relevant)

@@ -22,7 +22,7 @@ from apsvm.data.text import text_blocks
 
 #: Bytes of each column of Parquet that are read at a time.
 _BUFFER = 1 << 18
-#: How deep values of JSON may stand in each other.
+#: Deepest nesting of JSON values that is read.
 DEEPEST_JSON = 64
 #: Below it a float64 is every integer.
 _EXACT = float(1 << 53)
