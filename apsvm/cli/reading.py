@@ -68,7 +68,6 @@ def read_rows(
     any_base: bool = False,
     model: ForModel | None = None,
     dense: bool = False,
-    scratch: str | None = None,
     is_silent: bool = False,
 ) -> Dataset:
     """``read_data`` as the options say; failures end the command. Remarks on a table are printed.
@@ -77,7 +76,6 @@ def read_rows(
     multilabel : read several labels per row, even without the option
     any_base : accept features counted from 0 or 1, if they are not used
     dense : make text whose rows have most columns a dense array
-    scratch : a folder that holds the rows of a table instead of memory
     is_silent : print no remarks
     """
     import numpy as np
@@ -86,7 +84,6 @@ def read_rows(
     from apsvm.data.matrices import read_groups
     from apsvm.data.parts import parts_of
     from apsvm.data.reading import read_data
-    from apsvm.data.tables.cells import Scratch
 
     place = " and ".join(file for file in (path, read.groups, read.labels, read.bags) if file is not None)
     base = read.zero_based if zero_based is None else zero_based
@@ -113,7 +110,6 @@ def read_rows(
             table=read.table,
             model=model,
             dense=dense,
-            scratch=Scratch(scratch),
         )
     sizes = queries_beside(parts_of(path)) if dataset.groups is None and dataset.table is None else []
     if sizes:

@@ -20,7 +20,7 @@ from apsvm._support.types import Matrix
 from apsvm.data.dataset import DataError, Dataset, NoRowsError
 from apsvm.data.joining import in_columns_of, widened
 from apsvm.data.read_options import ReadOptions, TableOptions
-from apsvm.data.tables.cells import MEMORY, Table
+from apsvm.data.tables.cells import Table
 from apsvm.data.tables.features import Counts, encode, features_of
 from apsvm.data.tables.learning import fail_missing, release_text
 from apsvm.data.tables.reading import ColumnChoice
@@ -101,7 +101,7 @@ class FilePart:
         options = self.options.table
         chosen = ColumnChoice(options, None, unlabelled=False)
         try:
-            table, fingerprint = read_cells(content, kind, options, chosen, MEMORY)
+            table, fingerprint = read_cells(content, kind, options, chosen)
         except NoRowsError:
             return self.read()
         return PartOfTable(table, chosen.parts, options, self.options.dtype, fingerprint)

@@ -27,7 +27,7 @@ from apsvm.dask.parts import (
 from apsvm.dask.rows import PartedMatrix
 from apsvm.data.dataset import DataError, Dataset, TableRows
 from apsvm.data.joining import joined
-from apsvm.data.tables.cells import MEMORY, behind_another
+from apsvm.data.tables.cells import behind_another
 from apsvm.data.tables.learning import learn_of_parts
 from apsvm.data.tables.reading import ColumnChoice, Missing, dataset_of
 from apsvm.data.tables.roles import require_names
@@ -130,8 +130,8 @@ def _of_tables(cluster: Cluster, loaded: Parts, surveys: list[Survey], source: s
     chosen = ColumnChoice(first.options, None, unlabelled=False)
     chosen.parts = first.parts
     fingerprint = hashlib.sha256("".join(one.fingerprint for one in tables).encode()).hexdigest()
-    beside = behind_another([one.table for one in tables], MEMORY)
-    whole = dataset_of(beside, fingerprint, first.options, chosen, "own", first.dtype, MEMORY, learn)
+    beside = behind_another([one.table for one in tables])
+    whole = dataset_of(beside, fingerprint, first.options, chosen, "own", first.dtype, learn)
     return replace(whole, source=source)
 
 

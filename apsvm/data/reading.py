@@ -20,7 +20,6 @@ from apsvm.data.matrices import read_bags, read_groups, read_matrix
 from apsvm.data.parts import parts_of
 from apsvm.data.read_options import UNSAID, TableOptions
 from apsvm.data.svmlight import read_svmlight
-from apsvm.data.tables.cells import MEMORY, Scratch
 from apsvm.data.tables.kinds import Kind, recognised
 
 if TYPE_CHECKING:
@@ -54,7 +53,7 @@ def _several(source: str, parts: Sequence[str], read: Callable[..., Dataset], op
     if kinds and all(kind.is_table for kind in kinds.values()):
         from apsvm.data.tables.reading import read_tables
 
-        taken = ("model", "unlabelled", "bag_label", "dtype", "scratch")
+        taken = ("model", "unlabelled", "bag_label", "dtype")
         data = read_tables(
             list(kinds.items()),
             options.get("table", UNSAID),
@@ -93,7 +92,6 @@ def read_data(
     table: TableOptions = UNSAID,
     model: ForModel | None = None,
     dense: bool = False,
-    scratch: Scratch = MEMORY,
 ) -> Dataset:
     """Read a svmlight file, a table (CSV, Parquet, Arrow), a folder of ``apsvm convert``, or a .npz or .npy matrix; or
     several, which ``source`` names by a pattern or a folder of Parquet files (``parts_of``), one behind the other.
@@ -113,7 +111,6 @@ def read_data(
     check : see ``open_folder``
     table : options of a table; see ``TableOptions``
     model : the features of the model that the rows are for; only tables have names to find them by
-    scratch : the allocator of a table's rows
 
     Raises
     ------
@@ -143,7 +140,7 @@ def read_data(
         from apsvm.data.tables.reading import read_table  # svmlight text does not need it
 
         data = read_table(
-            content, kind, table, model=model, unlabelled=unlabelled, bag_label=bag_label, dtype=dtype, scratch=scratch
+            content, kind, table, model=model, unlabelled=unlabelled, bag_label=bag_label, dtype=dtype
         )
         data = data if model is not None else _with_width(data, n_features, max_features, ignore_unknown)
     return data if bags is None else in_bags(data, bags, bag_label)

@@ -538,3 +538,19 @@ def test_a_folder_of_parquet_files_is_called_one(tmp_path: Path) -> None:
     (tmp_path / "part-0.parquet").touch()
     with pytest.raises(IsADirectoryError, match=r"Parquet files, part-0.parquet among them: name them by a pattern"):
         read_data(tmp_path)
+
+
+@pytest.mark.parametrize("last", ["old", "inf", "1e999", " 3.5", "NA"])
+def test_numbers_are_numbers_to_the_last_row(last: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What begins with decimals is read as numbers, and once more as text where something else follows."""
+    monkeypatch.setattr("apsvm.data.tables.text._BLOCK", 1000)
+    text = "a,b,y\n" + "1.5,2.25,0\n-0.5,,1\n" * 300
+    data = read(tmp_path, text)
+    assert rows(data)[:2] == [[1.5, 2.25], [-0.5, 2.25]]
+    if last in (" 3.5", "NA"):
+        assert rows(read(tmp_path, f"{text}{last},1,0\n"))[-1] == [3.5 if last == " 3.5" else 0.5, 1.0]
+    else:
+        with pytest.raises(DataError, match=rf"data.csv:602: column 'a': expected a (finite )?number, found '{last}'"):
+            read(tmp_path, f"{text}{last},1,0\n")
+    with pytest.raises(DataError, match="data.csv:602: column .a.: expected a number, found .x."):
+        read(tmp_path, f"{text}x,1,0\n", columns_of(data))

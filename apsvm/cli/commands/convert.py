@@ -79,7 +79,7 @@ def _rows(data: str, read: ReadOptions, out: str, model: ForModel | None, bar: B
         with _rows_of_text(sources, read, out, bar) as dataset:
             yield dataset
     else:
-        yield read_rows(data, read, model=model, scratch=os.path.dirname(os.path.abspath(out)))
+        yield read_rows(data, read, model=model)
 
 
 @contextmanager

@@ -15,9 +15,9 @@ import numpy as np
 from apsvm._support.shown import shortened
 from apsvm.data.dataset import DataError, NoRowsError
 from apsvm.data.read_options import TableOptions
-from apsvm.data.tables.cells import Places, Scratch, Table, is_string, leaving_out, shown, text_of
+from apsvm.data.tables.cells import Places, Table, is_string, leaving_out, shown, text_of
 from apsvm.data.tables.kinds import Kind, is_json
-from apsvm.data.tables.text import Choice, decoded, not_utf8
+from apsvm.data.tables.text import Choosing, decoded, not_utf8
 from apsvm.data.text import text_blocks
 
 #: Bytes of each column of Parquet that are read at a time.
@@ -29,9 +29,7 @@ _EXACT = float(1 << 53)
 _NOT_BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*"|[^][{}]+')
 
 
-def table_of_arrow(
-    stream: BinaryIO, kind: Kind, name: str, choose: Choice, options: TableOptions, scratch: Scratch
-) -> Table:
+def table_of_arrow(stream: BinaryIO, kind: Kind, name: str, choose: Choosing, options: TableOptions) -> Table:
     """The columns of a Parquet, Arrow, JSON or Excel file that ``choose`` keeps. Raises DataError, OSError."""
     text: list[str] = []
     if kind is Kind.JSON:
@@ -44,24 +42,22 @@ def table_of_arrow(
         places = Places((name,), firsts=(first,))
     else:
         with _parsing(name, kind):
-            return _table_of_columns(stream, kind, name, choose, scratch)
+            return _table_of_columns(stream, kind, name, choose)
     arrays = {}
-    for column in choose(list(columns), ()):
+    for column in choose(name, list(columns), ())[0]:
         cells = columns[column]
         arrays[column] = _of_one_type(cells, column, places, text) if isinstance(cells, list) else cells
-    return _checked(arrays, places, text, scratch)
+    return _checked(arrays, places, text)
 
 
 def table_of_frame(table: Any, text: Sequence[str], source: str) -> Table:
     """All columns of an Arrow table; ``text``: those without a type. ``source``: what it is called in messages. Raises
     DataError."""
     columns = dict(zip(_different(table.column_names, source), table.columns, strict=True))
-    return _checked(columns, Places((source,)), text, Scratch())
+    return _checked(columns, Places((source,)), text)
 
 
-def _checked(
-    columns: dict[str, Any], places: Places, text: Sequence[str], scratch: Scratch, strings: Sequence[str] = ()
-) -> Table:
+def _checked(columns: dict[str, Any], places: Places, text: Sequence[str], strings: Sequence[str] = ()) -> Table:
     """A table of columns that can be read; ``strings``: those read as dictionaries that are typed as text. Raises
     DataError."""
     import pyarrow
@@ -77,26 +73,26 @@ def _checked(
             )
         if str(kind) == "string_view":
             columns[name] = column.cast(pyarrow.string())
-    table = Table.of(columns, places, text=text, strings=strings, scratch=scratch)
+    table = Table.of(columns, places, text=text, strings=strings)
     if len(table) == 0:
         raise NoRowsError(f"{places.source}: expected at least one row, found none")
     return table
 
 
-def _table_of_columns(stream: BinaryIO, kind: Kind, name: str, choose: Choice, scratch: Scratch) -> Table:
+def _table_of_columns(stream: BinaryIO, kind: Kind, name: str, choose: Choosing) -> Table:
     """Table of a Parquet or Arrow file."""
     if kind is Kind.PARQUET:
         from pyarrow import parquet
 
         schema = parquet.read_schema(stream)
         stream.seek(0)
-        kept = list(choose(_different(schema.names, name), _index_of(schema)))
+        kept, _ = choose(name, _different(schema.names, name), _index_of(schema))
         strings = [column for column in kept if is_string(schema.field(column).type)]
         # As dictionaries: a text that is there a million times is unpacked once.
         file = parquet.ParquetFile(stream, pre_buffer=False, buffer_size=_BUFFER, read_dictionary=strings)
         table = file.read(columns=kept)
         table.validate(full=True)
-        return _checked({column: table[column] for column in kept}, Places((name,)), [], scratch, strings)
+        return _checked({column: table[column] for column in kept}, Places((name,)), [], strings)
     from pyarrow import feather, ipc
 
     magic = stream.read(6)
@@ -108,8 +104,8 @@ def _table_of_columns(stream: BinaryIO, kind: Kind, name: str, choose: Choice, s
     else:
         table = feather.read_table(stream)
     table.validate(full=True)
-    kept = list(choose(_different(table.column_names, name), _index_of(table.schema)))
-    return _checked({column: table[column] for column in kept}, Places((name,)), [], scratch)
+    kept, _ = choose(name, _different(table.column_names, name), _index_of(table.schema))
+    return _checked({column: table[column] for column in kept}, Places((name,)), [])
 
 
 def _different(names: Sequence[str], source: str) -> Sequence[str]:

@@ -6,24 +6,19 @@ distinct texts are looked at. What a column is meant to be is decided in ``typin
 
 from __future__ import annotations
 
-import os
 import re
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from apsvm._support.naming import advice
 from apsvm._support.shown import shortened
 from apsvm.data.dataset import DataError
 from apsvm.data.tables.dates import A_DAY
-
-if TYPE_CHECKING:
-    from apsvm._support.types import AnyArray
 
 #: Texts that are read as a missing cell, in any case.
 MISSING_WORDS = (
@@ -38,27 +33,6 @@ _LONGEST_CODE = 20
 _BLANKS = " \t"
 #: How many of a unit of durations are a second.
 _A_SECOND = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
-
-
-@dataclass(frozen=True, slots=True)
-class Scratch:
-    """Allocator of arrays: in a file in ``folder``, or in memory if it is None. Raises OSError if the disk is full."""
-
-    folder: str | os.PathLike[str] | None = None
-
-    def empty(self, shape: tuple[int, ...], dtype: DTypeLike = np.float64) -> AnyArray:
-        """An array of this shape, to be written to."""
-        if self.folder is None or 0 in shape:
-            return np.empty(shape, dtype)
-        with tempfile.TemporaryFile(dir=self.folder) as file:
-            size = int(np.prod(shape)) * np.dtype(dtype).itemsize
-            if hasattr(os, "posix_fallocate"):  # a full disk is an error here, and no signal at a write to memory
-                os.posix_fallocate(file.fileno(), 0, size)
-            return np.memmap(file, dtype=dtype, mode="r+", shape=shape)
-
-
-#: In memory.
-MEMORY = Scratch()
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,10 +87,9 @@ class Cells:
     ----------
     name : the column's name
     places : the locations of the rows
-    array : as it was read, an Arrow ChunkedArray
+    array : as it was read, an Arrow ChunkedArray; an array of float64 where text was read as numbers
     is_text : True if the writer gave its cells no type, as in CSV
     decimal : the decimal mark of numbers in the file
-    scratch : the allocator of arrays
     is_string : True if an array of dictionaries has the writer's type of text
     """
 
@@ -125,7 +98,6 @@ class Cells:
     array: Any
     is_text: bool = False
     decimal: str = "."
-    scratch: Scratch = MEMORY
     is_string: bool = False
 
     def __post_init__(self) -> None:
@@ -137,13 +109,21 @@ class Cells:
     def let_go(self) -> None:
         """Forgets the text of plain numbers, which are there as ``values``."""
         if self.type == "text" and self.codes is None and "values" in self.__dict__:
-            self.stored, self.array = self.stored, None
+            self.array = self.values
+
+    @property
+    def arrow(self) -> Any:
+        import pyarrow
+
+        return pyarrow.chunked_array([self.array]) if isinstance(self.array, np.ndarray) else self.array
 
     @cached_property
     def stored(self) -> str:
         """The name of the type by its writer."""
         from pyarrow import types
 
+        if isinstance(self.array, np.ndarray):
+            return "double"
         kind = self.array.type
         if types.is_dictionary(kind):
             return "string" if self.is_string else "dictionary"
@@ -171,10 +151,10 @@ class Cells:
         import pyarrow
         from pyarrow import compute, types
 
+        if isinstance(self.array, np.ndarray):
+            return self.array
         if self.codes is not None:
-            result = self._empty()
-            np.take(np.append(self.number_of, np.nan), self.codes, out=result)
-            return result
+            return np.append(self.number_of, np.nan)[self.codes]
         if "values" in self.__dict__:  # of the attempt to read plain numbers
             values: NDArray[np.float64] = self.__dict__["values"]
             return values
@@ -191,17 +171,12 @@ class Cells:
             return self._floats(compute.divide(counts, _A_SECOND[kind.unit]))
         return self._floats(self.array)
 
-    def _empty(self) -> NDArray[np.float64]:
-        result: NDArray[np.float64] = self.scratch.empty((len(self),))
-        return result
-
     def _floats(self, array: Any) -> NDArray[np.float64]:
         import pyarrow
 
-        result, begin = self._empty(), 0
+        result, begin = np.empty(len(self)), 0
         for chunk in array.chunks:
-            floats = chunk.cast(pyarrow.float64(), safe=False)
-            result[begin : begin + len(chunk)] = floats.to_numpy(zero_copy_only=False)  # a null is NaN
+            result[begin : begin + len(chunk)] = floats_of(chunk.cast(pyarrow.float64(), safe=False))
             begin += len(chunk)
         return result
 
@@ -211,7 +186,7 @@ class Cells:
         import pyarrow
         from pyarrow import types
 
-        if types.is_null(self.array.type):
+        if isinstance(self.array, np.ndarray) or types.is_null(self.array.type):
             return True
         if self.decimal != ".":
             return False
@@ -230,7 +205,9 @@ class Cells:
         front, or all of 16 to 20 digits, which float64 would merge."""
         from pyarrow import compute, types
 
-        if self.type != "text" or types.is_null(self.array.type) or not self._are_plain_numbers:
+        if self.type != "text" or isinstance(self.array, np.ndarray) or types.is_null(self.array.type):
+            return False
+        if not self._are_plain_numbers:
             return False
         values = self.values[~np.isnan(self.values)]
         if not values.size or (values != np.floor(values)).any() or values.min() < 0.0:
@@ -269,7 +246,8 @@ class Cells:
         import pyarrow
         from pyarrow import compute, types
 
-        array, kind = self.array, self.array.type
+        array = self.arrow
+        kind = array.type
         if types.is_dictionary(kind):
             kind = kind.value_type
         encoded = _encoded(array if types.is_floating(kind) or array.type != kind else array.cast(pyarrow.string()))
@@ -324,9 +302,7 @@ class Cells:
 
     def with_none(self) -> Cells:
         """The same of which the word none is no missing cell, as labels may be."""
-        return _CellsWithNone(
-            self.name, self.places, self.array, self.is_text, self.decimal, self.scratch, self.is_string
-        )
+        return _CellsWithNone(self.name, self.places, self.array, self.is_text, self.decimal, self.is_string)
 
     def text_at(self, row: int) -> str:
         """The cell of a row as text."""
@@ -376,6 +352,15 @@ def is_string(kind: Any) -> bool:
     return bool(types.is_string(kind) or types.is_large_string(kind) or str(kind) == "string_view")  # polars' own
 
 
+def floats_of(array: Any) -> NDArray[np.float64]:
+    """(n,) the values of an Arrow array of float64, NaN for a null. They are those of its buffer: pyarrow's own way to
+    numpy imports pandas, which takes .4 s and 60 MB."""
+    from pyarrow import compute
+
+    filled = compute.fill_null(array, np.nan) if array.null_count else array
+    return np.frombuffer(filled.buffers()[1], np.float64, len(filled), 8 * filled.offset)
+
+
 def _array(values: Sequence[str]) -> Any:
     import pyarrow
 
@@ -420,11 +405,13 @@ class Table:
     columns : by name
     places : the locations of the rows
     remarks : remarks for the user on how cells were read
+    numbers : the columns of text that were read as numbers, and their rows (n, k) float64
     """
 
     columns: dict[str, Cells]
     places: Places
     remarks: tuple[str, ...] = ()
+    numbers: tuple[tuple[str, ...], NDArray[np.float64]] | None = None
 
     def __len__(self) -> int:
         return 0 if not self.columns else len(next(iter(self.columns.values())))
@@ -438,18 +425,17 @@ class Table:
         strings: Sequence[str] = (),
         remarks: Sequence[str] = (),
         decimal: str = ".",
-        scratch: Scratch = MEMORY,
     ) -> Table:
         """Table from Arrow's chunked arrays; ``text``: names of columns without a type; ``strings``: see
         ``Cells.is_string``."""
         columns = {
-            name: Cells(name, places, array, name in text, decimal, scratch, name in strings)
+            name: Cells(name, places, array, name in text, decimal, name in strings)
             for name, array in arrays.items()
         }
         return cls(columns, places, tuple(remarks))
 
 
-def behind_another(tables: Sequence[Table], scratch: Scratch) -> Table:
+def behind_another(tables: Sequence[Table]) -> Table:
     """The rows of all tables; the columns are in the order of the first.
 
     Raises
@@ -473,7 +459,7 @@ def behind_another(tables: Sequence[Table], scratch: Scratch) -> Table:
         decimal = "," if any(one.decimal == "," for one in cells) else "."
         is_text = any(one.is_text for one in cells)
         is_strings = any(one.type == "string" for one in cells)
-        columns[name] = Cells(name, places, pyarrow.chunked_array(chunks), is_text, decimal, scratch, is_strings)
+        columns[name] = Cells(name, places, pyarrow.chunked_array(chunks), is_text, decimal, is_strings)
     remarks = tuple(f"{table.places.source}: {remark}" for table in tables for remark in table.remarks)
     return Table(columns, places, remarks)
 
@@ -483,9 +469,10 @@ def _alike(cells: Sequence[Cells]) -> list[Any]:
     import pyarrow
     from pyarrow import types
 
-    kinds = {one.array.type for one in cells if not types.is_null(one.array.type)}
     if any(one.is_text for one in cells):
-        return [one.array.cast(pyarrow.string()) for one in cells]
+        whole = pyarrow.float64() if all(isinstance(one.array, np.ndarray) for one in cells) else pyarrow.string()
+        return [one.arrow.cast(whole) for one in cells]
+    kinds = {one.array.type for one in cells if not types.is_null(one.array.type)}
     if len(kinds) <= 1:
         return [one.array.cast(kind) for kind in kinds for one in cells] or [one.array for one in cells]
     typed = [one for one in cells if not types.is_null(one.array.type)]

@@ -3,7 +3,7 @@ that are 1 or 0, what is said of dates. Where few of the features are numbers th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ from numpy.typing import DTypeLike, NDArray
 from apsvm._support import sparse as sp
 from apsvm._support.types import Matrix
 from apsvm.data.dataset import DataError
-from apsvm.data.tables.cells import MEMORY, Cells, Scratch, Table, shown
+from apsvm.data.tables.cells import Cells, Table, shown
 from apsvm.data.tables.dates import days_of, features_of_dates, has_zone
 from apsvm.data.tables.learning import counted, fail_of
 from apsvm.data.tables.typed import not_numbers
@@ -57,12 +57,6 @@ class _Encoded:
     values: AnyArray
     missing: NDArray[np.bool_] | None
 
-    @property
-    def stored(self) -> int:
-        """Largest number of values that a sparse row stores for this column."""
-        column = self.column
-        return column.width if column.kind is ColumnKind.DATE else 1 + (self.missing is not None)
-
     def block(self, begin: int, end: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """The values (rows, stored) of some rows, and their features (rows, stored)."""
         column, values = self.column, self.values[begin:end]
@@ -82,7 +76,7 @@ class _Encoded:
 
 
 def features_of(
-    table: Table, columns: Columns, *, for_training: bool, dtype: DTypeLike = np.float64, scratch: Scratch = MEMORY
+    table: Table, columns: Columns, *, for_training: bool, dtype: DTypeLike = np.float64
 ) -> tuple[Matrix, list[str], list[str]]:
     """The rows (n, columns.width) of the feature columns, dense or CSR, remarks on them, and details.
 
@@ -90,56 +84,68 @@ def features_of(
     ----------
     for_training : True if the columns were learned from these cells, of which everything has been said
     dtype : float64, or float32: rounded
-    scratch : the allocator of rows
 
     Raises
     ------
     DataError : a cell is missing, or no number, where that is refused; a value overflows float32
     """
-    counts, parts, first = Counts(), list[_Encoded](), 0
-    for column in columns.features:
-        values, missing = encode(table.columns[column.name], column, counts)
-        parts.append(_Encoded(column, first, values, missing if column.missing else None))
-        first += column.width
-    n, width = len(table), columns.width
-    make = _sparse if sum(part.stored for part in parts) < _DENSE_FROM * width else _dense
-    rows = make(n, parts, width, dtype, scratch, table.places.source)
+    counts, n, width = Counts(), len(table), columns.width
+    rows = _as_read(table, columns, counts) if dtype == np.float64 else None
+    if rows is None:
+        make = _sparse if sum(map(_stored, columns.features)) < _DENSE_FROM * width else _dense
+        rows = make(n, _encoded(table, columns, counts), width, dtype, table.places.source)
     return rows, *(([], []) if for_training else _remarks(counts, columns))
 
 
-def _dense(n: int, parts: Sequence[_Encoded], width: int, dtype: DTypeLike, scratch: Scratch, source: str) -> AnyArray:
-    rows = scratch.empty((n, width), dtype)
-    are_numbers = bool(parts) and all(
-        part.column.kind is ColumnKind.NUMBER and part.column.width == 1 for part in parts
-    )
-    for begin in range(0, n, BLOCK):
-        end = min(n, begin + BLOCK)
-        if are_numbers and rows.dtype == np.float64:
-            for at, part in enumerate(parts):
-                rows[begin:end, at] = part.values[begin:end]
-            continue
-        if are_numbers:
-            values = np.stack([part.values[begin:end] for part in parts], axis=1)
-        else:
-            values = np.zeros((end - begin, width))
-            for part in parts:
-                of_column, features = part.block(begin, end)
-                if part.column.kind is ColumnKind.CATEGORY:
-                    has = np.flatnonzero(of_column)
-                    values[has, features[has, 0]] = 1.0
-                else:
-                    values[:, part.first : part.first + of_column.shape[1]] = of_column
-        rows[begin:end] = _rounded(values, dtype, source)
+def _as_read(table: Table, columns: Columns, counts: Counts) -> AnyArray | None:
+    """The rows as text was read, where all columns are numbers and no cell is missing."""
+    if table.numbers is None or not columns.is_of_numbers:
+        return None
+    names, rows = table.numbers
+    if names != tuple(column.name for column in columns.features):
+        return None
+    for _ in _encoded(table, columns, counts):  # which refuses what is none
+        pass
+    return None if counts.missing else rows
+
+
+def _stored(column: Column) -> int:
+    """Largest number of values that a sparse row stores for this column."""
+    if column.kind is ColumnKind.DATE:
+        return column.width
+    return 1 + (column.missing and column.kind is ColumnKind.NUMBER)
+
+
+def _encoded(table: Table, columns: Columns, counts: Counts) -> Iterator[_Encoded]:
+    first = 0
+    for column in columns.features:
+        values, missing = encode(table.columns[column.name], column, counts)
+        yield _Encoded(column, first, values, missing if column.missing else None)
+        first += column.width
+
+
+def _dense(n: int, parts: Iterable[_Encoded], width: int, dtype: DTypeLike, source: str) -> AnyArray:
+    """The rows, column by column, so that there is no other copy of all of them."""
+    rows = np.empty((n, width), dtype)
+    for part in parts:
+        for begin in range(0, n, BLOCK):
+            of_column, features = part.block(begin, begin + BLOCK)
+            block = rows[begin : begin + BLOCK, part.first : part.first + part.column.width]
+            if part.column.kind is ColumnKind.CATEGORY:
+                block[:] = 0.0
+                has = np.flatnonzero(of_column)
+                block[has, features[has, 0] - part.first] = 1.0
+            else:
+                block[:] = _rounded(of_column, dtype, source)
     return rows
 
 
-def _sparse(
-    n: int, parts: Sequence[_Encoded], width: int, dtype: DTypeLike, scratch: Scratch, source: str
-) -> sp.csr_array:
+def _sparse(n: int, parts: Iterable[_Encoded], width: int, dtype: DTypeLike, source: str) -> sp.csr_array:
     """The same rows in CSR, with int32 indices where they fit."""
-    most = n * sum(part.stored for part in parts)
+    parts = list(parts)
+    most = n * sum(_stored(part.column) for part in parts)
     index = np.int32 if max(width, most) < 2**31 else np.int64
-    all_values, all_indices = scratch.empty((most,), dtype), scratch.empty((most,), index)
+    all_values, all_indices = np.empty(most, dtype), np.empty(most, index)
     ends, end = np.zeros(n + 1, dtype=index), 0
     for begin in range(0, n, BLOCK):
         stop = min(n, begin + BLOCK)

@@ -5,11 +5,9 @@ from __future__ import annotations
 import hashlib
 import io
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from itertools import islice
-from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -20,7 +18,7 @@ from apsvm.data import bags
 from apsvm.data.dataset import DataError, Dataset, NoRowsError, TableRows
 from apsvm.data.read_options import UNSAID, TableOptions
 from apsvm.data.tables.beside import costs_of, keys_of, labels_of, numbered
-from apsvm.data.tables.cells import MEMORY, Scratch, Table, behind_another
+from apsvm.data.tables.cells import Table, behind_another
 from apsvm.data.tables.features import features_of
 from apsvm.data.tables.kinds import Kind
 from apsvm.data.tables.learning import learn, tells_the_label
@@ -33,14 +31,12 @@ from apsvm.data.tables.roles import (
     require_names,
     seem_a_row,
 )
-from apsvm.data.tables.text import IF_A_ROW, Choice, Head, decoded, line_of_row, table_of_text
-from apsvm.data.text import text_blocks
-from apsvm.models.columns import Columns, ForModel
+from apsvm.data.tables.text import IF_A_ROW, Choosing, Source, table_of_text
+from apsvm.models.columns import ColumnKind, Columns, ForModel
 
 #: Blocks of text that are read to name the columns that may be the labels: 32 MB.
 _BLOCKS_SEEN = 16
 
-Source = str | os.PathLike[str] | BinaryIO
 #: By column, which of its cells are missing, (n,) bool.
 Missing = Mapping[str, NDArray[np.bool_]]
 
@@ -54,7 +50,6 @@ def read_table(
     unlabelled: bool,
     bag_label: str,
     dtype: DTypeLike,
-    scratch: Scratch,
 ) -> Dataset:
     """The rows of a table: X dense or CSR.
 
@@ -63,7 +58,6 @@ def read_table(
     model : the columns of a model and their conversion; None: they are learned from these rows
     unlabelled : True if labels may be missing: rows without one get 0
     bag_label, dtype : see ``read_svmlight``
-    scratch : the allocator of cells and X
 
     Raises
     ------
@@ -71,8 +65,8 @@ def read_table(
     OSError : the source cannot be read
     """
     chosen = ColumnChoice(options, model, unlabelled)
-    table, fingerprint = read_cells(source, kind, options, chosen, scratch)
-    return dataset_of(table, fingerprint, options, chosen, bag_label, dtype, scratch)
+    table, fingerprint = read_cells(source, kind, options, chosen)
+    return dataset_of(table, fingerprint, options, chosen, bag_label, dtype)
 
 
 def read_tables(
@@ -83,7 +77,6 @@ def read_tables(
     unlabelled: bool = False,
     bag_label: str = "same",
     dtype: DTypeLike = np.float64,
-    scratch: Scratch = MEMORY,
 ) -> Dataset:
     """``read_table`` of several tables of the same columns, in any order, one behind the other; those without rows are
     left out. What becomes of the columns is learned from all rows; the fingerprint is that of the files' fingerprints.
@@ -97,7 +90,7 @@ def read_tables(
     for source, kind in sources:
         chosen = ColumnChoice(options, model, unlabelled)
         with suppress(NoRowsError):
-            parts.append(read_cells(source, kind, options, chosen, scratch))
+            parts.append(read_cells(source, kind, options, chosen))
             choices.append(chosen)
     if not parts:
         raise NoRowsError(
@@ -107,8 +100,8 @@ def read_tables(
     for table, _ in parts[1:]:
         require_names(list(table.columns), table.places.source, list(first.columns), first.places.source)
     fingerprint = hashlib.sha256("".join(digest for _, digest in parts).encode()).hexdigest()
-    table = behind_another([table for table, _ in parts], scratch)
-    return dataset_of(table, fingerprint, options, choices[0], bag_label, dtype, scratch)
+    table = behind_another([table for table, _ in parts])
+    return dataset_of(table, fingerprint, options, choices[0], bag_label, dtype)
 
 
 def dataset_of(
@@ -118,7 +111,6 @@ def dataset_of(
     chosen: ColumnChoice,
     bag_label: str,
     dtype: DTypeLike,
-    scratch: Scratch,
     learn_elsewhere: Callable[[], tuple[Matrix, Columns, Missing, list[str]]] | None = None,
 ) -> Dataset:
     """The rows of a table whose columns are ``chosen``. ``learn_elsewhere``: gives the features, what their columns
@@ -160,7 +152,7 @@ def dataset_of(
             if parts.label is not None:
                 are_missing = {column.name: cells[column.name].is_missing for column in columns.features}
                 remarks += tells_the_label(are_missing, relevance, parts.label, words)
-        X, more, details = features_of(table, columns, for_training=learned, dtype=dtype, scratch=scratch)
+        X, more, details = features_of(table, columns, for_training=learned, dtype=dtype)
     dataset = Dataset(
         X=X,
         relevance=relevance,
@@ -191,12 +183,12 @@ class ColumnChoice:
         self.columns: Columns | None = None
         self.parts = Parts()
 
-    def of(self, source: str) -> Choice:
-        def choose(names: Sequence[str], index: Sequence[str]) -> Sequence[str]:
-            self._decide(names, index, source)
-            return self.parts.kept(names)
-
-        return choose
+    def choose(self, source: str, names: Sequence[str], index: Sequence[str]) -> tuple[list[str], set[str]]:
+        """See ``apsvm.data.tables.text.Choosing``."""
+        self._decide(names, index, source)
+        words = {column.name for column in self.columns.features if column.kind is not ColumnKind.NUMBER} if self.columns else set()
+        beside = {self.parts.label, self.parts.qid, self.parts.bag, self.parts.cost, self.parts.id}
+        return self.parts.kept(names), set(self.parts.features) - words - {*self._options.categorical} - beside
 
     def _decide(self, names: Sequence[str], index: Sequence[str], source: str) -> None:
         options, model, unlabelled = self._options, self.model, self.unlabelled
@@ -226,12 +218,10 @@ class ColumnChoice:
         self.parts = parts_of_model(names, self.columns, options, source, unlabelled=unlabelled)
 
 
-def read_cells(
-    source: Source, kind: Kind, options: TableOptions, chosen: ColumnChoice, scratch: Scratch
-) -> tuple[Table, str]:
+def read_cells(source: Source, kind: Kind, options: TableOptions, chosen: ColumnChoice) -> tuple[Table, str]:
     """The table, and the sha256 of the file's bytes."""
     try:
-        return _read_chosen(source, kind, options, chosen.of, scratch)
+        return _read_chosen(source, kind, options, chosen.choose)
     except NoLabelError as error:
         candidates = _columns_of_two_values(source, kind, options)
         hint = f"; columns of two values: {listed(candidates)}" if candidates else ""
@@ -242,58 +232,31 @@ def _columns_of_two_values(source: Source, kind: Kind, options: TableOptions) ->
     """The columns that may be labels, by the whole file or the first blocks of its text; none of a stream, which is
     read already."""
 
-    def every(name: str) -> Choice:
-        return lambda names, index: [one for one in names if one and one not in index]
+    def every(_: str, names: Sequence[str], index: Sequence[str]) -> tuple[list[str], set[str]]:
+        return [one for one in names if one and one not in index], set()
 
-    if source == "-" or not isinstance(source, str | os.PathLike):
+    if not isinstance(source, str | os.PathLike):
         return []
     try:
-        table, _ = _read_chosen(source, kind, options, every, MEMORY, blocks=_BLOCKS_SEEN)
+        table, _ = _read_chosen(source, kind, options, every, _BLOCKS_SEEN)
     except DataError:
         return []
     return [name for name, cells in table.columns.items() if len(cells.of_words()[0]) == 2]
 
 
 def _read_chosen(
-    source: Source,
-    kind: Kind,
-    options: TableOptions,
-    choice: Callable[[str], Choice],
-    scratch: Scratch,
-    *,
-    blocks: int | None = None,
+    source: Source, kind: Kind, options: TableOptions, choose: Choosing, blocks: int | None = None
 ) -> tuple[Table, str]:
-    """Same as ``read_cells``, with columns chosen by the file's name; of text it reads the whole lines of the first
-    ``blocks``."""
-    if kind is not Kind.CSV:
-        from apsvm.data.tables.arrow import table_of_arrow
+    """Same as ``read_cells``; of text it reads the whole lines of the first ``blocks``."""
+    if kind is Kind.CSV:
+        return table_of_text(source, choose, options, blocks)
+    from apsvm.data.tables.arrow import table_of_arrow
 
-        if isinstance(source, str | os.PathLike):
-            import pyarrow
+    if isinstance(source, str | os.PathLike):
+        import pyarrow
 
-            name = os.fspath(source)
-            with pyarrow.OSFile(os.fsencode(source)) as stream:  # pyarrow reads its own file without copies
-                return table_of_arrow(stream, kind, name, choice(name), options, scratch), digest_of_file(source)
-        content = source.read()
-        table = table_of_arrow(io.BytesIO(content), kind, source.name, choice(source.name), options, scratch)
-        return table, hashlib.sha256(content).hexdigest()
-    digest = hashlib.sha256()
-    with text_blocks(source, digest.update) as (name, text):
-
-        def line_of(head: Head, row: int) -> int | None:
-            if not isinstance(source, str | os.PathLike):
-                return None
-            with text_blocks(source) as (_, again):
-                return line_of_row(decoded(again, name, options.encoding, []), head, row)
-
-        table = table_of_text(
-            text if blocks is None else _whole_lines(text, blocks), name, choice(name), encoding=options.encoding,
-            decimal=options.decimal, skip_lines=options.skip_lines, scratch=scratch, line_of=line_of,
-        )  # fmt: skip
-        return table, digest.hexdigest()
-
-
-def _whole_lines(blocks: Iterator[bytes], most: int) -> Iterator[bytes]:
-    """The first blocks, up to the end of their last line where more follow."""
-    text = b"".join(islice(blocks, most))
-    yield text if next(blocks, None) is None else text[: text.rfind(b"\n") + 1]
+        with pyarrow.OSFile(os.fsencode(source)) as stream:  # pyarrow reads its own file without copies
+            return table_of_arrow(stream, kind, os.fspath(source), choose, options), digest_of_file(source)
+    content = source.read()
+    table = table_of_arrow(io.BytesIO(content), kind, source.name, choose, options)
+    return table, hashlib.sha256(content).hexdigest()

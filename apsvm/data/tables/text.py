@@ -8,21 +8,26 @@ from __future__ import annotations
 
 import codecs
 import csv
+import hashlib
 import io
 import os
 import re
-import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, islice, zip_longest
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
 
 from apsvm.data.dataset import DataError, NoRowsError
-from apsvm.data.tables.cells import MISSING_WORDS, Places, Scratch, Table, shown
+from apsvm.data.read_options import TableOptions
+from apsvm.data.tables.cells import MISSING_WORDS, Cells, Places, Table, floats_of, shown
 from apsvm.data.tables.kinds import SEPARATORS
+from apsvm.data.text import text_blocks
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -55,8 +60,10 @@ _ROWS = 1 << 14
 #: Held while csv.field_size_limit is another.
 _LIMIT = Lock()
 
-#: Says which columns of a table are read, of their names and of those among them that a data frame's index had.
-Choice = Callable[[Sequence[str], Sequence[str]], Sequence[str]]
+Source = str | os.PathLike[str] | BinaryIO
+#: Says which columns of the table of this name are read, of their names and of those among them that a data frame's
+#: index had; and which of them are features that are no categories, whose spelling does not count.
+Choosing = Callable[[str, Sequence[str], Sequence[str]], tuple[Sequence[str], Collection[str]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +78,7 @@ class Head:
     first_line : the line behind the names
     size : the bytes of the lines up to there
     has_blanks : True if blanks stand before quotes
+    decimals : the columns of numbers with decimal points, as far as they were seen
     """
 
     names: list[str]
@@ -80,6 +88,7 @@ class Head:
     first_line: int
     size: int
     has_blanks: bool
+    decimals: frozenset[str]
 
     @classmethod
     def of(cls, text: str, name: str, *, is_whole: bool, decimal: str | None, skip_lines: int) -> Head:
@@ -104,6 +113,7 @@ class Head:
         _refuse_title([names, *rows[:_LINES_ABOVE]], name, first_line)
         header = list(islice(io.StringIO(text, newline=""), n_lines))
         ambiguous = {}
+        columns = dict(zip(names, zip_longest(*rows, fillvalue=""), strict=False))
         if decimal is None:
             cells = [field for row in rows for field in row]
             has_commas = separator != "," and any(map(_COMMA.fullmatch, cells))
@@ -111,22 +121,27 @@ class Head:
             points = [cell for cell in cells if _POINT.fullmatch(cell) and not _GROUPED.fullmatch(cell)]
             decimal = "," if has_commas and not points else "."
             if separator != ",":
-                ambiguous = _with_thousands(names, rows, mixed=separator != ";")
+                ambiguous = _with_thousands(columns, mixed=separator != ";")
         _check_names(names, name)
         begin = len(blank.encode()) + sum(len(line.encode()) for line in header)
         has_blanks = re.search(rf'{re.escape(separator)} +"', text) is not None
-        return cls(names, separator, decimal, ambiguous, first_line + len(header), begin, has_blanks)
+        decimals = frozenset(
+            name
+            for name, cells in columns.items()
+            if decimal == "." and any(map(_POINT.fullmatch, cells)) and all(map(_NUMBER.fullmatch, filter(None, cells)))
+        )
+        return cls(names, separator, decimal, ambiguous, first_line + len(header), begin, has_blanks, decimals)
 
 
 def _count_lines(text: str) -> int:
     return len(text.replace("\r\n", "\n").replace("\r", "\n").split("\n")) - 1
 
 
-def _with_thousands(names: Sequence[str], rows: Sequence[Sequence[str]], *, mixed: bool) -> dict[str, str]:
+def _with_thousands(columns: Mapping[str, Sequence[str]], *, mixed: bool) -> dict[str, str]:
     """The columns whose points may all separate thousands, and a number of each; ``mixed``: only where numbers without
     a point stand beside them, which programs that write three decimals do not leave."""
     result = {}
-    for name, column in zip(names, zip_longest(*rows, fillvalue=""), strict=False):
+    for name, column in columns.items():
         fields = [field for field in column if field.lower() not in MISSING_WORDS]
         grouped = [field for field in fields if _GROUPED.fullmatch(field)]
         others = [field for field in fields if not _GROUPED.fullmatch(field)]
@@ -338,79 +353,193 @@ class _Body(io.RawIOBase):
 
 
 def table_of_text(
-    blocks: Iterator[bytes],
-    name: str,
-    choose: Choice,
-    *,
-    encoding: str,
-    decimal: str | None,
-    skip_lines: int,
-    scratch: Scratch,
-    line_of: Callable[[Head, int], int | None] = lambda head, row: None,
-) -> Table:
-    """The columns that ``choose`` keeps, as text. Raises DataError.
+    source: Source, choose: Choosing, options: TableOptions, most_blocks: int | None = None
+) -> tuple[Table, str]:
+    """The columns that ``choose`` keeps, and the sha256 of the stored bytes; ``most_blocks``: only of the whole lines
+    of the first so many blocks. Raises DataError, OSError.
 
-    ``line_of``: the line of a row, from 0, by reading the file again; None where that cannot be done."""
-    recoded: list[str] = []
-    head, rest = read_head(decoded(blocks, name, encoding, recoded), name, decimal, skip_lines)
-    kept = list(dict.fromkeys(choose(head.names, ())))
-    body = _Body(rest, name, head.first_line)
-    at = {name: number for number, name in enumerate(head.names)}
-    arrays = _parsed(body, head, [at[column] for column in kept], name, scratch, line_of)
-    n = len(arrays[0]) if arrays else 0
-    if n == 0:
-        raise NoRowsError(f"{name}: expected at least one row, found none")
-    if body.quotes % 2 and (row := _swallowed(arrays, n)) is not None:
-        raise DataError(
-            f"{_place(name, head, row, body, n, line_of)}: a quoted field begins in this row and never ends"
-        )
-    places = Places((name,), ("line",), (head.first_line,)) if body.rows == n else Places((name,))
+    Columns of numbers with decimals are read as numbers, at half the memory of their text; where one of them has other
+    cells too, all are read again as text."""
+    try:
+        return _table(source, choose, options, most_blocks, with_numbers=_can_be_read_again(source))
+    except _NotNumbersError:
+        return _table(source, choose, options, most_blocks, with_numbers=False)
+
+
+def _can_be_read_again(source: Source) -> bool:
+    return isinstance(source, str | os.PathLike)
+
+
+def _table(
+    source: Source, choose: Choosing, options: TableOptions, most_blocks: int | None, *, with_numbers: bool
+) -> tuple[Table, str]:
+    """Raises _NotNumbersError."""
+    digest, recoded = hashlib.sha256(), list[str]()
+    with text_blocks(source, digest.update) as (name, blocks):
+        blocks = blocks if most_blocks is None else _whole_lines(blocks, most_blocks)
+        text = decoded(blocks, name, options.encoding, recoded)
+        head, rest = read_head(text, name, options.decimal, options.skip_lines)
+        kept, numbers = choose(name, head.names, ())
+        place = {column: number for number, column in enumerate(head.names)}
+        of_numbers = {place[column] for column in numbers if column in head.decimals and with_numbers}
+        body = _Body(rest, name, head.first_line)
+        rows = _Rows(source, name, head, body, options.encoding)
+        arrays = rows.columns([place[column] for column in kept], of_numbers)
+    places = Places((name,), ("line",), (head.first_line,)) if body.rows == rows.n else Places((name,))
     ambiguous = [
         f"column {column!r}: {number} is read with a decimal point, not as {number.replace('.', '')}"
         for column in kept
         if (number := head.ambiguous.get(column))
     ]
-    return Table.of(
-        dict(zip(kept, arrays, strict=True)), places, text=kept, remarks=[*recoded, *ambiguous], decimal=head.decimal,
-        scratch=scratch,
-    )  # fmt: skip
+    cells = {
+        column: Cells(column, places, array, is_text=True, decimal=head.decimal)
+        for column, array in zip(kept, arrays, strict=True)
+    }
+    names = tuple(column for column in kept if place[column] in of_numbers)
+    numbers_read = (names, rows.numbers) if names else None
+    return Table(cells, places, (*recoded, *ambiguous), numbers_read), digest.hexdigest()
 
 
-def _parsed(
-    body: _Body,
-    head: Head,
-    kept: Sequence[int],
-    name: str,
-    scratch: Scratch,
-    line_of: Callable[[Head, int], int | None],
-) -> list[Any]:
-    """The cells of some columns, Arrow's chunked arrays of strings."""
-    import pyarrow
+def _whole_lines(blocks: Iterator[bytes], most: int) -> Iterator[bytes]:
+    """The first blocks, up to the end of their last line where more follow."""
+    text = b"".join(islice(blocks, most))
+    yield text if next(blocks, None) is None else text[: text.rfind(b"\n") + 1]
 
-    schema = pyarrow.schema([(f"{number}", pyarrow.string()) for number in kept])
-    batches, n = [], 0
-    try:
-        with ExitStack() as stack:
-            spool = _spool(stack, schema, scratch)
-            for batch in _batches(body, head, kept, name):
-                n += len(batch)
-                if spool is None:
-                    batches.append(batch)
-                else:
-                    spool[0].write_batch(batch)
-            if spool is not None:
-                spool[0].close()
-                table = pyarrow.ipc.open_file(pyarrow.memory_map(spool[1])).read_all()
-            else:
-                table = pyarrow.Table.from_batches(batches, schema)
-    except _RowError as error:
-        raise DataError(f"{_place(name, head, error.row, body, None, line_of)}: {error}") from None
-    except pyarrow.ArrowInvalid as error:
-        if "straddl" in str(error):
-            longest = f"expected a row of at most {_LONGEST_ROW >> 20} MB: is a closing quote missing?"
-            raise DataError(f"{_place(name, head, n, body, None, line_of)}: {longest}") from None
-        raise DataError(f"{name}: not a table of separated values: {shown(str(error))}") from None
-    return list(table.columns)
+
+class _NotNumbersError(Exception):
+    """A column that began with decimal numbers has other cells."""
+
+
+@dataclass
+class _Rows:
+    """The rows below the names; ``n``: how many have been read; ``numbers``: the columns that were read as numbers."""
+
+    source: Source
+    name: str
+    head: Head
+    body: _Body
+    encoding: str
+    n: int = 0
+    numbers: NDArray[np.float64] | None = None
+
+    def columns(self, kept: Sequence[int], numbers: Collection[int]) -> list[Any]:
+        """The cells of some columns, Arrow's chunked arrays of strings; those of ``numbers`` are columns of one matrix
+        of float64. Raises DataError, _NotNumbersError."""
+        import pyarrow
+
+        schema = pyarrow.schema([(f"{at}", pyarrow.float64() if at in numbers else pyarrow.string()) for at in kept])
+        of_numbers = [f"{at}" for at in kept if at in numbers]
+        texts, rows = [], bytearray()
+        try:
+            for batch in self._batches_of_csv(kept) if self.head.has_blanks else self._batches(schema):
+                self.n += len(batch)
+                texts.append(batch.select([name for name in schema.names if name not in of_numbers]))
+                if of_numbers:
+                    block = np.column_stack([floats_of(batch[name]) for name in of_numbers])
+                    if np.isinf(block).any():
+                        raise _NotNumbersError
+                    rows += memoryview(block).cast("B")
+        except _RowError as error:
+            raise DataError(f"{self._place(error.row)}: {error}") from None
+        except pyarrow.ArrowInvalid as error:
+            if "CSV conversion error" in str(error):
+                raise _NotNumbersError from None
+            if "straddl" in str(error):
+                longest = f"expected a row of at most {_LONGEST_ROW >> 20} MB: is a closing quote missing?"
+                raise DataError(f"{self._place(self.n)}: {longest}") from None
+            raise DataError(f"{self.name}: not a table of separated values: {shown(str(error))}") from None
+        if self.n == 0:
+            raise NoRowsError(f"{self.name}: expected at least one row, found none")
+        table = pyarrow.Table.from_batches(texts)
+        # There are too few quotes, and a cell of the last row goes over lines.
+        if self.body.quotes % 2 and any("\n" in (column[self.n - 1].as_py() or "") for column in table.columns):
+            raise DataError(f"{self._place(self.n - 1)}: a quoted field begins in this row and never ends")
+        columns = dict(zip(table.column_names, table.columns, strict=True))
+        self.numbers = np.frombuffer(rows).reshape(self.n, -1)
+        columns |= zip(of_numbers, self.numbers.T, strict=True)
+        return [columns[name] for name in schema.names]
+
+    def _batches(self, schema: Any) -> Iterator[Any]:
+        """Batches of the columns of ``schema``, which are called by their numbers. Raises _RowError,
+        ArrowInvalid."""
+        import pyarrow
+        from pyarrow import csv as arrow_csv
+
+        skipped = 0
+        wrong: list[_RowError] = []
+
+        def invalid(row: Any) -> str:
+            nonlocal skipped
+            if not row.text.strip(" \t"):
+                skipped += 1
+                return "skip"
+            hint = ": is a closing quote missing?" if row.text.count('"') % 2 else ""
+            found = f"expected {row.expected_columns:,} fields, found {row.actual_columns:,}{hint}"
+            wrong.append(_RowError(row.number - 1 - skipped, found))
+            return "error"
+
+        size = min(max(_BLOCK, 8 * self.head.size), _LONGEST_ROW)
+        try:
+            yield from arrow_csv.open_csv(
+                self.body,
+                read_options=arrow_csv.ReadOptions(
+                    column_names=[f"{at}" for at in range(len(self.head.names))], block_size=size, use_threads=False
+                ),
+                parse_options=arrow_csv.ParseOptions(
+                    delimiter=self.head.separator, newlines_in_values=True, invalid_row_handler=invalid
+                ),
+                convert_options=arrow_csv.ConvertOptions(
+                    include_columns=schema.names,
+                    column_types=schema,
+                    strings_can_be_null=True,
+                    null_values=[""],
+                    check_utf8=False,
+                ),
+            )
+        except pyarrow.ArrowInvalid as error:
+            if wrong:
+                raise wrong[0] from None
+            if "Empty CSV" not in str(error):
+                raise
+
+    def _batches_of_csv(self, kept: Sequence[int]) -> Iterator[Any]:
+        """The same by the standard library, which takes blanks before quotes. Raises _RowError."""
+        import pyarrow
+
+        text = io.TextIOWrapper(io.BufferedReader(self.body), encoding="utf-8", newline="")
+        rows = csv.reader(text, delimiter=self.head.separator, skipinitialspace=True)
+        names, expected = [f"{at}" for at in kept], len(self.head.names)
+        with _long_fields():
+            while block := list(islice((row for row in rows if row), _ROWS)):
+                wrong = next((at for at, row in enumerate(block) if len(row) != expected), None)
+                if wrong is not None:
+                    raise _RowError(self.n + wrong, f"expected {expected:,} fields, found {len(block[wrong]):,}")
+                columns = [[row[at] or None for row in block] for at in kept]
+                yield pyarrow.record_batch([pyarrow.array(column, pyarrow.string()) for column in columns], names)
+
+    def _place(self, row: int) -> str:
+        """Location of a row, from 0, for a message: its line, if that is known, else its number."""
+        line = self._line(row) if _can_be_read_again(self.source) else None
+        return f"{self.name}: row {row + 1}" if line is None else f"{self.name}:{line}"
+
+    def _line(self, row: int) -> int | None:
+        """The line of a row, by reading the file again; None where the standard library does not get there."""
+        with text_blocks(self.source) as (_, blocks):
+            body = _Body(decoded(blocks, self.name, self.encoding, []), "", 1)
+            text = io.TextIOWrapper(io.BufferedReader(body), encoding="utf-8", newline="")
+            for _ in range(self.head.first_line - 1):
+                next(text, None)
+            rows, line, n = csv.reader(text, delimiter=self.head.separator, skipinitialspace=True), 0, -1
+            try:
+                with _long_fields():
+                    for fields in rows:
+                        n += any(field.strip() for field in fields) or len(fields) > 1
+                        if n == row:
+                            return self.head.first_line + line
+                        line = rows.line_num
+            except (csv.Error, DataError):
+                pass
+            return None
 
 
 class _RowError(Exception):
@@ -419,109 +548,3 @@ class _RowError(Exception):
     def __init__(self, row: int, message: str) -> None:
         super().__init__(message)
         self.row = row
-
-
-def _batches(body: _Body, head: Head, kept: Sequence[int], name: str) -> Iterator[Any]:
-    """Batches of some of the columns, by their numbers. Raises _RowError, ArrowInvalid."""
-    from pyarrow import csv as arrow_csv
-
-    if head.has_blanks:
-        yield from _batches_of_csv(body, head, kept)
-        return
-    names = [f"{number}" for number in range(len(head.names))]
-    skipped = 0
-    wrong: list[_RowError] = []
-
-    def invalid(row: Any) -> str:
-        nonlocal skipped
-        if not row.text.strip(" \t"):
-            skipped += 1
-            return "skip"
-        hint = ": is a closing quote missing?" if row.text.count('"') % 2 else ""
-        found = f"expected {row.expected_columns:,} fields, found {row.actual_columns:,}{hint}"
-        wrong.append(_RowError(row.number - 1 - skipped, found))
-        return "error"
-
-    import pyarrow
-
-    size = min(max(_BLOCK, 8 * head.size), _LONGEST_ROW)
-    try:
-        yield from arrow_csv.open_csv(
-            body,
-            read_options=arrow_csv.ReadOptions(column_names=names, block_size=size, use_threads=False),
-            parse_options=arrow_csv.ParseOptions(
-                delimiter=head.separator, newlines_in_values=True, invalid_row_handler=invalid
-            ),
-            convert_options=arrow_csv.ConvertOptions(
-                include_columns=[names[number] for number in kept],
-                column_types={names[number]: pyarrow.string() for number in kept},
-                strings_can_be_null=True,
-                null_values=[""],
-                check_utf8=False,
-            ),
-        )
-    except pyarrow.ArrowInvalid as error:
-        if wrong:
-            raise wrong[0] from None
-        if "Empty CSV" not in str(error):
-            raise
-
-
-def _batches_of_csv(body: _Body, head: Head, kept: Sequence[int]) -> Iterator[Any]:
-    """The same by the standard library, which takes blanks before quotes. Raises _RowError."""
-    import pyarrow
-
-    text = io.TextIOWrapper(io.BufferedReader(body), encoding="utf-8", newline="")
-    rows = csv.reader(text, delimiter=head.separator, skipinitialspace=True)
-    names, n = [f"{number}" for number in kept], 0
-    with _long_fields():
-        while block := list(islice((row for row in rows if row), _ROWS)):
-            wrong = next((at for at, row in enumerate(block) if len(row) != len(head.names)), None)
-            if wrong is not None:
-                expected, found = len(head.names), len(block[wrong])
-                raise _RowError(n + wrong, f"expected {expected:,} fields, found {found:,}")
-            columns = [[row[number] or None for row in block] for number in kept]
-            yield pyarrow.record_batch([pyarrow.array(column, pyarrow.string()) for column in columns], names)
-            n += len(block)
-
-
-def _spool(stack: ExitStack, schema: Any, scratch: Scratch) -> tuple[Any, str] | None:
-    """File for text that is not kept in memory: a writer, and the file's name. The file is removed afterwards."""
-    import pyarrow
-
-    if scratch.folder is None:
-        return None
-    folder = stack.enter_context(tempfile.TemporaryDirectory(dir=scratch.folder))
-    path = os.path.join(folder, "text.arrow")
-    return stack.enter_context(pyarrow.ipc.new_file(path, schema)), path
-
-
-def _swallowed(arrays: Sequence[Any], n: int) -> int | None:
-    """The last row, where one of its cells goes over lines: there are too few quotes."""
-    return n - 1 if any("\n" in (array[n - 1].as_py() or "") for array in arrays) else None
-
-
-def _place(
-    name: str, head: Head, row: int, body: _Body, n: int | None, line_of: Callable[[Head, int], int | None]
-) -> str:
-    """Location of a row for a message: its line, if known, else its number."""
-    line = head.first_line + row if body.rows == n else line_of(head, row)
-    return f"{name}: row {row + 1}" if line is None else f"{name}:{line}"
-
-
-def line_of_row(blocks: Iterator[bytes], head: Head, row: int) -> int | None:
-    """The line of a row, from 0, of the whole text of a table; None where the standard library does not get there."""
-    text = io.TextIOWrapper(io.BufferedReader(_Body(blocks, "", 1)), encoding="utf-8", newline="")
-    for _ in range(head.first_line - 1):
-        next(text, None)
-    rows, line, n = csv.reader(text, delimiter=head.separator, skipinitialspace=True), 0, -1
-    try:
-        with _long_fields():
-            for fields in rows:
-                n += any(field.strip() for field in fields) or len(fields) > 1
-                if n == row:
-                    return head.first_line + line
-                line = rows.line_num
-    except (csv.Error, DataError):
-        pass
-    return None

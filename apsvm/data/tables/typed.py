@@ -82,7 +82,7 @@ class Evidence:
     @classmethod
     def of(cls, cells: Cells, *, spelled: bool) -> Evidence:
         """``spelled``: whether texts are counted of a column of numbers, too."""
-        values = cells.values
+        values = np.ascontiguousarray(cells.values)
         is_number = ~np.isnan(values)
         numbers = values if is_number.all() else values[is_number]
         words: dict[str, int] = {}
