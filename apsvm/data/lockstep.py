@@ -14,9 +14,9 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,46 +37,40 @@ MOST_MEMBERS = 32
 NUMBERS_A_ROW, SHARE_OF_MEMBERS = 16, 0.125
 
 
-class RowKernels(Protocol):
-    """Kernels behind the passes of ``Rows``: ``apsvm._native``, or a member of a ``Lockstep``. The last argument is
-    the number of threads."""
+class Pass(NamedTuple):
+    """A pass over the rows of X: scores, or combinations.
 
-    def scores_csr(
-        self,
-        X: _kernels.CsrMatrix,
-        rows: AnyArray | None,
-        W: NDArray[np.float64],
-        out: NDArray[np.float64],
-        threads: int,
-        /,
-    ) -> None: ...
-    def combine_csr(
-        self,
-        X: _kernels.CsrMatrix,
-        rows: AnyArray | None,
-        C: NDArray[np.float64],
-        out: NDArray[np.float64],
-        threads: int,
-        /,
-    ) -> None: ...
-    def scores_dense(
-        self,
-        X: AnyArray,
-        rows: AnyArray | None,
-        W: NDArray[np.float64],
-        out: NDArray[np.float64],
-        threads: int,
-        /,
-    ) -> None: ...
-    def combine_dense(
-        self,
-        X: AnyArray,
-        rows: AnyArray | None,
-        C: NDArray[np.float64],
-        out: NDArray[np.float64],
-        threads: int,
-        /,
-    ) -> None: ...
+    Attributes
+    ----------
+    matrix : X (n, d), a ``CsrMatrix`` or a C-ordered array
+    rows : (m,) which of its rows, None: all
+    vectors : weights W (k, d), or combined rows' factors C (m, k)
+    out : scores (m, k), or combinations (k, d), to be written
+    is_scores : True for scores
+    """
+
+    matrix: _kernels.CsrMatrix | AnyArray
+    rows: AnyArray | None
+    vectors: NDArray[np.float64]
+    out: NDArray[np.float64]
+    is_scores: bool
+
+    @property
+    def arrays(self) -> tuple[AnyArray | None, NDArray[np.float64], NDArray[np.float64]]:
+        return self.rows, self.vectors, self.out
+
+    def do(self, threads: int) -> None:
+        """Runs the pass alone."""
+        if isinstance(self.matrix, _kernels.CsrMatrix):
+            kernel = _kernels.scores_csr if self.is_scores else _kernels.combine_csr
+            kernel(self.matrix, *self.arrays, threads)
+        else:
+            dense = _kernels.scores_dense if self.is_scores else _kernels.combine_dense
+            dense(self.matrix, *self.arrays, threads)
+
+
+#: Does a pass with so many threads: ``Pass.do``, or a member of a ``Lockstep``.
+RowKernels: TypeAlias = Callable[[Pass, int], None]
 
 
 def members_at_once(n_bytes: int, n_rows: int, trainings: int, threads: int) -> int:
@@ -91,23 +85,6 @@ def members_at_once(n_bytes: int, n_rows: int, trainings: int, threads: int) -> 
 def rows_worth_sharing(n_bytes: int, n_rows: int) -> int:
     """Number of rows below which a pass is not worth sharing, for a matrix of this size."""
     return WORTH_SHARING * n_rows // max(1, n_bytes)
-
-
-class _SharedPass(NamedTuple):
-    """A requested pass.
-
-    kernel : "scores_csr", "combine_csr", "scores_dense" or "combine_dense"
-    matrix : X
-    arguments : the kernel's other arguments, except the number of threads
-    """
-
-    kernel: str
-    matrix: _kernels.CsrMatrix | AnyArray
-    arguments: tuple[AnyArray | None, NDArray[np.float64], NDArray[np.float64]]
-
-    def do(self, threads: int) -> None:
-        """Runs the pass alone."""
-        getattr(_kernels, self.kernel)(self.matrix, *self.arguments, threads)
 
 
 class Lockstep:
@@ -187,13 +164,13 @@ class Lockstep:
             self._next()
 
 
-def _walk(passes: Sequence[_SharedPass], threads: int) -> None:
+def _walk(passes: Sequence[Pass], threads: int) -> None:
     """Passes over one matrix, in one walk."""
     if len(passes) == 1:
         passes[0].do(threads)
         return
-    scores = [one.arguments for one in passes if one.kernel.startswith("scores")]
-    combinations = [one.arguments for one in passes if one.kernel.startswith("combine")]
+    scores = [one.arrays for one in passes if one.is_scores]
+    combinations = [one.arrays for one in passes if not one.is_scores]
     matrix = passes[0].matrix
     if isinstance(matrix, _kernels.CsrMatrix):
         _kernels.walk_csr(matrix, scores, combinations, threads)
@@ -201,7 +178,7 @@ def _walk(passes: Sequence[_SharedPass], threads: int) -> None:
         _kernels.walk_dense(matrix, scores, combinations, threads)
 
 
-def _error_of(one: _SharedPass, threads: int) -> Exception | None:
+def _error_of(one: Pass, threads: int) -> Exception | None:
     """Does a pass by itself; what it fails with."""
     try:
         one.do(threads)
@@ -211,14 +188,14 @@ def _error_of(one: _SharedPass, threads: int) -> Exception | None:
 
 
 class _LockstepMember:
-    """A thread's place in a lock-step: kernels (``RowKernels``) that ask for their passes.
+    """A thread's place in a lock-step: it asks for its passes (``RowKernels``).
 
     turn : released when it may go on
     asked : the last pass it has asked for; error : what that has failed with; share_ns : of the time it took
     has_left : its passes are its own affair again
     """
 
-    request: _SharedPass
+    request: Pass
     error: Exception | None = None
     share_ns = 0
     has_left = False
@@ -227,52 +204,9 @@ class _LockstepMember:
         self._lockstep = lockstep
         self.turn = threading.Semaphore(0)
 
-    def scores_csr(
-        self,
-        X: _kernels.CsrMatrix,
-        rows: AnyArray | None,
-        W: NDArray[np.float64],
-        out: NDArray[np.float64],
-        threads: int,
-        /,
-    ) -> None:
-        self._ask(_SharedPass("scores_csr", X, (rows, W, out)), len(out), len(W), threads)
-
-    def combine_csr(
-        self,
-        X: _kernels.CsrMatrix,
-        rows: AnyArray | None,
-        C: NDArray[np.float64],
-        out: NDArray[np.float64],
-        threads: int,
-        /,
-    ) -> None:
-        self._ask(_SharedPass("combine_csr", X, (rows, C, out)), len(C), len(out), threads)
-
-    def scores_dense(
-        self,
-        X: AnyArray,
-        rows: AnyArray | None,
-        W: NDArray[np.float64],
-        out: NDArray[np.float64],
-        threads: int,
-        /,
-    ) -> None:
-        self._ask(_SharedPass("scores_dense", X, (rows, W, out)), len(out), len(W), threads)
-
-    def combine_dense(
-        self,
-        X: AnyArray,
-        rows: AnyArray | None,
-        C: NDArray[np.float64],
-        out: NDArray[np.float64],
-        threads: int,
-        /,
-    ) -> None:
-        self._ask(_SharedPass("combine_dense", X, (rows, C, out)), len(C), len(out), threads)
-
-    def _ask(self, request: _SharedPass, rows: int, vectors: int, threads: int) -> None:
+    def __call__(self, request: Pass, threads: int) -> None:
         """A pass for several vectors is shared as it is."""
+        rows, vectors = request.out.shape if request.is_scores else request.vectors.shape
         if self.has_left or vectors > 1 or rows < self._lockstep.fewest_rows:
             request.do(threads)
             return

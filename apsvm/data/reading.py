@@ -139,9 +139,7 @@ def read_data(
     else:
         from apsvm.data.tables.reading import read_table  # svmlight text does not need it
 
-        data = read_table(
-            content, kind, table, model=model, unlabelled=unlabelled, bag_label=bag_label, dtype=dtype
-        )
+        data = read_table(content, kind, table, model=model, unlabelled=unlabelled, bag_label=bag_label, dtype=dtype)
         data = data if model is not None else _with_width(data, n_features, max_features, ignore_unknown)
     return data if bags is None else in_bags(data, bags, bag_label)
 

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm._native import _kernels
 from apsvm._native._kernels import CsrMatrix
 from apsvm._support import sparse as sp
 from apsvm._support.machine import memory
@@ -27,7 +26,7 @@ from apsvm.data.features.base import SHARE_OF_MEMORY, FeatureMap
 from apsvm.data.features.linear import Linear
 from apsvm.data.features.mapped import MappedMatrix, dense_pays
 from apsvm.data.features.scaling import NO_SCALING, Scaling
-from apsvm.data.lockstep import RowKernels
+from apsvm.data.lockstep import Pass, RowKernels
 from apsvm.data.moments import Moments, column_moments, row_norms
 
 if TYPE_CHECKING:
@@ -76,7 +75,7 @@ class Rows:
         features.
     """
 
-    _kernels: RowKernels = _kernels
+    _kernels: RowKernels = staticmethod(Pass.do)
 
     def __init__(
         self,
@@ -327,9 +326,10 @@ class Rows:
         X = self._X
         if isinstance(X, MappedMatrix):
             for place, block in self._blocks(X, self._selection, len(self)):
-                self._score(block, None, features, out[place])
+                self._kernels(Pass(block, None, features, out[place], is_scores=True), self.threads)
         else:
-            self._score(X if self._csr is None else self._csr, self._selection, features, out)
+            matrix = X if self._csr is None else self._csr
+            self._kernels(Pass(matrix, self._selection, features, out, is_scores=True), self.threads)
         if self._factors is not None:
             out *= self._of_selected(self._factors)[:, None]
         if scaling.centre is not None:
@@ -372,22 +372,11 @@ class Rows:
             block = X[place if selection is None else selection[place]]
             yield place, block if isinstance(block, np.ndarray) else _checked(_with_plain_arrays(block))
 
-    def _score(
-        self, X: CsrMatrix | AnyArray, which: RowNumbers | None, W: NDArray[np.float64], out: NDArray[np.float64]
-    ) -> None:
-        if isinstance(X, CsrMatrix):
-            self._kernels.scores_csr(X, which, W, out, self.threads)
-        else:
-            self._kernels.scores_dense(X, which, W, out, self.threads)
-
     def _combined(
         self, X: CsrMatrix | AnyArray, which: RowNumbers | None, C: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         combined = np.empty((C.shape[1], self.features))
-        if isinstance(X, CsrMatrix):
-            self._kernels.combine_csr(X, which, C, combined, self.threads)
-        else:
-            self._kernels.combine_dense(X, which, C, combined, self.threads)
+        self._kernels(Pass(X, which, C, combined, is_scores=False), self.threads)
         return combined
 
 

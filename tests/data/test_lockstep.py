@@ -154,13 +154,12 @@ def test_kernels_stay_with_the_rows():
     """With selections, copies for many passes, other threads and a constant feature."""
     asked = []
 
-    class Kernels:
-        def scores_dense(self, X, rows, W, out, threads):
-            asked.append(threads)
-            out[:] = 1.0
+    def ones(request, threads):
+        asked.append(threads)
+        request.out[:] = 1.0
 
     X = matrix("dense", np.float64)
-    rows = Rows(X).with_kernels(Kernels())
+    rows = Rows(X).with_kernels(ones)
     for one in (rows, rows.for_many_passes(), rows.select(np.arange(5)), rows.with_threads(3)):
         assert (one.scores(np.zeros(9)) == 1.0).all()
     assert (rows.with_bias(1.0).for_many_passes().scores(np.zeros(10)) == 1.0).all()

@@ -552,5 +552,5 @@ def test_numbers_are_numbers_to_the_last_row(last: str, tmp_path: Path, monkeypa
     else:
         with pytest.raises(DataError, match=rf"data.csv:602: column 'a': expected a (finite )?number, found '{last}'"):
             read(tmp_path, f"{text}{last},1,0\n")
-    with pytest.raises(DataError, match="data.csv:602: column .a.: expected a number, found .x."):
+    with pytest.raises(DataError, match=r"data.csv:602: column .a.: expected a number, found .x."):
         read(tmp_path, f"{text}x,1,0\n", columns_of(data))

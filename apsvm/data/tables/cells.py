@@ -429,8 +429,7 @@ class Table:
         """Table from Arrow's chunked arrays; ``text``: names of columns without a type; ``strings``: see
         ``Cells.is_string``."""
         columns = {
-            name: Cells(name, places, array, name in text, decimal, name in strings)
-            for name, array in arrays.items()
+            name: Cells(name, places, array, name in text, decimal, name in strings) for name, array in arrays.items()
         }
         return cls(columns, places, tuple(remarks))
 

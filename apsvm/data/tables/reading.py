@@ -186,7 +186,8 @@ class ColumnChoice:
     def choose(self, source: str, names: Sequence[str], index: Sequence[str]) -> tuple[list[str], set[str]]:
         """See ``apsvm.data.tables.text.Choosing``."""
         self._decide(names, index, source)
-        words = {column.name for column in self.columns.features if column.kind is not ColumnKind.NUMBER} if self.columns else set()
+        of_model = () if self.columns is None else self.columns.features
+        words = {column.name for column in of_model if column.kind is not ColumnKind.NUMBER}
         beside = {self.parts.label, self.parts.qid, self.parts.bag, self.parts.cost, self.parts.id}
         return self.parts.kept(names), set(self.parts.features) - words - {*self._options.categorical} - beside
 

@@ -15,7 +15,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, islice, zip_longest
 from threading import Lock
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -395,9 +395,8 @@ def _table(
         column: Cells(column, places, array, is_text=True, decimal=head.decimal)
         for column, array in zip(kept, arrays, strict=True)
     }
-    names = tuple(column for column in kept if place[column] in of_numbers)
-    numbers_read = (names, rows.numbers) if names else None
-    return Table(cells, places, (*recoded, *ambiguous), numbers_read), digest.hexdigest()
+    as_numbers = tuple(column for column in kept if place[column] in of_numbers), rows.numbers
+    return Table(cells, places, (*recoded, *ambiguous), as_numbers), digest.hexdigest()
 
 
 def _whole_lines(blocks: Iterator[bytes], most: int) -> Iterator[bytes]:
@@ -420,7 +419,7 @@ class _Rows:
     body: _Body
     encoding: str
     n: int = 0
-    numbers: NDArray[np.float64] | None = None
+    numbers: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)))
 
     def columns(self, kept: Sequence[int], numbers: Collection[int]) -> list[Any]:
         """The cells of some columns, Arrow's chunked arrays of strings; those of ``numbers`` are columns of one matrix
@@ -438,7 +437,7 @@ class _Rows:
                     block = np.column_stack([floats_of(batch[name]) for name in of_numbers])
                     if np.isinf(block).any():
                         raise _NotNumbersError
-                    rows += memoryview(block).cast("B")
+                    rows += block.tobytes()
         except _RowError as error:
             raise DataError(f"{self._place(error.row)}: {error}") from None
         except pyarrow.ArrowInvalid as error:
