@@ -9,6 +9,7 @@ import shlex
 import sys
 from pathlib import Path
 
+import click
 import numpy as np
 import pytest
 import sklearn
@@ -103,7 +104,7 @@ def test_the_oracle_is_exact_and_breaks_ties_as_the_others(rng):
 def test_a_new_command_works_with_one_line(tmp_path, monkeypatch, capsys):
     name = "count"
     listed = Listed("newcomer_command:count", "Print how many rows DATA has, and how many of them are positive.")
-    monkeypatch.setitem(program.commands._listed, name, listed)
+    monkeypatch.setitem(program.listed, name, listed)
     monkeypatch.chdir(tmp_path)
     Path("grades.svm").write_text("2 1:1\n0 1:2\n1 2:3\n")
     Path("words.csv").write_text("label,a\nyes,1\nno,2\nno,3\nno,4\n")
@@ -121,7 +122,7 @@ def test_a_new_command_works_with_one_line(tmp_path, monkeypatch, capsys):
         assert "no row has the positive label 7" in said("grades.svm", "--positive-label", "7", code=65)
         assert "cannot read nothing" in said("nothing", code=66)
     finally:
-        program.commands._imported.pop(name, None)
+        program.commands.pop(name, None)
 
 
 @pytest.fixture
@@ -156,7 +157,7 @@ def test_python_runs(at, files):
 @pytest.mark.parametrize("command", [command for command in COMMANDS if command.startswith("apsvm ")])
 def test_commands_exist(command):
     name, *arguments = shlex.split(command)[1:]
-    program.commands[name].make_context(name, arguments)  # refuses what it does not know
+    program.get_command(click.Context(program), name).make_context(name, arguments)  # refuses what it does not know
 
 
 def test_the_rest_of_the_commands_are_scripts():

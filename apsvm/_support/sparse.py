@@ -23,7 +23,10 @@ def require_integers(matrix: Any) -> None:
 def __getattr__(name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(name)
-    return getattr(sys.modules.get("scipy.sparse") or _imported(), name)
+    module = sys.modules.get("scipy.sparse")
+    # While another thread is at the import, the module is there and half empty: importing it waits for the rest.
+    is_whole = module is not None and not getattr(module.__spec__, "_initializing", False)
+    return getattr(module if is_whole else _imported(), name)
 
 
 def _imported() -> Any:

@@ -16,7 +16,7 @@ from click.shell_completion import shell_complete
 from apsvm import __version__
 from apsvm._support.shown import printable_lines
 from apsvm.cli.group import CommandGroup, Listed
-from apsvm.cli.shared import CANNOT_WRITE, CLOSED_PIPE, INTERNAL, INTERRUPTED, say
+from apsvm.cli.shared import CANNOT_WRITE, CLOSED_PIPE, INTERNAL, INTERRUPTED, MISSING, say
 
 #: click's convention: `eval "$(_APSVM_COMPLETE=bash_source apsvm)"` switches completion on.
 COMPLETION = "_APSVM_COMPLETE"
@@ -129,6 +129,9 @@ def run(arguments: list[str]) -> int:
     except Exception as error:
         if os.environ.get("APSVM_DEBUG"):
             raise
+        if isinstance(error, ImportError) and error.name is None:  # raised where an optional package is needed
+            say(f"error: {error}")
+            return MISSING
         say(f"internal error: {type(error).__name__}: {error} (set APSVM_DEBUG=1 to see where)")
         return INTERNAL
     return code if isinstance(code, int) else 0

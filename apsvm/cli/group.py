@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from importlib import import_module
 from typing import NamedTuple
 
@@ -31,40 +31,23 @@ class CommandGroup(click.Group):
     """
 
     def __init__(self, *, listed: Mapping[str, Listed], **options: object) -> None:
-        super().__init__(commands=ImportedCommands(listed), **options)  # type: ignore[arg-type]
-        self._stubs = click.Group(
-            commands={name: click.Command(name, short_help=command.summary) for name, command in listed.items()}
-        )
+        super().__init__(**options)  # type: ignore[arg-type]
+        self.listed = dict(listed)
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        self._stubs.format_commands(ctx, formatter)
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(self.listed)
 
-
-class ImportedCommands(Mapping[str, click.Command]):
-    """Commands by their names, for ``click.Group``.
-
-    Parameters
-    ----------
-    listed : the commands by their names
-    """
-
-    def __init__(self, listed: Mapping[str, Listed]) -> None:
-        self._listed = dict(listed)
-        self._imported: dict[str, click.Command] = {}
-
-    def __getitem__(self, name: str) -> click.Command:
-        if name not in self._imported:
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name in self.listed and name not in self.commands:
             from apsvm.cli.options.completion import complete_files
 
-            module, attribute = self._listed[name].place.split(":")
+            module, attribute = self.listed[name].place.split(":")
             command: click.Command = getattr(import_module(module), attribute)
-            command.short_help = self._listed[name].summary
+            command.short_help = self.listed[name].summary
             complete_files(command)
-            self._imported[name] = command
-        return self._imported[name]
+            self.commands[name] = command
+        return self.commands.get(name)
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._listed)
-
-    def __len__(self) -> int:
-        return len(self._listed)
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        stubs = {name: click.Command(name, short_help=command.summary) for name, command in self.listed.items()}
+        click.Group(commands=stubs).format_commands(ctx, formatter)

@@ -116,8 +116,8 @@ def test_too_few_rows_are_said_before_the_training(run, tmp_path):
     asked = ("--loss", "ndcg", "--bound", "hinge", "-C", "1", "--folds", "2", "-o", tmp_path / "m")
     said = run("cv", "-q", tmp_path / "g", *asked, "--threshold", "f1", code=3).stderr
     assert said == (
-        "apsvm: warning: there is no threshold: a threshold and probabilities are of two classes, and these labels are "
-        "grades: --relevant-from says which of them are positive\n"
+        f"apsvm: warning: {tmp_path / 'm'}: there is no threshold: a threshold and probabilities are of two classes, "
+        "and these labels are grades: --relevant-from says which of them are positive\n"
     )
     assert load_any_model(tmp_path / "m").header.threshold is None
     assert run("cv", "-q", tmp_path / "g", *asked).stderr == ""

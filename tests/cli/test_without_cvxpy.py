@@ -39,7 +39,7 @@ def test_commands(absent, run, cancer, tmp_path):
     run("verify", model, cancer.path)
     done = run("train", cancer.path, model, "--qp", "cvxpy", code=69)
     assert done.stderr.endswith(
-        "error: --qp cvxpy: the QP solver cvxpy needs the packages cvxpy and clarabel: pip install cvxpy clarabel\n"
+        "error: the QP solver cvxpy needs the packages cvxpy and clarabel: pip install cvxpy clarabel\n"
     )
 
 

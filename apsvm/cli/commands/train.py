@@ -7,20 +7,19 @@ import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from apsvm._support.blas import one_blas_thread
 from apsvm._support.types import JsonDict, JsonObject
 from apsvm.cli.options.config import config_option
-from apsvm.cli.options.decision import Decisions, check_decision_options
+from apsvm.cli.options.decision import check_decision_options, decided
 from apsvm.cli.options.table import TRAINING, options
 from apsvm.cli.options.trainers import (
     ChosenLoss,
     LossName,
-    TrainCommand,
-    need_cvxpy,
+    TrainersCommand,
     planned,
     refuse_options_of_others,
     usage_errors,
@@ -31,6 +30,7 @@ from apsvm.cli.options.training import (
     check_inputs,
     check_output,
     described,
+    exit_code,
     feature_options,
     label_options,
     query_weights,
@@ -46,18 +46,9 @@ from apsvm.cli.output.grades import chosen_by_grades, say_of_grades
 from apsvm.cli.output.progress import Display
 from apsvm.cli.output.run_folder import check_folder, make_folder, model_and_log, run_record
 from apsvm.cli.output.training_log import open_log
-from apsvm.cli.output.written_models import TrainedModel, write_model
+from apsvm.cli.output.written_models import write_model
 from apsvm.cli.reading import features_of_table, one_ranker, read_any_model, read_rows, with_read_options
-from apsvm.cli.shared import (
-    BAD_DATA,
-    Failure,
-    all_given,
-    bad_data,
-    given_by_user,
-    reading,
-    remark,
-    say,
-)
+from apsvm.cli.shared import BAD_DATA, Failure, all_given, bad_data, reading, remark, say
 from apsvm.data.parts import parts_of
 from apsvm.data.read_options import ReadOptions
 from apsvm.data.takes import Takes
@@ -86,7 +77,7 @@ _COMMON = {
 }
 
 
-@click.command(cls=TrainCommand, common=_COMMON)
+@click.command(cls=TrainersCommand, common=_COMMON)
 @click.argument("data", metavar="DATA")
 @click.argument("model", metavar="[MODEL]", required=False)
 @click.option(
@@ -98,7 +89,7 @@ _COMMON = {
          scheduler={"excludes": "threshold calibrate validation pool"})  # fmt: skip
 @config_option
 @with_read_options
-def train(data: str, model: str | None, read: ReadOptions, **values: object) -> int:
+def train(data: str, model: str | None, read: ReadOptions, **values: Any) -> int:
     """Train a ranker on DATA and write MODEL.
 
     DATA is a table (CSV, TSV, Parquet, Arrow, JSON lines), svmlight text, a folder made by apsvm convert, a .npz or
@@ -113,13 +104,19 @@ def train(data: str, model: str | None, read: ReadOptions, **values: object) -> 
     if model is None and values["run_dir"] is None and (values["scheduler"] is not None or len(parts_of(data)) > 1):
         raise click.UsageError("of several files, or with --scheduler, name the MODEL to write")
     run = _Run.of_options(data, model, read, values)
-    with run.read() as (dataset, read_seconds):
-        return run.as_rows_ask(dataset).train(dataset, read_seconds)
+    with run.read() as dataset:
+        return run.as_rows_ask(dataset).train(dataset)
 
 
 @dataclass(frozen=True)
 class _Run:
-    """The options, checked before any reading; ``model`` is the file to write."""
+    """The options, checked before any reading.
+
+    Attributes
+    ----------
+    data, model : the file to read, and the file to write
+    began : start time, by ``time.perf_counter``
+    """
 
     data: str
     model: str
@@ -128,68 +125,53 @@ class _Run:
     labels: LabelOptions
     features: FeatureOptions
     options: JsonObject
+    began: float
 
     @classmethod
     def of_options(cls, data: str, model: str | None, read: ReadOptions, options: JsonDict) -> _Run:
-        if options["run_dir"] is not None:
+        began, named, folder, log = time.perf_counter(), all_given(), options["run_dir"], options["log"]
+        if folder is not None:
             if model is not None:
                 raise click.UsageError("--run-dir has a place for the model: leave out MODEL")
-            model, options["log"] = model_and_log(options["run_dir"])
-            check_folder(options["run_dir"], data)
-        named = all_given()
-        loss = options["loss"]
-        need_cvxpy()
-        refuse_options_of_others([loss], named)
-        trainer = _plan(options, loss, named)
+            model, options["log"] = model_and_log(folder)
+            check_folder(folder, data)
         if model is None:
             if data == "-":
                 raise click.UsageError("DATA is standard input: name the MODEL to write")
             model = f"{os.path.basename(os.path.normpath(data))}.model"
+        refuse_options_of_others([options["loss"]], named)
+        trainer = _plan(options, options["loss"], named)
         check_bag_options(read, options)
-        labels, features = (
-            label_options(options, trainer),
-            feature_options(options, trainer, options["pool"]),
-        )
-        run = cls(data, model, read, trainer, labels, features, options)
-        run._check()
-        return run
-
-    def _check(self) -> None:
-        """Checks options and files before training."""
-        options, trainer = self.options, self.trainer
+        labels, features = label_options(options, trainer), feature_options(options, trainer, options["pool"])
         refuse_untaken(trainer, options, "warm_start", "query_weights")
-        if options["validation"] == "-":
-            raise click.UsageError("--validation is read once DATA has been: name a file")
         inputs = {**check_inputs(trainer), **{name: options[name] for name in ("validation", "query_weights")}}
-        if options["run_dir"] is None:
-            log = options["log"]
-            check_output(self.model, data=self.data, **inputs)  # may replace the model it starts from
+        if folder is None:
+            check_output(model, data=data, **inputs)  # may replace the model it starts from
             if log is not None:
-                check_output(log, data=self.data, warm_start=options["warm_start"], **inputs)
+                check_output(log, data=data, warm_start=options["warm_start"], **inputs)
                 spare_models(log)
-            spare_others(self.model)
-            refuse_same_place((self.model, log), "the model and the log")
+            spare_others(model)
+            refuse_same_place((model, log), "the model and the log")
         for warning in trainer.warnings():
             remark(f"warning: {warning}")
+        return cls(data, model, read, trainer, labels, features, options, began)
 
     @contextmanager
-    def read(self) -> Iterator[tuple[Dataset, float]]:
-        """The rows and the seconds of reading; a cluster lasts as long as the context."""
-        began, scheduler = time.perf_counter(), self.options["scheduler"]
-        takes = self.trainer.capabilities.labels
-        if scheduler is not None:
-            from apsvm.cli.cluster import rows_on_cluster
-
-            with rows_on_cluster(self.data, self.read_options, self.trainer, scheduler) as dataset:
-                yield dataset, time.perf_counter() - began
+    def read(self) -> Iterator[Dataset]:
+        """The rows; a cluster lasts as long as the context."""
+        scheduler, takes = self.options["scheduler"], self.trainer.capabilities.labels
+        if scheduler is None:
+            yield read_to_train(
+                self.data,
+                self.read_options,
+                unlabelled=takes is Takes.NOTHING,
+                multilabel=takes is Takes.CLASSES,
+            )
             return
-        dataset = read_to_train(
-            self.data,
-            self.read_options,
-            unlabelled=takes is Takes.NOTHING,
-            multilabel=takes is Takes.CLASSES,
-        )
-        yield dataset, time.perf_counter() - began
+        from apsvm.cli.cluster import rows_on_cluster
+
+        with rows_on_cluster(self.data, self.read_options, self.trainer, scheduler) as dataset:
+            yield dataset
 
     def as_rows_ask(self, dataset: Dataset) -> _Run:
         """The run with options chosen by the rows: the loss if labels are grades, --latent if rows are in bags."""
@@ -208,13 +190,13 @@ class _Run:
         options, named = {**options, **chosen}, named | chosen.keys()
         return replace(self, trainer=_plan(options, options["loss"], named), options=options)
 
-    def train(self, dataset: Dataset, read_seconds: float) -> int:
+    def train(self, dataset: Dataset) -> int:
         """Trains and writes the model; returns the exit code."""
         from apsvm.trainers.fitting import Fit
 
-        options, began = self.options, time.perf_counter()
+        options, source = self.options, dataset.source
         validation = self._validation(dataset)
-        with bad_data(dataset.source), reading(dataset.source):
+        with bad_data(source), reading(source):
             weights = query_weights(options["query_weights"], dataset)
             fit = Fit.of(
                 dataset, self.trainer, self.labels, self.features, query_weights=weights, validation=validation
@@ -228,14 +210,21 @@ class _Run:
         say_of_grades(fit)
         check_decision_options(fit, options)
         remark(described(fit.dataset, fit.target))
-        read_seconds += time.perf_counter() - began
+        ready = time.perf_counter()
+        read_seconds = ready - self.began
         if options["run_dir"] is not None:
             make_folder(options["run_dir"])
-        with signals_caught() as signals, open_log(options["log"]) as log:
+        with signals_caught() as signals, open_log(options["log"]) as log, bad_data(source):
             if options["run_dir"] is not None:
                 log.write("run", **run_record(self.data, dataset, self.read_options, read_seconds))
-            trained = self._trained(fit, rows, log, signals)
-            return write_model(self.model, trained, log, signals, read_seconds=read_seconds)
+            with one_blas_thread():  # the solvers' products are small, and more would make the last bits depend on it
+                trained = self._trained(fit, rows, log, signals)
+                if trained is None:
+                    raise Failure(exit_code(signals), "stopped, no model written")
+                prepared, outcome, model = trained
+                figures = self._figures(prepared, outcome, model)
+                seconds = {"began": ready, "read_seconds": read_seconds}
+                return write_model(self.model, outcome, model, figures, log, signals, **seconds)
 
     def _validation(self, dataset: Dataset) -> tuple[Dataset, Target] | None:
         from apsvm.data.labels import decide
@@ -261,35 +250,34 @@ class _Run:
             rows = bags_settled(rows, self.trainer, self.features.pool)
             return rows, decide(rows, takes, self.labels)
 
-    def _trained(self, raw: Fit, rows: TrainingSet, log: Log, signals: list[int]) -> Iterator[TrainedModel]:
-        """``rows``: of the training ``raw``, whose features are still as they were read."""
+    def _trained(self, raw: Fit, rows: TrainingSet, log: Log, signals: list[int]) -> tuple[Fit, Outcome, Model] | None:
+        """The training ``raw`` of ``rows``, whose features are still as they were read, with its features learned; its
+        outcome, and its model; None if it was stopped before there was one."""
         from apsvm._support.container import ModelError
         from apsvm.selection.completion import outcomes
 
-        # One BLAS thread: the solvers' products are small, and more would make the last bits depend on their number.
-        with one_blas_thread(), bad_data(raw.dataset.source):
-            prepared = raw.prepared()
-            try:
-                fit, start = self._started(prepared)
-            except ModelError as error:
-                raise Failure(BAD_DATA, f"{self.options['warm_start']}: {error}") from None
-            options, of_classes = self.options, self.options["one_vs_rest"]
-            classes = raw.dataset.classes().size if of_classes else None
-            with Bar("training" if classes is None else "classes begun", classes) as bar:
-                display = Display(verbose=options["verbose"], quiet=options["quiet"], one_line=of_classes, bar=bar)
-                is_said = not options["quiet"] and (options["verbose"] or not of_classes)
-                watch = Watch(log, display.show, say if is_said else unseen, lambda: bool(signals))
-                decisions = Decisions(self.options, watch.should_stop)
-                data, is_here = rows if prepared is raw else None, options["scheduler"] is None
-                found = outcomes(fit, watch, start, data) if is_here else fit.outcomes(watch, start, data)  # type: ignore[attr-defined]
-                for outcome in found:
-                    outcome, model = decisions.made(raw, outcome, fit.model(outcome))
-                    figures = _figures(prepared, outcome, model, verbose=options["verbose"], is_here=is_here)
-                    yield TrainedModel(outcome, model, figures)
+        options, of_classes = self.options, self.options["one_vs_rest"]
+        prepared = raw.prepared()
+        try:
+            fit, start = self._started(prepared)
+        except ModelError as error:
+            raise Failure(BAD_DATA, f"{options['warm_start']}: {error}") from None
+        classes = raw.dataset.classes().size if of_classes else None
+        with Bar("training" if classes is None else "classes begun", classes) as bar:
+            display = Display(verbose=options["verbose"], quiet=options["quiet"], one_line=of_classes, bar=bar)
+            is_said = not options["quiet"] and (options["verbose"] or not of_classes)
+            watch = Watch(log, display.show, say if is_said else unseen, lambda: bool(signals))
+            if options["scheduler"] is None:
+                found = outcomes(fit, watch, start, rows if prepared is raw else None)
+            else:
+                found = fit.outcomes(watch, start, rows if prepared is raw else None)  # type: ignore[attr-defined]
+            outcome = next(found, None)
+            if outcome is None:
+                return None
+            return prepared, *decided(raw, outcome, fit.model(outcome), options, watch.should_stop)
 
     def _started(self, fit: Fit) -> tuple[Fit, NDArray[np.float64] | None]:
         """The training and its start; with several classes, each starts from its own ranker."""
-
         path = self.options["warm_start"]
         if path is None:
             return fit, None
@@ -300,6 +288,20 @@ class _Run:
             return replace(fit, trainer=OneVsRestTrainer(self.trainer.trainer, starts)), None
         return fit, fit.start(one_ranker(model, self.labels.positive_label, path))
 
+    def _figures(self, fit: Fit, outcome: Outcome, model: Model) -> Iterator[str]:
+        """Lines on the training metric (with --verbose, or without held-out figures), cautions, and rules."""
+        from apsvm.cli.output.training_metric import cautions_on_choice, training_metric
+        from apsvm.selection.beside import rules_beside
+
+        if self.options["verbose"] or "held_out" not in outcome.details:
+            yield from training_metric(fit, model)
+        if self.options["scheduler"] is not None:
+            return
+        yield from cautions_on_choice(fit, outcome)
+        beside = None if "features" in all_given() else rules_beside(fit, outcome)
+        if beside is not None:
+            yield str(beside)
+
 
 def _plan(options: JsonObject, loss: ChosenLoss, named: Collection[str]) -> AnyTrainer:
     trainer = planned(loss, options, named)
@@ -309,18 +311,3 @@ def _plan(options: JsonObject, loss: ChosenLoss, named: Collection[str]) -> AnyT
         return trainer
     with usage_errors(loss):
         return OneVsRestTrainer(trainer)
-
-
-def _figures(fit: Fit, outcome: Outcome, model: Model, *, verbose: bool, is_here: bool) -> Iterator[str]:
-    """Lines on the training metric (with ``verbose``, or without held-out figures), cautions, and rules."""
-    from apsvm.cli.output.training_metric import cautions_on_choice, training_metric
-    from apsvm.selection.beside import rules_beside
-
-    if verbose or "held_out" not in outcome.details:
-        yield from training_metric(fit, model)
-    if not is_here:
-        return
-    yield from cautions_on_choice(fit, outcome)
-    beside = None if given_by_user("features") else rules_beside(fit, outcome)
-    if beside is not None:
-        yield str(beside)

@@ -12,7 +12,6 @@ import typing
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import click
@@ -24,7 +23,6 @@ from apsvm.cli.options.completion import MetricName, Named
 from apsvm.cli.options.lists import NumberList, Several
 from apsvm.cli.options.parameters import Number, ParamType
 from apsvm.cli.options.table import Option
-from apsvm.cli.shared import MISSING, Failure
 from apsvm.trainers import TRAINERS, known_losses, trainer_of
 from apsvm.trainers.base import AnyTrainer
 from apsvm.trainers.settings import OF_ALL, Declared, Range, SettingsError, declared, plain_type
@@ -49,31 +47,26 @@ class Setting(NamedTuple):
     as_list: bool = False
 
     @property
-    def is_flag(self) -> bool:
-        """True if it takes no value."""
-        return self.default is False
+    def how_parsed(self) -> tuple[object, ...]:
+        """Key of how values are parsed, without their range."""
+        about = self.about
+        return self.kind, self.default is False, tuple(about.choices), about.multiples, about.metric, about.path
 
     @property
-    def shown_default(self) -> object:
-        """The default as click shows it; None if there is none or a text replaces it."""
-        if self.as_list and self.about.grid:
-            return self.about.grid
-        return None if self.about.path or self.about.default_text else self.default
-
-    @property
-    def default_in_words(self) -> str:
-        """The default or its text; empty without either."""
-        shown = self.shown_default
-        if shown is None:
-            return self.about.default_text or ""
-        return ", ".join(map(str, shown)) if isinstance(shown, tuple) else str(shown)
+    def shown_default(self) -> tuple[object, str]:
+        """The default as click shows it, None if there is none or a text replaces it; and the same as text."""
+        about = self.about
+        shown = about.grid if self.as_list and about.grid else self.default
+        if shown is None or (shown is self.default and (about.path or about.default_text)):
+            return None, about.default_text or ""
+        return shown, ", ".join(map(str, shown)) if isinstance(shown, tuple) else str(shown)
 
     def type(self, limits: Range) -> ParamType:
         """The click type that parses its values, within ``limits``."""
         about = self.about
         if about.path or (self.as_list and self.kind is float):
             return NumberList(limits.low, limits.high, open_low=limits.open_low, multiples=about.multiples)
-        one: ParamType
+        one: ParamType = click.STRING
         if about.choices:
             one = click.Choice(list(about.choices))
         elif about.metric:
@@ -83,8 +76,6 @@ class Setting(NamedTuple):
             one = click.IntRange(low, high)
         elif self.kind is float:
             one = Number(limits.low, limits.high, open_low=limits.open_low)
-        else:
-            one = click.STRING
         return Several(one) if self.as_list else one
 
 
@@ -103,48 +94,34 @@ class TrainerOption(Option):
         """The option ``key`` of these trainers. TypeError if they parse its values differently."""
         first, *others = settings.values()
         families = [trainer.family for trainer in settings]
-        takers = {trainer: setting.name for trainer, setting in settings.items()}
-        if any(_reads(other) != _reads(first) for other in others):
+        if any(other.how_parsed != first.how_parsed for other in others):
             names = " and ".join(families)
             raise TypeError(f"{names} declare {key} and read it differently: one of them needs another name")
+
+        def once(texts: Sequence[str], form: str, between: str) -> str:
+            """The text if all families share it; else each family's."""
+            if len(set(texts)) == 1:
+                return texts[0]
+            return between.join(form.format(family, text) for family, text in zip(families, texts, strict=True))
+
         flags = [flag for one in settings.values() for flag in one.about.flags or [f"--{one.name.replace('_', '-')}"]]
-        flags = [*dict.fromkeys(flags), key]
-        help = _once([one.about.help for one in settings.values()], families, "{}: {}", " ")
-        if first.is_flag:
-            return cls(flags, takers, is_flag=True, help=help, needs=first.about.needs)
-        defaults = [one.default_in_words for one in settings.values()]
-        default = first.shown_default if len(set(defaults)) == 1 else None
-        if default is None and any(defaults):
-            help += f" [default: {_once(defaults, families, '{} {}', '; ')}]"
-        alike = all(other.about.range == first.about.range for other in others)  # else each trainer checks its own
-        return cls(
-            flags,
-            takers,
-            type=first.type(first.about.range if alike else Range()),
-            default=default,
-            show_default=default is not None,
-            metavar=next((one.about.metavar for one in settings.values() if one.about.metavar), None),
-            help=help,
-            needs=first.about.needs,
-        )
-
-    @property
-    def titles(self) -> str:
-        """Titles of the trainers that take the option."""
-        return " and ".join(trainer.title for trainer in self.takers)
-
-
-def _reads(setting: Setting) -> tuple[object, ...]:
-    """Key of how a setting's values are parsed, without their range."""
-    about = setting.about
-    return setting.kind, setting.is_flag, tuple(about.choices), about.multiples, about.metric, about.path
-
-
-def _once(texts: Sequence[str], families: Sequence[str], form: str, between: str) -> str:
-    """The text if all families share it; else each family's text, formatted by ``form``."""
-    if len(set(texts)) == 1:
-        return texts[0]
-    return between.join(form.format(family, text) for family, text in zip(families, texts, strict=True))
+        help = once([one.about.help for one in settings.values()], "{}: {}", " ")
+        more: JsonDict = {"is_flag": True}
+        if first.default is not False:
+            defaults = [one.shown_default[1] for one in settings.values()]
+            default = first.shown_default[0] if len(set(defaults)) == 1 else None
+            if default is None and any(defaults):
+                help += f" [default: {once(defaults, '{} {}', '; ')}]"
+            alike = all(other.about.range == first.about.range for other in others)  # else each trainer checks its own
+            metavar = next((one.about.metavar for one in settings.values() if one.about.metavar), None)
+            more = {
+                "type": first.type(first.about.range if alike else Range()),
+                "default": default,
+                "show_default": default is not None,
+                "metavar": metavar,
+            }
+        takers = {trainer: setting.name for trainer, setting in settings.items()}
+        return cls([*dict.fromkeys(flags), key], takers, help=help, needs=first.about.needs, **more)
 
 
 #: Options on data that only some trainers use: capability → their declarations.
@@ -233,28 +210,29 @@ def trainer_options(*, as_lists: bool = False, without: Collection[str] = ()) ->
     ]
 
 
-def _owner(param: click.Parameter) -> str:
-    if not isinstance(param, TrainerOption):
-        return "the command"
-    return f"the setting {param.name} of {' and '.join(trainer.family for trainer in param.takers)}"
-
-
-def with_trainer_options(params: Sequence[click.Parameter], options: Sequence[TrainerOption]) -> list[click.Parameter]:
-    """A command's own parameters and the trainers' options. TypeError if two share a name or a flag."""
-    owners: dict[str, str] = {}
-    for param in (*params, *options):
-        owner = _owner(param)
-        for word in {param.name or "", *param.opts, *param.secondary_opts}:
-            if word in owners:
-                raise TypeError(
-                    f"{word} is an option of {owners[word]}, and of {owner}: one needs another name or flag"
-                )
-            owners[word] = owner
-    return [*params, *options]
-
-
 class TrainersCommand(HelpfulCommand):
-    """A command with the options of all trainers; each family is a topic of its help."""
+    """A command with the options of all trainers; each family is a topic of its help. TypeError if two options share a
+    name or a flag.
+
+    Parameters
+    ----------
+    as_lists, without : see ``trainer_options``
+    """
+
+    def __init__(self, *arguments: Any, as_lists: bool = False, without: str = "", **more: Any) -> None:
+        super().__init__(*arguments, **more)
+        self.params += trainer_options(as_lists=as_lists, without=without.split())
+        owners: dict[str, str] = {}
+        for param in self.params:
+            owner = "the command"
+            if isinstance(param, TrainerOption):
+                owner = f"the setting {param.name} of {' and '.join(trainer.family for trainer in param.takers)}"
+            for word in {param.name or "", *param.opts, *param.secondary_opts}:
+                if word in owners:
+                    raise TypeError(
+                        f"{word} is an option of {owners[word]}, and of {owner}: one needs another name or flag"
+                    )
+                owners[word] = owner
 
     def families(self) -> Mapping[str, tuple[str, Sequence[str]]]:
         options = [param for param in self.params if isinstance(param, TrainerOption)]
@@ -262,14 +240,6 @@ class TrainersCommand(HelpfulCommand):
             trainer.family: (trainer.title, [option.name or "" for option in options if trainer in option.takers])
             for trainer in TRAINERS.values()
         }
-
-
-class TrainCommand(TrainersCommand):
-    """``apsvm train``."""
-
-    def __init__(self, *arguments: Any, **more: Any) -> None:
-        super().__init__(*arguments, **more)
-        self.params = with_trainer_options(self.params, trainer_options())
 
 
 def options_of_trainers() -> list[TrainerOption]:
@@ -284,19 +254,12 @@ def settings_named(trainer: type[AnyTrainer], options: JsonObject, named: Collec
     return {setting: options[name] for setting, name in taken.items() if setting is not None and name in named}
 
 
-def need_cvxpy() -> None:
-    """Ends the command if --qp cvxpy is set and cvxpy is not installed."""
-    if click.get_current_context().params.get("qp") == "cvxpy" and find_spec("cvxpy") is None:
-        from apsvm.solvers.qp.cvxpy_clarabel import NEEDS
-
-        raise Failure(MISSING, f"--qp cvxpy: {NEEDS}")
-
-
 def refuse_options_of_others(losses: Sequence[ChosenLoss], named: Collection[str]) -> None:
     """Raises UsageError for an option in ``named`` that none of the chosen losses uses."""
     for option in options_of_trainers():
         if option.name in named and not any(loss.trainer in option.takers for loss in losses):
-            raise click.UsageError(f"{option.opts[-1]} is not for --loss {losses[0]}: it is for {option.titles}")
+            titles = " and ".join(trainer.title for trainer in option.takers)
+            raise click.UsageError(f"{option.opts[-1]} is not for --loss {losses[0]}: it is for {titles}")
 
 
 def planned(loss: ChosenLoss, options: JsonObject, named: Collection[str]) -> AnyTrainer:

@@ -33,19 +33,33 @@ def progress_line(path: PathInFold, grids: Sequence[Grid], metric: str) -> str:
     best = max(settings, key=lambda setting: setting.values[metric])
     value, along = f"{metric} {best.values[metric]:.4f}", grid.along
     seconds = f"in {math.fsum(setting.seconds for setting in settings):.2f} s"
-    of_loss = [grid.trainer.loss_name] if len(grids) > 1 else []
+    what = [grid.trainer.loss_name] if len(grids) > 1 else []
     if grid.features is not None:
-        of_loss.append(grid.features.features)
-        of_loss += [] if grid.features.pool is None else [",".join(grid.features.pool)]
-    of_loss += [shown(axis.values[0]) for axis in grid.axes if grid.features is not None and axis.name == "bound"]
-    others = [shown(best.choice[axis.name]) for axis in grid.axes if len(axis.values) > 1 and axis is not along]
-    start = f"fold {path.task.fold + 1}  " + " ".join([*of_loss, *others, ""])
+        what += [grid.features.features, *([",".join(grid.features.pool)] if grid.features.pool else [])]
+    named = [axis.name for axis in grid.axes if len(axis.values) > 1 or (grid.features and axis.name == "bound")]
+    what += [shown(best.choice[name]) for name in named if along is None or name != along.name]
+    start = f"fold {path.task.fold + 1}  " + " ".join([*what, ""])
     if along is None:
         return f"{start}{seconds}; {value}"
     name, chosen = spelled(grid, along.name), shown(best.choice[along.name])
     if along.path:
         return f"{start}{len(settings)} values of {name} {seconds}; best {value} at {name} = {chosen}"
     return f"{start}{name} = {chosen} {seconds}; {value}"
+
+
+def how_chosen(search: SettingsSearch, chosen: Candidate, settings: int) -> str:
+    """The setting chosen of so many, or the average."""
+    from apsvm.selection.average import BEHIND, Average
+
+    if isinstance(chosen, Average):
+        maps = f"{len(chosen.members)} feature maps"
+        return f"chosen: the average of the best on {maps} ({search.metric} at most {BEHIND:g} below the best alone)"
+    grid = search.grids[chosen.grid]
+    defaults = {name: field.default for name, (field, _) in declared(type(grid.settings)).items()}
+    varied = {name: value for name, value in chosen.choice.items() if name == "C" or value != defaults[name]}
+    values = [f"{spelled(grid, name)} = {shown(value)}" for name, value in varied.items()]
+    what = ", ".join([f"{chosen.loss} on {search.fits[chosen.grid].features.features} features", *values])
+    return f"chosen: {what} (of {settings} settings, by mean {search.metric})"
 
 
 def _in_words(fit: Fit, option: str) -> str:
