@@ -159,6 +159,15 @@ def read_any_model(path: str) -> Model:
         return load_any_model(path)
 
 
+def refuse_swapped(*, data: str, model: str) -> None:
+    """Ends the command if the two files are given in the wrong order."""
+    from apsvm.models.reading import is_model_file
+
+    if os.path.isfile(data) and os.path.isfile(model) and is_model_file(data) and not is_model_file(model):
+        order = "DATA before MODEL" if click.get_current_context().info_name == "predict" else "MODEL before DATA"
+        raise click.UsageError(f"expected {order}: {data!r} is a model, and {model!r} is none")
+
+
 def one_ranker(model: Model, label: float | str | None, path: str) -> Ranker:
     """The ranker of the file ``path``, or of a set that of the class ``label``; else the command ends."""
     from apsvm.models.linear import LinearRanker

@@ -101,7 +101,7 @@ def test_the_model_is_used_as_any_other(data, run, tmp_path):
     scored = np.loadtxt(scores)
     explained = run("predict", data, model, "--explain", 50).stdout.splitlines()
     for line, score in zip(explained[:20], scored[:20], strict=False):
-        parts = [float(part.rpartition("=")[2]) for part in line.split("\t")[1:]]
+        parts = [float(part.removesuffix(")").rpartition(" (")[2]) for part in line.split("\t")[1:]]
         assert sum(parts) == pytest.approx(score, abs=2e-3 * sum(map(abs, parts)))
     pytest.importorskip("onnx")
     runtime = pytest.importorskip("onnxruntime")

@@ -96,12 +96,9 @@ def documents_of(run, data, model, expected, **more):
 
 def test_documents_that_comments_do_not_name(run, letor_model, tmp_path):
     path, numbers = tmp_path / "data", {("10", "1"), ("10", "2"), ("7", "3"), ("7", "4")}
-    called, text = "their rows' numbers, from 1", "".join(LETOR)
-    for old, new, why in (
-        ("#DOCID=", "#", "not every row has a comment # docid = …"),
-        ("GX2", "GX029-35-5894638", "in a query two of their docids are the same"),
-    ):
+    why, text = "no --id-column, nor a comment # docid = … in each row that is another in its query", "".join(LETOR)
+    called = f"their rows' numbers, from 1: {why}"
+    for old, new in (("#DOCID=", "#"), ("GX2", "GX029-35-5894638")):
         path.write_text(text.replace(old, new))
-        assert set(documents_of(run, path, letor_model, f"{called}: {why}")) == numbers
-    why = "comments (# docid = …) are read of files alone"
-    assert set(documents_of(run, "-", letor_model, f"{called}: {why}", input=text.encode())) == numbers
+        assert set(documents_of(run, path, letor_model, called)) == numbers
+    assert set(documents_of(run, "-", letor_model, called, input=text.encode())) == numbers

@@ -77,7 +77,7 @@ def test_predictions_of_bags_and_of_rows(made, model, run, scored):
     explained = run("predict", path, model, "--explain=1").stdout.splitlines()
     assert len(explained) == 60
     base, largest = explained[0].split("\t")[1:3]
-    assert base.startswith("base=")
+    assert base.startswith("base (")
     assert largest.startswith(tuple("1234"))
 
 

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from apsvm._support.shown import printable
-from apsvm._support.types import Matrix
 from apsvm.cli.help import HelpfulCommand
 from apsvm.cli.options.table import options
 from apsvm.cli.options.tables import names_in
-from apsvm.cli.reading import how_to_read, read_any_model, rows_for
-from apsvm.cli.shared import BAD_DATA, Failure, reading, refuse_if_given, refuse_same_file, say, writing
+from apsvm.cli.reading import how_to_read, read_any_model, refuse_swapped, rows_for
+from apsvm.cli.shared import reading, refuse_if_given, refuse_same_file, say, writing
 from apsvm.data.read_options import ReadOptions
 
 if TYPE_CHECKING:
     from apsvm.cli.output.lists import RankedRows
-    from apsvm.data.features.additive import Contributions
     from apsvm.models.base import Model
 
 #: Features that a bare --explain lists.
@@ -53,18 +50,13 @@ of the classes as apsvm info lists them: by label, ascending.
 The numbers read back exactly. DATA is read as the training file was (feature base, width); its labels may be any
 numbers, and a .npz or .npy matrix needs none.
 
-With --explain a line goes on with name=value for the features that gave the most to the score, in either direction,
-these first, a tab before each: 1.25 <tab> 7=+0.8 <tab> 3=-0.2. Names are those of the columns, or their numbers in
-the file. A value is what the feature's own curve has there, relative to its mean in the training rows (--features
-piecewise), or its weight times its value (linear), divided by the row's length with --scale l2. Those of
-all features add up to the score except for a constant. Of a model of several components (--components) they are those
-of the component that gave the score, and component=h stands before them.
+With --explain a line goes on with what gave the most to the score, in either direction, a tab before each: what a row
+of the training's medians has (base), table columns or features with their value, and how much they gave beside it:
+3.2 <tab> base (-0.2) <tab> amount=812.5 (+1.9) <tab> country=XX (+0.4). The features of a word or a date are one column
+there, and what several columns give together is shared among them. The parts add up to the score. Of a model of several
+components (--components) they are those of the one that gave the score, and component=h stands before them.
 
 With --classify a line is the row's label, with --probability the probability that it is positive, with both the two.
-
-With --top and --explain a line says in words what raised the score, above what the column's median gives where
-MODEL was trained on a table: payment-7 <tab> 3.2 <tab> amount=812.5 (+1.9) <tab> country=XX (+0.4). The features of a
-word or a date are one column there, and what several columns give together is shared among them.
 
 Of a model of bags a line is a bag's, in the order of their first rows: the score of its best row (train --latent;
 with --bags ignore a line is a row's), or of what was made of its rows (train --pool).
@@ -114,6 +106,7 @@ def predict(
     refuse_same_file(out, data=data, model=model)
     with writing(out):
         check_writable(out)
+    refuse_swapped(data=data, model=model)
     ranker = read_any_model(model)
     _check(wanted, ranker, model)
     if wanted.boxes is not None:
@@ -177,7 +170,7 @@ def _lines(ranker: Model, data: str, model: str, read: ReadOptions, wanted: Simp
 
 
 def _in_input_order(scored: RankedRows) -> list[str]:
-    """A line per row: scores, labels or probabilities, the deciding row of a bag, and contributions."""
+    """A line per row: scores, labels or probabilities, the deciding row of a bag, and reasons."""
     ranker, wanted, lines = scored.model, scored.options, scored.answers()
     if ranker.has_classes and wanted.header:
         label = ["label"] if wanted.classify else []
@@ -186,44 +179,5 @@ def _in_input_order(scored: RankedRows) -> list[str]:
     if wanted.which and scored.rows.deciding is not None:
         lines = [f"{line}\t{row + 1}" for line, row in zip(lines, scored.rows.deciding.tolist(), strict=True)]
     if wanted.explain is not None:
-        explained = _explained(ranker, scored.rows.X, wanted.explain, scored.name)
-        lines = ["\t".join([line, *parts]) for line, parts in zip(lines, explained, strict=True)]
+        lines = ["\t".join([line, *why]) for line, why in zip(lines, scored.reasons_in_words(), strict=True)]
     return lines
-
-
-def _explained(ranker: Model, X: Matrix, most: int, model: str) -> Iterator[list[str]]:
-    """For each row: the score of the features' means (base), at most ``most`` contributions as name=value, and the
-    rest. They add up to the score; zeros are left out. With several components, component=h (h from 1) comes first, and
-    the contributions are that component's."""
-    import numpy as np
-
-    names = ranker.features()
-    try:
-        if ranker.components == 1:
-            yield from _largest(ranker.contributions(X), most, names)
-            return
-        leading = ranker.leading(X)
-        by_component = [
-            _largest(ranker.contributions(X[leading == h], h), most, names) for h in range(ranker.components)
-        ]
-    except ValueError as error:
-        raise Failure(BAD_DATA, f"{model}: it does not tell what each feature gave: {error}") from None
-    for h in np.asarray(leading).tolist():
-        yield [f"component={h + 1}", *next(by_component[h])]
-
-
-def _largest(contributions: Contributions, most: int, features: list[str]) -> Iterator[list[str]]:
-    """For each row the base, its largest contributions and the rest, as name=value."""
-    import numpy as np
-
-    names = [printable(name) for name in contributions.names(features)]
-    for block in contributions.blocks():
-        first = min(most, block.shape[1])
-        some = np.sort(np.argpartition(-np.abs(block), first - 1, axis=1)[:, :first], axis=1)
-        sizes = np.abs(np.take_along_axis(block, some, axis=1))
-        order = np.take_along_axis(some, np.argsort(-sizes, axis=1, kind="stable"), axis=1)
-        values = np.take_along_axis(block, order, axis=1)
-        rest = block.sum(axis=1) - values.sum(axis=1) if first < block.shape[1] else np.zeros(len(block))
-        for parts, gave, others in zip(order.tolist(), values.tolist(), rest.tolist(), strict=True):
-            line = [f"{names[j]}={value:+.6g}" for j, value in zip(parts, gave, strict=True) if value]
-            yield [f"base={contributions.base:+.6g}", *line, *([f"rest={others:+.6g}"] if others else [])]

@@ -181,7 +181,7 @@ TABLE: Mapping[str, Mapping[str, Any]] = {
     "html": _file("", "Write the rows of --top as a page for a browser. It has bars for what --explain says, and the "
                   "positives found so far where DATA has labels; it is one file, can be sorted and printed.",
                   needs="top"),
-    "explain": _of("", click.IntRange(1), None, "Behind each score the K features that count the most. [default of K: "
+    "explain": _of("", click.IntRange(1), None, "Behind each score the K columns that count the most. [default of K: "
                    "5]", metavar="[K]"),
     "classify": _flag("", "In place of the score the row's label, by the model's threshold. Of several classes that "
                       "whose score is the highest above its threshold; of rows of several labels all above theirs."),

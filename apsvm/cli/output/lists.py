@@ -51,6 +51,25 @@ class RankedRows:
         options = self.options
         return answers(self.model, self.scores, self.name, classify=options.classify, probability=options.probability)
 
+    def reasons(self, which: NDArray[np.int64] | None = None) -> list[Reasons] | None:
+        """Reasons for the scores of the rows ``which``, None: all; None if none are requested."""
+        from apsvm.report.reasons import reasons_of
+
+        if self.options.explain is None:
+            return None
+        rows = self.rows if which is None else self.rows.select(which)
+        try:
+            return list(reasons_of(self.model, rows, self.options.explain))
+        except ValueError as error:
+            raise Failure(BAD_DATA, f"{self.name}: it does not tell what each feature gave: {error}") from None
+
+    def reasons_in_words(self) -> Iterator[list[str]]:
+        """The reasons of each row, and with several components the one they are of."""
+        components = self.model.leading(self.rows.X).tolist() if self.model.components > 1 else None
+        for at, one in enumerate(self.reasons() or ()):
+            component = [] if components is None else [f"component={components[at] + 1}"]
+            yield [*component, *map(printable, one.in_words())]
+
 
 def shown_columns(path: str, read: ReadOptions, names: Sequence[str]) -> dict[str, list[str]]:
     """The cells of these table columns as written; each column is read as row names."""
@@ -100,36 +119,27 @@ def _first(scored: RankedRows, answers: Sequence[str] | None, relevant: NDArray[
     rows, scores, options = scored.rows, scored.scores, scored.options
     order, rank = best_first(rows, scores)
     best, places = order[rank <= options.top], rank[rank <= options.top]
-    listed = best.tolist()
+
+    def of_best(cells: Sequence[str]) -> list[str]:
+        return [cells[row] for row in best.tolist()]
+
     deciding = (best if rows.deciding is None else rows.deciding[best]).tolist()
     columns: dict[str, list[str]] = {name: [cells[row] for row in deciding] for name, cells in scored.columns.items()}
     if options.which and rows.deciding is not None:
         columns["deciding row"] = [str(row + 1) for row in deciding]
-    names, queries = _documents(rows, scored.path), names_of_queries(rows)
+    queries = names_of_queries(rows)
     return FirstRows(
         places=places,
-        names=[names[row] for row in listed],
+        names=of_best(names_of_rows(rows) if queries is None else _documents(rows, scored.path)[0]),
         scores=scores[best],
-        queries=None if queries is None else [queries[row] for row in listed],
-        answers=None if answers is None else [answers[row] for row in listed],
+        queries=None if queries is None else of_best(queries),
+        answers=None if answers is None else of_best(answers),
         relevant=None if relevant is None else relevant[best],
         n_relevant=0 if relevant is None else int(relevant.sum()),
-        reasons=_reasons(scored, best),
+        reasons=scored.reasons(best),
         n_rows=scores.size,
         columns=columns,
     )
-
-
-def _reasons(scored: RankedRows, which: NDArray[np.int64]) -> list[Reasons] | None:
-    """Reasons for the scores of these rows; None if none are requested."""
-    from apsvm.report.reasons import reasons_of
-
-    if scored.options.explain is None:
-        return None
-    try:
-        return list(reasons_of(scored.model, scored.rows.select(which), scored.options.explain))
-    except ValueError as error:
-        raise Failure(BAD_DATA, f"{scored.name}: it does not tell what each feature gave: {error}") from None
 
 
 def list_page(scored: RankedRows) -> str:
@@ -149,50 +159,24 @@ def list_page(scored: RankedRows) -> str:
     return first.page(f"The first {min(options.top, first.n_rows):,} rows{of_each} of {source}", about)
 
 
-def documents_of(rows: Dataset, path: str) -> list[str]:
-    """Document names of a run: the docids in the comments of an svmlight file if every row has one, else
-    ``names_of_rows``. Reads the file again. Prints which names are used, unless a column was named for them."""
-    names = names_of_rows(rows)
-    if rows.table is not None and (rows.table.keys is not None or (rows.table.bags and rows.stands_for is not None)):
-        return names
-    ids, why_not = _docids(rows, path)
-    if ids is not None:
-        say(f"{rows.source}: documents are called by the docid of their comments")
-        return ids
-    called = "their rows' numbers, from 1" if rows.stands_for is None else "their bags' numbers, as bag:INT"
-    say(f"{rows.source}: documents are called by {called}: {why_not}")
-    return names
-
-
-def _documents(rows: Dataset, path: str) -> list[str]:
-    """Names of rows in a list: as in ``documents_of`` if rows have queries. Prints nothing."""
-    ids = None if rows.groups is None else _docids(rows, path)[0]
-    return names_of_rows(rows) if ids is None else ids
-
-
-def _docids(rows: Dataset, path: str) -> tuple[list[str] | None, str]:
-    """Docids of the rows; or None and the reason."""
+def _documents(rows: Dataset, path: str) -> tuple[list[str], str]:
+    """Names of rows of queries, and what they are, if no column was named for them: the docids in the comments of
+    svmlight text, which is read again, if they tell the rows of each query apart; else ``names_of_rows``."""
     from apsvm.data.reading import is_text
     from apsvm.data.svmlight import docids
 
     assert rows.groups is not None
-    if rows.table is not None:
-        return None, "--id-column has names"
-    if not (os.path.isfile(path) or os.path.isdir(path)):
-        return None, "comments (# docid = …) are read of files alone"
-    if not is_text(path):
-        return None, "only svmlight text has comments (# docid = …)"
+    names = names_of_rows(rows)
+    if rows.table is not None and (rows.table.keys is not None or (rows.table.bags and rows.stands_for is not None)):
+        return names, ""
     with reading(path):
-        ids = docids(path)
+        ids = docids(path) if rows.table is None and is_text(path) else None
     if ids is not None and rows.deciding is not None:
         ids = [ids[row] for row in rows.deciding.tolist()]
-    if ids is None:
-        return None, "not every row has a comment # docid = …"
-    if len(ids) != rows.X.shape[0]:
-        return None, "they are bags, and comments are of rows"
-    if len(set(zip(rows.groups.tolist(), ids, strict=True))) < len(ids):
-        return None, "in a query two of their docids are the same"
-    return ids, ""
+    if ids is not None and len(ids) == len(names) == len(set(zip(rows.groups.tolist(), ids, strict=False))):
+        return ids, "the docid of their comments"
+    called = "their rows' numbers, from 1" if rows.stands_for is None else "their bags' numbers, as bag:INT"
+    return names, f"{called}: no --id-column, nor a comment # docid = … in each row that is another in its query"
 
 
 def run_lines(scored: RankedRows) -> Iterator[str]:
@@ -203,9 +187,11 @@ def run_lines(scored: RankedRows) -> Iterator[str]:
     queries = names_of_queries(rows)
     if queries is None:
         raise Failure(BAD_DATA, f"{rows.source}: a TREC run is of queries, and its rows have none: qid:, --qid-column")
-    names = documents_of(rows, scored.path)
-    for what, called in (("document", names), ("query", queries)):
-        bad = next((name for name in called if not name or name.split() != [name]), None)
+    names, called = _documents(rows, scored.path)
+    if called:
+        say(f"{rows.source}: documents are called by {called}")
+    for what, words in (("document", names), ("query", queries)):
+        bad = next((name for name in words if not name or name.split() != [name]), None)
         if bad is not None:
             wanted = "no blanks, and not empty"
             raise Failure(BAD_DATA, f"{rows.source}: a TREC run takes no {what} called {bad!r}: {wanted}")
