@@ -123,7 +123,6 @@ def test_validation_keeps_the_best_epoch(cancer, write_rows, run, tmp_path):
         ("--max-iterations 3", "--max-iterations"),
         ("--validation-metric AP", "needs --validation"),
         ("--patience 3", "needs --validation"),
-        ("--validation -", "--validation"),
         ("--validation x --validation-metric best", "'best'"),
         ("--positive-label 1 --preference", "--positive-label"),
         ("--factors 3", "--rows-as-users"),

@@ -13,13 +13,11 @@ from apsvm.cli.help import HelpfulCommand
 from apsvm.cli.options.parameters import Number
 from apsvm.cli.options.table import options
 from apsvm.cli.options.training import query_weights as read_query_weights
-from apsvm.cli.reading import how_to_read, read_any_model, rows_for
+from apsvm.cli.reading import how_to_read, read_any_model, refuse_swapped, rows_for
 from apsvm.cli.shared import BAD_DATA, DOES_NOT_HOLD, SAYS_NOTHING, STOPPED_EARLY, Failure, put, reading
 from apsvm.data.read_options import ReadOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from apsvm.data.dataset import Dataset
     from apsvm.models.base import Model
     from apsvm.verification.certificates import Verdict
@@ -69,46 +67,36 @@ def verify(
     Exit codes: 0 it holds; 5 it holds, but says nothing: its gap is beyond --gap, or beyond the epsilon of its own
     training; 4 it does not hold; 3 neither was shown within the limits; 65 there is nothing to verify.
     """
+    from apsvm.data.dataset import DataError
     from apsvm.losses.base import LossError
     from apsvm.verification.bound import Limits
     from apsvm.verification.certificates import NothingToVerifyError, verify
 
     if model == data == "-":
         raise click.UsageError("only one of the files can be standard input")
+    refuse_swapped(data=data, model=model)
     ranker = read_any_model(model)
     dataset = rows_for(ranker, data, read)
-    limits = Limits(seconds=time_limit, iterations=max_iterations)
+    with reading(data):
+        weights = read_query_weights(query_weights, dataset)
+    verdicts: list[Verdict] = []
     try:
-        found = verify(
-            ranker,
-            dataset,
-            query_weights=read_query_weights(query_weights, dataset),
-            telling=telling,
-            limits=limits,
-            defined_elsewhere=definition_of_package,
-        )
-        verdicts = []
-        for verdict in _reading_on(data, found):
-            verdicts.append(verdict)
+        for verdict in verify(
+            ranker, dataset, query_weights=weights, telling=telling, defined_elsewhere=definition_of_package,
+            limits=Limits(seconds=time_limit, iterations=max_iterations),
+        ):  # fmt: skip
             if not as_json:
-                _put_verdict(ranker, dataset, verdict, first=len(verdicts) == 1)
-    except NothingToVerifyError as error:
+                _put_verdict(ranker, dataset, verdict, first=not verdicts)
+            verdicts.append(verdict)
+    except (NothingToVerifyError, LossError) as error:
         raise Failure(BAD_DATA, f"{model}: {error}") from None
-    except LossError as error:
-        raise Failure(BAD_DATA, f"{model}: {error}") from None
-    except FloatingPointError as error:
+    except (DataError, FloatingPointError) as error:
         raise Failure(BAD_DATA, f"{data}: {error}") from None
     if as_json:
         put(json.dumps(_as_json(ranker, dataset, verdicts), indent=1, sort_keys=True))
     outcomes = {str(verdict.outcome) for verdict in verdicts}
     codes = {"does not hold": DOES_NOT_HOLD, "undecided": STOPPED_EARLY, "holds, but says nothing": SAYS_NOTHING}
     return next((code for outcome, code in codes.items() if outcome in outcomes), 0)
-
-
-def _reading_on(data: str, verdicts: Iterable[Verdict]) -> Iterator[Verdict]:
-    """The verdicts, as they come; only errors of computing them are blamed on ``data``."""
-    with reading(data):
-        yield from verdicts
 
 
 def definition_of_package(name: str) -> RankingDefinition | None:
@@ -138,77 +126,56 @@ def _as_json(ranker: Model, dataset: Dataset, verdicts: list[Verdict]) -> JsonDi
     from apsvm.report.words import meaning
 
     return {
-        "same_data": _is_the_training_data(ranker, dataset),
+        "same_data": ranker.header.data.sha256 == dataset.fingerprint,
         "sha256": dataset.fingerprint,
         "labels": meaning(ranker.header.labels),
-        "certificates": [
-            {
-                **({} if verdict.label is None else {"class": verdict.label}),
-                **({} if verdict.member is None else {"member": verdict.member, "features": verdict.features}),
-                "loss": verdict.loss,
-                "loss_defined_by": "apsvm.verification" if verdict.plainly_defined else "apsvm.losses",
-                "C": verdict.C,
-                "bound": verdict.claimed.bound,
-                "outcome": str(verdict.outcome),
-                "reasons": list(verdict.reasons),
-                "stationary": verdict.stationary,
-                "claimed": {"primal": verdict.claimed.primal, "dual": verdict.claimed.dual, "gap": verdict.claimed.gap},
-                "objective": verdict.objective,
-                "lower_bound": verdict.proved,
-                "gap": verdict.gap,
-                "rounding": verdict.rounding,
-                "at_nothing": verdict.at_nothing,
-                "share": verdict.share,
-                "asked": verdict.claimed.tolerance,
-                "iterations": verdict.iterations,
-                "planes": verdict.planes,
-            }
-            for verdict in verdicts
-        ],
+        "certificates": [_verdict_as_json(verdict) for verdict in verdicts],
     }
 
 
-def _labels_of_member(ranker: Model, member: int) -> str:
-    """Meaning of the labels for a member of an average, counted from 1. Members may differ in it."""
-    from apsvm.models.averages import headers_of
-    from apsvm.report.words import meaning
-
-    return meaning(headers_of(ranker.header)[member - 1].labels)
+def _verdict_as_json(verdict: Verdict) -> JsonDict:
+    claimed = verdict.claimed
+    same = ("loss", "C", "stationary", "objective", "gap", "rounding", "at_nothing", "share", "iterations", "planes")
+    return {
+        **{name: getattr(verdict, name) for name in same},
+        **({} if verdict.label is None else {"class": verdict.label}),
+        **({} if verdict.member is None else {"member": verdict.member, "features": verdict.features}),
+        "loss_defined_by": "apsvm.verification" if verdict.plainly_defined else "apsvm.losses",
+        "bound": claimed.bound,
+        "outcome": str(verdict.outcome),
+        "reasons": list(verdict.reasons),
+        "claimed": {"primal": claimed.primal, "dual": claimed.dual, "gap": claimed.gap},
+        "asked": claimed.tolerance,
+        "lower_bound": verdict.proved,
+    }
 
 
 def _put_verdict(ranker: Model, dataset: Dataset, verdict: Verdict, *, first: bool) -> None:
+    from apsvm.models.averages import headers_of
     from apsvm.report.words import meaning
 
-    claimed = verdict.claimed
+    header, claimed = ranker.header, verdict.claimed
+    others = bool(header.data.sha256) and header.data.sha256 != dataset.fingerprint
     if first:
-        if ranker.header.data.sha256:
-            same = "the file" if _is_the_training_data(ranker, dataset) else "not the file"
-            whose = f"{same} that the model was trained on, by its SHA-256"
-        else:
+        whose = f"{'not ' if others else ''}the file that the model was trained on, by its SHA-256"
+        if not header.data.sha256:
             whose = "the model was trained on arrays or a frame, of which it has no SHA-256 to compare"
         _put("data", f"{dataset.source}: {whose}")
-        _put("sha256", dataset.fingerprint)
-        _put("labels", meaning(ranker.header.labels))
+        _put("labels", meaning(header.labels))
     if verdict.label is not None:
-        put("")
-        _put("class", ranker.header.shown_label(verdict.label))
+        _put("\nclass", header.shown_label(verdict.label))
     if verdict.member is not None:
-        put("")
-        _put("member", f"{verdict.member} of {len(ranker.header.members)}, on {verdict.features}")
-        _put("labels", _labels_of_member(ranker, verdict.member))
-    apart = abs(verdict.objective - claimed.primal)
+        _put("\nmember", f"{verdict.member} of {len(header.members)}, on {verdict.features}")
+        _put("labels", meaning(headers_of(header)[verdict.member - 1].labels))
     whose = "" if verdict.plainly_defined else ", by the package's own definition: its two arrays are believed"
     _put("loss", f"{verdict.loss}, C = {verdict.C:.6g}, bound {claimed.bound}{whose}")
-    _put("objective", f"{claimed.primal:.9g} by the model, {verdict.objective:.9g} recomputed, {apart:.2g} apart")
+    _put("objective", f"{claimed.primal:.9g} by the model, {verdict.objective:.9g} recomputed")
     of = "convex majorant's minimum" if verdict.stationary else "optimum"
     _put("lower bound", f"{claimed.dual:.9g} by the model, {verdict.proved:.9g} proved anew, of the {of}")
     model_gap, proved, wanted = (gap / verdict.C for gap in (claimed.gap, verdict.gap, claimed.tolerance))
-    _put("gap", f"{model_gap:.3g} of the loss by the model, {proved:.3g} proved; asked for: {wanted:.3g}")
-    _put("", f"{100.0 * verdict.share:.2g} % of the objective at w = 0, {verdict.at_nothing:.6g}")
-    _put("rounding", f"at most {verdict.rounding:.2g} in the model's figures")
-    _put("proof", f"{verdict.planes} planes, {verdict.iterations} iterations")
-    other_rows = bool(ranker.header.data.sha256) and not _is_the_training_data(ranker, dataset)
-    _put("certificate", _conclusion(verdict, other_rows=other_rows))
+    share = f"{100.0 * verdict.share:.2g} % of the objective at w = 0"
+    _put("gap", f"{model_gap:.3g} of the loss by the model, {proved:.3g} proved, {share}; asked for: {wanted:.3g}")
+    _put("certificate", _conclusion(verdict, other_rows=others))
 
 
 def _conclusion(verdict: Verdict, *, other_rows: bool) -> str:
@@ -227,4 +194,5 @@ def _conclusion(verdict: Verdict, *, other_rows: bool) -> str:
 
 
 def _put(name: str, text: str) -> None:
-    put(f"{name:<{LEFT}}{printable(text)}")
+    *blank, name = name.split("\n")
+    put("\n".join([*blank, f"{name:<{LEFT}}{printable(text)}"]))

@@ -33,16 +33,14 @@ _FEW = 10
 def put_json(entries: Sequence[EvaluatedSystem], *, per_query: bool) -> None:
     """Writes one JSON object: the entry's, or each entry's by its name."""
     systems = {entry.name: _entry_as_json(entry, per_query=per_query) for entry in entries}
-    content = systems[entries[0].name] if len(entries) == 1 else {"systems": systems}
-    put(as_json(content))
+    put(as_json(systems[entries[0].name] if len(entries) == 1 else {"systems": systems}))
 
 
 def _entry_as_json(entry: EvaluatedSystem, *, per_query: bool) -> JsonDict:
-    result, several = entry.system.evaluation, _PLURAL[entry.each]
-    entry_json: JsonDict = {"metrics": result.values}
-    if entry.intervals is not None:
-        entry_json["intervals"] = entry.intervals
-    entry_json |= {
+    result, several, by_class = entry.system.evaluation, _PLURAL[entry.each], entry.each == "class"
+    content: JsonDict = {
+        "metrics": result.values,
+        "intervals": entry.intervals,
         "rows": result.n_rows,
         "positives": result.n_positives,
         several: result.n_groups,
@@ -51,22 +49,21 @@ def _entry_as_json(entry: EvaluatedSystem, *, per_query: bool) -> JsonDict:
         "tied_blocks": result.tied_blocks,
         "tied_rows": result.tied_rows,
         "ties": entry.ties,
+        "classified": entry.classified,
     }
-    if entry.classified is not None:
-        entry_json["classified"] = entry.classified
     if entry.thresholds:
         values = [line_of(threshold) for threshold in entry.thresholds]
-        entry_json |= {"thresholds": values} if entry.each == "class" else {"threshold": values[0]}
-    if (per_query or entry.each == "class") and result.groups is not None:
-        entry_json[f"per_{entry.each}"] = {
+        content |= {"thresholds": values} if by_class else {"threshold": values[0]}
+    if (per_query or by_class) and result.groups is not None:
+        content[f"per_{entry.each}"] = {
             _name_of(query, entry.words): {
                 name: None if math.isnan(values[at]) else float(values[at]) for name, values in result.in_group.items()
             }
             for at, query in enumerate(result.groups.tolist())
         }
     if entry.against_first is not None:
-        entry_json["against_first"] = {name: asdict(difference) for name, difference in entry.against_first.items()}
-    return entry_json
+        content["against_first"] = {name: asdict(difference) for name, difference in entry.against_first.items()}
+    return {name: value for name, value in content.items() if value is not None}
 
 
 def put_each(entries: Sequence[EvaluatedSystem]) -> None:
@@ -167,17 +164,15 @@ def found_in_first(entry: EvaluatedSystem, k: int) -> str | None:
 
 def _thresholds_in_words(thresholds: Sequence[Threshold | None]) -> str:
     """The thresholds above which rows are called positive."""
-    if len(thresholds) > 1:
-        lacking = thresholds.count(None)
-        if 0 < lacking < len(thresholds):
-            return f"each class's own, 0 for {lacking} that have none"
-        return "0, as there is none" if lacking else "each class's own"
-    (threshold,) = thresholds
-    if threshold is None:
-        return "0, as there is none"
     from apsvm.report.decisions import rule_in_words
 
-    return f"{threshold.value:.6g}, the model's ({rule_in_words(threshold)})"
+    first, lacking = thresholds[0], thresholds.count(None)
+    if lacking == len(thresholds):
+        return "0, as there is none"
+    if len(thresholds) > 1:
+        return "each class's own" + (f", 0 for {lacking} that have none" if lacking else "")
+    assert first is not None
+    return f"{first.value:.6g}, the model's ({rule_in_words(first)})"
 
 
 def _figure(entry: EvaluatedSystem, name: str) -> str:
@@ -193,27 +188,24 @@ def _comparison(
 ) -> Iterator[tuple[str, str]]:
     """A line per metric: effect, interval and p. If a system lacks queries of the other, also the number of queries
     tested and the two values there, which differ from the summary's."""
-    with_queries = not a.system.is_one_ranking
+    with_queries, several = not a.system.is_one_ranking, _PLURAL[a.each]
     lacking = any(
         d.queries is not None and d.queries < _with_a_value(one, name)
         for name, d in differences.items()
         for one in (a, b)
     )
-    yield f"{b.name} against {a.name}{f', over the {_PLURAL[a.each]} that both have' if lacking else ''}", ""
-    interval = f"{f'{100 * (confidence or 0):g} % interval':<20}  " if confidence is not None else ""
-    counted = "  better  worse" if with_queries else ""
-    there = f"  {_PLURAL[a.each]:>7}     first     other" if lacking else ""
-    yield "metric", f"{'effect':>9}  {interval}{'p':>8}{counted}{there}"
-    for name, d in differences.items():
-        line = f"{d.effect:>+9.6f}  "
-        if d.low is not None and d.high is not None:
-            line += f"{f'[{d.low:+.4f}, {d.high:+.4f}]':<20}  "
-        line += f"{'-' if d.p is None else f'{d.p:.6f}':>8}"
-        if with_queries:
-            line += f"  {d.better:>6}  {d.worse:>5}"
-        if lacking:
-            line += f"  {d.queries:>7}  {d.of_a:.6f}  {d.of_b:.6f}"
-        yield name, line
+    yield f"{b.name} against {a.name}{f', over the {several} that both have' if lacking else ''}", ""
+    interval = [] if confidence is None else [f"{100 * confidence:g} % interval"]
+    better = ["better", "worse"] if with_queries else []
+    rows = [["effect", *interval, "p", *better, *([several, "first", "other"] if lacking else [])]]
+    for d in differences.values():
+        row = [f"{d.effect:+.6f}"]
+        if interval:
+            row.append("" if d.low is None or d.high is None else f"[{d.low:+.4f}, {d.high:+.4f}]")
+        row.append("-" if d.p is None else f"{d.p:.6f}")
+        row += [str(d.better), str(d.worse)] if with_queries else []
+        rows.append(row + ([str(d.queries), f"{d.of_a:.6f}", f"{d.of_b:.6f}"] if lacking else []))
+    yield from zip(["metric", *differences], _aligned(rows, 0), strict=True)
 
 
 def _with_a_value(entry: EvaluatedSystem, name: str) -> int:
@@ -243,23 +235,17 @@ def _counts(entry: EvaluatedSystem, whose: str, *, is_first: bool) -> Iterator[t
 
 def _averaged(entry: EvaluatedSystem) -> str:
     """Number of queries or classes averaged, and of those left out."""
-    import numpy as np
-
     result = entry.system.evaluation
-    used = result.n_groups - result.groups_skipped
-    if entry.each == "class":
-        unranked = entry.counts["classes_unranked"]
+    used, counts = result.n_groups - result.groups_skipped, entry.counts
+    if "classes_unranked" in counts:
         text = f"{used} averaged, {result.groups_skipped} without both positive and negative rows left out"
+        unranked = counts["classes_unranked"]
         return text + (f"; {unranked} of the data's classes are not ranked" if unranked else "")
-    if entry.counts:
-        passed = f"{entry.counts['queries_missing']} missing, {entry.counts['queries_unjudged']} not judged"
-        return f"{used} averaged; {passed}"
-    text = f"{used} averaged, {result.groups_skipped} without both classes left out"
-    for name, values in result.in_group.items():
-        n = int(np.count_nonzero(~np.isnan(values)))
-        if n != used:
-            text += f"; {name} over {n}"
-    return text
+    if "queries_missing" in counts:
+        return f"{used} averaged; {counts['queries_missing']} missing, {counts['queries_unjudged']} not judged"
+    of_metrics = {name: _with_a_value(entry, name) for name in result.in_group}
+    others = [f"; {name} over {n}" for name, n in of_metrics.items() if n != used]
+    return f"{used} averaged, {result.groups_skipped} without both classes left out{''.join(others)}"
 
 
 def put_items(result: ListEvaluation, *, as_json: bool) -> None:
