@@ -123,6 +123,8 @@ def score_data(
             expected = f"{len(dataset)} scores, one for each row of {dataset.source}"
             raise Failure(BAD_DATA, f"{name}: expected {expected}, found {of_rows.size}")
         columns[path] = of_rows
+    if classes and options.relevant_from is not None:
+        raise click.UsageError("--relevant-from is not for several classes")
     if classes and len(classes) < len(columns):
         alone = next(path for path in columns if path not in classes)
         raise click.UsageError(f"{next(iter(classes))} ranks several classes and {alone} only one")

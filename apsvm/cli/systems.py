@@ -80,8 +80,6 @@ def of_data(
 
     dataset = scored.dataset
     if scored.classes:
-        if scored.options.relevant_from is not None:
-            raise click.UsageError("--relevant-from is not for several classes")
         return [_of_classes(metrics, scored, path, ties) for path in scored.scores]
     target = scored.target(metrics)
     entries = []

@@ -35,17 +35,15 @@ from apsvm.cli.options.training import (
     check_bag_options,
     check_data,
     check_inputs,
-    check_output,
+    check_outputs,
     described,
     exit_code,
     feature_options,
     label_options,
     query_weights,
     read_to_train,
-    refuse_same_place,
     refuse_untaken,
     signals_caught,
-    spare_others,
 )
 from apsvm.cli.output.bar import Bar
 from apsvm.cli.output.compared import Results, how_chosen, progress_line, spelled
@@ -198,12 +196,7 @@ class _Request:
             refuse_untaken(trainer, options, "query_weights")
             for warning in trainer.warnings():
                 remark(f"warning: {warning}")
-        outputs = [path for path in (options["output"], options["json"]) if path is not None]
-        for path in outputs:
-            check_output(path, **inputs)
-        if options["output"] is not None:
-            spare_others(options["output"])
-        refuse_same_place(outputs, "the model and --json")
+        check_outputs(options["output"], "--json", options["json"], **inputs)
         if options["cache"] is not None:
             from apsvm.selection.cache import Cache
 

@@ -60,10 +60,9 @@ def convergence(logs: tuple[str, ...], output: str) -> None:
     """
     from apsvm.report.pictures.convergence import Convergence
 
-    check_picture(output, logs)
-    with drawing():
-        result = {name: read_records(path) for path, name in zip(logs, short_names(logs), strict=True)}
-        write_picture(Convergence.of_logs(result), output)
+    with drawing(output, logs):
+        records = {name: read_records(path) for path, name in zip(logs, short_names(logs), strict=True)}
+        write_picture(Convergence.of_logs(records), output)
 
 
 @plot.command()
@@ -77,8 +76,7 @@ def heatmap(log: str, output: str) -> None:
     """
     from apsvm.report.pictures.heatmap import Heatmap
 
-    check_picture(output, [log])
-    with drawing(log):
+    with drawing(output, [log], log):
         write_picture(Heatmap.of_log(read_records(log)), output)
 
 
@@ -106,20 +104,16 @@ def precision_recall(
 
     if not models and not scores:
         raise click.UsageError("give --model or --scores")
-    if [data, *models, *scores].count("-") > 1:
+    files = [data, *models, *scores]
+    if files.count("-") > 1:
         raise click.UsageError("only one of the files can be standard input")
-    check_picture(output, [data, *models, *scores])
-    rankers = {}
-    for path in models:
-        model = read_any_model(path)
-        if model.lists_items:
-            raise Failure(BAD_DATA, f"{path}: it is {model.what}, which has no precision–recall curve of rows")
-        rankers[path] = model
-    options = LabelOptions(positive_label=positive_label, relevant_from=relevant_from)
-    scored = score_data(data, rankers, scores, options, read, ignore_unknown=ignore_unknown)
-    if scored.classes and relevant_from is not None:
-        raise click.UsageError("--relevant-from is not for several classes")
-    with drawing(scored.dataset.source):
+    with drawing(output, files, data):
+        rankers = {path: read_any_model(path) for path in models}
+        for path, model in rankers.items():
+            if model.lists_items:
+                raise Failure(BAD_DATA, f"{path}: it is {model.what}, which has no precision–recall curve of rows")
+        labels = LabelOptions(positive_label=positive_label, relevant_from=relevant_from)
+        scored = score_data(data, rankers, scores, labels, read, ignore_unknown=ignore_unknown)
         write_picture(curves_of(scored), output)
 
 
@@ -141,35 +135,52 @@ def shapes(model: str, label: float | None, output: str) -> None:
     import numpy as np
 
     from apsvm.report.pictures.shapes import Shapes
-    from apsvm.report.shapes import NoShapesError, largest_weights, pairs_of, surfaces, widest
+    from apsvm.report.shapes import largest_weights, pairs_of, surfaces, widest
 
-    check_picture(output, [model])
-    ranker = one_linear_ranker(read_any_model(model), label, model)
-    with drawing(model):
-        try:
-            if ranker.feature_map is None:
-                picture: Picture = largest_weights(ranker, MOST_SHAPES)
-            else:
-                pairs = surfaces(ranker, pairs_of(ranker)[:MOST_PAIRS], np.empty((0, ranker.width)))
-                picture = Shapes(widest(ranker, MOST_SHAPES), pairs)
-        except NoShapesError as error:
-            raise Failure(BAD_DATA, f"{model}: {error}") from None
+    with drawing(output, [model], model):
+        ranker = one_linear_ranker(read_any_model(model), label, model)
+        if ranker.feature_map is None:
+            picture: Picture = largest_weights(ranker, MOST_SHAPES)
+        else:
+            pairs = surfaces(ranker, pairs_of(ranker)[:MOST_PAIRS], np.empty((0, ranker.width)))
+            picture = Shapes(widest(ranker, MOST_SHAPES), pairs)
         write_picture(picture, output)
 
 
 @contextmanager
-def drawing(source: str | None = None) -> Iterator[None]:
+def drawing(output: str, inputs: Sequence[str], source: str = "") -> Iterator[None]:
+    """Checks matplotlib, the format and the path of a picture before the work, and turns errors in drawing it, of
+    ``source``, into a ``Failure``."""
+    from importlib.util import find_spec
+
+    from apsvm.report.pictures.base import PictureError, format_of
+    from apsvm.report.pictures.style import MissingMatplotlibError
+
+    if find_spec("matplotlib") is None:
+        raise Failure(MISSING, str(MissingMatplotlibError()))
+    try:
+        format_of(output)
+    except PictureError as error:
+        raise click.UsageError(str(error)) from None
+    check_output(output, **{f"input {at}": path for at, path in enumerate(inputs, 1)})
+    with drawn(source):
+        yield
+
+
+@contextmanager
+def drawn(source: str = "") -> Iterator[None]:
     """Turns errors in drawing ``source`` into a ``Failure``."""
     from apsvm.metrics import MetricError
     from apsvm.report.pictures.base import PictureError
     from apsvm.report.pictures.style import MissingMatplotlibError
+    from apsvm.report.shapes import NoShapesError
 
     try:
         yield
     except MissingMatplotlibError as error:
         raise Failure(MISSING, str(error)) from None
-    except (PictureError, MetricError) as error:
-        raise Failure(BAD_DATA, str(error) if source is None else f"{source}: {error}") from None
+    except (PictureError, MetricError, NoShapesError) as error:
+        raise Failure(BAD_DATA, f"{source}: {error}".removeprefix(": ")) from None
 
 
 def read_records(path: str) -> Sequence[Record]:
@@ -189,17 +200,12 @@ def read_records(path: str) -> Sequence[Record]:
 def short_names(paths: Sequence[str]) -> list[str]:
     """The shortest tails of the paths that tell them apart."""
     parts = [os.path.abspath(path).split(os.sep) for path in paths]
-    names = [""] * len(paths)
-    for depth in range(1, max(map(len, parts)) + 1):
-        names = ["/".join(part[-depth:]) for part in parts]
-        if len(set(names)) == len(set(paths)):
-            break
-    if len(set(names)) < len(names):
+    if len(set(map(tuple, parts))) < len(parts):
         raise click.UsageError("the same file is given twice")
+    tails = (["/".join(part[-depth:]) for part in parts] for depth in range(1, max(map(len, parts)) + 1))
+    names = next(names for names in tails if len(set(names)) == len(names))
     files = {name.rpartition("/")[2] for name in names}
-    if len(files) == 1 < len(names):  # only the folders differ
-        return [name.rpartition("/")[0] for name in names]
-    return names
+    return [name.rpartition("/")[0] for name in names] if len(files) == 1 < len(names) else names
 
 
 def curves_of(scored: Scored) -> Picture:
@@ -213,13 +219,12 @@ def curves_of(scored: Scored) -> Picture:
     from apsvm.metrics.evaluate import parse_metrics
     from apsvm.report.pictures.precision_recall import Curve, PrecisionRecall, mean_and_each, mean_base_rate
 
-    dataset = scored.dataset
+    groups = scored.dataset.groups
     names = short_names([path if path != "-" else "stdin" for path in scored.scores])
     if not scored.classes:
         target = scored.target(parse_metrics(["AP"]))
         judged = [
-            judged_curve(scores, target.judgements, target.lowest_relevant, dataset.groups)
-            for scores in scored.scores.values()
+            judged_curve(scores, target.judgements, target.lowest_relevant, groups) for scores in scored.scores.values()
         ]
         curves = [Curve(f"{name}, AP {one.ap:.4f}", one.steps) for name, one in zip(names, judged, strict=True)]
         return PrecisionRecall(curves, judged[0].base_rate)
@@ -244,22 +249,6 @@ def _curves_of_classes(scored: Scored, path: str) -> dict[str, Judged]:
     if not result:
         raise MetricError("none of the model's classes has both positive and negative rows")
     return result
-
-
-def check_picture(output: str, inputs: Sequence[str]) -> None:
-    """Checks matplotlib, the format and the output path before the work."""
-    from importlib.util import find_spec
-
-    from apsvm.report.pictures.base import PictureError, format_of
-    from apsvm.report.pictures.style import MissingMatplotlibError
-
-    if find_spec("matplotlib") is None:
-        raise Failure(MISSING, str(MissingMatplotlibError()))
-    try:
-        format_of(output)
-    except PictureError as error:
-        raise click.UsageError(str(error)) from None
-    check_output(output, **{f"input {at}": path for at, path in enumerate(inputs, 1)})
 
 
 def write_picture(picture: Picture, output: str) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from apsvm._support.shown import printable
-from apsvm.cli.commands.plot import drawing, read_records
+from apsvm.cli.commands.plot import drawn, read_records
 from apsvm.cli.help import HelpfulCommand
 from apsvm.cli.options.table import options
 from apsvm.cli.options.training import check_output
@@ -84,7 +84,7 @@ def report(
         bar.reach(0, "reading the rows")
         run = _with_rows(run, data, read, ignore_unknown=ignore_unknown)
         bar.reach(0, "judging and drawing")
-        with drawing(folder):
+        with drawn(folder):
             content = page_of(run)
     for note in run.notes:
         remark(f"warning: {printable(note)}")

@@ -28,23 +28,20 @@ from apsvm.cli.options.training import (
     check_bag_options,
     check_data,
     check_inputs,
-    check_output,
+    check_outputs,
     described,
     exit_code,
     feature_options,
     label_options,
     query_weights,
     read_to_train,
-    refuse_same_place,
     refuse_untaken,
     signals_caught,
-    spare_models,
-    spare_others,
 )
 from apsvm.cli.output.bar import Bar
 from apsvm.cli.output.grades import chosen_by_grades, say_of_grades
 from apsvm.cli.output.progress import Display
-from apsvm.cli.output.run_folder import check_folder, make_folder, model_and_log, run_record
+from apsvm.cli.output.run_folder import make_folder, model_and_log, run_record
 from apsvm.cli.output.training_log import open_log
 from apsvm.cli.output.written_models import write_model
 from apsvm.cli.reading import features_of_table, one_ranker, read_any_model, read_rows, with_read_options
@@ -133,8 +130,7 @@ class _Run:
         if folder is not None:
             if model is not None:
                 raise click.UsageError("--run-dir has a place for the model: leave out MODEL")
-            model, options["log"] = model_and_log(folder)
-            check_folder(folder, data)
+            model, options["log"] = model_and_log(folder, data)
         if model is None:
             if data == "-":
                 raise click.UsageError("DATA is standard input: name the MODEL to write")
@@ -146,12 +142,7 @@ class _Run:
         refuse_untaken(trainer, options, "warm_start", "query_weights")
         inputs = {**check_inputs(trainer), **{name: options[name] for name in ("validation", "query_weights")}}
         if folder is None:
-            check_output(model, data=data, **inputs)  # may replace the model it starts from
-            if log is not None:
-                check_output(log, data=data, warm_start=options["warm_start"], **inputs)
-                spare_models(log)
-            spare_others(model)
-            refuse_same_place((model, log), "the model and the log")
+            check_outputs(model, "--log", log, data=data, **inputs)  # may replace the model it starts from
         for warning in trainer.warnings():
             remark(f"warning: {warning}")
         return cls(data, model, read, trainer, labels, features, options, began)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -155,33 +155,26 @@ def check_output(output: str, **inputs: str | None) -> None:
         check_writable(output)
 
 
-def refuse_same_place(outputs: Iterable[str | None], what: str) -> None:
-    """Ends the command if two of the outputs are one file; ``what`` names them."""
-    places = ["-" if output == "-" else os.path.realpath(output) for output in outputs if output is not None]
-    if len(set(places)) < len(places):
-        raise click.UsageError(f"{what} cannot go to the same place")
-
-
-def spare_others(model: str) -> None:
-    """Ends the command if the output ``model`` exists and is no model: ``train rows.svm more.svm`` would overwrite the
-    second file."""
+def check_outputs(model: str | None, what: str, other: str | None, **inputs: str | None) -> None:
+    """``check_output`` of the model and of another output, ``what``. They are two files; the model replaces only a
+    model (``train rows.svm more.svm`` would overwrite the second file), and the other output none."""
     from apsvm.models.reading import is_model_file
 
-    with writing(model):
-        if os.path.isfile(model) and os.path.getsize(model) and not is_model_file(model):
+    outputs = [path for path in (model, other) if path is not None]
+    for path in outputs:
+        check_output(path, **inputs)
+        with writing(path):
+            is_there = os.path.isfile(path) and os.path.getsize(path) > 0
+            is_model = is_there and is_model_file(path)
+        if path == model and is_there and not is_model:
             raise click.UsageError(
                 f"MODEL is what is written, and {model!r} exists and is no model: name another, or remove it (several "
                 "files to train on are a pattern in quotes, 'part-*.csv')"
             )
-
-
-def spare_models(log: str) -> None:
-    """Ends the command if the output ``log`` exists and is a model."""
-    from apsvm.models.reading import is_model_file
-
-    with writing(log):
-        if os.path.isfile(log) and is_model_file(log):
-            raise click.UsageError(f"--log {log}: this file is a model: name another, or remove it")
+        if path == other and is_model:
+            raise click.UsageError(f"{what} {other}: this file is a model: name another, or remove it")
+    if len({"-" if path == "-" else os.path.realpath(path) for path in outputs}) < len(outputs):
+        raise click.UsageError(f"the model and {what} cannot go to the same place")
 
 
 def read_to_train(path: str, read: ReadOptions, *, unlabelled: bool = False, multilabel: bool = False) -> Dataset:

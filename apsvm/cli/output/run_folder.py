@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import click
@@ -11,7 +10,7 @@ import click
 from apsvm._support.machine import cores
 from apsvm._support.types import JsonDict
 from apsvm.cli.options.trainers import ChosenLoss
-from apsvm.cli.shared import given_by_user, refuse_same_file, writing
+from apsvm.cli.shared import all_given, refuse_same_file, writing
 from apsvm.data.read_options import ReadOptions
 from apsvm.trainers.settings import Multiple
 
@@ -20,29 +19,26 @@ if TYPE_CHECKING:
 
 MODEL = "ranker.model"
 LOG = "log.jsonl"
+#: Files, which stand elsewhere in the record.
+_NOT_RECORDED = {"data", "model", "log", "run_dir"}
 
 
-def model_and_log(folder: str) -> tuple[str, str]:
-    """Paths of model and log in ``folder``, which need not exist. It must hold no run yet: a log and a model of
-    different runs would make a false report."""
-    for name in (LOG, MODEL):
-        if os.path.lexists(os.path.join(folder, name)):
-            raise click.UsageError(f"{folder}: it holds a run already ({name}): name another folder, or remove it")
-    return os.path.join(folder, MODEL), os.path.join(folder, LOG)
-
-
-def check_folder(folder: str, data: str) -> None:
-    """Checks that the folder can be made or written to, and is not the data."""
+def model_and_log(folder: str, data: str) -> tuple[str, str]:
+    """Paths of model and log in ``folder``, which is made later. It must hold no run yet: a log and a model of two runs
+    would make a false report. Ends the command if it cannot be made or written to, or is the data."""
     from apsvm._support.files import check_writable
 
+    model, log = (os.path.join(folder, name) for name in (MODEL, LOG))
+    for path in (log, model):
+        if os.path.lexists(path):
+            name = os.path.basename(path)
+            raise click.UsageError(f"{folder}: it holds a run already ({name}): name another folder, or remove it")
     refuse_same_file(folder, data=data)
     with writing(folder):
-        if os.path.isdir(folder):
-            check_writable(os.path.join(folder, LOG))
-        elif os.path.lexists(folder):
+        if os.path.lexists(folder) and not os.path.isdir(folder):
             raise NotADirectoryError(20, "Not a directory", folder)
-        else:
-            check_writable(os.path.normpath(folder))
+        check_writable(log if os.path.isdir(folder) else os.path.normpath(folder))
+    return model, log
 
 
 def make_folder(folder: str) -> None:
@@ -61,7 +57,7 @@ def run_record(data: str, dataset: Dataset, read: ReadOptions, read_seconds: flo
         "began": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "data": data if data == "-" else os.path.abspath(data),
         "reading": read.to_json(),
-        "options": {name: as_json(value) for name, value in options.items() if _is_recorded(name)},
+        "options": {name: as_json(options[name]) for name in all_given() - _NOT_RECORDED},
         "rows": int(X.shape[0]),
         "features": int(X.shape[1]),
         "values": dataset.n_values,
@@ -70,16 +66,8 @@ def run_record(data: str, dataset: Dataset, read: ReadOptions, read_seconds: flo
     }
 
 
-def _is_recorded(name: str) -> bool:
-    return name not in ("data", "model", "log", "run_dir") and given_by_user(name)
-
-
 def as_json(value: object) -> object:
     """The value of an option."""
     if isinstance(value, Multiple | ChosenLoss):
         return str(value)
-    if isinstance(value, tuple | list):
-        return [as_json(one) for one in value]
-    if isinstance(value, Mapping):
-        return {str(key): as_json(one) for key, one in value.items()}
-    return value
+    return [as_json(one) for one in value] if isinstance(value, tuple | list) else value
