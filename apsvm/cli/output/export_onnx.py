@@ -127,6 +127,12 @@ class _Graph:
         self.nodes.append(onnx.helper.make_node(operator, names, [output], **attributes))
         return output
 
+    def cast(self, values: str, kind: str = "DOUBLE", output: str = "") -> str:
+        """The values as doubles, or as another type of ONNX."""
+        import onnx
+
+        return self("Cast", values, to=getattr(onnx.TensorProto, kind), output=output)
+
     def constant(self, value: AnyArray | float) -> str:
         """Integers as int64, all else as float64."""
         import onnx
@@ -152,38 +158,29 @@ def _outputs(
         squares = graph("ReduceSumSquare", columns, axes=[1], keepdims=1)
         columns = graph("Div", columns, graph("Max", graph("Sqrt", squares), least))
     each = [_SCORES[ranker.kind](graph, ranker, columns) for ranker in rankers]
-    if not several:
-        score = graph("Identity", each[0], output="score")
-        outputs: list[tuple[str, list[str | int]]] = [("score", ["N"])]
-        threshold, calibration = first.header.threshold, first.header.calibration
-        if threshold is not None:
-            import onnx
+    shape: list[str | int] = ["N", len(each)] if several else ["N"]
 
-            above = graph("Greater", score, threshold.value)
-            graph("Cast", above, output="label", to=onnx.TensorProto.INT64)
-            outputs.append(("label", ["N"]))
-        if calibration is not None:
-            graph("Identity", _probability(graph, calibration, score), output="probability")
-            outputs.append(("probability", ["N"]))
-        return outputs
-    score = _side_by_side(graph, each, "score")
-    above = graph("Sub", score, thresholds([ranker.header for ranker in rankers]))
-    graph("ArgMax", above, output="label", axis=1, keepdims=0)
-    outputs = [("score", ["N", len(each)]), ("label", ["N"])]
+    def joined(values: list[str], output: str) -> str:
+        """The columns (N,), or the only one, as (N, k) or (N,)."""
+        if not several:
+            return graph("Identity", values[0], output=output)
+        axis = np.array([1])
+        return graph("Concat", *(graph("Unsqueeze", one, axis) for one in values), output=output, axis=1)
+
+    score, outputs = joined(each, "score"), [("score", shape)]
+    if several:
+        above = graph("Sub", score, thresholds([ranker.header for ranker in rankers]))
+        graph("ArgMax", above, output="label", axis=1, keepdims=0)
+    elif first.header.threshold is not None:
+        graph.cast(graph("Greater", score, first.header.threshold.value), "INT64", output="label")
+    if several or first.header.threshold is not None:
+        outputs.append(("label", ["N"]))
     calibrations = [ranker.header.calibration for ranker in rankers]
     if all(calibrations):
-        of_classes = [
-            _probability(graph, one, scores) for one, scores in zip(calibrations, each, strict=True) if one is not None
-        ]
-        _side_by_side(graph, of_classes, "probability")
-        outputs.append(("probability", ["N", len(each)]))
+        pairs = zip(calibrations, each, strict=True)
+        joined([_probability(graph, one, scores) for one, scores in pairs if one is not None], "probability")
+        outputs.append(("probability", shape))
     return outputs
-
-
-def _side_by_side(graph: _Graph, values: list[str], output: str) -> str:
-    """Joins k columns (N,) to (N, k)."""
-    axis = np.array([1])
-    return graph("Concat", *(graph("Unsqueeze", one, axis) for one in values), output=output, axis=1)
 
 
 def _of_linear(graph: _Graph, ranker: LinearRanker, columns: str) -> str:
@@ -239,7 +236,7 @@ def _of_numbers(graph: _Graph, column: Column) -> str:
     cells = _input(column)
     is_missing = graph("IsNaN", cells)
     values = cells if column.fill is None else graph("Where", is_missing, column.fill, cells)
-    return graph("Concat", values, _as_double(graph, is_missing), axis=1) if column.missing else values
+    return graph("Concat", values, graph.cast(is_missing), axis=1) if column.missing else values
 
 
 def _of_words(graph: _Graph, column: Column) -> str:
@@ -253,12 +250,12 @@ def _of_words(graph: _Graph, column: Column) -> str:
         default_int64=other,
     )
     wanted = [*range(n), *([other] if column.other else []), *([missing] if column.missing else [])]
-    return _as_double(graph, graph("Equal", number, np.array([wanted], dtype=np.int64)))
+    return graph.cast(graph("Equal", number, np.array([wanted], dtype=np.int64)))
 
 
 def _of_dates(graph: _Graph, column: Column) -> str:
     is_missing = graph("Equal", _input(column), np.array(_NO_DATE))
-    seconds = _as_double(graph, _input(column))
+    seconds = graph.cast(_input(column))
     day, of_day = _divided(graph, seconds, 86400.0)
     hour, of_hour = _divided(graph, of_day, 3600.0)
     minute, second = _divided(graph, of_hour, 60.0)
@@ -266,11 +263,9 @@ def _of_dates(graph: _Graph, column: Column) -> str:
     hours = graph("Add", graph("Add", hour, graph("Div", minute, 60.0)), graph("Div", second, 3600.0))
     days = graph("Add", day, graph("Div", hours, 24.0))
     parts = [values for part in column.parts for values in _of_date(graph, part, days, column.newest)]
-    fills = [
-        column.fill if at == 0 and column.fill is not None else np.nan if at == 0 else 0.0 for at in range(len(parts))
-    ]
+    fills = [np.nan if column.fill is None else column.fill, *[0.0] * (len(parts) - 1)]
     filled = [graph("Where", is_missing, fill, values) for fill, values in zip(fills, parts, strict=True)]
-    return graph("Concat", *filled, *([_as_double(graph, is_missing)] if column.missing else []), axis=1)
+    return graph("Concat", *filled, *([graph.cast(is_missing)] if column.missing else []), axis=1)
 
 
 def _divided(graph: _Graph, seconds: str, unit: float) -> tuple[str, str]:
@@ -285,18 +280,12 @@ def _of_date(graph: _Graph, part: DatePart, days: str, newest: float) -> list[st
         return [graph("Sub", newest, days)]
     if part is DatePart.WEEKDAY:
         _, weekday = _divided(graph, graph("Add", graph("Floor", days), 3.0), 7.0)
-        return [_as_double(graph, graph("Equal", weekday, float(number))) for number in range(7)]
+        return [graph.cast(graph("Equal", weekday, float(number))) for number in range(7)]
     turns = graph("Div", days, YEAR if part is DatePart.YEAR else 1.0)
     turned = graph("Mul", graph("Sub", turns, graph("Floor", turns)), 2.0 * np.pi)
     # Cosine from a sine: ONNX Runtime 1.16 has no Cos for doubles.
     waves = [graph("Sin", angle) for angle in (turned, graph("Add", turned, 0.5 * np.pi))]
     return [graph("Div", graph("Round", graph("Mul", wave, 10.0**DECIMALS)), 10.0**DECIMALS) for wave in waves]
-
-
-def _as_double(graph: _Graph, values: str) -> str:
-    import onnx
-
-    return graph("Cast", values, to=onnx.TensorProto.DOUBLE)
 
 
 #: The features (N, k) of the input (N, 1), by the kind of column.
@@ -340,8 +329,6 @@ def _logarithms(graph: _Graph, arrays: dict[str, AnyArray]) -> str:
 
 
 def _rules(graph: _Graph, arrays: dict[str, AnyArray]) -> str:
-    import onnx
-
     from apsvm.data.features.rules import bounds
 
     beside = graph("Div", _piecewise(graph, arrays), arrays["divisors"])
@@ -352,7 +339,7 @@ def _rules(graph: _Graph, arrays: dict[str, AnyArray]) -> str:
     values = graph("Reshape", values, np.array([0, *low.shape]))
     outside = graph("Or", graph("LessOrEqual", values, low), graph("Greater", values, high))
     # A leaf's column is 1 where no bound is broken.
-    broken = graph("ReduceMax", graph("Cast", outside, to=onnx.TensorProto.DOUBLE), axes=[2], keepdims=0)
+    broken = graph("ReduceMax", graph.cast(outside), axes=[2], keepdims=0)
     leaves = graph("Sub", 1.0, broken)
     return graph("Concat", beside, leaves, graph("MatMul", leaves, arrays["sums"]), axis=1)
 
