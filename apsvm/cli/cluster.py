@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from importlib.util import find_spec
@@ -13,7 +13,7 @@ import click
 
 from apsvm._support.shown import printable
 from apsvm.cli.output.run_folder import make_folder
-from apsvm.cli.reading import features_wanted, queries_beside, read_any_model, say_remarks
+from apsvm.cli.reading import features_wanted, in_queries_beside, read_any_model, say_remarks
 from apsvm.cli.shared import (
     CANNOT_WRITE,
     INTERNAL,
@@ -60,7 +60,7 @@ def rows_on_cluster(data: str, read: ReadOptions, trainer: AnyTrainer, scheduler
     with cluster(scheduler) as workers:
         parts = [FilePart(name, read, multilabel=several) for name in names]
         with bad_data(data):
-            dataset = _with_queries(read_to_train(workers, parts, data), names)
+            dataset = in_queries_beside(read_to_train(workers, parts, data), names)
         say_remarks(dataset)
         yield dataset
 
@@ -114,7 +114,7 @@ def scores_on_cluster(
             parts = [_for_model(name, model, read, ignore_unknown=ignore_unknown) for name in names]
             with bad_data(data):
                 rows, columns[path] = scores_of_parts(workers, parts, model, data)
-            dataset = dataset or _with_queries(rows, names)
+            dataset = dataset or in_queries_beside(rows, names)
             _say_of(data, [rows])
     return dataset, columns
 
@@ -166,20 +166,6 @@ def _parts_named(pattern: str) -> list[str]:
     return [os.path.abspath(part) for part in parts]
 
 
-def _with_queries(dataset: Dataset, names: Sequence[str]) -> Dataset:
-    """The rows with queries from their ``.query`` files, as on one machine."""
-    from apsvm.cli.shared import reading
-    from apsvm.data.matrices import read_groups
-
-    sizes = queries_beside(names) if dataset.groups is None and dataset.table is None else []
-    if not sizes:
-        return dataset
-    with reading(" and ".join(sizes)):
-        dataset = replace(dataset, groups=read_groups(sizes, len(dataset), dataset.source))
-    remark(f"{dataset.source}: its queries are those of {printable(' and '.join(sizes))}")
-    return dataset
-
-
 def _say_of(source: str, parts: Iterable[Dataset]) -> None:
     """Prints remarks on the parts' tables, each once, and on features unknown to the model."""
     parts = list(parts)
@@ -209,8 +195,6 @@ def _check_model(model: Model, path: str) -> None:
 
 
 def _check_reading(read: ReadOptions) -> None:
-    for option, value in (("groups", read.groups), ("labels", read.labels)):
-        if value:
-            raise click.UsageError(f"--{option} does not go with --scheduler, where parts have columns of their own")
-    if read.bags is not None:
-        raise click.UsageError("--bags does not go with --scheduler: rows stand for themselves there")
+    for option, value in (("groups", read.groups), ("labels", read.labels), ("bags", read.bags)):
+        if value is not None:
+            raise click.UsageError(f"--{option} does not go with --scheduler: it is for the rows of one file")

@@ -81,7 +81,6 @@ def read_rows(
     import numpy as np
 
     from apsvm._support.machine import thread_count
-    from apsvm.data.matrices import read_groups
     from apsvm.data.parts import parts_of
     from apsvm.data.reading import read_data
 
@@ -111,15 +110,24 @@ def read_rows(
             model=model,
             dense=dense,
         )
-    sizes = queries_beside(parts_of(path)) if dataset.groups is None and dataset.table is None else []
-    if sizes:
-        names = " and ".join(sizes)
-        with reading(names):
-            dataset = replace(dataset, groups=read_groups(sizes, len(dataset), dataset.source))
-        remark(f"{dataset.source}: its queries are those of {printable(names)}")
+    dataset = in_queries_beside(dataset, parts_of(path))
     if not is_silent:
         say_remarks(dataset)
     return replace(dataset, ignores_bags=True) if read.ignores_bags else dataset
+
+
+def in_queries_beside(dataset: Dataset, paths: Sequence[str]) -> Dataset:
+    """The rows of these files with the queries of the files beside them, unless they have queries or are a table."""
+    from apsvm.data.matrices import read_groups
+
+    sizes = queries_beside(paths) if dataset.groups is None and dataset.table is None else []
+    if not sizes:
+        return dataset
+    names = " and ".join(sizes)
+    with reading(names):
+        dataset = replace(dataset, groups=read_groups(sizes, len(dataset), dataset.source))
+    remark(f"{dataset.source}: its queries are those of {printable(names)}")
+    return dataset
 
 
 def queries_beside(paths: Sequence[str]) -> list[str]:

@@ -60,7 +60,7 @@ def wait_until(bar, condition):
 def test_on_a_terminal(terminal):
     written = terminal()
     with Bar("classes", 4) as bar:
-        bar.step()
+        bar.reach(1)
         wait_until(bar, lambda bar: bar.is_shown)
         with Bar("inside") as inner:
             assert not inner.is_shown

@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from types import TracebackType
 
 from apsvm._support.shown import printable
 from apsvm.cli import shared
@@ -19,8 +18,8 @@ _WIDTH = 24
 
 
 class Bar:
-    """``with Bar("classes", total=10) as bar: … bar.step()`` shows progress, seconds so far and seconds left. Without a
-    total it shows only the seconds so far. It shows nothing if stderr is no terminal, with --quiet or --verbose, or
+    """``with Bar("classes", total=10) as bar: … bar.reach(3)`` shows progress, seconds so far and seconds left. Without
+    a total it shows only the seconds so far. It shows nothing if stderr is no terminal, with --quiet or --verbose, or
     inside another one.
 
     total : may grow meanwhile
@@ -45,18 +44,12 @@ class Bar:
             self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._thread is not None:
             shared.line_below = None
             self._ended.set()
             self._thread.join()
             self._erase()
-
-    def step(self, what: str | None = None) -> None:
-        """Counts one more as done; ``what`` is in progress now."""
-        self.reach(self._done + 1, what)
 
     def reach(self, done: int, what: str | None = None) -> None:
         """Sets the number done; ``what`` is in progress now."""

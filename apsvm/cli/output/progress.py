@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 
 from apsvm.cli.output.bar import Bar
@@ -26,12 +25,10 @@ class Display:
     """
 
     def __init__(self, *, verbose: bool, quiet: bool, one_line: bool = False, bar: Bar | None = None) -> None:
-        self._verbose = verbose
-        self._quiet = quiet
-        self._one_line = one_line
-        self._bar = bar
+        self._verbose, self._quiet, self._one_line = verbose, quiet, one_line
+        self._bar = Bar("") if bar is None else bar
         self._begun: set[str] = set()
-        self._heading: str | None = None
+        self._heading = ""
         self._start = time.monotonic()
         self._next_line = FIRST_LINE
 
@@ -40,40 +37,25 @@ class Display:
         if self._quiet:
             return
         self._begun.add(progress.stage)
-        if self._bar is not None and self._one_line:
+        values = progress.values
+        words = ", ".join(f"{name} {value:.7g}" for name, value in values.items() if value is not None)
+        if self._one_line:
             self._bar.reach(len(self._begun))
-        elif self._bar is not None:
+        else:
             self._bar.reach(progress.number, progress.stage or None)
-        if self._verbose and not self._one_line:
-            heading = _heading(progress)
-            if heading != self._heading:
-                self._heading = heading
-                say(f" {heading}")
-            say(f" {_line(progress)}")
+        if self._verbose and self._one_line:
+            say(f" {progress.stage}: {words}")
         elif self._verbose:
-            say(f" {progress.stage}: {_in_words(progress)}")
+            heading, line = [], []
+            for name, how in progress.columns.items():
+                width = int("".join(filter(str.isdigit, how.partition(".")[0])) or 0)
+                heading.append(name.rjust(width))
+                line.append(" " * width if values[name] is None else format(values[name], how))
+            above = f" {' '.join(heading)}  {progress.stage}".rstrip()
+            if above != self._heading:
+                self._heading = above
+                say(above)
+            say(f" {' '.join(line)}".rstrip())
         elif time.monotonic() - self._start >= self._next_line:
             self._next_line *= 2
-            say(f"{progress.stage or 'training'}: {_in_words(progress)}")
-
-
-def _width(specification: str) -> int:
-    match = re.match(r"[<>^]?(\d+)", specification)
-    return int(match[1]) if match else 0
-
-
-def _heading(progress: Progress) -> str:
-    names = " ".join(f"{name:>{_width(specification)}}" for name, specification in progress.columns.items())
-    return f"{names}  {progress.stage}".rstrip()
-
-
-def _line(progress: Progress) -> str:
-    cells = []
-    for name, specification in progress.columns.items():
-        value = progress.values[name]
-        cells.append(" " * _width(specification) if value is None else format(value, specification))
-    return " ".join(cells).rstrip()
-
-
-def _in_words(progress: Progress) -> str:
-    return ", ".join(f"{name} {value:.7g}" for name, value in progress.values.items() if value is not None)
+            say(f"{progress.stage or 'training'}: {words}")
