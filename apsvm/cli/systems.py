@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import click
@@ -15,7 +15,6 @@ from apsvm.models.decision import line_of
 
 if TYPE_CHECKING:
     from apsvm.cli.scored import Scored
-    from apsvm.data.trec import TrecRun
     from apsvm.metrics import Metric
     from apsvm.metrics.significance import Difference, System
     from apsvm.models.header import Threshold
@@ -93,18 +92,17 @@ def of_data(
             raise Failure(BAD_DATA, f"{dataset.source}: {error}") from None
         undefined = [name for name in metrics if name not in result.values]
         words = () if dataset.table is None else dataset.table.queries
-        entry = EvaluatedSystem(
-            path, System(scores, rows, result), ties, unit=dataset.unit, undefined=undefined, words=words
+        needed = _needed([threshold], metrics)
+        system = System(scores, rows, result)
+        entries.append(
+            EvaluatedSystem(path, system, ties, unit=dataset.unit, undefined=undefined, words=words, thresholds=needed)
         )
-        entries.append(with_thresholds(entry, metrics, [threshold]))
     return entries
 
 
-def with_thresholds(
-    entry: EvaluatedSystem, metrics: Mapping[str, Metric], thresholds: Sequence[Threshold | None]
-) -> EvaluatedSystem:
-    """The entry, with ``thresholds`` if a metric needs them."""
-    return replace(entry, thresholds=thresholds) if any(one.thresholded for one in metrics.values()) else entry
+def _needed(thresholds: Sequence[Threshold | None], metrics: Mapping[str, Metric]) -> Sequence[Threshold | None]:
+    """The thresholds, if a metric needs them."""
+    return thresholds if any(one.thresholded for one in metrics.values()) else ()
 
 
 def _of_classes(metrics: dict[str, Metric], scored: Scored, path: str, ties: str) -> EvaluatedSystem:
@@ -126,15 +124,14 @@ def _of_classes(metrics: dict[str, Metric], scored: Scored, path: str, ties: str
         )  # fmt: skip
     except MetricError as error:
         raise Failure(BAD_DATA, f"{dataset.source}: {error}") from None
-    unranked = int(np.setdiff1d(dataset.classes(), classes).size)
-    counts = {"classes_unranked": unranked}
+    counts = {"classes_unranked": int(np.setdiff1d(dataset.classes(), classes).size)}
     words = () if dataset.table is None else dataset.table.columns.label_words
     system = System(scores, Judgements(labels, codes=dataset.groups), result)
-    entry = EvaluatedSystem(path, system, ties, counts, "class", words=words)
+    entry = EvaluatedSystem(path, system, ties, counts, "class", words=words, thresholds=_needed(thresholds, metrics))
     if "Accuracy" in metrics and dataset.label_sets is None:
         answers = np.argmax(scores - [line_of(threshold) for threshold in thresholds], axis=1)
         entry.classified = float(labels[np.arange(answers.size), answers].mean())
-    return with_thresholds(entry, metrics, thresholds)
+    return entry
 
 
 def of_runs(
@@ -159,7 +156,10 @@ def of_runs(
                 "trec_eval reads scores, and not here: its figures may differ"
             )
         if n_judged == 0:
-            say(_none_is_judged(retrieved, judgements.source, n_retrieved))
+            say(
+                f"none of the {n_retrieved:,} documents that {retrieved.source} retrieved for the queries of "
+                f"{judgements.source} is judged there: do both call documents alike, or are some row numbers?"
+            )
         rows = Judgements(
             run.grades, relevant_from, run.codes, run.queries, run.ranked, run.judged,
             # retrieved documents are predicted relevant
@@ -176,15 +176,6 @@ def of_runs(
         }
         entries.append(EvaluatedSystem(path, System(run.scores, rows, result), ties, counts))
     return entries
-
-
-def _none_is_judged(run: TrecRun, qrels: str, n_retrieved: int) -> str:
-    """Remarks on a run whose figures are 0, or near it, as it calls its documents otherwise."""
-    of_queries = (
-        f"none of the {n_retrieved:,} documents that {run.source} retrieved for the queries of {qrels} is judged"
-    )
-    are_numbers = all(document.isdigit() for documents in run.scores.values() for document in documents)
-    return f"{of_queries} there: {'are their ids row numbers?' if are_numbers else 'do both call documents alike?'}"
 
 
 def add_intervals(entries: Sequence[EvaluatedSystem], metrics: Mapping[str, Metric], confidence: float) -> None:

@@ -58,12 +58,11 @@ def test_a_run_of_other_documents(run, tmp_path):
     """A run that calls its documents otherwise has figures of 0, and is not passed over in silence."""
     (tmp_path / "q").write_text("1 0 a 1\n1 0 b 0\n2 0 a 1\n")
     files = ("--qrels", tmp_path / "q", "--run", tmp_path / "r")
-    for documents, question in (("12", "row numbers?"), ("xy", "alike?")):
+    for documents in ("12", "xy"):
         lines = [f"{query} Q0 {name} 1 {-at}.5 t\n" for query in (1, 2, 9) for at, name in enumerate(documents)]
         (tmp_path / "r").write_text("".join(lines))
         done = run("eval", *files, "-m", "AP")
         assert f"none of the 4 documents that {tmp_path / 'r'} retrieved for the queries of" in done.stderr
-        assert question in done.stderr
         assert "documents    4 retrieved, 4 not judged" in done.stdout
     (tmp_path / "r").write_text("1 Q0 a 1 1 t\n1 Q0 c 1 2 t\n")
     done = run("eval", *files, "-m", "AP")

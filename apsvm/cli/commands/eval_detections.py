@@ -74,10 +74,11 @@ def eval_detections(
     if found.scores.size and not any(evaluation.n_right.any() for evaluation in evaluations):
         boxes = "x y width height" if truth.class_ids else "xmin ymin xmax ymax, not x y width height or centres"
         say(f"warning: no detection finds an object: boxes are {boxes}, in pixels")
+    content = _as_json(evaluations, truth, found)
     if as_json:
-        put(json.dumps(_as_json(evaluations, truth, found), indent=1))
+        put(json.dumps(content, indent=1))
     else:
-        _put_text(evaluations, truth, found)
+        _put_text(content, evaluations[0], truth, found)
 
 
 def _parsed(names: Sequence[str]) -> list[DetectionMetric]:
@@ -92,34 +93,34 @@ def _parsed(names: Sequence[str]) -> list[DetectionMetric]:
     return list({metric.name: metric for metric in metrics}.values())
 
 
-def _put_text(evaluations: Sequence[DetectionEvaluation], objects: Objects, detections: Detections) -> None:
-    """Prints the rules, a line per class, the means and the counts; counts are the first metric's."""
+def _put_text(content: JsonDict, first: DetectionEvaluation, objects: Objects, detections: Detections) -> None:
+    """Prints the rules, a line per class, the means and the counts; counts are those of the first metric."""
     import numpy as np
 
     from apsvm.cli.output.evaluation import put_table
 
-    for evaluation in evaluations:
-        put(f"{evaluation.metric.name:<{_LEFT}} {_rules(evaluation.metric)}; difficult objects ignored")
+    for name, rules in content["rules"].items():
+        put(f"{name:<{_LEFT}} {rules}; difficult objects ignored")
     put("")
-    first = evaluations[0]
-    names = [evaluation.metric.name for evaluation in evaluations]
-    rows = [["class", *names, "objects", "detections", "true positives", "recall"]]
-    for number in _with_any(first):
-        counts = [str(of_class[number]) for of_class in (first.n_objects, first.n_detections, first.n_right)]
-        cells = [_figure(float(evaluation.ap[number])) for evaluation in evaluations]
-        rows.append([printable(detections.classes[number]), *cells, *counts, _figure(float(first.recall[number]))])
+    rows = [["class", *content["metrics"], "objects", "detections", "true positives", "recall"]]
+    for name, one in content["classes"].items():
+        counts = [str(one[count]) for count in ("objects", "detections", "true_positives")]
+        rows.append([printable(name), *map(_figure, one["metrics"].values()), *counts, _figure(one["recall"])])
     averaged = first.n_objects > 0
-    means = [_figure(evaluation.mean) for evaluation in evaluations]
     recall = _figure(float(first.recall[averaged].mean()))
-    put_table([*rows, [f"mean (mAP) of {averaged.sum()}", *means, "", "", "", recall]], left=1)
+    means = [f"mean (mAP) of {averaged.sum()}", *map(_figure, content["metrics"].values()), "", "", "", recall]
+    put_table([*rows, means], left=1)
     put("")
     with_objects, with_any = np.unique(objects.of_image).size, np.unique(detections.of_image).size
-    put(f"{'images':<{_LEFT}} {len(objects.images)}, {with_objects} of them with objects")
-    kinds = f"{int(objects.difficult.sum())} difficult, {int(objects.crowd.sum())} crowds"
-    put(f"{'objects':<{_LEFT}} {int(first.n_objects.sum())} to be found, of {objects.of_class.size} ({kinds})")
     left_out = f"{first.n_left_out} of them left out: they found objects that do not count"
-    put(f"{'detections':<{_LEFT}} {detections.scores.size} in {with_any} images, {left_out}")
-    put(f"{'counts':<{_LEFT}} those of {first.metric.name} at IoU ≥ {first.metric.thresholds[0]:.9g}")
+    kinds = f"{content['difficult']} difficult, {content['crowds']} crowds"
+    for name, text in (
+        ("images", f"{content['images']}, {with_objects} of them with objects"),
+        ("objects", f"{content['objects']} to be found, of {objects.of_class.size} ({kinds})"),
+        ("detections", f"{content['detections']} in {with_any} images, {left_out}"),
+        ("counts", f"those of {first.metric.name} at IoU ≥ {first.metric.thresholds[0]:.9g}"),
+    ):
+        put(f"{name:<{_LEFT}} {text}")
 
 
 def _rules(metric: DetectionMetric) -> str:
@@ -134,13 +135,8 @@ def _rules(metric: DetectionMetric) -> str:
     return f"{metric.in_words}; {metric.rule.upper()} matching at IoU ≥ {at}, sides {side}; {most}"
 
 
-def _with_any(first: DetectionEvaluation) -> list[int]:
-    """The classes with objects or detections."""
-    return (first.n_objects + first.n_detections).nonzero()[0].tolist()
-
-
-def _figure(value: float) -> str:
-    return "-" if math.isnan(value) else f"{value:.6f}"
+def _figure(value: float | None) -> str:
+    return "-" if value is None else f"{value:.6f}"
 
 
 def _as_json(evaluations: Sequence[DetectionEvaluation], objects: Objects, detections: Detections) -> JsonDict:
@@ -162,7 +158,7 @@ def _as_json(evaluations: Sequence[DetectionEvaluation], objects: Objects, detec
                 "true_positives": int(first.n_right[number]),
                 "recall": _or_none(float(first.recall[number])),
             }
-            for number in _with_any(first)
+            for number in (first.n_objects + first.n_detections).nonzero()[0].tolist()
         },
     }
 

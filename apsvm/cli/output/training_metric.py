@@ -22,18 +22,23 @@ if TYPE_CHECKING:
 
 def training_metric(fit: Fit, model: Model) -> Iterator[str]:
     """The line of the trained metric, as ``apsvm eval`` computes it; empty for a model of items."""
+    import numpy as np
+
     from apsvm.metrics import MetricError
 
     if model.lists_items:
         return
     try:
-        if model.has_classes:
-            yield f"mean training {_figures(of_training_rows(fit.dataset, model))}"
-        else:
-            result = of_training_rows(fit.dataset, model)
-            yield figures_of(result)
+        result = of_training_rows(fit.dataset, model)
     except MetricError as error:
         yield f"training {printable(model.header.metric or 'AP')}: {error}"
+        return
+    figures = ", ".join(f"{name} {value:.6f}" for name, value in result.values.items())
+    averaged = np.count_nonzero(~np.isnan(next(iter(result.in_group.values())))) if result.n_groups > 1 else 0
+    if model.has_classes:
+        yield f"mean training {figures}"
+    else:
+        yield f"training {figures}" + (f" (mean of {averaged} queries)" if averaged else "")
 
 
 #: A loss below this is rounding error.
@@ -119,19 +124,3 @@ def of_training_rows(dataset: Dataset, model: Model) -> Evaluation:
         threshold=line_of(model.header.threshold),
         leave_out_undefined=True,
     )
-
-
-def figures_of(result: Evaluation) -> str:
-    """The line of training figures."""
-    return f"training {_figures(result)}" + (f" (mean of {_averaged(result)} queries)" if result.n_groups > 1 else "")
-
-
-def _averaged(result: Evaluation) -> int:
-    """Number of queries in the first metric's mean."""
-    import numpy as np
-
-    return int(np.count_nonzero(~np.isnan(next(iter(result.in_group.values())))))
-
-
-def _figures(result: Evaluation) -> str:
-    return ", ".join(f"{name} {value:.6f}" for name, value in result.values.items())
