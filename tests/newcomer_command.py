@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from apsvm.cli.options.parameters import LabelValue
+from apsvm.cli.options.parameters import LABEL
 from apsvm.cli.reading import how_to_read_anew, read_rows
 from apsvm.cli.shared import put, reading
 from apsvm.data.read_options import ReadOptions
@@ -12,7 +12,7 @@ from apsvm.data.read_options import ReadOptions
 
 @click.command()
 @click.argument("data", metavar="DATA")
-@click.option("--positive-label", type=LabelValue(), help="The label that is positive; all others are negative.")
+@click.option("--positive-label", type=LABEL, help="The label that is positive; all others are negative.")
 @how_to_read_anew
 def count(data: str, positive_label: float | str | None, read: ReadOptions) -> None:
     """Print how many rows DATA has, and how many of them are positive."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -13,10 +13,9 @@ import click
 from apsvm._support.shown import printable
 from apsvm._support.types import JsonDict
 from apsvm.cli.options.table import LEARNING, READING, options
-from apsvm.cli.options.tables import taken
 from apsvm.cli.output.bar import Bar
 from apsvm.cli.shared import BAD_DATA, Failure, given_by_user, is_set, reading, remark, say
-from apsvm.data.read_options import ReadOptions, bags_named
+from apsvm.data.read_options import ReadOptions, TableOptions, bags_named
 
 if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
@@ -38,22 +37,58 @@ def how_to_read_anew(command: CommandT) -> CommandT:
     return options(*LEARNING)(with_read_options(command))
 
 
-#: Fields of ``ReadOptions`` named like their options.
-_FIELDS = ("dtype", "sort_features", "multilabel", "groups", "labels", "bag_label", "zero_based", "max_features")
-
-
 def with_read_options(command: CommandT) -> CommandT:
     """The command, with one argument ``read`` in place of the options on reading."""
 
     @functools.wraps(command)
     def with_options(**options: Any) -> Any:
-        named: JsonDict = {name: options.pop(name) for name in _FIELDS if name in options}
-        named["ignores_bags"], named["bags"] = bags_named(options.pop("bags", None))
-        named["check"] = not options.pop("no_check", False)
-        table = taken(options, options.get("positive_label"))
-        return command(**options, read=ReadOptions(**named, threads=options.get("threads") or 0, table=table))
+        def taken(kind: type, other_names: Mapping[str, str]) -> JsonDict:
+            """Values of the fields of ``kind``, by the options of their names or other ones, where they are given."""
+            names = {one.name: other_names.get(one.name, one.name) for one in fields(kind)}
+            values = {name: options.pop(option, None) for name, option in names.items() if option not in _KEPT}
+            return {name: value for name, value in values.items() if value is not None}
+
+        ignores_bags, bags = bags_named(options.pop("bags", None))
+        names_from = options.pop("features_from", None)
+        of_parts = {part: f"{part}_column" for part in ("label", "qid", "bag", "cost", "id")}
+        table = TableOptions(
+            **taken(TableOptions, of_parts),
+            features=None if names_from is None else _names_of(names_from),
+            positive_label=options.get("positive_label"),
+        )
+        check = not options.pop("no_check", False)
+        threads = options.get("threads") or 0
+        more = taken(ReadOptions, {})
+        read = ReadOptions(**more, ignores_bags=ignores_bags, bags=bags, check=check, threads=threads, table=table)
+        return command(**options, read=read)
 
     return with_options  # type: ignore[return-value]
+
+
+#: Options that commands need too, or that are made of others.
+_KEPT = ("positive_label", "threads", "features", "table", "check", "bags", "ignores_bags")
+
+
+def _names_of(path: str) -> tuple[str, ...]:
+    """The names in a file, one a line, or the columns of a model's features."""
+    from apsvm._support.container import MAGIC
+    from apsvm.models.reading import load_any_model
+
+    with reading(path):
+        with open(path, "rb") as stream:
+            content = stream.read()
+        if content.startswith(MAGIC):
+            features = load_any_model(path).header.features
+            if features.columns is not None:
+                return tuple(column.name for column in features.columns.features)
+            if features.names is None:
+                raise Failure(BAD_DATA, f"{path}: the features of this model have no names")
+            return features.names
+    try:
+        lines = content.decode("utf-8-sig").splitlines()
+    except UnicodeDecodeError:
+        raise Failure(BAD_DATA, f"{path}: expected names of columns, a name a line, or a model") from None
+    return tuple(dict.fromkeys(line.strip() for line in lines if line.strip()))
 
 
 def read_rows(

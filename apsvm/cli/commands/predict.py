@@ -10,7 +10,6 @@ import click
 from apsvm._support.shown import printable
 from apsvm.cli.help import HelpfulCommand
 from apsvm.cli.options.table import options
-from apsvm.cli.options.tables import names_in
 from apsvm.cli.reading import how_to_read, read_any_model, refuse_swapped, rows_for
 from apsvm.cli.shared import reading, refuse_if_given, refuse_same_file, say, writing
 from apsvm.data.read_options import ReadOptions
@@ -155,7 +154,7 @@ def _lines(ranker: Model, data: str, model: str, read: ReadOptions, wanted: Simp
         from apsvm.cli.items import TOP, best_items
 
         return best_items(ranker, data, read, wanted.top or TOP, ignore_unknown=wanted.ignore_unknown)
-    columns = {} if wanted.show is None else shown_columns(data, read, names_in(wanted.show))
+    columns = {} if wanted.show is None else shown_columns(data, read, wanted.show)
     rows = rows_for(ranker, data, read, ignore_unknown=wanted.ignore_unknown, unlabelled=True)
     with reading(rows.source):
         rows, scores = ranked(ranker, rows, by_rows=read.ignores_bags)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import codecs
+import csv
 import math
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 import click
@@ -44,73 +47,86 @@ class Number(ParamType):
         return number
 
 
-class ConstantFeature(ParamType):
-    """The value of a constant feature, or "auto". "none" or a number that is not positive means no such feature."""
+class Parsed(ParamType):
+    """A value that ``parse`` makes of its text; its ValueErrors are click's.
 
-    name = "constant"
+    Parameters
+    ----------
+    name, metavar : shown in help; none: the names
+    names : the forms that the short help lists
+    """
 
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float | str:
-        word = str(value).strip().lower()
-        if word in ("auto", "none"):
-            return word
+    def __init__(
+        self, name: str, parse: Callable[[str], object], metavar: str | None = None, names: Sequence[str] = ()
+    ) -> None:
+        self.name, self._parse, self._metavar = name, parse, metavar or "|".join(names) or None
+        if names:
+            self.names = lambda: names
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> object:
         try:
-            return Number().number(value)
-        except click.UsageError:
-            self.fail(f"expected a finite number, auto or none, found {value!r}")
-
-    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
-        return "NUMBER|auto|none"
-
-
-class LabelValue(ParamType):
-    """A label: a number, or a word of a table's column."""
-
-    name = "label"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float | str:
-        try:
-            number = plain_float(str(value))
-        except ValueError:
-            return str(value)
-        if not math.isfinite(number):
-            self.fail(f"expected a finite number or a word, found {value!r}")
-        return number
-
-
-class PoolNames(ParamType):
-    """Names of pooling functions for bags, with commas between them."""
-
-    name = "pool"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
-        from apsvm.models.header import parse_pool
-
-        try:
-            return value if isinstance(value, tuple) else parse_pool(str(value))
+            return self._parse(value) if isinstance(value, str) else value
         except ValueError as error:
             self.fail(str(error))
 
-    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
-        return "min,mean,max"
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str | None:
+        return self._metavar
 
 
-class ThresholdType(ParamType):
-    """A rule for a threshold, as text."""
+def _constant(text: str) -> float | str:
+    word = text.strip().lower()
+    if word in ("auto", "none"):
+        return word
+    try:
+        return Number().number(text)
+    except click.UsageError:
+        raise ValueError(f"expected a finite number, auto or none, found {text!r}") from None
 
-    name = "rule"
 
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        from apsvm.metrics.thresholds import ThresholdRule
+def _label(text: str) -> float | str:
+    try:
+        number = plain_float(text)
+    except ValueError:
+        return text
+    if not math.isfinite(number):
+        raise ValueError(f"expected a finite number or a word, found {text!r}")
+    return number
 
-        try:
-            return str(ThresholdRule.parse(str(value).strip().lower()))
-        except ValueError as error:
-            self.fail(str(error))
 
-    @staticmethod
-    def names() -> list[str]:
-        """The forms of rules."""
-        return ["f1", "fpr=A", "precision=A", "recall=A", "top=K"]
+def _pool(text: str) -> tuple[str, ...]:
+    from apsvm.models.header import parse_pool
 
-    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
-        return "|".join(self.names())
+    return parse_pool(text)
+
+
+def _threshold(text: str) -> str:
+    from apsvm.metrics.thresholds import ThresholdRule
+
+    return str(ThresholdRule.parse(text.strip().lower()))
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in next(csv.reader([text], skipinitialspace=True), []) if name.strip())
+
+
+def _encoding(name: str) -> str:
+    try:
+        if name == "auto" or codecs.lookup(name)._is_text_encoding:
+            return name
+    except LookupError:
+        pass
+    raise ValueError(f"{name!r} is no encoding of text: utf-8, latin-1, cp1252, utf-16 …")
+
+
+#: The value of a constant feature; none or a number that is not positive means no such feature.
+CONSTANT = Parsed("constant", _constant, "NUMBER|auto|none")
+#: A label: a number, or a word of a table's column.
+LABEL = Parsed("label", _label)
+#: Names of pooling functions for bags, with commas between them.
+POOL = Parsed("pool", _pool, "min,mean,max")
+#: A rule for a threshold, as text.
+THRESHOLD = Parsed("rule", _threshold, names=("f1", "fpr=A", "precision=A", "recall=A", "top=K"))
+#: Names with commas between them; a name with a comma is in double quotes.
+NAMES = Parsed("names", _names, "NAME,…")
+#: The name of an encoding of text.
+ENCODING = Parsed("name", _encoding, "NAME")

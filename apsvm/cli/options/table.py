@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from apsvm.cli.options.completion import FeatureMapName, MetricName
-from apsvm.cli.options.parameters import ConstantFeature, LabelValue, Number, PoolNames, ThresholdType
+from apsvm.cli.options.parameters import CONSTANT, ENCODING, LABEL, NAMES, POOL, THRESHOLD, Number
 from apsvm.data.read_options import MAX_CATEGORIES
 from apsvm.metrics.errors import TIE_RULES
 from apsvm.models.columns import MISSING_RULES
@@ -78,10 +78,10 @@ TABLE: Mapping[str, Mapping[str, Any]] = {
     "bag_column": _file("", "Column of the bags. [default: the model's]", "NAME", **_TABLES),
     "id_column": _file("", "Column that names the rows; no feature. [default: the model's]", "NAME", **_TABLES),
     "cost_column": _file("", "Column of the costs.", "NAME", **_TABLES),
-    "drop": _file("", "Columns that are not features.", "NAME,…", **_TABLES),
+    "drop": _of("", NAMES, None, "Columns that are not features.", **_TABLES),
     "features_from": _file("", "Only these columns are features: a name a line, or those of a model.", **_TABLES),
-    "categorical": _file("", "Columns that are categories, also of numbers: codes, of which 3 is not more than 2.",
-                         "NAME,…", **_TABLES),
+    "categorical": _of("", NAMES, None, "Columns that are categories, also of numbers: codes, of which 3 is not more "
+                       "than 2.", **_TABLES),
     "missing": _of("", click.Choice(MISSING_RULES), "median", "What stands for a missing cell: the column's median, of "
                    "words a feature of their own; 0; the median and a feature that says so; or nothing, they are "
                    "refused.", **_TABLES),
@@ -91,8 +91,8 @@ TABLE: Mapping[str, Mapping[str, Any]] = {
                       "it open, such as 03/04/2024.", **_TABLES),
     "skip_lines": _of("", click.IntRange(0), 0, "Lines of a CSV, or a sheet, above the names of columns.", **_TABLES),
     "sheet": _file("", "The sheet of a workbook. [default: the first]", "NAME", **_TABLES),
-    "encoding": _of("", None, "auto", "Encoding of a CSV. auto: UTF-8, or else cp1252, of Windows in Western Europe.",
-                    metavar="NAME", **_TABLES),
+    "encoding": _of("", ENCODING, "auto", "Encoding of a CSV. auto: UTF-8, or else cp1252, of Windows in Western "
+                    "Europe.", **_TABLES),
     "decimal": _of("", click.Choice([".", ","]), None, "Decimal mark of a CSV. [default: derived from the first rows]",
                    **_TABLES),
     # Data
@@ -108,7 +108,7 @@ TABLE: Mapping[str, Mapping[str, Any]] = {
     "zero_based": _of("--zero-based/--one-based", None, None, "Whether feature indices count from 0 or 1.",
                       show_default="one-based, zero-based where an index is 0", **_DATA),
     "max_features": _of("", click.IntRange(1, 2**62), None, "Refuse a file with a feature beyond this many.", **_DATA),
-    "positive_label": _of("", LabelValue(), None, "Label that is positive; all others are negative. [default: "
+    "positive_label": _of("", LABEL, None, "Label that is positive; all others are negative. [default: "
                           "1]", excludes="relevant_from", **_DATA),
     "relevant_from": _of("", Number(), None, "Rows of this grade or a higher one are positive. Without it ndcg and "
                          "nDCG read the grades.", metavar="GRADE", **_DATA),
@@ -120,7 +120,7 @@ TABLE: Mapping[str, Mapping[str, Any]] = {
     "bag_label": _of("", click.Choice(["same", "any", "rows"]), "same", "Label of a bag: that of all its rows; any: "
                      "the highest of theirs; rows: where its rows have different ones each is known by itself, and a "
                      "bag of its own.", **_BAGS),
-    "pool": _of("", PoolNames(), None, "Make a row of each bag first: each feature's min, mean or max in the bag, or "
+    "pool": _of("", POOL, None, "Make a row of each bag first: each feature's min, mean or max in the bag, or "
                 "several of them, min,mean,max.", **_BAGS),
     "which": _flag("", "Behind a bag's score the number of the row that decides it, from 1.", excludes="boxes html",
                    **_BAGS),
@@ -143,14 +143,14 @@ TABLE: Mapping[str, Mapping[str, Any]] = {
                  "model takes rows as they are. Each to a largest magnitude of 1, or to mean 0 and deviation 1 "
                  "(sparse data stays sparse), or each row to length 1. auto: standard for dense rows and tables, none "
                  "for sparse rows, for rules, and with --latent for columns that seem to have one unit."),
-    "bias": _of("-B --bias", ConstantFeature(), "auto", "Add a constant feature of this value to every row; none: of "
+    "bias": _of("-B --bias", CONSTANT, "auto", "Add a constant feature of this value to every row; none: of "
                 "0, or less. auto: where the loss is about which scores are above 0 (f1, zero-one), ten times the "
                 "geometric mean of the features' deviations: 10 where they are standardised; none for the other "
                 "losses, as a constant moves no ranking."),
     "one_vs_rest": _flag("", "Train a ranker for each label against all other rows, in one model. Several are trained "
                          "at a time; rows may have several labels (1,4) or none."),
     "warm_start": _file("", "Start from the weights of this model.", "MODEL"),
-    "threshold": _of("", ThresholdType(), None, "Score above which rows are positive, chosen on held-out rows. f1: the "
+    "threshold": _of("", THRESHOLD, None, "Score above which rows are positive, chosen on held-out rows. f1: the "
                      "highest F1; fpr: the highest recall with at most a share A of the negatives called positive; "
                      "precision: with a share A of what is called positive rightly so; recall: the fewest rows with a "
                      "recall of A; top: the best K of as many rows as DATA has. [default: f1 for two classes]"),
@@ -174,7 +174,7 @@ TABLE: Mapping[str, Mapping[str, Any]] = {
     "top": _of("", click.IntRange(1), None, "Only the K best rows, best first: number or name, a tab, the score. Of "
                "queries the K best of each, behind its qid; of several classes of each, behind its label. Of a model "
                "of items: how many to list for each row (10).", metavar="K"),
-    "show": _file("", "Columns of the table that stand beside each row of --top.", "NAME,…", needs="top"),
+    "show": _of("", NAMES, None, "Columns of the table that stand beside each row of --top.", needs="top"),
     "trec_run": _file("", "Write a TREC run: qid Q0 docno rank score TAG. docno is from --id-column, from svmlight "
                       "comments # docid = …, or the row's number.", "TAG",
                       excludes="top explain which classify probability html show"),

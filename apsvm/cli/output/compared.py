@@ -83,23 +83,25 @@ class Results:
 
     def table(self) -> Iterator[str]:
         """A heading, a line for each setting in columns, and the chosen one's expected value on new rows."""
-        rows = [self._heading(), *map(self._row, self.candidates)]
+        several = len({one.loss for one in self.candidates}) > 1
+        multiples = any(isinstance(value, Multiple) for one in self.candidates for value in one.choice.values())
+        names = [*(["loss"] if several else []), *self._of_features, *self._columns, *(["mean C"] if multiples else [])]
+        names += [*self.metrics, "seconds", ""]
+        rows = [dict(zip(names, names, strict=True)), *map(self._row, self.candidates)]
         if self.average is not None:
             number = len(self.average.members)
-            rows.append(self._row_beside(self.average, f"average of the best on {number} feature maps, chosen"))
-        several = self._several_losses
-        rows += [
-            self._row_beside(one, "for comparison" if several else f"for comparison: {one.loss}") for one in self.beside
-        ]
-        widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
+            rows.append(self._cells(self.average, f"average of the best on {number} feature maps, chosen"))
+        for one in self.beside:
+            row = self._cells(one, "for comparison" if several else f"for comparison: {one.loss}")
+            rows.append({"C": f"{one.choice['C']:g}", **row} if "C" in one.choice else row)
+        widths = [max(len(row.get(name, "")) for row in rows) for name in names[:-1]]
         for row in rows:
-            cells = [cell.rjust(width) for cell, width in zip(row[:-1], widths[:-1], strict=True)]
-            yield "  ".join([*cells, row[-1]]).rstrip()
+            cells = [row.get(name, "").rjust(width) for name, width in zip(names, widths, strict=False)]
+            yield "  ".join([*cells, row[""]]).rstrip()
         if len(self.candidates) > 1:
             worth = ", ".join(f"{metric} {value:.4f}" for metric, value in self.estimates.items())
-            interval = (
-                self.search.expected_ap(self.average or self.chosen, self.candidates) if "AP" in self.metrics else None
-            )
+            best = self.average or self.chosen
+            interval = self.search.expected_ap(best, self.candidates) if "AP" in self.metrics else None
             likely = "" if interval is None else f" (AP most likely {interval.low:.2f} to {interval.high:.2f})"
             yield f"expected on new rows: {worth}{likely}"
 
@@ -109,30 +111,18 @@ class Results:
         best = self.average or self.chosen
         return {metric: self.search.estimate(best, self.candidates, metric) for metric in self.metrics}
 
-    def _heading(self) -> list[str]:
-        of_loss = ["loss"] if self._several_losses else []
-        mean_C = ["mean C"] if self._has_multiples else []
-        return [*of_loss, *self._of_features, *self._columns, *mean_C, *self.metrics, "seconds", ""]
+    def _cells(self, one: Candidate, mark: str) -> dict[str, str]:
+        """Table row of any model, by columns; the last column has no name."""
+        values = {metric: f"{one.mean(metric):.4f} ± {one.deviation(metric):.4f}" for metric in self.metrics}
+        return {"loss": one.loss, **values, "seconds": f"{math.fsum(one.seconds):.2f}", "": mark}
 
-    def _row(self, one: Candidate) -> list[str]:
-        grid = self.search.grids[one.grid]
+    def _row(self, one: Candidate) -> dict[str, str]:
+        """Table row of a setting."""
+        grid, fit = self.search.grids[one.grid], self.search.fits[one.grid]
+        features = {name: _in_words(fit, name) for name in self._of_features}
         choice = {spelled(grid, name): shown(value) for name, value in one.choice.items()}
-        cells = [one.loss] if self._several_losses else []
-        fit = self.search.fits[one.grid]
-        cells += [_in_words(fit, name) for name in self._of_features]
-        cells += [choice.get(column, "") for column in self._columns]
-        if self._has_multiples:
-            cells.append(f"{one.mean_C:.4g}" if one.C else "")
-        cells += [f"{one.mean(metric):.4f} ± {one.deviation(metric):.4f}" for metric in self.metrics]
-        return [*cells, f"{math.fsum(one.seconds):.2f}", ", ".join(self._marks(one))]
-
-    def _row_beside(self, one: Candidate, name: str) -> list[str]:
-        """Table row of a model outside the grids: the average, or one for comparison."""
-        columns = [*self._of_features, *self._columns, *(["mean C"] if self._has_multiples else [])]
-        cells = [one.loss] if self._several_losses else []
-        cells += [f"{one.choice['C']:g}" if name == "C" and "C" in one.choice else "" for name in columns]
-        cells += [f"{one.mean(metric):.4f} ± {one.deviation(metric):.4f}" for metric in self.metrics]
-        return [*cells, f"{math.fsum(one.seconds):.2f}", name]
+        mean_C = {"mean C": f"{one.mean_C:.4g}"} if one.C else {}
+        return {**features, **choice, **mean_C, **self._cells(one, ", ".join(self._marks(one)))}
 
     def _marks(self, one: Candidate) -> Iterator[str]:
         if one is self.chosen:
@@ -158,14 +148,6 @@ class Results:
     @property
     def _grids(self) -> Sequence[Grid]:
         return [self.search.grids[grid] for grid in self.search.alive]
-
-    @property
-    def _several_losses(self) -> bool:
-        return len({one.loss for one in self.candidates}) > 1
-
-    @property
-    def _has_multiples(self) -> bool:
-        return any(isinstance(value, Multiple) for one in self.candidates for value in one.choice.values())
 
     @property
     def _columns(self) -> list[str]:
@@ -197,38 +179,27 @@ class Results:
             "at_edge": search.edges(self.candidates, self.chosen),
             "estimate": self.estimates,
             "settings": [self._setting(one) for one in self.candidates],
-            **({} if self.average is None else {"average": self._average(self.average)}),
-            **({"for_comparison": [self._beside(one) for one in self.beside]} if self.beside else {}),
-        }
+            **({} if self.average is None else {"average": self._measured(self.average, features=self.average.maps)}),
+            **({"for_comparison": [self._measured(one, model=one.loss, **one.choice) for one in self.beside]}
+               if self.beside else {}),
+        }  # fmt: skip
 
-    def _average(self, one: Average) -> JsonDict:
-        return {"features": one.maps, "metrics": self._measured(one)}
-
-    def _measured(self, one: Candidate) -> JsonDict:
-        return {
+    def _measured(self, one: Candidate, **about: object) -> JsonDict:
+        metrics = {
             metric: {"mean": one.mean(metric), "deviation": one.deviation(metric), "folds": one.values(metric)}
             for metric in self.metrics
         }
-
-    def _beside(self, one: Candidate) -> JsonDict:
-        return {
-            "model": one.loss,
-            **one.choice,
-            "metrics": self._measured(one),
-            "seconds": one.seconds,
-        }
+        return {**about, "metrics": metrics, "seconds": one.seconds}
 
     def _setting(self, one: Candidate) -> JsonDict:
         from apsvm.selection.search import as_json
 
-        fit = self.search.fits[one.grid]
+        features = {name: _in_words(self.search.fits[one.grid], name) for name in self._of_features}
+        choice = {name: as_json(value) for name, value in one.choice.items()}
+        mean_C = {"C_of_folds": one.C} if one.C else {}
+        chosen = one is self.chosen and self.average is None
         return {
-            "loss": one.loss,
-            **{name: _in_words(fit, name) for name in self._of_features},
-            **{name: as_json(value) for name, value in one.choice.items()},
-            **({"C_of_folds": one.C} if one.C else {}),
-            "metrics": self._measured(one),
-            "seconds": one.seconds,
+            **self._measured(one, loss=one.loss, **features, **choice, **mean_C),
             "states": one.states,
-            "chosen": one is self.chosen and self.average is None,
+            "chosen": chosen,
         }
