@@ -35,12 +35,12 @@ LOSSES: Registry[Loss] = Registry(
 
 
 def make_loss(loss: str | object) -> Loss:
-    """The loss called ``loss``, in any case (``"ap"``, ``"rbp(0.8)"``); the one at ``"package.module:Name"``, a file of
-    the current folder included; or a user's own: an object or class with ``weights(n_pos)`` and ``discount(n)``.
+    """Makes a loss from its name in any case (``"ap"``, ``"rbp(0.8)"``), from ``"package.module:Name"`` (files of the
+    current folder included), or from a user's object or class with ``weights(n_pos)`` and ``discount(n)``.
 
     Raises
     ------
-    UnknownNameError : (a ValueError) no such loss; lists those there are, and the nearest
+    UnknownNameError : (a ValueError) no such loss; lists the known ones and the nearest
     LossError : (a ValueError) a bad parameter; an import that failed; a loss of the user's own that breaks the contract
         of its two arrays, with the first position where it does
     """
@@ -68,7 +68,7 @@ def make_loss(loss: str | object) -> Loss:
 
 
 def _with_known_start(loss: Loss) -> Loss:
-    """A user's own loss, once it is certain that what it starts from can be the name of a loss; LossError if not."""
+    """Returns ``loss`` if its ``starts_from`` names a known loss or is None; raises LossError if not."""
     from apsvm.losses.base import LossError
 
     start: object = loss.starts_from

@@ -29,31 +29,30 @@ class Loss(ABC):
     """Anything that can be trained on; ``name`` is the option's value."""
 
     name: str
-    #: The name of the metric that it is the shortfall of, Δ = best − metric.
+    #: Name of the metric with Δ = best − metric.
     metric: str | None = None
-    #: The type of the parameter that the name carries and the constructor takes (``rbp(0.8)``), if there is one.
+    #: Type of the parameter in the name, which the constructor takes (``rbp(0.8)``); None without one.
     parameter: ClassVar[type[int] | type[float] | type[str] | None] = None
-    #: Texts of that parameter that the tests try beside the default, the ends of its range among them.
+    #: Texts of that parameter that the tests try besides the default, including the ends of its range.
     examples: ClassVar[tuple[str, ...]] = ()
     #: Each query has a loss of its own, and the risk is their mean; otherwise all rows are one query.
     by_query: ClassVar[bool] = True
-    #: What Δ depends on, as far as others must know: the order of the rows; the counts of a labelling of them; the
-    #: family's two arrays alone (``RankingLoss``).
+    #: Δ depends on the order of the rows, on the counts of a labelling, or on the two arrays alone (``RankingLoss``).
     over_rankings: ClassVar[bool] = False
     over_labellings: ClassVar[bool] = False
     of_two_arrays: ClassVar[bool] = False
-    #: Grades mean something to it (``apsvm.losses.graded``).
+    #: The loss uses grades (``apsvm.losses.graded``).
     takes_grades: ClassVar[bool] = False
     #: A constant added to all scores changes its hinge.
     depends_on_level: ClassVar[bool] = True
-    #: The loss that judges the order of the training rows, for one over labellings that ``starts_from`` another.
+    #: For a loss over labellings with ``starts_from``: the loss that compares the order of the training rows.
     ranks_like: str | None = None
 
     @property
     def starts_from(self) -> str | None:
-        """It counts only the top of a list, so that its hinge is least at or near w = 0 where lists are long: the name
-        of the loss whose minimiser the tight bound starts from, or, for a loss over labellings, that is returned where
-        the order of the training rows is better so. A class may say it by an attribute."""
+        """Name of the loss whose minimiser the tight bound starts from; None: from w = 0. It is for losses that count
+        only the top of a list, whose hinge is least near w = 0 on long lists. A loss over labellings returns that
+        minimiser if it orders the training rows better. A class may set it as an attribute."""
         return None
 
     @property
@@ -72,7 +71,7 @@ class LossOverRankings(Loss):
 
     @property
     def of_whole_list(self) -> str:
-        """The loss that a loss of the top starts from: the one like it that sees the whole list."""
+        """Similar loss that counts the whole list, for losses of the top to start from."""
         return "ap"
 
     @abstractmethod
@@ -93,32 +92,32 @@ class LossOverLabellings(Loss):
     """
 
     over_labellings: ClassVar[bool] = True
-    #: What the kernel of ``apsvm.oracles.labelling`` calls it, and the parameter that it takes.
+    #: Name of the loss in the kernel of ``apsvm.oracles.labelling``, and its parameter.
     kernel: ClassVar[str]
     kernel_parameter: float = 0.0
 
     @abstractmethod
     def of_labelling(self, true_positives: int, false_positives: int, n_pos: int, n_neg: int) -> float:
-        """Δ of a labelling with these counts, of the labellings admitted."""
+        """Δ of an admitted labelling with these counts."""
 
 
 def early_share(loss: LossOverRankings) -> float:
     """Δ with a tenth of the negatives above all positives, as a share of Δ with all of them there; 0 where that is 0.
 
-    Near 1 the other nine tenths of the pairs count for nothing, but the hinge charges for each that w has wrong.
+    Near 1, the other nine tenths of the pairs do not count, but the hinge charges for each one in the wrong order.
     """
-    with np.errstate(over="ignore", invalid="ignore"):  # a loss too large for the data says so in their training
+    with np.errstate(over="ignore", invalid="ignore"):  # a loss that overflows is reported in training
         everything = loss.of_ranking(np.full(_LIST, _LIST), _LIST)
         return loss.of_ranking(np.full(_LIST, _LIST // 10), _LIST) / everything if everything > 0.0 else 0.0
 
 
-#: Positions of a discount that are looked at while they are in the cache.
+#: Positions of a discount processed while in the cache.
 _BLOCK = 1 << 15
 
-#: Positives, and as many negatives, of the list by which ``early_share`` judges a loss; from which share on it counts
-#: only the top. AP, NDCG and the ROC area have .35, .39 and .10 there, reciprocal rank .99, RBP(0.99) .63.
+#: Positives, and negatives, of the list that ``early_share`` uses; share from which a loss counts only the top. AP,
+#: NDCG and the ROC area have .35, .39 and .10 there, reciprocal rank .99, RBP(0.99) .63.
 _LIST, ONLY_THE_TOP = 1000, 0.5
-#: Sizes (n_pos, n_neg) at which a loss is tried when it is made.
+#: Sizes (n_pos, n_neg) at which a new loss is checked.
 PROBES = ((1, 1), (3, 5), (2, 5000), (300, 20), (_LIST, _LIST), (30, 100))
 
 
@@ -133,8 +132,8 @@ class LossTables(NamedTuple):
 
     @property
     def drops(self) -> NDArray[np.float64]:
-        """D(p) − D(p+1), (n_pos + n_neg − 1,) float64: code that works on many rows takes them as they come, as a
-        table of theirs is as large as the scores."""
+        """D(p) − D(p+1), (n_pos + n_neg − 1,) float64. Code for many rows computes them in blocks: this array is as
+        large as the scores."""
         return self.discount[:-1] - self.discount[1:]
 
     def loss(self, negatives_above: NDArray[np.int64]) -> float:
@@ -144,11 +143,11 @@ class LossTables(NamedTuple):
 
 
 class RankingLoss(LossOverRankings):
-    """A loss of the family above: say ``weights`` and ``discount``, and it is served by every oracle."""
+    """A loss of the family above. Every oracle serves a subclass that defines ``weights`` and ``discount``."""
 
     of_two_arrays: ClassVar[bool] = True
     #: g_j(k) = u_k [D(k+j−1) − D(k+j)] − const·(s⁺_k − s⁻_j) is non-decreasing in k on 1..min(P, j) for every j,
-    #: whatever the scores: then a binary search finds a negative's rank (AP-SVM-SEARCH).
+    #: whatever the scores. Then a binary search finds a negative's rank (AP-SVM-SEARCH).
     unimodal: bool = False
 
     @cached_property
@@ -201,8 +200,8 @@ class RankingLoss(LossOverRankings):
         return discount
 
     def check(self) -> None:
-        """Tries the loss at a few sizes, before there is data: raises LossError where it breaks its contract, with the
-        first offending position. (``tables`` checks again, for the sizes met.)"""
+        """Checks the contract at a few sizes, before data are read; ``tables`` checks the sizes of the data. Raises
+        LossError with the first offending position."""
         for n_pos, n_neg in PROBES:
             tables = self.tables(n_pos, n_neg)
         if not self.unimodal:
@@ -230,7 +229,8 @@ class RankingLoss(LossOverRankings):
 
 
 def _first_rise(discount: NDArray[np.float64], differences: int, slack: float) -> int | None:
-    """The first position where the discount (1), or what it falls by (2), rises by more than ``slack``."""
+    """First position at which the discount (``differences`` 1) or its decrease (2) rises by more than ``slack``; None
+    without one."""
     for start in range(0, discount.size - differences, _BLOCK):
         block = discount[start : start + _BLOCK + differences]
         rise = block[1:] - block[:-1]

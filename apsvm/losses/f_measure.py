@@ -1,7 +1,7 @@
 """F_β over labellings: with a true and b false positives, Δ = 1 − (1+β²) a / (a + b + β²P).
 
-The scores' signs are the labels that are predicted: h bounds 1 − F_β at the threshold 0 (Joachims 2005), so that a
-model wants a bias. β > 1 weighs recall, β < 1 precision.
+The signs of the scores are the predicted labels: h bounds 1 − F_β at the threshold 0 (Joachims 2005), so a model needs
+a bias. β > 1 weighs recall, β < 1 precision.
 """
 
 from __future__ import annotations

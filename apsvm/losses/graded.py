@@ -37,7 +37,7 @@ class Level(NamedTuple):
 
 
 class GradedLoss(LossOverRankings):
-    """A loss with D and Z that also takes grades; as a binary loss, all rows above 0 are alike."""
+    """A loss with D and Z that also takes grades. As a binary loss, it treats all rows above 0 alike."""
 
     takes_grades: ClassVar[bool] = True
     gain: str = "exponential"
@@ -53,7 +53,7 @@ class GradedLoss(LossOverRankings):
 
     def levels(self, grades: ArrayLike) -> list[Level]:
         """The binary tasks of one query's ``grades`` (n,), by ascending threshold, weights > 0 that sum to at most 1;
-        none if all grades are equal or none is above 0. Grades below 0 count as 0.
+        empty if all grades are equal or none is above 0. Grades below 0 count as 0.
 
         Raises LossError if a grade is not finite or its gain too large.
         """

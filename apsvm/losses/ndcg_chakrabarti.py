@@ -2,8 +2,8 @@
 
     Δ = 1 − (1/Z) Σ_k D(k + n_k),      Z = Σ_{k≤P} D(k)
 
-The discount does not fall from the first position to the second, so it is not convex there, and only there: the best
-rank of each negative on its own is the wrong answer. The oracle ``two-runs`` serves it.
+The discount does not fall from the first position to the second and is not convex there. The best rank of each negative
+on its own would therefore be wrong. The oracle ``two-runs`` serves this loss.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from apsvm.losses.ndcg import log_discount
 
 
 class ChakrabartiNDCGLoss(GradedLoss):
-    """One minus NDCG, the first two positions alike."""
+    """One minus NDCG; the first two positions count alike."""
 
     name = "ndcg-chakrabarti"
 

@@ -1,7 +1,7 @@
 """A user's own loss: any object with the family's two arrays, or a ``package.module:Name`` that leads to one.
 
-The object needs ``weights(n_pos)`` and ``discount(n)`` (see ``RankingLoss``), and may say ``name``, ``unimodal``,
-``metric`` and ``starts_from``, which otherwise follows from the arrays; None: from w = 0.
+The object needs ``weights(n_pos)`` and ``discount(n)`` (see ``RankingLoss``). It may have ``name``, ``unimodal``,
+``metric`` and ``starts_from``; the last is derived from the arrays by default, and None means from w = 0.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ def has_two_arrays(thing: object) -> TypeGuard[TwoArrays]:
 
 
 def own_loss(thing: object, name: str | None = None) -> Loss:
-    """The loss that ``thing`` is, or that the class ``thing`` makes; checked as it is made.
+    """Makes a checked loss of an object or class with the two arrays.
 
     Raises
     ------
-    LossError : neither a loss nor an object with the two arrays; or one that breaks the contract
+    LossError : not a loss and without the two arrays; or an object that breaks the contract
     """
     if name is None and isinstance(thing, Loss):
         return thing
@@ -72,7 +72,7 @@ def own_loss(thing: object, name: str | None = None) -> Loss:
     else:
         raise LossError(f"loss {called!r}: expected an object with {WANTED}, found {type(thing).__name__}")
     if name is not None or not hasattr(loss, "name"):
-        loss.name = called  # by which a model's file can say how to make it again
+        loss.name = called  # which a model file needs to name it
     if isinstance(loss, RankingLoss):
         loss.check()
     return loss
@@ -83,7 +83,7 @@ def imported_loss(place: str) -> Loss:
     module_name, _, attribute = place.partition(":")
     if not (module_name and attribute):
         raise LossError(f"loss {place!r}: expected package.module:Name, the name of an object with {WANTED}")
-    # Last, so that a file of the current folder can hide no installed module.
+    # The current folder comes last, so that its files cannot hide installed modules.
     if os.getcwd() not in sys.path:
         sys.path.append(os.getcwd())
     try:

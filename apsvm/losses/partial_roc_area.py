@@ -2,9 +2,9 @@
 
     Δ = (1/P) Σ_k min(n_k, b)/b,   b = βN,   0 < β ≤ 1
 
-A pair counts only if its negative is among the b highest ones; the ⌈b⌉-th counts by its fraction. That depends on n_k
-alone, and not on a position: it is no loss of two arrays, and the oracle ``raised`` serves it. β = 1 is ``auc``.
-(Narasimhan and Agarwal 2013.)
+A pair counts only if its negative is among the b highest ones; the ⌈b⌉-th counts by its fraction. Δ depends on n_k and
+not on positions, so two arrays do not give it; the oracle ``raised`` serves it. β = 1 is ``auc``.  (Narasimhan and
+Agarwal 2013.)
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from apsvm.losses.ndcg_at_k import check_cutoff
 
 
 class PrecisionAtKLoss(LossOverRankings):
-    """Precision at k of the best ranking, less that of the ranking. Raises LossError unless k ≥ 1."""
+    """Shortfall of precision at k against the best ranking. Raises LossError unless k ≥ 1."""
 
     parameter = int
     starts_from = "ap"

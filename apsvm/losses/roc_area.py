@@ -24,7 +24,7 @@ class ROCAreaLoss(RankingLoss):
         return np.full(n_pos, 1.0 / n_pos)
 
     def discount(self, n: int) -> NDArray[np.float64]:
-        """−p; ``weights_of`` divides by N, where it costs the equal differences no digit."""
+        """−p. ``weights_of`` divides by N, which keeps the differences exact."""
         return -np.arange(1.0, n + 1)
 
     def weights_of(self, n_pos: int, n_neg: int) -> NDArray[np.float64]:

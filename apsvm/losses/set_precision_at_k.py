@@ -2,8 +2,9 @@
 
     h(s) = max(0, max over those labellings)
 
-Where k ≠ P the true labelling is none of them, and h need not bound the precision of the k highest scores: it also asks
-that the other positives score above 0. ``p@k`` is the same measure over rankings, and does bound it.
+If k ≠ P, the true labelling does not have k positive labels. h then need not bound the precision of the k highest
+scores, since it also requires the other positives to score above 0. ``p@k`` is the same measure over rankings and
+bounds it.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from apsvm.losses.ndcg_at_k import check_cutoff
 
 
 class SetPrecisionAtKLoss(LossOverLabellings):
-    """Precision at k of the best labelling, less that of the labelling. Raises LossError unless k ≥ 1."""
+    """Shortfall of precision at k against the best labelling. Raises LossError unless k ≥ 1."""
 
     parameter = int
     starts_from = "ap"

@@ -1,6 +1,6 @@
 """R@k over labellings with k positive labels (Joachims 2005): Δ = (min(P, k) − a)/P, a the true positives.
 
-``set-p@k`` in other units, those of recall: what is said there holds here.
+``set-p@k`` in units of recall; its remarks apply here.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from apsvm.losses.ndcg_at_k import check_cutoff
 
 
 class SetRecallAtKLoss(LossOverLabellings):
-    """Recall at k of the best labelling, less that of the labelling. Raises LossError unless k ≥ 1."""
+    """Shortfall of recall at k against the best labelling. Raises LossError unless k ≥ 1."""
 
     parameter = int
     starts_from = "ap"

@@ -1,6 +1,6 @@
 """The 0-1 loss of the binary SVM: the share of rows on the wrong side, bounded by (1/n) Σ_i cost_i max(0, 1 − y_i s_i).
 
-The papers' baseline. It decomposes over the rows, so it has an oracle of its own (``apsvm.oracles.zero_one``).
+The papers' baseline. It decomposes over the rows and has its own oracle (``apsvm.oracles.zero_one``).
 """
 
 from __future__ import annotations

@@ -30,12 +30,12 @@ ORACLES: Registry[AnyOracle] = Registry(
     },
 )
 
-#: What ``auto`` tries, in this order; the first that serves the loss is taken.
+#: ``auto`` takes the first of these that serves the loss.
 AUTO = ("bucket", "two-runs", "lattice", "exchange", "raised", "labelling", "zero-one")
 
 
 def serving(loss: Loss) -> list[str]:
-    """The names of the oracles that can serve ``loss``, by what their classes declare; none is made."""
+    """Names of the oracles that can serve ``loss``, as declared by their classes."""
     return [name for name, kind in ORACLES.items() if kind.refusal(loss) is None]
 
 

@@ -43,7 +43,7 @@ class Violation(NamedTuple):
 
 
 class BoundOracle(Protocol):
-    """An oracle made ready for one query, with what it keeps from call to call."""
+    """An oracle prepared for one query; it keeps tables and memory between calls."""
 
     def __call__(
         self,
@@ -58,7 +58,7 @@ class BoundOracle(Protocol):
 
 
 class NativeQuery:
-    """A bound oracle that is a kernel."""
+    """A bound oracle implemented by a kernel."""
 
     def __init__(self, kernel: _kernels.RankingOracle | _kernels.MeasureOracle) -> None:
         self._kernel = kernel
@@ -80,21 +80,21 @@ class NativeQuery:
         weights: NDArray[np.float64],
         ranks: NDArray[np.int32],
     ) -> Violation:
-        """The same for ``scores`` (n,) of which those that are ``relevant`` (n,) are the positives: writes the row
-        ``weights`` (n,) and, for a loss over rankings, the negatives' interleaving ``ranks`` (n_neg,)."""
+        """Does the same for ``scores`` (n,) with positives marked by ``relevant`` (n,). Writes the row ``weights`` (n,)
+        and, for a loss over rankings, the interleaving ``ranks`` of the negatives (n_neg,)."""
         return Violation(*self._kernel.mixed(scores, relevant, weights, ranks))
 
 
 class QueriesOracle(Protocol):
-    """An oracle made ready for many queries, with what it keeps from call to call."""
+    """An oracle prepared for many queries; it keeps tables and memory between calls."""
 
     def __call__(self, scores: NDArray[np.float64], weights: NDArray[np.float64], /) -> tuple[float, float, int, int]:
-        """The sums of what a ``Violation`` holds over the queries, by their shares, for ``scores`` (n,); writes all row
-        weights into ``weights`` (n,); both float64, C-contiguous, laid out as ``Queries`` says."""
+        """Sums the fields of a ``Violation`` over the queries, weighted by their shares, for ``scores`` (n,), and
+        writes all row weights into ``weights`` (n,). Both are float64, C-contiguous, in the layout of ``Queries``."""
 
 
 class Oracle(ABC, Generic[LossT]):
-    """An algorithm for the most violated ranking, or labelling, and what it declares of itself.
+    """An algorithm that finds the most violated ranking or labelling.
 
     Attributes
     ----------
@@ -103,9 +103,9 @@ class Oracle(ABC, Generic[LossT]):
     exact : ClassVar[bool]
         True if the value is the true maximum: only an exact oracle can certify convergence.
     serves : ClassVar[tuple[type[Loss], ...]]
-        The types of the losses it can serve.
+        Types of losses that it can serve.
     why_not : ClassVar[str]
-        Why it cannot serve others, in words.
+        Reason, in words, why it cannot serve others.
     """
 
     name: ClassVar[str]
@@ -115,27 +115,27 @@ class Oracle(ABC, Generic[LossT]):
 
     @classmethod
     def refusal(cls, loss: Loss) -> str | None:
-        """Why this oracle cannot serve ``loss``, or None if it can."""
+        """Reason why this oracle cannot serve ``loss``; None if it can."""
         return None if isinstance(loss, cls.serves) else cls.why_not
 
     @abstractmethod
     def bind(self, loss: LossT, n_pos: int, n_neg: int, *, threads: int = 1) -> BoundOracle:
-        """The oracle for one query of these sizes, its tables made once. The result does not depend on
+        """Prepares the oracle and its tables for one query of these sizes. The result does not depend on
         ``threads``."""
 
     def bind_queries(self, loss: LossT, queries: Queries, *, threads: int = 1) -> QueriesOracle:
-        """The oracle for many queries; one task after another unless an oracle knows better."""
+        """Prepares the oracle for many queries. By default it solves one task after another."""
         tasks = queries.tasks
         sizes = zip(tasks.n_pos.tolist(), tasks.n_neg.tolist(), strict=True)
         return one_after_another(tasks, [self.bind(loss, n_pos, n_neg, threads=threads) for n_pos, n_neg in sizes])
 
 
-#: An oracle for some loss or other; ``refusal`` tells whether it serves a loss.
+#: An oracle for any type of loss; ``refusal`` tells if it serves a loss.
 AnyOracle: TypeAlias = Oracle[Any]
 
 
 def one_after_another(tasks: Tasks, oracles: Sequence[BoundOracle]) -> QueriesOracle:
-    """The sum over the tasks, each by the oracle that is bound to it."""
+    """Solves each task by its bound oracle, and sums the results."""
     bound = [
         (slice(first, first + n_pos), slice(first + n_pos, first + n_pos + n_neg), weight, oracle)
         for first, n_pos, n_neg, weight, oracle in zip(*(array.tolist() for array in tasks), oracles, strict=True)
@@ -167,8 +167,8 @@ class RankingOracle(Oracle[RankingLoss]):
 
     @abstractmethod
     def bind_ranking(self, loss: RankingLoss, n_pos: int, n_neg: int, threads: int) -> BoundOracle:
-        """``bind`` for a ranking loss. Of equal maxima the largest rank is to be taken, and
-        negatives of equal score stand in the order given."""
+        """``bind`` for a ranking loss. The oracle must return the largest rank of equal maxima, and keep negatives of
+        equal score in the order given."""
 
     def bind(self, loss: RankingLoss, n_pos: int, n_neg: int, *, threads: int = 1) -> BoundOracle:
         return self.bind_ranking(loss, n_pos, n_neg, threads)

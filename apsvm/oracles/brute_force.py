@@ -1,6 +1,7 @@
-"""The judge: every interleaving of the sorted positives and negatives is tried. O(C(P+N, P)·PN); tiny queries only.
+"""Tries every interleaving of the sorted positives and negatives, to check other oracles. O(C(P+N, P)·PN); tiny queries
+only.
 
-It takes the objective from its definition, pair by pair, and shares no formula with the fast oracles.
+The objective is computed from its definition, pair by pair, without any formula of the fast oracles.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ LIMIT = 100_000
 
 
 class BruteForce(RankingOracle):
-    """Every interleaving; refuses queries with more than 100,000 of them (ValueError)."""
+    """Tries every interleaving; raises ValueError for more than 100,000 of them."""
 
     name: ClassVar[str] = "brute-force"
 

@@ -2,7 +2,7 @@
 
     c⁰ = (2/(PN)) · (positives below it) of a negative,     −(2/(PN)) · (negatives above it) of a positive
 
-A negative is above a positive only if it scores more. No separation oracle, and none of ``--oracle``'s.
+A negative is above a positive only if it scores more. This is not a separation oracle, and not a value of ``--oracle``.
 """
 
 from __future__ import annotations
@@ -12,9 +12,8 @@ from apsvm.oracles.layout import Queries
 
 
 def ranking_by_score(queries: Queries, *, threads: int = 1) -> RankingByScore:
-    """The ranking by score of many queries (a ``QueriesOracle``). The result does not depend on ``threads``. Its
-    ``subtract`` does the same, but c⁰ is subtracted from the weights (n,) that there are, and takes no vector of its
-    own."""
+    """Ranking by score of many queries (a ``QueriesOracle``). The result does not depend on ``threads``. Its
+    ``subtract`` subtracts c⁰ from existing weights (n,) in place, without another vector."""
     kernel = RankingByScore(threads)
     kernel.add_tasks(*queries.tasks)
     return kernel

@@ -1,8 +1,8 @@
-"""P@k over rankings, exactly: from the order of the scores, m positives of the first k change places with m negatives.
+"""P@k over rankings, exactly: m positives of the first k by score change places with m negatives.
 
 Those are the m lowest positives inside and the m highest negatives outside. Δ gains m/k; the margins lose 2/(PN) times
-the differences s⁺ − s⁻ ≥ 0 of the positives now left out and the negatives now let in, which sums of the sorted
-scores give in O(1) for each m. O(n log n), n = P + N.
+the differences s⁺ − s⁻ ≥ 0 of the exchanged rows. Sums of the sorted scores give these in O(1) for each m. O(n log n),
+n = P + N.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from apsvm.oracles.measures import Measure, MeasureOracle
 
 
 class Exchange(MeasureOracle[PrecisionAtKLoss]):
-    """m positives out, m negatives in."""
+    """Exchanges m positives for m negatives."""
 
     name: ClassVar[str] = "exchange"
     serves = (PrecisionAtKLoss,)

@@ -11,6 +11,6 @@ from apsvm.oracles.base import NativeOracle
 
 
 class Greedy(NativeOracle):
-    """Every rank for every negative."""
+    """Tries every rank for every negative."""
 
     name: ClassVar[str] = "greedy"

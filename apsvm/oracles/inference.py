@@ -14,10 +14,10 @@ from apsvm.losses.base import LossError, is_over_rankings
 from apsvm.oracles import make_oracle, ranking
 from apsvm.oracles.base import BoundOracle, NativeQuery
 
-#: Ready queries are kept while they take no more than this share of the machine's memory together, and as many as this.
+#: Share of the machine's memory that prepared queries may take together, and how many are kept at most.
 SHARE_KEPT = 1 / 32
 MOST_QUERIES_KEPT = 8
-#: What the oracles keep of a row.
+#: Bytes that the oracles keep for a row.
 _BYTES_A_ROW = 20
 
 
@@ -41,7 +41,7 @@ class MostViolatedRanking:
 def most_violated_ranking(
     scores: ArrayLike, relevance: ArrayLike, loss: str | object = "ap", oracle: str = "auto"
 ) -> MostViolatedRanking:
-    """The most violated ranking of one query.
+    """Find the most violated ranking of one query.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def most_violated_ranking(
 
 @dataclass(slots=True)
 class _Query:
-    """An oracle made ready for queries of n_pos positives and n_neg negatives."""
+    """An oracle prepared for queries of n_pos positives and n_neg negatives."""
 
     oracle: BoundOracle
     n_pos: int
@@ -124,8 +124,8 @@ class _Query:
 
 
 class _ReadyQueries:
-    """The queries used last, of losses known by name: an object may change its mind from call to call. Who takes one
-    has it alone, so that threads do not meet in it."""
+    """Recently used queries, for losses given by name; objects may change between calls. A query that is taken belongs
+    to one caller, so threads do not share it."""
 
     def __init__(self) -> None:
         self._queries: OrderedDict[tuple[str, str, int, int], _Query] = OrderedDict()

@@ -1,8 +1,8 @@
 """The most violated labelling for F_β, PRBEP, and P@k and R@k over labellings, exactly. O(n log n), n = P + N.
 
 Joachims (2005, Algorithm 2) tries all counts (a, b) of true and false positives, O(n²). With k labels b = k − a, and
-only the k highest scores of each class need an order: O(n + k log k). F_β's Δ is, for each a, concave in b, as is the
-sum of the b highest scores, so that a bisection finds the best b.
+only the k highest scores of each class need an order: O(n + k log k). For each a, F_β's Δ and the sum of the b highest
+scores are concave in b, so bisection finds the best b.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from apsvm.oracles.measures import Measure, MeasureOracle
 
 
 class Labelling(MeasureOracle[LossOverLabellings]):
-    """The highest positives and the highest negatives, as many of each as pay."""
+    """Labels the highest positives and negatives, choosing the best number of each."""
 
     name: ClassVar[str] = "labelling"
     serves = (FMeasureLoss, SetPrecisionAtKLoss, SetRecallAtKLoss, BreakEvenLoss)

@@ -1,8 +1,8 @@
-"""NDCG@k, exactly: a dynamic programme over who stands in the first k places. O(n log n + k²), n = P + N.
+"""NDCG@k, exactly: a dynamic programme over the first k places. O(n log n + k²), n = P + N.
 
-F(a, b): the best of the first a + b places holding the a highest positives and the b highest negatives, filled place by
-place. At a + b = k the rest is in the order of the scores. Differences against that order are summed, so that nothing
-cancels; the ranks inside the first k are a problem of the two-array family once the best (a, b) is known.
+F(a, b) is the best value of the first a + b places with the a highest positives and the b highest negatives, filled
+place by place. At a + b = k the rest follows in the order of the scores. Differences against that order are summed, to
+avoid cancellation. Once the best (a, b) is known, the ranks inside the first k are a problem of the two-array family.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from apsvm.losses.graded import GradedLoss, takes_grades
 if TYPE_CHECKING:
     from apsvm._support.types import RowNumbers
 
-#: Rows that are put in order at a time.
+#: Number of rows ordered at a time.
 _BLOCK = 1 << 16
 
 
@@ -35,11 +35,11 @@ class Tasks(NamedTuple):
     Attributes
     ----------
     first : NDArray[int64]
-        (t,) int64, where the rows of each task begin, positives first.
+        (t,) int64, first row of each task; its positives come first.
     n_pos, n_neg : NDArray[int64]
-        (t,) int64, how many they are.
+        (t,) int64, number of positives and negatives.
     weights : ndarray
-        (t,) float64, how much each task counts.
+        (t,) float64, weight of each task.
     """
 
     first: NDArray[np.int64]
@@ -59,7 +59,7 @@ class Levels:
     n_pos : NDArray[int64]
         (t,) int64, how many of that query's first rows are the level's positives.
     weights : ndarray
-        (t,) float64, how much the level counts within its query.
+        (t,) float64, weight of the level within its query.
     """
 
     query: NDArray[np.int64]
@@ -74,11 +74,11 @@ class Queries:
     Attributes
     ----------
     n_pos, n_neg : NDArray[int64]
-        (q,) int64 (for a loss over rows: of all rows, q = 1).
+        (q,) int64, number of positives and negatives of each query (for a loss over rows q = 1).
     shares : ndarray
         (q,) float64, the weights of the queries in the risk.
     costs : ndarray, optional
-        (n,) float64 or None, of the rows, for losses over rows; a ranking loss has no use for them.
+        (n,) float64 or None, costs of the rows, for losses over rows only.
     levels : Levels, optional
         Levels of a graded loss, whose rows stand by descending grade; None: each query is one task.
     """
@@ -91,12 +91,12 @@ class Queries:
 
     @property
     def first(self) -> NDArray[np.int64]:
-        """(q,) int64: where each query begins."""
+        """(q,) int64: first row of each query."""
         return np.cumsum(self.n_pos + self.n_neg) - self.n_pos - self.n_neg
 
     @property
     def positive(self) -> NDArray[np.bool_]:
-        """(n,) bool: which of the rows are positives; with levels, of the lowest one."""
+        """(n,) bool: True for positives; with levels, for positives of the lowest one."""
         counts = np.column_stack([self.n_pos, self.n_neg]).ravel()
         return np.repeat(np.tile([True, False], self.n_pos.size), counts)
 
@@ -119,7 +119,7 @@ class Layout:
     members : RowNumbers
         (m,) int32, int64 from 2³¹ rows on: the rows that count, in their order.
     queries : Queries
-        How these stand, m rows in all.
+        Layout of the m rows.
     queries_skipped : int
         Number of queries without both classes.
     """
@@ -129,8 +129,8 @@ class Layout:
     queries_skipped: int
 
     def levels_apart(self) -> Layout:
-        """The same with each level of grades as a query of its own, in which a row between the grades is a positive of
-        one level and a negative of another."""
+        """The same layout with a query for each level of grades. A row between two grades is then a positive of one
+        level and a negative of another."""
         if self.queries.levels is None:
             return self
         tasks = self.queries.tasks
@@ -149,7 +149,7 @@ def lay_out(
     query_weights: Mapping[int, float] | None = None,
     grades: NDArray[np.float64] | None = None,
 ) -> Layout:
-    """The layout of n rows for this loss.
+    """Lay out n rows for this loss.
 
     Parameters
     ----------
@@ -160,14 +160,14 @@ def lay_out(
     costs : ndarray, optional
         (n,) float64 ≥ 0, for losses over rows; None: all one.
     query_weights : Mapping[int, float], optional
-        Weight ≥ 0 of each group in the mean, 1 where not named; None: all one.
+        Weight ≥ 0 of each group in the mean; 1 for groups not listed; None: all one.
     grades : ndarray, optional
-        (n,) float64, for a graded loss, whose positives are then the rows above 0; None: a binary loss.
+        (n,) float64, for a graded loss; rows above 0 are its positives. None: a binary loss.
 
     Raises
     ------
     NothingToRankError
-        No query with a weight has both a positive and a negative row.
+        No query of weight > 0 has both a positive and a negative row.
     LossError
         A grade without a finite gain.
     """
@@ -208,9 +208,9 @@ def require_pairs(relevant: NDArray[np.bool_], groups: NDArray[np.int64] | None)
 def _queries_first(
     relevant: NDArray[np.bool_], relevance: NDArray[np.float64] | None, groups: NDArray[np.int64] | None
 ) -> tuple[RowNumbers, NDArray[np.int64], NDArray[np.int64]]:
-    """Rows ordered query by query (in the order of their first rows), by descending relevance, stably; and the numbers
-    of relevant rows and of the others of each query, (q,) int64. ``relevance``: None where the relevant rows are all
-    alike, and so are the others; else (n,) ≥ 0, and those above 0 are relevant."""
+    """Orders rows query by query (by the queries' first rows) and by descending relevance, stably. Also returns the
+    numbers of relevant and other rows of each query, (q,) int64. ``relevance``: (n,) ≥ 0, relevant above 0; None if
+    only the two classes matter."""
     if relevance is not None:
         relevant = relevance > 0.0
     if groups is None:
@@ -242,7 +242,7 @@ def _by_relevance(relevance: NDArray[np.float64]) -> RowNumbers:
 
 
 def _positives_first(relevant: NDArray[np.bool_]) -> RowNumbers:
-    """The relevant rows, then the others, each in order; without a copy of the size of the data but the answer."""
+    """The relevant rows, then the others, each in order. The result is the only array of the size of the data."""
     order: RowNumbers = np.empty(relevant.size, dtype=_type_of_rows(relevant.size))
     at, at_other = 0, np.count_nonzero(relevant)
     for start in range(0, relevant.size, _BLOCK):
@@ -257,7 +257,7 @@ def _positives_first(relevant: NDArray[np.bool_]) -> RowNumbers:
 def _positives_first_in_runs(
     relevant: NDArray[np.bool_], starts: NDArray[np.int64]
 ) -> tuple[RowNumbers, NDArray[np.int64], NDArray[np.int64]]:
-    """The same within each run, of which ``starts`` are the first rows; and the numbers of both in each."""
+    """The same within each run, given by its first rows ``starts``; also the numbers of both in each run."""
     n, number = relevant.size, _type_of_rows(relevant.size)
     sizes = np.diff(starts, append=n)
     n_pos = np.add.reduceat(relevant, starts, dtype=np.int64)

@@ -20,7 +20,7 @@ class Measure(NamedTuple):
     ----------
     form : its form in the registry
     parameter : k, β or 0
-    discount : (n,) float64, D at the positions they need; empty where they need none
+    discount : (n,) float64, D at the required positions; may be empty
     """
 
     form: str
@@ -29,11 +29,11 @@ class Measure(NamedTuple):
 
 
 class MeasureOracle(Oracle[LossT]):
-    """An oracle whose algorithm the kernels hold under the names of its losses."""
+    """An oracle implemented by kernels, which know its losses by name."""
 
     @abstractmethod
     def measure(self, loss: LossT, n: int) -> Measure:
-        """``loss`` as the kernels know it, for queries of up to n rows."""
+        """Kernel parameters of ``loss``, for queries of up to n rows."""
 
     def bind(self, loss: LossT, n_pos: int, n_neg: int, *, threads: int = 1) -> BoundOracle:
         return NativeQuery(self._kernel(loss, n_pos + n_neg, threads))

@@ -1,7 +1,7 @@
 """The quicksort-flavoured oracle: O(N log P + P log P + P log N) expected, without sorting the negatives.
 
 Algorithm 1 of Mohapatra, Rolínek et al. 2018 (AP_QS, NDCG_QS): divide at the median negative, found by quickselect;
-its rank bounds the ranks on both sides, and a part whose bounds agree is solved without looking inside.
+its rank bounds the ranks on both sides. A part whose bounds agree is solved without looking inside.
 """
 
 from __future__ import annotations
@@ -12,6 +12,6 @@ from apsvm.oracles.base import NativeOracle
 
 
 class QuickSort(NativeOracle):
-    """Divide and conquer on the median negative."""
+    """Divides at the median negative and conquers."""
 
     name: ClassVar[str] = "qs"

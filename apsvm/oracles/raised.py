@@ -1,9 +1,9 @@
-"""The partial area under the ROC curve, exactly: the order of scores of which the highest negatives are raised.
+"""The partial area under the ROC curve, exactly: the order by score after raising the highest negatives.
 
 The j-th highest negative above a positive adds w_j/P to Δ, w_j = min(1, max(0, b − (j − 1)))/b with b = βN. So the
 pair (k, j) adds (2/(PN)) (s⁻_j + N w_j/2 − s⁺_k) to the objective, and is swapped where that is above 0: the most
-violated ranking is the order of the scores with N w_j/2 added to the ⌈b⌉ highest negatives. Of negatives of equal score
-the first rows are raised. A selection, then a ranking by score: O(n log P), n = P + N.
+violated ranking is the order of the scores with N w_j/2 added to the ⌈b⌉ highest negatives. Among negatives of equal
+score, the first rows are raised. One selection and one ranking by score: O(n log P), n = P + N.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from apsvm.oracles.layout import Queries
 
 
 class Raised(Oracle[PartialROCAreaLoss]):
-    """The top negatives moved up, then the order of the scores."""
+    """Raises the top negatives, then ranks by score."""
 
     name: ClassVar[str] = "raised"
     serves = (PartialROCAreaLoss,)
@@ -58,7 +58,7 @@ class Raised(Oracle[PartialROCAreaLoss]):
             for rows in negatives:
                 evaluated += _raise_highest(raised[rows], loss.beta)
             value, _, _, violating = by_score(raised, weights)
-            # The differences, as rounded in `raised`, are what the rows were ranked by.
+            # Rows were ranked by these differences, as rounded in `raised`.
             lost = sum(float(weights[rows] @ (raised[rows] - scores[rows])) for rows in negatives)
             return value, lost, evaluated, violating
 
@@ -66,7 +66,7 @@ class Raised(Oracle[PartialROCAreaLoss]):
 
 
 def _raise_highest(scores: NDArray[np.float64], beta: float) -> int:
-    """Adds N w_j/2 to the ⌈βN⌉ highest of the scores (N,), and returns how many these are."""
+    """Adds N w_j/2 to the ⌈βN⌉ highest of the scores (N,), and returns ⌈βN⌉."""
     n = scores.size
     whole, part = divmod(beta * n, 1.0)
     full = min(int(whole), n)

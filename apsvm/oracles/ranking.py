@@ -1,4 +1,4 @@
-"""Interleaving ranks and what follows from them, in O(n).
+"""Interleaving ranks, and counts and row weights derived from them, in O(n).
 
 A ranking that keeps the positives and the negatives each in descending order of score is given by the interleaving
 rank of every negative, r_j = 1 + the number of positives above it, in 1..P+1 (P+1: below every positive). From it:
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from apsvm._native import _kernels
 
-#: A difference of scores from which a sum of two may overflow, and scores that are certainly not so far apart.
+#: Difference of scores above which a sum of two may overflow, and a magnitude of scores that excludes it.
 _FARTHEST = 8e307
 _NEAR = 1e300
 
@@ -27,8 +27,8 @@ def descending_order(scores: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 def check_scores(scores: NDArray[np.float64]) -> None:
-    """Raises FloatingPointError where ``scores`` (n,) float64 are not finite, or too far apart for the sums of their
-    differences to be. NaN has no place in an order: the sorting kernels rely on this."""
+    """Raises FloatingPointError if ``scores`` (n,) float64 are not finite, or if sums of their differences overflow.
+    The sorting kernels rely on this: NaN cannot be ordered."""
     if _kernels.all_within(scores, _NEAR):
         return
     if not np.isfinite(scores).all():
@@ -44,7 +44,7 @@ def certainly_add_up(scores: NDArray[np.float64]) -> bool:
 
 
 def too_far_apart(scores: NDArray[np.float64]) -> str | None:
-    """Message if finite ``scores`` (n,) are too far apart for differences in float64; else None."""
+    """Error message if finite ``scores`` (n,) are too far apart for differences in float64; else None."""
     low, high = float(scores.min()), float(scores.max())
     if high * 0.5 - low * 0.5 <= _FARTHEST * 0.5:
         return None
@@ -52,16 +52,16 @@ def too_far_apart(scores: NDArray[np.float64]) -> str | None:
 
 
 def ranks(weights_neg: NDArray[np.float64], n_pos: int) -> NDArray[np.int32]:
-    """The interleaving ranks r_j = P+1 − (PN/2)·c_j that the negatives' row weights (n_neg,) came from: (n_neg,)
-    int32, 1..n_pos+1."""
+    """Interleaving ranks r_j = P+1 − (PN/2)·c_j of the negatives with row weights c_j (n_neg,): (n_neg,) int32,
+    1..n_pos+1."""
     steps = weights_neg * (0.5 * n_pos * weights_neg.size)
     np.rint(steps, out=steps)
     return np.subtract(n_pos + 1, steps, dtype=np.int32, casting="unsafe")
 
 
 def rank_counts(ranks: NDArray[np.int32]) -> list[tuple[int, int]]:
-    """Number of negatives at each rank: pairs (rank, count), ranks ascending, counts ≥ 1. Since ranks rise as scores
-    fall, this is the whole ranking except which negative is which."""
+    """Number of negatives at each rank: pairs (rank, count), ranks ascending, counts ≥ 1. Ranks rise as scores fall, so
+    the counts determine the ranking up to the identity of the negatives."""
     result, counts = np.unique(ranks, return_counts=True)
     return list(zip(result.tolist(), counts.tolist(), strict=True))
 

@@ -1,7 +1,7 @@
 """AP-SVM-SEARCH: a binary search for each negative's rank. O(P² + N log P + N log N).
 
-Algorithm 2 of Mohapatra et al. 2014: f_j is unimodal on 1..min(P, j); the ranks above j, which only the first P
-negatives have, are tried one by one. For losses that declare ``unimodal``.
+Algorithm 2 of Mohapatra et al. 2014: f_j is unimodal on 1..min(P, j); the ranks above j, possible only for the first P
+negatives, are tried one by one. For losses that declare ``unimodal``.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from apsvm.oracles.base import NativeOracle
 
 
 class SearchingOracle(NativeOracle):
-    """An oracle that binary-searches over the ranks, and so needs a unimodal loss."""
+    """An oracle that searches the ranks by bisection and needs a unimodal loss."""
 
     @classmethod
     def refusal(cls, loss: Loss) -> str | None:
@@ -23,6 +23,6 @@ class SearchingOracle(NativeOracle):
 
 
 class Search(SearchingOracle):
-    """Sort all negatives, binary-search each one's rank."""
+    """Sorts all negatives and finds each rank by bisection."""
 
     name: ClassVar[str] = "search"

@@ -1,4 +1,4 @@
-"""AP-SVM-SELECT: solve only the negatives that stand above some positive.
+"""AP-SVM-SELECT: solves only the negatives that stand above some positive.
 
 Algorithm 3 of Mohapatra et al. 2014: since the ranks are monotone, a binary search by quickselect finds the score ŝ
 below which every negative has rank P+1; only those from ŝ up (its line 3 prints "<", the text of §3.2 is right) are
@@ -15,12 +15,12 @@ from apsvm.oracles.search import SearchingOracle
 
 
 class Select(NativeOracle):
-    """Selective ranking, every rank tried for the survivors."""
+    """Selective ranking; tries every rank for the survivors."""
 
     name: ClassVar[str] = "select"
 
 
 class SearchSelect(SearchingOracle):
-    """Selective ranking, binary search for the survivors."""
+    """Selective ranking; searches ranks by bisection for the survivors."""
 
     name: ClassVar[str] = "search-select"

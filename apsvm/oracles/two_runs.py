@@ -1,8 +1,8 @@
 """NDCG with Chakrabarti's discount, exactly: the better of two restricted runs. O(n log n), n = P + N.
 
-Its first drop, D(1) − D(2) = 0, is the only one out of line, and touches the pair of the first positive and the first
-negative alone. Either that negative has rank 1, and the others follow from the later drops; or, ranks being monotone,
-all ranks are 2 or more. Each half is a problem of the two-array family, solved by divide and conquer as in ``qs``.
+Only the first drop, D(1) − D(2) = 0, breaks convexity, and it concerns only the first positive and the first negative.
+Either that negative has rank 1, and the others follow from the later drops; or all ranks are at least 2, since they are
+monotone. Each half is a problem of the two-array family, solved by divide and conquer as in ``qs``.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from apsvm.oracles.measures import Measure, MeasureOracle
 
 
 class TwoRuns(MeasureOracle[ChakrabartiNDCGLoss]):
-    """The top negative first, or not."""
+    """Solves the cases with and without the top negative first."""
 
     name: ClassVar[str] = "two-runs"
     serves = (ChakrabartiNDCGLoss,)

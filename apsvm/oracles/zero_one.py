@@ -18,7 +18,7 @@ from apsvm.oracles.layout import Queries
 
 
 class ZeroOneOracle(Oracle[ZeroOneLoss]):
-    """Each row on its own."""
+    """Decides each row separately."""
 
     name: ClassVar[str] = "zero-one"
 
@@ -41,7 +41,7 @@ class ZeroOneOracle(Oracle[ZeroOneLoss]):
 
 
 def _bound(share_pos: float | NDArray[np.float64], share_neg: float | NDArray[np.float64]) -> BoundOracle:
-    """For the shares that the positives and the negatives have in the loss, each its own or all the same."""
+    """Binds the oracle to the weights of positives and negatives in the loss: one for each row, or one for all."""
 
     def most_violated(
         scores_pos: NDArray[np.float64],

@@ -1,4 +1,4 @@
-"""Risks, minimised besides ½‖w‖²: functions of the scores with value, slopes and a declared lower bound."""
+"""Risks, which are minimised together with ½‖w‖²: functions of the scores with value, slopes and a lower bound."""
 
 from apsvm.oracles.layout import NothingToRankError, require_pairs
 from apsvm.risk.bags import BagMaxima, BagRisk, make_bag_risk

@@ -1,11 +1,11 @@
-"""The risk of bags of instances, of which each stands where its best instance does (Behl, Jawahar, Kumar 2014):
+"""The risk of bags of instances; a bag is ranked by its best instance (Behl, Jawahar, Kumar 2014):
 
     risk(w) = hinge of the maxima m_b(w) = max over the instances x of bag b of w·x
 
-The most violated ranking only wants positives lower and negatives higher, so the best choice of every bag's instance is
-its maximum whatever the ranking: any exact oracle on the maxima solves the joint problem exactly. The risk is convex in
-the negatives' maxima and not in the positives'. With the instances of the positives held (``BagRisk.convex``) it is
-convex, nowhere lower than without, and equal where those instances are the best: its majoriser.
+The most violated ranking lowers positives and raises negatives, so the best instance of every bag is its maximum,
+whatever the ranking. Any exact oracle on the maxima therefore solves the joint problem exactly. The risk is convex in
+the negatives' maxima and not in the positives'. With held instances of the positives (``BagRisk.convex``) it is convex,
+nowhere lower, and equal where those instances are the best: a majoriser.
 
 Scores are those of the instances, linear in w, so that line searches work as for rows.
 """
@@ -35,8 +35,8 @@ class BagMaxima:
     Parameters
     ----------
     offsets : (bags + 1,) int64, bag b is the rows offsets[b] to offsets[b + 1] − 1
-    members : (m,) int64, the bags in the oracle's order; one may stand there more than once
-    positive : (m,) bool, which of them are positives there
+    members : (m,) int64, the bags in the oracle's order; a bag may occur more than once
+    positive : (m,) bool, True for positives
     threads : at most this many
     """
 
@@ -48,9 +48,9 @@ class BagMaxima:
         self._positive = positive
         self._threads = threads
         self._best = np.empty(offsets.size - 1, dtype=np.int64)
-        #: (positives,) int64, the rows that the positives are held at; None: each is at its best.
+        #: (positives,) int64, held rows of the positives; None: their best rows.
         self.held: NDArray[np.int64] | None = None
-        #: True if a bag stands in more than one place.
+        #: True if a bag occurs more than once.
         self.repeats = members.size >= offsets.size
 
     def another(self) -> BagMaxima:
@@ -62,7 +62,7 @@ class BagMaxima:
         return self._best_rows(scores)[self._members[self._positive]]
 
     def rows(self, scores: NDArray[np.float64]) -> NDArray[np.int64]:
-        """(m,) int64: the row that each member stands at."""
+        """(m,) int64: the row that represents each member."""
         rows = self._best_rows(scores)[self._members]
         if self.held is not None:
             rows[self._positive] = self.held
@@ -75,7 +75,7 @@ class BagMaxima:
 
 @dataclass(slots=True)
 class BagRisk(Risk):
-    """See the module. ``rows`` are the instances, bag by bag; what it counts (``n_pos`` and so on) are bags."""
+    """See the module. ``rows`` are the instances, bag by bag; counts such as ``n_pos`` are of bags."""
 
     maxima: BagMaxima = None  # type: ignore[assignment]  # always given: a dataclass's defaults come before
     _convex: BagRisk | None = field(default=None, init=False, repr=False)
@@ -96,7 +96,7 @@ class BagRisk(Risk):
         return value
 
     def _spread(self, of_bags: NDArray[np.float64], rows: NDArray[np.int64], slopes: NDArray[np.float64]) -> None:
-        """The weights of bags as those of the ``rows`` that they stand at."""
+        """Spreads the weights of bags to the ``rows`` that represent them."""
         slopes.fill(0.0)
         if self.maxima.repeats:
             np.add.at(slopes, rows, of_bags)
@@ -109,19 +109,19 @@ class BagRisk(Risk):
 
     @property
     def convex(self) -> BagRisk:
-        """With the instances of the positives held."""
+        """The risk with held instances of the positives."""
         if self._convex is None:
             self._convex = replace(self, maxima=self.maxima.another())
         return self._convex
 
     def majoriser(self, scores: NDArray[np.float64]) -> Majoriser[NDArray[np.float64]]:
-        """With each positive held at its best instance."""
+        """The majoriser with each positive held at its best instance."""
         held = self.maxima.best_of_positives(scores)
         value = self.tangent(scores, self.vectors.empty()).value
         return Majoriser(value, value, held=held)
 
     def hold(self, held: NDArray[np.int64] | None) -> Callable[[NDArray[np.float64]], NDArray[np.float64]] | None:
-        """From now on the positives of ``convex`` stand at these rows, (positives,)."""
+        """Holds the positives of ``convex`` at these rows, (positives,)."""
         maxima = self.convex.maxima
         before, maxima.held = maxima.held, held
         if before is None or held is None or np.array_equal(before, held):
@@ -137,8 +137,7 @@ class BagRisk(Risk):
         return change
 
     def memo(self, slopes: NDArray[np.float64]) -> NDArray[np.float64] | None:
-        """The slopes of the positives, at the rows where they are held; None where a bag is a positive here and a
-        negative there."""
+        """Slopes of the positives at their held rows; None if a bag is both a positive and a negative."""
         held = self.maxima.held
         return None if held is None or self.maxima.repeats else slopes[held]
 
@@ -156,12 +155,12 @@ def make_bag_risk(
     grades: NDArray[np.float64] | None = None,
     count_ranks: bool = False,
 ) -> BagRisk:
-    """``risk.make_risk`` for bags: everything but ``rows`` is of bags, and so are the errors.
+    """``risk.make_risk`` for bags: all arguments except ``rows``, and the errors, refer to bags.
 
     Parameters
     ----------
     rows : the instances, bag by bag
-    offsets : (bags + 1,) int64, where the bags begin, and the end of the last
+    offsets : (bags + 1,) int64, first row of each bag, and the end of the last
     """
     of_queries = lay_out(loss, relevant, groups=groups, costs=costs, query_weights=query_weights, grades=grades)
     layout = of_queries.levels_apart()

@@ -1,7 +1,7 @@
-"""The loss of the order that scores give: Δ itself, and not a bound on it; what rows held out are judged by.
+"""The loss of the order by score: Δ itself, not a bound. Held-out rows are judged by it.
 
-Rows of equal score stand in the worst order: the negatives first. Of several queries it is the weighted mean over those
-that have something to rank; a graded loss is the weighted sum of its levels'.
+Rows of equal score stand in the worst order: the negatives first. With several queries it is the weighted mean over
+those with something to rank; a graded loss is the weighted sum over its levels.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from apsvm.losses.base import Loss, LossError, is_over_labellings, is_over_ranki
 from apsvm.losses.graded import takes_grades
 from apsvm.oracles.layout import NothingToRankError
 
-#: Rows whose order is looked at in one go.
+#: Number of rows ordered at a time.
 _BLOCK = 1 << 22
-#: Beyond every score that is a number.
+#: Larger than every score.
 _FARTHEST = np.finfo(np.float64).max
 
 
@@ -30,13 +30,13 @@ def loss_by_order(
     groups: NDArray[np.int64] | None = None,
     query_weights: Mapping[int, float] | None = None,
 ) -> float:
-    """Δ of the rows' order by ``scores`` (n,), or for a loss over labellings of the rows above 0.
+    """Δ of the order by ``scores`` (n,); for a loss over labellings, Δ of calling rows above 0 positive.
 
     Parameters
     ----------
     target : the target of the n rows
     groups : (n,) int64, their queries; None: one for all
-    query_weights : weight of each query in the mean, 1 where not named
+    query_weights : weight of each query in the mean; 1 for queries not listed
 
     Raises
     ------
@@ -58,7 +58,7 @@ def loss_by_order(
 def _queries(
     scores: NDArray[np.float64], target: Target, groups: NDArray[np.int64] | None
 ) -> Iterator[tuple[int, NDArray[np.float64], Target]]:
-    """Each query with its scores and its target; of one query they are not copied."""
+    """Yields scores and target of each query; a single query is not copied."""
     if groups is None:
         yield 0, scores, target
         return
@@ -69,7 +69,7 @@ def _queries(
 
 
 def _tasks(loss: Loss, target: Target) -> Iterator[tuple[NDArray[np.bool_], float]]:
-    """The binary tasks of a query, as which rows are positive, and their weights."""
+    """Binary tasks of a query: positive rows, and weight."""
     if target.grades is not None and takes_grades(loss):
         for threshold, weight in loss.levels(target.grades):
             yield target.grades >= threshold, weight
@@ -96,7 +96,7 @@ def _negatives_above(scores: NDArray[np.float64], positive: NDArray[np.bool_]) -
     if not _kernels.all_within(scores, _FARTHEST):
         scores = np.nan_to_num(scores, nan=-_FARTHEST, posinf=_FARTHEST, neginf=-_FARTHEST)
     positives = -scores[positive]
-    following = np.zeros(positives.size + 1, dtype=np.int64)  # negatives that k positives score more than, at [k]
+    following = np.zeros(positives.size + 1, dtype=np.int64)  # at [k]: negatives below k positives
     for start in range(0, scores.size, _BLOCK):
         block = slice(start, start + _BLOCK)
         above = _kernels.count_below(positives, -scores[block][~positive[block]])

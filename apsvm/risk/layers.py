@@ -1,17 +1,17 @@
-"""The risk of a network as a function of one layer's weights, the others held: made convex at a point.
+"""The risk of a network as a function of one layer's weights, made convex at a point; the other layers are held.
 
 With W the weights of the layer and z = W·h of a row's inputs h, the score is a difference f = a(z) − b(z) of functions
-that are convex in W. Layer by layer upwards, each number is kept as p − q, both convex, at first p = z and q = 0:
+convex in W. Layer by layer upwards, each number is kept as p − q, both convex, at first p = z and q = 0:
 
     max(0, p − q) = max(p, q) − q,        V(p − q) + v = (V⁺p + V⁻q + v) − (V⁺q + V⁻p),    V = V⁺ − V⁻
 
-The most violated ranking only wants positives lower and negatives higher. So with b of the negatives and a of the
-positives replaced by their tangents at W_t,
+The most violated ranking lowers positives and raises negatives. So b of the negatives and a of the positives are
+replaced by their tangents at W_t:
 
     f̃ = tangent of a − b  of positives (concave, ≤ f),        f̃ = a − tangent of b  of negatives (convex, ≥ f),
 
 hinge(f̃) is convex in W, nowhere below hinge(f), and equal to it at W_t (layer-wise SVM of Berrada, Zisserman and Kumar
-2017): what a concave-convex round goes down by. The scores that a solver sees are the z, linear in W.
+2017). A concave-convex round minimises it. The solver sees the z as scores, which are linear in W.
 
 An evaluation is a pass through the layers above and an oracle call; O(rows · weights of the layers from W on).
 """
@@ -37,7 +37,7 @@ from apsvm.solvers.score_space import ArrayVectors, ScoreFunction, Tangent
 class RiskOfScores(NamedTuple):
     """A risk, the rows in its order, and which of them are its positives.
 
-    A row between two grades stands there once as a positive and once as a negative.
+    A row between two grades occurs once as a positive and once as a negative.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ def make_risk_of_scores(
     query_weights: Mapping[int, float] | None = None,
     grades: NDArray[np.float64] | None = None,
 ) -> RiskOfScores:
-    """Risk of scores, for ``LayerRisk`` to apply to the scores of a net; parameters and errors: see
+    """Risk of scores, which ``LayerRisk`` applies to the scores of a net. Parameters and errors: see
     ``risk.make_risk``."""
     layout = lay_out(loss, relevant, groups=groups, costs=costs, query_weights=query_weights, grades=grades)
     apart = layout.levels_apart()
@@ -82,9 +82,9 @@ class LayerRisk(ScoreFunction[NDArray[np.float64]]):
     Parameters
     ----------
     of_scores : the risk of m scores
-    inputs : (m, in) float64 of the layer, in the same order, a constant among them where the layer has one
-    above : weights (out, in) and bias (out,) of each layer above, before which stand rectified linear units
-    weights : (out, in) float64, W_t, where it touches the risk of the net
+    inputs : (m, in) float64, inputs of the layer in the same order, with the constant if the layer has one
+    above : weights (out, in) and bias (out,) of each layer above; each is preceded by rectified linear units
+    weights : (out, in) float64, W_t, the point at which it equals the risk of the net
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class LayerRisk(ScoreFunction[NDArray[np.float64]]):
         self._spans = Spans()
         z = inputs @ weights.T
         a, b, active = self._upwards(z)
-        # Of positives the tangent of a counts, of negatives that of −b.
+        # Positives use the tangent of a, negatives that of −b.
         self._slope = self._downwards(active, np.where(self._positive, 1.0, 0.0), np.where(self._positive, 0.0, -1.0))
         self._constant = np.where(self._positive, a, -b) - np.einsum("ij,ij->i", self._slope, z)
 
@@ -118,7 +118,7 @@ class LayerRisk(ScoreFunction[NDArray[np.float64]]):
         return self._risk.lower_bound
 
     def scores(self, w: NDArray[np.float64], out: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
-        """The z of every row, one row after the other: (m·out,) float64, for w (out·in,)."""
+        """The z of all rows, row by row: (m·out,) float64, for w (out·in,)."""
         out = np.empty(self.n_scores) if out is None else out
         with self._spans["scores"]:
             np.matmul(self._inputs, w.reshape(self._shape).T, out=out.reshape(-1, self._shape[0]))
@@ -149,7 +149,7 @@ class LayerRisk(ScoreFunction[NDArray[np.float64]]):
     def _upwards(
         self, z: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], list[NDArray[np.bool_]]]:
-        """a and b, (m,) each, and at each layer above where p is the larger."""
+        """a and b, (m,) each, and for each layer above a mask of p > q."""
         p, q = z, np.zeros_like(z)
         active = []
         for layer in self._above:
@@ -164,7 +164,7 @@ class LayerRisk(ScoreFunction[NDArray[np.float64]]):
     def _downwards(
         self, active: Sequence[NDArray[np.bool_]], of_a: NDArray[np.float64], of_b: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """The slope in z, (m, out), of of_a·a + of_b·b, row by row."""
+        """Slope in z, (m, out), of of_a·a + of_b·b, row by row."""
         p, q = of_a[:, None], of_b[:, None]
         for layer, p_is_larger in zip(reversed(self._above), reversed(active), strict=True):
             larger = p @ layer.positive + q @ layer.negative
@@ -174,7 +174,7 @@ class LayerRisk(ScoreFunction[NDArray[np.float64]]):
 
 
 class _Signed(NamedTuple):
-    """A layer's weights as positive − negative."""
+    """A layer's weights, split into positive and negative parts."""
 
     positive: NDArray[np.float64]
     negative: NDArray[np.float64]

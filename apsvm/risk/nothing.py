@@ -1,4 +1,4 @@
-"""The risk where there is no pair to rank."""
+"""The risk of rows without a pair to rank."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from apsvm.solvers.score_space import ArrayVectors, ScoreFunction, Tangent
 
 
 class NoRisk(ScoreFunction[NDArray[np.float64]]):
-    """Zero everywhere, of no scores; ``dimension`` is the length of w."""
+    """Zero everywhere, with no scores; ``dimension`` is the length of w."""
 
     queries = 0
     queries_skipped = 0

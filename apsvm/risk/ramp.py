@@ -1,4 +1,4 @@
-"""The ramp of structured estimation (Chapelle, Do, Le, Smola, Teo 2008), a bound on the loss that is not convex:
+"""The ramp of structured estimation (Chapelle, Do, Le, Smola, Teo 2008), a non-convex bound on the loss:
 
     h − g,     h(w) = max_R [Δ(R*, R) + w·Ψ(R) − w·Ψ(R*)],   g(w) = max_R w·Ψ(R) − w·Ψ(R*)
 
@@ -48,11 +48,11 @@ class Ramp(ScoreFunction[NDArray[np.float64]]):
 
     @property
     def convex(self) -> ScoreFunction[NDArray[np.float64]]:
-        """h, or its own convex part."""
+        """h, or the convex part of h."""
         return self.hinge.convex
 
     def majoriser(self, scores: NDArray[np.float64]) -> Majoriser[NDArray[np.float64]]:
-        """h's, less the tangent of g, which is c·s'."""
+        """The majoriser of h minus the tangent of g, c·s'."""
         of_hinge, slopes = self.hinge.majoriser(scores), self.vectors.empty()
         value = of_hinge.value - self.by_score.tangent(scores, slopes).value
         return of_hinge._replace(value=value, slopes=slopes)
@@ -61,6 +61,6 @@ class Ramp(ScoreFunction[NDArray[np.float64]]):
         return self.hinge.hold(held)
 
     def account(self) -> Account:
-        """The hinge's oracle calls since the last time, and the time of the parts."""
+        """Oracle calls of the hinge since the last account, and the time of the parts."""
         hinge, order = self.hinge.account(), self.by_score.account()
         return Account(hinge.calls, Spans({**hinge.spans, "by score": order.parts()["oracle"]}))

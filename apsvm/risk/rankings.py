@@ -2,8 +2,8 @@
 
     risk(w) = mean over the queries of max_R [Δ(R*, R) + w·Ψ(R) − w·Ψ(R*)] ≥ a·w' + b for every w', equal at w' = w,
 
-with a = Xᵀc and b = Δ of the most violated rankings. The mean may be weighted. ``oracles.layout`` says which rows count
-and how they stand.
+with a = Xᵀc and b = Δ of the most violated rankings. The mean may be weighted. ``oracles.layout`` selects the rows that
+count and orders them.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ class OracleCall(NamedTuple):
     Attributes
     ----------
     oracle : its name
-    n_pos, n_neg, queries : int, positives, negatives and queries it was called for
+    n_pos, n_neg, queries : int, numbers of positives, negatives and queries
     ranks_evaluated : int, negatives whose rank was evaluated
     violating : int, negatives with r ≤ P; for a loss over rows: rows that violate
     risk, loss : float, the risk and the mean loss of the most violated rankings
-    span : the time it took
-    ranks : how many negatives have each interleaving rank (``ranking.rank_counts``), where that was requested
+    span : time of the call
+    ranks : number of negatives at each interleaving rank (``ranking.rank_counts``), if requested
     """
 
     oracle: str
@@ -54,7 +54,7 @@ class OracleCall(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CuttingPlane:
-    """A plane below the risk, which touches it at the point where it was taken.
+    """A plane below the risk that touches it at one point.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class Account:
         return taken
 
     def parts(self) -> dict[str, Span]:
-        """The time of each part, that of the oracle among them."""
+        """Time of each part, including the oracle."""
         spans = [call.span for call in self.calls]
         parts = {"scores": Span(), "oracle": Span(), "gradient": Span(), **self.spans}
         parts["oracle"] += Span(sum(span.wall_ns for span in spans), sum(span.cpu_ns for span in spans))
@@ -124,7 +124,7 @@ class Risk(ScoreFunction[NDArray[np.float64]]):
     n_neg: int
     queries: int
     queries_skipped: int
-    n_scores: int = field()  # or the default would be the property of the protocol
+    n_scores: int = field()  # otherwise the default would be the property of the protocol
     layout: Queries = field(repr=False)
     _most_violated: QueriesOracle = field(repr=False)
     _counts_ranks: bool = False
@@ -144,7 +144,7 @@ class Risk(ScoreFunction[NDArray[np.float64]]):
             return self.rows.scores(w, out)
 
     def tangent(self, scores: NDArray[np.float64], slopes: NDArray[np.float64]) -> Tangent:
-        """The risk at ``scores``, and its offset Δ; ``slopes`` becomes the row weights c."""
+        """The risk at ``scores`` and its offset Δ; overwrites ``slopes`` with the row weights c."""
         ranking.check_scores(scores)
         span = Span()
         with span:
@@ -174,7 +174,7 @@ class Risk(ScoreFunction[NDArray[np.float64]]):
         return self
 
     def by_score(self) -> Risk:
-        """The same queries, with the ranking by score instead of the most violated one: the hinge of Δ = 0.
+        """The same queries ranked by score instead of the most violated ranking: the hinge of Δ = 0.
 
         Its value is max_R w·Ψ(R) − w·Ψ(R*) ≥ 0, by which the structured hinge exceeds the tighter bound."""
         return Risk(
@@ -191,7 +191,8 @@ class Risk(ScoreFunction[NDArray[np.float64]]):
         )
 
     def less(self, by_score: Risk, scores: NDArray[np.float64], slopes: NDArray[np.float64]) -> float:
-        """Excess of this risk over ``by_score`` at ``scores``; ``slopes`` is set to the difference of row weights."""
+        """Excess of this risk over ``by_score`` at ``scores``; overwrites ``slopes`` with the difference of row
+        weights."""
         order = by_score._most_violated
         assert isinstance(order, RankingByScore)
         value = Risk.tangent(self, scores, slopes).value
@@ -221,8 +222,8 @@ def make_risk(
     ----------
     rows : n rows; their number of threads is the oracles' too
     relevant, groups, costs, query_weights, grades : see ``oracles.layout.lay_out``
-    count_ranks : its oracle calls say how many negatives have each interleaving rank, of one ranking of two classes;
-        a loss over rows or labellings has none
+    count_ranks : oracle calls record the number of negatives at each interleaving rank; for one ranking of two classes
+        only, ignored by losses over rows and labellings
 
     Raises
     ------
@@ -235,7 +236,7 @@ def make_risk(
 
 
 def bind_risk(rows: ScoredRows, layout: Layout, loss: Loss, oracle: AnyOracle, *, count_ranks: bool = False) -> Risk:
-    """The risk of ``rows`` that stand as ``layout.queries`` says; the rest as for ``make_risk``."""
+    """Risk of ``rows`` ordered as in ``layout.queries``; other arguments as for ``make_risk``."""
     queries = layout.queries
     n_queries = queries.n_pos.size
     count_ranks = count_ranks and loss.over_rankings
