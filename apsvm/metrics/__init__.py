@@ -56,8 +56,8 @@ METRICS: Registry[Metric] = Registry(
 )
 """Canonical form of the name, a letter or a word standing for the parameter, → ``"module:Class"``."""
 
-_ALIASES = {"prbep": "Rprec", "mrr": "RR"}  # as the losses are called
-#: What trec_eval, scikit-learn and papers call a metric → what it is called here.
+_ALIASES = {"prbep": "Rprec", "mrr": "RR"}  # names of losses
+#: Names in trec_eval, scikit-learn and papers → names here.
 _ELSEWHERE = {
     r"map|mean[ _]average[ _]precision|average[ _]precision(?:_score)?": "AP",
     r"roc|auroc|roc[ _]auc(?:_score)?": "AUC",
@@ -105,8 +105,7 @@ def parse_metric(name: str) -> Metric:
 
 
 def trained_metric(name: str | None) -> Metric:
-    """Metric whose shortfall is the loss, by its ``name``; AP if there is no name, or a user's own that is not
-    registered."""
+    """Metric whose shortfall is the loss ``name``; AP for None or an unregistered loss of a user."""
     if name is not None:
         with suppress(MetricError):
             return parse_metric(name)
@@ -119,11 +118,11 @@ def _has_parameter(form: str) -> bool:
 
 
 def _parameter(form: str, wanted: str) -> str | None:
-    """Text in place of the parameter, if a lower-case name has the form ``form``; else None."""
+    """Text of the parameter in a lower-case name of the form ``form``; None if the name has another form."""
     place = place_in(form)
     if place is None:
         return None
-    # Right after a word stands a number: "ap" is not the "A of p".
+    # A word is followed by a number: "ap" is not "A" with parameter "p".
     before, after = place
     text = "(.*)" if before.endswith(("@", ":", "(")) else "([-+0-9.].*)"
     match = re.fullmatch(re.escape(before.lower()) + text + re.escape(after), wanted, re.DOTALL)

@@ -1,8 +1,8 @@
-"""Accuracy of the rule "relevant if score > threshold": the share of the rows that it calls what they are.
+"""Accuracy of the rule "relevant if score > threshold": the share of rows that it labels correctly.
 
     Accuracy = (tp + tn) / n,    tn = n − P − (#predicted relevant − tp)
 
-Source: scikit-learn's ``accuracy_score``. Where positives are few, calling nothing relevant has an accuracy near 1. The
+Source: scikit-learn's ``accuracy_score``. With few positives, calling nothing relevant has an accuracy near 1. The
 threshold is the model's, or 0. Cost: O(m).
 """
 

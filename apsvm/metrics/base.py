@@ -5,7 +5,7 @@ Tie rules (rows of equal score form a *block*):
 - ``block``: no order is assumed inside a block. AP and the PASCAL VOC figures put thresholds between blocks only (as
   scikit-learn does); every other metric takes its expectation over the shuffles of the blocks;
 - ``pessimistic``: inside a block the negatives (the lowest grades) come first;
-- ``file``: inside a block the rows keep the order they were given in.
+- ``file``: inside a block the rows keep their input order.
 
 The table applies the rule, so that a metric is written once, over runs of rows. This module loads no numpy.
 """
@@ -31,12 +31,11 @@ _MAX_DIGITS = 18  # a cut-off must fit int64
 class Metric(ABC):
     """A ranking metric.
 
-    form : canonical name, a letter or a word standing for the parameter (``@k``, ``(rho)``, ``β``); the key in the
-        registry
+    form : canonical name, with a letter or a word for the parameter (``@k``, ``(rho)``, ``β``); the key in the registry
     needs_negatives : True if the value is undefined without a negative (without a positive it always is)
     graded : True if it reads the rows' grades, not only which rows are relevant
-    examples : texts of the parameter that the tests try, the ends of its range among them
-    thresholded : True if it reads on which side of the threshold a score lies, not only the order
+    examples : texts of the parameter that the tests try, including the ends of its range
+    thresholded : True if it compares scores with a threshold, not only with each other
     """
 
     form: ClassVar[str]
@@ -47,7 +46,7 @@ class Metric(ABC):
 
     @classmethod
     def takes_parameter(cls) -> bool:
-        """True if the metric's names have a parameter, that is, if the class overrides ``from_text``."""
+        """True if the metric's names have a parameter: the class overrides ``from_text``."""
         return cls.from_text.__func__ is not Metric.from_text.__func__  # type: ignore[attr-defined]
 
     @property
@@ -57,7 +56,7 @@ class Metric(ABC):
 
     @classmethod
     def from_text(cls, parameter: str) -> Metric:
-        """The metric whose name holds the text `parameter` where `form` holds its letter. Raises `MetricError`."""
+        """Makes the metric from the text of its parameter. Raises `MetricError`."""
         raise MetricError(f"{cls.form} takes no parameter, found {parameter!r}")
 
     def __call__(
@@ -70,15 +69,15 @@ class Metric(ABC):
         ties : one of `TIE_RULES`
         relevant_from : rows of this grade or a higher one are relevant
 
-        Raises `MetricError` if n = 0, on other shapes, dtypes or tie rules, on a score that is not finite, and where
-        the metric is undefined.
+        Raises `MetricError` if n = 0, for other shapes, dtypes or tie rules, for non-finite scores, and if the metric
+        is undefined.
         """
         from apsvm.metrics.ranking_table import RankingTable
 
         return self.of(RankingTable.from_scores(scores, relevant, ties=ties, relevant_from=relevant_from))
 
     def of(self, table: RankingTable) -> float:
-        """The metric of a table's one ranking. Raises `MetricError` where the metric is undefined."""
+        """The metric of a table with one ranking. Raises `MetricError` if it is undefined."""
         if table.n_rankings != 1:
             raise MetricError(f"expected one ranking, found {table.n_rankings}")
         value = float(self.each(table)[0])
@@ -87,7 +86,7 @@ class Metric(ABC):
         return value
 
     def each(self, table: RankingTable) -> NDArray[np.float64]:
-        """(Q,) float64: the metric of every ranking, NaN where it is undefined."""
+        """(Q,) float64: the metric of every ranking, NaN if undefined."""
         import numpy as np
 
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -95,12 +94,12 @@ class Metric(ABC):
         return np.where(self.defined(table), values, np.nan)
 
     def defined(self, table: RankingTable) -> NDArray[np.bool_]:
-        """(Q,) bool: the rankings of which the metric has a value."""
+        """(Q,) bool: True for rankings with a value."""
         has: NDArray[np.bool_] = table.n_positives > 0
         return has & (table.n_negatives > 0) if self.needs_negatives else has
 
     def telling(self, table: RankingTable) -> NDArray[np.bool_]:
-        """(Q,) bool: the rankings whose rows are not all alike to the metric, so that their order can matter."""
+        """(Q,) bool: True for rankings whose order can matter to the metric."""
         result: NDArray[np.bool_] = (table.n_positives > 0) & (table.n_negatives > 0)
         return result
 
@@ -109,7 +108,7 @@ class Metric(ABC):
 
     @abstractmethod
     def _compute(self, table: RankingTable) -> NDArray[np.float64]:
-        """(Q,): the values; anything where the metric is undefined, division by zero included."""
+        """(Q,): the values; any value, or a division by zero, is allowed where the metric is undefined."""
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,9 @@
-"""bpref, the binary preference: of what was judged, how few non-relevant rows stand above the relevant ones.
+"""bpref, the binary preference: a measure of how few judged non-relevant rows stand above the relevant ones.
 
     bpref = (1/P) Σ_{ranked positives}  1 − min(c, P) / min(N, P),      c = #judged negatives above the positive
 
-with N judged negatives in all, the unranked ones included; a positive below no judged negative adds 1. Unjudged rows
-are passed over.
+with N judged negatives in all, the unranked ones included; a positive without a judged negative above it adds 1.
+Unjudged rows are ignored.
 
 Source: Buckley, Voorhees, "Retrieval evaluation with incomplete information", SIGIR 2004, in the form of trec_eval
 since version 8. Under the tie rule ``block`` the expectation over the blocks' shuffles: in a block of b judged

@@ -1,4 +1,4 @@
-"""Rows to be ranked: what callers give is checked here, and sorted here, before any metric sees it."""
+"""Checks and sorts the rows that callers pass, before any metric sees them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def check_rows(
     ranked: NDArray[np.bool_] | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_] | NDArray[np.float64]]:
     """`scores` as (n,) float64 and `relevant` as (n,) bool, or float64 with `relevant_from`, n ≥ 1. Raises
-    `MetricError` if they are anything else. Scores of rows that are not `ranked` may be anything.
+    `MetricError` for anything else. Scores of rows that are not `ranked` are not checked.
 
     Without `relevant_from` integer labels are refused: among −1/+1, 0/1 and 1/2 only the caller knows which is the
     positive class.
@@ -73,11 +73,11 @@ def sorted_rows(
     ranked: NDArray[np.bool_] | None,
     n_rankings: int,
 ) -> NDArray[np.intp]:
-    """Rows by ranking, ranked before unranked, falling score, rising `worst_first`, and their own order."""
+    """Sorts rows by ranking, ranked before unranked, falling score, rising `worst_first`, and input order."""
     falling = -scores if ranked is None else np.where(ranked, -scores, np.inf)
     order = np.argsort(falling, kind="stable") if worst_first is None else np.lexsort((worst_first, falling))
     if codes is None:
         return order
-    # 16 bits are sorted by radix, in linear time
+    # 16-bit keys are radix-sorted in linear time
     narrow = codes.astype(np.uint16 if n_rankings <= 1 << 16 else np.int64)[order]
     return order[np.argsort(narrow, kind="stable")]

@@ -36,9 +36,9 @@ def evaluate_classes(
 ) -> Evaluation:
     """Evaluate one ranking a class; in the result classes take the place of groups.
 
-    metrics : names or metrics; one asked for twice is computed and reported once
+    metrics : names or metrics; duplicates are computed and reported once
     scores : (n, C) real, finite; column c ranks the rows for class c
-    labels : (n, C) bool, whether the row has the label (several or none may); or (n,) with one label a row
+    labels : (n, C) bool, True if the row has the label (several or none are possible); or (n,) with one label a row
     classes : (C,) the classes' labels, each once; needed with labels (n,), else 0..C−1 if None
     ties : one of `TIE_RULES`
     groups : (n,) integers in any order, or None
@@ -47,7 +47,7 @@ def evaluate_classes(
     The result's counts: `n_rows` n; `n_positives` labels of all rows that are among the classes; `n_groups` C;
     `groups_skipped` classes without both positive and negative rows (in one group); ties summed over the classes.
 
-    Raises `MetricError` where a name, the input or a metric on it is at fault, and when every class would be skipped.
+    Raises `MetricError` for a bad name or input, an undefined metric, and if every class would be skipped.
     """
     parsed = parse_metrics(metrics)
     check_ties(ties)
@@ -95,7 +95,7 @@ def _nothing_to_evaluate(n_classes: int, n_rows: int) -> MetricError:
 
 
 def _checked(scores: ArrayLike, labels: ArrayLike, classes: ArrayLike | None) -> tuple[AnyArray, AnyArray, AnyArray]:
-    """Scores (n, C), labels (n,) or (n, C), and the classes (C,). Raises `MetricError` where they do not fit."""
+    """Checked scores (n, C), labels (n,) or (n, C), and classes (C,). Raises `MetricError` if they do not fit."""
     columns, of_rows = np.asarray(scores), np.asarray(labels)
     if columns.ndim != 2 or columns.shape[1] == 0:
         raise MetricError(f"scores must be of shape (n, C), a column a class, found {columns.shape}")

@@ -21,7 +21,7 @@ from apsvm.metrics.ranking_table import RankingTable
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Steps:
-    """recall : (m,) float64, rising, above 0; precision : (m,) float64, p between the recall before (first 0) and
+    """recall : (m,) float64, rising, above 0; precision : (m,) float64, p between the previous recall (at first 0) and
     this one"""
 
     recall: NDArray[np.float64]
@@ -72,7 +72,7 @@ def precision_recall(table: RankingTable) -> Steps:
 
 
 def mean_curve(curves: Sequence[Steps]) -> Steps:
-    """Mean of one or several curves."""
+    """Mean of one or more curves."""
     begins = [np.concatenate([[0.0], curve.recall[:-1]]) for curve in curves]
     return _mean(
         np.concatenate(begins),

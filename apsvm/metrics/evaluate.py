@@ -8,7 +8,7 @@ S being the groups whose order can matter to the metric: those with a positive a
 read grades (nDCG, WMW), with rows to tell apart. Groups left out are counted, never silently dropped. With
 ``all_groups`` the mean is over every group, as trec_eval's, and a group where the metric is undefined counts 0.
 
-Cost: O(n log n) for the sort, then O(n) a metric; nothing is done group by group.
+Cost: O(n log n) for the sort, then O(n) a metric, without a loop over groups.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ if TYPE_CHECKING:
 class Evaluation:
     """Result of `evaluate`.
 
-    values : canonical name → value, in the order asked for
+    values : canonical name → value, in the requested order
     n_rows, n_positives : over all rows, those of skipped groups included
     n_groups : all groups, the skipped ones included; 0 when ungrouped
     groups_skipped : groups without both a positive and a negative; 0 with ``all_groups``
-    tied_blocks : blocks of equal score (inside one group) whose rows differ in grade: where the tie rule matters
+    tied_blocks : blocks of equal score (inside one group) whose rows differ in grade, so that the tie rule matters
     tied_rows : rows in those blocks
     ties : the tie rule
     groups : (G,) the groups' ids, rising; None when ungrouped
-    in_group : canonical name → (G,) float64, the groups' values, NaN for a group that is left out of the mean
+    in_group : canonical name → (G,) float64, the groups' values, NaN for groups left out of the mean
     """
 
     values: dict[str, float]
@@ -61,7 +61,7 @@ class Evaluation:
 
 @dataclass(frozen=True, eq=False)
 class Judgements:
-    """The rows to rank, checked; scores come later, several of them perhaps.
+    """Checked rows without scores; several vectors of scores can be applied.
 
     grades : (n,) bool, or float64 with `relevant_from`
     codes : (n,) integers 0..G−1, or None when ungrouped; groups : (G,) ids, rising
@@ -107,19 +107,19 @@ def evaluate(
 ) -> Evaluation:
     """Evaluate `metrics` on one ranking, or on one ranking a group.
 
-    metrics : names or metrics; one asked for twice is computed and reported once
+    metrics : names or metrics; duplicates are computed and reported once
     scores : (n,) real, finite
     relevant : (n,) bool; or, with `relevant_from`, (n,) finite grades, relevant from that grade on
     groups : (n,) integers in any order, or None
     ties : one of `TIE_RULES`
     all_groups : average over every group, 0 where a metric is undefined
-    ranked : (n,) bool, None for all: rows without a position count among the positives and negatives only; their
-        scores are not looked at
-    judged : (n,) bool, None for all: the others are not relevant, and bpref passes them over
+    ranked : (n,) bool, None for all: rows without a position count as positives or negatives only; their scores are
+        ignored
+    judged : (n,) bool, None for all: unjudged rows are not relevant, and bpref ignores them
     threshold : scores above it predict "relevant" (F, precision, recall, accuracy)
     leave_out_undefined : a metric without a value on these rows is left out; it is an error only if all are
 
-    Raises `MetricError` where a name, the input or a metric on it is at fault, and when every group would be skipped.
+    Raises `MetricError` for a bad name or input, an undefined metric, and if every group would be skipped.
     """
     parsed = parse_metrics(metrics)
     check_ties(ties)
@@ -150,7 +150,7 @@ def summarise(
     all_groups: bool = False,
     leave_out_undefined: bool = False,
 ) -> Evaluation:
-    """The evaluation of rankings already sorted; groups : (G,) the ids of the table's rankings, None if it is one."""
+    """Evaluates sorted rankings; groups : (G,) ids of the table's rankings, None for a single one."""
     counts: JsonDict = {
         "n_rows": int(table.row_bounds[-1]),
         "n_positives": int(table.n_positives.sum()),
@@ -188,7 +188,7 @@ def summarise(
 
 
 def _in_groups(metric: Metric, table: RankingTable, *, all_groups: bool) -> NDArray[np.float64]:
-    """(G,) float64, the metric of each ranking, NaN where it is left out of the mean. MetricError if all are."""
+    """(G,) float64, the metric of each ranking, NaN if left out of the mean. Raises MetricError if all are."""
     values = metric.each(table)
     if all_groups:
         return np.nan_to_num(values)
@@ -216,7 +216,7 @@ def parse_metrics(metrics: Sequence[str | Metric]) -> dict[str, Metric]:
 
 
 def number_groups(groups: ArrayLike, n_rows: int) -> tuple[AnyArray, NDArray[np.integer]]:
-    """The ids there are (G,), rising, and the number of each row's (n,). Raises `MetricError`."""
+    """Distinct ids (G,), rising, and the index of each row's id (n,). Raises `MetricError`."""
     ids = np.asarray(groups)
     if ids.shape != (n_rows,):
         raise MetricError(f"groups must be of shape ({n_rows},), one for each row, found {ids.shape}")

@@ -1,11 +1,11 @@
-"""F_β of the rule "relevant if score > threshold": the harmonic mean of precision and recall, recall weighing β² times.
+"""F_β of the rule "relevant if score > threshold": the harmonic mean of precision and recall, with weight β² for
+recall.
 
     Fβ = (1 + β²)·tp / (#predicted relevant + β²·P),        0 when there is no true positive
 
-Source: van Rijsbergen, "Information Retrieval", 2nd ed., 1979, ch. 7 (F = 1 − E). The threshold is the model's,
-or 0; of a TREC run every document retrieved counts as predicted, so that F1 is trec_eval's ``set_F``. As precision,
-recall and accuracy do, it looks at the scores' values, and no tie rule changes it: rows of equal score fall on the same
-side. Cost: O(m).
+Source: van Rijsbergen, "Information Retrieval", 2nd ed., 1979, ch. 7 (F = 1 − E). The threshold is the model's, or 0.
+In a TREC run every retrieved document counts as predicted, so F1 is trec_eval's ``set_F``. Tie rules do not change it,
+since rows of equal score fall on the same side of the threshold. Cost: O(m).
 """
 
 import math

@@ -4,7 +4,7 @@
 
 nDCG@k puts D(p) = 0 for p > k in both. The gain of a row is its grade (1 or 0 without grades), as in trec_eval and in
 the loss ``ndcg(linear)``; in ``nDCG(exp)`` it is 2^grade − 1, as in LETOR and in the loss ``ndcg``. A negative grade
-gains nothing. Rows without a position count in the ideal only.
+has gain 0. Rows without a position count in the ideal only.
 
 Source: Järvelin, Kekäläinen, "Cumulated gain-based evaluation of IR techniques", TOIS 20, 2002, with the discount
 usual since (theirs leaves the first positions whole). Under the tie rule ``block`` each row of a block gains the

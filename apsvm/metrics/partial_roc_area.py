@@ -1,4 +1,4 @@
-"""The partial area under the ROC curve, left of a false positive rate of β, as a share of the most there is, β:
+"""The partial area under the ROC curve, left of a false positive rate of β, as a share of its maximum, β:
 
     pAUC(β) = (1/b) Σ_j min(1, max(0, b − (j − 1))) · (positives above the j-th negative)/P,   b = βN
 
@@ -22,7 +22,7 @@ from apsvm.metrics.ranking_table import RankingTable
 
 @dataclass(frozen=True)
 class PartialROCArea(Metric):
-    """``pAUC(beta)``, 0 < β ≤ 1, the false positive rate. Undefined without a negative, too."""
+    """``pAUC(beta)``, 0 < β ≤ 1, the false positive rate. Undefined without a negative."""
 
     form: ClassVar[str] = "pAUC(beta)"
     needs_negatives: ClassVar[bool] = True
@@ -61,10 +61,10 @@ def _counted(
     hits: NDArray[np.int64],
     gains: NDArray[np.int64],
 ) -> NDArray[np.float64]:
-    """Σ over the ``negatives`` of a run, ``before`` of them above it, of the share of each within the first ``most``
-    times the positives above it: ``hits`` above the run, ``gains`` in it."""
+    """Sums, over the ``negatives`` of a run, their share within the first ``most`` negatives times the positives above
+    them. ``before``: negatives above the run; ``hits``, ``gains``: positives above and in it."""
     room = np.clip(most - before, 0.0, negatives)
     whole = np.floor(room)
-    # Σ_t t · share_t: 1 + 2 + … + whole, and the next by its fraction.
+    # Σ_t t · share_t: 1 + 2 + … + whole, plus the next one by its fraction.
     steps = whole * (whole + 1.0) / 2.0 + (room - whole) * (whole + 1.0)
     return hits * room + gains * steps / (negatives + 1.0)

@@ -1,8 +1,8 @@
-"""Precision of the rule "relevant if score > threshold": the share of what is called relevant that is.
+"""Precision of the rule "relevant if score > threshold": the relevant share of the rows called relevant.
 
     Precision = tp / #predicted relevant,        0 when nothing is predicted
 
-Source: trec_eval's ``set_P``, every document retrieved being predicted; scikit-learn's ``precision_score`` with
+Source: trec_eval's ``set_P``, where every retrieved document is predicted; scikit-learn's ``precision_score`` with
 ``zero_division=0``. The threshold is the model's, or 0. Cost: O(m).
 """
 

@@ -1,11 +1,11 @@
-"""R-precision: precision, and at once recall, after as many rows as there are positives.
+"""R-precision: precision, which equals recall, after as many rows as there are positives.
 
     Rprec = (1/P) · #positives among the first P
 
-Source: trec_eval, measure ``Rprec``. At that depth precision and recall have the same numerator and the same divisor:
-it is the precision-recall break-even point, and the name ``PRBEP`` (Joachims, "A support vector method for
-multivariate performance measures", ICML 2005) is read as this metric. Under the tie rule ``block`` the expectation
-over the shuffles of the block that straddles P. Cost: O(m).
+Source: trec_eval, measure ``Rprec``. At that depth precision and recall are equal: it is the precision-recall
+break-even point, and the name ``PRBEP`` (Joachims, "A support vector method for multivariate performance measures",
+ICML 2005) is read as this metric. Under the tie rule ``block`` the expectation over the shuffles of the block that
+straddles P. Cost: O(m).
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Rank-biased precision: the gain of a reader who goes on to the next row with probability ρ.
+"""Rank-biased precision: the gain of a reader who continues to the next row with probability ρ.
 
     RBP(ρ) = (1 − ρ) Σ_{positives} ρ^(position − 1)
 

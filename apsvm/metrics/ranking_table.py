@@ -1,14 +1,14 @@
-"""Many rankings as cumulative counts: the one sort that every metric reads.
+"""Many rankings as cumulative counts. Every metric reads the result of one sort.
 
 The rows of each ranking q = 1..Q, sorted by falling score, are cut into runs; after the i-th run of a ranking,
 
     ends_i = #rows ranked so far,   hits_i = #positives among them,
     precision_i = hits_i / ends_i,  recall_i = hits_i / P_q.
 
-Under the tie rule ``block`` a run is a block of equal scores; under ``pessimistic`` and ``file`` a run is one row,
-the rule having set the order inside the blocks. The runs of all rankings stand in one array, ranking after ranking,
-and counts start anew with each ranking; so a metric is a few array operations for one ranking of millions of rows and
-for thousands of rankings of twenty.
+Under the tie rule ``block`` a run is a block of equal scores; under ``pessimistic`` and ``file`` a run is one row, and
+the rule sets the order inside blocks. The runs of all rankings form one array, ranking after ranking, and counts
+restart with each ranking. A metric is thus a few array operations, for one ranking of millions of rows or thousands of
+twenty.
 
 A row may be unranked: it counts among the positives or negatives but has no position (TREC: judged, not retrieved).
 Cost: O(n log n) for the sort, O(n) after it, whatever the rule.
@@ -38,10 +38,10 @@ class RankingTable:
     row_bounds : (Q+1,) int64; the rows of ranking q are row_bounds[q] … row_bounds[q+1] − 1, at least one, the ranked
         ones first
     relevant : (n,) bool
-    grades : (n,) float64; 1 and 0 if all that is known is which rows are relevant
-    judged : (n,) bool, or None if all rows are; an unjudged row is not relevant
+    grades : (n,) float64; 1 and 0 for binary relevance
+    judged : (n,) bool, or None if all rows are judged; unjudged rows are not relevant
     n_ranked : (Q,) int64, rows that have a position
-    run_bounds : (Q+1,) int64; the runs of ranking q are run_bounds[q] … run_bounds[q+1] − 1; none if nothing is ranked
+    run_bounds : (Q+1,) int64; the runs of ranking q are run_bounds[q] … run_bounds[q+1] − 1, possibly empty
     ends : (m,) int64, strictly rising in a ranking
     hits : (m,) int64, non-decreasing in a ranking
     lowest_scores : (m,) float64, non-increasing in a ranking, the score at which each run ends
@@ -87,11 +87,11 @@ class RankingTable:
         threshold: float = 0.0,
         in_order: bool = False,
     ) -> RankingTable:
-        """Sort rows that `check_rows` has passed, under a rule that `check_ties` has passed.
+        """Sort rows checked by `check_rows`, under a tie rule checked by `check_ties`.
 
-        codes : (n,) integers 0..Q−1, the ranking each row belongs to; every one has a row. None: one ranking.
+        codes : (n,) integers 0..Q−1, ranking of each row; every ranking has a row. None: one ranking.
         n_rankings : Q
-        ranked : (n,) bool, the rows that have a position; None: all. The others' scores are not looked at.
+        ranked : (n,) bool, rows with a position; None: all. Scores of other rows are ignored.
         in_order : the rows are sorted already, as `sorted_rows` sorts them
         """
         order: NDArray[np.intp]
@@ -147,7 +147,7 @@ class RankingTable:
 
     @cached_property
     def n_negatives(self) -> Counts:
-        """(Q,) int64: rows that are not relevant, the unranked and the unjudged ones included."""
+        """(Q,) int64: rows that are not relevant, including unranked and unjudged ones."""
         return self.n_rows - self.n_positives
 
     @cached_property
@@ -170,13 +170,13 @@ class RankingTable:
 
     @cached_property
     def hits_above(self) -> Counts:
-        """(Q,) int64: positives among the ranked rows of a score above the threshold."""
+        """(Q,) int64: ranked positives with a score above the threshold."""
         above: Counts = self.sum_runs(self.gains * (self.lowest_scores > self.threshold))
         return above
 
     @cached_property
     def rows_above(self) -> Counts:
-        """(Q,) int64: ranked rows of a score above the threshold."""
+        """(Q,) int64: ranked rows with a score above the threshold."""
         above: Counts = self.sum_runs(self.sizes * (self.lowest_scores > self.threshold))
         return above
 
@@ -187,7 +187,7 @@ class RankingTable:
 
     @cached_property
     def precision_envelope(self) -> NDArray[np.float64]:
-        """(m,) float64, non-increasing in a ranking: the largest precision at this recall or a greater one."""
+        """(m,) float64, non-increasing in a ranking: the largest precision at this or a higher recall."""
         backwards = self.precision[::-1]
         envelope = np.empty_like(backwards)
         bounds = (self.ends.size - self.run_bounds).tolist()
@@ -228,14 +228,14 @@ class RankingTable:
 
     @cached_property
     def blocks(self) -> Counts:
-        """(n,) int64: the number of each row's run, rising over all rows; a ranking's unranked rows are one more."""
+        """(n,) int64: number of each row's run, rising over all rows; a ranking's unranked rows form another run."""
         starts = np.zeros(self.relevant.size, dtype=np.int64)
         starts[self.begins + self.of_runs(self.row_bounds[:-1])] = 1
         starts[(self.row_bounds[:-1] + self.n_ranked)[self.n_ranked < self.n_rows]] = 1
         return np.cumsum(starts) - 1
 
     def in_runs(self, cumulative: Counts) -> Counts:
-        """(m,): what each run adds to counts (m,) that start anew with each ranking."""
+        """(m,): increments by run of counts (m,) that restart with each ranking."""
         result = np.diff(cumulative, prepend=0)
         result[self._first_runs] = cumulative[self._first_runs]
         return result
@@ -253,18 +253,18 @@ class RankingTable:
         return result
 
     def of_runs(self, per_ranking: AnyArray) -> AnyArray:
-        """(m,): for each run, its ranking's value in `per_ranking` (Q,)."""
+        """(m,): the value in `per_ranking` (Q,) for each run."""
         return np.repeat(per_ranking, np.diff(self.run_bounds))
 
     def accumulate_rows(self, marked: NDArray[np.bool_]) -> Counts:
-        """(m,): of the ranked rows, those `marked`, counted in each ranking up to the end of each run."""
+        """(m,): number of `marked` ranked rows of the ranking up to the end of each run."""
         cumulative = np.concatenate([[0], np.cumsum(marked)])
         above = self.of_runs(self._ranked_above)
         result: Counts = cumulative[self.ends + above] - cumulative[above]
         return result
 
     def add_rows(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """(m,): the sum over each run of `values` of the ranked rows."""
+        """(m,): sum of `values` of the ranked rows of each run."""
         if values.size == self.ends.size:
             return values
         result: NDArray[np.float64] = np.add.reduceat(values, self.begins + self.of_runs(self._ranked_above))
@@ -272,7 +272,7 @@ class RankingTable:
 
     def hits_within(self, depth: Counts) -> NDArray[np.float64]:
         """(Q,) float64: the positives among the first `depth` (Q,) ≥ 0 positions, the expectation over the shuffles of
-        the run that straddles it. Positions beyond the ranked rows hold nothing."""
+        the run that straddles it. Positions beyond the ranked rows count 0."""
         depth = np.minimum(depth, self.n_ranked)
         result = np.zeros(self.n_rankings)
         cut_rankings = np.flatnonzero(depth > 0)
@@ -286,9 +286,9 @@ class RankingTable:
         return result
 
     def first_reaching(self, hits: Counts) -> tuple[Counts, NDArray[np.bool_]]:
-        """The first run of each ranking after which there are `hits` (..., Q) ≥ 0 positives, and whether there is one.
+        """First run of each ranking after which there are `hits` (..., Q) ≥ 0 positives, and True if it exists.
 
-        Returns (..., Q) int64 and (..., Q) bool; where there is none the run is any.
+        Returns (..., Q) int64 and (..., Q) bool; the run is arbitrary if there is none.
         """
         apart = np.cumsum(self.n_positives + 1) - self.n_positives - 1
         run = np.searchsorted(self.hits + self.of_runs(apart), hits + apart, side="left")
@@ -307,7 +307,7 @@ class RankingTable:
 
     @cached_property
     def _first_runs(self) -> Counts:
-        """The first run of each of them."""
+        """First run of each ranking in ``_filled``."""
         return self.run_bounds[self._filled]
 
 
@@ -317,7 +317,7 @@ def _in_order(
     relevant_from: float | None,
     judged: NDArray[np.bool_] | None,
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_] | None]:
-    """Grades, whether relevant, and whether judged, of the rows in this order; unjudged rows are of grade 0."""
+    """Grades, relevance and judged flags of the rows in this order; unjudged rows have grade 0."""
     grades = grades[order]
     if judged is not None:
         judged = judged[order]
@@ -334,7 +334,7 @@ def _bounds(sizes: NDArray[np.integer] | NDArray[np.bool_]) -> Counts:
 
 
 def _ends_of_blocks(sorted_scores: NDArray[np.float64], ends: Counts) -> NDArray[np.intp]:
-    """The last row of each block of equal scores; a block ends with its ranking, whose last row is one of ends − 1."""
+    """Last row of each block of equal scores; the last row of a ranking, in ends − 1, also ends a block."""
     ends_block = np.ones(sorted_scores.size, dtype=np.bool_)
     ends_block[:-1] = sorted_scores[1:] != sorted_scores[:-1]
     ends_block[ends - 1] = True
@@ -342,7 +342,7 @@ def _ends_of_blocks(sorted_scores: NDArray[np.float64], ends: Counts) -> NDArray
 
 
 def _ties(last_rows: NDArray[np.intp], grades: NDArray[np.float64], bounds: Counts) -> tuple[Counts, Counts]:
-    """(Q,) and (Q,): of the blocks ending with `last_rows`, those whose `grades` (n,) differ, and the rows in them."""
+    """(Q,) and (Q,): number of blocks, ending with `last_rows`, whose `grades` (n,) differ, and of rows in them."""
     n_rankings = bounds.size - 1
     tied = _differing(last_rows, grades)
     ranking = np.searchsorted(bounds, last_rows[tied], side="right") - 1
@@ -354,7 +354,7 @@ def _ties(last_rows: NDArray[np.intp], grades: NDArray[np.float64], bounds: Coun
 def _counts(
     last_rows: NDArray[np.intp], relevant: NDArray[np.bool_], bounds: Counts, run_bounds: Counts
 ) -> tuple[Counts, Counts]:
-    """(m,) and (m,): rows, and relevant rows, of a ranking up to the end of each of its runs."""
+    """(m,) and (m,): rows and relevant rows of a ranking up to the end of each run."""
     cumulative = _bounds(relevant)
     ends, hits = last_rows + 1, cumulative[1:][last_rows]
     if bounds.size > 2:
@@ -365,7 +365,7 @@ def _counts(
 
 
 def _differing(last_rows: Counts, grades: AnyArray) -> NDArray[np.intp]:
-    """The blocks, ending with `last_rows` (m,), whose `grades` (n,) differ."""
+    """Mask of blocks, ending with `last_rows` (m,), whose `grades` (n,) differ."""
     if last_rows.size in (0, grades.size):
         return np.zeros(0, dtype=np.intp)
     changes = np.concatenate([[0], np.cumsum(grades[1:] != grades[:-1])])

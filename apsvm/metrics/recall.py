@@ -1,4 +1,4 @@
-"""Recall of the rule "relevant if score > threshold": the share of the relevant rows that is called so.
+"""Recall of the rule "relevant if score > threshold": the share of relevant rows that are called relevant.
 
     Recall = tp / P
 

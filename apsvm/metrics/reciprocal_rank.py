@@ -40,7 +40,7 @@ class ReciprocalRank(Metric):
 
 
 def _expected(above: int, size: int, gain: int) -> float:
-    """E[1/(above + X)], X the position of the first of `gain` positives among `size` shuffled rows."""
+    """E[1/(above + X)] for the position X of the first of `gain` positives among `size` shuffled rows."""
     before = np.arange(size - gain + 1)  # rows of the block above the first positive
     still = np.concatenate([[1.0], np.cumprod((size - gain - before[:-1]) / (size - before[:-1]))])
     return float((still * (gain / (size - before)) / (above + 1 + before)).sum())

@@ -20,7 +20,7 @@ from apsvm.metrics.ranking_table import RankingTable
 
 @dataclass(frozen=True)
 class ROCArea(Metric):
-    """``AUC``. Undefined without a negative, too."""
+    """``AUC``. Undefined without a negative."""
 
     form: ClassVar[str] = "AUC"
     needs_negatives: ClassVar[bool] = True

@@ -5,9 +5,9 @@ randomisation tests.
 times; the interval lies between the percentiles (1 ± confidence)/2 (Efron, Tibshirani, "An introduction to the
 bootstrap", 1993, ch. 13). *Randomisation test* of a against b: if the systems do not differ, the sign of each
 d_q = b_q − a_q is random; p is the share of sign patterns whose |mean| reaches that of d (Fisher 1935; Smucker,
-Allan, Carterette, CIKM 2007). All 2^u patterns are tried if they are no more than the number requested, and p is
-exact; otherwise random ones, and p = (1 + #)/(1 + tried), never 0. With fewer than six queries that differ p cannot be
-below .05, and is None.
+Allan, Carterette, CIKM 2007). If 2^u is at most the requested number, all patterns are tried and p is exact. Otherwise
+patterns are random, and p = (1 + #)/(1 + tried), never 0. With fewer than six queries that differ p cannot be below
+.05, and is None.
 
 **One ranking** has a single value, so its rows are drawn: *bootstrap* within the positives and within the negatives,
 so that every draw has both classes; the copies of a row keep its score. *Randomisation*: each row swaps its ranks
@@ -51,10 +51,10 @@ class Difference:
     """b against a under one metric.
 
     effect : b's value minus a's
-    low, high : the bootstrap interval of the effect; None if none was requested
-    p : two-sided, of the paired randomisation test; None if it could not be below .05
+    low, high : bootstrap interval of the effect; None if not requested
+    p : two-sided p of the paired randomisation test; None if it cannot be below .05
     better, worse : number of queries in which b is better, worse; None for one ranking
-    queries : number of queries tested, in which both have a value; None for one ranking
+    queries : number of queries with a value for both; None for one ranking
     of_a, of_b : the mean over these queries; None for one ranking
     """
 
@@ -71,7 +71,7 @@ class Difference:
 
 @dataclass(frozen=True, eq=False)
 class System:
-    """One of the compared systems: its scores (n,) of the rows, and their evaluation."""
+    """A compared system: its scores (n,) and their evaluation."""
 
     scores: Floats
     rows: Judgements
@@ -108,7 +108,7 @@ def differences(
     confidence: float | None = None,
     n_draws: int = 1000,
 ) -> dict[str, Difference]:
-    """Difference of b against a by metric: over the queries of both, or on one ranking of the same rows.
+    """Difference of b against a by metric, over their common queries, or on one ranking of the same rows.
 
     Raises `MetricError` if they have no query in common.
     """
@@ -186,7 +186,7 @@ def randomisation_test(differences: Floats, n_draws: int, rng: np.random.Generat
     moving = differences[differences != 0]
     if moving.size == 0:
         return 1.0
-    # sums that differ by rounding only are equal
+    # sums that differ only by rounding are equal
     reached = abs(moving.sum()) - _ROUNDING * np.abs(moving).sum()
     exact = moving.size < 63 and 1 << moving.size <= n_draws
     n_tried = 1 << moving.size if exact else n_draws
@@ -235,7 +235,7 @@ def bootstrap_rows(
     return result
 
 
-#: Metric → the observed difference, and (n_swaps,) differences with rows swapped; None if there are too few rows.
+#: Metric → observed difference, and (n_swaps,) differences with swapped rows; None with too few rows.
 Swapped: TypeAlias = "dict[str, tuple[float, Floats]] | None"
 
 
@@ -248,8 +248,8 @@ def _p_of_swaps(swapped: Swapped, name: str) -> float | None:
 
 
 def swapped_classes(metrics: dict[str, Metric], a: System, b: System, n_swaps: int, seed: int) -> Swapped:
-    """Mean of ``swapped_rows`` over the classes that both rank and that have enough rows. Each row is swapped in all
-    classes at once. None if there is no such class, or if rows have queries."""
+    """Mean of ``swapped_rows`` over the common classes with enough rows. Each row is swapped in all classes at once.
+    None without such a class, or if rows have queries."""
     if a.rows.codes is not None or b.rows.codes is not None:
         return None
     assert a.evaluation.groups is not None
@@ -279,7 +279,7 @@ def swapped_classes(metrics: dict[str, Metric], a: System, b: System, n_swaps: i
 
 
 def swapped_rows(metrics: dict[str, Metric], a: System, b: System, n_swaps: int, seed: int) -> Swapped:
-    """b's metric minus a's on one ranking (n,), and the same with each row's ranks swapped at random."""
+    """Metric of b minus that of a on one ranking (n,), and the same with randomly swapped ranks."""
     from scipy.stats import rankdata
 
     rows, ties, rng = a.rows, a.evaluation.ties, np.random.default_rng(seed)
@@ -335,7 +335,7 @@ def _many(
 
 
 def batches(n_draws: int, size: int) -> Iterator[tuple[int, int]]:
-    """Ranges of draws of `size` numbers each, as many as memory should hold at a time."""
+    """Ranges of draws of `size` numbers each, bounded by memory."""
     step = max(1, _AT_ONCE // size)
     for first in range(0, n_draws, step):
         yield first, min(n_draws, first + step)

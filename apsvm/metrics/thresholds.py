@@ -1,7 +1,7 @@
-"""The score above which a row is called positive, by a rule: what LIBLINEAR leaves to the constant that it trained.
+"""Chooses, by a rule, the score above which a row is called positive.
 
-Between two neighbouring scores every threshold calls the same rows positive, so that n + 1 of them are compared, those
-halfway; rows of equal score fall on the same side. O(n log n).
+All thresholds between two neighbouring scores call the same rows positive, so n + 1 of them are compared, halfway
+between scores. Rows of equal score fall on the same side. O(n log n).
 
     f1             the highest F1, 2·precision·recall / (precision + recall)
     fpr=A          the highest recall whose share of the negatives called positive is at most A
@@ -18,21 +18,21 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-#: What rules are called, in messages.
+#: Names of rules in messages.
 FORMS = "f1, fpr=A, precision=A, recall=A or top=K"
 _SHARES = ("fpr", "precision", "recall")
 
 
 @dataclass(frozen=True, slots=True)
 class ThresholdRule:
-    """A rule; ``amount`` is its share or its count, 0 of f1."""
+    """A rule; ``amount`` is its share or count, 0 for f1."""
 
     name: str
     amount: float = 0.0
 
     @classmethod
     def parse(cls, text: str) -> ThresholdRule:
-        """Rule named by a text such as ``fpr=.01``. Raises ValueError for other text."""
+        """Parses a rule such as ``fpr=.01``. Raises ValueError for other text."""
         name, equals, number = (part.strip().lower() for part in text.partition("="))
         if name == "f1" and not equals:
             return cls(name)
@@ -42,7 +42,7 @@ class ThresholdRule:
             amount = math.nan
         if name == "top" and amount >= 1.0 and amount.is_integer() and amount < 2.0**53:
             return cls(name, amount)
-        # Of these, 0 means something to a rate of errors only.
+        # Among shares, 0 is meaningful only for an error rate.
         if name in _SHARES and 0.0 <= amount <= 1.0 and (amount > 0.0 or name == "fpr"):
             return cls(name, amount)
         raise ValueError(f"expected {FORMS}, with A a share such as 0.01 and K a count, found {text!r}")
@@ -53,16 +53,16 @@ class ThresholdRule:
 
 @dataclass(frozen=True, slots=True)
 class ChosenThreshold:
-    """A threshold, and what it does to the rows that it was chosen on.
+    """A threshold, and its effect on the rows that it was chosen on.
 
     Attributes
     ----------
     value : float
         Rows of a higher score are called positive.
     called, hits, positives, rows : int
-        How many rows are called positive, how many of them rightly, and how many there are.
+        Number of rows called positive, of these the true positives, of all positives, and of rows.
     meets_rule : bool
-        True if the rule is satisfied; possibly no threshold reaches the precision.
+        True if the rule is satisfied; False if no threshold reaches the precision.
     """
 
     value: float
@@ -74,7 +74,7 @@ class ChosenThreshold:
 
     @property
     def precision(self) -> float | None:
-        """None where no row is called positive."""
+        """Precision; None if no row is called positive."""
         return self.hits / self.called if self.called else None
 
     @property
@@ -87,14 +87,14 @@ class ChosenThreshold:
 
 
 def choose_threshold(scores: NDArray[np.float64], relevant: NDArray[np.bool_], rule: ThresholdRule) -> ChosenThreshold:
-    """The threshold that ``rule`` asks for; of several that serve it alike the highest.
+    """Choose the threshold by ``rule``; the highest among equally good ones.
 
     Parameters
     ----------
     scores : ndarray
         (n,) float64, finite.
     relevant : ndarray of bool
-        (n,) bool, of both classes.
+        (n,) bool, with both classes.
 
     Raises
     ------
@@ -112,7 +112,7 @@ def choose_threshold(scores: NDArray[np.float64], relevant: NDArray[np.bool_], r
         raise ValueError("a threshold tells rows of two classes apart, and all rows are of one")
     order = np.argsort(-scores, kind="stable")
     descending = scores[order]
-    # Candidate k calls the rows before ends[k] positive; the first one calls none.
+    # Candidate k calls the rows before ends[k] positive; candidate 0 calls none.
     ends = np.concatenate([[0], np.flatnonzero(descending[1:] != descending[:-1]) + 1, [n]])
     hits = np.concatenate([[0], np.cumsum(relevant[order])])[ends]
     at, meets_rule = place_by_rule(ends, hits, positives, n, rule)
@@ -121,15 +121,15 @@ def choose_threshold(scores: NDArray[np.float64], relevant: NDArray[np.bool_], r
 
 
 def place_of_highest_f1(called: NDArray[np.int64], hits: NDArray[np.int64], positives: int) -> int:
-    """Index of the candidate of highest F1; arguments as for ``place_by_rule``."""
+    """Index of the candidate with the highest F1; arguments as for ``place_by_rule``."""
     return int(np.argmax(2.0 * hits / (called + positives)))
 
 
 def place_by_rule(
     called: NDArray[np.int64], hits: NDArray[np.int64], positives: int, n: int, rule: ThresholdRule
 ) -> tuple[int, bool]:
-    """Index of the candidate threshold chosen by the rule, and True if it satisfies the rule. Candidates call
-    ``called`` (k,) rows positive, ascending, ``hits`` (k,) of them rightly."""
+    """Index of the candidate threshold chosen by the rule, and True if it satisfies the rule. ``called`` (k,),
+    ascending: rows that the candidates call positive; ``hits`` (k,): true positives among them."""
     if rule.name == "f1":
         return place_of_highest_f1(called, hits, positives), True
     if rule.name == "top":
@@ -143,12 +143,12 @@ def place_by_rule(
         if not serves.any():
             precision = np.divide(hits, called, out=np.zeros(called.size), where=called > 0)
             return int(np.flatnonzero(precision == precision.max())[-1]), False
-    # argmax gives the first of the highest: no more rows than that many hits take.
+    # argmax gives the first maximum, and so the fewest rows for that many hits.
     return int(np.argmax(np.where(serves, hits, -1))), True
 
 
 def _between(descending: NDArray[np.float64], called: int) -> float:
-    """A threshold below the first ``called`` scores and no others."""
+    """A threshold that only the first ``called`` scores exceed."""
     if called == 0:
         return float(descending[0])
     lower = float(descending[called]) if called < descending.size else None
@@ -156,12 +156,12 @@ def _between(descending: NDArray[np.float64], called: int) -> float:
 
 
 def halfway(upper: float, lower: float | None, highest: float) -> float:
-    """A threshold below ``upper`` and not below ``lower``, the next lower score; None where ``upper`` is the lowest of
-    all, of which ``highest`` is the highest."""
+    """A threshold below ``upper`` and not below ``lower``, the next lower score (None if ``upper`` is the lowest).
+    ``highest``: the highest score."""
     if lower is None:
         if upper != 0.0:
             return float(np.nextafter(upper, -np.inf))
-        # The next number is too small for other programs, and for people.
+        # The next float64 would differ too little for other programs and for people.
         return -1e-12 * (highest if highest > 1e-100 else 1.0)
     middle = lower / 2.0 + upper / 2.0
     return middle if lower <= middle < upper else lower

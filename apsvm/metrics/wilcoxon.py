@@ -36,7 +36,7 @@ Edges = tuple[tuple[float, float], ...]
 
 @dataclass(frozen=True)
 class WilcoxonMannWhitney(Metric):
-    """``WMW``. Undefined without a pair that the graph orders.
+    """``WMW``. Undefined without an ordered pair.
 
     graph : one of `PRESETS`, or edges (i, j): a sequence of pairs or an (e, 2) array of grades, j preferred to i
     """
@@ -100,7 +100,8 @@ class WilcoxonMannWhitney(Metric):
         return "no pair of rows that the preference graph orders"
 
     def _contests(self, table: RankingTable) -> Iterator[_SortedRows]:
-        """Sets of rows in which every upper row is preferred to every lower one of its segment: together, the graph."""
+        """Sets of rows whose union is the graph; in each, every upper row is preferred to every lower one of its
+        segment."""
         ranking = np.repeat(np.arange(table.n_rankings), table.n_rows)
         if self.graph == "bipartite":
             yield _SortedRows(table.relevant, table.blocks, ranking, ranking)
@@ -158,7 +159,7 @@ def _starts(*keys: Counts) -> Counts:
 
 
 def _numbered(grades: NDArray[np.float64]) -> tuple[NDArray[np.float64], Counts]:
-    """The grades there are, rising, and the number of each row's grade."""
+    """Distinct grades, rising, and the index of each row's grade."""
     low, high = grades.min(), grades.max()
     if high - low < 1 << 16 and (grades == np.trunc(grades)).all():
         shifted = (grades - low).astype(np.int64)
@@ -169,7 +170,7 @@ def _numbered(grades: NDArray[np.float64]) -> tuple[NDArray[np.float64], Counts]
 
 
 def _by_bits(number: Counts, n_levels: int, block: Counts, ranking: Counts) -> Iterator[_SortedRows]:
-    """The full graph: for each bit of the grade's number, highest first, rows that agree above it, split by it."""
+    """The full graph: for each bit of the grade's index, highest first, rows that agree on higher bits, split by it."""
     segment = ranking
     for bit in range((n_levels - 1).bit_length() - 1, -1, -1):
         upper = (number >> bit & 1).astype(np.bool_)

@@ -17,7 +17,7 @@ from apsvm._native import _kernels
 
 
 class Certificate(NamedTuple):
-    """``primal`` and ``dual`` objective of feasible points; ``tolerance`` is the gap asked for, ε·C."""
+    """``primal`` and ``dual`` objective of feasible points; ``tolerance`` is the requested gap, ε·C."""
 
     primal: float
     dual: float
@@ -25,7 +25,7 @@ class Certificate(NamedTuple):
 
     @property
     def gap(self) -> float:
-        """At an exact optimum, rounding alone decides which of the two is the larger."""
+        """At an exact optimum, rounding decides which of the two is larger."""
         return max(self.primal - self.dual, 0.0)
 
     @property
@@ -39,6 +39,6 @@ def tolerance_of(epsilon: float, C: float) -> float:
 
 
 def feasible(alpha: NDArray[np.float64], soft: NDArray[np.bool_], C: float) -> NDArray[np.float64]:
-    """A dual point made feasible: (t,) float64, a copy, negative entries and NaN cut off, the soft ones scaled to a
-    sum of at most C."""
+    """A feasible copy of a dual point, (t,) float64: negative entries and NaN become 0, soft ones are scaled to a sum
+    of at most C."""
     return _kernels.feasible(alpha, soft, C)

@@ -2,17 +2,16 @@
 
     J(w) = ½‖w‖² + C·{ h(w) − g(w) },     h and g convex, and g(t·w) = t·g(w) for t ≥ 0
 
-With a slope a of g at w_t, g(w) ≥ a·w, so that J lies below a convex majorant that touches it at w_t,
+For a slope a of g at w_t, g(w) ≥ a·w. So J lies below a convex majorant that touches it at w_t,
 
     J(w) ≤ M_t(w) = ½‖w‖² − C·a·w + C·h(w),
 
-which has its least where ½‖w − C·a‖² + C·h(w) has. ½‖C·a‖² itself, which may be larger than J by many digits, is not
-added to anything.
+which has the minimiser of ½‖w − C·a‖² + C·h(w). ½‖C·a‖² may exceed J by many digits and is never added.
 
     repeat  w_{t+1} = a point of low M_t, by a solver of convex problems
     until   J(w_t) − (a lower bound of M_t) ≤ ε·C
 
-J(w_{t+1}) ≤ M_t(w_{t+1}) < M_t(w_t) = J(w_t): it only falls. The last round proves w_t stationary: no point lowers the
+J only falls: J(w_{t+1}) ≤ M_t(w_{t+1}) < M_t(w_t) = J(w_t). The last round proves w_t stationary: no point lowers the
 majorant there by more than ε·C. Rounds need not solve M_t to its end (``OPEN_SHARE``).
 """
 
@@ -28,7 +27,7 @@ from apsvm.solvers.certificate import Certificate
 from apsvm.solvers.cutting_plane import CuttingPlaneSolution
 from apsvm.solvers.state import State
 
-#: A round ends when what its bounds leave open is at most this share of what it has gained.
+#: A round ends when its gap is at most this share of its gain.
 OPEN_SHARE = 0.5
 MOST_ROUNDS = 200
 
@@ -40,7 +39,7 @@ class Majorant:
     Attributes
     ----------
     point : ndarray
-        (dimension,) float64, where it touches J.
+        (dimension,) float64, the point where it touches J.
     objective : float
         J at the point.
     risk : float
@@ -50,7 +49,7 @@ class Majorant:
     lower_bound : float
         Lower bound of M.
     held : NDArray[int64], optional
-        Which h it is (``ScoreFunction.hold``); None: there is one only.
+        Rows that select h (``ScoreFunction.hold``); None if there is only one h.
     """
 
     point: NDArray[np.float64]
@@ -61,13 +60,13 @@ class Majorant:
     held: NDArray[np.int64] | None = None
 
 
-#: Minimises a majorant until the function of its primal and dual objective says that it is enough.
+#: Minimises a majorant until a function of its primal and dual objective returns True.
 ConvexSolver = Callable[[Majorant, Callable[[float, float], bool]], CuttingPlaneSolution]
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """A round: its number, from 1; J where it began, and how much lower the majorant could get from there."""
+    """A round: its number, from 1; J at its start, and the gap of the majorant there."""
 
     number: int
     certificate: Certificate
@@ -82,9 +81,9 @@ class StationaryPoint:
     best : Majorant
         The lowest point, and its majorant.
     certificate : Certificate
-        J there, and a lower bound of that majorant.
+        J at that point, and a lower bound of that majorant.
     state : State
-        ``CONVERGED`` where the certificate is reached; otherwise why it ended before.
+        ``CONVERGED`` if the certificate is reached; otherwise the reason for the early end.
     trouble : str, optional
         Name of the value that was not finite.
     """
@@ -111,7 +110,7 @@ def descend(
     majorise : Callable[[ndarray], Majorant]
         The majorant that touches J at a given point, (dimension,) float64.
     minimise : ConvexSolver
-        Solves a round; its first point should be where the majorant touches, or better.
+        Solves a round; its first point should be the majorant's ``point`` or a better one.
 
     Raises
     ------
@@ -139,12 +138,12 @@ def descend(
         if solution.state is not State.CONVERGED:
             return _ended(here, certificate, solution.state, solution.trouble)
         if not lower:
-            return _ended(here, certificate, State.STALLED)  # rounding: the majorant fell, and J lies below it
+            return _ended(here, certificate, State.STALLED)  # rounding: the majorant fell, so J did too
     return _ended(here, certificate, State.ITERATION_LIMIT)
 
 
 def _ended(best: Majorant, certificate: Certificate, state: State, trouble: str | None = None) -> StationaryPoint:
-    """A certificate counts, however the last round ended."""
+    """State of the end; a reached certificate counts, whatever ended the last round."""
     return StationaryPoint(best, certificate, State.CONVERGED if certificate.reached else state, trouble)
 
 

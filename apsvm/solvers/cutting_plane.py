@@ -4,8 +4,8 @@
     until   J(best w) − dual(α) ≤ ε·C
 
 risk is convex and nowhere below its declared lower bound; each plane bounds it from below everywhere, so dual(α) is a
-lower bound on the optimum, and any J(w) an upper one. Hard constraints a·w + b ≤ 0, where there are any, are generated
-as they are violated.
+lower bound on the optimum, and any J(w) an upper one. Hard constraints a·w + b ≤ 0, if any, are generated when
+violated.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from apsvm.solvers.run import Limits, Run, never
 from apsvm.solvers.state import State, not_finite
 from apsvm.solvers.working_set import WorkingSet
 
-#: Of the gap asked for, what one QP may leave.
+#: Fraction of the requested gap that one QP may leave open.
 QP_SHARE = 1e-3
 
 
@@ -58,7 +58,7 @@ class CuttingPlaneIteration:
     qp : QPSolution
         The working set's solution.
     qp_span : Span
-        How long that took.
+        Time of the QP.
     seconds : float
         Seconds since the run began.
     """
@@ -82,7 +82,7 @@ class CuttingPlaneSolution:
     risk : float
         Risk at w.
     certificate : Certificate
-        Its objective, and the best lower bound.
+        Objective at w, and the best lower bound.
     state : State
         Why the run ended.
     iterations : int
@@ -106,13 +106,13 @@ class CuttingPlaneSolution:
 
 
 class Solver:
-    """Minimises ½‖w‖² − c·w + C·risk(w), for one C and centre c after another: planes depend on neither, and a later
-    run starts from the planes, the dual variables and the best point of the runs before.
+    """Minimises ½‖w‖² − c·w + C·risk(w) for a sequence of C and centres c. Planes depend on neither, so a later run
+    starts from the planes, dual variables and best point of earlier runs.
 
     Parameters
     ----------
     cutter : Cutter
-        What evaluates the risk, convex and with a lower bound, and says where to cut (``line_search``).
+        Evaluates the risk, which is convex and has a lower bound, and chooses where to cut (``line_search``).
     dimension : int
         Length of w.
     backend : Backend
@@ -120,12 +120,12 @@ class Solver:
     start : ndarray, optional
         (dimension,) float64, the first point; 0 by default.
     constraints : Constraints, optional
-        Hard constraints on w, if there are any.
+        Hard constraints on w, if any.
 
     Raises
     ------
     ValueError
-        A risk without a lower bound.
+        The risk has no lower bound.
     """
 
     def __init__(
@@ -161,18 +161,18 @@ class Solver:
         centre: NDArray[np.float64] | None = None,
         good_enough: Callable[[float, float], bool] = never,
     ) -> CuttingPlaneSolution:
-        """The minimiser for this C and centre.
+        """Minimise for this C and centre.
 
         Parameters
         ----------
         C : float
             > 0.
         epsilon : float
-            The gap asked for, in units of the risk (the objective's gap is ≤ ε·C); ≥ 0.
+            Requested gap, in units of the risk (the objective's gap is ≤ ε·C); ≥ 0.
         time_limit : float, optional
             Seconds, checked between iterations.
         should_stop : Callable[[], bool]
-            Asked between iterations; True ends the run as ``INTERRUPTED``.
+            Called between iterations; True ends the run as ``INTERRUPTED``.
         centre : ndarray, optional
             (dimension,) float64, the centre c; None: 0.
         good_enough : Callable[[float, float], bool]
@@ -182,11 +182,11 @@ class Solver:
         Raises
         ------
         FloatingPointError
-            A value, plane or product of planes that is not finite, before any good point was found; later
-            it ends the run as ``NUMERICAL_TROUBLE``, with the best point and bounds so far.
+            A value, plane or product of planes is not finite before a good point was found. Later it ends the run as
+            ``NUMERICAL_TROUBLE``, with the best point and bounds so far.
         """
         limits = Limits(tolerance_of(epsilon, C), max_iterations, time_limit, should_stop, good_enough)
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is not finite is found
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # non-finite values are checked below
             run = self._begin(C, centre, limits)
             while run.state is None:
                 run.attempt(self._iterate)
@@ -210,18 +210,18 @@ class Solver:
         )
 
     def restart(self, point: NDArray[np.float64]) -> None:
-        """Forgets the best point: the next run starts from ``point`` (dimension,), with the planes there are."""
+        """Forgets the best point: the next run starts from ``point`` (dimension,), with the current planes."""
         self._start = point
         self._best, self._best_risk = None, np.inf
         self._cutter.restart()
 
     def move(self, change: Callable[[NDArray[np.float64]], NDArray[np.float64]]) -> None:
-        """The risk has become another, whose planes differ from those held by ``change`` of what it remembers of each
-        (``ScoreFunction.memo``); planes it remembers nothing of are dropped."""
+        """Adapts the planes to a changed risk: each plane moves by ``change`` of its memo (``ScoreFunction.memo``).
+        Planes without a memo are dropped."""
         self._working_set.move(change)
 
     def _begin(self, C: float, centre: NDArray[np.float64] | None, limits: Limits) -> Run:
-        """A run from the start, or from the minimiser of the planes there are already."""
+        """Starts a run from the start point, or from the minimiser of existing planes."""
         self._working_set.C = C
         self._working_set.recentre(np.zeros_like(self._start) if centre is None else centre)
         dual = self._working_set.dual_of_nothing
@@ -233,7 +233,7 @@ class Solver:
         return run
 
     def _go_on(self, run: Run) -> None:
-        """From the best point and the planes that there are."""
+        """Continues from the best point and the existing planes."""
         assert self._best is not None
         run.primal = self._objective(self._best, self._best_risk)
         self._solve_qp(run)
@@ -242,11 +242,11 @@ class Solver:
         self._cut(run)
         self._solve_qp(run)
         self._working_set.forget_idle()
-        if run.enough:  # a certificate counts only where the best point's risk is computed afresh
+        if run.enough:  # a certificate counts only with a freshly computed risk of the best point
             self._measure(run)
 
     def _cut(self, run: Run) -> None:
-        """Adds planes for the run's point, and keeps the better of the best point and the one that the cutter found."""
+        """Adds planes at the run's point, and keeps the better of the best point and the cutter's point."""
         point = run.point
         if self._constraints is not None:
             restored = self._constraints(point)
@@ -262,7 +262,8 @@ class Solver:
             self._best, self._best_risk, run.primal = cut.point, cut.risk, objective
 
     def _solve_qp(self, run: Run) -> None:
-        """The minimiser of the planes, whose dual objective is a lower bound. The next point is that, or nearer."""
+        """Minimises the planes and raises the lower bound to the dual objective. The next point is the minimiser, or
+        nearer (``levels``)."""
         working_set = self._working_set
         span = Span()
         with span:
@@ -277,8 +278,7 @@ class Solver:
         run.qp, run.qp_span, run.planes = qp, span, len(working_set)
 
     def _measure(self, run: Run) -> None:
-        """Computes the best point's risk afresh: along a line search scores are added up, with what rounding does to
-        them."""
+        """Computes the best point's risk afresh, since a line search accumulates rounding in the scores."""
         assert self._best is not None
         risk = self._cutter.verified_risk(self._best)
         objective = self._objective(self._best, risk)

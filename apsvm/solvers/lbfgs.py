@@ -1,4 +1,4 @@
-"""L-BFGS (``quasi_newton``) for smooth convex problems: to where the gradient is as small as was requested."""
+"""L-BFGS (``quasi_newton``) for smooth convex problems, until the gradient is as small as requested."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class LBFGS(SmoothSearch):
             smooth=True,
             on_trial=lambda step, objective, slope: run.evaluated(objective=objective, step=step, slope=slope),
         )
-        norm, fresh = run.point.norm, True  # the scores have not been added to
+        norm, fresh = run.point.norm, True  # the scores are still as computed
         while norm > run.target or not fresh:
             if norm <= run.target:
-                # Rid of what rounding has added up: the gradient must be small at Xw itself.
+                # Recomputed without accumulated rounding: the gradient must be small at Xw itself.
                 run.point = here.refresh()
                 norm, fresh = run.point.norm, True
                 run.evaluated(objective=run.point.objective, gradient_norm=norm)

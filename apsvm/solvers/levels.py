@@ -3,16 +3,16 @@ minimiser of the planes is.
 
     next point = argmin ½‖w − w_b‖²   subject to   m(w) = ½‖w‖² − c·w + C·max_t(a_t·w + b_t) ≤ dual + λ·(primal − dual)
 
-m is what the planes know of J; its minimum is the dual bound. Where that knowledge is poor, its minimiser is far away,
-and planes taken there say little of J near its own minimum. With a multiplier for the constraint the problem is the
-working set's QP once more, moved and shrunk:
+m is the model of J by the planes; its minimum is the dual bound. If the model is poor, its minimiser is far away, and
+planes taken there say little about J near its minimum. With a multiplier for the constraint the problem is the working
+set's QP again, moved and shrunk:
 
     centre (1 − θ)·w_b + θ·c,   cap θ·C,     0 < θ < 1
 
-θ = 0 gives w_b, θ = 1 the minimiser of m, and m falls in between: any θ will do that takes m near the level. The bounds
-do not depend on any of this: the dual one comes from the plain QP.
+θ = 0 gives w_b, θ = 1 the minimiser of m, and m falls in between: any θ that brings m near the level will do. The
+bounds do not depend on any of this: the dual one comes from the plain QP.
 
-Which λ is best differs from problem to problem, and in the course of one (``Heights``).
+The best λ differs between problems and changes during a run (``Heights``).
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ from numpy.typing import NDArray
 from apsvm._native import _kernels
 from apsvm.solvers.working_set import WorkingSet
 
-#: Values of λ to choose from, 0 being the plain method's, and how far off the level m may be, as a share of the gap.
+#: Values of λ to choose from (0: the plain method), and the tolerance on m around the level, as a share of the gap.
 HEIGHTS = (0.0, 0.25, 0.75)
 BAND = 0.15
-#: Of the gap asked for, what one QP may leave.
+#: Fraction of the requested gap that one QP may leave open.
 QP_SHARE = 1e-3
-#: Iterations from one decision on λ to the next, and to the first one.
+#: Iterations between decisions on λ, and before the first one.
 BLOCK, FIRST_BLOCK = 4, 12
-#: A fall of log(gap) in an iteration that leaves nothing to look for.
+#: Decrease of log(gap) in an iteration that makes a search for a better λ unnecessary.
 FAST = 0.2
-#: Blocks from one trial of another λ to the next.
+#: Blocks between trials of another λ.
 PATIENCE = 4
 
 
 class Heights:
-    """Chooses λ by what iterations with it have done to the gap, in blocks of a few. It begins with the plain method
-    and stays with what divides the gap fast; otherwise all are tried, and the best one goes on. The others are tried
-    again every now and then, less and less often while they stay behind."""
+    """Chooses λ by the decrease of the gap in short blocks of iterations. It begins with the plain method and keeps any
+    λ that divides the gap fast. Otherwise it tries all and continues with the best; the others are tried again now and
+    then, less often while they stay behind."""
 
     def __init__(self) -> None:
         self._at = 0
@@ -51,7 +51,7 @@ class Heights:
         self._gap_before = math.inf  # this block
         self._trial = False
         self._patience = PATIENCE
-        self._left = 0  # blocks to the next trial
+        self._left = 0  # blocks until the next trial
 
     def next(self, gap: float) -> int:
         """Index in ``HEIGHTS`` of λ, for a step from this gap > 0."""
@@ -84,22 +84,22 @@ class Heights:
 
 
 class Levels:
-    """See the module; steps of one solver, whose planes mostly stay from one to the next."""
+    """Level steps of one solver, whose planes mostly stay the same between steps; see the module."""
 
     def __init__(self) -> None:
         self._heights = Heights()
-        self._ratios = [1.0] * len(HEIGHTS)  # θ/(1 − θ), where the last step of each height ended
+        self._ratios = [1.0] * len(HEIGHTS)  # θ/(1 − θ) at the end of the last step of each height
         self._native = _kernels.LevelSteps()
 
     def begin(self) -> None:
-        """Another problem, with another gap."""
+        """Prepares for another problem, with another gap."""
         self._heights = Heights()
 
     def step(
         self, working_set: WorkingSet, best: NDArray[np.float64], primal: float, dual: float, tolerance: float
     ) -> NDArray[np.float64] | None:
-        """The next point, (dimension,), for the best one so far and the bounds; None for the minimiser of m,
-        where λ is 0 or numbers fail. The planes that bear it count as in use. ``tolerance``: the gap asked for."""
+        """The next point, (dimension,), given the best point so far and the bounds; None stands for the minimiser of m,
+        if λ is 0 or numbers fail. Planes that determine it count as used. ``tolerance``: the requested gap."""
         gap = primal - dual
         if not 0.0 < gap < math.inf:
             return None

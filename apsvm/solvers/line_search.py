@@ -1,17 +1,17 @@
 """Cutters choose the point of the next cutting plane: the QP's minimiser, or the result of a line search on scores.
 
-Between two points whose scores are known, every point's scores are known: an evaluation of the risk along the segment
-costs an oracle call and no pass over X. From the best point w_b the line search goes towards the QP's point w_n,
+If the scores at two points are known, so are those of every point between them. An evaluation of the risk along the
+segment costs an oracle call and no pass over X. The line search goes from the best point w_b towards the QP's point
+w_n,
 
     φ(t) = ½‖w_b + t(w_n − w_b) − c‖² + C·h(s_b + t(s_n − s_b)),   0 ≤ t ≤ 1,
 
-convex, a quadratic plus a piecewise linear function. Each evaluation bounds h from below by a tangent: the least of the
-quadratic plus the larger of the two nearest tangents, below the best φ seen, bounds what is left to gain. The next t is
-where φ' would pass 0 if it were straight between these two, as it nearly is where there are many rows: where the
-tangents cross, halfway, needs more trials for a worse point. The new best point is the best one seen. The plane is
-taken at the nearest point tried beyond the minimum, where φ rises again: like the point 0.9·w_b + 0.1·w_n of OCAS
-(Franc and Sonnenburg 2009) it lies a little towards w_n, nearer than theirs, which saves iterations, and its hinge is
-known, which saves an oracle call.
+φ is convex, a quadratic plus a piecewise linear function. Each evaluation bounds h from below by a tangent. The minimum
+of the quadratic plus the larger of the two nearest tangents bounds the remaining gain. The next t is the root of φ' if
+φ' were linear between these two, which is nearly true with many rows; the crossing of the tangents would need more
+trials. The new best point is the best one seen. The plane is taken at the nearest trial beyond the minimum, where φ
+rises again. It lies a little towards w_n, as the point 0.9·w_b + 0.1·w_n of OCAS (Franc and Sonnenburg 2009) but
+nearer, which saves iterations. Its hinge is known, which saves an oracle call.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from apsvm.solvers.state import not_finite
 
 #: The search stops when it can gain at most this share of the current gap.
 GAP_SHARE = 0.003
-#: Most evaluations in one search.
+#: Maximum number of evaluations in one search.
 MOST_TRIALS = 12
-#: Of the slope where the search begins, what is none: where φ' is straight between two points tried, a trial comes to
-#: its 0, and rounding must not decide on which side that is.
+#: Fraction of the first slope that counts as 0. If φ' is linear between two trials, the next one hits its root, and
+#: rounding must not decide its side.
 LEVEL = 1e-9
-#: How much farther each trial goes while the objective still falls there.
+#: Factor between trials while the objective still falls.
 STEP_OUT = 2.0
 
 
@@ -43,7 +43,7 @@ class Cut(NamedTuple):
     Attributes
     ----------
     point : (dimension,) float64, a candidate for the best point
-    risk : the risk there
+    risk : the risk at that point
     plane : (dimension,) float64
     offset : risk(w') ≥ plane·w' + offset for every w'
     memo : the risk's data on the plane
@@ -57,18 +57,18 @@ class Cut(NamedTuple):
 
 
 class Cutter(Protocol):
-    """Decides where to cut, given the QP's point."""
+    """Chooses where to cut, given the QP's point."""
 
     @property
     def lower_bound(self) -> float:
-        """A number that the risk is nowhere below."""
+        """Lower bound of the risk."""
 
     @property
     def levels(self) -> bool:
         """True if the cutter prefers level-set points to the QP minimiser (``levels``)."""
 
     def __call__(self, point: NDArray[np.float64], C: float, gap: float, centre: NDArray[np.float64]) -> Cut:
-        """``gap``: between the bounds of ½‖w‖² − centre·w + C·risk so far (infinite at first)."""
+        """``gap``: current gap of ½‖w‖² − centre·w + C·risk (infinite at first)."""
 
     def restart(self) -> None:
         """Forgets the best point."""
@@ -78,26 +78,26 @@ class Cutter(Protocol):
 
 
 class MovableCutter(Cutter, Protocol):
-    """One that can be put at a point."""
+    """A cutter whose best point can be set."""
 
     @property
     def reach(self) -> float:
         """First step of the next line search, as a share of its segment."""
 
     def stand_at(self, point: NDArray[np.float64], reach: float) -> None:
-        """Makes a point the best one."""
+        """Sets the best point."""
 
 
 @dataclass(slots=True)
 class _Known(Generic[V]):
-    """A point, and what the risk is there.
+    """A point with its risk.
 
     Attributes
     ----------
     point : (dimension,) float64
     risk : its value
     offset : the offset of the tangent plane there
-    slopes : its slopes; None once their memory was needed for others
+    slopes : its slopes; None once their memory was reused
     """
 
     point: NDArray[np.float64]
@@ -107,7 +107,7 @@ class _Known(Generic[V]):
 
 
 def _known_point(risk: ScoreFunction[V], point: NDArray[np.float64], scores: V, slopes: V) -> _Known[V]:
-    """The risk at a point with these scores; ``slopes`` become its slopes."""
+    """Evaluates the risk at a point with these scores; overwrites ``slopes``."""
     value, offset = risk.tangent(scores, slopes)
     if not math.isfinite(value):
         raise not_finite("risk")
@@ -117,7 +117,7 @@ def _known_point(risk: ScoreFunction[V], point: NDArray[np.float64], scores: V, 
 
 
 def _cut(risk: ScoreFunction[V], best: _Known[V], touching: _Known[V]) -> Cut:
-    """The best point, and the cutting plane that touches the risk at another, whose slopes are there."""
+    """A cut with the best point, and the plane that touches the risk at another point with known slopes."""
     assert touching.slopes is not None
     plane = risk.combine(touching.slopes)
     return Cut(best.point, best.risk, plane, touching.offset, risk.memo(touching.slopes))
@@ -150,11 +150,11 @@ class AtTheQPsPoint(Generic[V]):
 
 
 class AfterLineSearch(Generic[V]):
-    """See the module. It holds four score vectors at most: a scores vector that is moved along the segment, the change
-    from one of its ends to the other, and slopes at two points. So the best point's slopes are given up where those of
-    a third point are computed; if it stays the best all the same, the oracle computes them once more.
+    """See the module. It holds at most four score vectors: scores moved along the segment, the change between its ends,
+    and slopes at two points. The slopes of a third point overwrite those of the best point; if that stays the best, the
+    oracle computes them again.
 
-    ``reach`` : how far along the segment the first trial of the next search goes
+    ``reach`` : position of the first trial of the next search along its segment
     """
 
     levels = True
@@ -189,16 +189,16 @@ class AfterLineSearch(Generic[V]):
         self._best, self.reach = self._know(point), reach
 
     def restart(self) -> None:
-        """Gives back the score vectors, too: a restart may need their memory meanwhile."""
+        """Forgets the best point and releases the score vectors, whose memory a restart may need."""
         self._best, self._scores, self.reach = None, None, 1.0
         self._unused.clear()
 
     def verified_risk(self, point: NDArray[np.float64]) -> float:
         if self._best is not None and np.array_equal(point, self._best.point):
-            if not self._is_exact:  # but what rounding has added up
+            if not self._is_exact:  # except for accumulated rounding
                 self._forget(self._best)
                 self._best = self._know(point)
-            self._unused.clear()  # mostly the run ends here
+            self._unused.clear()  # usually the run ends here
             return self._best.risk
         scores = self._risk.scores(point, self._vector())
         fresh = _known_point(self._risk, point, scores, self._vector())
@@ -207,24 +207,24 @@ class AfterLineSearch(Generic[V]):
         return fresh.risk
 
     def _vector(self) -> V:
-        """A score vector of any content. (Fresh arrays cost more than the oracle.)"""
+        """A score vector of any content, reused because fresh arrays cost more than the oracle."""
         return self._unused.pop() if self._unused else self._vectors.empty()
 
     def _know(self, point: NDArray[np.float64]) -> _Known[V]:
-        """The point with the risk there; its scores, computed afresh, are kept."""
+        """Evaluates the point; keeps its freshly computed scores."""
         self._scores = self._risk.scores(point, self._vector() if self._scores is None else self._scores)
         here = _known_point(self._risk, point, self._scores, self._vector())
         self._is_exact = True
         return here
 
     def _forget(self, point_kept: _Known[V]) -> None:
-        """Takes back its slopes."""
+        """Releases the point's slopes."""
         if point_kept.slopes is not None:
             self._unused.append(point_kept.slopes)
             point_kept.slopes = None
 
     def _slopes_at(self, best: _Known[V]) -> V:
-        """The slopes at the best point, whose scores are there."""
+        """Slopes at the best point, from its current scores."""
         if best.slopes is None:
             assert self._scores is not None
             best.slopes = self._vector()
@@ -239,17 +239,17 @@ class AfterLineSearch(Generic[V]):
         gap: float,
         centre: NDArray[np.float64],
     ) -> tuple[_Known[V], _Known[V]]:
-        """The best of ``here``, the QP's ``point`` and the points tried between them, and the nearest one tried beyond
-        the minimum (else the best one). The kept scores become the best point's."""
+        """Returns the best of ``here``, the QP's ``point`` and the trials between them, and the nearest trial beyond
+        the minimum (else the best point). The scores become those of the best point."""
         assert self._scores is not None
-        slopes_here = self._slopes_at(here)  # before the change, which would be one vector more
+        slopes_here = self._slopes_at(here)  # before the change is made, to save a vector
         change = self._risk.scores(point, self._vector())
         self._vectors.subtract(change, self._scores, change)
         segment = _Segment(self._risk, here.point, point, self._scores, change)
         regular = _Quadratic.of(here.point - centre, segment.direction)
 
-        # Of a convex function's tangents only the nearest on either side count between them. Before there is one on the
-        # right, trials step out from where the last search ended: the QP's point itself is mostly far too far.
+        # Between trials only the nearest tangent on either side matters. Until there is one on the right, trials step
+        # out from the end of the last search; the QP's point is usually much too far.
         left, right = segment.tangent(0.0, C, here.risk, slopes_here), None
         level = LEVEL * (regular.slope(0.0) + left.slope)
         best, value, at = here, regular.at(0.0) + C * here.risk, 0.0
@@ -281,7 +281,7 @@ class AfterLineSearch(Generic[V]):
                 if point_kept is not best and point_kept is not beyond:
                     self._forget(point_kept)
         if best is here and beyond is None:
-            beyond = segment.evaluated(1.0, self._vector())  # nothing to search: a plane is needed all the same
+            beyond = segment.evaluated(1.0, self._vector())  # nothing to search, but a plane is needed
         segment.move(at)
         self._unused.append(change)
         self.reach = at if at > 0.0 else self.reach / STEP_OUT
@@ -289,10 +289,10 @@ class AfterLineSearch(Generic[V]):
 
 
 class _Segment(Generic[V]):
-    """The points from ``start`` (t = 0) to ``end`` (t = 1), and the scores at one of them, which are moved along.
+    """Points from ``start`` (t = 0) to ``end`` (t = 1), with scores that move along.
 
-    scores : at ``start``, to begin with
-    change : the change of the scores from one end to the other
+    scores : initially at ``start``
+    change : change of the scores from one end to the other
     """
 
     def __init__(
@@ -301,12 +301,12 @@ class _Segment(Generic[V]):
         self._risk, self._start, self._end = risk, start, end
         self.direction = end - start
         self._scores, self._change = scores, change
-        self._moved = 0.0  # where along the segment the scores are
+        self._moved = 0.0  # position of the scores along the segment
         self._starts_at_0 = not start.any()
 
     def move(self, t: float) -> None:
-        """The scores become those at t. From w = 0 on they are as computed afresh: back there all are the same, and
-        what rounding leaves of a way there and back must not rank them."""
+        """Moves the scores to t. From w = 0 they are scaled, not added to: back at 0 all are equal, and rounding does
+        not rank them."""
         if t == self._moved:
             return
         if self._starts_at_0:
@@ -321,7 +321,7 @@ class _Segment(Generic[V]):
         return _Line(t, slope, C * risk - slope * t)
 
     def evaluated(self, t: float, slopes: V) -> _Known[V]:
-        """The risk at t; ``slopes`` become its slopes."""
+        """Evaluates the risk at t; overwrites ``slopes``."""
         self.move(t)
         return _known_point(
             self._risk, self._end if t == 1.0 else self._start + t * self.direction, self._scores, slopes
@@ -356,14 +356,14 @@ class _Line(NamedTuple):
 
 
 def _minimum(regular: _Quadratic, left: _Line, right: _Line | None) -> tuple[float, float]:
-    """argmin and minimum of the quadratic, less its constant, and the larger of two tangents, between their points;
-    without a right one of the left one alone, up to t = 1."""
+    """Minimiser and minimum of the quadratic, without its constant, plus the larger of two tangents, between their
+    points. Without a right tangent, the left one is used up to t = 1."""
     _, linear, square = regular
     t = end = 1.0 if right is None else right.t
     if right is not None:
         rise = right.slope - left.slope
         t = (left.at_zero - right.at_zero) / rise if rise > 0.0 else left.t
-    # Before the tangents cross the left one counts, behind it the right one.
+    # The left tangent is larger before they cross, the right one after.
     if square > 0.0:
         if regular.slope(t) + left.slope > 0.0:
             t = -(linear + left.slope) / (2.0 * square)
@@ -377,6 +377,6 @@ def _minimum(regular: _Quadratic, left: _Line, right: _Line | None) -> tuple[flo
 
 
 def _where_level(regular: _Quadratic, left: _Line, right: _Line) -> float:
-    """Root of φ' if it were straight between two points; the left point if φ does not fall there."""
+    """Root of φ' if it were linear between two points; the left point if φ does not fall there."""
     falling, rising = (regular.slope(line.t) + line.slope for line in (left, right))
     return left.t - (right.t - left.t) * falling / (rising - falling) if falling < 0.0 else left.t

@@ -3,8 +3,9 @@
     d = −g + β d,   β = max(0, g·(g − g_before) / g_before·g_before),   d = −g where g·d ≥ 0
 
 The step is a root of φ'(a) = c(s + a t)·t + λ (w·d + a d·d), with t = Xd: along the direction the scores are known, so
-a trial costs one evaluation of c and no pass over X; an iteration costs two passes, t and the new Xᵀc. It never looks
-at J. φ' is increasing, J being convex: secant steps outwards until it changes sign, then false position between.
+a trial costs one evaluation of c and no pass over X; an iteration costs two passes, t and the new Xᵀc. J itself is not
+evaluated. φ' increases, since J is convex: secant steps go outwards until it changes sign, then false position narrows
+the bracket.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ from apsvm.solvers.score_space import V
 from apsvm.solvers.smooth import SmoothRun, SmoothSearch, Stop
 from apsvm.solvers.state import State, not_finite
 
-#: The search ends where the slope is at most this share of the slope it began with.
+#: The search ends when the slope is at most this share of the first slope.
 SLOPE_SHARE = 0.1
 #: A step outwards is at least and at most this many times the step before.
 OUTWARDS = (1.1, 10.0)
 #: A step inwards leaves at least this share of the bracket on either side.
 MARGIN = 0.05
-#: Most trials in one search.
+#: Maximum number of trials in one search.
 MOST_TRIALS = 50
 
 
@@ -37,13 +38,13 @@ class NonlinearCG(SmoothSearch):
         w, gradient = run.point.w, run.point.gradient
         step: float | None = None
         line = _Line(run)
-        norm, fresh = run.point.norm, True  # the scores have not been added to
+        norm, fresh = run.point.norm, True  # the scores are still as computed
         direction = -gradient
         while True:
             if norm <= run.target:
                 if fresh:
                     return
-                # Rid of what rounding has added up: the gradient must be small at Xw itself.
+                # Recomputed without accumulated rounding: the gradient must be small at Xw itself.
                 gradient = run.evaluate(w, line.scores, line.c).gradient
                 norm, fresh = run.point.norm, True
                 run.evaluated(objective=run.point.objective, gradient_norm=norm)
@@ -68,8 +69,8 @@ class NonlinearCG(SmoothSearch):
 class _Line(Generic[V]):
     """Searches along one direction after another.
 
-    scores : at the point where the search begins; moved by ``minimise`` to where it ends
-    c : ∂L/∂s there
+    scores : at the start of the search; ``minimise`` moves them to its end
+    c : ∂L/∂s at these scores
     """
 
     def __init__(self, run: SmoothRun[V]) -> None:
@@ -81,8 +82,8 @@ class _Line(Generic[V]):
     def minimise(
         self, w: NDArray[np.float64], direction: NDArray[np.float64], slope: float, step: float | None
     ) -> float | None:
-        """The step from w along ``direction``, whose slope < 0 is given; ``step`` is the first to try. None if no step
-        brings the slope closer to zero."""
+        """Step from w along ``direction`` with slope < 0; ``step`` is the first trial. None if no step brings the slope
+        closer to zero."""
         run = self._run
         change = run.problem.scores(direction, self._change)
         linear, square = (run.regularisation * float(v @ direction) for v in (w, direction))
@@ -101,7 +102,7 @@ class _Line(Generic[V]):
                 best, slope_best = step, slope_now
             if abs(slope_now) <= SLOPE_SHARE * abs(slope):
                 break
-            # A side that has stayed twice counts half (Illinois), or false position would creep.
+            # A side kept twice counts half (Illinois); otherwise false position creeps.
             if slope_now < 0.0:
                 low, slope_low = step, slope_now
                 slope_high *= 0.5 if slope_before < 0.0 and high < np.inf else 1.0
@@ -129,7 +130,7 @@ class _Line(Generic[V]):
         return best
 
     def _slope(self, step: float, regular: float) -> float:
-        """φ' at this step; the trial's scores and c become those there."""
+        """φ' at this step; updates the scores and c of the trial."""
         self._vectors.add(self.scores, step, self._change, self._trial)
         self._run.problem.slopes(self._trial, self.c)
         slope = self._vectors.dot(self.c, self._change) + regular

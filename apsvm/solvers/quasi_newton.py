@@ -3,13 +3,12 @@
     d = −H g,   H from the last steps and changes of gradient (Nocedal 1980), at first diagonal;
     a by doubling and halving until   J(w + a d) ≤ J(w) + 10⁻⁴ a g·d   and   g(w + a d)·d ≥ 0.9 g·d
 
-Along a direction the scores are known, so that a trial costs one evaluation of r; an iteration costs two passes over X.
+Scores along a direction are known, so a trial costs one evaluation of r; an iteration costs two passes over X.
 
-Where J has kinks, quasi-Newton steps still head for a local minimum: the search stops beyond a kink, where the gradient
-is another, and H learns it (Lewis and Overton 2013). There J only falls; how near the end is to stationary is not
-proved (``descend``). Where r is smooth and convex (``lbfgs``) the gradient proves it, and the search goes on where J
-can no longer tell two points apart: a trial within rounding of J(w) passes if the slopes say that J fell (Hager and
-Zhang 2005, the approximate Wolfe conditions).
+If J has kinks, quasi-Newton steps still approach a local minimum: the search stops beyond a kink, and H learns the
+change of the gradient (Lewis and Overton 2013). J only falls; stationarity of the end is not proved (``descend``). If r
+is smooth and convex (``lbfgs``), the gradient proves it. The search then continues within rounding of J(w), if the
+slopes show that J fell (Hager and Zhang 2005, approximate Wolfe conditions).
 """
 
 from __future__ import annotations
@@ -33,9 +32,9 @@ GAIN, SLOPE_SHARE = 1e-4, 0.9
 MOST_TRIALS = 40
 #: The first step, relative to the length of w.
 FIRST_STEP = 0.1
-#: Iterations in a row that gain too little, or restarts, before the end.
+#: Successive iterations with too little gain, or restarts, before the end.
 PATIENCE = 5
-#: Of J, what rounding may add to it or take from it.
+#: Relative rounding error of J.
 ROUNDING = 1e-12
 
 
@@ -63,11 +62,11 @@ def descend(
     on_step: Callable[[DescentStep], None] = lambda step: None,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> NDArray[np.float64]:
-    """A point with ½‖w‖² + C·r(Xw) at most that of ``w`` (dimension,), from which steps gain less than ``enough``.
+    """Descends ½‖w‖² + C·r(Xw) from ``w`` (dimension,) until steps gain less than ``enough``.
 
     curvature : (dimension,) float64 > 0, how much J curves in each weight, up to a factor; None: alike
 
-    Raises FloatingPointError where J is not finite at ``w``; later that ends the descent.
+    Raises FloatingPointError if J is not finite at ``w``; later that ends the descent.
     """
     here = QuasiNewton(risk, w, C=C, curvature=curvature)
     idle = 0
@@ -91,12 +90,12 @@ def descend(
 
 
 class QuasiNewton(Generic[V]):
-    """The point reached, what is known there, and what the last steps say of the curvature.
+    """Current point of a descent, with its value, gradient and curvature information.
 
     Parameters
     ----------
     function : r
-    w : (dimension,) float64, where to begin; or that point evaluated, whose vectors are taken over
+    w : (dimension,) float64, the start; or that point evaluated, whose vectors are reused
     regularisation, C : λ and the weight of r
     curvature : (dimension,) float64 > 0, how much J curves in each weight, up to a factor; None: alike
     smooth : r is smooth and convex
@@ -125,7 +124,7 @@ class QuasiNewton(Generic[V]):
         self._regularisation, self._C = regularisation, C
         self._smooth = smooth
         self._on_trial = on_trial
-        # The last steps, the changes of the gradient over them, and their products, > 0.
+        # Recent steps, the changes of the gradient along them, and their products, > 0.
         self._history: tuple[list[NDArray[np.float64]], list[NDArray[np.float64]], list[float]] = [], [], []
         self._change, self._trial = self._vectors.empty(), self._vectors.empty()
         if isinstance(w, Evaluated):
@@ -141,11 +140,11 @@ class QuasiNewton(Generic[V]):
         return not self._history[0]
 
     def forget(self) -> None:
-        """Drops what the last steps said of the curvature."""
+        """Drops the curvature information."""
         self._history = [], [], []
 
     def refresh(self) -> Evaluated[V]:
-        """Computes the scores, and what follows from them, afresh: rid of what rounding has added up."""
+        """Recomputes scores, value and gradient, without accumulated rounding."""
         self._function.scores(self.w, self._scores)
         value = self._function.tangent(self._scores, self._slopes).value
         self.objective = 0.5 * self._regularisation * float(self.w.dot(self.w)) + self._C * value
@@ -174,14 +173,14 @@ class QuasiNewton(Generic[V]):
         return True
 
     def _gradient(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
-        """At ``w``, whose slopes are in ``_slopes``."""
+        """Gradient at ``w``, from ``_slopes``."""
         gradient: NDArray[np.float64] = self._regularisation * w + self._C * self._function.combine(self._slopes)
         if not _kernels.all_within(gradient, sys.float_info.max):
             raise not_finite("gradient")
         return gradient
 
     def _short(self, direction: NDArray[np.float64]) -> NDArray[np.float64]:
-        """A first direction, of a length that suits w."""
+        """First direction, with a length relative to w."""
         length = float(np.linalg.norm(self.w))
         largest = float(np.abs(direction).max())
         if length > 0.0 and largest > 0.0:
@@ -222,14 +221,15 @@ class QuasiNewton(Generic[V]):
         return True
 
     def _first_trial(self) -> float:
-        """1, what the curvature says; where nothing is known of it and J is smooth, what changes the scores by 1."""
+        """First trial step: 1 with curvature information; without it, and for smooth J, the step that changes the
+        scores by 1."""
         if not (self._smooth and self.knows_nothing):
             return 1.0
         spread = float(np.sqrt(self._vectors.dot(self._change, self._change) / self._function.n_scores))
         return 1.0 / spread if 0.0 < spread < np.inf else 1.0
 
     def _try(self, step: float, squares: _Squares) -> tuple[float, float]:
-        """J and its slope at this step."""
+        """Evaluates J and its slope at this step."""
         self._vectors.add(self._scores, step, self._change, self._trial)
         value = self._function.tangent(self._trial, self._slopes).value
         _, linear, square = squares
@@ -240,8 +240,7 @@ class QuasiNewton(Generic[V]):
         return objective, slope
 
     def _falls(self, step: float, slope: float, objective: float, slope_there: float) -> bool:
-        """True if J falls by what the slope promises or, if the difference is within rounding, if the slopes promise
-        it."""
+        """True if J falls as much as the slope requires; if the difference is within rounding, the slopes decide."""
         if objective <= self.objective + GAIN * step * slope:
             return True
         level = objective <= self.objective + ROUNDING * abs(self.objective)
@@ -255,8 +254,8 @@ def newton_direction(
     changes: Sequence[NDArray[np.float64]],
     products: Sequence[float],
 ) -> NDArray[np.float64]:
-    """−H g by the two loops over the last steps, the changes of the gradient over them and their products; H is at
-    first a multiple of the ``diagonal``."""
+    """−H g by the two-loop recursion over recent steps, gradient changes and their products. The initial H is a
+    multiple of the ``diagonal``."""
     result = gradient.copy()
     shares = [0.0] * len(steps)
     for t in reversed(range(len(steps))):
@@ -265,10 +264,10 @@ def newton_direction(
     scale = -1.0
     if steps:
         curved = float(changes[-1].dot(diagonal * changes[-1]))
-        if curved > 0.0:  # or it underflows
+        if curved > 0.0:  # it may underflow
             scale *= products[-1] / curved
     result *= scale * diagonal
-    # What the loop adds to Hg it takes from −Hg.
+    # The sign is that of −Hg.
     for step, change, product, share in zip(steps, changes, products, shares, strict=True):
         result -= (share + float(change.dot(result)) / product) * step
     return result

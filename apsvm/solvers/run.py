@@ -15,8 +15,8 @@ from apsvm.solvers.certificate import Certificate
 from apsvm.solvers.qp.base import QPSolution
 from apsvm.solvers.state import State
 
-#: A run has stalled where this many iterations took less than this share off the gap (at that rate 10,000 would not
-#: halve it twice), and the lower bound, which may rise from far below, rose by less than a tenth of itself.
+#: A run has stalled if this many iterations reduced the gap by less than this share (10,000 at that rate would not
+#: halve it twice) and raised the lower bound by less than a tenth.
 STALL_ITERATIONS, STALL_GAP, STALL_DUAL = 30, 1e-3, 0.1
 
 
@@ -31,9 +31,9 @@ class Limits:
 
     Attributes
     ----------
-    tolerance : the gap asked for, as an objective value
+    tolerance : requested gap, as an objective value
     max_iterations : int
-    time_limit : seconds; None: none
+    time_limit : seconds, or None
     should_stop : True ends it as ``INTERRUPTED``
     good_enough : called with the primal and dual objective; True ends the run as ``CONVERGED``
     """
@@ -52,11 +52,11 @@ class Run:
     ----------
     tolerance : the gap asked for
     primal, dual : the objective of the best point so far, and the best lower bound
-    point : (dimension,) float64, where the next plane is taken
-    iterations : those completed
-    state : why it ended, None while it goes on
-    trouble : the value that was not finite, if the state is ``NUMERICAL_TROUBLE``
-    qp, qp_span, planes : the last QP's solution, how long it took, and the planes it was of
+    point : (dimension,) float64, the point of the next plane
+    iterations : number completed
+    state : reason for the end; None while running
+    trouble : name of the value that was not finite, if the state is ``NUMERICAL_TROUBLE``
+    qp, qp_span, planes : solution, time and number of planes of the last QP
     """
 
     qp: QPSolution
@@ -72,11 +72,11 @@ class Run:
         self.tolerance = limits.tolerance
         self._limits = limits
         self._began = time.perf_counter()
-        self._last_progress = (0, math.inf, dual)  # the iteration, the gap and the lower bound there
+        self._last_progress = (0, math.inf, dual)  # iteration, gap and lower bound at the last check
 
     @property
     def seconds(self) -> float:
-        """Since it began."""
+        """Seconds since the start."""
         return time.perf_counter() - self._began
 
     @property
@@ -88,11 +88,12 @@ class Run:
         return self.primal - self.dual <= self.tolerance or self._limits.good_enough(self.primal, self.dual)
 
     def raise_dual(self, dual: float) -> None:
-        """A QP that is solved to its own tolerance only may come out below one before; both bounds hold."""
+        """Raises the lower bound if ``dual`` is higher. QPs are solved to a tolerance, so a later bound may be
+        lower."""
         self.dual = max(self.dual, dual)
 
     def attempt(self, step: Callable[[Run], None]) -> None:
-        """An iteration. What is not finite ends the run if there is a good point, and is an error before."""
+        """Runs an iteration. A non-finite value ends the run if there is a good point, and is an error otherwise."""
         try:
             step(self)
         except FloatingPointError as error:
@@ -101,7 +102,7 @@ class Run:
             self.state, self.trouble = State.NUMERICAL_TROUBLE, str(error)
 
     def complete_iteration(self) -> None:
-        """Counts it, and whether it got anywhere."""
+        """Counts the iteration and records its progress."""
         self.iterations += 1
         _, gap, dual = self._last_progress
         here = self.primal - self.dual

@@ -1,8 +1,8 @@
 """Interface of a solver to its objective: functions r(Xw) of the scores s = Xw, and vectors of scores as handles.
 
-Between two points whose scores are known, the scores of every point are known: along a line a solver adds and scales
-score vectors, and a trial costs one evaluation of r and no pass over X. It never looks into a vector, which may
-therefore be an array in this process (``ArrayVectors``) or lie in parts on other machines.
+If the scores at two points are known, so are those of every point on their line. A solver adds and scales score
+vectors, and a trial costs one evaluation of r and no pass over X. It never reads the entries of a vector. A vector may
+thus be an array in this process (``ArrayVectors``) or lie in parts on other machines.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 #: A vector with one entry a score: scores themselves, their changes along a direction, or slopes.
 V = TypeVar("V")
-#: Entries of a vector that are worked at while they are in the cache.
+#: Entries of a vector processed while in the cache.
 _BLOCK = 1 << 15
 
 
@@ -59,7 +59,7 @@ class ArrayVectors:
         out += x
 
     def move(self, x: NDArray[np.float64], t: float, y: NDArray[np.float64]) -> None:
-        for start in range(0, self._size, _BLOCK):  # so that t·y is never a whole vector
+        for start in range(0, self._size, _BLOCK):  # avoids a full vector t·y
             block = slice(start, start + _BLOCK)
             x[block] += t * y[block]
 
@@ -84,8 +84,7 @@ class Tangent(NamedTuple):
     value : float
         r(s).
     offset : float, optional
-        r(s) − c·s, the value at 0 of the linear function that touches r at s; None where it is known
-        no better than by that difference.
+        r(s) − c·s, the value at 0 of the linear function that touches r at s; None if only that difference gives it.
     """
 
     value: float
@@ -93,8 +92,8 @@ class Tangent(NamedTuple):
 
 
 class Majoriser(NamedTuple, Generic[V]):
-    """Function that touches r at scores s from above: r(s') ≤ h(s') − c·s' for every s', with equality at s; h is
-    convex.
+    """Function that touches r at scores s from above: r(s') ≤ h(s') − c·s' for every s', with equality at s and convex
+    h.
 
     Attributes
     ----------
@@ -103,7 +102,7 @@ class Majoriser(NamedTuple, Generic[V]):
     slopes : V, optional
         The slopes c; None: 0.
     held : NDArray[int64], optional
-        Which h it is (``ScoreFunction.hold``); None: there is one only.
+        Rows that select h (``ScoreFunction.hold``); None if there is only one h.
     """
 
     value: float
@@ -113,14 +112,14 @@ class Majoriser(NamedTuple, Generic[V]):
 
 
 class Evaluated(NamedTuple, Generic[V]):
-    """A point and what J(w) = λ/2 ‖w‖² + C·r(Xw) is there.
+    """A point with J(w) = λ/2 ‖w‖² + C·r(Xw) and its gradient.
 
     Attributes
     ----------
     w : NDArray[np.float64]
         (dimension,) float64.
     scores, slopes : V
-        Xw, computed afresh, and c there, until they are overwritten.
+        Freshly computed Xw and c, until overwritten.
     objective : float
         J.
     gradient : NDArray[np.float64]
@@ -140,10 +139,9 @@ class Evaluated(NamedTuple, Generic[V]):
 
 
 class ScoreFunction(Protocol[V]):
-    """A function of w that sees w only through its scores: r(Xw). It is convex, and its own majoriser, unless it says
-    otherwise.
+    """A function of w through its scores only: r(Xw). By default it is convex and its own majoriser.
 
-    FloatingPointError, from any method, says that a number is beyond float64.
+    Any method raises FloatingPointError if a number exceeds float64.
     """
 
     @property
@@ -156,18 +154,18 @@ class ScoreFunction(Protocol[V]):
 
     @property
     def lower_bound(self) -> float:
-        """A number that r is nowhere below; −inf if none is known."""
+        """Lower bound of r; −inf if unknown."""
 
     @abstractmethod
     def scores(self, w: NDArray[np.float64], out: V | None = None) -> V:
-        """Xw, for w (dimension,) float64; in ``out`` if it is given. One pass over X."""
+        """Xw for w (dimension,) float64, written into ``out`` if given. One pass over X."""
 
     @abstractmethod
     def tangent(self, scores: V, slopes: V) -> Tangent:
-        """r at these scores; ``slopes`` becomes c = ∂r/∂s there, or a subgradient."""
+        """Evaluates r at these scores; overwrites ``slopes`` with c = ∂r/∂s or a subgradient."""
 
     def slopes(self, scores: V, out: V) -> None:
-        """``out`` becomes c; for callers that do not need the value, which may cost less."""
+        """Writes c into ``out``; may cost less than ``tangent``, as no value is needed."""
         self.tangent(scores, out)
 
     @abstractmethod
@@ -175,20 +173,20 @@ class ScoreFunction(Protocol[V]):
         """Xᵀc: (dimension,) float64. One pass over the rows with a slope."""
 
     def memo(self, slopes: V) -> NDArray[np.float64] | None:
-        """Data needed to move the plane of these slopes with the function (``Solver.move``); None if not needed."""
+        """Data for moving the plane of these slopes with the function (``Solver.move``); None if not needed."""
         return None
 
     @property
     def convex(self) -> ScoreFunction[V]:
-        """h of its majorisers, the one that was held last."""
+        """Convex part h of the majorisers, as last held."""
         return self
 
     def majoriser(self, scores: V) -> Majoriser[V]:
-        """The one that touches r at these scores."""
+        """Majoriser that touches r at these scores."""
         value = self.tangent(scores, self.vectors.empty()).value
         return Majoriser(value, value)
 
     def hold(self, held: NDArray[np.int64] | None) -> Callable[[NDArray[np.float64]], NDArray[np.float64]] | None:
-        """Makes ``convex`` the h of a majoriser. Returns by how much that changes a plane, (dimension,), given its
-        ``memo``; None where all planes stay."""
+        """Sets ``convex`` to the h of a majoriser. Returns a function from a plane's ``memo`` to its change,
+        (dimension,); None if planes do not change."""
         return None

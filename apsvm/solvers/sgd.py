@@ -1,7 +1,7 @@
 """Stochastic descent by epochs: pass after pass over the data, a validation after each, and the best epoch kept.
 
-It sees only callables. Nothing certifies the result: the estimated loss of a pass is what its draws happened to show,
-while the parameters moved.
+It sees only callables. The result is not certified: the loss of a pass is estimated from its draws while the parameters
+move.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class Ending(StrEnum):
-    """Why it stopped. The first three are ends as requested."""
+    """Reason for the end. The first three are as requested."""
 
     EPOCHS_DONE = "all epochs done"
     STOPPED_IMPROVING = "validation stopped improving"
@@ -33,7 +33,7 @@ class Ending(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Pass:
     """Counts of one pass: draws of a positive, trials of a negative, updates; ``loss``: the mean over the draws of the
-    losses seen by updates; ``moved``: True if a further pass could change the parameters."""
+    losses seen by updates; ``moved``: True if another pass could change the parameters."""
 
     draws: int
     trials: int
@@ -61,11 +61,11 @@ class DescentOutcome(Generic[T]):
 
     Attributes
     ----------
-    best : the snapshot after the best epoch, which without a validation is the last one
+    best : snapshot after the best epoch; without validation, the last one
     best_epoch : int, its number
-    epochs : all that were completed, or broken off by a limit
-    ending : why it stopped
-    trouble : str or None, what was not finite, where the ending is ``NUMERICAL_TROUBLE``
+    epochs : all completed ones, and one cut short by a limit
+    ending : reason for the end
+    trouble : str or None, name of the value that was not finite, if the ending is ``NUMERICAL_TROUBLE``
     """
 
     best: T
@@ -90,11 +90,11 @@ def descend(
 
     Parameters
     ----------
-    one_pass : moves the parameters; asks its argument now and then whether to break off
-    snapshot : the parameters as they are, apart from what later passes do to them
-    validate : the metric of the parameters as they are
+    one_pass : moves the parameters; calls its argument now and then to check for a stop
+    snapshot : returns a copy of the parameters
+    validate : returns the metric of the current parameters
     patience : epochs without a better validation after which it stops
-    time_limit : seconds; a pass is broken off, and counts as an epoch
+    time_limit : seconds; a pass cut short counts as an epoch
 
     Raises
     ------

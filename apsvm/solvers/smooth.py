@@ -1,7 +1,7 @@
-"""Minimise J(w) = λ/2 ‖w‖² + L(Xw) for a smooth convex L of the scores: what the solvers of this kind share.
+"""Common parts of solvers that minimise J(w) = λ/2 ‖w‖² + L(Xw) for a smooth convex L of the scores.
 
-∇J(w) = λw + Xᵀc with c = ∂L/∂s at s = Xw. A search ends when ‖∇J(w)‖∞ ≤ tolerance · ‖∇J(0)‖∞, wherever it began. What
-is reported is evaluated afresh at the point returned.
+∇J(w) = λw + Xᵀc with c = ∂L/∂s at s = Xw. A search ends when ‖∇J(w)‖∞ ≤ tolerance · ‖∇J(0)‖∞, whatever its start.
+Reported values are evaluated afresh at the returned point.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from apsvm._support.registry import Registry
 from apsvm.solvers.score_space import Evaluated, ScoreFunction, V
 from apsvm.solvers.state import State, not_finite
 
-#: Of the sum of its terms' sizes, what rounding leaves of a gradient entry that is zero.
+#: Rounding error of a zero gradient entry, relative to the summed magnitudes of its terms.
 ROUNDING = 16 * np.finfo(np.float64).eps
 
 
@@ -34,7 +34,7 @@ class SmoothEvaluation:
     iteration : int, iterations completed before it
     objective : float, J; None where the search does not compute it
     gradient_norm : float, ‖∇J‖∞; None for a trial along a direction
-    step, slope : float, of such a trial: how far along, and how J rises there
+    step, slope : float, position of such a trial, and the slope of J there
     """
 
     index: int
@@ -73,11 +73,11 @@ class SmoothSolution:
     ----------
     w : (dimension,) float64
     objective, gradient_norm : float, J and ‖∇J‖∞ at w, computed afresh
-    asked : float, the gradient norm to be reached
+    asked : float, requested gradient norm
     state : why the run ended
     iterations, evaluations : int
     seconds : float
-    trouble : str or None, what was not finite, where the state is ``NUMERICAL_TROUBLE``
+    trouble : str or None, name of the value that was not finite, if the state is ``NUMERICAL_TROUBLE``
     """
 
     w: NDArray[np.float64]
@@ -103,18 +103,18 @@ class Limits:
 
 
 class Stop(Exception):
-    """Ends a search at the best point it has reached."""
+    """Ends a search at its best point."""
 
     def __init__(self, state: State) -> None:
         self.state = state
 
 
 class SmoothRun(Generic[V]):
-    """One minimisation: what a search asks, counts and tells.
+    """One minimisation: evaluation, counters and observers for a search.
 
-    w : (dimension,) float64, the point reached so far; the search moves it
-    target : the gradient norm at which it has arrived
-    point : the last evaluated point; the search begins there, and may take its vectors
+    w : (dimension,) float64, the current point; the search moves it
+    target : gradient norm at which the search ends
+    point : the last evaluated point; the search begins there and may reuse its vectors
     """
 
     point: Evaluated[V]
@@ -149,7 +149,7 @@ class SmoothRun(Generic[V]):
         return gradient
 
     def evaluate(self, w: NDArray[np.float64], scores: V, slopes: V) -> Evaluated[V]:
-        """``point`` becomes ``w``, evaluated afresh; ``scores`` and ``slopes``, of any content, become those there."""
+        """Sets ``point`` to ``w``, evaluated afresh; overwrites ``scores`` and ``slopes``."""
         problem = self.problem
         loss = problem.tangent(problem.scores(w, scores), slopes).value
         objective = 0.5 * self.regularisation * float(w @ w) + loss
@@ -166,7 +166,7 @@ class SmoothRun(Generic[V]):
         step: float | None = None,
         slope: float | None = None,
     ) -> None:
-        """To be called after each evaluation; raises Stop when time is up or a stop was requested."""
+        """Called after each evaluation; raises Stop at the time limit or on request."""
         self.evaluations += 1
         self._on_evaluation(SmoothEvaluation(self.evaluations, self.iterations, objective, gradient_norm, step, slope))
         if self.limits.should_stop():
@@ -175,7 +175,7 @@ class SmoothRun(Generic[V]):
             raise Stop(State.TIME_LIMIT)
 
     def moved(self, w: NDArray[np.float64], gradient_norm: float, objective: float | None = None) -> None:
-        """To be called with each new point but the first; raises Stop at the limit of iterations."""
+        """Called with each new point except the first; raises Stop at the iteration limit."""
         self.w = w
         self.iterations += 1
         self._on_iteration(SmoothIteration(self.iterations, objective, gradient_norm, self.evaluations, self.seconds))
@@ -184,7 +184,7 @@ class SmoothRun(Generic[V]):
 
 
 class SmoothSearch(ABC):
-    """A way to get from ``run.w`` to a point whose gradient is small enough."""
+    """A method that moves ``run.w`` to a point with a small enough gradient."""
 
     name: ClassVar[str]
 
@@ -210,14 +210,14 @@ def minimise(
     on_evaluation: Callable[[SmoothEvaluation], None] = lambda evaluation: None,
     on_iteration: Callable[[SmoothIteration], None] = lambda iteration: None,
 ) -> SmoothSolution:
-    """The minimiser of λ/2 ‖w‖² + L(Xw), from ``start`` (dimension,) or 0; ``regularisation`` is λ ≥ 0.
+    """Minimise λ/2 ‖w‖² + L(Xw) from ``start`` (dimension,) or 0; ``regularisation`` is λ ≥ 0.
 
     Raises
     ------
-    FloatingPointError : scores, objective or gradient are not finite where the search begins, or its gradient's square
-        is not; later that ends the run as ``NUMERICAL_TROUBLE``
+    FloatingPointError : scores, objective, gradient or its square are not finite at the start; later that ends the run
+        as ``NUMERICAL_TROUBLE``
     """
-    # More BLAS threads would make the last bits depend on their number, and small products slow.
+    # With more BLAS threads the last bits would depend on their number, and small products would be slow.
     with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
         first = np.zeros(dimension) if start is None else start
         run = SmoothRun(problem, regularisation, first, limits, on_evaluation, on_iteration)
@@ -259,7 +259,7 @@ def _know_target(run: SmoothRun[V], origin: Evaluated[V]) -> float:
     """Sets the target gradient norm, and returns the norm at 0."""
     if not np.isfinite(origin.gradient @ origin.gradient):
         raise not_finite("gradient's square")
-    # Constant features leave a gradient of rounding errors, and no share of those can be asked for.
+    # Constant features leave a gradient of rounding errors, of which no fraction can be reached.
     sizes = run.problem.vectors.empty()
     run.problem.vectors.absolute(origin.slopes, sizes)
     rounding = ROUNDING * float(np.abs(run.problem.combine(sizes)).max(initial=0.0))

@@ -6,8 +6,8 @@ from enum import StrEnum
 
 
 class State(StrEnum):
-    """The honest end states; only ``CONVERGED`` is an end as requested. ``NUMERICAL_TROUBLE``: a number came out beyond
-    float64, or as no number, after a good point had been found; the best one until then is the result."""
+    """End states; only ``CONVERGED`` is the requested end. ``NUMERICAL_TROUBLE``: a value became infinite or NaN after
+    a good point was found, which is the result."""
 
     CONVERGED = "converged"
     ITERATION_LIMIT = "iteration limit"
@@ -23,7 +23,7 @@ class State(StrEnum):
 
 
 def not_finite(what: str) -> FloatingPointError:
-    """The error for a value, plane or product that float64 does not hold."""
+    """Error for a value, plane or product that exceeds float64."""
     return FloatingPointError(
         f"the {what} is not finite: feature values, bias, costs or C are too large, scale them down"
     )

@@ -1,4 +1,4 @@
-"""The planes a cutting-plane solver keeps: their Gram matrix, their dual variables, and the forgetting of idle ones."""
+"""Planes of a cutting-plane solver, with Gram matrix and dual variables; idle planes are dropped."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from apsvm.solvers.certificate import feasible
 from apsvm.solvers.qp.base import Problem
 from apsvm.solvers.state import not_finite
 
-#: A plane whose α has been zero for this many solves is dropped. Dropping never loosens a bound already proved.
+#: A plane whose α is zero for this many solves is dropped. Proved bounds stay valid.
 IDLE_LIMIT = 50
 
 
@@ -24,13 +24,13 @@ class WorkingSet:
     Parameters
     ----------
     dimension : length of w
-    lower_bound : L ≤ risk(w) for every w. The plane (0, L) is always there and its α is the rest of C: the QP is
-        that of risk − L, by offsets b_t − L, and C·L comes on top of its objective
+    lower_bound : L ≤ risk(w) for every w. The plane (0, L) always exists, and its α is the rest of C. The QP is that of
+        risk − L, with offsets b_t − L, and C·L is added to its objective
 
     Attributes
     ----------
     C : the cap on the sum of the soft planes' α; it may change between solves
-    centre : (dimension,) float64, c of ½‖w‖² − c·w, whose least is −½‖c‖², and which ``recentre`` changes
+    centre : (dimension,) float64, c of ½‖w‖² − c·w, whose minimum is −½‖c‖²; see ``recentre``
     """
 
     C: float
@@ -45,7 +45,7 @@ class WorkingSet:
         self._offsets = np.empty(room)
         self._soft = np.ones(room, dtype=bool)
         self._solves = 0
-        self._used = np.zeros(room, dtype=np.int64)  # the solve after which a plane was added, or last had an α
+        self._used = np.zeros(room, dtype=np.int64)  # number of the solve in which a plane was added or last had an α
         self._names = np.arange(room)
         self._next_name = 0
         self._memos: list[NDArray[np.float64] | None] = []
@@ -55,12 +55,12 @@ class WorkingSet:
         return self._size
 
     def recentre(self, point: NDArray[np.float64]) -> None:
-        """Makes ``point`` the centre; the planes stay, as offsets a_t·c + b_t seen from there."""
+        """Sets the centre. The planes stay, with offsets a_t·c + b_t relative to it."""
         self.centre = point
         self._from_centre[: self._size] = self.offsets_from(point)
 
     def offsets_from(self, point: NDArray[np.float64]) -> NDArray[np.float64]:
-        """(t,) float64, a_t·point + b_t (less the lower bound, where a plane is soft)."""
+        """(t,) float64, a_t·point + b_t (minus the lower bound for soft planes)."""
         return self._offsets[: self._size] + self._planes[: self._size] @ point
 
     def combine(self, alpha: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -75,8 +75,8 @@ class WorkingSet:
     def add(
         self, plane: NDArray[np.float64], offset: float, *, soft: bool, memo: NDArray[np.float64] | None = None
     ) -> None:
-        """Adds a plane ((dimension,) float64, copied) with α = 0; FloatingPointError, and it stays out, where its
-        products with the others are not finite. ``memo``: what ``move`` is told of it."""
+        """Adds a copy of a plane (dimension,) float64 with α = 0. Raises FloatingPointError, without adding it, if its
+        products with the others are not finite. ``memo``: passed to ``move``."""
         if self._size == self._offsets.size:
             self._grow()
         t = self._size
@@ -100,7 +100,7 @@ class WorkingSet:
         self.alpha[:t] = before
 
     def problem(self) -> Problem:
-        """The QP over the planes held now; its arrays are views, good until the next change."""
+        """The QP over the current planes; its arrays are views, valid until the next change."""
         t = self._size
         return Problem(self._gram[:t, :t], self._from_centre[:t], self._soft[:t], self.C, self._names[:t])
 
@@ -113,13 +113,13 @@ class WorkingSet:
         return w, dual + self.C * self._lower_bound
 
     def use(self, planes: NDArray[np.bool_]) -> None:
-        """Those, (t,) bool, are not idle, though they may have no α."""
+        """Marks these planes, (t,) bool, as used, even without an α."""
         self._used[: self._size][planes] = self._solves
 
     def forget_idle(self) -> None:
-        """Counts the planes with (all but) no α and drops those idle for ``IDLE_LIMIT`` solves in a row."""
+        """Drops planes whose α was zero, up to rounding, for ``IDLE_LIMIT`` solves in a row."""
         t = self._size
-        # An interior-point solution has no exact zeros.
+        # Interior-point solutions have no exact zeros.
         support = self.alpha > 1e-9 * self.alpha.max(initial=0.0)
         self._solves += 1
         self._used[:t][support] = self._solves
@@ -129,8 +129,8 @@ class WorkingSet:
                 self._keep(np.flatnonzero(keep))
 
     def move(self, change: Callable[[NDArray[np.float64]], NDArray[np.float64]]) -> None:
-        """Adds to each plane with a memo and an α what ``change``, (dimension,), says of that memo; drops the others.
-        The offsets stay: it is for planes Σ c_i x_i whose x_i are now others."""
+        """Adds ``change`` of its memo, (dimension,), to each plane with a memo and an α, and drops the others. Offsets
+        stay. For planes Σ c_i x_i whose x_i have changed."""
         if not self._size:
             return
         self._keep(np.flatnonzero([memo is not None for memo in self._memos] & (self.alpha > 0.0)))
@@ -144,10 +144,10 @@ class WorkingSet:
         self._from_centre[:t] = self.offsets_from(self.centre)
 
     def _keep(self, keep: NDArray[np.int64]) -> None:
-        """The planes ``keep``, ascending, and no others."""
+        """Keeps the planes ``keep``, ascending, and drops the others."""
         n = keep.size
         self._planes[:n] = self._planes[keep]
-        # Whole rows, and of these the runs between the planes that go: numpy takes five times as long entry by entry.
+        # Copies runs of rows between dropped planes: indexing entry by entry takes five times as long.
         rows, at = self._gram[keep, : self._size], 0
         for run in np.split(keep, np.flatnonzero(np.diff(keep) > 1) + 1) if n > 0 else ():
             self._gram[:n, at : at + run.size] = rows[:, run[0] : run[-1] + 1]

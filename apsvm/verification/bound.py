@@ -25,13 +25,13 @@ from apsvm.verification.exact import UNIT, dot, float64_error, total
 from apsvm.verification.plain import Array
 from apsvm.verification.risk import Plane
 
-#: Target height of the planes at the next point, as a fraction from lower to upper bound, and its tolerance.
+#: Target value of the planes at the next point, as a fraction between lower and upper bound, and its tolerance.
 LEVEL, BAND = 0.3, 0.15
-#: Most quadratic programmes for one such point.
+#: Maximum number of quadratic programmes for one such point.
 TRIALS = 12
 #: Largest curvature of ½‖w‖²/C in the coordinates of the planes' problem.
 MOST_CURVATURE = 1e8
-#: Solutions in a row without a plane after which it is dropped; proved bounds stay proved.
+#: Number of successive solutions without a plane before it is dropped; proved bounds stay valid.
 IDLE = 15
 
 
@@ -131,7 +131,7 @@ class Claim:
     Attributes
     ----------
     lower : float, claimed bound, rounded in float64
-    open : float, how far below ``lower`` the proof may end
+    open : float, distance below ``lower`` at which the proof may end
     least : float, bound to be proved without allowance; −inf: none
     """
 
@@ -278,7 +278,7 @@ class _BoundPlanes:
         return w
 
     def prove(self) -> float:
-        """Best proved bound, after proving that of the best α: its rounding error is subtracted."""
+        """Proves the bound of the best α, with its rounding error subtracted, and returns the best proved bound."""
         problem, planes = self._problem, self._best_planes
         count = np.count_nonzero(self._best_alpha)
         # The fixed plane gets the rest of C, which is ≥ 0 and close to its α.

@@ -42,7 +42,7 @@ from apsvm.verification.rows import (
     with_common_constant,
 )
 
-#: How far below the certificate's bound a proof may end: as a fraction of its gap, of the objective, and of the
+#: Distance below the certificate's bound at which a proof may end: fractions of its gap, of the objective, and of the
 #: objective at w = 0, since the optimum of separable rows may be mere rounding error.
 SHARE_OF_GAP, SHARE_OF_OBJECTIVE, SHARE_AT_NOTHING = 0.01, 1e-6, 1e-11
 #: Largest gap that is still informative, as a fraction of the objective at w = 0.
@@ -128,13 +128,13 @@ def verify(
     dataset : Dataset
         The training rows, read and pooled as the model says.
     query_weights : Mapping[int, float], optional
-        Weights of the queries in training, if it had any.
+        Weights of the queries in training, if any.
     telling : float
         Largest gap that is still informative, as a fraction of the objective at w = 0.
     limits : Limits
         Limits of each proof.
     defined_elsewhere : Callable[[str], Definition | None], optional
-        Returns the definition of a loss that ``plain`` lacks, by name; None if unknown.
+        Maps the name of a loss that ``plain`` lacks to its definition, or None.
 
     Raises
     ------
@@ -172,7 +172,7 @@ def _without_certificate(family: str) -> str:
 
 @dataclass(frozen=True)
 class _Judge:
-    """Arguments of ``verify`` that all rankers share."""
+    """Arguments of ``verify`` shared by all rankers."""
 
     dataset: Dataset
     query_weights: Mapping[int, float] | None
@@ -397,7 +397,7 @@ def _epsilon(ranker: Ranker) -> float | None:
 
 
 def _constant(definition: Definition, rows: PlainRows, ranker: Ranker) -> Iterator[str]:
-    """Yields a reason if the loss depends on the constant, and it is neither a trained weight nor that of centring."""
+    """Yields a reason if the loss depends on the constant, but the constant is neither trained nor due to centring."""
     if rows.bias is not None or definition.level_free:
         return
     (linear,) = ranker.linear_parts()

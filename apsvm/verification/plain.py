@@ -6,8 +6,8 @@ A loss over rankings is Δ = Σ_k u_k [D(k) − D(k + n_k)], n_k negatives above
     gain_k(n) = u_k [D(k) − D(k + n)] − (2/PN) Σ_{j ≤ n} (s⁺_k − s⁻_j)
 
 whatever D is. Where D is convex, each gain is concave in n, and the maximum is an isotonic regression: each n_k at its
-own maximum, neighbours in the wrong order pooled; O(P log N), plus the pooling. Under a bound n_k ≤ c the
-maximiser is the same, clipped at c.
+own maximum, neighbours in the wrong order pooled; O(P log N), plus the pooling. Under a bound n_k ≤ c the maximiser is
+the same one, clipped at c.
 
 A D that is cut off at K is convex up to there and again behind it. Positions rise with k, so that for some m the first
 m positives stand at the first K positions, n_1 ≤ … ≤ n_m ≤ K − m, and the others behind, K − m ≤ n_{m+1} ≤ … ≤ n_P: two
@@ -75,7 +75,7 @@ class RankingDefinition:
     split: int = 0
     gain: str | None = None
 
-    #: True if each query is a task; True if a constant added to all scores changes nothing.
+    #: True if each query is a task; True if a constant added to all scores does not change the hinge.
     by_query: ClassVar[bool] = True
     level_free: ClassVar[bool] = True
 

@@ -6,14 +6,13 @@ zero. On S a Newton step
     Mp + λe = r,  e·p = 0,     M = G + σeeᵀ,  r = g = b − Gα   (e = 1 for soft planes)
 
 is taken, or cut short where a variable reaches zero, which then leaves S. When r vanishes except for a multiple of e,
-the plane outside S with the largest reduced gradient enters. σ changes nothing but that M is regular: M is the Gram
-matrix of planes with one more entry, √σe. Its Cholesky factor gains a row in O(m²) and loses one by Givens rotations
-(Gill,
-Golub, Murray and Saunders 1974), and is kept for the next problem, in which most of S is the same.
+the plane outside S with the largest reduced gradient enters. σ only makes M regular: M is the Gram matrix of planes
+with an additional entry √σ. Its Cholesky factor gains a row in O(m²) and loses one by Givens rotations (Gill, Golub,
+Murray and Saunders 1974), and is kept for the next problem, in which most of S is the same.
 
-Planes soon are linearly dependent; M stays regular all the same, because a plane that depends on those in S enters by
-an exchange: along the direction of no curvature, until one of them leaves. Steps are computed from the gradient at the
-current α, so that rounding in one is corrected by the next; where it is not, S is factored from scratch.
+Planes soon become linearly dependent. M stays regular, because a plane that depends on those in S enters by an
+exchange: along the direction without curvature, until one of them leaves. Steps use the gradient at the current α, so
+each corrects the rounding of the last; if that fails, S is factored from scratch.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The default: the active-set method, and cvxpy for a problem whose certificate it does not reach, with a record;
-where that is not installed, what the active-set method has reached."""
+"""The default: the active-set method, then cvxpy if the certificate is not reached, which is recorded. Without cvxpy
+the active-set solution is returned."""
 
 from __future__ import annotations
 

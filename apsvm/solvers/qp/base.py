@@ -2,7 +2,7 @@
 
     max_α  b·α − ½ αᵀGα      α ≥ 0,  Σ_soft α_t ≤ C            G = A Aᵀ, rows of A the planes
 
-The cap is an inequality because the null plane (a = 0, b = 0) is always there: its α is the rest of C. Hard planes
+The cap is an inequality because the null plane (a = 0, b = 0) always exists: its α is the rest of C. Hard planes
 (constraints a·w + b ≤ 0 on w itself) have no cap. With w = −Aᵀα and ξ = max(0, max_soft (b − Gα)_t), weak duality
 bounds the error of α by the gap ½αᵀGα + Cξ − (b·α − ½αᵀGα), once no hard plane is violated.
 """
@@ -19,7 +19,7 @@ _NAMELESS = np.empty(0, dtype=np.int64)
 
 
 class Problem(NamedTuple):
-    """The QP of the planes held at one time.
+    """The QP of the current planes.
 
     Attributes
     ----------
@@ -32,8 +32,8 @@ class Problem(NamedTuple):
     C : float
         Weight of the risk, > 0.
     names : NDArray[int64]
-        (t,) int64, ascending, or (0,): planes of the same name in one problem after another are the same, so
-        that a backend may keep what it has computed of them.
+        (t,) int64, ascending, or (0,). A name denotes the same plane in successive problems, so a backend may keep its
+        computations.
     """
 
     gram: NDArray[np.float64]
@@ -54,14 +54,14 @@ class Problem(NamedTuple):
         return np.inf if np.isnan(result) else result
 
     def rounding(self, alpha: NDArray[np.float64]) -> float:
-        """The gap that rounding alone can show at ``alpha``: no solver can be asked for less."""
+        """Gap that rounding alone can cause at ``alpha``; no solver can do better."""
         epsilon = float(np.finfo(np.float64).eps)
         return 4.0 * epsilon * float(alpha @ (np.abs(self.gram) @ alpha) + np.abs(self.offsets) @ alpha)
 
 
 class QPSolution(NamedTuple):
-    """alpha : (t,) float64, feasible; gap : ``Problem.gap`` of it; backend : which one solved it;
-    fell_back : why another backend had to be asked, or None."""
+    """alpha : (t,) float64, feasible; gap : ``Problem.gap`` of it; backend : name of the solver; fell_back : why
+    another backend was used, or None."""
 
     alpha: NDArray[np.float64]
     gap: float
@@ -76,5 +76,5 @@ class Backend(ABC):
 
     @abstractmethod
     def solve(self, problem: Problem, start: NDArray[np.float64], tolerance: float) -> QPSolution:
-        """A solution whose gap is ``tolerance`` (objective value) or as near as the backend comes; ``start`` (t,) is
-        feasible, usually the last solution with zeros for the new planes."""
+        """Solves to a gap of ``tolerance`` (objective value), or as near as the backend can. ``start`` (t,) is
+        feasible, usually the last solution with zeros for new planes."""

@@ -1,8 +1,8 @@
 """The working-set QP through cvxpy and Clarabel, an interior-point method: slower by two orders, independent of ours.
 
 Clarabel is named because cvxpy's default for QPs left gaps of 1e-3 and negative α on singular Gram matrices. Planes of
-raw features differ by many orders, so the problem is handed over in units in which it is of order one: by the size of
-α that each plane's own curvature allows, or by the cap.
+raw features differ by many orders of magnitude, so the problem is scaled to order one: by the size of α that each
+plane's curvature allows, or by the cap.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from apsvm.solvers.certificate import feasible
 from apsvm.solvers.qp.base import Backend, Problem, QPSolution
 
-#: Clarabel gives no answer at all where it cannot reach what was requested: ask for less until it does.
+#: Clarabel returns nothing if it cannot reach the requested precision: lower it until it does.
 PRECISIONS = (1e-12, 1e-9)
 NEEDS = "the QP solver cvxpy needs the packages cvxpy and clarabel: pip install cvxpy clarabel"
-#: Neither cvxpy nor ``warnings.catch_warnings`` is for several threads at once.
+#: Neither cvxpy nor ``warnings.catch_warnings`` is thread-safe.
 _ALONE = threading.Lock()
 
 
@@ -47,7 +47,7 @@ class Cvxpy(Backend):
 
 
 def _units(problem: Problem) -> list[NDArray[np.float64]]:
-    """Units of α, (t,) float64 each: what gives the Gram matrix a unit diagonal, and C."""
+    """Candidate units of α, (t,) float64 each: those that give the Gram matrix a unit diagonal, and C."""
     norms = np.sqrt(problem.gram.diagonal())
     largest = float(norms.max(initial=0.0)) or 1.0
     norms = np.maximum(norms, 1e-8 * largest)
@@ -56,8 +56,7 @@ def _units(problem: Problem) -> list[NDArray[np.float64]]:
 
 
 def _interior_point(problem: Problem, unit: NDArray[np.float64], precision: float) -> NDArray[np.float64] | None:
-    """Clarabel's α, feasible only to its own ``precision``, or None where it gave up, or float64 does for these
-    units."""
+    """Clarabel's α, feasible to its ``precision``; None if it gave up or these units overflow float64."""
     try:
         import cvxpy as cp
     except ImportError as error:
@@ -71,11 +70,11 @@ def _interior_point(problem: Problem, unit: NDArray[np.float64], precision: floa
         return None
     gamma = cp.Variable(problem.offsets.size, nonneg=True)
     objective = cp.Maximize(linear @ gamma - 0.5 * cp.quad_form(gamma, cp.psd_wrap(curvature)))
-    soft = np.flatnonzero(problem.soft)  # older versions of cvxpy know no sum of nothing
+    soft = np.flatnonzero(problem.soft)  # older versions of cvxpy cannot sum an empty vector
     cap = [cp.sum(cp.multiply(share, gamma[soft])) <= 1.0] if soft.size else []
     program = cp.Problem(objective, cap)
     with _ALONE, warnings.catch_warnings():
-        # What "may be inaccurate" is worth, the caller's own certificate measures.
+        # The caller's certificate measures the accuracy, so the warning is not needed.
         warnings.simplefilter("ignore", UserWarning)
         try:
             program.solve(solver=cp.CLARABEL, tol_gap_abs=precision, tol_gap_rel=precision, tol_feas=precision)
