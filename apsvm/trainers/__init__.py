@@ -1,7 +1,7 @@
 """Trainers behind ``--loss``: one file for each family, one line here.
 
-Importing this imports nothing heavy: a family's file is its declaration (``apsvm.trainers.base``), and loads its
-algorithm when it trains.
+Importing this is cheap: a family's file holds its declaration (``apsvm.trainers.base``) and loads its algorithm when it
+trains.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from apsvm._support.registry import Registry, UnknownNameError
 from apsvm.trainers.base import Trainer
 
-#: By the family's name, in the order of ``--help``.
+#: Family name → trainer, in the order of ``--help``.
 TRAINERS: Registry[Trainer[object]] = Registry(  # type: ignore[type-var]
     "trainer",
     {
@@ -21,11 +21,11 @@ TRAINERS: Registry[Trainer[object]] = Registry(  # type: ignore[type-var]
 
 
 def trainer_of(loss: str) -> type[Trainer[object]]:  # type: ignore[type-var]
-    """The trainer of a loss, by the loss's name in lower case, or a user's ``package.module:Name``.
+    """Class of the trainer for a loss, given the loss's name in lower case or a user's ``package.module:Name``.
 
     Raises
     ------
-    UnknownNameError : no trainer has it; lists the losses there are, and the nearest
+    UnknownNameError : no trainer has the loss; lists the known losses and the nearest
     """
     for trainer in TRAINERS.values():
         if trainer.serves(loss):

@@ -1,12 +1,10 @@
 """Base class of trainers: a trainer is one file that declares its settings and capabilities, and trains.
 
-    rows, target, queries, weights  →  ``Trainer(loss, settings).train``  →  weights of the features, and what to say of
-    them
+    rows, target, queries, weights → ``Trainer(loss, settings).train`` → weights of the features, and remarks
 
-An instance is a plan: the loss and the settings are read once, when it is made, and checked; nothing is told from a
-string twice. ``apsvm train``, ``cv``, ``predict``, ``eval``, ``info``, ``report``, ``--one-vs-rest``, the shell's
-completion and the estimators know a trainer by this face alone. Importing it loads nothing heavy; a trainer's own file
-should not either, and import numpy and the rest where it trains.
+An instance is a plan: it parses and checks loss and settings once, when it is made. All commands, ``--one-vs-rest``,
+the shell's completion and the estimators use a trainer through this interface only. Importing this is cheap. A
+trainer's own file should be cheap too, and import numpy and the rest where it trains.
 """
 
 from __future__ import annotations
@@ -38,15 +36,15 @@ SettingsT = TypeVar("SettingsT", bound=Settings)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainingSet:
-    """Rows, and what is known of them; or bags of rows, and what is known of the bags.
+    """Rows with target, queries and weights; or bags of rows with those of the bags.
 
     Attributes
     ----------
     rows : RowOperator
         N rows.
     bags : NDArray[int64], optional
-        (bags + 1,) int64, bag b is the rows bags[b] to bags[b + 1] − 1, and everything else here is of bags, n
-        being their number; None: of rows.
+        (bags + 1,) int64, bag b is the rows bags[b] to bags[b + 1] − 1. All other fields then refer to bags, and n is
+        their number. None: rows without bags.
     target : Target
         What their labels mean.
     queries : NDArray[int64], optional
@@ -54,17 +52,17 @@ class TrainingSet:
     costs : ndarray, optional
         (n,) float64 ≥ 0, weights of the rows, for losses over rows; None: all one.
     query_weights : Mapping[int, float], optional
-        Weight ≥ 0 of each query in the risk, 1 where not named; None: all one.
+        Weight ≥ 0 of each query in the risk; 1 for queries not listed; None: all one.
     source, fingerprint : str
-        What messages call the rows, and the SHA-256 of their file.
+        Name of the rows in messages, and the SHA-256 of their file.
     unit : str
-        What there are n of: "rows", or "bags", also where each was pooled to a row.
+        "rows" or "bags": the unit of n, also for bags pooled to rows.
     components : int
-        H, how many weight vectors the rows are scored by, of which the best counts; with more than one the rows
-        have a constant feature, and w is (H·dimension,), block by block.
+        H, number of weight vectors; a row has the highest of its H scores. With H > 1 the rows have a constant feature,
+        and w is (H·dimension,), block by block.
     relearned : Callable, optional
-        The same rows, their features mapped by what is learned from the rows ``which`` (k,) int64 alone; None: their
-        map knows nothing of their labels, and serves also where some are held out.
+        Returns the same rows with a feature map learned from the rows ``which`` (k,) int64 alone. None if the map does
+        not depend on labels and so also serves held-out rows.
     """
 
     rows: RowOperator
@@ -85,7 +83,8 @@ class TrainingSet:
         return int(self.target.relevant.size)
 
     def scores(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
-        """(n,) float64: of the rows, or each bag's best row's, for w (dimension,) float64; of components their best."""
+        """(n,) float64: scores of the rows, or of each bag's best row, for w (dimension,) float64; the highest of
+        several components."""
         if self.components > 1:
             best: NDArray[np.float64] = self.rows.scores_of_all(w.reshape(self.components, -1)).max(axis=1)
             return best
@@ -97,7 +96,7 @@ class TrainingSet:
         return np.maximum.reduceat(scores, self.bags[:-1])
 
     def without_labels_of_others(self, training: NDArray[np.int64]) -> TrainingSet:
-        """The same rows, or bags, their features mapped by what is learned from ``training`` (k,) int64 alone."""
+        """The same rows, or bags, with a feature map learned from ``training`` (k,) int64 alone."""
         if self.relearned is None:
             return self
         rows = training
@@ -133,11 +132,11 @@ class Progress:
     Attributes
     ----------
     stage : str
-        What is going on; another stage begins another table.
+        Name of the stage; a new stage begins a new table.
     columns : Mapping[str, str]
         Name → format specification, in order.
     values : Mapping[str, float, optional]
-        By column; None where there is nothing to show.
+        Values by column; None for an empty cell.
     """
 
     stage: str
@@ -146,7 +145,7 @@ class Progress:
 
     @property
     def number(self) -> int:
-        """The first column counts the lines."""
+        """Value of the first column, which counts the lines."""
         first = self.values[next(iter(self.columns))]
         assert first is not None
         return int(first)
@@ -158,8 +157,8 @@ def unseen(_: object) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """Observers of a training: its log, progress display and remarks, and ``should_stop``, which is asked between
-    iterations or several times a second."""
+    """Observers of a training: its log, progress display and remarks; ``should_stop`` is called between iterations or
+    several times a second."""
 
     log: Log = field(default_factory=NoLog)
     progress: Callable[[Progress], None] = unseen
@@ -179,11 +178,11 @@ class HeldOut:
     Attributes
     ----------
     scores : ndarray
-        (m,) float64, in the model's scale.
+        (m,) float64, on the scale of the model.
     relevant : ndarray of bool
         (m,) bool.
     how : str
-        In words, "5 folds of rows".
+        Description, such as "5 folds of rows".
     """
 
     scores: NDArray[np.float64]
@@ -198,34 +197,33 @@ class Outcome(TrainingResult):
     Attributes
     ----------
     w : ndarray or Net or ItemFactors, optional
-        (dimension,) float64, a weight for each column of the rows, the constant feature's last if there is one;
-        of H components (H, features + 1), each one's weights, and its constant last; or a net over those
-        columns, or the factors of items.
+        (dimension,) float64, a weight for each column of the rows, the constant feature's last, if any. With H
+        components (H, features + 1), each with its constant last. Or a net over the columns, or the factors of items.
     settings : Settings
-        It was trained with: of a path of values, with its own.
+        Settings of this training; for a path of values, those of its own value.
     interrupted : bool
         True if a signal ended the training.
     trouble : str, optional
-        What was not finite, where that ended it.
+        Name of the value that was not finite, if that ended the training.
     ranks : bool
-        True if any two training rows have different scores; with a set of rankers, if this holds for each.
+        True if two training rows have different scores; for a set of rankers, if this holds for each.
     cautions : Sequence[str]
-        Sentences on what the ranker is not good for, which are said whether or not anybody asks.
+        Warnings about the ranker, shown even with ``--quiet``.
     held_out : HeldOut, optional
-        The training rows by rankers that have not seen them, trained as this one, where the choice of its
-        settings has such.
+        Training rows scored by rankers that have not seen them, trained as this one, if the choice of settings produced
+        them.
     share_of_nothing : float, optional
-        The bound on the loss as a share of what it is at w = 0, where the two can be compared.
+        Bound on the loss as a share of its value at w = 0, if the two are comparable.
     labels : Labels, optional
-        What labels mean, where the training itself found out.
+        Meaning of the labels, if the training determined it.
     notes : Sequence[str]
-        Sentences for people, of what the fields do not say.
+        Remarks for people that no field expresses.
     seconds : Mapping[str, float]
         Seconds of the training's parts, by name.
     classes : Sequence[tuple[float, Outcome]]
         For a set of rankers: the label and the outcome of each.
     skipped : Sequence[SkippedClass]
-        For a set of rankers: the classes without one.
+        For a set of rankers: the classes without a ranker.
     """
 
     w: NDArray[np.float64] | Net | ItemFactors | None
@@ -248,35 +246,35 @@ class TrainingError(ValueError):
 
 
 class InputError(ValueError):
-    """A file that settings name does not hold what it should; the message begins with its name."""
+    """A file named by settings has the wrong content; the message begins with its name."""
 
 
 class Trainer(ABC, Generic[SettingsT]):
-    """A plan: a loss and settings, checked. See the module.
+    """A plan: a checked loss and settings. See the module.
 
     Parameters
     ----------
     loss : str or object
-        As ``--loss`` names it; or an object, for trainers that take one.
+        Name of the loss as in ``--loss``; or an object, for trainers that accept one.
     settings : SettingsT, optional
-        An instance of the class ``Settings``; by default its defaults.
+        An instance of the class ``Settings``; its defaults if None.
     given : frozenset[str]
-        The names of the settings that the user chose, for warnings about those of no effect.
+        Names of the settings that the user chose, for warnings about settings without effect.
 
     Raises
     ------
     SettingsError, UnknownNameError, LossError
-        A loss or settings that do not exist, or do not go together.
+        Unknown loss or settings, or settings that conflict.
     """
 
-    #: Its name in model files; its heading in ``--help``; its settings.
+    #: Name in model files; heading in ``--help``; class of settings.
     family: ClassVar[str]
     title: ClassVar[str]
     Settings: ClassVar[type[Settings]] = Settings
 
-    #: The values of ``--loss`` that it trains on, or their forms (``rbp(rho)``).
+    #: Values of ``--loss`` that it trains on, or their forms (``rbp(rho)``).
     losses: ClassVar[Sequence[str]]
-    #: What it takes and makes use of; ``__init__`` may narrow it to what holds of the plan.
+    #: Supported inputs; ``__init__`` may narrow them for the plan.
     capabilities: Capabilities = Capabilities()
 
     def __init__(
@@ -292,45 +290,43 @@ class Trainer(ABC, Generic[SettingsT]):
         return loss in cls.losses
 
     def with_settings(self, **changes: Any) -> Self:
-        """The same plan with other settings, which are not checked against the loss again."""
+        """The same plan with other settings, without checking them against the loss again."""
         other = copy(self)
         other.settings = replace(self.settings, **changes)
         return other
 
     def settled(self, outcome: Outcome) -> Self:
-        """The plan of this one of its outcomes, with what its training found out, for trainings on some of the same
-        rows."""
+        """The plan completed by the choices of this outcome, for trainings on subsets of the same rows."""
         return self.with_settings(**{one.name: getattr(outcome.settings, one.name) for one in fields(outcome.settings)})
 
     def compared(self) -> Self:
-        """The plan as it is trained on folds, for a comparison: as far as it changes a ranking."""
+        """The plan for trainings on folds, which only compare rankings."""
         return self
 
-    # What a plan says of itself.
+    # Properties of a plan.
 
     @property
     def metric(self) -> str | None:
-        """Metric of validation and choice, as ``apsvm eval`` names it; None: no particular one."""
+        """Metric of validation and choice, named as in ``apsvm eval``; None without a preference."""
         return "AP"
 
     @property
     def gain(self) -> str | None:
-        """Gain of grades (``losses.graded.GAINS``); None if grades have none here."""
+        """Gain of grades (``losses.graded.GAINS``); None if grades have no gain."""
         return None
 
     @property
     def grid(self) -> Mapping[str, Sequence[SettingValue]]:
-        """The values that are worth trying of its settings, by name, where none are named; its other settings may
-        decide which."""
+        """Values worth trying for its settings, by name, if the user names none; may depend on other settings."""
         declarations = declared(type(self.settings))
         return {name: about.grid for name, (_, about) in declarations.items() if about.grid is not None}
 
     def inputs(self) -> Mapping[str, str]:
-        """Files that its settings name, by what they are: no output may replace one."""
+        """Description → file for files named by its settings, which no output may replace."""
         return {}
 
     def warnings(self) -> Iterator[str]:
-        """Sentences on settings of no effect."""
+        """Warnings about settings without effect."""
         return iter(())
 
     def remedies(self, outcome: Outcome, *, of_bags: bool = False, lacks_constant: bool = False) -> list[str]:
@@ -348,7 +344,7 @@ class Trainer(ABC, Generic[SettingsT]):
         return [f"another {option('loss')} ({'auc' if self.loss_name == 'ap' else 'ap'})"]
 
     def check(self, data: TrainingSet) -> Iterator[str]:
-        """Sentences on rows that it can train on, yet not as the user may expect.
+        """Yields warnings about rows that it can train on in a way the user may not expect.
 
         Raises
         ------
@@ -366,14 +362,14 @@ class Trainer(ABC, Generic[SettingsT]):
         start: NDArray[np.float64] | None = None,
         validation: TrainingSet | None = None,
     ) -> Iterator[Outcome]:
-        """The trained rankers, of a path one for each value; fewer if it is stopped.
+        """Yields the trained rankers, one for each value of a path; fewer if stopped.
 
         Parameters
         ----------
         start : ndarray, optional
-            (dimension,) float64, where to begin.
+            (dimension,) float64, the starting point.
         validation : TrainingSet, optional
-            Rows to choose the best epoch by, of the same features.
+            Rows that choose the best epoch, with the same features.
 
         Raises
         ------
@@ -384,5 +380,5 @@ class Trainer(ABC, Generic[SettingsT]):
         """
 
 
-#: A trainer of some family or other.
+#: A trainer of any family.
 AnyTrainer: TypeAlias = Trainer[Any]

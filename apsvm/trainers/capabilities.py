@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from apsvm._support.naming import option
 from apsvm.data.takes import Takes
 
-#: Options that a way of taking labels leaves no room for, and why.
+#: Options excluded by a way of taking labels, with the reason.
 _REFUSED_BY_LABELS: Mapping[Takes, Mapping[str, str]] = {
     Takes.ORDER: dict.fromkeys(("positive_label", "one_vs_rest"), "this training looks at all labels at once"),
     Takes.CLASSES: dict.fromkeys(
@@ -27,7 +27,7 @@ class Capabilities:
     Attributes
     ----------
     labels : Takes
-        What it makes of labels.
+        Way of taking labels.
     bags : bool
         True if it takes rows grouped by bag (``TrainingSet.bags``).
     queries, costs : bool
@@ -43,9 +43,8 @@ class Capabilities:
     same_on_threads : bool
         True if the model does not depend on the number of threads.
     refused : Mapping[str, str]
-        Option or parameter (``warm_start``, ``scale``, ``features``, ``query_weights``,
-        ``one_vs_rest``, ``positive_label``, ``relevant_from``) → why the plan does not take it, a short phrase
-        that names what does not go with it; what is not named here is taken.
+        Option or parameter (``warm_start``, ``scale``, ``features``, ``query_weights``, ``one_vs_rest``,
+        ``positive_label``, ``relevant_from``) → short reason why the plan refuses it. Options not listed are accepted.
     """
 
     labels: Takes = Takes.TWO_CLASSES
@@ -60,10 +59,10 @@ class Capabilities:
     refused: Mapping[str, str] = field(default_factory=dict)
 
     def refusing(self, **reasons: str) -> Capabilities:
-        """The same without these options; ``reasons``: why, by option."""
+        """The same capabilities without these options; ``reasons``: option → reason."""
         return replace(self, refused={**self.refused, **reasons})
 
     def refusal(self, name: str) -> str | None:
-        """Why the option ``name`` does not go with the plan, as a sentence; None if it does."""
+        """Sentence saying why the plan refuses the option ``name``; None if it accepts it."""
         reason = self.refused.get(name) or _REFUSED_BY_LABELS.get(self.labels, {}).get(name)
         return None if reason is None else f"{option(name)} does not apply: {reason}"

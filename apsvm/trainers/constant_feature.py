@@ -1,14 +1,14 @@
 """The size of the constant feature of losses that call rows of a score above 0 positive (``Loss.draws_line``).
 
-½‖w‖² shortens the constant's weight too, so that a small feature hardly gets a constant, and what is small depends on
+½‖w‖² shortens the constant's weight too, so a small constant feature hardly has an effect. Its size therefore follows
 the features' scale:
 
     B = 10 · geometric mean of the features' standard deviations, to two digits.
 
-The mean is 1 where features are standardised. Multiplying all features by a multiplies B by a, and the C of the rule by
-1/a²: the classifier stays as it is, except for the rounding, which lets ``--bias`` name the same number. Half the rows
-of eight sets of two classes, 1 % to 64 % of them positive, trained, the others held out, all else by default: the
-means of F1 of ``f1`` and accuracy of ``zero-one``
+The mean is 1 where features are standardised. Multiplying all features by a multiplies B by a, and the default C by
+1/a². The classifier stays the same, except for rounding B to two digits, so that ``--bias`` can name it. Half the rows
+of eight sets of two classes, 1 % to 64 % of them positive, trained, the others held out, all else by default: the means
+of F1 of ``f1`` and accuracy of ``zero-one``
 
                         no constant     B = 1        B = 10       B = geometric mean    10 · geometric mean
     raw features        .709  .905    .795  .945    .799  .945    .795  .944            .802  .945
@@ -25,17 +25,16 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-#: Of the geometric mean of the features' deviations.
+#: Multiple of the geometric mean of the features' deviations.
 TIMES_THE_MEAN = 10.0
 
 
 def constant_by_rule(variance: NDArray[np.float64]) -> float:
-    """B by the features' variances (d,), those that vary and are finite; 10 without any."""
+    """B from the variances (d,) of features that vary and are finite; 10 without any."""
     return float(f"{TIMES_THE_MEAN * mean_deviation(variance):.2g}")
 
 
 def mean_deviation(variance: NDArray[np.float64]) -> float:
-    """The geometric mean of the features' standard deviations by their variances (d,), of those that vary; 1 where none
-    does."""
+    """Geometric mean of the standard deviations of features that vary, from their variances (d,); 1 if none varies."""
     variance = variance[(variance > 0.0) & np.isfinite(variance)]
     return math.exp(0.5 * float(np.log(variance).mean())) if variance.size else 1.0

@@ -1,4 +1,4 @@
-"""The options on features, before anything is learned."""
+"""Options on features, as given before training."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 from apsvm.data.features import LINEAR
 
-#: Of ``FeatureOptions.bias``, ``scale`` and ``features``.
+#: Value of ``FeatureOptions.bias``, ``scale`` and ``features`` that leaves the choice to a rule.
 AUTO: Final = "auto"
 
 
@@ -17,13 +17,13 @@ class FeatureOptions:
 
     Attributes
     ----------
-    scale : a scaling's name (``apsvm.data.features.scaling``), of the mapped columns, or AUTO: dense rows and tables to
-        a deviation of 1, sparse rows as they are (``fitting.Fit.prepared``)
-    bias : the value of a constant feature, None for none, or AUTO: one that suits the features (``constant_feature``)
-        where the trainer wants one
-    features : a feature map's name (``apsvm.data.features``), or AUTO: of a table with long-tailed columns these and
-        their logarithms, else the features as they are (``fitting.map_by_rule``)
-    pool : the pooling of each bag's rows, which comes first, some of ``apsvm.models.header.POOLS``; None: nothing
+    scale : name of a scaling of the mapped columns (``apsvm.data.features.scaling``), or AUTO: dense rows and tables to
+        a deviation of 1, sparse rows unchanged (``fitting.Fit.prepared``)
+    bias : value of a constant feature, None without one, or AUTO: a value by the features' scale (``constant_feature``)
+        if the trainer wants one
+    features : name of a feature map (``apsvm.data.features``), or AUTO: logarithms of long-tailed columns of tables,
+        otherwise unchanged (``fitting.map_by_rule``)
+    pool : pooling of each bag's rows, done first; some of ``apsvm.models.header.POOLS``, or None
     """
 
     scale: str = "none"

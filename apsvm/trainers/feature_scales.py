@@ -15,14 +15,14 @@ from apsvm.trainers.base import Outcome
 if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
 
-#: The largest deviation over the smallest from which on it is said.
+#: Ratio of the largest to the smallest deviation from which the caution is given.
 FAR_APART = 1e3
-#: Ends that one scale may spare.
+#: End states that a common scale may prevent.
 _ENDS = (State.STALLED, State.NUMERICAL_TROUBLE, State.ITERATION_LIMIT, State.TIME_LIMIT)
 
 
 def scales_checked(outcome: Outcome, dataset: Dataset) -> Outcome:
-    """The outcome, with a caution where its end may be the doing of the scales of the columns of ``dataset``."""
+    """Adds a caution to the outcome if the scales of the columns of ``dataset`` may have caused its end."""
     if outcome.state not in _ENDS:
         return outcome
     deviations = np.sqrt(column_moments(dataset.X).variance)

@@ -1,7 +1,7 @@
 """From a data set to models: the feature map, the scaling, the constant feature, the target, the trainer, the header.
 
-A ``Fit`` is a training to be done, without any word about where its options came from: the command line, the choice of
-settings and one against the rest all go through it.
+A ``Fit`` is a prepared training, independent of the origin of its options: the command line, the choice of settings and
+one against the rest all use it.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ if TYPE_CHECKING:
     from apsvm.data.features.base import FeatureMap
 
 
-#: The largest deviation over the median up to which columns seem to have one unit: it is below 3 of pictures and of two
-#: sets of bags, and 100,000 of sounds described by measurements of all kinds.
+#: Ratio of the largest deviation to the median up to which columns seem to share a unit. It is below 3 for pictures and
+#: two sets of bags, and 100,000 for sounds described by various measurements.
 ONE_UNIT = 10.0
 #: Values of rows, or None.
 OfRowsT = TypeVar("OfRowsT", NDArray[np.int64] | None, NDArray[np.float64] | None)
@@ -69,16 +69,16 @@ def asked_of(trainer: AnyTrainer, features: FeatureOptions) -> FeatureOptions:
 
 
 def scale_by_rule(feature_map: FeatureMap | None, *, sparse: bool, of_table: bool) -> str:
-    """The scaling of AUTO, of columns as they are mapped: ``sparse`` ones mostly count or mark something, and keep
-    their units, unless they are a table's."""
+    """Scaling chosen by AUTO for mapped columns. Sparse columns mostly count or mark something and keep their units,
+    except those of tables."""
     if feature_map is not None and feature_map.of_one_scale:
         return NO_SCALING.name
     return NO_SCALING.name if sparse and not of_table else "standard"
 
 
 def map_by_rule(dataset: Dataset, features: FeatureOptions) -> FeatureOptions:
-    """The options with the map that AUTO stands for. Columns of other data than tables may be counts of words or
-    pixels, whose linear weights are what a user expects."""
+    """Options with the map chosen by AUTO. Data other than tables may be counts of words or pixels, for which a user
+    expects linear weights."""
     if features.features != AUTO:
         return features
     of_rows = dataset.table is not None and dataset.bags is None and features.pool is None and len(dataset) > 0
@@ -89,10 +89,10 @@ def map_by_rule(dataset: Dataset, features: FeatureOptions) -> FeatureOptions:
 def _of_one_unit(X: Matrix, selection: NDArray[np.int64] | None) -> bool:
     """True if the columns of X seem to share one unit, as pixels do.
 
-    AUTO then leaves the rows of bags as they are: standardised, columns that hardly vary would count as much as any
-    other in the choice of the row that decides. With it, test AP was higher by .02 to .09 on four kinds of bags of
-    digits and on tiger, by .01 on pendigits, and lower by .01 on musk1 and mammography and .03 on german_scale; birds,
-    whose columns have several units, lost up to .10 by none.
+    AUTO then does not scale the rows of bags. Standardised columns that hardly vary would count as much as others in
+    the choice of the deciding row. Unscaled, test AP was higher by .02 to .09 on four kinds of bags of digits and on
+    tiger, by .01 on pendigits, and lower by .01 on musk1 and mammography and .03 on german_scale. On birds, whose
+    columns have several units, it was lower by up to .10.
     """
     deviations = np.sqrt(column_moments(X, selection).variance)
     deviations = deviations[np.isfinite(deviations) & (deviations > 0.0)]
@@ -101,7 +101,7 @@ def _of_one_unit(X: Matrix, selection: NDArray[np.int64] | None) -> bool:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fit:
-    """A training to be done.
+    """A prepared training.
 
     Attributes
     ----------
@@ -110,20 +110,19 @@ class Fit:
     trainer : AnyTrainer
         The plan.
     features : FeatureOptions
-        What is done to their features.
+        Preparation of their features.
     target : Target
-        What their labels mean, for all rows of the data set.
+        Meaning of the labels, for all rows of the data set.
     selection : NDArray[int64], optional
-        (m,) int64, ascending, the rows to train on; None: all.
+        (m,) int64, ascending, training rows; None: all.
     feature_map, scaling : FeatureMap, optional
-        Of the features, and of the mapped columns, learned from the rows to train on; None: the features as
-        they are.
+        Map of the features and scaling of the mapped columns, learned from the training rows; None: unchanged.
     query_weights : Mapping[int, float], optional
-        Weight of each query, 1 where not named.
+        Weight of each query; 1 for queries not listed.
     validation : tuple[Dataset, Target], optional
-        Rows to choose the best epoch by, and what their labels mean.
+        Rows that choose the best epoch, and the meaning of their labels.
     shared : Rows, optional
-        The rows, ready, where several trainings share them.
+        Prepared rows, if several trainings share them.
     """
 
     dataset: Dataset
@@ -146,13 +145,12 @@ class Fit:
         features: FeatureOptions,
         **more: Any,
     ) -> Fit:
-        """A training on ``dataset``, its bags pooled and its labels understood; map and scaling are still to be learned
-        (``prepared``).
+        """Makes a training on ``dataset`` with pooled bags and decided labels; ``prepared`` learns map and scaling.
 
         Raises
         ------
         DataError
-            The labels do not fit; there are bags, and no caller says what becomes of them; or the reverse.
+            The labels do not fit; there are bags without an option for them; or the reverse.
         """
         dataset = bags_settled(dataset, trainer, features.pool)
         features = map_by_rule(dataset, asked_of(trainer, features))
@@ -163,13 +161,13 @@ class Fit:
         return thread_count(self.trainer.settings.threads)
 
     def prepared(self) -> Fit:
-        """The training with the map, the scaling and the constant feature that ``features`` ask for, learned from its
-        rows; itself where they ask for none.
+        """The training with map, scaling and constant feature learned from its rows as ``features`` specify; itself if
+        they specify none.
 
         Raises
         ------
         UnknownNameError, FeatureMapError
-            (ValueErrors) there is no such map; it does not take these rows.
+            (ValueErrors) unknown map, or one that does not accept these rows.
         """
         X, options = self.dataset.X, self.features
         if options.features == LINEAR and options.scale == NO_SCALING.name and options.bias != AUTO:
@@ -204,7 +202,7 @@ class Fit:
         return int(self.dataset.X.shape[1]) if self.feature_map is None else self.feature_map.n_out
 
     def rows(self, X: Matrix = None, selection: NDArray[np.int64] | None = None) -> Rows:
-        """Rows of X (n, d), of as many columns as the data set's: mapped, scaled, and with the constant feature."""
+        """Rows of X (n, d), with as many columns as the data set: mapped, scaled, with the constant feature."""
         return Rows(
             self.dataset.X if X is None else X,
             bias=self.bias,
@@ -241,7 +239,7 @@ class Fit:
     def _relearned(
         self, selection: NDArray[np.int64] | None, bags: Bags | None
     ) -> Callable[[NDArray[np.int64]], RowOperator]:
-        """For ``TrainingSet.relearned``, of the rows of a selection, bag by bag where there are bags."""
+        """Implements ``TrainingSet.relearned`` for the selected rows, bag by bag if there are bags."""
         every = np.arange(len(self.dataset)) if selection is None else selection
         if bags is not None and bags.order is not None:
             every = every[bags.order]
@@ -252,14 +250,14 @@ class Fit:
         return rows
 
     def _bags(self, dataset: Dataset, selection: NDArray[np.int64] | None = None) -> Bags | None:
-        """The bags of the selected rows; None for a trainer that takes each row for itself."""
+        """Bags of the selected rows; None for a trainer of single rows."""
         if dataset.bags is None or not self.trainer.capabilities.bags:
             return None
         which = slice(None) if selection is None else selection
         return Bags.of_rows(dataset.bags[which], dataset.relevance[which], _of(dataset.groups, selection))
 
     def held_out(self) -> TrainingSet | None:
-        """The validation rows as the trainer sees them."""
+        """Validation rows, prepared for the trainer."""
         if self.validation is None:
             return None
         dataset, target = self.validation
@@ -276,13 +274,13 @@ class Fit:
         )
 
     def start(self, ranker: Ranker) -> NDArray[np.float64]:
-        """The weights of a ranker, one a column of the training's rows; of H components (H, columns + 1), each one's
+        """Weights of a ranker for the columns of the training rows; with H components (H, columns + 1), each with its
         constant last.
 
         Raises
         ------
         ModelError
-            Its features are not the data's; it has other components than are to be trained.
+            Its features differ from the data's, or its number of components differs.
         """
         width, bias = self.n_columns, self.bias
         if ranker.zero_based != self.dataset.zero_based:
@@ -312,7 +310,7 @@ class Fit:
         return w
 
     def check_map(self, ranker: Ranker) -> None:
-        """Raises ModelError where the ranker's weights are for columns of another map than this training's, or pool."""
+        """Raises ModelError if the ranker has another feature map or pooling than this training."""
         pools = [pool and ",".join(pool) for pool in (ranker.header.features.pool, self.features.pool)]
         if pools[0] != pools[1]:
             theirs, ours = (f"with {option('pool', pool)}" if pool else f"without {option('pool')}" for pool in pools)
@@ -398,12 +396,12 @@ class Fit:
 
 
 def bags_settled(dataset: Dataset, trainer: AnyTrainer, pool: Sequence[str] | None) -> Dataset:
-    """The data set as the trainer takes it: its bags become rows where they are pooled.
+    """The data set for the trainer; pooled bags become rows.
 
     Raises
     ------
     DataError
-        Rows are in bags, and neither are they pooled nor does the trainer take bags; or the reverse.
+        Rows are in bags that are not pooled, and the trainer does not take bags; or the reverse.
     """
     if pool is not None:
         return pooled(dataset, pool)
@@ -420,7 +418,7 @@ def bags_settled(dataset: Dataset, trainer: AnyTrainer, pool: Sequence[str] | No
 
 
 def _of(values: OfRowsT, selection: NDArray[np.int64] | None) -> OfRowsT:
-    """The selected values; None of None."""
+    """Selected values; None if ``values`` is None."""
     return values if values is None or selection is None else values[selection]
 
 
@@ -438,12 +436,12 @@ def _has_components(outcome: Outcome) -> bool:
 
 
 def about_data(watch: Watch, fit: Fit, count_rows: Callable[[], int]) -> Watch:
-    """The watch, with a log whose ``start`` record also says what is trained, and on what, where there is a log."""
+    """The watch with a log, if any, whose ``start`` record also describes loss and data."""
     return watch if isinstance(watch.log, NoLog) else replace(watch, log=_LogOfData(watch.log, fit, count_rows))
 
 
 class _LogOfData:
-    """A log whose ``start`` record also says what is trained, and on what."""
+    """A log whose ``start`` record also describes loss and data."""
 
     def __init__(self, log: Log, fit: Fit, count_rows: Callable[[], int]) -> None:
         self._log = log

@@ -1,8 +1,8 @@
 """One against the rest (``--one-vs-rest``): a ranker for each label against all other rows, several at a time.
 
-Each class is trained by another trainer exactly as that one alone would train it, to the last bit; the rows are in
-memory once, for all of them: the kernels read them in place and let go of the interpreter. Where the rows are too many
-for the cache, classes go in lock-step, and share their passes over them (``data.lockstep``).
+Each class is trained by another trainer with the same result, to the last bit, as alone. All classes share the rows in
+memory, and the kernels release the interpreter lock. If the rows exceed the cache, classes run in lock-step and share
+passes (``data.lockstep``).
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 
 class OneVsRestTrainer(Trainer[Settings]):
-    """``trainer`` once a class. What holds for it holds for each class; a class that it cannot train is skipped.
+    """Runs ``trainer`` once for each class; skips classes that it cannot train.
 
     Parameters
     ----------
-    starts : the starting points, (dimension,) float64 by label; a class without one begins where the trainer does
+    starts : starting points, (dimension,) float64 by label; other classes use the trainer's start
     """
 
     title: ClassVar[str] = "One against the rest"
@@ -61,7 +61,7 @@ class OneVsRestTrainer(Trainer[Settings]):
         return self.trainer.remedies(outcome, **training)
 
     def check(self, data: TrainingSet) -> Iterator[str]:
-        """Raises TrainingError where no class can be trained."""
+        """Raises TrainingError if no class can be trained."""
         assert data.target.classes is not None
         labels, width = data.target.classes.labels, data.rows.dimension
         if 8 * len(labels) * width > memory():
@@ -87,7 +87,7 @@ class OneVsRestTrainer(Trainer[Settings]):
         validation: TrainingSet | None = None,
         train_class: TrainClass,
     ) -> Iterator[Outcome]:
-        """See ``Trainer.train``; ``train_class`` trains a class, whatever its plan leaves open."""
+        """See ``Trainer.train``; ``train_class`` trains one class and completes its plan."""
         assert data.target.classes is not None
         labels = data.target.classes.labels
         run = _Run(self, data, watch, start, validation, len(labels), train_class)
@@ -103,7 +103,7 @@ class OneVsRestTrainer(Trainer[Settings]):
             yield outcome
 
 
-#: Trains one class: its trainer, its label, its rows, who watches, where to begin, validation rows.
+#: Trains one class, given trainer, label, rows, watch, starting point and validation rows.
 TrainClass: TypeAlias = Callable[
     [AnyTrainer, float, TrainingSet, Watch, "NDArray[np.float64] | None", "TrainingSet | None"], Iterator[Outcome]
 ]
@@ -117,7 +117,7 @@ def of_class(data: TrainingSet, label: float) -> TrainingSet:
 
 @dataclass(slots=True)
 class ClassTraining:
-    """A class: its outcome, if it was not ``stopped`` before; ``reason``: why there is none, or not a whole one."""
+    """Training of a class: its outcome, unless ``stopped`` before; ``reason``: why it is missing or incomplete."""
 
     label: float
     outcome: Outcome | None = None
@@ -133,8 +133,8 @@ class ClassTraining:
 
 
 class _Run:
-    """State shared by the classes during training. ``at_a_time`` classes have a thread each; of these, ``threads``
-    work at a time, in lock-step. With more threads than classes, each class has several."""
+    """State shared by the classes during training. ``at_a_time`` classes have a thread each, of which ``threads`` work
+    at a time, in lock-step. With more threads than classes, each class has several."""
 
     def __init__(
         self,
@@ -157,7 +157,7 @@ class _Run:
         self._watch = watch
         self._threads_each = max(1, threads // n_classes)
         self._data = replace(data, rows=data.rows.with_threads(self._threads_each))
-        rows = self._data.rows.for_many_passes()  # now and not by several threads at once
+        rows = self._data.rows.for_many_passes()  # imported here, before threads start
         together = 1
         if plan.capabilities.shared_passes:
             together = members_at_once(rows.bytes_shared, len(rows), n_classes, threads)
@@ -170,7 +170,7 @@ class _Run:
         self._deadline = None if limit is None else time.monotonic() + limit
 
     def train(self, label: float) -> ClassTraining:
-        """The outcome of one class; what goes wrong with it alone is its ``reason``."""
+        """Trains one class; an error of this class becomes its ``reason``."""
         with self._lock:
             self._waiting, self._running = self._waiting - 1, self._running + 1
         one = ClassTraining(label)
@@ -218,15 +218,15 @@ class _Run:
             self._watch.progress(replace(progress, stage=f"class {classes.dataset.shown_label(label)}"))
 
     def stop(self) -> None:
-        """Classes that are being trained end after their iteration."""
+        """Stops running classes after their current iteration."""
         self._stopped = True
 
     def _should_stop(self) -> bool:
         return self._stopped or self._watch.should_stop()
 
     def _share_of_time(self) -> float | None:
-        """Seconds for a class that begins: those left, shared among the classes that wait or run, so that the last ones
-        are trained too; what one does not need, later ones get."""
+        """Seconds for a class that starts: the remaining time divided among waiting and running classes. Later classes
+        get the time that earlier ones leave."""
         if self._deadline is None:
             return None
         share = self.at_a_time / (self._waiting + self._running)
@@ -234,7 +234,7 @@ class _Run:
 
 
 class _LogOfClass:
-    """The log of one class among several: every record says its class."""
+    """Log of one class; every record has the field ``class``."""
 
     def __init__(self, label: float, log: Log, lock: threading.Lock) -> None:
         self._label = label
@@ -247,7 +247,7 @@ class _LogOfClass:
 
 
 def outcome_of(classes: Sequence[ClassTraining], seconds: float) -> Outcome | None:
-    """The outcome of all classes together, after ``seconds`` of training; None if all were stopped before their turn.
+    """Combined outcome of all classes after ``seconds`` of training; None if all were stopped before they began.
 
     Raises
     ------

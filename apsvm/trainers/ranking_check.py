@@ -14,11 +14,11 @@ from apsvm.models.items import ItemFactors
 from apsvm.models.net import Net
 from apsvm.trainers.base import AnyTrainer, Outcome, TrainingSet
 
-#: Rows looked at at first, and at a time after.
+#: Number of rows in the first block, and in later ones.
 _FIRST_BLOCK, _BLOCK = 1 << 10, 1 << 16
 
 _RANKS_NOTHING = "this model ranks nothing: all training rows have the same score"
-#: Of one whose training was cut short.
+#: Remark for a ranker whose training was cut short.
 _RANKS_NOTHING_YET = "this model ranks nothing: training was stopped before there was anything"
 
 
@@ -38,8 +38,8 @@ def scores_of(w: NDArray[np.float64] | Net, rows: RowOperator) -> NDArray[np.flo
 
 
 def ranking_checked(outcome: Outcome, data: TrainingSet, trainer: AnyTrainer) -> Outcome:
-    """The outcome of a training by ``trainer``, with a caution, and without a threshold, where its scores of the
-    training rows are all alike."""
+    """Outcome of a training by ``trainer``; if all training rows score alike, with a caution and without a
+    threshold."""
     if outcome.classes:
         from apsvm.data.dataset import shown_label
 

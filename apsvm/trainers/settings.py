@@ -1,7 +1,7 @@
 """The options of a trainer, declared once: a frozen dataclass whose fields are made by ``setting``.
 
-From the declaration come the flags of ``apsvm train`` and ``apsvm cv``, keys of configuration files, the parameters of
-an estimator, and what a model's header keeps. Importing this, or a trainer's declaration, loads nothing heavy.
+The declaration gives the flags of ``apsvm train`` and ``apsvm cv``, the keys of configuration files, the parameters of
+an estimator, and fields of a model's header. Importing this, or a trainer's declaration, is cheap.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _KEY = "apsvm"
 
 
 class SettingsError(ValueError):
-    """Settings of a trainer that are out of range or do not go together; the message says which and what would."""
+    """Settings of a trainer that are out of range or conflict; the message names them and the way out."""
 
 
 class Multiple(NamedTuple):
-    """This many times a default that depends on the data: ``10x``. ``auto`` is the default itself, which may be
-    multiplied where that is better on rows held out; ``1x`` is not."""
+    """A multiple of a default that depends on the data: ``10x``. ``auto`` is the default, which held-out rows may
+    replace by a multiple; ``1x`` is fixed."""
 
     factor: float
     is_auto: bool = False
@@ -55,17 +55,17 @@ class Multiple(NamedTuple):
 
 AUTO_MULTIPLE = Multiple(1.0, is_auto=True)
 
-#: A value of a setting, of a list of values one.
+#: A value of a setting, or one of a list.
 SettingValue: TypeAlias = "str | bool | int | float | Multiple"
 
 
 def amount(value: SettingValue) -> float:
-    """The number that a numeric value is, or multiplies the default by."""
+    """Number of a numeric value, or factor of a ``Multiple``."""
     return value.factor if isinstance(value, Multiple) else float(value)
 
 
 def resolved(value: float | Multiple, default: float) -> float:
-    """Number that ``value`` stands for, given the default: a ``Multiple`` multiplies it."""
+    """Number for ``value``; a ``Multiple`` multiplies the default."""
     return value.factor * default if isinstance(value, Multiple) else value
 
 
@@ -78,30 +78,30 @@ class Declared:
     help : str
         A sentence or two for ``--help``.
     label : str
-        What a report calls it.
+        Name in reports.
     flags : tuple[str, ...]
         Flags of the command line; by default ``--name-with-dashes``.
     choices : Sequence[str]
-        The values it may have; of a list, each of its members.
+        Allowed values; for a list, of each member.
     range : Range
-        The numbers it may be.
+        Allowed numbers.
     multiples : bool
-        It may also be a ``Multiple``.
+        True if a ``Multiple`` is allowed.
     metavar : str, optional
-        What stands for its value in ``--help``.
+        Placeholder of its value in ``--help``.
     default_text : str, optional
-        What ``--help`` says of a default that depends on something.
+        Text in ``--help`` for a default that depends on other things.
     grid : tuple[SettingValue, ...], optional
-        The values that ``apsvm cv`` tries where none are named, which may be none; without a grid it takes one
-        value only.
+        Values that ``apsvm cv`` tries if the user names none; may be empty. Without a grid, ``cv`` takes a single
+        value.
     metric : bool
         True if its value names a metric.
     path : bool
-        A list, whose values are trained in one go, each from those before.
+        True for a list whose values are trained in sequence, each from the one before.
     in_header : bool
-        True if it belongs in a model's header (a log's options do not).
+        True if it belongs in a model's header; options of a log do not.
     needs : str
-        Names of options of which ``apsvm train`` wants one beside it.
+        Names of options, one of which ``apsvm train`` requires with it.
     option : bool
         True if the command line has an option for it; otherwise it is for Python only.
     """
@@ -138,7 +138,7 @@ def _declared(settings: type[Settings]) -> Mapping[str, tuple[dataclasses.Field[
 
 
 def plain_type(hint: object) -> type:
-    """The type of a setting's value, by its annotation; None, lists and multiples apart."""
+    """Type of a setting's value from its annotation, without None, lists and multiples."""
     arguments = typing.get_args(hint)
     if isinstance(hint, types.UnionType):
         (one,) = [kind for kind in arguments if kind is not type(None)]
@@ -165,8 +165,8 @@ class Settings:
     threads: int = 0
 
     def __post_init__(self) -> None:
-        """Raises SettingsError for a value out of its range, or none of its choices. Defaults need no check, and most
-        values are defaults: settings are copied often (``dataclasses.replace``)."""
+        """Raises SettingsError for a value outside its range or choices. Defaults are not checked, as settings are
+        copied often (``dataclasses.replace``)."""
         for name, (declaration, about) in declared(type(self)).items():
             value = getattr(self, name)
             if value != declaration.default:
@@ -180,12 +180,12 @@ class Settings:
 
     @classmethod
     def from_json(cls: type[SettingsT], values: JsonObject) -> SettingsT:
-        """The settings that a model's header keeps; unknown names are left out, as those of other versions.
+        """Settings from a model's header; unknown names, of other versions, are ignored.
 
         Raises
         ------
         SettingsError
-            A value that cannot be.
+            An invalid value.
         """
         declarations = declared(cls)
         result: JsonDict = {}
@@ -197,7 +197,7 @@ class Settings:
         return cls(**result)
 
 
-#: Settings of every trainer, which a trainer may declare anew for their help and default.
+#: Settings of every trainer; a trainer may redeclare them with its own help and default.
 OF_ALL = frozenset(field.name for field in dataclasses.fields(Settings))
 
 

@@ -1,4 +1,4 @@
-"""The outcome of a training, in lines for people: for who trains, and for who asks its model."""
+"""The outcome of a training, in lines for ``apsvm train`` and ``apsvm info``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def summary(outcome: Outcome) -> list[str]:
-    """Why it stopped, its evidence, and what else there is to say."""
+    """Full summary: reason for the end, evidence, and remarks."""
     if outcome.classes:
         return list(outcome.notes)
     return [ending(outcome), *outcome.notes, *evidence(outcome), *_left_out(outcome)]
@@ -53,7 +53,7 @@ def chosen(end: Outcome | Header, metric: str | None) -> Iterator[str]:
 
 
 def _left_out(outcome: Outcome) -> Iterator[str]:
-    """A line on the queries without anything to rank."""
+    """Line on queries with nothing to rank."""
     data = outcome.data
     if data.queries_skipped:
         what, were = ("query", "was") if data.queries_skipped == 1 else ("queries", "were")
@@ -63,7 +63,7 @@ def _left_out(outcome: Outcome) -> Iterator[str]:
 
 
 def ending(outcome: Outcome) -> str:
-    """Why it stopped, of a set of rankers how many of them did so."""
+    """Reason for the end; for a set of rankers, with counts."""
     if outcome.classes:
         return "; ".join(outcome.notes)
     trouble = "" if outcome.trouble is None else f": {outcome.trouble}"
@@ -74,7 +74,7 @@ def ending(outcome: Outcome) -> str:
 
 
 def state(end: Outcome | Header) -> str:
-    """Why a training stopped, after how much."""
+    """Reason for the end of a training, and its length."""
     if end.epochs is not None:
         return f"{end.state} after {end.epochs.count} epochs{_kept(end.epochs)}"
     after = "" if end.iterations is None else f" after {end.iterations} iterations"

@@ -27,7 +27,7 @@ from apsvm.trainers.rank_ncg.pair_loss import make_pair_loss
 from apsvm.trainers.rank_ncg.preferences import Classes, PreferenceGraph
 from apsvm.trainers.rank_ncg.settings import RankNCGSettings
 
-#: A line of the display.
+#: Columns of the display.
 _COLUMNS = {"iter": ">6d", "objective": ">14.7g", "gradient": ">11.4g", "evaluations": ">11d", "seconds": ">9.2f"}
 
 
@@ -62,14 +62,14 @@ def train_rank_ncg(
 
     Parameters
     ----------
-    rows : n rows; classes : of the n rows; graph : which class is preferred to which
+    rows : n rows; classes : of the n rows; graph : preferences between classes
     queries : (n,) int64, rows of one query share a value; None: one query
-    start : (dimension,) float64, where to begin
+    start : (dimension,) float64, the starting point
     weights : (n,) of the rows; None: all 1
 
     Raises
     ------
-    NoPairsError : no query has two rows of which one is preferred to the other (a ValueError)
+    NoPairsError : no query has a pair of rows with a preference (a ValueError)
     FloatingPointError : feature values too large for the objective to be finite
     """
     loss = make_pair_loss(
@@ -87,7 +87,7 @@ def train_rank_ncg(
 
 
 class Pairs(ScoreFunction[V], Protocol[V]):
-    """A pair loss, wherever its rows are: see ``PairLoss``."""
+    """A pair loss, on this machine or in parts: see ``PairLoss``."""
 
     pairs: int
     queries: int
@@ -99,7 +99,7 @@ class Pairs(ScoreFunction[V], Protocol[V]):
 def minimise_pairs(
     loss: Pairs[Any], dimension: int, settings: RankNCGSettings, watch: Watch, start: NDArray[np.float64] | None
 ) -> TrainedPairs:
-    """The minimiser of a pair loss and λ/2 ‖w‖², w (dimension,); for the rest see ``train_rank_ncg``."""
+    """Minimise a pair loss plus λ/2 ‖w‖² over w (dimension,); see ``train_rank_ncg``."""
     recorder = _Recorder(loss, watch)
     limits = Limits(settings.tolerance_used, settings.max_iterations, settings.time_limit, watch.should_stop)
     solution = minimise(
@@ -117,11 +117,11 @@ def minimise_pairs(
 
 
 class _Recorder:
-    """Logs evaluations and iterations, shows the iterations, and adds up where the time went.
+    """Logs evaluations and iterations, shows iterations, and sums times.
 
     Attributes
     ----------
-    spans : part of an evaluation → its time in all
+    spans : part of an evaluation → total time
     """
 
     def __init__(self, loss: Pairs[Any], watch: Watch) -> None:

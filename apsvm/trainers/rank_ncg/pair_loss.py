@@ -28,14 +28,14 @@ HALF_WIDTH = 0.5
 
 
 class NoPairsError(ValueError):
-    """No query has two rows of which one is preferred to the other."""
+    """No query has a pair of rows with a preference."""
 
 
 def fourier_setting(
     accuracy: float, kappa: float = 3.0, half_width: float = HALF_WIDTH
 ) -> tuple[float, int, float, float]:
     """Parameters h, p, r − r_x and r_x of the Fourier series (31)-(33), chosen as in the slides for an error of
-    ``accuracy`` ε per unit of weight, 0 < ε < 1. kappa: 3 in (31), although 2 suffices.
+    ``accuracy`` ε per unit of weight, 0 < ε < 1. ``kappa`` is κ of (31): the slides use 3, and 2 would suffice.
 
         r = erfc⁻¹(ε) + 2 r_x,   h = π / (κ (r + erfc⁻¹(ε/2))),   p = ⌈erfc⁻¹(√π h ε/4) / (2h)⌉
     """
@@ -53,9 +53,9 @@ class PairLoss(ScoreFunction[NDArray[np.float64]]):
 
     Attributes
     ----------
-    rows : in its own order, query by query, and within one class by class
-    pairs, queries, queries_skipped : int, pairs to rank, queries with some, and queries without
-    scale : the factor of their sum
+    rows : ordered query by query, and class by class within a query
+    pairs, queries, queries_skipped : int, number of pairs, and of queries with and without pairs
+    scale : factor of the sum over pairs
     """
 
     rows: RowOperator
@@ -107,10 +107,11 @@ class PairLoss(ScoreFunction[NDArray[np.float64]]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Arrangement:
-    """Rows in the order of the kernel, query by query and within one class by class, and where these begin.
+    """Rows in the order of the kernel: query by query, and class by class within a query.
 
     order : (n,) int64, positions of the caller's rows
-    starts : (S + 1,) int64, of the segments, the rows of one class of one query; classes : (S,) int64, of each
+    starts : (S + 1,) int64, first rows of the segments (rows of one class of one query); classes : (S,) int64, their
+        classes
     queries : (Q + 1,) int64, the first segment of each query
     """
 
@@ -141,8 +142,8 @@ def arrange(classes: Classes, groups: NDArray[np.int64] | None) -> Arrangement:
 
 
 def require_pairs(classes: Classes, graph: PreferenceGraph, groups: NDArray[np.int64] | None) -> None:
-    """Raises NoPairsError if no query has two rows of which one is preferred to the other."""
-    if groups is None:  # a row of each class tells as much
+    """Raises NoPairsError if no query has a pair of rows with a preference."""
+    if groups is None:  # one row of each class suffices
         classes = replace(classes, of_row=np.flatnonzero(np.bincount(classes.of_row)))
     _sums(arrange(classes, groups), classes, graph, "logistic", "direct", None, 1)
 
@@ -171,7 +172,7 @@ def make_pair_loss(
     Raises
     ------
     NoPairsError : there is no pair to rank
-    ValueError : a Fourier series for another objective than erfc; a class that has no name, or none in the graph
+    ValueError : a Fourier series for another objective than erfc; a class without a name, or outside the graph
     """
     arrangement = arrange(classes, groups)
     fourier = fourier_setting(accuracy) if summation == "fourier" else None

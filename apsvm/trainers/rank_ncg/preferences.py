@@ -1,4 +1,4 @@
-"""Ordered classes of rows, and which class is preferred to which: the preference graph of a ranking problem.
+"""Ordered classes of rows, and the preference graph between them.
 
 An edge i → j says that every row of class j is to be ranked above every row of class i (of the same query). Classes are
 numbered from 0, the lowest, in the order of their labels; a file names them by their labels. Neighbours are kept as
@@ -20,7 +20,7 @@ _MOST_SHOWN = 8
 
 
 class GraphError(InputError):
-    """A preference graph that does not fit the classes; of a file, the message starts ``file:line: ``."""
+    """A preference graph that does not fit the classes; for a file, the message starts with ``file:line: ``."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,7 +39,7 @@ class Ranges:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PreferenceGraph:
-    """below : for each class those it is preferred to; above : those preferred to it."""
+    """below : for each class, the classes that it is preferred to; above : those preferred to it."""
 
     name: str
     below: Ranges
@@ -58,8 +58,8 @@ class PreferenceGraph:
         return ((i, j) for j in range(self.n_classes) for i in self.below.of(j))
 
     def cycle(self) -> list[int] | None:
-        """Classes each of which is preferred to the one before, and the first to the last; None without such a cycle.
-        Depth first, O(classes + edges)."""
+        """A cycle of classes, each preferred to the one before, and the first to the last; None without one. Depth
+        first, O(classes + edges)."""
         owner = np.repeat(np.arange(self.n_classes), np.diff(self.below.starts))
         if (self.below.last <= owner).all():
             return None  # every edge leads upwards
@@ -105,13 +105,13 @@ def adjacent(n_classes: int) -> PreferenceGraph:
 
 
 def bipartite(n_classes: int) -> PreferenceGraph:
-    """Every class but the lowest is preferred to the lowest: relevant, whatever the grade, against irrelevant."""
+    """Every other class is preferred to the lowest: relevant of any grade against irrelevant."""
     classes = np.arange(n_classes)
     below = _one_range_each(0 * classes, np.minimum(classes, 1))
     return PreferenceGraph("bipartite", below, _one_range_each(0 * classes + 1, np.where(classes == 0, n_classes, 0)))
 
 
-#: The graphs that have a name.
+#: Named graphs.
 GRAPHS: dict[str, Callable[[int], PreferenceGraph]] = {"full": full, "adjacent": adjacent, "bipartite": bipartite}
 
 
@@ -134,8 +134,8 @@ def _neighbours(n_classes: int, owner: NDArray[np.int64], neighbour: NDArray[np.
 
 
 def edges_of_labels(edges: Iterable[tuple[float, float]], names: NDArray[np.float64]) -> PreferenceGraph:
-    """The graph of edges between labels, (i, j) for j preferred to i, as far as their classes are there; ``names``:
-    (S,) float64, ascending.
+    """Graph of edges between labels, (i, j) for j preferred to i, ignoring labels without rows; ``names``: (S,)
+    float64, ascending.
 
     Raises
     ------
@@ -152,14 +152,13 @@ def edges_of_labels(edges: Iterable[tuple[float, float]], names: NDArray[np.floa
 
 
 def read_graph(path: str | os.PathLike[str], names: NDArray[np.float64]) -> PreferenceGraph:
-    """A graph file: a line ``i j`` for each edge, class j preferred to class i, by the classes' names; empty lines and
-    what follows a # are skipped. names : (S,) float64, ascending.
+    """Reads a graph file: a line ``i j`` for each edge, class j preferred to class i, by the classes' names. Empty
+    lines and comments after # are skipped. names : (S,) float64, ascending.
 
     Raises
     ------
     OSError : it cannot be read
-    GraphError : a line that is not two numbers, a class that is not there, an edge from a class to itself or given
-        twice, or no edge at all
+    GraphError : a line that is not two numbers, an unknown class, a self-loop, a duplicate edge, or no edge
     """
     source = os.fspath(path)
     number_of = {float(name): number for number, name in enumerate(names)}
@@ -196,8 +195,8 @@ class Classes:
     Attributes
     ----------
     of_row : (n,) int64, 0 … S − 1
-    names : (S,) float64, ascending: their labels, or 1 … where targets were cut
-    cuts : the cuts between targets: class s holds those in cuts[s − 1] ≤ y < cuts[s]; None if they were not
+    names : (S,) float64, ascending: their labels, or 1 … if targets were cut
+    cuts : class s holds targets with cuts[s − 1] ≤ y < cuts[s]; None if targets were not cut
     """
 
     of_row: NDArray[np.int64]
@@ -206,7 +205,7 @@ class Classes:
 
 
 def classes_by_label(labels: NDArray[np.float64]) -> Classes:
-    """Rows of one label are one class. labels : (n,) float64"""
+    """Makes a class of each label. labels : (n,) float64"""
     low, high = labels.min(initial=np.inf), labels.max(initial=-np.inf)
     is_high = labels == high
     if low < high and np.count_nonzero(is_high) + np.count_nonzero(labels == low) == labels.size:  # nothing to sort
@@ -216,8 +215,8 @@ def classes_by_label(labels: NDArray[np.float64]) -> Classes:
 
 
 def cut_into_classes(targets: NDArray[np.float64], n_classes: int, by: str) -> Classes:
-    """Real targets (n,) float64 cut at n_classes − 1 places into classes of equal ``by``: frequency or width. Equal
-    targets stay together and classes without a row are left out, so there may be fewer."""
+    """Cuts real targets (n,) float64 at n_classes − 1 places into classes of equal ``by``: frequency or width. Equal
+    targets stay together, and empty classes are left out, so there may be fewer."""
     shares = np.arange(1, n_classes) / n_classes
     if by == "frequency":
         cuts = np.quantile(targets, shares)

@@ -12,15 +12,15 @@ SUMMATIONS = ("auto", "direct", "fourier", "chebyshev")
 NORMALIZATIONS = ("pairs", "none")
 OPTIMIZERS = ("lbfgs", "prcg")
 CUTS = ("frequency", "width")
-#: What ``graph`` has names for; anything else is a file.
+#: Named values of ``graph``; other values are files.
 NAMED_GRAPHS = ("full", "adjacent", "bipartite")
-#: ``tolerance`` where none is given: of exact sums, and of a Fourier series.
+#: Default ``tolerance`` for exact sums, and for a Fourier series.
 TOLERANCE, TOLERANCE_OF_A_SERIES = 1e-5, 1e-3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankNCGSettings(Settings):
-    """The settings of RankNCG; each field says the rest."""
+    """Settings of RankNCG; see the help of each field."""
 
     objective: str = setting(
         "logistic",

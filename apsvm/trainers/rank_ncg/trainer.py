@@ -90,7 +90,7 @@ class RankNCGTrainer(Trainer[RankNCGSettings]):
             yield f"{self.settings.graph}: the preferences {around} are a cycle: no ranking has them all"
 
     def classes(self, data: TrainingSet) -> Classes:
-        """The classes of the rows, by their labels."""
+        """Classes of the rows, from their labels."""
         from apsvm.trainers.rank_ncg.preferences import classes_by_label, cut_into_classes
 
         labels = data.target.grades
@@ -133,7 +133,7 @@ class RankNCGTrainer(Trainer[RankNCGSettings]):
         yield self.outcome(data, classes, graph, trained)
 
     def described(self, graph: PreferenceGraph) -> JsonDict:
-        """The log's fields of the settings."""
+        """Log fields that describe the settings."""
         settings = self.settings
         return {
             "objective": settings.objective,
@@ -147,7 +147,7 @@ class RankNCGTrainer(Trainer[RankNCGSettings]):
         }
 
     def outcome(self, data: TrainingSet, classes: Classes, graph: PreferenceGraph, trained: TrainedPairs) -> Outcome:
-        """Remarks on what was trained."""
+        """Builds the outcome, with remarks on the training."""
         import dataclasses
 
         import numpy as np
@@ -182,7 +182,7 @@ class RankNCGTrainer(Trainer[RankNCGSettings]):
             details={
                 "edges": [list(edge) for edge in edges] or None,
                 "n_classes": int(names.size),
-                # Real targets may be as many classes as rows.
+                # Real targets may form as many classes as rows.
                 "classes": names[:MOST_LISTED].tolist(),
                 "rows_of_classes": np.bincount(classes.of_row)[:MOST_LISTED].tolist(),
             },

@@ -7,7 +7,8 @@ the difficult rows X_d. Stage 2, equation (10):
 
 The constraints are hard and generated as they are violated. w0 satisfies them all, so a point that violates some is
 made feasible by moving it towards w0 or by scaling it up, whichever moves it less; primal values are taken there. The
-certificate is of this restricted problem: for the AP loss over all rows it is an approximation, and is called so.
+certificate holds for this restricted problem and is marked as approximate for the AP loss over all rows. The easy rows
+depend on how exactly stage 1 is solved, since rows near the margin 1 change sides.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from apsvm.trainers.structured_svm.stage import Stage, StageReport, Trained
 
 #: Constraints generated in one iteration, the most violated first.
 BATCH = 10
-#: A margin this close to 1 is not worth a constraint; the restored point makes up for it.
+#: A margin this close to 1 needs no constraint; the restored point corrects it.
 MARGIN_TOLERANCE = 1e-9
 
 
@@ -47,10 +48,10 @@ def solve_approximately(
     *,
     oracle: str = "auto",
 ) -> Trained:
-    """The solution for C, by a loss of two arrays; ``settings.keep_easy`` is the seed's k, the percentage (0..100) of
-    the easy rows that stay easy.
+    """Solve for C, with a loss of two arrays; ``settings.keep_easy`` is k, the percentage (0..100) of the easy rows
+    that stay easy.
 
-    The difficult rows are solved by ``oracle``; ``settings.oracle`` is ignored. ``began``: when the training did.
+    The difficult rows are solved by ``oracle``; ``settings.oracle`` is ignored. ``began``: start time of the training.
     Raises as ``training.train``.
     """
     relevant, dimension = data.target.relevant, data.rows.dimension
@@ -86,7 +87,7 @@ def solve_approximately(
     stage = Stage(risk, dimension, settings, watch, oracle=chosen.name, start=w0, constraints=constraints)
     descents = [Descent("difficult", risk, stage, settings, watch)]
     if settings.bound == "tight" and isinstance(risk, Risk):
-        # By rounds alone: another length of w would break the constraints.
+        # Only by rounds: rescaling w would break the constraints.
         descents.append(Descent("tight", Ramp(risk), stage, settings, watch))
 
     def starts(C: float, before: Weights | None, last: StageReport | None) -> dict[str, Weights]:

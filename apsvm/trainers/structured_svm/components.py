@@ -2,14 +2,14 @@
 
     J(w) = ½‖w‖² + C·risk(m(w)),     m_i(w) = max over h = 1..H of w_h·x_i + b_h
 
-A row is a bag of H copies of itself, one in each block of w (``data.component_rows``), and what is said of bags
-(``risk.bags``) holds: concave-convex rounds in which each positive is held at the component that leads it.
+A row is a bag of H copies of itself, one in each block of w (``data.component_rows``). As for bags (``risk.bags``),
+concave-convex rounds hold each positive at its highest component.
 
-Positives of several kinds lie in several regions, and a maximum adds regions. Which ones is decided by where training
-begins: clusters of the positives (``starts_of_components``), of several clusterings the one that ends lowest.
+Positives of several kinds lie in several regions, and a maximum joins regions. The start decides which: training begins
+at clusters of the positives (``starts_of_components``), and keeps the clustering that ends lowest.
 
-With the tight bound quasi-Newton steps go down through the maximum first, and the rounds prove the end stationary. With
-the hinge there are rounds only.
+With the tight bound, quasi-Newton steps descend first, and rounds prove the end stationary. With the hinge there are
+only rounds.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from apsvm.trainers.structured_svm.starts_of_components import around
 
 
 def with_components(data: TrainingSet, components: int, like: TrainingSet | None = None) -> TrainingSet:
-    """The rows for this many components, with a constant feature: the one that they have, or else that of the rows
-    ``like``, or one of the size of the others, the geometric mean of their deviations."""
+    """Rows for this many components, with a constant feature: their own, or that of the rows ``like``, or one of size
+    equal to the geometric mean of the deviations."""
     size = mean_deviation(data.rows.moments().variance) if like is None else constant_feature(like)
     relearned = data.relearned
     return replace(
@@ -38,15 +38,15 @@ def with_components(data: TrainingSet, components: int, like: TrainingSet | None
 
 
 def weights_and_constants(data: TrainingSet, w: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(H, features + 1) float64: each component's weights and its constant b_h, of w (H·dimension,)."""
+    """(H, features + 1) float64: weights and constant b_h of each component, from w (H·dimension,)."""
     blocks = w.reshape(data.components, -1).copy()
     blocks[:, -1] *= constant_feature(data)
     return blocks
 
 
 def start_from(data: TrainingSet, start: NDArray[np.float64], seed: int) -> NDArray[np.float64]:
-    """Starting point (H·dimension,) float64 from a model's weights: of as many components, (H, features + 1), or of
-    one, (dimension,), with or without the constant feature."""
+    """Starting point (H·dimension,) float64 from a model's weights: (H, features + 1), or (dimension,) for one
+    component, with or without the constant feature."""
     if start.ndim == 2:
         blocks = start.copy()
         blocks[:, -1] /= constant_feature(data)

@@ -1,21 +1,20 @@
-"""The C to begin with: derived from the features' scale and from how many rows there are for each of them.
+"""The default C, derived from the scale of the features and the number of rows for each.
 
 For losses over rankings, n rows and the d features that vary,
 
     C = factor · √n · min(1 + n/d, most)² / (d · geometric mean of the features' variances).
 
-With few rows for each feature a long w fits their noise, so C must be small; with many, a small C only keeps w from
-ranking as well as it could. From ``most`` rows a feature on AP hardly depends on it: 100 for the hinge, and 3000 for
-the tight bound of one list, where positives are rare and some of them hopeless: of four made tables of 210,000 payments
-with 30 features it ranks others with an AP of .216, .120, .039 and .080, and of 100 with .192, .101, .039 and .073.
+With few rows for each feature, a long w fits noise, so C must be small. With many, a small C only limits w. Beyond
+``most`` rows a feature AP hardly depends on it: 100 for the hinge, and 3000 for the tight bound of one list, where
+positives are rare and some are hopeless. On four made tables of 210,000 payments with 30 features, 3000 gives a test AP
+of .216, .120, .039 and .080, and 100 gives .192, .101, .039 and .073.
 
-For losses by query, variances are within queries, as only differences between the rows of a query matter there.
-Multiplying all features by a multiplies this C by 1/a², which leaves the ranking learned as it is; moving a feature's
-zero changes nothing, again as of the ranking. The geometric mean, and not the mean (the trace of the covariance), so
-that a feature of huge scale does not decide alone: with a C that fits it, all others count for nothing.
+For losses by query, variances are within queries, since only differences between rows of a query matter. Multiplying
+all features by a multiplies this C by 1/a² and leaves the ranking unchanged, as does shifting a feature. The geometric
+mean is used, not the mean (the trace of the covariance): otherwise a feature of huge scale would decide alone.
 
-The factors were found on real data: 0.3, and 1 for the tight bound; where there are
-queries, 0.01 and 0.5. Held-out AP, raw features / standardised, against the best of 14 values over eight decades:
+The factors were found on real data: 0.3, and 1 for the tight bound; with queries 0.01 and 0.5. Held-out AP, raw
+features / standardised, against the best of 14 values over eight decades:
 
                   sets      within .03      mean shortfall   that of factor / (d · geometric mean) alone
     hinge         27        25 / 26         .007 / .007      .010 / .011   (factor 1000)
@@ -23,28 +22,28 @@ queries, 0.01 and 0.5. Held-out AP, raw features / standardised, against the bes
     hinge, qid    15        14 / 14         .007 / .008      .020 / .019   (factor 10)
     tight, qid    15        15 / 15         .006 / .007      .037 / .025   (factor 100)
 
-The form and the factors were chosen on these sets, and the hinge's factor above the 0.08 that fits them best, for the
-sake of text with more features than rows. Correlations were tried in the place of d, by the effective dimension
-tr(R)²/tr(R²) of the correlation matrix R, and in the place of the geometric mean, by the eigenvalues of the covariance
-or the length of a ridge discriminant: no better on the same sets.
+The form and the factors were chosen on these sets. The hinge's factor is above the 0.08 that fits them best, because of
+text with more features than rows. Two alternatives were no better on the same sets: the effective dimension
+tr(R)²/tr(R²) of the correlation matrix R for d, and the eigenvalues of the covariance or the length of a ridge
+discriminant for the geometric mean.
 
-Losses over rows weigh each row 1/n, so that the few positives of an imbalanced set are outvoted until C is large:
-50 000 / (d · geometric mean), whatever n is. O(nnz), one pass.
+Losses over rows weigh each row 1/n, so the few positives of an imbalanced set need a large C: 50 000 / (d · geometric
+mean), for any n. O(nnz), one pass.
 
-Of bags of rows, n is the number of bags, the variances are the rows', and C is ten times the hinge's. On 13 species of
-birds in 548 recordings AP is then within .015 of the best of six decades on 11, and .07 and .16 below on those heard in
-15 and 20 recordings.
+For bags, n is the number of bags, variances are over rows, and C is ten times the hinge's. On 13 species of birds in
+548 recordings, AP is within .015 of the best of six decades on 11. It is .07 and .16 below on two species heard in 15
+and 20 recordings.
 
-The scale of the features says nothing of the C of a loss of the top (``p@k``, ``ndcg@k``, ``mrr``, ``rbp``), whose
-tight bound goes down from the solution w₀ of another loss. It is found there: the ramp r falls from r(0) to Δ(w₀) as w₀
-is lengthened, and C is the one for which the length t with
+The scale of the features does not determine C for a loss of the top (``p@k``, ``ndcg@k``, ``mrr``, ``rbp``), whose
+tight bound descends from the solution w₀ of another loss. It is found at w₀: the ramp r falls from r(0) to Δ(w₀) as w₀
+is lengthened, and C is chosen so that the length t with
 
     r(t·w₀) = r(0) − φ·{r(0) − Δ(w₀)},   φ = 1/10,          is the best:   t·‖w₀‖² + C·d r(t·w₀)/dt = 0,
 
-but at most 1e9 / (d · geometric mean). Over a long list the share of a pair, 2/(PN), is so small that rows of nearly
-equal score at the top take a w, and a C, beyond what float64 can prove anything of: of two made queries of 40,000
-documents ``ndcg@10`` had C = 3e12, and stalled after 1,240 iterations and 17 s; up to C = 1e9 it takes 70 to 150
-iterations and 2 s, to the same NDCG@10 on training and other rows.
+but at most 1e9 / (d · geometric mean). On a long list the weight of a pair, 2/(PN), is tiny. Rows of nearly equal score
+at the top then need a w and a C for which float64 can prove nothing. On two made queries of 40,000 documents
+``ndcg@10`` had C = 3e12 and stalled after 1,240 iterations and 17 s. Up to C = 1e9 it takes 70 to 150 iterations and 2
+s, to the same NDCG@10 on training and other rows.
 """
 
 from __future__ import annotations
@@ -61,26 +60,25 @@ from apsvm.risk import Ramp
 from apsvm.trainers.base import TrainingSet
 from apsvm.trainers.structured_svm.objective import loss_of_order, risk_of
 
-#: By the bound; of one ranking and of several.
+#: Factor by bound, for one ranking and for several.
 FACTORS = {"hinge": (0.3, 0.01), "tight": (1.0, 0.5)}
 FACTOR_OVER_ROWS = 5e4
-#: Of bags, times that of the hinge of rows.
+#: For bags, a multiple of the hinge's factor for rows.
 TIMES_FOR_BAGS = 10.0
 #: The largest C of a loss of the top, times d and the geometric mean of the variances.
 MOST_OF_THE_TOP = 1e9
-#: What this C is, in words.
+#: Description of this C.
 THE_RULE = "what fits the scale of the features"
-#: φ. On long lists .05 and .3 are alike, and beyond, the training rows' noise is fitted.
+#: φ. On long lists .05 to .3 are alike; larger values fit noise.
 DESCENT = 0.1
-#: Lengths of a start that are tried, each this many times the one before, and how often.
+#: Factor between tried lengths of a start, and their number.
 LENGTHEN, LENGTHENINGS = 4.0, 24
-#: Rows for each feature beyond these change nothing; by the bound, of one ranking.
+#: Rows a feature beyond which C no longer grows, by bound, for one ranking.
 MOST_ROWS_A_FEATURE = {"hinge": 100.0, "tight": 3000.0}
 
 
 def default_C(data: TrainingSet, loss: Loss, bound: str = "hinge") -> float:
-    """The rule's C for these rows, this loss and its bound; 1 where no feature varies, or one does beyond what float64
-    can square."""
+    """Default C for these rows, loss and bound; 1 if no feature varies, or if a variance overflows."""
     variance, several = _variances(data, loss)
     n = data.target.relevant.size
     return C_by_rule(variance, n, loss, bound, several=several, bags=data.bags is not None)
@@ -104,7 +102,7 @@ def C_by_rule(
     several: bool = False,
     bags: bool = False,
 ) -> float:
-    """The rule's C by the features' variances (d,), of ``n`` rows or bags; ``several``: in more than one query."""
+    """Default C from the features' variances (d,) and ``n`` rows or bags; ``several``: more than one query."""
     variance = variance[variance > 0.0]
     if variance.size == 0 or not np.isfinite(variance).all():
         return 1.0
@@ -119,7 +117,7 @@ def C_by_rule(
 
 
 def _per_variance(factor: float, variance: NDArray[np.float64]) -> float:
-    """``factor`` / (d · geometric mean of the variances (d,) > 0); inf where that is beyond float64."""
+    """``factor`` / (d · geometric mean of the variances (d,) > 0); inf if it overflows."""
     d = variance.size
     with np.errstate(over="ignore"):
         return float(np.exp(np.log(factor) - np.log(d) - np.log(variance).sum() / d))
@@ -128,13 +126,13 @@ def _per_variance(factor: float, variance: NDArray[np.float64]) -> float:
 def default_C_at(
     data: TrainingSet, loss: Loss, oracle: str, start: NDArray[np.float64], started_by: str, descent: float
 ) -> tuple[float, str]:
-    """The C of the tight bound of a loss of the top, and what it is in words; the rule of the features' scale where the
+    """C of the tight bound of a loss of the top, with its description. Falls back to the rule by feature scale if the
     start is no better than w = 0.
 
     Parameters
     ----------
     start : (dimension,) float64, w₀ of the module
-    started_by : the loss whose solution that is; empty: a user's model
+    started_by : loss whose solution ``start`` is; empty for a user's model
     descent : φ of the module
     """
     C = _C_of_descent(data, loss, oracle, start, descent)

@@ -1,18 +1,17 @@
 """Down to a stationary point of J(w) = ½‖w‖² + C·r(Xw), for one score function r: the hinge or the ramp, of rows, bags
 or components.
 
-Where r is convex the cutting-plane solver goes to its minimiser. Elsewhere concave-convex rounds
-(``solvers.concave_convex``) go down: r has a majoriser at w_t, r(s') ≤ h(s') − c·s' with equality at Xw_t
-(``score_space``), so that with a = Xᵀc
+For convex r the cutting-plane solver finds the minimiser. Otherwise concave-convex rounds (``solvers.concave_convex``)
+descend: r has a majoriser at w_t, r(s') ≤ h(s') − c·s' with equality at Xw_t (``score_space``), so that with a = Xᵀc
 
     J(w) ≤ ½‖w‖² + C·h(Xw) − C·a·w = ½‖w − C·a‖² + C·h(Xw) − ½‖C·a‖²,
 
-which the solver minimises about the centre C·a, with the planes of h that it has: they hold for every centre, and those
-of held bags are moved with what is held. Each round may only lower J. The last one proves w_t stationary: no point
+The solver minimises this about the centre C·a with its planes of h, which are valid for every centre; planes of bags
+are adapted when their held rows change. Each round can only lower J. The last one proves w_t stationary: no point
 lowers the convex majorant by more than ε·C.
 
-Before the rounds, quasi-Newton steps (``solvers.quasi_newton``) from several points pass over the many small kinks
-where rounds would end.
+Before the rounds, quasi-Newton steps (``solvers.quasi_newton``) from several points pass small kinks at which rounds
+would end.
 """
 
 from __future__ import annotations
@@ -43,25 +42,25 @@ from apsvm.trainers.structured_svm.stage import Stage, StageReport, bounds_line,
 
 Weights: TypeAlias = NDArray[np.float64]
 
-#: A start is tried at its own length, at multiples by this up to that one or its inverse for as long as they are
-#: better, and at the best of them times half and twice.
+#: A start is tried at its own length, at powers of the first factor, up to the second or its inverse, while they
+#: improve, and at half and twice the best.
 LENGTHEN, LONGEST = 4.0, 256.0
-#: Of ε·C, what a quasi-Newton step must gain.
+#: Fraction of ε·C that a quasi-Newton step must gain.
 LEAST_GAIN = 0.01
-#: Times ε is enough in a round. A round that leaves as much open as the descent asks for proves nothing, and gains
-#: next to nothing: the descent goes on in such rounds (25 of them, and now 4, of ndcg@10 on 3,000 rows).
+#: Multiple of ε that ends a round. A looser round proves nothing and gains little, so that many would follow (25
+#: instead of 4 for ndcg@10 on 3,000 rows).
 OF_ROUND = 0.5
 
 
 class Objective(ScoreFunction[Weights], Protocol):
-    """A score function that says what it took."""
+    """A score function that records its work."""
 
     def account(self) -> Account: ...
 
 
 def at_its_best_length(function: ScoreFunction[Weights], w: Weights, C: float) -> tuple[float, Weights]:
-    """J, inf where it is not finite, and ``w`` at the length where J is lowest, of those tried: the hinge and the ramp
-    are not indifferent to it."""
+    """J (inf if not finite) and ``w`` at the tried length with the lowest J, since hinge and ramp depend on the
+    length."""
     vectors = function.vectors
     scores, scaled, slopes = function.scores(w, vectors.empty()), vectors.empty(), vectors.empty()
     square = float(w.dot(w))
@@ -83,11 +82,11 @@ def at_its_best_length(function: ScoreFunction[Weights], w: Weights, C: float) -
 
 
 def curvature_of(rows: ScoredRows) -> Weights:
-    """(dimension,) float64: how much the loss curves in each weight, as the variance of its feature."""
+    """(dimension,) float64: curvature of the loss in each weight, estimated by the variance of its feature."""
     variance = rows.moments().variance
     is_scaled = (variance > 0.0) & np.isfinite(variance)
     ascending = np.sort(variance[is_scaled])
-    # np.median imports numpy.ma, which takes longer than a hundred rows do.
+    # np.median imports numpy.ma, which takes longer than training on a hundred rows.
     median = 0.5 * (ascending[(ascending.size - 1) // 2] + ascending[ascending.size // 2]) if ascending.size else 1.0
     curvature = np.full(rows.dimension, median)
     curvature[: variance.size][is_scaled] = variance[is_scaled]
@@ -95,7 +94,7 @@ def curvature_of(rows: ScoredRows) -> Weights:
 
 
 def majorant(function: ScoreFunction[Weights], w: Weights, C: float) -> Majorant:
-    """The one that touches J at ``w``; FloatingPointError where it is not finite."""
+    """Majorant that touches J at ``w``. Raises FloatingPointError if it is not finite."""
     at_w = function.majoriser(function.scores(w, function.vectors.empty()))
     objective = 0.5 * float(w @ w) + C * at_w.value
     centre = np.zeros_like(w) if at_w.slopes is None else C * function.combine(at_w.slopes)
@@ -107,7 +106,7 @@ def majorant(function: ScoreFunction[Weights], w: Weights, C: float) -> Majorant
 
 @dataclass(slots=True)
 class _Spent:
-    """Time and work spent by a descent; ``before`` is the part of the time limit that was spent before it began."""
+    """Time and work of a descent; ``before`` is the part of the time limit used before it began."""
 
     before: float
     began: float = field(default_factory=time.perf_counter)
@@ -129,17 +128,17 @@ class _Spent:
 
 
 class Descent:
-    """Down J for one C after another.
+    """Descends J for a sequence of C.
 
     Parameters
     ----------
     name : in logs and on the display
     function : r
     stage : the solver, of r's convex part
-    curved : the rows whose variances say how much r curves, where quasi-Newton steps go before the rounds; None: they
-        do not
-    descents : from how many of the starts the steps go down, those that are lowest at their best length
-    slackness : times ε is enough for a minimiser
+    curved : rows whose variances estimate the curvature of r, for quasi-Newton steps before the rounds; None: no such
+        steps
+    descents : number of starts to descend from, those lowest at their best length
+    slackness : multiple of ε allowed for a minimiser
     """
 
     def __init__(
@@ -159,14 +158,14 @@ class Descent:
         self._curved, self._slackness = curved, slackness
 
     def go_down(self, C: float, starts: Mapping[str, Weights], seconds_used: float) -> StageReport:
-        """The lowest of the stationary points below the ``starts``, (dimension,) each, by what logs call them; a
-        minimiser where r is convex, from wherever the stage is.
+        """Finds the lowest stationary point below the ``starts``, log name → (dimension,); for convex r the minimiser,
+        from the stage's current point.
 
-        ``seconds_used`` : of the time limit
+        ``seconds_used`` : part of the time limit already used
 
         Raises
         ------
-        FloatingPointError : J is not finite where a descent begins
+        FloatingPointError : J is not finite at the start of a descent
         """
         if self.function.convex is self.function:
             return self._stage.run(self.name, C, seconds_used=seconds_used, slackness=self._slackness)
@@ -188,7 +187,7 @@ class Descent:
         """Leaves out a start without a descent, and keeps the first if no start has one. On rows the
         descents from several starts end so close to each other that one of them is enough."""
         first = next(iter(starts.values()))
-        self._stage.restart(first)  # the descents need the memory of its score vectors
+        self._stage.restart(first)  # frees the memory of its score vectors for the descents
         begun = {start: at_its_best_length(self.function, point, C) for start, point in starts.items()}
         tried = sorted(begun, key=lambda start: begun[start][0])[: self._descents]
         ends: list[tuple[float, Weights]] = []
@@ -211,7 +210,7 @@ class Descent:
 
         def on_step(step: DescentStep) -> None:
             spent.iterations += 1
-            if not self._watch.is_followed:  # an account takes as long as the oracle of a hundred rows
+            if not self._watch.is_followed:  # an account takes as long as the oracle on a hundred rows
                 return
             account, seconds = accounted(), spent.seconds - began
             log_step(self._watch.log, self.name, name, C, step, account.calls, account.parts(), seconds)
@@ -279,7 +278,7 @@ class Descent:
         return self._report(end, reports, spent)
 
     def _report(self, end: StationaryPoint, rounds: list[StageReport], spent: _Spent) -> StageReport:
-        """The solution, with all that was spent."""
+        """Solution with all time and work spent."""
         account = self.function.account()
         spent.add(len(account.calls), account.parts())
         for report in rounds:

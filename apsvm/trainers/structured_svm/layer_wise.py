@@ -2,14 +2,14 @@
 
     J = ½ Σ_l ‖W_l‖² + C·risk(f),     f a net of dense layers W_l, constants included, and rectified linear units
 
-From a net that was trained by the log loss, one layer after another is improved, from the last to the first, the others
-held: ``risk.LayerRisk`` is convex in W, nowhere below the risk, and touches it at the layer W_t that there is. The
+Starting from a net trained by the log loss, layers are improved one at a time, from the last to the first, with the
+others held. ``risk.LayerRisk`` is convex in W, nowhere below the risk, and equal to it at the current layer W_t. The
 cutting-plane solver minimises
 
     ½‖W − r·W_t‖² + K·LayerRisk(W),     K = C·D/(C + D),  r = C/(C + D),  D = C/10,
 
-which is, except for a factor and a constant, ½‖W‖² + C·LayerRisk(W) + C/(2D)·‖W − W_t‖². So J never rises; a layer
-after which the risk itself would be higher is left as it was. Passes go on while the loss on rows held out falls.
+which is ½‖W‖² + C·LayerRisk(W) + C/(2D)·‖W − W_t‖² up to a factor and a constant. So J never rises; a layer whose
+change would raise the risk is kept unchanged. Passes continue while the loss on held-out rows falls.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from apsvm.trainers.structured_svm.net_problem import NetProblem, log_loss_net, 
 from apsvm.trainers.structured_svm.settings import StructuredSettings
 from apsvm.trainers.structured_svm.stage import Stage
 
-#: D, as a share of C.
+#: D as a share of C.
 NEARNESS = 0.1
-#: Passes through all layers, and where no rows can be held out.
+#: Maximum number of passes, and the number without held-out rows.
 MOST_PASSES = 10
 BLIND_PASSES = 1
 
@@ -47,12 +47,13 @@ class TrainedLayers:
 
     Attributes
     ----------
-    net : for rows as they are; C : the weight of the risk
+    net : for unscaled rows; C : weight of the risk
     state : the reason why it ended; as_asked : True if that is the requested end
-    passes : the number of passes behind the net; 0: it is the log loss's
-    risk : the net's risk on the training rows; started_from : the risk of the log loss's net
+    passes : number of passes of the net; 0: the net of the log loss
+    risk : risk of the net on the training rows; started_from : that of the log loss's net
     held_out : the loss on held-out rows; None without such rows
-    certificate : of the last convex problem that shaped the net, in units of J; layer : whose, from 1; None: none did
+    certificate : of the last convex problem that changed the net, in units of J; layer : its layer, from 1; None
+        without one
     spans : time by part; exact : True if the oracle is
     """
 
@@ -89,10 +90,10 @@ def train_layer_wise(
 
     Parameters
     ----------
-    data : rows in memory, not scaled: they are standardised here
-    settings : all but ``C`` count
+    data : unscaled rows in memory, which are standardised here
+    settings : all except ``C`` are used
     hidden : units of the hidden layers, ≥ 1 each
-    start : the initial net, on standardised rows (``NetProblem.inputs``); None: one of the log loss
+    start : initial net, on standardised rows (``NetProblem.inputs``); None: trained by the log loss
 
     Raises
     ------
@@ -145,7 +146,7 @@ class _Descent:
         self._spans = spans
 
     def run(self, start: Net) -> TrainedLayers:
-        """The best net on the rows held out: the start, or that after a pass; without such rows the last."""
+        """The best net on the held-out rows, the start included; without held-out rows the last one."""
         problem, net, best = self._problem, start, start
         started_from = self._risk = best_risk = problem.risk_of(start)
         certificate: tuple[Certificate | None, int | None] = None, None
@@ -189,7 +190,7 @@ class _Descent:
         )
 
     def _improved(self, net: Net, at: int, number: int, held_out: float | None) -> Net:
-        """The net with its layer ``at``, from 0, as the solver leaves it; or as it was, were the risk higher."""
+        """The net with its layer ``at``, from 0, improved by the solver; unchanged if the risk would rise."""
         problem, C = self._problem, self._C
         layer, D = net.layers[at], NEARNESS * C
         K, r = C * D / (C + D), C / (C + D)

@@ -21,25 +21,25 @@ from apsvm.risk import RiskOfScores, loss_by_order, make_risk_of_scores
 from apsvm.trainers.base import TrainingError, TrainingSet
 from apsvm.trainers.structured_svm.settings import StructuredSettings
 
-#: The share of rows, or of queries, held out, if this many of each kind are left for them.
+#: Share of rows, or queries, held out, and the minimum of each kind among them.
 HELD_OUT = 0.25
 FEWEST_HELD_OUT = 3
-#: Epochs of the log loss; it ends before where this many in a row have not lowered it by the least.
+#: Epochs of the log loss; number of successive epochs without progress that end it; the least progress.
 MOST_EPOCHS, EPOCHS_OF_PATIENCE, LEAST_OF_AN_EPOCH = 200, 10, 1e-4
-#: Steps of an epoch, where that leaves this many rows for each.
+#: Steps of an epoch, and the minimum number of rows a step.
 STEPS_OF_AN_EPOCH, FEWEST_OF_A_STEP, MOST_OF_A_STEP = 20, 16, 200
-#: Values farther from their mean, in deviations, are beyond a net.
+#: Values farther from their mean, in deviations, are too large for a net.
 LARGEST = 1e100
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NetProblem:
-    """Rows to train on and rows held out, standardised, and the risk.
+    """Standardised training rows and held-out rows, and the risk.
 
     Attributes
     ----------
-    inputs, relevant : (n, d) float64 and (n,) bool, the rows to train on
-    risk : the risk of their scores
+    inputs, relevant : (n, d) float64 and (n,) bool, the training rows
+    risk : risk of their scores
     held_out, judge : the held-out rows and the loss that judges them; None without held-out rows
     """
 
@@ -71,14 +71,14 @@ class NetProblem:
             grades=part.target.grades,
         )
         relevant = part.target.relevant
-        if part.target.grades is not None and relevant.all():  # the log loss needs rows of two kinds
+        if part.target.grades is not None and relevant.all():  # the log loss needs two classes
             relevant = part.target.grades > part.target.grades.min()
         judge = loss if loss.over_rankings or loss.over_labellings else make_loss("ap")
         held_out = data.select(test) if test.size else None
         return cls(X[training], relevant, scaling, oracle, risk, held_out, judge)
 
     def risk_of(self, net: Net) -> float:
-        """The risk of a net on the rows to train on."""
+        """Risk of a net on the training rows."""
         risk, members, _ = self.risk
         scores = outputs_of(net.layers, self.inputs)[:, 0]
         value = risk.tangent(scores[members], np.empty(members.size)).value
@@ -86,7 +86,7 @@ class NetProblem:
         return value
 
     def loss_of(self, net: Net) -> float | None:
-        """The loss of a net on the rows held out."""
+        """Loss of a net on the held-out rows."""
         data = self.held_out
         if data is None:
             return None
@@ -102,8 +102,8 @@ def outputs_of(layers: Sequence[Layer], X: NDArray[np.float64]) -> NDArray[np.fl
 
 
 def held_out_part(data: TrainingSet, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Rows to train on and rows to hold out, ascending int64: whole queries, or rows of each class; none are held out
-    where there are too few."""
+    """Training rows and held-out rows, ascending int64: whole queries, or rows of each class. None are held out if
+    there are too few."""
     rng = np.random.default_rng(seed)
     relevant, unit = data.target.relevant, np.arange(data.n)
     strata = [np.flatnonzero(relevant), np.flatnonzero(~relevant)]
@@ -121,14 +121,14 @@ def held_out_part(data: TrainingSet, seed: int) -> tuple[NDArray[np.int64], NDAr
 
 
 def standardised(data: TrainingSet, training: NDArray[np.int64]) -> tuple[NDArray[np.float64], Scaling]:
-    """All rows, (n, d) float64, and how they were standardised: as the rows ``training`` ask for."""
+    """All rows, (n, d) float64, standardised by the rows ``training``, and the scaling."""
     if not isinstance(data.rows, Rows):
         raise TrainingError("a network is trained on rows in memory")
     matrix, selection = data.rows.in_memory()
     n, d = selection.size, matrix.shape[1]
     if d == 0:
         raise TrainingError("rows without features: a network has nothing to learn from")
-    if 4 * 8 * n * d > memory():  # the rows to train on are copied, and again with those held out
+    if 4 * 8 * n * d > memory():  # training rows are copied twice: alone, and with those held out
         raise TrainingError(f"a network takes rows densely, and {n:,} rows of {d:,} features are too many for that")
     X = matrix[selection]
     X = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
@@ -150,13 +150,13 @@ def log_loss_net(
     *,
     stop: Callable[[], bool] = lambda: False,
 ) -> Net:
-    """A net that tells relevant rows from others, by Adam on the log loss, until that no longer falls.
+    """Train a net by Adam on the log loss of relevant against other rows, until it no longer falls.
 
     Parameters
     ----------
     X : (n, d) float64, standardised
     relevant : (n,) bool
-    stop : asked between epochs
+    stop : called between epochs
     """
     from sklearn.neural_network import MLPClassifier
 

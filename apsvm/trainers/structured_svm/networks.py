@@ -22,22 +22,22 @@ if TYPE_CHECKING:
     from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
 
 MOST_UNITS, MOST_LAYERS = 4096, 8
-#: What multiples are of: features are standardised, so that no rule for their scale is needed.
+#: Default C. Features are standardised, so it needs no rule for their scale.
 DEFAULT_C = 1e4
-#: ``-C auto`` with ``--bound auto`` is the best of these on rows held out; where there are none, the first.
+#: ``-C auto`` with ``--bound auto`` takes the best of these on held-out rows; without such rows, the first.
 MULTIPLES_TRIED = tuple(map(Multiple, (1.0, 0.1, 0.01)))
-#: What ``apsvm cv`` tries.
+#: Values that ``apsvm cv`` tries.
 GRID_OF_C = MULTIPLES_TRIED[::-1]
 _HELD_OUT = "loss on rows held out"
 
 
 def hidden_layers(text: str) -> tuple[int, ...]:
-    """The units of the hidden layers: (16, 8) of ``"16,8"`` or ``"16x8"``; none, for a linear ranker, of ``""`` or
+    """Units of the hidden layers: (16, 8) for ``"16,8"`` or ``"16x8"``; empty, for a linear ranker, for ``""`` or
     ``"none"``.
 
     Raises
     ------
-    SettingsError : they are no such numbers, or too many
+    SettingsError : not such numbers, or too many
     """
     if text.strip().lower() in ("", "none"):
         return ()
@@ -53,7 +53,7 @@ def hidden_layers(text: str) -> tuple[int, ...]:
 
 
 def check_layer_wise(trainer: StructuredSVMTrainer) -> None:
-    """Raises SettingsError for what does not go with a network."""
+    """Raises SettingsError for options that exclude a network."""
     settings = trainer.settings
     refused = {
         option("latent", True): settings.latent,
@@ -68,7 +68,7 @@ def check_layer_wise(trainer: StructuredSVMTrainer) -> None:
 
 
 def networks(trainer: StructuredSVMTrainer, data: TrainingSet, watch: Watch) -> Iterator[Outcome]:
-    """The trained networks, one for each C."""
+    """Yields the trained networks, one for each C."""
     from apsvm.trainers.structured_svm.layer_wise import train_layer_wise
 
     settings = trainer.settings
@@ -87,7 +87,7 @@ def networks(trainer: StructuredSVMTrainer, data: TrainingSet, watch: Watch) -> 
 
 
 def held_out_loss(outcome: Outcome) -> float:
-    """The loss of a network on the rows that its training held out; infinite where it held out none."""
+    """Loss of a network on the held-out rows of its training; infinite without such rows."""
     loss = outcome.details[_HELD_OUT]
     assert loss is None or isinstance(loss, float)
     return math.inf if loss is None else loss

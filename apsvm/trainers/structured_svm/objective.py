@@ -1,4 +1,4 @@
-"""The risk of a training set as a function of w, by its kind of rows, and what it is worth at w = 0."""
+"""The risk of a training set as a function of w, and its value at w = 0."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from apsvm.solvers.state import State
 from apsvm.trainers.base import TrainingSet
 from apsvm.trainers.structured_svm.settings import NEARLY_NOTHING
 
-#: Δ of the training rows, as a share of the largest there is, from which their order is poor.
+#: Δ of the training rows, as a share of its maximum, from which their order counts as poor.
 POOR = 0.9
 
 
 def risk_of(data: TrainingSet, loss: Loss, oracle: AnyOracle, *, count_ranks: bool = False) -> Risk:
-    """The risk of a training set, its rows stored as passes over them go fastest; for the rest see ``make_risk``."""
+    """Risk of a training set, with rows stored for fast passes; see ``make_risk``."""
     rows, target = data.rows.for_many_passes(), data.target
     extras: dict[str, Any] = {
         "groups": data.queries,
@@ -39,7 +39,7 @@ def risk_of(data: TrainingSet, loss: Loss, oracle: AnyOracle, *, count_ranks: bo
 
 
 def risk_at_zero(risk: Risk) -> float:
-    """The risk at w = 0: the largest Δ there is."""
+    """The risk at w = 0: the maximum of Δ."""
     value = risk.tangent(np.zeros(risk.n_scores), np.empty(risk.n_scores)).value
     risk.account()
     return value
@@ -48,8 +48,8 @@ def risk_at_zero(risk: Risk) -> float:
 def share_of_nothing(
     data: TrainingSet, loss: Loss, at_zero: float, solution: CuttingPlaneSolution, C: float
 ) -> float | None:
-    """The bound at w as a share of its value ``at_zero``, for w = 0. None where training stopped early, and where the
-    training rows are ranked well for all that: where w is short the bound is large, and the order may be good."""
+    """The bound at w as a share of its value at w = 0, ``at_zero``. None if training stopped early, or if the training
+    rows are ranked well: with a short w the bound is large although the order may be good."""
     if solution.state is not State.CONVERGED:
         return None
     w = solution.w
@@ -65,5 +65,5 @@ def share_of_nothing(
 
 
 def loss_of_order(data: TrainingSet, loss: Loss, w: NDArray[np.float64]) -> float:
-    """Δ of the rows in the order that w gives them: the mean over the queries."""
+    """Δ of the order by w, mean over the queries."""
     return loss_by_order(loss, data.scores(w), data.target, data.queries, data.query_weights)

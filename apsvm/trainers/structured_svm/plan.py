@@ -1,9 +1,9 @@
-"""A structured SVM with everything named: what ``training.train`` solves without a choice of its own.
+"""A complete plan of a structured SVM, which ``training.train`` solves without further choices.
 
-    loss, bound, C, oracle, ε, kind of rows, where to begin   →   ``train(plan, data, watch)``   →   ``Trained``
+    loss, bound, C, oracle, ε, kind of rows, start → ``train(plan, data, watch)`` → ``Trained``
 
-A plan knows no "auto" and no folds: ``apsvm.selection`` completes what a user leaves open. A multiple of the default C
-is a number that a rule gives for the rows (``default_c``), not a choice.
+A plan has no "auto" and no folds: ``apsvm.selection`` makes the choices that a user leaves open. A multiple of the
+default C is a number by a rule (``default_c``), not a choice.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ class Plan:
     loss : Loss
         Δ.
     settings : StructuredSettings
-        ``bound`` is "hinge" or "tight"; ``C`` has numbers, or multiples of the default C.
+        ``bound`` is "hinge" or "tight"; ``C`` holds numbers or multiples of the default C.
     start : ndarray, optional
-        (dimension,) float64, where to begin; None: where the kind of rows says.
+        (dimension,) float64, the start; None: the default start of the kind of rows.
     besides : ndarray, optional
-        (dimension,) float64, another point from which the tight bound, or components, go down.
+        (dimension,) float64, another starting point of the tight bound or of components.
     started_by : str
-        The loss whose solution ``besides`` is; empty: none, or a user's model.
+        Loss whose solution ``besides`` is; empty without one, or for a user's model.
     descent : float
         For a loss of the top: fraction by which the ramp has fallen at its default C (``default_c.default_C_at``).
     is_rough : bool
@@ -54,7 +54,7 @@ class Plan:
 
 
 def values_of_C(plan: Plan, data: TrainingSet) -> tuple[Sequence[float], str]:
-    """The numbers that ``plan.settings.C`` stands for on these rows, and what the default C is, in words.
+    """Numbers for ``plan.settings.C`` on these rows, and a description of the default C.
 
     Raises
     ------

@@ -1,5 +1,5 @@
-"""Problem that a plan solves for one C after another, for any kind of rows: it descends from starting points
-(``starts_of_…``) to a stationary point (``descent``) of the hinge, of the ramp, or of the ramp after the hinge."""
+"""Problem of a plan, solved for a sequence of C: it descends from starting points (``starts_of_…``) to a stationary
+point (``descent``) of the hinge, of the ramp, or of the ramp after the hinge."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from apsvm.trainers.structured_svm.objective import risk_at_zero, share_of_nothi
 from apsvm.trainers.structured_svm.plan import Plan
 from apsvm.trainers.structured_svm.stage import Stage, StageReport, Trained
 
-#: Points to begin at by what logs call them: for C, the solution for the C before (None: it is the first), and what the
-#: descent before has ended with (None: it is the first).
+#: Returns starting points by log name, given C, the solution for the previous C (None at first) and the result of the
+#: previous descent (None at first).
 Starts: TypeAlias = Callable[[float, Weights | None, StageReport | None], Mapping[str, Weights]]
 
 
@@ -31,15 +31,15 @@ def go_down(
 
     Parameters
     ----------
-    before : (dimension,) float64, the solution for the C before
-    began : when the training did: what has gone by is used of its time limit
+    before : (dimension,) float64, the solution for the previous C
+    began : start time of the training, from which its time limit counts
 
     Raises
     ------
-    FloatingPointError : the objective of the first is not finite; that of a later one ends the one before it
+    FloatingPointError : the first objective is not finite; a later one ends the sequence
     """
     reports: list[StageReport] = []
-    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is found
+    with np.errstate(over="ignore", invalid="ignore"):  # non-finite values are checked below
         for descent in descents:
             last = reports[-1] if reports else None
             try:
@@ -68,9 +68,9 @@ class Problem:
     Attributes
     ----------
     risk : the hinge
-    stage : the solver of its convex part
-    descents : one after the other
-    starts : the starting points of each
+    stage : solver of its convex part
+    descents : in their order
+    starts : starting points of each
     """
 
     plan: Plan
@@ -81,7 +81,7 @@ class Problem:
     starts: Starts
 
     def solve(self, C: float, before: Weights | None, began: float) -> Trained:
-        """The solution for C, after that for the C ``before``, if any; raises as ``go_down``."""
+        """Solve for C, given the solution ``before`` for the previous C, if any; raises as ``go_down``."""
         risk, last = self.risk, self.descents[-1]
         if self.plan.is_rough and last.takes_steps:
             return _rough(last.lowest(C, self.starts(C, before, None), time.perf_counter() - began))

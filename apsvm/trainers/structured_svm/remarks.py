@@ -1,4 +1,4 @@
-"""Sentences on a structured SVM's training beside its figures: how C was found, what a model is not good for."""
+"""Remarks on the training of a structured SVM: origin of C, fallbacks, and cautions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from apsvm.trainers.structured_svm.stage import Trained
     from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
 
-#: Standard deviations of a normal distribution beyond which on one side a twentieth lies.
+#: Normal quantile of the one-sided 5 % level.
 ONE_SIDED = 1.64
 
 
@@ -28,15 +28,15 @@ def caution_of(
     start: str | None = None,
     chosen: str | None = None,
 ) -> list[str]:
-    """A sentence on a model that is hardly better than none, by rows held out, or else by its bound.
+    """Caution for a model hardly better than none, judged by held-out rows or else by its bound.
 
     Parameters
     ----------
     trainer : as requested
-    held_out : the loss on held-out rows, NaN without them; ``start``: of another loss, where this one starts
-        from its model
-    by_chance : mean and deviation of that loss in random orders
-    chosen : the bound that was chosen, where it was
+    held_out : loss on held-out rows, NaN without them; ``start``: that of another loss, if training starts from its
+        model
+    by_chance : mean and deviation of the loss of random orders
+    chosen : the chosen bound, if any
     """
     if math.isfinite(held_out):
         share, what = held_out, f"the {'' if start is None else f'{start} '}loss on rows held out"
@@ -67,13 +67,13 @@ def caution_of(
 
 
 def how_C_was_found(trained: Trained, setting: float | Multiple) -> list[str]:
-    """A sentence on the C that a multiple of the default came to; none where the user gave a number."""
+    """Remark on C as a multiple of the default; empty if the user gave a number."""
     if not isinstance(setting, Multiple):
         return []
     return [f"C = {setting.factor:g}x the default, {trained.C:.6g}; the default is {trained.origin_of_C}"]
 
 
 def fallbacks_of(trained: Trained) -> list[str]:
-    """A sentence, where a QP needed cvxpy."""
+    """Remark if QPs needed cvxpy."""
     count = sum(stage.qp_fallbacks for stage in trained.stages)
     return [f"{count} working-set QPs needed cvxpy"] if count else []

@@ -9,14 +9,14 @@ from apsvm.oracles import ORACLES
 from apsvm.solvers.qp import BACKENDS
 from apsvm.trainers.settings import AUTO_MULTIPLE, Multiple, Range, Settings, SettingsError, setting
 
-#: What ``--oracle`` offers: the oracles that serve a ranking loss, and the two-stage approximation.
+#: Choices of ``--oracle``: oracles of ranking losses, and the two-stage approximation.
 ORACLE_CHOICES = ("auto", *(name for name in ORACLES if name not in ("zero-one", "brute-force")), "appx")
 BOUNDS = ("auto", "hinge", "tight")
-#: Where training on bags begins; ``random:N`` besides.
+#: Starts of training on bags, besides ``random:N``.
 STARTS = ("anneal", "bag-means")
 MOST_RANDOM_STARTS = 1000
 MOST_COMPONENTS = 64
-#: From this share of the bound at w = 0 on, a model is said to be hardly better than none.
+#: Share of the bound at w = 0 from which a caution is given.
 NEARLY_NOTHING = 0.98
 #: The default of ``-C``.
 DEFAULT_C: tuple[float | Multiple, ...] = (AUTO_MULTIPLE,)
@@ -25,7 +25,7 @@ SOLVERS = ("line-search", "cutting-plane")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StructuredSettings(Settings):
-    """The settings of a structured SVM; each field says the rest."""
+    """Settings of a structured SVM; see the help of each field."""
 
     oracle: str = setting(
         "auto",

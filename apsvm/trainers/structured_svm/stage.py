@@ -24,7 +24,7 @@ from apsvm.solvers.state import State
 from apsvm.trainers.base import Progress, Watch, unseen
 from apsvm.trainers.structured_svm.settings import StructuredSettings
 
-#: Where the solver takes its planes, by the name of ``--solver``.
+#: Cutters by the name of ``--solver``.
 CUTTERS: dict[str, Callable[[ScoreFunction[Any]], MovableCutter]] = {
     "line-search": AfterLineSearch,
     "cutting-plane": AtTheQPsPoint,
@@ -32,25 +32,25 @@ CUTTERS: dict[str, Callable[[ScoreFunction[Any]], MovableCutter]] = {
 
 
 class AccountedRisk(ScoreFunction[V], Protocol[V]):
-    """A risk that says what it took."""
+    """A risk that records its work."""
 
     def account(self) -> Account: ...
 
 
-#: A line of the display.
+#: Columns of the display.
 _COLUMNS = {
     "iter": ">6d", "primal": ">14.7g", "dual": ">14.7g", "gap": ">11.4g", "planes": ">7d", "seconds": ">9.2f",
 }  # fmt: skip
 
 
-#: The longest that a display stands still while a round or a layer is solved.
+#: Longest pause of the display during a round or a layer.
 SECONDS_UNSEEN = 2.0
 
 
 def bounds_line(
     stage: str, C: float, iteration: int, primal: float, dual: float, gap: float, planes: int, seconds: float
 ) -> Progress:
-    """An iteration on the display; a descent without a lower bound has a gap of infinity. ``seconds``: of the stage."""
+    """Display line of an iteration; without a lower bound the gap is infinite. ``seconds``: of the stage."""
     is_bounded = gap < math.inf
     values = {
         "iter": iteration,
@@ -65,8 +65,8 @@ def bounds_line(
 
 @dataclass(frozen=True, slots=True)
 class StageReport:
-    """One run of the solver, or several in concave-convex rounds: the solution, the time of its parts, and how often
-    the QP fell back."""
+    """Report of one run of the solver, or of several in concave-convex rounds: solution, time by part, and number of QP
+    fallbacks."""
 
     name: str
     oracle: str
@@ -83,13 +83,13 @@ class Trained:
     Attributes
     ----------
     w : (dimension,) float64, the bias weight last if there is one
-    stages : one report a stage, the last is w's
-    exact : False where the problem solved only approximates the loss's
+    stages : one report a stage; the last one produced w
+    exact : False if the solved problem only approximates that of the loss
     queries, queries_skipped : numbers of queries in the risk and outside
     notes : remarks for the user on the data
     hinge_objective : for the tight bound, the hinge's optimum, to thirty times ε
-    share_of_nothing : the bound on the loss, as a share of what it is at w = 0, where the two can be compared
-    C : that it was trained with; origin_of_C : what the default C is, in words
+    share_of_nothing : bound on the loss as a share of its value at w = 0, if comparable
+    C : of the training; origin_of_C : description of the default C
     """
 
     w: NDArray[np.float64]
@@ -117,8 +117,8 @@ class Trained:
 class Stage:
     """A solver for one convex risk, with its log and progress: every oracle call and iteration is recorded.
 
-    start : (dimension,) float64, where the first run begins; None: at 0
-    around : makes what stands between the solver and what takes its planes
+    start : (dimension,) float64, start of the first run; None: 0
+    around : wraps the cutter that the solver calls
     """
 
     def __init__(
@@ -143,7 +143,7 @@ class Stage:
         self.begin()
 
     def begin(self) -> None:
-        """The next run starts where the first one did, without the planes of those before."""
+        """Resets: the next run begins at the first start, without planes."""
         self._cutter.restart()
         backend = BACKENDS[self._settings.qp]()
         self._solver = Solver(self._cutter, self._start.size, backend, start=self._start, constraints=self._constraints)
@@ -153,7 +153,7 @@ class Stage:
         self._solver.restart(point)
 
     def move(self, change: Callable[[NDArray[np.float64]], NDArray[np.float64]]) -> None:
-        """The risk has become another: ``Solver.move``."""
+        """Adapts the planes to a changed risk: see ``Solver.move``."""
         self._solver.move(change)
 
     def run(
@@ -172,9 +172,9 @@ class Stage:
         Parameters
         ----------
         name : in logs and on the display
-        seconds_used : the part of the time limit already spent
-        slackness : times ε is enough, or what is ``good_enough`` (``Solver.minimise``)
-        is_shown : each iteration is on the display, or one every ``SECONDS_UNSEEN``; the log has all in any case
+        seconds_used : part of the time limit already used
+        slackness : multiple of ε that suffices, besides ``good_enough`` (``Solver.minimise``)
+        is_shown : True to display every iteration, not one every ``SECONDS_UNSEEN``; the log has all of them
         """
         spans, qp = Spans(), Span()
         fallbacks = calls = 0
@@ -192,7 +192,7 @@ class Stage:
         def on_iteration(iteration: CuttingPlaneIteration) -> None:
             nonlocal fallbacks, qp, seen
             fallbacks += iteration.qp.fell_back is not None
-            if not self._watch.is_followed:  # an account takes as long as the oracle of a hundred rows
+            if not self._watch.is_followed:  # an account takes as long as the oracle on a hundred rows
                 qp += iteration.qp_span
                 return
             _log_iteration(self._watch.log, name, C, iteration, *accounted(iteration.qp_span))
@@ -230,7 +230,7 @@ class Stage:
 def _log_iteration(
     log: Log, stage: str, C: float, iteration: CuttingPlaneIteration, calls: list[OracleCall], spans: Mapping[str, Span]
 ) -> None:
-    if isinstance(log, NoLog):  # records take as long to make as a hundred rows to rank
+    if isinstance(log, NoLog):  # making a record takes as long as ranking a hundred rows
         return
     where: JsonDict = {"stage": stage, "C": C, "iteration": iteration.index}
     _log_calls(log, where, calls)
@@ -260,7 +260,7 @@ def log_step(
     spans: Mapping[str, Span],
     seconds: float,
 ) -> None:
-    """A quasi-Newton step of the descent that began at ``start``, and its oracle calls."""
+    """Logs a quasi-Newton step of the descent from ``start``, and its oracle calls."""
     if isinstance(log, NoLog):
         return
     where: JsonDict = {"stage": stage, "start": start, "C": C, "step": step.number}

@@ -1,12 +1,12 @@
 """Starting points for training on bags; they decide which local optimum is found.
 
-Annealing: each bag, positive or negative, is the mean of its ⌈q·size⌉ best instances under the w so far, for
-q = 1, ½, ¼, … until every bag is one instance. At each q that is an ordinary convex training on as many rows as there
-are bags, begun at the w before. It is done with the loss itself and with the 0-1 loss, which finds the right instances
-in some scenes where the loss does not; the training takes the lower objective of the two.
+Annealing replaces each bag by the mean of its ⌈q·size⌉ best instances under the current w, for q = 1, ½, ¼, … until
+every bag is one instance. Each q is an ordinary convex training with one row a bag, started at the last w. It runs with
+the loss itself and with the 0-1 loss, which finds the right instances in some scenes where the loss does not. The
+training takes the lower objective of the two.
 
-Never from w = 0, where all instances are alike: a ranking loss is then asked to put the first instance of a positive
-bag above the best of every negative one, and mostly answers w = 0.
+w = 0 is not a start, because all instances are equal there. A ranking loss would have to put the first instance of a
+positive bag above the best of every negative one, and usually stays at w = 0.
 """
 
 from __future__ import annotations
@@ -28,19 +28,20 @@ from apsvm.trainers.structured_svm.objective import risk_of
 from apsvm.trainers.structured_svm.settings import StructuredSettings, random_starts
 from apsvm.trainers.structured_svm.stage import Stage, StageReport
 
-#: The gap asked for, at the least: only the order of a bag's instances is wanted.
+#: Smallest requested gap: only the order of a bag's instances matters.
 EPSILON = 1e-2
 
 
 class StartsOfBags:
-    """Points to begin at, as ``settings.start`` asks, and at the solution for the C before.
+    """Starting points by ``settings.start``, and the solution for the previous C.
 
     Parameters
     ----------
     data : rows in bags
-    given : (dimension,) float64, a point that replaces ``settings.start``; only its order of a bag's rows may be
-        right, and not its length
-    is_rough : the first C begins where the annealing with the loss itself ends, later ones at the C before alone
+    given : (dimension,) float64, replaces ``settings.start``; its order of a bag's rows is used, its length may be
+        wrong
+    is_rough : the first C begins at the end of the annealing with the loss itself, later ones only at the previous
+        solution
     """
 
     def __init__(
@@ -60,8 +61,8 @@ class StartsOfBags:
     def __call__(
         self, C: float, before: NDArray[np.float64] | None, hinge: StageReport | None
     ) -> dict[str, NDArray[np.float64]]:
-        """Points by what logs call them, for C; ``before``: the solution for the C before; ``hinge``: what the descent
-        by the hinge ended with, from which that by the ramp goes on."""
+        """Starting points for C by log name; ``before``: the solution for the previous C; ``hinge``: result of the
+        descent by the hinge, from which the ramp continues."""
         if hinge is not None:
             return {"from the hinge": hinge.solution.w}
         trainings, start = _OneRowABag(self._data, self._loss, self._settings, C, self._watch), self._start
@@ -69,8 +70,8 @@ class StartsOfBags:
             start = before if before is not None else trainings.annealed() if start is None else start
         points = self._as_asked(trainings) if start is None else [start]
         if start is not None and start.any():
-            # A training on the instances that it finds the best goes before: rounds from a point of another scale would
-            # gain much at first and leave them.
+            # First trains on its best instances: rounds from a point of another scale would gain much at first and
+            # leave them.
             points.append(trainings.at_best_share(0.0, start).w)
         if before is not None and not self._is_rough:
             points.append(before)
@@ -93,11 +94,11 @@ class StartsOfBags:
 
 
 class _OneRowABag:
-    """Convex trainings on one row a bag."""
+    """Convex training with one row a bag."""
 
     def __init__(self, data: TrainingSet, loss: Loss, settings: StructuredSettings, C: float, watch: Watch) -> None:
         assert data.bags is not None
-        # A loss of the top would see no more than a few bags.
+        # A loss of the top would use only a few bags.
         self._loss = loss if loss.starts_from is None else make_loss(loss.starts_from)
         self._data = data
         self._offsets = data.bags
@@ -107,7 +108,7 @@ class _OneRowABag:
         self._watch = replace(watch, progress=lambda progress: None)
 
     def annealed(self) -> NDArray[np.float64]:
-        """See the module: (dimension,) float64, where the annealing ends."""
+        """End of the annealing, (dimension,) float64; see the module."""
         sizes = np.diff(self._offsets)
         share, w = 1.0, None
         while True:
@@ -118,16 +119,16 @@ class _OneRowABag:
             share *= 0.5
 
     def by_zero_one(self) -> NDArray[np.float64]:
-        """Anneals with the 0-1 loss, then trains the loss itself on the instances that this selected."""
+        """Anneals with the 0-1 loss, then trains the loss itself on the selected instances."""
         data, loss = self._data, make_loss("zero-one")
-        # The 0-1 loss looks at the sign of a score.
+        # The 0-1 loss uses the sign of a score.
         with_bias = replace(data, rows=data.rows.with_bias(1.0))
         factor = self._C / default_C(data, self._loss)
         other = _OneRowABag(with_bias, loss, self._settings, factor * default_C(with_bias, loss), self._watch)
         return self.at_best_share(0.0, other.annealed()[: data.rows.dimension]).w
 
     def at_best_share(self, share: float, w: NDArray[np.float64] | None) -> CuttingPlaneSolution:
-        """On the mean of each bag's ⌈share·size⌉ best instances at w, at least one; of all for None."""
+        """Trains on the mean of each bag's ⌈share·size⌉ best instances at w; of all instances if w is None."""
         if w is None:
             return self.at(np.arange(len(self._data.rows)), np.diff(self._offsets))
         counts = np.maximum(np.ceil(share * np.diff(self._offsets)), 1.0).astype(np.int64)
@@ -139,7 +140,7 @@ class _OneRowABag:
     def at(
         self, which: NDArray[np.int64], counts: NDArray[np.int64], w: NDArray[np.float64] | None = None
     ) -> CuttingPlaneSolution:
-        """On the means of the rows ``which``, this many of each bag, from w."""
+        """Trains from w on the means of the rows ``which``, this many of each bag."""
         means = self._data.rows.means(which, np.concatenate([[0], np.cumsum(counts)]))
         oracle = make_oracle("auto", self._loss)
         risk = risk_of(replace(self._data, rows=means, bags=None), self._loss, oracle)

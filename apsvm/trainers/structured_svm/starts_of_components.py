@@ -1,14 +1,14 @@
 """Starting points for training components: clusters of the positives, each separated from the negatives.
 
-Lloyd's k-means of the positives, features divided by their deviations, and for each cluster a logistic regression
-against the negatives, whose constants make the components comparable:
+Lloyd's k-means clusters the positives, with features divided by their deviations. A logistic regression separates each
+cluster from the negatives; its constant makes the components comparable:
 
     min over w, b of   ½‖w‖² + C·mean over the cluster and the negatives of log(1 + exp(−y·(w·x + b·B)))
 
-Both see rows through their scores and combinations alone, so that sparse, mapped and scaled rows are as good as any:
-the square of a row's distance to a centre m is that row's own square, the same for all centres, less 2·x·m − ‖m‖².
+Both use only scores and combinations of rows, and so also serve sparse, mapped and scaled rows. The squared distance of
+a row to a centre m is ‖x‖², the same for all centres, minus 2·x·m − ‖m‖².
 
-Negatives beyond a few thousand for each positive are left out by lot, which moves all constants alike.
+Negatives beyond a few thousand for each positive are sampled, which shifts all constants alike.
 """
 
 from __future__ import annotations
@@ -26,27 +26,28 @@ from apsvm.trainers.base import TrainingSet
 from apsvm.trainers.structured_svm.descent import at_its_best_length, curvature_of
 from apsvm.trainers.structured_svm.stage import StageReport
 
-#: Clusterings that are tried, and of their starts how many are descended from, those of the lowest J; one where there
-#: is another point to descend from.
+#: Number of clusterings, and of descents from their starts with the lowest J; only one if there is another starting
+#: point.
 CLUSTERINGS, DESCENTS = 4, 2
-#: Negatives that a regression looks at: at least this many, and this many for each positive.
+#: Negatives of a regression: minimum number, and number for each positive.
 NEGATIVES, NEGATIVES_A_POSITIVE = 20_000, 10
-#: Rounds of k-means, at most, and of how many beginnings the best is taken.
+#: Maximum number of rounds of k-means, and number of starts.
 KMEANS_ROUNDS, KMEANS_BEGINNINGS = 50, 4
-#: Iterations of a logistic regression, at most, and the gain below which it ends: it is a start.
+#: Maximum number of iterations of a logistic regression, and the gain that ends it; it is only a start.
 REGRESSION_ITERATIONS, REGRESSION_GAIN = 100, 1e-4
 
 
 class StartsOfComponents:
-    """The lowest points of different clusterings, each at its best length, and the solution for the C before.
+    """Starting points: the lowest of different clusterings, each at its best length, and the solution for the previous
+    C.
 
     Parameters
     ----------
     data : for several components
     function : the function to minimise
-    given : (H·dimension,) float64, a point that replaces clusters of the positives
-    besides : (H·dimension,) float64, another point to begin at, for the first C
-    is_rough : begins at one clustering, and later values of C at the C before alone
+    given : (H·dimension,) float64, replaces clusters of the positives
+    besides : (H·dimension,) float64, another starting point for the first C
+    is_rough : begins at one clustering, and for later values of C only at the previous solution
     """
 
     def __init__(
@@ -61,13 +62,13 @@ class StartsOfComponents:
     ) -> None:
         self._data, self._function, self._seed = data, function, seed
         self._besides, self._is_rough = besides, is_rough
-        # No cached property, whose lock other trainings, with which this one may share its passes, would wait for.
+        # Not a cached property: other trainings that share passes would wait for its lock.
         self._points = None if start is None else [start]
 
     def __call__(
         self, C: float, before: NDArray[np.float64] | None, last: StageReport | None
     ) -> dict[str, NDArray[np.float64]]:
-        """Points by what logs call them, for C; ``before``: the solution for the C before."""
+        """Starting points for C by log name; ``before``: the solution for the previous C."""
         if before is not None and self._is_rough:
             return {"from the C before": before}
         if self._points is None:
@@ -80,8 +81,8 @@ class StartsOfComponents:
 
 
 def starts(data: TrainingSet, count: int, seed: int) -> list[NDArray[np.float64]]:
-    """Points to descend from, (H·dimension,) float64 each, of the different ones among ``count`` clusterings, which
-    begin with other rows."""
+    """Starting points, (H·dimension,) float64 each, from the distinct ones among ``count`` clusterings with different
+    initial rows."""
     rng = np.random.default_rng(seed)
     rows = data.rows.select(np.flatnonzero(data.target.relevant))
     beginning = _Beginning(data, rng)
@@ -91,14 +92,14 @@ def starts(data: TrainingSet, count: int, seed: int) -> list[NDArray[np.float64]
 
 
 def _by_first_member(members: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The same clusters, numbered in the order of their first rows."""
+    """The clusters renumbered by their first rows."""
     _, first, inverse = np.unique(members, return_index=True, return_inverse=True)
     return np.argsort(np.argsort(first))[inverse]
 
 
 def around(data: TrainingSet, w: NDArray[np.float64], seed: int) -> NDArray[np.float64]:
-    """A point to descend from, (H·dimension,) float64: one component by the weights w (dimension,), as far as they say
-    which row is better, and the others for clusters of the positives that it ranks below their median."""
+    """Starting point (H·dimension,) float64: one component from the score by w (dimension,), and the others for
+    clusters of the positives that it ranks below their median."""
     rng = np.random.default_rng(seed)
     positives = np.flatnonzero(data.target.relevant)
     scores = data.rows.scores(w)[positives]
@@ -110,8 +111,8 @@ def around(data: TrainingSet, w: NDArray[np.float64], seed: int) -> NDArray[np.f
 
 
 def clusters(rows: RowOperator, count: int, rng: np.random.Generator, all_rows: RowOperator) -> NDArray[np.int64]:
-    """The cluster of each row, (m,) int64 in 0..count − 1, of the best of a few k-means; features are divided by their
-    deviations in ``all_rows``. With fewer rows than ``count`` the last clusters are empty."""
+    """Cluster of each row, (m,) int64 in 0..count − 1, by the best of a few runs of k-means; features are divided by
+    their deviations in ``all_rows``. With fewer rows than ``count`` the last clusters are empty."""
     weights = 1.0 / curvature_of(all_rows)
     weights[rows.features :] = 0.0
     runs = [_k_means(rows, min(count, len(rows)), weights, rng) for _ in range(KMEANS_BEGINNINGS)]
@@ -121,7 +122,7 @@ def clusters(rows: RowOperator, count: int, rng: np.random.Generator, all_rows: 
 def _k_means(
     rows: RowOperator, count: int, weights: NDArray[np.float64], rng: np.random.Generator
 ) -> tuple[float, NDArray[np.int64]]:
-    """The sum of squares less what is the same for all clusterings, and each row's cluster."""
+    """Sum of squares, up to a constant, and the cluster of each row."""
     first = np.zeros((len(rows), count))
     first[rng.permutation(len(rows))[:count], np.arange(count)] = 1.0
     centres = rows.combine_all(first)
@@ -173,11 +174,11 @@ class _LogisticLoss(ScoreFunction[NDArray[np.float64]]):
 
 
 class _Beginning:
-    """Regressions of clusters against the same negatives.
+    """Regressions of clusters against common negatives.
 
     Parameters
     ----------
-    w : (dimension,) float64, the first cluster's component goes the way of these weights; None: it is learned
+    w : (dimension,) float64, direction of the first cluster's component; None: it is learned
     """
 
     def __init__(self, data: TrainingSet, rng: np.random.Generator, w: NDArray[np.float64] | None = None) -> None:
@@ -193,8 +194,8 @@ class _Beginning:
         self._w = w
 
     def at(self, members: NDArray[np.int64]) -> NDArray[np.float64]:
-        """(H·dimension,) float64: for each component its cluster's regression; where there are fewer clusters, several
-        components have one.
+        """(H·dimension,) float64: the regression of each component's cluster; with fewer clusters, components share
+        one.
 
         members : (positives,) int64, the cluster of each
         """
@@ -210,7 +211,7 @@ class _Beginning:
         return _regression(rows, signs, self._curvature)
 
     def _rescaled(self, w: NDArray[np.float64], positives: NDArray[np.int64]) -> NDArray[np.float64]:
-        """(dimension,) float64: the regression on nothing but the score w·x."""
+        """(dimension,) float64: the regression on the score w·x alone."""
         rows, signs = self._against_negatives(positives)
         constant = np.zeros_like(w)
         constant[-1] = 1.0
@@ -221,13 +222,13 @@ class _Beginning:
         return (_regression(Rows(features * scale), signs, np.ones(2)) * scale) @ both
 
     def _against_negatives(self, positives: NDArray[np.int64]) -> tuple[RowOperator, NDArray[np.float64]]:
-        """The rows, and ±1 for each."""
+        """Rows of a cluster and the negatives, and ±1 for each."""
         rows = self._data.rows.select(np.concatenate([positives, self._negatives]))
         return rows, np.repeat([1.0, -1.0], [positives.size, self._negatives.size])
 
 
 def _regression(rows: RowOperator, signs: NDArray[np.float64], curvature: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(dimension,) float64; ``curvature`` (dimension,): about the features' variances."""
+    """Weights (dimension,) float64; ``curvature`` (dimension,): roughly the features' variances."""
     C = len(rows) / float(np.exp(np.log(curvature).mean()))
     return quasi_newton.descend(
         _LogisticLoss(rows, signs),

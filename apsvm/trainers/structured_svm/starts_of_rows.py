@@ -10,29 +10,29 @@ from apsvm.risk import Risk
 from apsvm.trainers.structured_svm.descent import Weights, curvature_of
 from apsvm.trainers.structured_svm.stage import StageReport
 
-#: How many times ε is enough for the hinge's minimiser, where descents begin.
+#: Multiple of ε that suffices for the hinge's minimiser, from which descents begin.
 HINGE_SLACKNESS = 30.0
 
 
 class StartsOfRows:
-    """See the module.
+    """Starting points of the tight bound; see the module.
 
     Parameters
     ----------
     risk : the hinge
-    curved : the rows whose variances say how much it curves
-    start : (dimension,) float64, a given starting point, or None
-    is_rough : the first C begins at ``start``, which is the hinge's minimiser, later ones at the C before alone
+    curved : rows whose variances estimate its curvature
+    start : (dimension,) float64, a starting point, or None
+    is_rough : the first C begins at ``start``, the hinge's minimiser, later ones only at the previous solution
     """
 
     def __init__(self, risk: Risk, curved: ScoredRows, start: Weights | None, *, is_rough: bool) -> None:
         self._risk, self._curved, self._start, self._is_rough = risk, curved, start, is_rough
 
     def __call__(self, C: float, before: Weights | None, hinge: StageReport | None) -> dict[str, Weights]:
-        """Points by what logs call them, for C; ``before``: the solution for the C before; ``hinge``: its minimiser."""
+        """Starting points for C by log name; ``before``: the solution for the previous C; ``hinge``: its minimiser."""
         if self._is_rough:
             starts = {"from the C before": before} if before is not None else {"from the hinge": self._start}
-        elif hinge is None:  # the hinge itself begins wherever the stage is
+        elif hinge is None:  # the hinge begins at the stage's current point
             return {}
         else:
             starts = {
@@ -46,8 +46,7 @@ class StartsOfRows:
         return {name: w for name, w in starts.items() if w is not None and (name == first or w.any())}
 
     def _difference_of_means(self) -> Weights:
-        """The mean of the positives less that of the negatives, in each feature over its variance: the mean over the
-        queries."""
+        """Difference of the class means, divided by each feature's variance, averaged over the queries."""
         layout = self._risk.layout
         counts = np.column_stack([layout.n_pos, layout.n_neg]).ravel()
         shares = np.column_stack([layout.shares, -layout.shares]).ravel()

@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from apsvm.losses.base import Loss
     from apsvm.trainers.structured_svm.stage import Trained
 
-#: ε on folds by the bound, in place of the default: errors below those of the folds. On seven sets cv comes to the same
-#: test AP (.0003 more) with this one of the hinge, in .85 to .98 of the time; with 1e-2 the hinge on columns of rules
-#: ranks worse by .015. The tight bound on 140,000 rows with 257 positives: the same model in .7 of the time.
+#: Default ε on folds by bound; its error is below that of the folds. On seven sets cv has the same test AP (.0003 more)
+#: with the hinge's, in .85 to .98 of the time; with 1e-2 the hinge on rules ranks worse by .015. The tight bound on
+#: 140,000 rows with 257 positives gives the same model in .7 of the time.
 OF_COMPARISON = {"hinge": 3e-3, "tight": 1e-2}
 
 
@@ -62,7 +62,7 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
         self.loss: Loss = make_loss(loss)
         self.loss_name = loss if isinstance(loss, str) else self.loss.name
         settings = self.settings
-        #: True if it is the two-stage approximation, which begins with a binary SVM.
+        #: True for the two-stage approximation, which begins with a binary SVM.
         self.approximates = settings.oracle == "appx"
         if settings.oracle != "auto":
             fitting = [name for name in serving(self.loss) if name in ORACLE_CHOICES]
@@ -104,7 +104,7 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
         return ":" in loss or spelled(loss, LOSSES) is not None
 
     def settled(self, outcome: Outcome) -> Self:
-        """The plan with the bound and C of ``outcome``, unless the loss chooses them in another way."""
+        """The plan with bound and C of ``outcome``, unless the loss chooses them differently."""
         plan = super().settled(outcome)
         own_way = self._hidden or self.loss.starts_from is not None or self.loss.ranks_like is not None
         if own_way or outcome.C is None or outcome.certificate is None:
@@ -149,7 +149,7 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
 
     @property
     def grid(self) -> Mapping[str, Sequence[SettingValue]]:
-        """Both bounds where there are two; networks only where their sizes are named."""
+        """Both bounds, if there are two; networks only if their sizes are named."""
         tried = {name: values for name, values in super().grid.items() if name != "layer_wise"}
         both = self.loss.over_rankings and not self.approximates
         if "layer_wise" in self.named:
@@ -214,7 +214,7 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
 
     @property
     def bound(self) -> str | None:
-        """The bound, named or the only one that there is; None where it is to be chosen (``apsvm.selection``)."""
+        """The named or only bound; None if it must be chosen (``apsvm.selection``)."""
         settings = self.settings
         if settings.bound != "auto":
             return settings.bound
@@ -238,14 +238,14 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
     def beginning_at(
         self, besides: NDArray[np.float64] | None, started_by: str = "", descent: float = 0.1
     ) -> StructuredSVMTrainer:
-        """The same plan, going down from another point besides; the arguments are ``plan.Plan``'s."""
+        """The same plan with another starting point; arguments as in ``plan.Plan``."""
         other = copy(self)
         other._besides, other._started_by, other._descent = besides, started_by, descent
         return other
 
     def rows_of(self, data: TrainingSet, like: TrainingSet | None = None) -> TrainingSet:
-        """The rows as this plan sees them: for several components with a constant feature, that of the rows ``like``
-        which this plan sees, where there are some."""
+        """Rows prepared for this plan: several components get a constant feature, that of the prepared rows ``like`` if
+        given."""
         if self.settings.components == 1 or data.components > 1:
             return data
         from apsvm.trainers.structured_svm.components import with_components
@@ -260,7 +260,7 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
         start: NDArray[np.float64] | None = None,
         validation: TrainingSet | None = None,
     ) -> Iterator[Outcome]:
-        """See ``Trainer.train``; SettingsError where the bound is left open, which ``apsvm.selection`` chooses."""
+        """See ``Trainer.train``. Raises SettingsError if the bound is open; ``apsvm.selection`` chooses it."""
         from apsvm.trainers.structured_svm.plan import Plan
         from apsvm.trainers.structured_svm.training import train
 
@@ -283,7 +283,7 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
             yield self.outcome(data, settings if len(settings.C) == 1 else replace(settings, C=(C,)), trained)
 
     def _point(self, data: TrainingSet, w: NDArray[np.float64] | None) -> NDArray[np.float64] | None:
-        """A ranker's weights as a point of the training: of several components (H·dimension,)."""
+        """Starting point from a ranker's weights; with several components (H·dimension,)."""
         if w is None or data.components == 1 or w.shape == (data.components * data.rows.dimension,):
             return w
         from apsvm.trainers.structured_svm.components import start_from
@@ -291,7 +291,7 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
         return start_from(data, w, self.settings.seed)
 
     def outcome(self, data: TrainingSet, settings: StructuredSettings, trained: Trained) -> Outcome:
-        """Remarks on what was trained with ``settings`` of one C."""
+        """Builds the outcome for ``settings`` with one C, with remarks."""
         from apsvm.models.decision import Threshold
         from apsvm.models.header import Bounds, Data
         from apsvm.solvers.certificate import tolerance_of
@@ -323,7 +323,7 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
                 primal=bounds.primal,
                 dual=bounds.dual,
                 gap=bounds.gap,
-                tolerance=tolerance_of(settings.epsilon, trained.C),  # a stage before the last may have had another
+                tolerance=tolerance_of(settings.epsilon, trained.C),  # an earlier stage may have had another
                 bound="tight" if tight else "hinge",
                 exact=trained.exact,
                 hinge_objective=trained.hinge_objective,

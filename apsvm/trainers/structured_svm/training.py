@@ -1,7 +1,7 @@
 """The structured SVM (Yue et al. 2007): minimise ½‖w‖² + C·r(Xw) with an exact oracle, certified by its duality gap.
 
-r is the hinge, or the ramp of the tight bound, of the scores of rows, bags or components (``apsvm.risk``). What differs
-between the kinds of rows is r and where a descent begins; the rest is one way down (``problem``).
+r is the hinge, or the ramp of the tight bound, of the scores of rows, bags or components (``apsvm.risk``). Kinds of
+rows differ only in r and in the starting points; ``problem`` does the rest.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from apsvm.trainers.structured_svm.problem import Problem
 from apsvm.trainers.structured_svm.stage import Stage, Trained
 from apsvm.trainers.structured_svm.starts_of_rows import HINGE_SLACKNESS, StartsOfRows
 
-#: From this many values on the hinge begins at the weights of its candidate, from where it takes two thirds of the
-#: iterations; of few rows, where that is no matter, what it comes to from 0 within ε was better by .001 of test AP.
+#: From this many values on, the hinge starts at the weights of its candidate, which saves a third of the iterations.
+#: With fewer values it starts at 0, whose result within ε was better by .001 of test AP.
 WORTH_A_START = 1 << 20
 
 
 def train(plan: Plan, data: TrainingSet, watch: Watch, risk: Risk | None = None) -> Iterator[Trained]:
-    """Solves a plan, for one C after another, each from the planes and the solution of those before; ascending values
-    go fastest.
+    """Solves a plan for a sequence of C, each from the planes and the solution of the one before; ascending values are
+    fastest.
 
     Parameters
     ----------
     data : TrainingSet
         Rows, bags, or rows for several components (``components.with_components``).
     risk : Risk, optional
-        Risk of the training set, if it was already built.
+        Risk of the training set, if already built.
 
     Raises
     ------
@@ -83,7 +83,7 @@ def _problem(plan: Plan, data: TrainingSet, watch: Watch, risk: Risk | None) -> 
 
 
 def _of_rows(plan: Plan, data: TrainingSet, watch: Watch, risk: Risk) -> Problem:
-    """The hinge; with the tight bound roughly, and by quasi-Newton steps from there on."""
+    """The hinge; with the tight bound, roughly, followed by quasi-Newton steps."""
     settings, is_tight = plan.settings, plan.settings.bound == "tight"
     start, besides = plan.start, plan.besides
     is_large = len(settings.C) == 1 and data.rows.n_values >= WORTH_A_START
@@ -92,7 +92,7 @@ def _of_rows(plan: Plan, data: TrainingSet, watch: Watch, risk: Risk) -> Problem
     stage = _stage(plan, watch, risk, start)
     slackness = HINGE_SLACKNESS if is_tight else 1.0
     descents = [Descent("train", risk, stage, settings, watch, slackness=slackness)]
-    curved = data.rows if plan.is_rough else risk.rows  # whose moments other plans have asked for
+    curved = data.rows if plan.is_rough else risk.rows  # other plans have computed its moments
     if is_tight:
         descents.append(Descent("tight", Ramp(risk), stage, settings, watch, curved=curved))
     point = start if besides is None else besides
@@ -101,8 +101,8 @@ def _of_rows(plan: Plan, data: TrainingSet, watch: Watch, risk: Risk) -> Problem
 
 
 def _of_bags(plan: Plan, data: TrainingSet, watch: Watch, risk: Risk) -> Problem:
-    """Rounds from all starts; with the tight bound others from where the lowest have ended: quasi-Newton steps would
-    leave the instances that annealing has found."""
+    """Rounds from all starts; with the tight bound, further rounds from the lowest end. Quasi-Newton steps would leave
+    the instances found by annealing."""
     from apsvm.trainers.structured_svm.starts_of_bags import StartsOfBags
 
     stage = _stage(plan, watch, risk)
@@ -114,7 +114,7 @@ def _of_bags(plan: Plan, data: TrainingSet, watch: Watch, risk: Risk) -> Problem
 
 
 def _of_components(plan: Plan, data: TrainingSet, watch: Watch, risk: Risk) -> Problem:
-    """Rounds by the hinge from all starts; with the tight bound quasi-Newton steps, and rounds from the lowest end."""
+    """Rounds by the hinge from all starts; with the tight bound, quasi-Newton steps, and rounds from the lowest end."""
     from apsvm.trainers.structured_svm.starts_of_components import DESCENTS, StartsOfComponents
 
     stage = _stage(plan, watch, risk)

@@ -2,12 +2,13 @@
 
     minimise  1/P Σ_i L(r_i)/r_i Σ_{j ∈ N_i} (1 − s_i + s_j)₊ + l2/2 ‖w‖²,     L(r) = (τ_1 + … + τ_r) / (τ_1 + … + τ_N)
 
-over the P positives i, where N_i are the negatives of i's query, r_i those of them with 1 − s_i + s_j > 0, and N the
-most negatives that any positive has: dividing by L's largest value gives every family of τ steps of one scale, and
-moves no minimum. τ: ``auc`` 1 everywhere; ``p@K`` 1 up to K; ``harmonic`` 1/i.
+over the P positives i. N_i are the negatives of i's query, r_i the number of them with 1 − s_i + s_j > 0, and N the
+maximum number of negatives. Dividing by the maximum of L gives all τ steps of one scale and moves no minimum. τ:
+``auc`` 1 everywhere; ``p@K`` 1 up to K; ``harmonic`` 1/i.
 
-A step draws a positive, then negatives until one violates, and estimates L(r_i) from how many that took
-(``apsvm/_native/core/warp/``). A pass takes every positive once, in a new order.
+A step draws a positive, then negatives until one violates, and estimates L(r_i) from the number of draws
+(``apsvm/_native/core/warp/``). It gives up after min(N, 1000) draws, or ``max_trials``. A pass takes every positive
+once, in a new order.
 
 Grades: a row is a positive against the rows of its query of any lower grade. A threshold makes grades 0 and 1.
 """
@@ -34,12 +35,12 @@ from apsvm.trainers.warp.settings import WarpSettings, cutoff_of
 if TYPE_CHECKING:
     from apsvm._support.types import AnyArray
 
-#: A call of the native loop takes about this long, so that a signal is answered.
+#: Approximate duration of a call of the native loop; signals are handled between calls.
 SECONDS_A_CALL = 0.1
 
 
 def loss_of_rank(tau: str, n: int) -> NDArray[np.float64]:
-    """L(0), …, L(n), not divided by anything: (n + 1,) float64.
+    """L(0), …, L(n), not normalised: (n + 1,) float64.
 
     >>> loss_of_rank("harmonic", 3).tolist() == [0, 1, 1 + 1 / 2, 1 + 1 / 2 + 1 / 3]
     True
@@ -69,7 +70,7 @@ class Candidates:
 
 
 def candidates(grades: AnyArray, groups: NDArray[np.int64] | None) -> Candidates:
-    """A row's negatives are the rows of its query of lower grade.
+    """Candidates of rows: the negatives of a row are the rows of its query with lower grades.
 
     Parameters
     ----------
@@ -118,17 +119,17 @@ def train_warp(
     validate: Callable[[NDArray[np.float64]], float] | None = None,
     start: NDArray[np.float64] | None = None,
 ) -> tuple[DescentOutcome[NDArray[np.float64]], Candidates]:
-    """The weights w (dimension,) float64 of a linear ranker, and what was drawn from. The weight of a bias, the last,
-    moves no ranking: it stays 0, or what it was at the start.
+    """Train the weights w (dimension,) float64 of a linear ranker; also returns the candidates. The weight of a bias,
+    the last one, moves no ranking and keeps its initial value.
 
     Parameters
     ----------
     rows : n rows
-    grades : (n,) numbers, the higher the better, or bool
-    show : an epoch as the display has it
+    grades : (n,) numbers, higher is better, or bool
+    show : displays an epoch
     groups : (n,) int64, rows of one query share a value; None: one query
-    validate : a metric of w (dimension,), higher is better, asked after each epoch
-    start : (dimension,) float64, the first w; 0 by default
+    validate : metric of w (dimension,), higher is better, called after each epoch
+    start : (dimension,) float64, initial w; 0 by default
 
     Raises
     ------
@@ -149,12 +150,12 @@ def train_warp(
 
 
 class _RowSteps:
-    """The weights on their way down.
+    """The weights during the descent.
 
     Attributes
     ----------
     pairs : the candidates for draws
-    w : (dimension,) float64; the weight of a bias, the last, moves no ranking, and stays
+    w : (dimension,) float64; the weight of a bias, the last one, stays constant
     """
 
     def __init__(
@@ -177,7 +178,7 @@ class _RowSteps:
         self._loop = self._native_loop(selection)
 
     def _native_loop(self, selection: NDArray[np.int64]) -> _kernels.WarpRows:
-        """selection : (n,) int64, where each row stands in the matrix"""
+        """selection : (n,) int64, row of the matrix for each row"""
         settings, pairs, matrix = self._settings, self.pairs, self._matrix
         squares, steps = rule_memory(settings.rule, self._w)
         table = loss_of_rank(settings.tau, int(pairs.counts.max()))
@@ -197,17 +198,17 @@ class _RowSteps:
             settings.rule,
             settings.rate,
             settings.penalty,
-            # Each instalment of the L2 penalty costs as much as the features of some rows: a fraction of the trials.
+            # An update of the L2 penalty costs as much as some rows, so it is done for a fraction of the trials.
             max(16, 4 * self._w.size // per_row),
             int(self._rng.integers(2**63)),
             settings.workers,
         )
 
     def one_pass(self, stop: Callable[[], bool]) -> Pass:
-        """Every positive once, in a new order."""
+        """Visits every positive once, in a new order."""
         order = self._rng.permutation(self.pairs.rows.size)
         passed = run_pass(self._run, self._loop.settle, order, None, self._settings, self._w, stop)
-        # No update may be luck, or the cap on the trials.
+        # A pass without updates may be chance, or due to the limit on trials.
         if passed.moved or not violates(self._rows.scores(self.w), self.pairs):
             return passed
         return replace(passed, moved=True)
@@ -223,7 +224,7 @@ class _RowSteps:
 
 
 def rule_memory(rule: str, parameters: AnyArray) -> tuple[AnyArray, AnyArray]:
-    """Initial state of the rule for each parameter: squares and steps; empty arrays if the rule has none."""
+    """Initial state of the rule for each parameter: squares and steps; empty arrays for a rule without state."""
     none = np.empty(0, dtype=parameters.dtype)
     if rule == "adagrad":
         return np.ones_like(parameters), none
@@ -241,9 +242,9 @@ def run_pass(
     parameters: AnyArray,
     stop: Callable[[], bool],
 ) -> Pass:
-    """``order``, cut into calls of ``run`` (→ trials, updates, loss) between which it can be stopped.
+    """Runs ``order`` in several calls of ``run`` (→ trials, updates, loss), between which it can stop.
 
-    ``draws_of`` : how many draws each number that is ordered stands for; None: one
+    ``draws_of`` : number of draws for each ordered number; None: one
     """
     trials = updates = done = 0
     loss = 0.0

@@ -1,4 +1,4 @@
-"""Training by epochs: the descent within the limits of the settings, the validation after each epoch, the evidence."""
+"""Training by epochs: descent within the limits of the settings, validation after each epoch, and evidence."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def descend_as_asked(
     show: Callable[[Epoch], Progress],
     validate: Callable[[], float] | None,
 ) -> DescentOutcome[T]:
-    """``descend`` with the limits that the settings name, each epoch logged, and displayed as ``show`` has it."""
+    """Runs ``descend`` with the limits of the settings; logs each epoch and displays it by ``show``."""
 
     def on_epoch(epoch: Epoch) -> None:
         watch.log.write(
@@ -70,9 +70,10 @@ def descend_as_asked(
 
 
 def validator(validation: TrainingSet | None, metric: str) -> Callable[[NDArray[np.float64]], float] | None:
-    """The metric of weights w, one a column of the rows, on the rows of ``validation``; None without any.
+    """Function of weights w, one a column, that returns the metric on the rows of ``validation``; None without such
+    rows.
 
-    It raises TrainingError where the metric is not defined there.
+    It raises TrainingError if the metric is undefined on them.
     """
     if validation is None:
         return None
@@ -94,7 +95,7 @@ def validator(validation: TrainingSet | None, metric: str) -> Callable[[NDArray[
 
 
 def check_metric(name: str) -> None:
-    """Raises SettingsError for a metric that does not exist."""
+    """Raises SettingsError for an unknown metric."""
     from apsvm.metrics import MetricError, parse_metric
 
     try:
@@ -104,7 +105,7 @@ def check_metric(name: str) -> None:
 
 
 def evidence(trained: DescentOutcome[Any], validation: TrainingSet | None, metric: str) -> Epochs:
-    """The epochs as a header records them."""
+    """Epochs in the form of a model's header."""
     from apsvm.models.header import Epochs, Validation
 
     best = trained.epochs[trained.best_epoch - 1]
@@ -122,7 +123,7 @@ def evidence(trained: DescentOutcome[Any], validation: TrainingSet | None, metri
 
 
 def ending(trained: DescentOutcome[Any]) -> JsonObject:
-    """The fields of an outcome that say how it ended and how long it took."""
+    """Fields of an outcome on its end and duration."""
     passes = sum(epoch.seconds for epoch in trained.epochs)
     return {
         "state": str(trained.ending),

@@ -2,13 +2,13 @@
 
     score of item y for a user who likes D:   s_y = b_y + V_y · h,     h = 1/|D∖y| Σ_{i ∈ D∖y} U_i
 
-This is WSABIE, V_y · (U x), with the user's other liked items as the features x, scaled to sum 1. A user has no factors
-of its own (as in Weston, Yee, Weiss 2013): so any list can be ranked for, of a user seen in training or not, and the
-model is as large as the items are many. The mean, not the sum, so that the margin of 1 asks the same of short and long
-lists; without y itself, which would learn to recommend what it is given; U ≠ V, since what is liked along with an
-item need not be like it; and b_y, an item's popularity, which would otherwise cost a factor.
+This is WSABIE, V_y · (U x), with the user's other liked items as the features x, scaled to sum 1. Users have no factors
+(as in Weston, Yee, Weiss 2013). So any list can be completed, of users seen in training or not, and the size of the
+model depends only on the items. The mean, not the sum, makes the margin of 1 equally hard for short and long lists. y
+itself is excluded, or the model would recommend its inputs. U ≠ V, since items liked together need not be alike. b_y is
+the item's popularity, which would otherwise cost a factor.
 
-The objective is ``warp``'s, a positive being an item on a user's list and its negatives the items that are not.
+The objective is that of ``warp``: positives are the items on a user's list, negatives the others.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from apsvm.trainers.warp.descent import loss_of_rank, rule_memory, run_pass
 from apsvm.trainers.warp.epochs import descend_as_asked
 from apsvm.trainers.warp.settings import WarpSettings
 
-#: What implicit feedback asks of a model of items; ``evaluate_lists`` takes any other metrics too.
+#: Default metrics of implicit feedback; ``evaluate_lists`` takes any others too.
 METRICS = ("P@10", "AUC")
 
 
@@ -43,18 +43,18 @@ def train_items(
     show: Callable[[Epoch], Progress],
     validate: Callable[[ItemFactors], float] | None = None,
 ) -> tuple[DescentOutcome[ItemFactors], int]:
-    """U, V and b, and the number of users they are learned from.
+    """Train U, V and b; also returns the number of users.
 
     Parameters
     ----------
     lists : (users, items) CSR as ``liked_items`` makes them
     factors : K ≥ 1, numbers an item in U and in V; they start normal with variance 1/K (WSABIE's), b at 0
-    show : an epoch as the display has it
-    validate : a metric of the factors, higher is better, asked after each epoch
+    show : displays an epoch
+    validate : metric of the factors, higher is better, called after each epoch
 
     Raises
     ------
-    NothingToRankError : no user likes two items and leaves one out
+    NothingToRankError : no user likes at least two items and not all
     FloatingPointError : factors that are not finite
     """
     sizes = np.diff(lists.indptr)
@@ -73,12 +73,12 @@ def train_items(
 
 
 class _ItemSteps:
-    """U, V and b on their way down: one array, one behind the other, as the native loop has them.
+    """U, V and b during the descent, stored one after the other in an array for the native loop.
 
     Parameters
     ----------
     lists : (users, items) CSR of liked items
-    users : (m,) int64, those to learn from, each with two items or more and not with all
+    users : (m,) int64, training users, each with at least two items and not all
     """
 
     def __init__(self, lists: sp.csr_array, users: NDArray[np.int64], factors: int, settings: WarpSettings) -> None:
@@ -112,15 +112,15 @@ class _ItemSteps:
         )
 
     def snapshot(self) -> ItemFactors:
-        """A copy of U, V and b as they are."""
+        """A copy of the current U, V and b."""
         U, V = self._parameters[: 2 * self._split].reshape(2, *self._shape).copy()
         return ItemFactors(U, V, self._parameters[2 * self._split :].copy())
 
     def one_pass(self, stop: Callable[[], bool]) -> Pass:
-        """Every liked item once, user after user in a new order."""
+        """Visits every liked item once, user by user in a new order."""
         order = self._rng.permutation(self._users.size)
         passed = run_pass(self._run, self._loop.settle, order, self._sizes, self._settings, self._parameters, stop)
-        # Without every item scored, no update may be luck, or the cap on the trials.
+        # Unless every item is scored, a pass without updates may be chance, or due to the limit on trials.
         return replace(passed, moved=passed.moved or self._settings.rank_estimator != "exact")
 
     def _run(self, order: NDArray[np.int64]) -> tuple[int, int, float]:
@@ -128,7 +128,7 @@ class _ItemSteps:
 
 
 def popularity(lists: sp.csr_array) -> Callable[[sp.csr_array], NDArray[np.floating]]:
-    """Scores of items by how many of ``lists`` (users, items) have them; −inf where a user has one, as
+    """Scores items by their number of ``lists`` (users, items); −inf for items that a user has, as
     ``ItemFactors.score``."""
     counts = np.bincount(lists.indices, minlength=lists.shape[1]).astype(np.float64)
     return lambda shown: np.where(shown.toarray() != 0, -np.inf, counts)
@@ -136,8 +136,8 @@ def popularity(lists: sp.csr_array) -> Callable[[sp.csr_array], NDArray[np.float
 
 @dataclass(frozen=True, slots=True)
 class ListEvaluation:
-    """values : metric → mean over the users that count, those with a hidden item and one that they do not like.
-    of_users : metric → (users,) its value of each of them."""
+    """values : metric → mean over users with a hidden item and an item that they do not like. of_users : metric →
+    (users,), its value for each of them."""
 
     values: dict[str, float]
     users: int
@@ -151,16 +151,16 @@ def evaluate_lists(
     hidden: sp.csr_array,
     metrics: Sequence[str] = METRICS,
 ) -> ListEvaluation:
-    """Evaluate the ranks of hidden items among the items not yet known, as means over the users.
+    """Evaluate the ranks of hidden items among the unknown items, as means over users.
 
     Parameters
     ----------
     scores_of : (m, items) CSR of known items → scores (m, items), −inf where known; ``ItemRanker.score`` for one
-    known, hidden : (users, items) CSR as ``rated_items`` makes them; what is known already is not hidden
+    known, hidden : (users, items) CSR as ``rated_items`` makes them; known items do not count as hidden
 
     Raises
     ------
-    MetricError : a metric's name
+    MetricError : unknown metric
     NothingToRankError : no user counts
     """
     of_users: dict[str, list[float]] = {}

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from apsvm._support.registry import UnknownNameError
 from apsvm.trainers.settings import Range, Settings, setting
 
-#: What a rule's learning rate is unless it is given. adadelta finds its own; there the rate is a factor.
+#: Default learning rate by rule. adadelta adapts its own rate; there it is a factor.
 LEARNING_RATES = {"adagrad": 0.05, "adadelta": 1.0, "sgd": 0.05}
 ESTIMATORS = ("plugin", "log-unbiased", "exact")
 
 
 def cutoff_of(tau: str) -> float:
-    """Up to which rank the steps of τ are alike: infinite for ``auc``, K for ``p@K``, 0 for ``harmonic``.
+    """Rank up to which τ is constant: infinite for ``auc``, K for ``p@K``, 0 for ``harmonic``.
 
     Raises
     ------
@@ -29,9 +29,9 @@ def cutoff_of(tau: str) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WarpSettings(Settings):
-    """The settings of WARP; each field says the rest.
+    """Settings of WARP; see the help of each field.
 
-    threads : more than one share the parameters without locks (Hogwild), and no two runs give the same model; 0: one
+    threads : several share the parameters without locks (Hogwild), and no two runs give the same model; 0: one
     """
 
     learning_rate: float | None = setting(

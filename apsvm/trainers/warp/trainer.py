@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from apsvm.models.items import ItemFactors
     from apsvm.solvers.sgd import Epoch
 
-#: The share of a user's items that a validation hides and looks for.
+#: Share of a user's items hidden by validation.
 HIDDEN_SHARE = 0.2
-#: Users of the training by whom the factors are compared with popularity where there is no validation: .3 s.
+#: Number of training users for the comparison with popularity, without validation; it takes .3 s.
 USERS_JUDGED = 200
 
 
@@ -92,7 +92,7 @@ class WarpTrainer(Trainer[WarpSettings]):
 
     @property
     def grid(self) -> Mapping[str, Sequence[SettingValue]]:
-        """Learning rates around the rule's own, and of τ only what the rank estimator is for."""
+        """Learning rates around the rule's default; τ only as the rank estimator allows."""
         own_rate = LEARNING_RATES[self.settings.rule]
         taus = {"tau": ("harmonic",)} if self.settings.rank_estimator == "log-unbiased" else {}
         return {**super().grid, "learning_rate": (own_rate / 10.0, own_rate, 10.0 * own_rate), **taus}
@@ -113,7 +113,7 @@ class WarpTrainer(Trainer[WarpSettings]):
         if not self.settings.rows_as_users:
             candidates(_grades(data), data.queries)
             return
-        # Factors, what the rule remembers of them, and the best of them so far: float32.
+        # Factors, state of the rule, and the best factors: float32.
         needed = 4 * 4 * (2 * self.settings.factors + 1) * data.rows.features
         if needed > memory():
             raise TrainingError(
@@ -152,7 +152,7 @@ class WarpTrainer(Trainer[WarpSettings]):
             yield self._train_rows(data, watch, start, validation)
 
     def show(self, epoch: Epoch) -> Progress:
-        """An epoch on the display."""
+        """Displays an epoch."""
         columns = {"epoch": ">6d", "trials": ">12d", "updates": ">10d", "est. loss": ">11.5g"}
         values: dict[str, float | None] = {
             "epoch": epoch.number,
@@ -237,8 +237,8 @@ class WarpTrainer(Trainer[WarpSettings]):
         with suppress(MetricError, NothingToRankError):
             mine, simplest = of_users(trained.best.score), of_users(popularity(lists))
             ahead = mine - simplest
-            # By two standard errors: factors that a penalty has shrunk to nothing rank by popularity and some noise,
-            # and half of the time that is a little better.
+            # Two standard errors: factors that a penalty shrank to 0 rank by popularity plus noise, which is slightly
+            # better half of the time.
             if not ahead.mean() > 2 * ahead.std() / np.sqrt(len(ahead)):
                 whose = "the rows of the training" if validation is None else str(validation.source)
                 cautions.append(
@@ -261,7 +261,7 @@ class WarpTrainer(Trainer[WarpSettings]):
 
     @property
     def _resolved(self) -> WarpSettings:
-        """The settings with what their defaults came to."""
+        """Settings with their defaults filled in."""
         return replace(self.settings, learning_rate=self.settings.rate, l2=self.settings.penalty)
 
 
@@ -273,7 +273,7 @@ def _in_memory(data: TrainingSet) -> Rows:
 
 
 def _grades(data: TrainingSet) -> NDArray[np.float64] | NDArray[np.bool_]:
-    """(n,) what is trained on: the higher, the better."""
+    """(n,) grades to train on; higher is better."""
     return data.target.relevant if data.target.grades is None else data.target.grades
 
 
