@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from apsvm._support.types import JsonDict, JsonObject
 
@@ -110,42 +112,32 @@ class ReadOptions:
 
     def to_json(self) -> JsonDict:
         """Options that another reading of the same file needs, with absolute paths."""
-        return {
-            "dtype": self.dtype,
-            "sort_features": self.sort_features,
-            "multilabel": self.multilabel,
-            "bag_label": self.bag_label,
-            "encoding": self.table.encoding,
-            "decimal": self.table.decimal,
-            "skip_lines": self.table.skip_lines,
-            "sheet": self.table.sheet,
-            "groups": _whole(self.groups),
-            "labels": _whole(self.labels),
-            "bags": IGNORE_BAGS if self.ignores_bags else _whole(self.bags),
+        options = {name: getattr(self, name) for name in _RECORDED} | {
+            name: getattr(self.table, name) for name in _RECORDED_OF_TABLES
         }
+        paths = {name: _whole(getattr(self, name)) for name in ("groups", "labels", "bags")}
+        return options | paths | ({"bags": IGNORE_BAGS} if self.ignores_bags else {})
 
     def completed(self, recorded: JsonObject) -> ReadOptions:
         """These options, and what ``to_json`` recorded where they say nothing."""
-        silent = self.bags is None and not self.ignores_bags
-        ignores, bags = bags_named(recorded.get("bags")) if silent else (self.ignores_bags, self.bags)
-        return replace(
-            self,
-            dtype=recorded.get("dtype", self.dtype),
-            sort_features=self.sort_features or bool(recorded.get("sort_features", False)),
-            multilabel=self.multilabel or bool(recorded.get("multilabel", False)),
-            groups=self.groups or recorded.get("groups"),
-            labels=self.labels or recorded.get("labels"),
-            bags=bags,
-            ignores_bags=ignores,
-            bag_label=self.bag_label if self.bag_label != "same" else recorded.get("bag_label", "same"),
-            table=replace(
-                self.table,
-                encoding=self.table.encoding if self.table.encoding != "auto" else recorded.get("encoding", "auto"),
-                decimal=self.table.decimal or recorded.get("decimal"),
-                skip_lines=self.table.skip_lines or recorded.get("skip_lines", 0),
-                sheet=self.table.sheet or recorded.get("sheet"),
-            ),
-        )
+        result = _completed(self, (*_RECORDED, "groups", "labels"), recorded)
+        if self.bags is None and not self.ignores_bags:
+            ignores, bags = bags_named(recorded.get("bags"))
+            result = replace(result, bags=bags, ignores_bags=ignores)
+        return replace(result, table=_completed(self.table, _RECORDED_OF_TABLES, recorded))
+
+
+#: What ``ReadOptions.to_json`` records, besides files.
+_RECORDED = ("dtype", "sort_features", "multilabel", "bag_label")
+_RECORDED_OF_TABLES = ("encoding", "decimal", "skip_lines", "sheet")
+Options = TypeVar("Options", ReadOptions, TableOptions)
+
+
+def _completed(options: Options, names: Iterable[str], recorded: JsonObject) -> Options:
+    """The options, with those of ``names`` that are at their defaults as ``recorded``."""
+    defaults = type(options)()
+    silent = (name for name in names if getattr(options, name) == getattr(defaults, name))
+    return replace(options, **{name: recorded[name] for name in silent if name in recorded})
 
 
 def bags_named(text: str | None) -> tuple[bool, str | None]:

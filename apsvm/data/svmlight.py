@@ -40,10 +40,6 @@ _BLOCK_OF_SEVERAL = 1 << 20  # bytes a thread …
 _MOST_BLOCKS = 16  # … up to here: beyond, a block is more memory than the chunks need
 _ROWS = 1 << 14  # that become dense in one go
 
-
-#: What of a file is looked at to see whether it is one at all: bytes, lines, and what only svmlight rows have.
-_HEAD, _LINES = 1 << 16, 20
-_ENTRY = re.compile(r"(^|\s)\S+:\S")
 #: What a comment calls its row.
 _DOCID = re.compile(rb"#[^#]*?\bdocid\s*=\s*(\S+)", re.IGNORECASE)
 
@@ -188,7 +184,7 @@ class TextBlocks:
 
     def _of_file(self, source: str | os.PathLike[str], digest: hashlib._Hash) -> Iterator[Dataset]:
         n = 0
-        parsed = _parsed_blocks(source, self._parser(), self._threads, digest, dense=True, of_bytes=BYTES_OF_ROWS)
+        parsed = _parsed_blocks(source, self._parser(), self._threads, digest, dense=False, of_bytes=BYTES_OF_ROWS)
         for name, content in parsed:
             n += content.relevance.size
             if content.relevance.size > 0:
@@ -285,81 +281,53 @@ def _parsed_blocks(
     into ``digest``. Raises DataError, OSError."""
     size = _BLOCK if threads == 1 else _BLOCK_OF_SEVERAL * min(threads, _MOST_BLOCKS)
     name, opened = opened_binary(source)
-    head, fed, n_columns = b"", 0, 0
+    fed = 0
     with opened as stream:
         try:
             try:
                 for block in decompressed(blocks_of(stream, size, digest.update), size, name):
-                    head = head or block[:_HEAD]
                     parser.feed(block)
                     fed += len(block)
                     if of_bytes is not None and fed >= of_bytes:
-                        content = _Parsed(*parser.take(dense))
-                        n_columns, fed = max(n_columns, content.n_columns), 0
-                        yield name, content
+                        fed = 0
+                        yield name, _Parsed(*parser.take(dense))
             except Exception:
                 parser.wait()  # what the parser is still at stands before that in the file, and so do its errors
                 raise
             content = _Parsed(*parser.finish(dense))
         except _kernels.SvmlightError as error:
             line, column, message = error.args
-            raise DataError(f"{name}:{line}:{column}: {_of_a_table(head) or message}") from None
-    if max(n_columns, content.n_columns) == 0 and content.relevance.size > 0:
-        table = _of_a_table(head)  # --multilabel: all its columns are labels
-        if table is not None:
-            raise DataError(f"{name}:1:1: {table}")
+            raise DataError(f"{name}:{line}:{column}: {message}") from None
     yield name, content
-
-
-def _of_a_table(head: bytes) -> str | None:
-    """Hint if the text looks like a table and not like svmlight: the same number of commas, semicolons or tabs in each
-    of its first lines, and no ``index:value``. None otherwise."""
-    lines = [line for line in head.decode(errors="replace").splitlines()[:_LINES] if line.strip()]
-    if len(head) == _HEAD and len(lines) > 1:
-        lines.pop()  # it may be cut off
-    if len(lines) < 2 or any(_ENTRY.search(line) for line in lines):
-        return None
-    for separator, called in ((",", "commas"), (";", "semicolons"), ("\t", "tabs")):
-        counts = {line.count(separator) for line in lines}
-        if len(counts) == 1 and counts != {0}:
-            return (
-                f"expected svmlight rows (label 1:value 2:value …), found what looks like a table whose columns are "
-                f"separated by {called}: sklearn.datasets.dump_svmlight_file writes such rows; or save the features as "
-                "a .npy matrix and the labels as another, for --labels (labels=)"
-            )
-    return None
 
 
 def docids(source: str | os.PathLike[str]) -> list[str] | None:
     """Names of the rows in the comments of a svmlight file, as LETOR writes them (``# docid = GX029``); None if any
     row has none. Raises DataError, OSError."""
-    result: list[str] = []
-    rest = b""
-    with text_blocks(source) as (_, blocks):
-        for block in itertools.chain(blocks, (b"\n",)):
-            *whole, rest = (rest + block).split(b"\n")
-            for line in whole:
-                if line.lstrip(b" \t\r")[:1] in (b"", b"#"):
-                    continue
-                match = _DOCID.search(line)
-                if match is None:
-                    return None
-                result.append(match[1].decode("utf-8", "backslashreplace"))
+    result = []
+    for _, line in _lines_of_rows(source):
+        match = _DOCID.search(line)
+        if match is None:
+            return None
+        result.append(match[1].decode("utf-8", "backslashreplace"))
     return result
 
 
 def line_numbers(source: str | os.PathLike[str]) -> NDArray[np.int64]:
-    """The line, from 1, of each row of a file that ``read_svmlight`` reads: (n,) int64. Lines that are empty, or hold a
-    comment only, are no rows. Raises DataError, OSError."""
-    result: list[NDArray[np.int64]] = []
-    lines, rest = 0, b""
+    """The line, from 1, of each row of a file that ``read_svmlight`` reads: (n,) int64. Raises DataError, OSError."""
+    return np.fromiter((number for number, _ in _lines_of_rows(source)), np.int64)
+
+
+def _lines_of_rows(source: str | os.PathLike[str]) -> Iterator[tuple[int, bytes]]:
+    """The lines that are rows, and their numbers from 1: those that are empty, or hold a comment only, are none."""
+    number, rest = 0, b""
     with text_blocks(source) as (_, blocks):
         for block in itertools.chain(blocks, (b"\n",)):
             *whole, rest = (rest + block).split(b"\n")
-            is_row = [line.lstrip(b" \t\r")[:1] not in (b"", b"#") for line in whole]
-            result.append(np.flatnonzero(is_row) + lines + 1)
-            lines += len(whole)
-    return np.concatenate(result).astype(np.int64, copy=False)
+            for line in whole:
+                number += 1
+                if line.lstrip(b" \t\r")[:1] not in (b"", b"#"):
+                    yield number, line
 
 
 def _is_float32(dtype: np.dtype[np.generic]) -> bool:

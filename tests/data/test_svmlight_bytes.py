@@ -237,30 +237,5 @@ def test_numpy_counts_as_options() -> None:
     assert read(b"1\n", n_features=0).X.shape == (1, 0)
 
 
-TABLES = {
-    "header": "age,income,bought\n31,2.5,1\n40,3,0\n",
-    "numbers": "1,2.5,1.25\n3,4,0\n",
-    "semicolons": "31;2,5;1\n40;3;0\n",
-    "tabs": "31\t2.5\t1\n40\t3\t0\n",
-    "long": "1,2.5,1.25\n" * 10_000,
-}
-
-
-@over("multilabel", [False, True])
-@over("kind", TABLES)
-def test_a_table_is_called_a_table(kind, multilabel):
-    """And not recommended to be read as rows of several labels, which its columns are not."""
-    with pytest.raises(DataError, match=r":1:\d+: expected svmlight rows .* a table .*--labels") as refused:
-        read_svmlight(io.BytesIO(TABLES[kind].encode()), multilabel=multilabel)
-    assert "multilabel" not in str(refused.value)
-
-
-@pytest.mark.parametrize("text", ["1,4 1:2\n2,3 x\n", "1 1:2\n1,4\n", "1,4\n", "1, 1:2\n", "a,b\n", "\t1 2\n"])
-def test_other_mistakes_are_not(text):
-    with pytest.raises(DataError) as refused:
-        read_svmlight(io.BytesIO(text.encode()))
-    assert "table" not in str(refused.value)
-
-
 def test_rows_of_labels_without_features_are_read():
     assert read_svmlight(io.BytesIO(b"1,4\n2\n4,1\n"), multilabel=True).X.shape == (3, 0)
