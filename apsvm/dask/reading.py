@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from apsvm._support.types import Matrix
 from apsvm.dask.cluster import Cluster, Parts, let_go
@@ -28,8 +29,8 @@ from apsvm.dask.rows import PartedMatrix
 from apsvm.data.dataset import DataError, Dataset, TableRows
 from apsvm.data.joining import joined
 from apsvm.data.tables.cells import behind_another
-from apsvm.data.tables.learning import learn_of_parts
-from apsvm.data.tables.reading import ColumnChoice, Missing, dataset_of
+from apsvm.data.tables.learning import learn_of_parts, tells_the_label
+from apsvm.data.tables.reading import ColumnChoice, rows_beside, with_features
 from apsvm.data.tables.roles import require_names
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ def _of_tables(cluster: Cluster, loaded: Parts, surveys: list[Survey], source: s
         surveys = cluster.ask(survey, loaded, words)
     sizes = np.array([one.size for one in surveys])
 
-    def learn() -> tuple[Matrix, Columns, Missing, list[str]]:
+    def learn() -> tuple[Matrix, Columns, dict[str, NDArray[np.bool_]], list[str]]:
         columns, remarks = learn_of_parts((one.evidence for one in surveys), first.parts, first.options, source)
         columns = _with_medians(cluster, loaded, surveys, columns, first.options)
         matrices = cluster.submit(matrix_of_table, loaded, [columns] * len(loaded))
@@ -130,8 +131,9 @@ def _of_tables(cluster: Cluster, loaded: Parts, surveys: list[Survey], source: s
     chosen = ColumnChoice(first.options, None, unlabelled=False)
     chosen.parts = first.parts
     fingerprint = hashlib.sha256("".join(one.fingerprint for one in tables).encode()).hexdigest()
-    beside = behind_another([one.table for one in tables])
-    whole = dataset_of(beside, fingerprint, first.options, chosen, "own", first.dtype, learn)
+    rows = rows_beside(behind_another([one.table for one in tables]), fingerprint, first.options, chosen, "own")
+    X, columns, missing, remarks = learn()
+    whole = with_features(rows, X, columns, (*remarks, *tells_the_label(missing, rows)))
     return replace(whole, source=source)
 
 

@@ -20,7 +20,7 @@ from tables import columns_of, read, remarks, rows
 from apsvm import APSVMClassifier
 from apsvm.data import DataError, read_data
 from apsvm.data.read_options import TableOptions
-from apsvm.data.tables.cells import Table
+from apsvm.data.tables.cells import Cells, Places, Table
 from apsvm.data.tables.learning import learn, learn_of_parts
 from apsvm.data.tables.roles import Parts
 from apsvm.data.tables.typed import RULES, Evidence
@@ -305,10 +305,12 @@ def test_parts_learn_what_the_whole_does(rng):
     }
 
     def table(begin, end):
-        from apsvm.data.tables.cells import Places
-
-        chunks = {name: pa.chunked_array([array.slice(begin, end - begin)]) for name, array in arrays.items()}
-        return Table.of(chunks, Places(("t",)), text=["code", "city"])
+        places = Places(("t",))
+        cells = {
+            name: Cells(name, places, pa.chunked_array([array.slice(begin, end - begin)]), is_text=name != "amount")
+            for name, array in arrays.items()
+        }
+        return Table(cells, places)
 
     parts, options = Parts(features=tuple(arrays)), TableOptions(categorical=("code",))
     expected, said = learn(table(0, n), parts, options)

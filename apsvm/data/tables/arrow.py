@@ -15,7 +15,7 @@ import numpy as np
 from apsvm._support.shown import shortened
 from apsvm.data.dataset import DataError, NoRowsError
 from apsvm.data.read_options import TableOptions
-from apsvm.data.tables.cells import Places, Table, is_string, leaving_out, shown, text_of
+from apsvm.data.tables.cells import Cells, Places, Table, is_string, leaving_out, shown, text_of
 from apsvm.data.tables.kinds import Kind, is_json
 from apsvm.data.tables.text import Choosing, decoded, not_utf8
 from apsvm.data.text import text_blocks
@@ -73,7 +73,11 @@ def _checked(columns: dict[str, Any], places: Places, text: Sequence[str], strin
             )
         if str(kind) == "string_view":
             columns[name] = column.cast(pyarrow.string())
-    table = Table.of(columns, places, text=text, strings=strings)
+    cells = {
+        name: Cells(name, places, array, is_text=name in text, is_string=name in strings)
+        for name, array in columns.items()
+    }
+    table = Table(cells, places)
     if len(table) == 0:
         raise NoRowsError(f"{places.source}: expected at least one row, found none")
     return table

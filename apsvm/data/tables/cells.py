@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -91,6 +91,7 @@ class Cells:
     is_text : True if the writer gave its cells no type, as in CSV
     decimal : the decimal mark of numbers in the file
     is_string : True if an array of dictionaries has the writer's type of text
+    missing_words : texts that stand for a missing cell, in lower case
     """
 
     name: str
@@ -99,12 +100,10 @@ class Cells:
     is_text: bool = False
     decimal: str = "."
     is_string: bool = False
-
-    def __post_init__(self) -> None:
-        self._n = len(self.array)
+    missing_words: tuple[str, ...] = MISSING_WORDS
 
     def __len__(self) -> int:
-        return self._n
+        return len(self.array)
 
     def let_go(self) -> None:
         """Forgets the text of plain numbers, which are there as ``values``."""
@@ -236,7 +235,7 @@ class Cells:
         from pyarrow import compute
 
         texts, codes = self.as_they_stand
-        is_missing = compute.is_in(compute.ascii_lower(texts), value_set=_array(MISSING_WORDS))
+        is_missing = compute.is_in(compute.ascii_lower(texts), value_set=_array(self.missing_words))
         return _without(texts, codes, is_missing)
 
     @cached_property
@@ -302,7 +301,7 @@ class Cells:
 
     def with_none(self) -> Cells:
         """The same of which the word none is no missing cell, as labels may be."""
-        return _CellsWithNone(self.name, self.places, self.array, self.is_text, self.decimal, self.is_string)
+        return replace(self, missing_words=tuple(word for word in MISSING_WORDS if word != "none"))
 
     def text_at(self, row: int) -> str:
         """The cell of a row as text."""
@@ -325,16 +324,6 @@ class Cells:
         place: dict[str, int] = {}
         of_text = np.array([place.setdefault(word, len(place)) for word in words], dtype=np.int64)
         return list(place), np.bincount(of_text, self.counts, len(place)).astype(np.int64), of_text
-
-
-class _CellsWithNone(Cells):
-    @cached_property
-    def _distinct(self) -> tuple[Any, NDArray[np.int32]]:
-        from pyarrow import compute
-
-        texts, codes = self.as_they_stand
-        missing = [word for word in MISSING_WORDS if word != "none"]
-        return _without(texts, codes, compute.is_in(compute.ascii_lower(texts), value_set=_array(missing)))
 
 
 _TYPES = (
@@ -415,23 +404,6 @@ class Table:
 
     def __len__(self) -> int:
         return 0 if not self.columns else len(next(iter(self.columns.values())))
-
-    @classmethod
-    def of(
-        cls,
-        arrays: dict[str, Any],
-        places: Places,
-        text: Sequence[str] = (),
-        strings: Sequence[str] = (),
-        remarks: Sequence[str] = (),
-        decimal: str = ".",
-    ) -> Table:
-        """Table from Arrow's chunked arrays; ``text``: names of columns without a type; ``strings``: see
-        ``Cells.is_string``."""
-        columns = {
-            name: Cells(name, places, array, name in text, decimal, name in strings) for name, array in arrays.items()
-        }
-        return cls(columns, places, tuple(remarks))
 
 
 def behind_another(tables: Sequence[Table]) -> Table:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from apsvm._support.naming import advice
-from apsvm.data.dataset import DataError
+from apsvm.data.dataset import DataError, Dataset
 from apsvm.data.read_options import TableOptions
 from apsvm.data.tables.cells import Cells, Table, leaving_out
 from apsvm.data.tables.dates import parts_of
 from apsvm.data.tables.roles import Parts, listed
-from apsvm.data.tables.typed import ColumnError, Evidence, Said, Type, WrongCellsError, typed, zones_of
+from apsvm.data.tables.typed import ColumnError, Evidence, Type, WrongCellsError, typed, zones_of
 from apsvm.data.tables.written_numbers import number_in
 from apsvm.models.columns import MOST_RARE, Column, ColumnKind, Columns, DatePart
 
@@ -109,9 +109,8 @@ class _Learned:
     def take(self, evidence: Evidence) -> None:
         """Raises WrongCellsError; what else is wrong of columns is gathered."""
         options, name = self.options, evidence.name
-        said = Said(name in options.categorical, options.features is not None, options.date_order)
         try:
-            what = typed(evidence, said)
+            what = typed(evidence, options)
         except ColumnError as error:
             self.problems.append(f"column {name!r}{error}")
             return
@@ -245,21 +244,17 @@ def counted(counts: Mapping[str, int]) -> str:
     return some if len(order) <= _MOST_NAMED else f"{some}, … in {len(order):,} columns"
 
 
-def tells_the_label(
-    are_missing: Mapping[str, NDArray[np.bool_]], relevance: NDArray[np.float64], label: str, labels: Sequence[str]
-) -> list[str]:
+def tells_the_label(are_missing: Mapping[str, NDArray[np.bool_]], rows: Dataset) -> list[str]:
     """Sentences on columns that are filled in the rows of one label alone, and in all of them; ``are_missing``: by
     column, which of its cells."""
-    values = np.unique(relevance)
-    if values.size != 2:
+    assert rows.table is not None
+    label, labels = rows.table.columns.label, rows.classes()
+    if label is None or labels.size != 2:
         return []
-    remarks = []
-    for name, missing in are_missing.items():
-        for number, value in enumerate(values.tolist()):
-            if missing.any() and bool(((relevance == value) == ~missing).all()):
-                word = labels[number] if len(labels) == 2 else f"{value:g}"
-                remarks.append(
-                    f"column {name!r} is filled only where {label} = {word}, and in all of these rows: it may have "
-                    f"been written when the label was known ({leaving_out(name)})"
-                )
-    return remarks
+    return [
+        f"column {name!r} is filled only where {label} = {rows.shown_label(value)}, and in all of these rows: it may "
+        f"have been written when the label was known ({leaving_out(name)})"
+        for name, missing in are_missing.items()
+        for value in labels.tolist()
+        if missing.any() and np.array_equal(rows.relevance == value, ~missing)
+    ]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import io
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
 from apsvm._support.files import digest_of_file
 from apsvm._support.types import Matrix
@@ -36,9 +36,6 @@ from apsvm.models.columns import ColumnKind, Columns, ForModel
 
 #: Blocks of text that are read to name the columns that may be the labels: 32 MB.
 _BLOCKS_SEEN = 16
-
-#: By column, which of its cells are missing, (n,) bool.
-Missing = Mapping[str, NDArray[np.bool_]]
 
 
 def read_table(
@@ -105,24 +102,28 @@ def read_tables(
 
 
 def dataset_of(
-    table: Table,
-    fingerprint: str,
-    options: TableOptions,
-    chosen: ColumnChoice,
-    bag_label: str,
-    dtype: DTypeLike,
-    learn_elsewhere: Callable[[], tuple[Matrix, Columns, Missing, list[str]]] | None = None,
+    table: Table, fingerprint: str, options: TableOptions, chosen: ColumnChoice, bag_label: str, dtype: DTypeLike
 ) -> Dataset:
-    """The rows of a table whose columns are ``chosen``. ``learn_elsewhere``: gives the features, what their columns
-    are, which cells are missing, and remarks, where the table has the other columns alone."""
-    model, cells, places, n = chosen.model, table.columns, table.places, len(table)
-    parts, columns, remarks = chosen.parts, chosen.columns, [*chosen.parts.remarks, *table.remarks]
-    relevance, words = np.zeros(n), () if columns is None else columns.label_words
+    """The rows of a table whose columns are ``chosen``. Raises DataError."""
+    rows = rows_beside(table, fingerprint, options, chosen, bag_label)
+    columns, remarks, is_training = chosen.columns, list[str](), chosen.columns is None
+    if columns is None:
+        columns, remarks = learn(table, chosen.parts, options)
+        remarks += tells_the_label({one.name: table.columns[one.name].is_missing for one in columns.features}, rows)
+    X, more, details = features_of(table, columns, for_training=is_training, dtype=dtype)
+    return with_features(rows, X, columns, (*remarks, *more), tuple(details))
+
+
+def rows_beside(table: Table, fingerprint: str, options: TableOptions, chosen: ColumnChoice, bag_label: str) -> Dataset:
+    """What stands beside the features of a table: labels, queries, bags, costs and names of the rows. Of the columns
+    it has the label. Raises DataError."""
+    parts, columns, cells, places, n = chosen.parts, chosen.columns, table.columns, table.places, len(table)
+    remarks, relevance = [*parts.remarks, *table.remarks], np.zeros(n)
+    words: tuple[str, ...] = () if columns is None else columns.label_words
     if parts.label is not None:
-        label_words = None if model is None or columns is None else columns.label_words
-        label_words = None if columns is not None and columns.label is None and not columns.label_words else label_words
+        of_model = None if columns is None or (columns.label is None and not words) else words
         try:
-            relevance, words, remark = labels_of(cells[parts.label], label_words, options.positive_label)
+            relevance, words, remark = labels_of(cells[parts.label], of_model, options.positive_label)
             remarks += [remark] if remark else []
             if columns is None and parts.label in words and seem_a_row(list(cells)):
                 remarks.append(
@@ -131,48 +132,38 @@ def dataset_of(
         except DataError:
             if not chosen.unlabelled:
                 raise
-        columns = columns and replace(columns, label_words=words)
     groups, queries = (None, ()) if parts.qid is None else numbered(cells[parts.qid], "query")
     bag_ids, bag_names = (None, ()) if parts.bag is None else numbered(cells[parts.bag], "bag")
-    costs = None if parts.cost is None else costs_of(cells[parts.cost])
-    keys = None if parts.id is None else keys_of(cells[parts.id])
     lines = places.lines(n)
-    if learn_elsewhere is not None:
-        X, columns, are_missing, more = learn_elsewhere()
-        columns = replace(columns, label_words=words)
-        details: list[str] = []
-        if parts.label is not None:
-            more += tells_the_label(are_missing, relevance, parts.label, words)
-    else:
-        learned = columns is None
-        if columns is None:
-            columns, more = learn(table, parts, options)
-            columns = replace(columns, label_words=words)
-            remarks += more
-            if parts.label is not None:
-                are_missing = {column.name: cells[column.name].is_missing for column in columns.features}
-                remarks += tells_the_label(are_missing, relevance, parts.label, words)
-        X, more, details = features_of(table, columns, for_training=learned, dtype=dtype)
     dataset = Dataset(
-        X=X,
+        X=np.empty((n, 0)),
         relevance=relevance,
         groups=groups,
-        costs=costs,
+        costs=None if parts.cost is None else costs_of(cells[parts.cost]),
         zero_based=False,
         source=places.source,
         fingerprint=fingerprint,
         unknown_features=0,
         table=TableRows(
-            columns=columns,
-            keys=keys,
+            columns=Columns(label=parts.label, label_words=words),
+            keys=None if parts.id is None else keys_of(cells[parts.id]),
             lines=lines,
-            remarks=(*remarks, *more),
-            details=tuple(details),
+            remarks=tuple(remarks),
             queries=queries,
             bags=bag_names,
         ),
     )
     return bags.with_bags(dataset, bag_ids, bags.Places(places.source, lines), bag_label)
+
+
+def with_features(
+    rows: Dataset, X: Matrix, columns: Columns, remarks: Sequence[str], details: tuple[str, ...] = ()
+) -> Dataset:
+    """Rows of ``rows_beside`` with their features."""
+    assert rows.table is not None
+    columns = replace(columns, label_words=rows.table.columns.label_words)
+    table = replace(rows.table, columns=columns, remarks=(*rows.table.remarks, *remarks), details=details)
+    return replace(rows, X=X, table=table)
 
 
 class ColumnChoice:

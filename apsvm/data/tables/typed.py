@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm._support.naming import advice
+from apsvm.data.read_options import TableOptions
 from apsvm.data.tables.cells import Cells, leaving_out, quoted, shown, text_of
 from apsvm.data.tables.dates import LIKE_A_DATE, day_of, days_of, has_zone
 from apsvm.data.tables.written_numbers import (
@@ -132,22 +133,6 @@ def _sum(mine: Mapping[str, int], theirs: Mapping[str, int]) -> dict[str, int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """Options of the user for a column.
-
-    Attributes
-    ----------
-    categorical : that it is a category
-    is_feature : that it is a feature: it is not left out
-    date_order : "dmy" or "mdy", where its dates leave that open
-    """
-
-    categorical: bool = False
-    is_feature: bool = False
-    date_order: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Type:
     """Type of a column.
 
@@ -185,14 +170,14 @@ class WrongCellsError(Exception):
         self.words = frozenset(words)
 
 
-def typed(evidence: Evidence, said: Said) -> Type:
+def typed(evidence: Evidence, options: TableOptions) -> Type:
     """Type of a column, by the first of ``RULES`` that applies.
 
     Raises
     ------
     ColumnError, WrongCellsError : its cells cannot be read in one way
     """
-    if said.categorical:
+    if evidence.name in options.categorical:
         return Type(ColumnKind.CATEGORY, "--categorical")
     if evidence.missing == evidence.n:
         return Type(None, "it has no value", left_out="empty")
@@ -202,28 +187,28 @@ def typed(evidence: Evidence, said: Said) -> Type:
             if np.isinf(evidence.numbers).any():
                 found = "inf" if (evidence.numbers == np.inf).any() else "-inf"
                 raise WrongCellsError(["inf", "-inf"], f"expected a finite number, found '{found}'")
-            return _numbers(evidence, said, by_type)
+            return _numbers(evidence, options, by_type)
         case "category":
             return Type(ColumnKind.CATEGORY, by_type)
         case "date":
             return Type(ColumnKind.DATE, by_type, order="ymd")
         case "time":
             return Type(ColumnKind.DATE, by_type, order="time")
-    return _by_looks(evidence, said)
+    return _by_looks(evidence, options)
 
 
-def _by_looks(evidence: Evidence, said: Said) -> Type:
+def _by_looks(evidence: Evidence, options: TableOptions) -> Type:
     words, n_words = evidence.words, evidence.n_words
     is_string, n = evidence.type == "string", evidence.n - evidence.missing
     if not words and not is_string and not evidence.coded:
-        return _numbers(evidence, said, "all cells are numbers")
+        return _numbers(evidence, options, "all cells are numbers")
     if words and {word.lower() for word in words} <= set(TRUTH):
         return Type(ColumnKind.NUMBER, "all cells are true or false")
     if words:
-        found = _written_numbers(evidence) or _dates(evidence, said)
+        found = _written_numbers(evidence) or _dates(evidence, options)
         if found is not None:
             return found
-    if evidence.coded and not said.is_feature and _names_rows(evidence):
+    if evidence.coded and options.features is None and _names_rows(evidence):
         return Type(None, f"it names the rows: {evidence.n:,} different integers", left_out="key")
     if n - n_words > n_words and not is_string and not evidence.coded:
         raise not_numbers(evidence.name, words, of_training=True)
@@ -242,7 +227,7 @@ def _by_looks(evidence: Evidence, said: Said) -> Type:
             but = (
                 ", codes of digits" if evidence.coded else f", most of them numbers, which are typed {evidence.stored}"
             )
-        if said.is_feature:
+        if options.features is not None:
             example = next(iter(evidence.spelled))
             raise ColumnError(
                 f" has {different:,} different words in {n:,} rows ({shown(example)}, …{but}), no categories: "
@@ -254,8 +239,8 @@ def _by_looks(evidence: Evidence, said: Said) -> Type:
     return Type(ColumnKind.CATEGORY, f"{by}{different:,} different words in {n:,} cells")
 
 
-def _numbers(evidence: Evidence, said: Said, why: str) -> Type:
-    if not said.is_feature and evidence.type != "truth" and _names_rows(evidence):
+def _numbers(evidence: Evidence, options: TableOptions, why: str) -> Type:
+    if options.features is None and evidence.type != "truth" and _names_rows(evidence):
         return Type(None, f"it names the rows: {evidence.n:,} different integers", left_out="key")
     return Type(ColumnKind.NUMBER, why)
 
@@ -291,13 +276,13 @@ def _written_numbers(evidence: Evidence) -> Type | None:
     return Type(ColumnKind.NUMBER, f"{shown(first)} is {text_of(float(values[0]))}", style=style)
 
 
-def _dates(evidence: Evidence, said: Said) -> Type | None:
+def _dates(evidence: Evidence, options: TableOptions) -> Type | None:
     """Dates of one form. Raises ColumnError where the order of day and month is open."""
     if evidence.numbers.size:
         return None
     readings = _readings(evidence.words, ORDERS, days_of)
-    if said.date_order in readings:
-        readings = {said.date_order: readings[said.date_order]}
+    if options.date_order in readings:
+        readings = {options.date_order: readings[options.date_order]}
     if not readings:
         return None
     if len(readings) > 1:
