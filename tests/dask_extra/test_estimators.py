@@ -9,6 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+from tables import RECORDS
 
 from apsvm import APSVMClassifier, APSVMRanker, RankNCG
 from apsvm.dask import DaskAPSVMClassifier, DaskAPSVMRanker, DaskRankNCG
@@ -96,6 +99,24 @@ def test_data_frames_are_tables(client, rng, cut, monkeypatch):
         alike(there, here, whole[features], table[features])
     assert list(there.feature_names_in_) == features
     np.testing.assert_allclose(there.feature_importances_, here.feature_importances_, rtol=1e-9)
+
+
+@pytest.mark.slow
+@settings(max_examples=15, deadline=None, derandomize=True, phases=[Phase.generate])
+@given(records=RECORDS, share=st.floats(0.2, 0.8))
+def test_any_table_in_two_parts(client, records, share):
+    """The later rows first: what is learned of columns is that of the rows in this order in one process. Weights of a
+    few rows, many of them alike, are told apart by rounding: their objective is compared."""
+    table = pd.DataFrame.from_records(records)
+    table["when"] = pd.to_datetime(table["when"])
+    cut = int(share * len(table))
+    pieces = [table.iloc[cut:], table.iloc[:cut]]
+    whole, here = dd.concat([dd.from_pandas(piece, npartitions=1) for piece in pieces]), pd.concat(pieces)
+    features, parameters = ["amount", "count", "city", "ok", "when", "code", "x"], {"C": 1.0, "bound": "hinge"}
+    fitted = APSVMClassifier(**parameters).fit(here[features], here["y"])
+    there = DaskAPSVMClassifier(client=client, **parameters).fit(whole[features], whole["y"])
+    assert there.to_model().header.features == fitted.to_model().header.features
+    assert there.certificate_.primal == pytest.approx(fitted.certificate_.primal, rel=1e-3)
 
 
 @pytest.mark.parametrize("columns", [["f", "amount", "word", "day"], ["f", "amount"]])

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import io
-import json
-import zipfile
 from pathlib import Path
-from xml.sax.saxutils import escape
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from over import over
-from tables import columns_of, read, remarks, rows
+from tables import columns_of, read, remarks, rows, workbook
 
 from apsvm import APSVMClassifier
 from apsvm.data import DataError, read_data
@@ -24,7 +19,6 @@ from apsvm.data.tables.cells import Cells, Places, Table
 from apsvm.data.tables.learning import learn, learn_of_parts
 from apsvm.data.tables.roles import Parts
 from apsvm.data.tables.typed import RULES, Evidence
-from apsvm.models.columns import ColumnKind, ForModel
 
 DOCS = Path(__file__).parents[2] / "docs" / "data.md"
 
@@ -176,40 +170,6 @@ def test_structs_name_their_fields(tmp_path):
         read_data(tmp_path / "t")
 
 
-def workbook(cells, merged=""):
-    """The bytes of an .xlsx of one sheet."""
-
-    def cell(value):
-        if value is None:
-            return "<c/>"
-        if isinstance(value, str):
-            return f'<c t="inlineStr"><is><t>{escape(value)}</t></is></c>'
-        return f'<c t="b"><v>{int(value)}</v></c>' if isinstance(value, bool) else f"<c><v>{value!r}</v></c>"
-
-    def related(kind, target):
-        what = f'Id="r1" Type="{office}/{kind}" Target="{target}"'
-        return f'<Relationships xmlns="{package}/relationships"><Relationship {what}/></Relationships>'
-
-    main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
-    office = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
-    package = "http://schemas.openxmlformats.org/package/2006"
-    body = "".join(f"<row>{''.join(map(cell, row))}</row>" for row in cells)
-    merges = f'<mergeCells count="1"><mergeCell ref="{merged}"/></mergeCells>' if merged else ""
-    sheets = '<sheets><sheet name="Data" sheetId="1" r:id="r1"/></sheets>'
-    files = {
-        "[Content_Types].xml": f'<Types xmlns="{package}/content-types"/>',
-        "_rels/.rels": related("officeDocument", "xl/workbook.xml"),
-        "xl/workbook.xml": f'<workbook xmlns="{main}" xmlns:r="{office}">{sheets}</workbook>',
-        "xl/_rels/workbook.xml.rels": related("worksheet", "worksheets/sheet1.xml"),
-        "xl/worksheets/sheet1.xml": f'<worksheet xmlns="{main}"><sheetData>{body}</sheetData>{merges}</worksheet>',
-    }
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in files.items():
-            archive.writestr(name, content)
-    return packed.getvalue()
-
-
 def test_sheets(tmp_path):
     pytest.importorskip("python_calamine")
     cells = [["age", "city", "y"], [31, "Paris", 1], [None, "Rome", 0], [55.5, "Paris", 0]]
@@ -228,72 +188,6 @@ def test_sheets(tmp_path):
         read(tmp_path, workbook(cells, merged="A1:B1"))
     with pytest.raises(DataError, match="not an Excel workbook that is read here"):
         read(tmp_path, workbook(cells)[:-300])
-
-
-def table_of(rng):
-    """Rows of random cells, some of them missing."""
-
-    def some(value):
-        return None if rng.random() < 0.2 else value
-
-    return [
-        {
-            "amount": some(round(float(rng.normal(scale=1e3)), 3)),
-            "count": some(int(rng.integers(-1000, 1000))),
-            "city": some(str(rng.choice(["Paris", "Rome", "a,b", 'q"', "ü"]))),
-            "ok": bool(rng.random() < 0.5),
-            "when": some(str(np.datetime64("2000-01-01") + int(rng.integers(0, 9000)))),
-            "y": at % 2,
-        }
-        for at in range(int(rng.integers(12, 40)))
-    ]
-
-
-def of_every_format(folder, records):
-    """The same rows in each format, and in frames."""
-    kinds = {"amount": pa.float64(), "count": pa.int64(), "city": pa.string(), "ok": pa.bool_(), "when": pa.string()}
-    typed = pa.Table.from_pylist(records, pa.schema({**kinds, "y": pa.int64()}.items()))
-    dated = typed.set_column(4, "when", typed["when"].cast(pa.timestamp("us")))
-    frame = typed.to_pandas()
-    frame.assign(ok=frame["ok"].map(str)).to_csv(folder / "csv", index=False)
-    pq.write_table(typed, folder / "parquet")
-    pq.write_table(dated, folder / "dated")
-    with pa.OSFile(str(folder / "arrow"), "wb") as file, pa.ipc.new_file(file, typed.schema) as writer:
-        writer.write_table(typed)
-    lines = [json.dumps(record) for record in records]
-    (folder / "json").write_text("\n".join(lines))
-    head = [list(records[0]), *(list(record.values()) for record in records)]
-    paths = [folder / name for name in ("csv", "parquet", "dated", "arrow", "json")]
-    try:
-        import python_calamine  # noqa: F401
-
-        (folder / "xlsx").write_bytes(workbook(head))
-        paths.append(folder / "xlsx")
-    except ImportError:
-        pass
-    return paths, [dated.to_pandas().drop(columns="y"), pl.from_arrow(dated.drop_columns("y"))]
-
-
-@pytest.mark.slow
-@over("number", range(12))
-def test_every_format_has_the_same_columns(number, tmp_path):
-    (folder := tmp_path / f"{number}").mkdir()
-    paths, frames = of_every_format(folder, table_of(np.random.default_rng(number)))
-    expected = read_data(paths[0])
-    columns, X = columns_of(expected), np.array(rows(expected))
-    kinds = [ColumnKind.NUMBER, ColumnKind.NUMBER, ColumnKind.CATEGORY, ColumnKind.NUMBER, ColumnKind.DATE]
-    assert [column.kind for column in columns.features] == kinds
-    model = ForModel(columns, columns.feature_names(), columns.width)
-    for path in paths[1:]:
-        data = read_data(path)
-        assert columns_of(data).features == columns.features, path
-        for of_rows in (data, read_data(path, model=model)):
-            np.testing.assert_allclose(np.array(rows(of_rows)), X, rtol=0, atol=1e-9)
-    by_rows = APSVMClassifier(C=1.0, bound="hinge", scale="standard").fit(X, expected.relevance)
-    for frame in frames:
-        fitted = APSVMClassifier(C=1.0, bound="hinge").fit(frame, expected.relevance)
-        assert fitted.to_model().header.features.columns.features == columns.features
-        np.testing.assert_allclose(fitted.coef_, by_rows.coef_, rtol=1e-7, atol=1e-9)
 
 
 def test_parts_learn_what_the_whole_does(rng):

@@ -367,9 +367,9 @@ def _encoded(array: Any) -> tuple[Any, NDArray[np.int32]]:
     import pyarrow
     from pyarrow import types
 
-    if array.num_chunks == 0:
-        return pyarrow.array([], array.type), np.empty(0, dtype=np.int32)
     encoded = array if types.is_dictionary(array.type) else array.dictionary_encode()
+    if encoded.num_chunks == 0:
+        return pyarrow.array([], encoded.type.value_type), np.empty(0, dtype=np.int32)
     encoded = encoded.unify_dictionaries()
     # polars has indices without a sign.
     indices = pyarrow.chunked_array([chunk.indices for chunk in encoded.chunks]).cast(pyarrow.int32())
