@@ -33,7 +33,7 @@ def names_of(data):
 
 def test_the_rules_are_in_the_manual():
     rules = "".join(f"| {seen} | {decided} |\n" for seen, decided in RULES)
-    assert f"| of the column | it is |\n|---|---|\n{rules}\n" in DOCS.read_text()
+    assert f"| column | it becomes |\n|---|---|\n{rules}\n" in DOCS.read_text()
 
 
 @over(

@@ -35,15 +35,18 @@ RULES = (
     ("typed as a number or truth value", "numbers; left out if it names the rows"),
     ("typed as categories (a dictionary)", "words"),
     ("typed as a date, a timestamp or a time", "dates"),
-    ("all cells are codes: digits of one length, some with a zero in front, or 16 to 20", "words"),
+    ("all cells are codes: digits of one length with leading zeros, or 16 to 20 digits", "words"),
     ("all cells are plain numbers", "numbers; left out if it names the rows; words if typed as text"),
     ("all cells are `true` or `false`", "numbers, 1 and 0"),
-    ("all cells are numbers as people write them, of one style", "numbers"),
+    ("all cells are formatted numbers of one style", "numbers"),
     ("all cells are dates of one form, or times", "dates"),
-    ("more than half of the cells are numbers, and it is not typed as text", "an error with the first other cell"),
-    ("more than half of the words look like dates, or like amounts", "an error with the first that differs"),
+    (
+        "more than half of the cells are numbers, and it is not typed as text",
+        "an error that shows the first other cell",
+    ),
+    ("more than half of the words look like dates, or like amounts", "an error that shows the first that differs"),
     ("more than ten different words, in more than half of the cells", "left out as text"),
-    ("all else", "words"),
+    ("anything else", "words"),
 )
 
 #: What a column is called that names rows: id, customer_id, customerId, Order No, rownames.
