@@ -5,16 +5,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from inspect import cleandoc
 from typing import Any
 
 import click
 
-from apsvm.cli.options.table import Option, check_rules
+from apsvm.cli.options.table import TITLES, Option, check_rules
 
-#: Titles of topics, in their order.
-TITLES = {"main": "Options", "tables": "Tables", "data": "Data", "bags": "Bags", "running": "Running"}
 #: Options of LightGBM, XGBoost and scikit-learn → options here.
 WORDS = {
     "objective": "--loss; lambdarank and rank_xendcg: --loss ndcg, binary: --loss ap or auc",
@@ -92,22 +90,13 @@ class HelpfulCommand(click.Command):
 
     def topics(self) -> dict[str, tuple[str, list[str]]]:
         """Topic → its title and the names of the options."""
-        groups: dict[str, list[str]] = {topic: [] for topic in TITLES}
+        found: dict[str, tuple[str, list[str]]] = {topic: (title, []) for topic, title in TITLES.items()}
         for param in self.params:
-            if isinstance(param, click.Option):
-                groups[getattr(param, "topic", "main")].append(param.name or "")
-        groups["running"].append("help")
-        of_families = self.families()
-        placed = {name for _, names in of_families.values() for name in names}
-        shown = {topic: [name for name in names if name not in placed] for topic, names in groups.items()}
-        return {
-            **{topic: (TITLES[topic], names) for topic, names in shown.items() if names},
-            **{topic: (title, list(names)) for topic, (title, names) in of_families.items()},
-        }
-
-    def families(self) -> Mapping[str, tuple[str, Sequence[str]]]:
-        """Topic → title and options, for trainers' options; empty for commands without them."""
-        return {}
+            topics = param.topics if isinstance(param, Option) else {"main": TITLES["main"]}
+            for topic, title in topics.items() if isinstance(param, click.Option) else ():
+                found.setdefault(topic, (title, []))[1].append(param.name or "")
+        found["running"][1].append("help")
+        return {topic: (title, names) for topic, (title, names) in found.items() if names}
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         if not self.common:

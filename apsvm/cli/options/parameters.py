@@ -127,6 +127,6 @@ POOL = Parsed("pool", _pool, "min,mean,max")
 #: A rule for a threshold, as text.
 THRESHOLD = Parsed("rule", _threshold, names=("f1", "fpr=A", "precision=A", "recall=A", "top=K"))
 #: Names with commas between them; a name with a comma is in double quotes.
-NAMES = Parsed("names", _names, "NAME,…")
+NAMES = Parsed("name,…", _names, "NAME,…")
 #: The name of an encoding of text.
 ENCODING = Parsed("name", _encoding, "NAME")

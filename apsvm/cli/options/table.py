@@ -21,12 +21,16 @@ CommandT = TypeVar("CommandT", bound=Callable[..., object])
 RUN_TIES = "docno"
 
 
+#: Titles of topics, in their order.
+TITLES = {"main": "Options", "tables": "Tables", "data": "Data", "bags": "Bags", "running": "Running"}
+
+
 class Option(click.Option):
-    """An option with its topic and rules.
+    """An option with its topics, by title, and rules.
 
     Parameters
     ----------
-    topic : the ``--help=TOPIC`` that lists it
+    topic : the ``--help=TOPIC`` that lists it, one of ``TITLES``
     needs : names of options; one of them must accompany it
     excludes : names of options that conflict with it
     """
@@ -41,12 +45,12 @@ class Option(click.Option):
         **more: Any,
     ) -> None:
         super().__init__(declarations, **more)
-        self.topic = topic
+        self.topics: Mapping[str, str] = {topic: TITLES[topic]}
         self.needs, self.excludes = needs.split(), excludes.split()
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
         record = super().get_help_record(ctx)
-        if record is None or not isinstance(self.type, MetricName) or self.topic != "main":
+        if record is None or not isinstance(self.type, MetricName):
             return record
         return record[0], f"{record[1]} Metrics: {', '.join(self.type.names())}."
 
@@ -252,23 +256,15 @@ def options(*names: str, **changes: Mapping[str, Any]) -> Callable[[CommandT], C
 
 def check_rules(ctx: click.Context) -> None:
     """Ends the command if an option lacks one that it needs, or conflicts with another."""
-    given = {name for name, value in ctx.params.items() if value not in (None, False, ()) and was_given(ctx, name)}
-    by_name = {param.name or "": param for param in ctx.command.params}
-
-    def flags(names: Sequence[str]) -> str:
-        return " or ".join(by_name[name].opts[-1] for name in names if name in by_name)
-
-    for name in by_name:
-        param = by_name[name]
-        if name not in given or not isinstance(param, Option):
+    unset = (None, click.core.ParameterSource.DEFAULT)
+    given = {name for name, value in ctx.params.items() if value not in (None, False, ())}
+    given = {name for name in given if ctx.get_parameter_source(name) not in unset}
+    flags = {param.name: param.opts[-1] for param in ctx.command.params}
+    for param in ctx.command.params:
+        if param.name not in given or not isinstance(param, Option):
             continue
         if param.needs and given.isdisjoint(param.needs):
-            raise click.UsageError(f"{param.opts[-1]} needs {flags(param.needs)}", ctx)
-        for other in param.excludes:
-            if other in given:
-                raise click.UsageError(f"{param.opts[-1]} does not go with {flags([other])}", ctx)
-
-
-def was_given(ctx: click.Context, name: str) -> bool:
-    """True if a flag or a configuration file set the option."""
-    return ctx.get_parameter_source(name) not in (None, click.core.ParameterSource.DEFAULT)
+            needed = " or ".join(flags[name] for name in param.needs if name in flags)
+            raise click.UsageError(f"{param.opts[-1]} needs {needed}", ctx)
+        for other in given.intersection(param.excludes):
+            raise click.UsageError(f"{param.opts[-1]} does not go with {flags[other]}", ctx)

@@ -88,6 +88,7 @@ class TrainerOption(Option):
     def __init__(self, declarations: Sequence[str], takers: Mapping[type[AnyTrainer], str | None], **more: Any) -> None:
         super().__init__(list(declarations), **more)
         self.takers = takers
+        self.topics = {trainer.family: trainer.title for trainer in takers}
 
     @classmethod
     def of_settings(cls, key: str, settings: Mapping[type[AnyTrainer], Setting]) -> TrainerOption:
@@ -233,13 +234,6 @@ class TrainersCommand(HelpfulCommand):
                         f"{word} is an option of {owners[word]}, and of {owner}: one needs another name or flag"
                     )
                 owners[word] = owner
-
-    def families(self) -> Mapping[str, tuple[str, Sequence[str]]]:
-        options = [param for param in self.params if isinstance(param, TrainerOption)]
-        return {
-            trainer.family: (trainer.title, [option.name or "" for option in options if trainer in option.takers])
-            for trainer in TRAINERS.values()
-        }
 
 
 def options_of_trainers() -> list[TrainerOption]:
