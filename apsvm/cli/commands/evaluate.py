@@ -64,24 +64,20 @@ def evaluate(data: str | None, others: tuple[str, ...], read: ReadOptions, **val
         raise click.UsageError(f"models are named by --model, scores by --scores: --model {others[0]}")
     wanted = SimpleNamespace(data=data, **values)
     _check(wanted)
-    of_items = None
-    models: dict[str, Model] = {}
-    if data is not None:
-        models = {path: read_any_model(path) for path in wanted.models}
-        of_items = _one_of_items(models, wanted.scores)
+    models = {} if data is None else {path: read_any_model(path) for path in wanted.models}
+    of_items = _one_of_items(models, wanted.scores)
     metrics = _metrics(wanted, models.values())
-    if of_items is not None:
-        from apsvm.cli.output.evaluation import put_items
-
-        assert data is not None
-        result = evaluate_items(
-            of_items, data, read, list(metrics), known=wanted.known, ignore_unknown=wanted.ignore_unknown
-        )
-        put_items(result, as_json=wanted.as_json)
+    if of_items is None:
+        if wanted.known is not None:
+            raise click.UsageError("--known is for a model of items (apsvm train --rows-as-users)")
+        _show(_entries(wanted, read, models, metrics), metrics, wanted)
         return
-    if wanted.known is not None:
-        raise click.UsageError("--known is for a model of items (apsvm train --rows-as-users)")
-    _show(_entries(wanted, read, models, metrics), metrics, wanted)
+    from apsvm.cli.output.evaluation import put_items
+
+    assert data is not None
+    known, ignore_unknown = wanted.known, wanted.ignore_unknown
+    result = evaluate_items(of_items, data, read, list(metrics), known=known, ignore_unknown=ignore_unknown)
+    put_items(result, as_json=wanted.as_json)
 
 
 def _check(wanted: SimpleNamespace) -> None:
@@ -116,17 +112,13 @@ def _entries(
         relevant_from = 1.0 if wanted.relevant_from is None else wanted.relevant_from
         ties = wanted.ties or RUN_TIES
         return of_runs(metrics, wanted.qrels, wanted.runs, ties, relevant_from, complete=wanted.complete)
-    labels, usual = (
-        LabelOptions(positive_label=wanted.positive_label, relevant_from=wanted.relevant_from),
-        not wanted.metrics,
-    )
-    rankers = {path: model for path, model in models.items() if not model.lists_items}
+    labels = LabelOptions(positive_label=wanted.positive_label, relevant_from=wanted.relevant_from)
     scored = score_data(
-        wanted.data, rankers, wanted.scores, labels, read,
+        wanted.data, models, wanted.scores, labels, read,
         ignore_unknown=wanted.ignore_unknown, scheduler=wanted.scheduler,
     )  # fmt: skip
-    say_without_queries(scored.dataset, rankers)
-    return of_data(metrics, scored, wanted.ties or "block", leave_out_undefined=usual)
+    say_without_queries(scored.dataset, models)
+    return of_data(metrics, scored, wanted.ties or "block", leave_out_undefined=not wanted.metrics)
 
 
 def _show(entries: list[EvaluatedSystem], metrics: dict[str, Metric], wanted: SimpleNamespace) -> None:

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from apsvm._support.log import Record
     from apsvm.data.dataset import Dataset
     from apsvm.report.run import Run
 
@@ -75,14 +74,13 @@ def report(
     if not os.path.isfile(log):
         alone = "; of a model alone tell apsvm info, eval and verify" if os.path.isfile(folder) else ""
         raise Failure(NO_INPUT, f"{folder}: no {LOG} in it: expected a folder of apsvm train --run-dir{alone}")
-    if output is None:
-        output = os.path.join(folder, PAGE)
+    output = os.path.join(folder, PAGE) if output is None else output
     check_output(output, data=data, log=log)
     with Bar("reading the run") as bar:
-        run = replace(_run(folder), top=top)
-        _refuse_to_overwrite(output, folder, run)
+        run = replace(_run(folder, log, output), top=top)
         bar.reach(0, "reading the rows")
-        run = _with_rows(run, data, read, ignore_unknown=ignore_unknown)
+        if not run.model.lists_items:
+            run = _with_rows(run, data, read, ignore_unknown=ignore_unknown)
         bar.reach(0, "judging and drawing")
         with drawn(folder):
             content = page_of(run)
@@ -94,67 +92,45 @@ def report(
         remark(f"report written to {output}")
 
 
-def _refuse_to_overwrite(output: str, folder: str, run: Run) -> None:
-    """Ends the command if the output is a file of the run: its settings, data or model."""
-    recorded = run.command.get("reading", {})
-    refuse_same_file(
-        output,
-        training_data=run.command.get("data"),
-        labels=recorded.get("labels"),
-        groups=recorded.get("groups"),
-        model=_model_path(folder, run.end),
-    )
-
-
-def _run(folder: str) -> Run:
-    """The run, before its rows are read."""
+def _run(folder: str, log: str, output: str) -> Run:
+    """The run, before its rows are read. Ends the command if the output is a file of it: its data or model."""
     from apsvm.report.run import Run
 
-    log = os.path.join(folder, LOG)
     records = read_records(log)
     end = records[-1]
     if end["event"] != "end":
         raise Failure(
             BAD_DATA, f"{log}: it has no end: the training was killed or goes on (apsvm plot convergence draws its log)"
         )
-    path = _model_path(folder, end)
+    path = os.path.join(folder, os.path.basename(str(end.get("model", ""))))  # the folder may have moved
     if not os.path.isfile(path):
         raise Failure(BAD_DATA, f"{path}: the log says that this model was written, and it is not there")
-    model = read_any_model(path)
+    header = (model := read_any_model(path)).header
     notes = [
-        f"class {model.header.shown_label(skipped.label)} was left out of the training: {skipped.reason}"
-        for skipped in model.header.classes_skipped
+        f"class {header.shown_label(skipped.label)} was left out of the training: {skipped.reason}"
+        for skipped in header.classes_skipped
     ]
-    return Run(os.path.basename(os.path.abspath(folder)), records, model, end, None, None, notes)
-
-
-def _model_path(folder: str, end: Record) -> str:
-    """Path in ``folder`` of the model that the log's ``end`` record names; the folder may have moved."""
-    return os.path.join(folder, os.path.basename(str(end.get("model", ""))))
+    run = Run(os.path.basename(os.path.abspath(folder)), records, model, end, None, None, notes)
+    files = {name: run.command.get("reading", {}).get(name) for name in ("labels", "groups")}
+    refuse_same_file(output, training_data=run.command.get("data"), model=path, **files)
+    return run
 
 
 def _with_rows(run: Run, data: str | None, read: ReadOptions, *, ignore_unknown: bool) -> Run:
     """The run with its rows, if they can be read; else with a note."""
-
-    if run.model.lists_items:
-        return run
-    path = data
-    if path is None:
-        path = run.command.get("data")
+    path: str = run.command.get("data", "") if data is None else data
+    if data is None:
         # Reading again from a pipe would wait forever.
         if not path or path == "-" or not (os.path.isfile(path) or os.path.isdir(path)):
             where = "were read from standard input" if path == "-" else f"are not at {path} any more"
             return replace(run, notes=[*run.notes, f"the training rows {where}: the report is without them (--data)"])
-    notes = list(run.notes)
-    if data is None:
         read = read.completed(run.command.get("reading", {}))
-    dataset = rows_for(run.model, path, read, ignore_unknown=ignore_unknown)
+    dataset, notes = rows_for(run.model, path, read, ignore_unknown=ignore_unknown), list(run.notes)
     if dataset.fingerprint != run.model.header.data.sha256:
-        notes.append(
-            f"{path}: these are not the rows it was trained on"
-            if data is not None
-            else f"{path}: the file has changed since the training"
+        changed = (
+            "the file has changed since the training" if data is None else "these are not the rows it was trained on"
         )
+        notes.append(f"{path}: {changed}")
     return replace(run, dataset=dataset, lines=_lines(path, dataset), notes=notes)
 
 

@@ -18,17 +18,39 @@ if TYPE_CHECKING:
     from apsvm.models.header import Header
 
 
-def answers(ranker: Model, scores: NDArray[np.float64], name: str, *, classify: bool, probability: bool) -> list[str]:
-    """A line for each row: its scores, or its label and probabilities. ``scores`` is (n,), or (n, k) for k classes;
-    ``name`` is the model's file. Ends the command if the model has no threshold or no probabilities."""
-    if scores.ndim == 2:
-        return _of_classes(ranker, scores, name, classify=classify, probability=probability)
-    columns = []
-    if classify:
-        columns.append(_labels(ranker.header, scores, name))
+def answers(model: Model, scores: NDArray[np.float64], name: str, *, classify: bool, probability: bool) -> list[str]:
+    """A line for each row: its scores, or its label and each class's probability. ``scores`` is (n,), or (n, k) for k
+    classes; ``name`` is the model's file. Ends the command if the model has no threshold or no probabilities."""
+    columns = scores[None] if scores.ndim == 1 else scores.T
+    cells = [_labels(model, columns, name)] if classify else []
     if probability:
-        columns.append(list(map(repr, probabilities(ranker.header, scores, name).tolist())))
-    return ["\t".join(row) for row in zip(*columns, strict=True)] if columns else list(map(repr, scores.tolist()))
+        each = zip(model.headers, columns, strict=True)
+        cells += [list(map(repr, probabilities(header, column, name).tolist())) for header, column in each]
+    elif not classify:
+        cells += [list(map(repr, column)) for column in columns.tolist()]
+    return ["\t".join(row) for row in zip(*cells, strict=True)]
+
+
+def _labels(model: Model, columns: NDArray[np.float64], name: str) -> list[str]:
+    """The label of each row. With several classes it is the one with the highest score above its threshold; where rows
+    have several, all above theirs, with commas."""
+    import numpy as np
+
+    if not model.has_classes:
+        negative, positive = names_of_two(model.header)
+        return [positive if is_above else negative for is_above in _above(model.header, columns[0], name).tolist()]
+    shown = [printable(model.header.shown_label(label)) for label in model.classes.tolist()]
+    if not model.header.labels.several:
+        return [shown[j] for j in np.argmax(columns - thresholds(model.headers)[:, None], axis=0).tolist()]
+    above = np.stack([_above(*one, name) for one in zip(model.headers, columns, strict=True)], axis=1)
+    return [",".join(shown[j] for j in np.flatnonzero(row).tolist()) for row in above]
+
+
+def _above(header: Header, scores: NDArray[np.float64], name: str) -> NDArray[np.bool_]:
+    if header.threshold is None:
+        raise Failure(BAD_DATA, f"{name}: it has no threshold: apsvm train --threshold f1 makes such a model")
+    above: NDArray[np.bool_] = scores > header.threshold.value
+    return above
 
 
 def probabilities(header: Header, scores: NDArray[np.float64], name: str) -> NDArray[np.float64]:
@@ -57,37 +79,3 @@ def thresholds(headers: Sequence[Header]) -> NDArray[np.float64]:
     import numpy as np
 
     return np.array([line_of(one.threshold) for one in headers])
-
-
-def _labels(header: Header, scores: NDArray[np.float64], name: str) -> list[str]:
-    negative, positive = names_of_two(header)
-    return [positive if is_above else negative for is_above in _above(header, scores, name).tolist()]
-
-
-def _above(header: Header, scores: NDArray[np.float64], name: str) -> NDArray[np.bool_]:
-    if header.threshold is None:
-        raise Failure(BAD_DATA, f"{name}: it has no threshold: apsvm train --threshold f1 makes such a model")
-    above: NDArray[np.bool_] = scores > header.threshold.value
-    return above
-
-
-def _of_classes(
-    model: Model, scores: NDArray[np.float64], name: str, *, classify: bool, probability: bool
-) -> list[str]:
-    """Lines of a model of k classes. The label is the one with the highest score above its threshold; if rows have
-    several labels, all above theirs, with commas. Each class has a probability."""
-    import numpy as np
-
-    shown = [printable(model.header.shown_label(label)) for label in model.classes.tolist()]
-    columns: list[list[str]] = []
-    if classify and model.header.labels.several:
-        above = np.stack([_above(header, scores[:, j], name) for j, header in enumerate(model.headers)], axis=1)
-        columns.append([",".join(shown[j] for j in np.flatnonzero(row).tolist()) for row in above])
-    elif classify:
-        columns.append([shown[j] for j in np.argmax(scores - thresholds(model.headers), axis=1).tolist()])
-    if probability:
-        each = [probabilities(header, scores[:, j], name) for j, header in enumerate(model.headers)]
-        columns += [list(map(repr, values.tolist())) for values in each]
-    elif not classify:
-        columns += [list(map(repr, column)) for column in scores.T.tolist()]
-    return ["\t".join(row) for row in zip(*columns, strict=True)]
