@@ -77,7 +77,25 @@ APSVM_CLONES std::int32_t try_ranks(const double *weights, const double *discoun
 
 }  // namespace
 
+// Discounts are convex and positives descend: where u does not fall, the ends of a run of ranks bound its gains, and what
+// lies beyond the runs of surely positive gains above the best rank, or of surely none below it, need not be tried.
 std::int32_t Problem::rank_of_many(std::int64_t j, double score, std::int32_t low, std::int32_t high) const {
+    if (rising) {
+        const double *const here = discount + (j - 2);  // of rank k at [k]
+        const auto bound = [&](std::int32_t u, std::int32_t d, std::int32_t p) {
+            return weights[u - 1] * (here[d] - here[d + 1]) - scale * (positives[p - 1] - score);
+        };
+        for (std::int32_t run = (high - low) / 2; run >= kRun && high - low >= run;)
+            if (bound(high - run, high - 1, high - run) > 0.0)
+                high -= run;
+            else
+                run /= 2;
+        for (std::int32_t run = (high - low) / 2; run >= kRun && high - low >= run;)
+            if (bound(low + run - 1, low, low + run - 1) <= 0.0)
+                low += run;
+            else
+                run /= 2;
+    }
     return 1 + try_ranks(weights, discount + (j - 1), positives, scale, score, low - 1, high - 1);
 }
 

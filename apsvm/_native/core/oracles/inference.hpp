@@ -38,6 +38,7 @@ struct Problem {
     const double *discount;  // D(p) at [p - 1]
     double scale;           // 2 / (n_pos n_neg)
     bool bisect = false;    // g_j is non-decreasing on 1..min(P, j), and best_rank may rely on it
+    bool rising = false;    // 0 ≤ u_1 ≤ u_2 ≤ …
 
     double gain(std::int64_t j, std::int32_t k, double score) const {
         const double *const here = discount + (k + j - 2);
@@ -66,7 +67,7 @@ struct Problem {
         return rank;
     }
 
-    // The same by trying them all, a run of ranks at a time.
+    // The same, a run of ranks at a time.
     std::int32_t rank_of_many(std::int64_t j, double score, std::int32_t low, std::int32_t high) const;
 
     // The first k in [low, high) with g_j(k) > 0, or high, where g_j is non-decreasing.

@@ -36,7 +36,8 @@ LossTables::LossTables(std::size_t n_neg, std::span<const double> weights, std::
       n_neg(n_neg),
       scale(2.0 / (static_cast<double>(n_pos) * static_cast<double>(n_neg))),
       weights(copied(weights)),
-      discount(copied(discount)) {
+      discount(copied(discount)),
+      rising(std::is_sorted(weights.begin(), weights.end()) && !weights.empty() && weights[0] >= 0.0) {
     constexpr std::size_t most = std::numeric_limits<std::int32_t>::max() / 2;
     require(0 < weights.size() && weights.size() <= most && 0 < n_neg && n_neg <= most,
             "expected at least one positive and one negative, and fewer than 2^30 of each");
@@ -76,7 +77,8 @@ Answer RankingSolver::solve(const LossView &loss, std::int64_t &violating, const
     sort_scores(positives, nullptr, static_cast<std::size_t>(n_pos), order, workspace.sort);
     if (sorted.size() < static_cast<std::size_t>(n_pos)) sorted.resize(n_pos);
     for (std::int32_t k = 0; k < n_pos; ++k) sorted[k] = order[k].score;
-    const Problem problem{sorted.data(), n_pos, loss.weights, loss.discount, loss.scale, bisect_};
+    const Problem problem{sorted.data(), n_pos, loss.weights, loss.discount, loss.scale, bisect_,
+                          bisect_ && loss.rising};
     counts.assign(n_pos + 2, 0);
     const Sink sink{ranks != nullptr ? ranks : ranks_within(weights_neg, loss.n_neg), counts.data()};
     Answer answer;

@@ -27,6 +27,7 @@ struct LossView {
     std::size_t n_neg;
     double scale;                               // 2 / (P N)
     const double *weights, *discount;  // u_k at [k − 1], D(p) at [p − 1]
+    bool rising = false;               // 0 ≤ u_1 ≤ u_2 ≤ …
 };
 
 // The same with its own arrays.
@@ -37,10 +38,11 @@ struct LossTables {
     std::size_t n_neg;
     double scale;  // 2 / (P N)
     std::vector<double> weights, discount;
+    bool rising;
 
     std::size_t rows() const { return static_cast<std::size_t>(n_pos) + n_neg; }
     LossView view() const {
-        return {n_pos, n_neg, scale, weights.data(), discount.data()};
+        return {n_pos, n_neg, scale, weights.data(), discount.data(), rising};
     }
 };
 
