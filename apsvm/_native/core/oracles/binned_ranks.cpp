@@ -68,16 +68,6 @@ void fill(const std::int64_t *counts, std::size_t n_bins, std::size_t parts, std
 
 }  // namespace
 
-void count_scores(const Bins &bins, const double *scores, std::size_t n, std::uint16_t *names, std::int64_t *counts) {
-    std::visit([&](const auto &kind) {
-        for (std::size_t at = 0; at < n; at += kBlock) {
-            const std::size_t stop = std::min(at + kBlock, n);
-            kind.find(scores + at, stop - at, names + at);
-            for (std::size_t i = at; i < stop; ++i) ++counts[names[i]];
-        }
-    }, bins);
-}
-
 void bound_ranks(const Problem &problem, const Bins &bins, const std::int64_t *counts, std::size_t parts,
                  std::int64_t *rank_counts, std::size_t threads, Bounds &bounds) {
     auto &[filled, open, rank_of_bin, evaluated] = bounds;
@@ -141,14 +131,17 @@ OpenRanks rank_open(const Problem &problem, const Bounds &bounds, double *open, 
         first[t] = static_cast<std::size_t>(std::lower_bound(begins.begin(), begins.end() - 1, n_open * t / tasks) -
                                             begins.begin());
     in_threads(tasks, threads, [&](std::size_t t) {
-        RunWorkspace workspace;
+        SortWorkspace workspace;
+        std::vector<Scored> run;
         std::int64_t *const counts_of_task = t == 0 ? rank_counts : counts.data() + (t - 1) * n_ranks;
         // A bin's scores are in the workspace before its ranks are written, which reach no score of a later bin.
         const std::size_t from = begins[first[t]];
         auto *const ranks = reinterpret_cast<std::int32_t *>(open + from);
         for (std::size_t b = first[t]; b < first[t + 1]; ++b) {
             const FilledBin &bin = bounds.open[b];
-            Scored *const items = sort_run(open + begins[b], static_cast<std::size_t>(bin.count), workspace);
+            const auto n = static_cast<std::size_t>(bin.count);
+            sort_scores(open + begins[b], nullptr, n, run, workspace);
+            Scored *const items = run.data();
             const Sink sink{ranks + (begins[b] - from), counts_of_task};
             evaluated[t] +=
                 rank_by_quicksort(problem, sink, bin.first, items, items + bin.count, bin.low, bin.high, true);

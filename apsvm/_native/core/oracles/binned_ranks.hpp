@@ -36,9 +36,6 @@
 
 namespace apsvm {
 
-// names[i] becomes the bin of scores[i], and counts[name] grows by one for each of them.
-void count_scores(const Bins &bins, const double *scores, std::size_t n, std::uint16_t *names, std::int64_t *counts);
-
 // A bin that holds something.
 struct FilledBin {
     std::int64_t first;  // position of its first negative

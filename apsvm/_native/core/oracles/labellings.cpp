@@ -201,7 +201,6 @@ Answer f_measure(const MeasureQuery &query, double beta, MeasureWorkspace &work)
     std::int64_t begin = 0, end = query.n_neg;
     std::int32_t cut = 0;
     double sum_before = 0.0;
-    const Scored *items = nullptr;
     if (binned) {
         const FilledBins bins = fill_bins(query, work.names);
         const auto [first, last] = search.range(bins);
@@ -210,11 +209,11 @@ Answer f_measure(const MeasureQuery &query, double beta, MeasureWorkspace &work)
         sum_before = bins.sums[first];
         cut = first < bins.size() ? bins.names[first] : -1;
         gather_bins(query, first < last ? bins.names[last - 1] : cut + 1, cut, work);
-        if (begin < end) items = sort_run(work.open.data(), work.open.size(), work.run);
+        sort_scores(work.open.data(), nullptr, work.open.size(), work.negatives, work.sort);
     } else {
         sort_scores(query.negatives, nullptr, query.n_neg, work.negatives, work.sort);
-        items = work.negatives.data();
     }
+    const Scored *const items = work.negatives.data();
     const auto n_open = static_cast<std::size_t>(end - begin);
     sum_scores(items, static_cast<std::int32_t>(n_open), 0.0, work.sums_neg);
     std::int32_t a_best = query.n_pos;

@@ -33,7 +33,6 @@ struct MeasureWorkspace {
     std::vector<std::uint16_t> names;     // of the negatives' bins
     std::vector<std::int32_t> rows;       // of the negatives in the bins looked into
     std::vector<double> open;             // their scores
-    RunWorkspace run;
     Bucket bucket;
     std::size_t n_ranked = 0;     // negatives that `bucket` ranked in the last call …
     std::int64_t violating = -1;  // … and how many of them beat a positive

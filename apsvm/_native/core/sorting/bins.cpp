@@ -13,6 +13,7 @@ namespace {
 constexpr std::size_t kBinsPerPositive = 24;  // a few are open for each change of rank
 constexpr std::size_t kMostPerBin = 32, kLeastPerBin = 4;
 constexpr std::size_t kRunLength = 512;       // of coarse bins: what the first-level cache sorts
+constexpr std::size_t kBlock = 2048;  // the scores of a block stay in the cache between its steps
 constexpr double kMostInACell = 0.125;       // of the sample, for bins of equal width
 constexpr std::size_t kCells = 64;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -73,8 +74,8 @@ template <class Name>
 }
 
 APSVM_CLONES void find_in_strips(const double *scores, std::size_t n, const double *splitters, const double *from,
-                                 const double *per_width, std::uint16_t *names) {
-    find_strips(scores, n, splitters, from, per_width, StripBins::kBinsInAStrip, names);
+                                 const double *per_width, std::size_t in_a_strip, std::uint16_t *names) {
+    find_strips(scores, n, splitters, from, per_width, in_a_strip, names);
 }
 
 APSVM_CLONES void find_in_many_strips(const double *scores, std::size_t n, const double *splitters, const double *from,
@@ -132,7 +133,7 @@ StripBins::StripBins(const std::vector<double> &sample, std::size_t in_a_strip) 
 }
 
 void StripBins::find(const double *scores, std::size_t n, std::uint16_t *names) const {
-    find_in_strips(scores, n, splitters_, from_, per_width_, names);
+    find_in_strips(scores, n, splitters_, from_, per_width_, in_a_strip_, names);
 }
 
 void StripBins::find(const double *scores, std::size_t n, std::int32_t *names) const {
@@ -156,6 +157,16 @@ double StripBins::upper_edge(std::size_t bin) const {
     return std::min(splitters_[strip + 1], from_[strip] + static_cast<double>(part + 1) * width_[strip] + slack(strip));
 }
 
+void count_scores(const Bins &bins, const double *scores, std::size_t n, std::uint16_t *names, std::int64_t *counts) {
+    std::visit([&](const auto &kind) {
+        for (std::size_t at = 0; at < n; at += kBlock) {
+            const std::size_t stop = std::min(at + kBlock, n);
+            kind.find(scores + at, stop - at, names + at);
+            for (std::size_t i = at; i < stop; ++i) ++counts[names[i]];
+        }
+    }, bins);
+}
+
 double sample_quantile(std::vector<double> &sample, std::size_t place) {
     const auto at = sample.begin() + static_cast<std::ptrdiff_t>(place);
     std::nth_element(sample.begin(), at, sample.end());
@@ -173,9 +184,10 @@ Spread sample_spread(std::vector<double> &sample) {
 }
 
 Bins make_coarse_bins(const Spread &spread, std::vector<double> &sample, std::size_t n) {
-    if (spread.even) return EvenBins(spread.low, spread.high, std::clamp<std::size_t>(n / kRunLength, 1, kNamedBins));
+    const std::size_t count = std::clamp<std::size_t>(n / kRunLength, 1, kNamedBins);
+    if (spread.even) return EvenBins(spread.low, spread.high, count);
     std::sort(sample.begin(), sample.end());
-    return StripBins(sample);
+    return StripBins(sample, (count + StripBins::kStrips - 1) / StripBins::kStrips);
 }
 
 Bins make_bins(const Spread &spread, std::vector<double> &sample, std::size_t n, std::size_t n_pos) {

@@ -39,7 +39,7 @@ public:
     explicit StripBins(const std::vector<double> &ascending_sample, std::size_t in_a_strip = kBinsInAStrip);
 
     std::size_t count() const { return kStrips * in_a_strip_; }
-    void find(const double *scores, std::size_t n, std::uint16_t *names) const;  // of kBinsInAStrip
+    void find(const double *scores, std::size_t n, std::uint16_t *names) const;
     void find(const double *scores, std::size_t n, std::int32_t *names) const;
     double lower_edge(std::size_t bin) const;
     double upper_edge(std::size_t bin) const;
@@ -59,6 +59,9 @@ using Bins = std::variant<EvenBins, StripBins>;
 inline std::size_t count_of(const Bins &bins) {
     return std::visit([](const auto &kind) { return kind.count(); }, bins);
 }
+
+// names[i] becomes the bin of scores[i], and counts[name] grows by one for each of them.
+void count_scores(const Bins &bins, const double *scores, std::size_t n, std::uint16_t *names, std::int64_t *counts);
 
 // What a sample says of the scores; sample_spread reorders it.
 struct Spread {

@@ -15,28 +15,15 @@ namespace apsvm {
 
 namespace {
 
-constexpr std::size_t kFewToSort = 8;
-constexpr std::size_t kBits = 11;  // of a digit of the radix sorts
-constexpr std::size_t kFewPlaces = 1u << (kBits - 1);  // scores that one digit tells apart
-constexpr std::size_t kPlaces = 1u << (2 * kBits);
-constexpr double kLeastPlaces = 0.25;  // for each score, where they are densest, or insertion takes too many moves
-constexpr std::size_t kManyInAPlace = 32;
-constexpr std::size_t kSampleOfStrips = 1024;
+constexpr std::size_t kFewInARun = 24;        // below, a comparison sort is the faster way
+constexpr std::size_t kFewInBins = 2048;      // the same for bins
+constexpr std::size_t kMostInARun = 16'384;   // above, a run and its places leave the cache
+constexpr std::size_t kMostPlaces = 1u << 16;
 
-// Stable counting sort of from[0, n) into to[0, n) by the digit at `shift` of key_of(item), ascending; `counts` says
-// how often each of the `digits` values occurs.
-template <class Item, class Key>
-void sort_by_digit(const Item *from, Item *to, std::size_t n, int shift, std::uint32_t *counts, std::size_t digits,
-                   Key key_of) {
-    std::uint32_t place = 0;
-    for (std::size_t digit = 0; digit < digits; ++digit) place += std::exchange(counts[digit], place);
-    for (std::size_t i = 0; i < n; ++i) to[counts[(key_of(from[i]) >> shift) & (digits - 1)]++] = from[i];
-}
-
-// Insertion of what is nearly sorted; false if it takes more than a few moves an item.
+// Insertion of what is nearly sorted; false as soon as it takes more than a few moves an item.
 bool sorted_by_insertion(Scored *items, std::size_t n) {
-    auto moves = static_cast<std::int64_t>(4 * n);
-    for (std::size_t k = 1; k < n; ++k) {
+    std::int64_t moves = 64;
+    for (std::size_t k = 1; k < n; ++k, moves += 4) {
         if (!(items[k] < items[k - 1])) continue;
         const Scored item = items[k];
         std::size_t at = k;
@@ -45,18 +32,6 @@ bool sorted_by_insertion(Scored *items, std::size_t n) {
         if (moves < 0) return false;
     }
     return true;
-}
-
-// Places 0..last on a scale from `high` down, those beyond its ends at the ends, above the number of the score.
-APSVM_CLONES void place_scores(const double *scores, std::size_t n, double high, double per_step, double last,
-                               std::uint64_t *keys) {
-    for (std::size_t i = 0; i < n; ++i) {
-        double place = (high - scores[i]) * per_step;
-        place = place > 0.0 ? place : 0.0;
-        place = place < last ? place : last;
-        keys[i] = static_cast<std::uint64_t>(static_cast<std::uint32_t>(static_cast<std::int32_t>(place))) << 32 |
-                  static_cast<std::uint32_t>(i);
-    }
 }
 
 struct Range {
@@ -91,112 +66,69 @@ APSVM_CLONES void place_run(const double *scores, std::size_t n, double high, do
     }
 }
 
-// Puts the scores into the order of the places in the upper half of their keys, whose lower half is their number; those of
-// a place that many share are sorted by comparison, and all by insertion, if that takes a few moves.
-bool sorted_by_keys(const double *scores, const std::int32_t *index, std::size_t n, Scored *items,
-                    std::uint64_t *keys) {
-    std::uint64_t *const spare = keys + n;
-    const auto key = [](std::uint64_t item) { return item; };
-    std::uint32_t counts[2][1u << kBits] = {};
-    for (std::size_t i = 0; i < n; ++i) {
-        ++counts[0][(keys[i] >> 32) & ((1u << kBits) - 1)];
-        ++counts[1][keys[i] >> (32 + kBits)];
-    }
-    sort_by_digit(keys, spare, n, 32, counts[0], 1u << kBits, key);
-    sort_by_digit(spare, keys, n, 32 + kBits, counts[1], 1u << kBits, key);
-    for (std::size_t k = 0; k < n; ++k) {
-        const auto i = static_cast<std::uint32_t>(keys[k]);
-        items[k] = {scores[i], index ? index[i] : static_cast<std::int32_t>(i)};
-    }
-    const auto share = [&](std::size_t i, std::size_t j) { return keys[i] >> 32 == keys[j] >> 32; };
-    for (std::size_t i = 0; i + kManyInAPlace < n; i += kManyInAPlace) {
-        if (!share(i, i + kManyInAPlace)) continue;
-        std::size_t begin = i, end = i + kManyInAPlace;
-        while (begin > 0 && share(begin - 1, i)) --begin;
-        while (end < n && share(i, end)) ++end;
-        if (!std::is_sorted(items + begin, items + end)) std::sort(items + begin, items + end);
-        i = end - kManyInAPlace;
-    }
-    return sorted_by_insertion(items, n);
-}
-
-// By their places on a scale over the range of the scores. One digit will do for a few scores.
-bool few_sorted_by_place(const double *scores, const std::int32_t *index, std::size_t n, Scored *items,
-                         std::vector<std::uint64_t> &keys) {
-    const auto [low, high] = range_of(scores, n);
-    const std::size_t places = std::bit_ceil(2 * n);
-    const double last = static_cast<double>(places - 1), per_step = last / (high - low);
-    if (!std::isnormal(per_step) || !std::isfinite(high - low)) return false;
-    if (keys.size() < 2 * n) keys.resize(2 * n);
-    std::uint64_t *const first = keys.data(), *const second = first + n;
-    place_scores(scores, n, high, per_step, last, first);
-    std::uint32_t counts[1u << kBits];
-    std::fill_n(counts, places, 0u);
-    for (std::size_t i = 0; i < n; ++i) ++counts[first[i] >> 32];
-    sort_by_digit(first, second, n, 32, counts, places, [](std::uint64_t item) { return item; });
-    for (std::size_t k = 0; k < n; ++k) {
-        const auto i = static_cast<std::uint32_t>(second[k]);
-        items[k] = {scores[i], index ? index[i] : static_cast<std::int32_t>(i)};
-    }
-    return sorted_by_insertion(items, n);
-}
-
-// By their places on a scale over the range of a sample of them, where it tells nearly all scores apart.
+// Puts a run of scores in order by their places on a scale over its range, and by insertion; false where these do not
+// tell them apart: all items are there, out of order.
 bool sorted_by_place(const double *scores, const std::int32_t *index, std::size_t n, Scored *items,
-                     std::vector<std::uint64_t> &keys) {
-    constexpr std::size_t size = 64, run = 16;
-    double sample[size];
-    for (std::size_t i = 0; i < size; ++i) sample[i] = scores[sampled_place(i, size, n)];
-    std::sort(sample, sample + size);
-    const double margin = 0.5 * (sample[size - 1] - sample[0]);
-    const double low = sample[0] - margin, high = sample[size - 1] + margin;
-    const double last = static_cast<double>(kPlaces - 1), per_step = last / (high - low);
-    if (!std::isnormal(per_step) || !std::isfinite(high - low)) return false;
-    for (std::size_t i = 0; i + run < size; ++i) {
-        // About a quarter of the scores are between these.
-        const double places = (sample[i + run] - sample[i]) * per_step;
-        if (sample[i + run] != sample[i] && places < kLeastPlaces * static_cast<double>(n) * run / size) return false;
+                     SortWorkspace &workspace) {
+    auto &places = workspace.places;
+    auto &ends = workspace.ends;
+    const auto [low, high] = range_of(scores, n);
+    const std::size_t n_places = std::min(std::bit_ceil(2 * n), kMostPlaces);
+    // Denormal scores are lifted, whose differences are too small to divide by.
+    const double lift = high - low < 0x1p-500 ? 0x1p500 : 1.0;
+    const double last = static_cast<double>(n_places - 1), per_step = last / ((high - low) * lift);
+    if (!std::isnormal(per_step) || !std::isfinite(high - low)) {
+        for (std::size_t i = 0; i < n; ++i) items[i] = {scores[i], index ? index[i] : static_cast<std::int32_t>(i)};
+        return low == high;
     }
-    if (keys.size() < 2 * n) keys.resize(2 * n);
-    place_scores(scores, n, high, per_step, last, keys.data());
-    return sorted_by_keys(scores, index, n, items, keys.data());
-}
-
-// By the bins of strips that hold about equally many scores: a scale for clusters and heavy tails.
-bool sorted_by_strips(const double *scores, const std::int32_t *index, std::size_t n, Scored *items,
-                      SortWorkspace &workspace) {
-    auto &[spare, keys, sample, names] = workspace;
-    sample.resize(kSampleOfStrips);
-    for (std::size_t i = 0; i < sample.size(); ++i) sample[i] = scores[sampled_place(i, sample.size(), n)];
-    std::sort(sample.begin(), sample.end());
-    if (!std::isfinite(sample.back() - sample.front())) return false;
-    const StripBins bins(sample, std::min(std::bit_ceil(n), kPlaces) / StripBins::kStrips);
-    if (names.size() < n) names.resize(n);
-    if (keys.size() < 2 * n) keys.resize(2 * n);
-    bins.find(scores, n, names.data());
-    const std::uint64_t last = bins.count() - 1;
-    for (std::size_t i = 0; i < n; ++i) keys[i] = (last - static_cast<std::uint32_t>(names[i])) << 32 | i;
-    return sorted_by_keys(scores, index, n, items, keys.data());
-}
-
-// A radix sort on the 33 leading bits of the scores: relative precision, whatever their spread.
-bool sorted_by_leading_bits(std::vector<Scored> &items, std::size_t n, std::vector<Scored> &spare) {
-    constexpr int digits = 3;
-    // A key that ascends as the score descends; adding zero makes −0 the same as 0.
-    const auto key = [](const Scored &item) {
-        const auto bits = std::bit_cast<std::uint64_t>(item.score + 0.0);
-        return bits >> 63 ? bits : ~bits & ~(std::uint64_t{1} << 63);
-    };
-    std::uint32_t counts[digits][1u << kBits] = {};
-    const auto shift = [](int d) { return static_cast<int>(64 - kBits * (digits - d)); };
+    if (places.size() < n) places.resize(n);
+    ends.assign(n_places, 0);
+    place_run(scores, n, high, lift, per_step, last, places.data());
+    for (std::size_t i = 0; i < n; ++i) ++ends[places[i]];
+    std::uint32_t end = 0;
+    for (std::size_t place = 0; place < n_places; ++place) end += std::exchange(ends[place], end);
     for (std::size_t i = 0; i < n; ++i)
-        for (int d = 0; d < digits; ++d) ++counts[d][(key(items[i]) >> shift(d)) & ((1u << kBits) - 1)];
-    if (spare.size() < items.size()) spare.resize(items.size());
-    for (int d = 0; d < digits; ++d) {
-        sort_by_digit(items.data(), spare.data(), n, shift(d), counts[d], 1u << kBits, key);
-        items.swap(spare);
+        items[ends[places[i]]++] = {scores[i], index ? index[i] : static_cast<std::int32_t>(i)};
+    return sorted_by_insertion(items, n);
+}
+
+void sort_run(const double *scores, const std::int32_t *index, std::size_t n, Scored *items, SortWorkspace &workspace) {
+    if (n > kFewInARun) {
+        if (sorted_by_place(scores, index, n, items, workspace)) return;
+    } else {
+        for (std::size_t i = 0; i < n; ++i) items[i] = {scores[i], index ? index[i] : static_cast<std::int32_t>(i)};
     }
-    return sorted_by_insertion(items.data(), n);
+    std::sort(items, items + n);
+}
+
+// Cuts the scores into bins that each hold a run, and sorts these.
+void sort_by_bins(const double *scores, const std::int32_t *index, std::size_t n, Scored *items,
+                  SortWorkspace &workspace) {
+    auto &[places, run_ends, sample, names, binned, rows] = workspace;
+    sample.resize(std::min<std::size_t>(n / 8, 4096));
+    for (std::size_t i = 0; i < sample.size(); ++i) sample[i] = scores[sampled_place(i, sample.size(), n)];
+    const Spread spread = sample_spread(sample);
+    if (spread.low == spread.high && sorted_by_place(scores, index, n, items, workspace)) return;  // nearly all are equal
+    const Bins bins = make_coarse_bins(spread, sample, n);
+    if (names.size() < n) {
+        names.resize(n);
+        binned.resize(n);
+        rows.resize(n);
+    }
+    std::vector<std::int64_t> ends(count_of(bins), 0);
+    count_scores(bins, scores, n, names.data(), ends.data());
+    std::int64_t begin = 0;
+    for (std::size_t name = ends.size(); name-- > 0;) begin += std::exchange(ends[name], begin);
+    for (std::size_t i = 0; i < n; ++i) {
+        const std::int64_t place = ends[names[i]]++;
+        binned[place] = scores[i];
+        rows[place] = index ? index[i] : static_cast<std::int32_t>(i);
+        __builtin_prefetch(binned.data() + place + 8, 1);  // a stream for each bin is more than the processor follows
+    }
+    begin = 0;
+    for (std::size_t name = ends.size(); name-- > 0; begin = ends[name])
+        sort_run(binned.data() + begin, rows.data() + begin, static_cast<std::size_t>(ends[name] - begin),
+                 items + begin, workspace);
 }
 
 // Whether some score of a block reaches the threshold.
@@ -229,12 +161,10 @@ std::size_t collect_top(const double *scores, std::size_t n, std::size_t m, doub
 void sort_scores(const double *scores, const std::int32_t *index, std::size_t n, std::vector<Scored> &items,
                  SortWorkspace &workspace) {
     if (items.size() < n) items.resize(n);
-    if (n >= kFewToSort && n <= kFewPlaces && few_sorted_by_place(scores, index, n, items.data(), workspace.keys)) return;
-    if (n > kFewPlaces && sorted_by_place(scores, index, n, items.data(), workspace.keys)) return;
-    if (n >= 4 * kSampleOfStrips && sorted_by_strips(scores, index, n, items.data(), workspace)) return;
-    for (std::size_t i = 0; i < n; ++i) items[i] = {scores[i], index ? index[i] : static_cast<std::int32_t>(i)};
-    if (n >= kFewToSort && sorted_by_leading_bits(items, n, workspace.spare)) return;
-    std::sort(items.begin(), items.begin() + static_cast<std::ptrdiff_t>(n));
+    if (n < kFewInBins)
+        sort_run(scores, index, n, items.data(), workspace);
+    else if (n > kMostInARun || !sorted_by_place(scores, index, n, items.data(), workspace))
+        sort_by_bins(scores, index, n, items.data(), workspace);
 }
 
 bool sort_top(const double *scores, std::size_t n, std::size_t m, std::vector<Scored> &items,
@@ -261,34 +191,6 @@ bool sort_top(const double *scores, std::size_t n, std::size_t m, std::vector<Sc
     std::nth_element(begin, begin + static_cast<std::ptrdiff_t>(m), end);
     std::sort(begin, begin + static_cast<std::ptrdiff_t>(m));
     return false;
-}
-
-Scored *sort_run(const double *scores, std::size_t n, RunWorkspace &workspace) {
-    constexpr std::size_t few = 24, most_places = 1u << 16;
-    auto &[sorted, places, ends] = workspace;
-    if (sorted.size() < n) {
-        sorted.resize(n);
-        places.resize(n);
-    }
-    Scored *const items = sorted.data();
-    const auto [low, high] = n > few ? range_of(scores, n) : Range{scores[0], scores[0]};
-    const std::size_t n_places = std::min(std::bit_ceil(n), most_places);
-    // Denormal scores are lifted, whose differences are too small to divide by.
-    const double lift = high - low < 0x1p-500 ? 0x1p500 : 1.0;
-    const double last = static_cast<double>(n_places - 1), per_step = last / ((high - low) * lift);
-    if (n <= few || !std::isnormal(per_step) || !std::isfinite(high - low)) {
-        for (std::size_t i = 0; i < n; ++i) items[i] = {scores[i], static_cast<std::int32_t>(i)};
-        if (n <= few || low < high) std::sort(items, items + n);
-        return items;
-    }
-    ends.assign(n_places, 0);
-    place_run(scores, n, high, lift, per_step, last, places.data());
-    for (std::size_t i = 0; i < n; ++i) ++ends[places[i]];
-    std::uint32_t end = 0;
-    for (std::size_t place = 0; place < n_places; ++place) end += std::exchange(ends[place], end);
-    for (std::size_t i = 0; i < n; ++i) items[ends[places[i]]++] = {scores[i], static_cast<std::int32_t>(i)};
-    if (!sorted_by_insertion(items, n)) std::sort(items, items + n);
-    return items;
 }
 
 std::vector<std::int64_t> descending_order(std::span<const double> scores) {

@@ -18,25 +18,17 @@ struct Scored {
 
 // Room to sort in, kept from call to call.
 struct SortWorkspace {
-    std::vector<Scored> spare;
-    std::vector<std::uint64_t> keys;  // two arrays of n
-    std::vector<double> sample;
-    std::vector<std::int32_t> names;  // of bins
-};
-
-struct RunWorkspace {
-    std::vector<Scored> items;
     std::vector<std::uint32_t> places, ends;
+    std::vector<double> sample;
+    std::vector<std::uint16_t> names;  // of bins
+    std::vector<double> binned;        // scores, bin after bin …
+    std::vector<std::int32_t> rows;    // … and their index
 };
 
-// Puts scores[0, n) in order into items[0, n); index[i] (i where there is no index) ascends with i. Radix sorts, and a
-// comparison sort only where they cannot tell the scores apart.
+// Puts scores[0, n) in order into items[0, n); index[i] (i where there is no index) ascends with i. Sorts by places on
+// scales over their range, and a comparison sort only where these cannot tell the scores apart.
 void sort_scores(const double *scores, const std::int32_t *index, std::size_t n, std::vector<Scored> &items,
                  SortWorkspace &workspace);
-
-// The same for a run of scores that lie near one another, few enough for the cache: quick where they are spread evenly.
-// index: 0 … n − 1. The items stand in the workspace.
-Scored *sort_run(const double *scores, std::size_t n, RunWorkspace &workspace);
 
 // Puts the m highest of n scores in order into items[0, m), m ≤ n; where these are not few, all of them, and returns
 // whether it has. O(n + m log m).
