@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from apsvm._support.shown import printable
 from apsvm.cli.reading import rows_for
-from apsvm.cli.shared import BAD_DATA, Failure
+from apsvm.cli.shared import BAD_DATA, Failure, bad_data
 from apsvm.data.read_options import ReadOptions
 
 if TYPE_CHECKING:
@@ -25,15 +25,11 @@ HIDDEN_SHARE = 0.2
 def best_items(ranker: ItemRanker, path: str, read: ReadOptions, k: int, *, ignore_unknown: bool) -> list[str]:
     """The k best items of each row of ``path`` as ``item:score``, best first, without the row's own items. Separated by
     blanks if the file numbers its items, by tabs if they are table columns."""
-    from apsvm.models.base import ScoreError
-
     data = rows_for(ranker, path, read, ignore_unknown=ignore_unknown, unlabelled=True)
     names = [printable(name) for name in ranker.features()]
     between = " " if ranker.header.features.names is None else "\t"
-    try:
+    with bad_data(data.source):
         best = ranker.top(data.X, k)
-    except ScoreError as error:
-        raise Failure(BAD_DATA, f"{data.source}: {error}") from None
     return [
         between.join(f"{names[item]}:{score!s}" for item, score in zip(items.tolist(), scores, strict=True))
         for items, scores in best
@@ -54,9 +50,6 @@ def evaluate_items(
     import numpy as np
 
     from apsvm.data.liked import hide, rated_items
-    from apsvm.metrics import MetricError
-    from apsvm.models.base import ScoreError
-    from apsvm.risk import NothingToRankError
     from apsvm.trainers.warp.item_factors import evaluate_lists
 
     def lists(name: str, how: ReadOptions) -> tuple[str, csr_array]:
@@ -73,7 +66,5 @@ def evaluate_items(
                 BAD_DATA,
                 f"{known_source}: expected {hidden.shape[0]} rows, the users of {source}, found {shown.shape[0]}",
             )
-    try:
+    with bad_data(source):
         return evaluate_lists(ranker.score, shown, hidden, metrics)
-    except (MetricError, NothingToRankError, ScoreError) as error:
-        raise Failure(BAD_DATA, f"{source}: {error}") from None

@@ -89,11 +89,12 @@ def put(text: str) -> None:
 def reading(what: str) -> Iterator[None]:
     """Turns errors in reading an input into a ``Failure``."""
     from apsvm._support.container import ModelError
+    from apsvm._support.log import LogError
     from apsvm.data.dataset import DataError
 
     try:
         yield
-    except (DataError, ModelError) as error:
+    except (DataError, ModelError, LogError) as error:
         raise Failure(BAD_DATA, str(error)) from None
     except OSError as error:
         name = "standard input" if what == "-" else what
@@ -104,7 +105,7 @@ def reading(what: str) -> Iterator[None]:
 
 @contextmanager
 def bad_data(source: str) -> Iterator[None]:
-    """Turns a trainer's errors on unsuitable rows into a ``Failure``."""
+    """Turns errors of using the rows, model or log ``source`` into a ``Failure``."""
     from apsvm.data.dataset import DataError
     from apsvm.trainers.base import InputError
     from apsvm.trainers.settings import SettingsError
@@ -116,7 +117,7 @@ def bad_data(source: str) -> Iterator[None]:
     except SettingsError as error:
         raise click.UsageError(str(error)) from None
     except (ValueError, FloatingPointError) as error:
-        raise Failure(BAD_DATA, f"{source}: {error}") from None
+        raise Failure(BAD_DATA, f"{source}: {error}".removeprefix(": ")) from None
 
 
 @contextmanager

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from apsvm._support.types import JsonDict
 from apsvm.cli.options.table import RUN_TIES
-from apsvm.cli.shared import BAD_DATA, Failure, reading, say
+from apsvm.cli.shared import bad_data, reading, say
 from apsvm.models.decision import line_of
 
 if TYPE_CHECKING:
@@ -73,7 +74,6 @@ def of_data(
     metrics: dict[str, Metric], scored: Scored, ties: str, *, leave_out_undefined: bool
 ) -> list[EvaluatedSystem]:
     """An entry for each of ``scored``'s models and files; failures end the command."""
-    from apsvm.metrics import MetricError
     from apsvm.metrics.evaluate import Judgements, number_groups, summarise
     from apsvm.metrics.significance import System
 
@@ -82,21 +82,16 @@ def of_data(
         return [_of_classes(metrics, scored, path, ties) for path in scored.scores]
     target = scored.target(metrics)
     entries = []
+    words = () if dataset.table is None else dataset.table.queries
     for path, scores in scored.scores.items():
         (threshold,) = scored.thresholds.get(path, [None])
-        try:
+        with bad_data(dataset.source):
             ids, codes = (None, None) if dataset.groups is None else number_groups(dataset.groups, scores.size)
             rows = Judgements(target.judgements, target.lowest_relevant, codes, ids, threshold=line_of(threshold))
             result = summarise(metrics, rows.table(scores, ties), ids, ties, leave_out_undefined=leave_out_undefined)
-        except MetricError as error:
-            raise Failure(BAD_DATA, f"{dataset.source}: {error}") from None
         undefined = [name for name in metrics if name not in result.values]
-        words = () if dataset.table is None else dataset.table.queries
-        needed = _needed([threshold], metrics)
-        system = System(scores, rows, result)
-        entries.append(
-            EvaluatedSystem(path, system, ties, unit=dataset.unit, undefined=undefined, words=words, thresholds=needed)
-        )
+        about: JsonDict = {"undefined": undefined, "words": words, "thresholds": _needed([threshold], metrics)}
+        entries.append(EvaluatedSystem(path, System(scores, rows, result), ties, unit=dataset.unit, **about))
     return entries
 
 
@@ -109,7 +104,6 @@ def _of_classes(metrics: dict[str, Metric], scored: Scored, path: str, ties: str
     """Every class's own ranking of the rows, column by column of the scores (n, k); classes take the queries' place."""
     import numpy as np
 
-    from apsvm.metrics import MetricError
     from apsvm.metrics.classes import evaluate_classes
     from apsvm.metrics.evaluate import Judgements
     from apsvm.metrics.significance import System
@@ -117,13 +111,11 @@ def _of_classes(metrics: dict[str, Metric], scored: Scored, path: str, ties: str
     dataset, scores, classes = scored.dataset, scored.scores[path], scored.classes[path]
     labels = scored.labels(path)
     thresholds = scored.thresholds.get(path) or [None] * classes.size
-    try:
+    with bad_data(dataset.source):
         result = evaluate_classes(
             list(metrics.values()), scores, labels, classes, ties,
             groups=dataset.groups, thresholds=[line_of(threshold) for threshold in thresholds],
         )  # fmt: skip
-    except MetricError as error:
-        raise Failure(BAD_DATA, f"{dataset.source}: {error}") from None
     counts = {"classes_unranked": int(np.setdiff1d(dataset.classes(), classes).size)}
     words = () if dataset.table is None else dataset.table.columns.label_words
     system = System(scores, Judgements(labels, codes=dataset.groups), result)
@@ -190,18 +182,13 @@ def add_differences(
     entries: Sequence[EvaluatedSystem], metrics: Mapping[str, Metric], confidence: float | None
 ) -> None:
     """Sets each later entry's difference from the first; failures end the command."""
-    from apsvm.metrics import MetricError
     from apsvm.metrics.significance import differences
 
-    first, swaps = entries[0], swaps_of(entries[0])
+    first = entries[0]
+    how: JsonDict = {"n_swaps": swaps_of(first), "seed": 0, "confidence": confidence, "n_draws": DRAWS}
     for entry in entries[1:]:
-        try:
-            entry.against_first = differences(
-                _defined(metrics, entry), first.system, entry.system, n_swaps=swaps, seed=0, confidence=confidence,
-                n_draws=DRAWS,
-            )  # fmt: skip
-        except MetricError as error:
-            raise Failure(BAD_DATA, f"{first.name} and {entry.name}: {error}") from None
+        with bad_data(f"{first.name} and {entry.name}"):
+            entry.against_first = differences(_defined(metrics, entry), first.system, entry.system, **how)
 
 
 def swaps_of(first: EvaluatedSystem) -> int:

@@ -95,7 +95,7 @@ def documents_of(run, data, model, expected, **more):
 
 def test_documents_that_comments_do_not_name(run, letor_model, tmp_path):
     path, numbers = tmp_path / "data", {("10", "1"), ("10", "2"), ("7", "3"), ("7", "4")}
-    why, text = "no --id-column, nor a comment # docid = … in each row that is another in its query", "".join(LETOR)
+    why, text = "without --id-column, each row of a query needs a comment # docid = … of its own", "".join(LETOR)
     called = f"their rows' numbers, from 1: {why}"
     for old, new in (("#DOCID=", "#"), ("GX2", "GX029-35-5894638")):
         path.write_text(text.replace(old, new))

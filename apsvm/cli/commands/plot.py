@@ -17,8 +17,8 @@ from apsvm.cli.reading import how_to_read, one_linear_ranker, read_any_model
 from apsvm.cli.scored import Scored, score_data
 from apsvm.cli.shared import (
     BAD_DATA,
-    MISSING,
     Failure,
+    bad_data,
     reading,
     say,
     writing,
@@ -157,41 +157,22 @@ def drawing(output: str, inputs: Sequence[str], source: str = "") -> Iterator[No
     from apsvm.report.pictures.style import MissingMatplotlibError
 
     if find_spec("matplotlib") is None:
-        raise Failure(MISSING, str(MissingMatplotlibError()))
+        raise MissingMatplotlibError
     try:
         format_of(output)
     except PictureError as error:
         raise click.UsageError(str(error)) from None
     check_output(output, **{f"input {at}": path for at, path in enumerate(inputs, 1)})
-    with drawn(source):
+    with bad_data(source):
         yield
-
-
-@contextmanager
-def drawn(source: str = "") -> Iterator[None]:
-    """Turns errors in drawing ``source`` into a ``Failure``."""
-    from apsvm.metrics import MetricError
-    from apsvm.report.pictures.base import PictureError
-    from apsvm.report.pictures.style import MissingMatplotlibError
-    from apsvm.report.shapes import NoShapesError
-
-    try:
-        yield
-    except MissingMatplotlibError as error:
-        raise Failure(MISSING, str(error)) from None
-    except (PictureError, MetricError, NoShapesError) as error:
-        raise Failure(BAD_DATA, f"{source}: {error}".removeprefix(": ")) from None
 
 
 def read_records(path: str) -> Sequence[Record]:
     """``records.read_log``; failures end the command, and a last line that is cut off is reported."""
-    from apsvm._support.log import LogError, read_log
+    from apsvm._support.log import read_log
 
     with reading(path):
-        try:
-            result = read_log(path)
-        except LogError as error:
-            raise Failure(BAD_DATA, str(error)) from None
+        result = read_log(path)
     if result.cut_off:
         say(f"warning: {path}: its last line is cut off; the {len(result.records)} records before it are used")
     return result.records

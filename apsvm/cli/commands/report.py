@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from apsvm._support.shown import printable
-from apsvm.cli.commands.plot import drawn, read_records
+from apsvm.cli.commands.plot import read_records
 from apsvm.cli.help import HelpfulCommand
 from apsvm.cli.options.table import options
 from apsvm.cli.options.training import check_output
@@ -20,6 +20,7 @@ from apsvm.cli.shared import (
     BAD_DATA,
     NO_INPUT,
     Failure,
+    bad_data,
     reading,
     refuse_same_file,
     remark,
@@ -82,7 +83,7 @@ def report(
         if not run.model.lists_items:
             run = _with_rows(run, data, read, ignore_unknown=ignore_unknown)
         bar.reach(0, "judging and drawing")
-        with drawn(folder):
+        with bad_data(folder):
             content = page_of(run)
     for note in run.notes:
         remark(f"warning: {printable(note)}")

@@ -45,7 +45,7 @@ from apsvm.cli.output.run_folder import make_folder, model_and_log, run_record
 from apsvm.cli.output.training_log import open_log
 from apsvm.cli.output.written_models import write_model
 from apsvm.cli.reading import features_of_table, one_ranker, read_any_model, read_rows, with_read_options
-from apsvm.cli.shared import BAD_DATA, Failure, all_given, bad_data, reading, remark, say
+from apsvm.cli.shared import Failure, all_given, bad_data, reading, remark, say
 from apsvm.data.parts import parts_of
 from apsvm.data.read_options import ReadOptions
 from apsvm.data.takes import Takes
@@ -244,15 +244,12 @@ class _Run:
     def _trained(self, raw: Fit, rows: TrainingSet, log: Log, signals: list[int]) -> tuple[Fit, Outcome, Model] | None:
         """The training ``raw`` of ``rows``, whose features are still as they were read, with its features learned; its
         outcome, and its model; None if it was stopped before there was one."""
-        from apsvm._support.container import ModelError
         from apsvm.selection.completion import outcomes
 
         options, of_classes = self.options, self.options["one_vs_rest"]
         prepared = raw.prepared()
-        try:
+        with bad_data(options["warm_start"] or raw.dataset.source):
             fit, start = self._started(prepared)
-        except ModelError as error:
-            raise Failure(BAD_DATA, f"{options['warm_start']}: {error}") from None
         classes = raw.dataset.classes().size if of_classes else None
         with Bar("training" if classes is None else "classes begun", classes) as bar:
             display = Display(verbose=options["verbose"], quiet=options["quiet"], one_line=of_classes, bar=bar)

@@ -14,7 +14,7 @@ from apsvm.cli.options.parameters import Number
 from apsvm.cli.options.table import options
 from apsvm.cli.options.training import query_weights as read_query_weights
 from apsvm.cli.reading import how_to_read, read_any_model, refuse_swapped, rows_for
-from apsvm.cli.shared import BAD_DATA, DOES_NOT_HOLD, SAYS_NOTHING, STOPPED_EARLY, Failure, put, reading
+from apsvm.cli.shared import DOES_NOT_HOLD, SAYS_NOTHING, STOPPED_EARLY, bad_data, put, reading
 from apsvm.data.read_options import ReadOptions
 
 if TYPE_CHECKING:
@@ -67,10 +67,8 @@ def verify(
     Exit codes: 0 it holds; 5 it holds, but says nothing: its gap is beyond --gap, or beyond the epsilon of its own
     training; 4 it does not hold; 3 neither was shown within the limits; 65 there is nothing to verify.
     """
-    from apsvm.data.dataset import DataError
-    from apsvm.losses.base import LossError
     from apsvm.verification.bound import Limits
-    from apsvm.verification.certificates import NothingToVerifyError, verify
+    from apsvm.verification.certificates import verify
 
     if model == data == "-":
         raise click.UsageError("only one of the files can be standard input")
@@ -80,18 +78,15 @@ def verify(
     with reading(data):
         weights = read_query_weights(query_weights, dataset)
     verdicts: list[Verdict] = []
-    try:
+    limits = Limits(seconds=time_limit, iterations=max_iterations)
+    with bad_data(model):
         for verdict in verify(
-            ranker, dataset, query_weights=weights, telling=telling, defined_elsewhere=definition_of_package,
-            limits=Limits(seconds=time_limit, iterations=max_iterations),
+            ranker, dataset, query_weights=weights, telling=telling, limits=limits,
+            defined_elsewhere=definition_of_package,
         ):  # fmt: skip
             if not as_json:
                 _put_verdict(ranker, dataset, verdict, first=not verdicts)
             verdicts.append(verdict)
-    except (NothingToVerifyError, LossError) as error:
-        raise Failure(BAD_DATA, f"{model}: {error}") from None
-    except (DataError, FloatingPointError) as error:
-        raise Failure(BAD_DATA, f"{data}: {error}") from None
     if as_json:
         put(json.dumps(_as_json(ranker, dataset, verdicts), indent=1, sort_keys=True))
     outcomes = {str(verdict.outcome) for verdict in verdicts}

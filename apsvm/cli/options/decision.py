@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from apsvm._support.types import JsonObject
-from apsvm.cli.shared import BAD_DATA, Failure
+from apsvm.cli.shared import bad_data
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,13 +24,10 @@ def check_decision_options(fit: Fit, options: JsonObject) -> None:
     """Ends the command before training if no threshold can be chosen on the rows."""
     if not _asks(options):
         return
-    from apsvm.selection.decision import HeldOutError, check_decision
+    from apsvm.selection.decision import check_decision
 
-    try:
+    with bad_data(f"{fit.dataset.source}: {'--calibrate' if options['threshold'] is None else '--threshold'}"):
         check_decision(fit)
-    except HeldOutError as error:
-        what = "--threshold" if options["threshold"] is not None else "--calibrate"
-        raise Failure(BAD_DATA, f"{fit.dataset.source}: {what}: {error}") from None
 
 
 def decided(

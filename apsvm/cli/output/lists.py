@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from apsvm._support.shown import printable
 from apsvm.cli.output.decisions import answers
 from apsvm.cli.reading import read_rows
-from apsvm.cli.shared import BAD_DATA, Failure, reading, say
+from apsvm.cli.shared import BAD_DATA, Failure, bad_data, reading, say
 
 if TYPE_CHECKING:
     from types import SimpleNamespace
@@ -58,10 +58,8 @@ class RankedRows:
         if self.options.explain is None:
             return None
         rows = self.rows if which is None else self.rows.select(which)
-        try:
+        with bad_data(f"{self.name}: it does not tell what each feature gave"):
             return list(reasons_of(self.model, rows, self.options.explain))
-        except ValueError as error:
-            raise Failure(BAD_DATA, f"{self.name}: it does not tell what each feature gave: {error}") from None
 
     def reasons_in_words(self) -> Iterator[list[str]]:
         """The reasons of each row, and with several components the one they are of."""
@@ -176,7 +174,7 @@ def _documents(rows: Dataset, path: str) -> tuple[list[str], str]:
     if ids is not None and len(ids) == len(names) == len(set(zip(rows.groups.tolist(), ids, strict=False))):
         return ids, "the docid of their comments"
     called = "their rows' numbers, from 1" if rows.stands_for is None else "their bags' numbers, as bag:INT"
-    return names, f"{called}: no --id-column, nor a comment # docid = … in each row that is another in its query"
+    return names, f"{called}: without --id-column, each row of a query needs a comment # docid = … of its own"
 
 
 def run_lines(scored: RankedRows) -> Iterator[str]:
