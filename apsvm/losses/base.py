@@ -138,8 +138,8 @@ class LossTables(NamedTuple):
 
     def loss(self, negatives_above: NDArray[np.int64]) -> float:
         """Δ of the ranking with n_k = ``negatives_above[k − 1]``."""
-        here = np.arange(self.weights.size)
-        return float(self.weights @ (self.discount[here] - self.discount[here + negatives_above]))
+        places = np.arange(self.weights.size)
+        return float(self.weights @ (self.discount[places] - self.discount[places + negatives_above]))
 
 
 class RankingLoss(LossOverRankings):
@@ -190,11 +190,11 @@ class RankingLoss(LossOverRankings):
         # Differences of rounded numbers: allow what rounding alone can do.
         largest = max(float(discount.max(initial=0.0)), -float(discount.min(initial=0.0)))
         slack = 4 * np.finfo(np.float64).eps * largest
-        for differences, what in ((1, "increasing"), (2, "not convex")):
+        for differences, fault in ((1, "increasing"), (2, "not convex")):
             p = _first_rise(discount, differences, slack)
             if p is not None:
                 raise LossError(
-                    f"loss {self.name!r}: the discount is {what} at position {p}; the exact oracles need it convex "
+                    f"loss {self.name!r}: the discount is {fault} at position {p}; the exact oracles need it convex "
                     "and non-increasing"
                 )
         return discount

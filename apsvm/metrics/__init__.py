@@ -80,28 +80,28 @@ def parse_metric(name: str) -> Metric:
     """
     if not isinstance(name, str):
         raise MetricError(f"expected a metric's name, found {name!r}; known: {', '.join(METRICS)}")
-    wanted = name.strip().lower()
-    if wanted in _ALIASES:
-        return METRICS[_ALIASES[wanted]]()
+    lowered = name.strip().lower()
+    if lowered in _ALIASES:
+        return METRICS[_ALIASES[lowered]]()
     forms = {form.lower(): form for form in METRICS}
-    if wanted in forms and not _has_parameter(forms[wanted]):
-        return METRICS[forms[wanted]]()
+    if lowered in forms and not _has_parameter(forms[lowered]):
+        return METRICS[forms[lowered]]()
     for form in METRICS:
-        parameter = _parameter(form, wanted)
+        parameter = _parameter(form, lowered)
         if parameter is not None and _has_parameter(form):
             try:
                 metric = METRICS[form].from_text(parameter)
             except MetricError as error:
                 raise MetricError(f"bad parameter in metric {name!r}: {error}; known: {', '.join(METRICS)}") from None
-            if wanted not in forms:
+            if lowered not in forms:
                 return metric
-    if wanted in forms:
+    if lowered in forms:
         raise MetricError(f"metric {name!r} is a form: a value stands in the place of its letter or word")
-    for pattern, here in _ELSEWHERE.items():
-        match = re.fullmatch(pattern, wanted)
+    for pattern, canonical in _ELSEWHERE.items():
+        match = re.fullmatch(pattern, lowered)
         if match is not None:
-            return parse_metric(here + "".join(match.groups()))
-    raise MetricError(_unknown(name, wanted))
+            return parse_metric(canonical + "".join(match.groups()))
+    raise MetricError(_unknown(name, lowered))
 
 
 def trained_metric(name: str | None) -> Metric:
@@ -117,7 +117,7 @@ def _has_parameter(form: str) -> bool:
     return place_in(form) is not None and METRICS[form].takes_parameter()
 
 
-def _parameter(form: str, wanted: str) -> str | None:
+def _parameter(form: str, lowered: str) -> str | None:
     """Text of the parameter in a lower-case name of the form ``form``; None if the name has another form."""
     place = place_in(form)
     if place is None:
@@ -125,12 +125,12 @@ def _parameter(form: str, wanted: str) -> str | None:
     # A word is followed by a number: "ap" is not "A" with parameter "p".
     before, after = place
     text = "(.*)" if before.endswith(("@", ":", "(")) else "([-+0-9.].*)"
-    match = re.fullmatch(re.escape(before.lower()) + text + re.escape(after), wanted, re.DOTALL)
+    match = re.fullmatch(re.escape(before.lower()) + text + re.escape(after), lowered, re.DOTALL)
     return None if match is None else match[1]
 
 
-def _unknown(name: str, wanted: str) -> str:
-    family, at, _ = wanted.partition("@")
+def _unknown(name: str, lowered: str) -> str:
+    family, at, _ = lowered.partition("@")
     forms = {form.lower(): form for form in METRICS}
     nearest = [forms[near] for near in difflib.get_close_matches(family + at + "k" * bool(at), forms, n=3, cutoff=0.4)]
     hint = f"; nearest: {', '.join(nearest)}" if nearest else ""

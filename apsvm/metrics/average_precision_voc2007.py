@@ -29,8 +29,8 @@ class AveragePrecisionVOC2007(Metric):
 
     def _compute(self, table: RankingTable) -> NDArray[np.float64]:
         tenths = np.arange(11)[:, np.newaxis]
-        run, reached = table.first_reaching(-(-tenths * table.n_positives // 10))
+        run, exists = table.first_reaching(-(-tenths * table.n_positives // 10))
         if table.ends.size == 0:
             return np.zeros(table.n_rankings)
-        best: NDArray[np.float64] = np.where(reached, table.precision_envelope[run], 0.0).sum(axis=0) / 11
+        best: NDArray[np.float64] = np.where(exists, table.precision_envelope[run], 0.0).sum(axis=0) / 11
         return best

@@ -59,11 +59,11 @@ def check_rows(
     return values, grades
 
 
-def _check_finite(values: NDArray[np.float64], what: str) -> None:
+def _check_finite(values: NDArray[np.float64], name: str) -> None:
     finite = np.isfinite(values)
     if not finite.all():
         row = int(np.argmin(finite))
-        raise MetricError(f"{what} must be finite, found {values[row]} at row {row} (rows are counted from 0)")
+        raise MetricError(f"{name} must be finite, found {values[row]} at row {row} (rows are counted from 0)")
 
 
 def sorted_rows(

@@ -194,9 +194,9 @@ def _in_groups(metric: Metric, table: RankingTable, *, all_groups: bool) -> NDAr
         return np.nan_to_num(values)
     result = np.where(metric.telling(table), values, np.nan)
     if np.isnan(result).all():
-        what = "rows that differ in grade" if metric.graded else "both a positive and a negative"
+        needed = "rows that differ in grade" if metric.graded else "both a positive and a negative"
         raise MetricError(
-            f"nothing to evaluate: none of the {table.n_rankings} groups holds {what}, which {metric.name} needs "
+            f"nothing to evaluate: none of the {table.n_rankings} groups holds {needed}, which {metric.name} needs "
             f"({int(table.row_bounds[-1])} rows, {int(table.n_positives.sum())} of them positive)"
         )
     return result

@@ -292,8 +292,8 @@ class RankingTable:
         """
         apart = np.cumsum(self.n_positives + 1) - self.n_positives - 1
         run = np.searchsorted(self.hits + self.of_runs(apart), hits + apart, side="left")
-        reached = (run < self.run_bounds[1:]) & (self.n_ranked > 0)
-        return np.where(reached, run, 0), reached
+        exists = (run < self.run_bounds[1:]) & (self.n_ranked > 0)
+        return np.where(exists, run, 0), exists
 
     @cached_property
     def _ranked_above(self) -> Counts:

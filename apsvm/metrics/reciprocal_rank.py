@@ -28,14 +28,14 @@ class ReciprocalRank(Metric):
 
     def _compute(self, table: RankingTable) -> NDArray[np.float64]:
         values = np.zeros(table.n_rankings)
-        runs, reached = table.first_reaching(np.ones(table.n_rankings, dtype=np.int64))
-        reached &= table.n_positives > 0
-        runs = runs[reached]
+        runs, has_positive = table.first_reaching(np.ones(table.n_rankings, dtype=np.int64))
+        has_positive &= table.n_positives > 0
+        runs = runs[has_positive]
         above, sizes, gains = table.begins[runs], table.sizes[runs], table.gains[runs]
         result = 1 / (above + 1)
         for i in np.flatnonzero(gains < sizes):
             result[i] = _expected(int(above[i]), int(sizes[i]), int(gains[i]))
-        values[reached] = result
+        values[has_positive] = result
         return values
 
 

@@ -187,7 +187,7 @@ def randomisation_test(differences: Floats, n_draws: int, rng: np.random.Generat
     if moving.size == 0:
         return 1.0
     # sums that differ only by rounding are equal
-    reached = abs(moving.sum()) - _ROUNDING * np.abs(moving).sum()
+    at_least = abs(moving.sum()) - _ROUNDING * np.abs(moving).sum()
     exact = moving.size < 63 and 1 << moving.size <= n_draws
     n_tried = 1 << moving.size if exact else n_draws
     count = 0
@@ -196,7 +196,7 @@ def randomisation_test(differences: Floats, n_draws: int, rng: np.random.Generat
             heads = np.arange(first, last)[:, np.newaxis] >> np.arange(moving.size) & 1
         else:
             heads = rng.integers(0, 2, (last - first, moving.size), dtype=np.int8)
-        count += int(np.count_nonzero(np.abs((2.0 * heads - 1.0) @ moving) >= reached))
+        count += int(np.count_nonzero(np.abs((2.0 * heads - 1.0) @ moving) >= at_least))
     return count / n_tried if exact else (1 + count) / (1 + n_tried)
 
 
@@ -259,11 +259,11 @@ def swapped_classes(metrics: dict[str, Metric], a: System, b: System, n_swaps: i
     for at_a, at_b in zip(in_a.tolist(), in_b.tolist(), strict=True):
         of_a, of_b = (
             dataclasses.replace(
-                one,
-                scores=one.scores[:, at],
-                rows=dataclasses.replace(one.rows, grades=one.rows.grades[:, at]),
+                system,
+                scores=system.scores[:, at],
+                rows=dataclasses.replace(system.rows, grades=system.rows.grades[:, at]),
             )
-            for one, at in ((a, at_a), (b, at_b))
+            for system, at in ((a, at_a), (b, at_b))
         )
         parts.append(swapped_rows(metrics, of_a, of_b, n_swaps, seed))
     used = [part for part in parts if part is not None]
@@ -289,25 +289,25 @@ def swapped_rows(metrics: dict[str, Metric], a: System, b: System, n_swaps: int,
         return None
     faces = {
         False: (rankdata(a.scores), rankdata(b.scores)),
-        True: tuple((one.scores > one.rows.threshold).astype(np.float64) for one in (a, b)),
+        True: tuple((system.scores > system.rows.threshold).astype(np.float64) for system in (a, b)),
     }
     zero = dataclasses.replace(rows, threshold=0.0)
-    kinds = {kind: {k: m for k, m in metrics.items() if m.thresholded == kind} for kind in faces}
+    by_kind = {kind: {k: m for k, m in metrics.items() if m.thresholded == kind} for kind in faces}
     observed: dict[str, float] = {}
     of_swaps = {name: np.empty(n_swaps) for name in metrics}
     for kind, (of_a, of_b) in faces.items():
         before, after = zero.table(of_a, ties), zero.table(of_b, ties)
-        observed |= {name: metric.of(after) - metric.of(before) for name, metric in kinds[kind].items()}
+        observed |= {name: metric.of(after) - metric.of(before) for name, metric in by_kind[kind].items()}
     for first, last in batches(n_swaps, n):
         heads = rng.integers(0, 2, (last - first, n), dtype=np.int8).astype(np.bool_)
         for kind, (of_a, of_b) in faces.items():
-            if not kinds[kind]:
+            if not by_kind[kind]:
                 continue
             grades = np.concatenate([rows.grades] * (last - first))
             before, after = (
                 _many(np.where(coin, of_b, of_a).ravel(), grades, last - first, zero, ties) for coin in (heads, ~heads)
             )
-            for name, metric in kinds[kind].items():
+            for name, metric in by_kind[kind].items():
                 of_swaps[name][first:last] = metric.each(after) - metric.each(before)
     return {name: (observed[name], of_swaps[name]) for name in metrics}
 

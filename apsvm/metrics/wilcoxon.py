@@ -163,8 +163,8 @@ def _numbered(grades: NDArray[np.float64]) -> tuple[NDArray[np.float64], Counts]
     low, high = grades.min(), grades.max()
     if high - low < 1 << 16 and (grades == np.trunc(grades)).all():
         shifted = (grades - low).astype(np.int64)
-        there = np.bincount(shifted) > 0
-        return np.flatnonzero(there) + low, (np.cumsum(there) - 1)[shifted]
+        occurs = np.bincount(shifted) > 0
+        return np.flatnonzero(occurs) + low, (np.cumsum(occurs) - 1)[shifted]
     levels, number = np.unique(grades, return_inverse=True)
     return levels, number
 

@@ -104,7 +104,7 @@ class _Query:
     n_neg: int
 
     @classmethod
-    def made(cls, loss: str | object, oracle: str, n_pos: int, n_neg: int) -> _Query:
+    def bind_to(cls, loss: str | object, oracle: str, n_pos: int, n_neg: int) -> _Query:
         trained = make_loss(loss)
         if not is_over_rankings(trained):
             raise LossError(f"loss {trained.name!r} is not over rankings: there is no ranking to find")
@@ -132,14 +132,14 @@ class _ReadyQueries:
 
     def take(self, loss: str | object, oracle: str, n_pos: int, n_neg: int) -> _Query:
         kept = self._queries.pop((loss, oracle, n_pos, n_neg), None) if isinstance(loss, str) else None
-        return kept or _Query.made(loss, oracle, n_pos, n_neg)
+        return kept or _Query.bind_to(loss, oracle, n_pos, n_neg)
 
     def give_back(self, loss: str | object, oracle: str, query: _Query) -> None:
         if not isinstance(loss, str) or ":" in loss:
             return
         self._queries[(loss, oracle, query.n_pos, query.n_neg)] = query
         kept, most = list(self._queries.items()), SHARE_KEPT * memory() / _BYTES_A_ROW
-        while len(kept) > MOST_QUERIES_KEPT or sum(one.n_pos + one.n_neg for _, one in kept) > most:
+        while len(kept) > MOST_QUERIES_KEPT or sum(query.n_pos + query.n_neg for _, query in kept) > most:
             key, _ = kept.pop(0)
             self._queries.pop(key, None)
 

@@ -27,8 +27,8 @@ class Raised(Oracle[PartialROCAreaLoss]):
     why_not = "it is made for the partial area under the ROC curve"
 
     def bind(self, loss: PartialROCAreaLoss, n_pos: int, n_neg: int, *, threads: int = 1) -> BoundOracle:
-        one = Queries(np.array([n_pos]), np.array([n_neg]), np.ones(1))
-        solve = self.bind_queries(loss, one, threads=threads)
+        query = Queries(np.array([n_pos]), np.array([n_neg]), np.ones(1))
+        solve = self.bind_queries(loss, query, threads=threads)
 
         def most_violated(
             scores_pos: NDArray[np.float64],

@@ -96,9 +96,9 @@ def _negatives_above(scores: NDArray[np.float64], positive: NDArray[np.bool_]) -
     if not _kernels.all_within(scores, _FARTHEST):
         scores = np.nan_to_num(scores, nan=-_FARTHEST, posinf=_FARTHEST, neginf=-_FARTHEST)
     positives = -scores[positive]
-    following = np.zeros(positives.size + 1, dtype=np.int64)  # at [k]: negatives below k positives
+    counts = np.zeros(positives.size + 1, dtype=np.int64)  # at [k]: negatives below k positives
     for start in range(0, scores.size, _BLOCK):
         block = slice(start, start + _BLOCK)
         above = _kernels.count_below(positives, -scores[block][~positive[block]])
-        following += np.bincount(above, minlength=following.size)
-    return following[:-1].cumsum()
+        counts += np.bincount(above, minlength=counts.size)
+    return counts[:-1].cumsum()

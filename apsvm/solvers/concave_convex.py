@@ -117,29 +117,29 @@ def descend(
     FloatingPointError
         J or its majorant at ``start`` is not finite.
     """
-    here = majorise(start)
-    certificate = _certificate(here, here.lower_bound, tolerance)
+    current = majorise(start)
+    certificate = _certificate(current, current.lower_bound, tolerance)
     for number in range(1, most_rounds + 1):
         try:
-            solution = minimise(here, _gained_enough(here.objective))
+            solution = minimise(current, _gained_enough(current.objective))
         except FloatingPointError as error:
-            return _ended(here, certificate, State.NUMERICAL_TROUBLE, str(error))
-        certificate = _certificate(here, solution.certificate.dual, tolerance)
+            return _ended(current, certificate, State.NUMERICAL_TROUBLE, str(error))
+        certificate = _certificate(current, solution.certificate.dual, tolerance)
         on_round(Round(number, certificate))
         if certificate.reached:
-            return _ended(here, certificate, State.CONVERGED)
+            return _ended(current, certificate, State.CONVERGED)
         try:
-            there = majorise(solution.w)
+            candidate = majorise(solution.w)
         except FloatingPointError as error:
-            return _ended(here, certificate, State.NUMERICAL_TROUBLE, str(error))
-        lower = there.objective < here.objective
+            return _ended(current, certificate, State.NUMERICAL_TROUBLE, str(error))
+        lower = candidate.objective < current.objective
         if lower:
-            here, certificate = there, _certificate(there, there.lower_bound, tolerance)
+            current, certificate = candidate, _certificate(candidate, candidate.lower_bound, tolerance)
         if solution.state is not State.CONVERGED:
-            return _ended(here, certificate, solution.state, solution.trouble)
+            return _ended(current, certificate, solution.state, solution.trouble)
         if not lower:
-            return _ended(here, certificate, State.STALLED)  # rounding: the majorant fell, so J did too
-    return _ended(here, certificate, State.ITERATION_LIMIT)
+            return _ended(current, certificate, State.STALLED)  # rounding: the majorant fell, so J did too
+    return _ended(current, certificate, State.ITERATION_LIMIT)
 
 
 def _ended(best: Majorant, certificate: Certificate, state: State, trouble: str | None = None) -> StationaryPoint:

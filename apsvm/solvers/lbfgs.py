@@ -18,7 +18,7 @@ class LBFGS(SmoothSearch):
     name: ClassVar[str] = "lbfgs"
 
     def search(self, run: SmoothRun[V]) -> None:
-        here = QuasiNewton(
+        descent = QuasiNewton(
             run.problem,
             run.point,
             regularisation=run.regularisation,
@@ -29,15 +29,15 @@ class LBFGS(SmoothSearch):
         while norm > run.target or not fresh:
             if norm <= run.target:
                 # Recomputed without accumulated rounding: the gradient must be small at Xw itself.
-                run.point = here.refresh()
+                run.point = descent.refresh()
                 norm, fresh = run.point.norm, True
                 run.evaluated(objective=run.point.objective, gradient_norm=norm)
                 continue
-            afresh = here.knows_nothing
-            if here.step():
-                norm, fresh = float(np.abs(here.gradient).max()), False
-                run.moved(here.w, norm, here.objective)
+            afresh = descent.knows_nothing
+            if descent.step():
+                norm, fresh = float(np.abs(descent.gradient).max()), False
+                run.moved(descent.w, norm, descent.objective)
             elif afresh:
                 raise Stop(State.STALLED)
             else:
-                here.forget()
+                descent.forget()

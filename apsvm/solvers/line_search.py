@@ -133,8 +133,8 @@ class AtTheQPsPoint(Generic[V]):
         self._scores, self._slopes = risk.vectors.empty(), risk.vectors.empty()
 
     def __call__(self, point: NDArray[np.float64], C: float, gap: float, centre: NDArray[np.float64]) -> Cut:
-        here = self._know(point)
-        return _cut(self._risk, here, here)
+        evaluated_point = self._know(point)
+        return _cut(self._risk, evaluated_point, evaluated_point)
 
     def stand_at(self, point: NDArray[np.float64], reach: float) -> None:
         pass
@@ -213,9 +213,9 @@ class AfterLineSearch(Generic[V]):
     def _know(self, point: NDArray[np.float64]) -> _Known[V]:
         """Evaluates the point; keeps its freshly computed scores."""
         self._scores = self._risk.scores(point, self._vector() if self._scores is None else self._scores)
-        here = _known_point(self._risk, point, self._scores, self._vector())
+        evaluated_point = _known_point(self._risk, point, self._scores, self._vector())
         self._is_exact = True
-        return here
+        return evaluated_point
 
     def _forget(self, point_kept: _Known[V]) -> None:
         """Releases the point's slopes."""
@@ -233,26 +233,26 @@ class AfterLineSearch(Generic[V]):
 
     def _search(
         self,
-        here: _Known[V],
+        origin: _Known[V],
         point: NDArray[np.float64],
         C: float,
         gap: float,
         centre: NDArray[np.float64],
     ) -> tuple[_Known[V], _Known[V]]:
-        """Returns the best of ``here``, the QP's ``point`` and the trials between them, and the nearest trial beyond
+        """Returns the best of ``origin``, the QP's ``point`` and the trials between them, and the nearest trial beyond
         the minimum (else the best point). The scores become those of the best point."""
         assert self._scores is not None
-        slopes_here = self._slopes_at(here)  # before the change is made, to save a vector
+        slopes_here = self._slopes_at(origin)  # before the change is made, to save a vector
         change = self._risk.scores(point, self._vector())
         self._vectors.subtract(change, self._scores, change)
-        segment = _Segment(self._risk, here.point, point, self._scores, change)
-        regular = _Quadratic.of(here.point - centre, segment.direction)
+        segment = _Segment(self._risk, origin.point, point, self._scores, change)
+        regular = _Quadratic.of(origin.point - centre, segment.direction)
 
         # Between trials only the nearest tangent on either side matters. Until there is one on the right, trials step
         # out from the end of the last search; the QP's point is usually much too far.
-        left, right = segment.tangent(0.0, C, here.risk, slopes_here), None
+        left, right = segment.tangent(0.0, C, origin.risk, slopes_here), None
         level = LEVEL * (regular.slope(0.0) + left.slope)
-        best, value, at = here, regular.at(0.0) + C * here.risk, 0.0
+        best, value, at = origin, regular.at(0.0) + C * origin.risk, 0.0
         beyond: _Known[V] | None = None
         reach = self.reach
         for _ in range(MOST_TRIALS):
@@ -280,7 +280,7 @@ class AfterLineSearch(Generic[V]):
             for point_kept in [*others, trial]:
                 if point_kept is not best and point_kept is not beyond:
                     self._forget(point_kept)
-        if best is here and beyond is None:
+        if best is origin and beyond is None:
             beyond = segment.evaluated(1.0, self._vector())  # nothing to search, but a plane is needed
         segment.move(at)
         self._unused.append(change)

@@ -68,25 +68,25 @@ def descend(
 
     Raises FloatingPointError if J is not finite at ``w``; later that ends the descent.
     """
-    here = QuasiNewton(risk, w, C=C, curvature=curvature)
+    descent = QuasiNewton(risk, w, C=C, curvature=curvature)
     idle = 0
     for number in range(1, max_iterations + 1):
         if should_stop():
             break
-        objective, afresh = here.objective, here.knows_nothing
+        objective, afresh = descent.objective, descent.knows_nothing
         try:
-            moved = here.step()
+            moved = descent.step()
         except FloatingPointError:
             break
         if moved:
-            on_step(DescentStep(number, here.objective))
-            idle = idle + 1 if objective - here.objective < enough else 0
+            on_step(DescentStep(number, descent.objective))
+            idle = idle + 1 if objective - descent.objective < enough else 0
         else:
             idle += 1
-            here.forget()
+            descent.forget()
         if idle == PATIENCE or (afresh and not moved):
             break
-    return here.w
+    return descent.w
 
 
 class QuasiNewton(Generic[V]):

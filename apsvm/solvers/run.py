@@ -105,9 +105,9 @@ class Run:
         """Counts the iteration and records its progress."""
         self.iterations += 1
         _, gap, dual = self._last_progress
-        here = self.primal - self.dual
-        if here < (1.0 - STALL_GAP) * gap or self.dual - dual > STALL_DUAL * abs(dual):
-            self._last_progress = (self.iterations, here, self.dual)
+        current_gap = self.primal - self.dual
+        if current_gap < (1.0 - STALL_GAP) * gap or self.dual - dual > STALL_DUAL * abs(dual):
+            self._last_progress = (self.iterations, current_gap, self.dual)
 
     def decide(self) -> None:
         """Decides whether the last iteration ends the run."""

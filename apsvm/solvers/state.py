@@ -22,8 +22,8 @@ class State(StrEnum):
         return self in (State.ITERATION_LIMIT, State.TIME_LIMIT, State.INTERRUPTED)
 
 
-def not_finite(what: str) -> FloatingPointError:
+def not_finite(name: str) -> FloatingPointError:
     """Error for a value, plane or product that exceeds float64."""
     return FloatingPointError(
-        f"the {what} is not finite: feature values, bias, costs or C are too large, scale them down"
+        f"the {name} is not finite: feature values, bias, costs or C are too large, scale them down"
     )

@@ -291,13 +291,14 @@ class Trainer(ABC, Generic[SettingsT]):
 
     def with_settings(self, **changes: Any) -> Self:
         """The same plan with other settings, without checking them against the loss again."""
-        other = copy(self)
-        other.settings = replace(self.settings, **changes)
-        return other
+        changed = copy(self)
+        changed.settings = replace(self.settings, **changes)
+        return changed
 
     def settled(self, outcome: Outcome) -> Self:
         """The plan completed by the choices of this outcome, for trainings on subsets of the same rows."""
-        return self.with_settings(**{one.name: getattr(outcome.settings, one.name) for one in fields(outcome.settings)})
+        settings = outcome.settings
+        return self.with_settings(**{item.name: getattr(settings, item.name) for item in fields(settings)})
 
     def compared(self) -> Self:
         """The plan for trainings on folds, which only compare rankings."""

@@ -424,11 +424,11 @@ def _of(values: OfRowsT, selection: NDArray[np.int64] | None) -> OfRowsT:
 
 def _versions() -> dict[str, str]:
     """Versions of the packages in use, with cvxpy if it is installed."""
-    found = {name: installed(name) for name in ("apsvm", "numpy", "scipy")}
+    versions = {name: installed(name) for name in ("apsvm", "numpy", "scipy")}
     try:
-        return {**found, "cvxpy": installed("cvxpy")}
+        return {**versions, "cvxpy": installed("cvxpy")}
     except ModuleNotFoundError:
-        return found
+        return versions
 
 
 def _has_components(outcome: Outcome) -> bool:

@@ -93,9 +93,9 @@ class OneVsRestTrainer(Trainer[Settings]):
         run = _Run(self, data, watch, start, validation, len(labels), train_class)
         began = time.perf_counter()
         classes: list[ClassTraining] = []
-        for one in results(run.train, labels, run.at_a_time, stop=run.stop):
-            classes.append(one)
-            for line in one.lines(data.target.classes.dataset.shown_label):
+        for training in results(run.train, labels, run.at_a_time, stop=run.stop):
+            classes.append(training)
+            for line in training.lines(data.target.classes.dataset.shown_label):
                 watch.remark(line)
         seconds = time.perf_counter() - began
         outcome = outcome_of(classes, seconds)
@@ -124,12 +124,12 @@ class ClassTraining:
     reason: str = ""
     stopped: bool = False
 
-    def lines(self, shown: Callable[[float], str]) -> Iterator[str]:
-        """Summary of the class's training, for people; ``shown`` formats the label."""
+    def lines(self, format_label: Callable[[float], str]) -> Iterator[str]:
+        """Summary of the class's training, for people; ``format_label`` formats the label."""
         if self.outcome is not None:
-            yield f"class {shown(self.label)}: {'; '.join(summary(self.outcome))}"
+            yield f"class {format_label(self.label)}: {'; '.join(summary(self.outcome))}"
         else:
-            yield f"class {shown(self.label)} is left out: {self.reason}"
+            yield f"class {format_label(self.label)} is left out: {self.reason}"
 
 
 class _Run:
@@ -173,29 +173,29 @@ class _Run:
         """Trains one class; an error of this class becomes its ``reason``."""
         with self._lock:
             self._waiting, self._running = self._waiting - 1, self._running + 1
-        one = ClassTraining(label)
+        training = ClassTraining(label)
         try:
             if self._lockstep is None:
-                self._train(one, self._data)
+                self._train(training, self._data)
             else:
                 with self._lockstep.joined() as kernels:
-                    self._train(one, replace(self._data, rows=self._data.rows.with_kernels(kernels)))
+                    self._train(training, replace(self._data, rows=self._data.rows.with_kernels(kernels)))
         except ValueError as error:
-            one.reason = str(error).removeprefix(f"{self._data.source}: ")
+            training.reason = str(error).removeprefix(f"{self._data.source}: ")
         finally:
             with self._lock:
                 self._running -= 1
-        return one
+        return training
 
-    def _train(self, one: ClassTraining, data: TrainingSet) -> None:
-        label = one.label
+    def _train(self, training: ClassTraining, data: TrainingSet) -> None:
+        label = training.label
         data = of_class(data, label)
         trainer = self._plan.trainer.with_settings(time_limit=self._share_of_time(), threads=self._threads_each)
         for _ in trainer.check(data):
             pass  # the remarks were printed for the first class
         with self._lock:
             if self._trained and self._should_stop():
-                one.reason, one.stopped = "stopped before its turn", True
+                training.reason, training.stopped = "stopped before its turn", True
                 return
             self._trained += 1
         validation = None if self._validation is None else of_class(self._validation, label)
@@ -207,9 +207,9 @@ class _Run:
         )
         start = self._plan.starts.get(label, self._start)
         for outcome in self._train_class(trainer, label, data, watch, start, validation):
-            one.outcome = replace(outcome, settings=replace(outcome.settings, time_limit=None))
+            training.outcome = replace(outcome, settings=replace(outcome.settings, time_limit=None))
             if outcome.interrupted:
-                one.reason, one.stopped = "stopped", True
+                training.reason, training.stopped = "stopped", True
 
     def _show(self, label: float, progress: Progress) -> None:
         classes = self._data.target.classes
@@ -253,10 +253,10 @@ def outcome_of(classes: Sequence[ClassTraining], seconds: float) -> Outcome | No
     ------
     TrainingError : no class was trained
     """
-    trained = [(one.label, one.outcome) for one in classes if one.outcome is not None]
-    missing = [one for one in classes if one.outcome is None]
+    trained = [(training.label, training.outcome) for training in classes if training.outcome is not None]
+    missing = [training for training in classes if training.outcome is None]
     if not trained:
-        if any(one.stopped for one in classes):
+        if any(training.stopped for training in classes):
             return None
         raise TrainingError(f"no class was trained: {classes[0].reason}")
     outcomes = [outcome for _, outcome in trained]
@@ -267,18 +267,18 @@ def outcome_of(classes: Sequence[ClassTraining], seconds: float) -> Outcome | No
     if missing:
         from apsvm.data.dataset import shown_label
 
-        note += f"; left out: {', '.join(shown_label(one.label) for one in missing)}"
+        note += f"; left out: {', '.join(shown_label(training.label) for training in missing)}"
     as_asked = all(outcome.as_asked for outcome in outcomes)
     return Outcome(
         w=None,
-        state=next((one.state for one in outcomes if not one.as_asked), states[0]),
+        state=next((training.state for training in outcomes if not training.as_asked), states[0]),
         as_asked=as_asked,
-        interrupted=any(one.stopped for one in classes),
+        interrupted=any(training.stopped for training in classes),
         settings=outcomes[0].settings,
         # By default each class has a C of its own.
         C=values_of_C.pop() if len(values_of_C) == 1 else None,
         notes=[note],
         seconds={"training": seconds},
         classes=trained,
-        skipped=[SkippedClass(label=one.label, reason=one.reason) for one in missing],
+        skipped=[SkippedClass(label=training.label, reason=training.reason) for training in missing],
     )

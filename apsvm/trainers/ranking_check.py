@@ -47,8 +47,8 @@ def ranking_checked(outcome: Outcome, data: TrainingSet, trainer: AnyTrainer) ->
         useless = [shown_label(label) for label, part in classes if not part.ranks]
         if not useless:
             return replace(outcome, classes=classes)
-        what = f"the rankers of {len(useless)} classes rank nothing: {', '.join(useless)}"
-        return replace(outcome, classes=classes, ranks=False, cautions=[*outcome.cautions, what])
+        caution = f"the rankers of {len(useless)} classes rank nothing: {', '.join(useless)}"
+        return replace(outcome, classes=classes, ranks=False, cautions=[*outcome.cautions, caution])
     if isinstance(outcome.w, ItemFactors) or outcome.w is None:
         return outcome
     if tells_apart(outcome.w, data.rows):

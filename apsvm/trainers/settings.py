@@ -134,15 +134,15 @@ def declared(settings: type[Settings]) -> Mapping[str, tuple[dataclasses.Field[o
 
 @cache
 def _declared(settings: type[Settings]) -> Mapping[str, tuple[dataclasses.Field[object], Declared]]:
-    return {one.name: (one, one.metadata[_KEY]) for one in dataclasses.fields(settings) if _KEY in one.metadata}
+    return {item.name: (item, item.metadata[_KEY]) for item in dataclasses.fields(settings) if _KEY in item.metadata}
 
 
 def plain_type(hint: object) -> type:
     """Type of a setting's value from its annotation, without None, lists and multiples."""
     arguments = typing.get_args(hint)
     if isinstance(hint, types.UnionType):
-        (one,) = [kind for kind in arguments if kind is not type(None)]
-        return plain_type(one)
+        (item,) = [kind for kind in arguments if kind is not type(None)]
+        return plain_type(item)
     return float if arguments else typing.cast(type, hint)
 
 
@@ -170,8 +170,8 @@ class Settings:
         for name, (declaration, about) in declared(type(self)).items():
             value = getattr(self, name)
             if value != declaration.default:
-                for one in value if about.path else [value]:
-                    _check(name, one, about)
+                for item in value if about.path else [value]:
+                    _check(name, item, about)
 
     def to_json(self) -> dict[str, Json]:
         """Settings by name, as JSON values; ``from_json`` reads them."""
@@ -192,7 +192,7 @@ class Settings:
         for name, value in values.items():
             if name in declarations and value is not None:
                 about = declarations[name][1]
-                read = [_read(one, about) for one in (value if isinstance(value, list) else [value])]
+                read = [_read(item, about) for item in (value if isinstance(value, list) else [value])]
                 result[name] = tuple(read) if about.path else read[0]
         return cls(**result)
 
@@ -216,7 +216,7 @@ def _plain(value: object) -> Json:
     if isinstance(value, Multiple):
         return str(value)
     if isinstance(value, tuple):
-        return _plain(value[0]) if len(value) == 1 else [_plain(one) for one in value]
+        return _plain(value[0]) if len(value) == 1 else [_plain(item) for item in value]
     return typing.cast("Json", value)
 
 

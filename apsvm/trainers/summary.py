@@ -40,24 +40,24 @@ def chosen(end: Outcome | Header, metric: str | None) -> Iterator[str]:
     if not isinstance(best, dict) or not isinstance(loss, float):
         yield f"{choice.get('bound')} bound: {how}"
         return
-    what = f"chosen on held-out rows ({how}): {best.get('bound')} bound, C = {choice.get('C', best.get('C'))}"
+    text = f"chosen on held-out rows ({how}): {best.get('bound')} bound, C = {choice.get('C', best.get('C'))}"
     of_all = worth.get("AP") if isinstance(worth, dict) else None
     figures = [of_all.get(name) for name in ("value", "low", "high")] if isinstance(of_all, dict) else [None]
     if all(isinstance(figure, float) for figure in figures):
         value, low, high = figures
-        yield f"{what}; AP there {value:.3f}, most likely {low:.2f} to {high:.2f} on other rows"
+        yield f"{text}; AP there {value:.3f}, most likely {low:.2f} to {high:.2f} on other rows"
     elif choice.get("start") is None:
-        yield f"{what}, {metric or 'AP'} {1.0 - loss:.4f}"
+        yield f"{text}, {metric or 'AP'} {1.0 - loss:.4f}"
     else:
-        yield f"{what}, {choice['start']} loss {loss:.4f}"
+        yield f"{text}, {choice['start']} loss {loss:.4f}"
 
 
 def _left_out(outcome: Outcome) -> Iterator[str]:
     """Line on queries with nothing to rank."""
     data = outcome.data
     if data.queries_skipped:
-        what, were = ("query", "was") if data.queries_skipped == 1 else ("queries", "were")
-        yield f"{data.queries_skipped} {what} without anything to rank {were} left out, {data.queries} trained on"
+        noun, were = ("query", "was") if data.queries_skipped == 1 else ("queries", "were")
+        yield f"{data.queries_skipped} {noun} without anything to rank {were} left out, {data.queries} trained on"
     if data.counts.get("users_skipped"):
         yield f"{data.counts['users_skipped']} users of less than two items, or of all, were left out"
 
@@ -100,13 +100,13 @@ def _kept(epochs: Epochs) -> str:
 def _bounds(bounds: Bounds, C: float) -> str:
     """Bound on the distance from the optimum, in units of the loss, independent of C."""
     kind = "exact" if bounds.exact else "approximate: a bound for the difficult rows' problem, not for the whole loss"
-    what = "off the optimum by at most"
+    claim = "off the optimum by at most"
     if bounds.layer is not None:
-        what = f"off the last convex majorant's minimum, in the weights of layer {bounds.layer}, by at most"
+        claim = f"off the last convex majorant's minimum, in the weights of layer {bounds.layer}, by at most"
     elif bounds.stationary or bounds.hinge_objective is not None:
-        what = "a stationary point, from which the convex majorant can gain at most"
+        claim = "a stationary point, from which the convex majorant can gain at most"
     sign = "≤" if bounds.reached else ">"
-    return f"certificate: {what} {bounds.gap / C:.3g} of the loss {sign} {bounds.tolerance / C:.3g} asked for ({kind})"
+    return f"certificate: {claim} {bounds.gap / C:.3g} of the loss {sign} {bounds.tolerance / C:.3g} asked for ({kind})"
 
 
 def _gradient(gradient: Gradient) -> str:

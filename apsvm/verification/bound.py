@@ -139,7 +139,7 @@ class Claim:
     open: float
     least: float
 
-    def shown(self, lower: float, slack: float) -> bool:
+    def proved_by(self, lower: float, slack: float) -> bool:
         """True if a lower bound proves the claim; rounding may have raised the claim by ``slack``."""
         return lower >= max(self.lower - self.open - slack, self.least)
 
@@ -182,7 +182,7 @@ def prove(problem: Convex, w: Array, value: float, claim: Claim, rounding: float
     while True:
         nearest = planes.minimise()
         slack = rounding + planes.slack
-        if claim.shown(planes.lower, slack) and claim.shown(planes.prove(), slack):
+        if claim.proved_by(planes.lower, slack) and claim.proved_by(planes.prove(), slack):
             break
         if claim.refuted(min(planes.lowest, lowest), slack):
             scores = exact_scores(problem.rows, planes.best, level_free=problem.level_free)
@@ -356,7 +356,7 @@ def _solve(curvature: Array, slope: Array, planes: Array, offsets: Array) -> tup
         settings,
     )
     solution = solver.solve()
-    z, share = (np.where(np.isfinite(one), one, 0.0) for one in (np.asarray(solution.x)[:k], np.asarray(solution.z)))
+    z, share = (np.where(np.isfinite(part), part, 0.0) for part in (np.asarray(solution.x)[:k], np.asarray(solution.z)))
     z, share = shrunk * z, np.maximum(share, 0.0)
     sum_of_shares = float(share.sum())
     return z, share / sum_of_shares if sum_of_shares > 0.0 else np.full(t, 1.0 / t)
@@ -374,9 +374,9 @@ def _polished(curvature: Array, planes: Array, offsets: Array, share: Array) -> 
     if not np.isfinite(system).all():
         return share
     try:
-        found = np.linalg.lstsq(system, np.concatenate([np.zeros(k), -offsets[used], [1.0]]), rcond=1e-15)[0][k:-1]
+        polished = np.linalg.lstsq(system, np.concatenate([np.zeros(k), -offsets[used], [1.0]]), rcond=1e-15)[0][k:-1]
     except np.linalg.LinAlgError:
         return share
     result = np.zeros_like(share)
-    result[used] = np.maximum(found, 0.0)
-    return result / result.sum() if np.isfinite(found).all() and found.min() > -1e-12 and result.any() else share
+    result[used] = np.maximum(polished, 0.0)
+    return result / result.sum() if np.isfinite(polished).all() and polished.min() > -1e-12 and result.any() else share

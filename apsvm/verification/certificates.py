@@ -213,8 +213,8 @@ class _Judge:
                 # objective is lowest without a constant; the model's is higher by half the constant's square.
                 lowest = problem.touching(with_common_constant(rows, w, 0.0))
                 length = np.sqrt(2.0 * max(claimed.primal - lowest.value, 0.0) / rows.components)
-                other = problem.touching(with_common_constant(rows, w, length))
-                touching = other if other.agrees_with(claimed) else touching
+                shifted = problem.touching(with_common_constant(rows, w, length))
+                touching = shifted if shifted.agrees_with(claimed) else touching
             if not np.isfinite(touching.value + touching.rounding):
                 reasons.append("the objective is not finite")
             elif not touching.agrees_with(claimed):
@@ -232,15 +232,15 @@ class _Judge:
             shares = SHARE_OF_GAP * claimed.gap, SHARE_OF_OBJECTIVE * abs(touching.value), SHARE_AT_NOTHING * at_nothing
             claim = Claim(claimed.dual, max(shares), least)
             limits = replace(self.limits, iterations=0) if reasons else self.limits
-            found = prove(touching.convex, touching.w, highest, claim, touching.rounding, limits)
-        if found.lowest < claimed.dual - found.slack:
+            proof = prove(touching.convex, touching.w, highest, claim, touching.rounding, limits)
+        if proof.lowest < claimed.dual - proof.slack:
             reasons.append("a point was found below the lower bound")
         if reasons:
             outcome = Outcome.FAILS
-        elif claim.shown(found.lower, found.slack):
+        elif claim.proved_by(proof.lower, proof.slack):
             outcome = Outcome.HOLDS if least > -np.inf else Outcome.SAYS_NOTHING
         else:
-            outcome = Outcome.SAYS_NOTHING if found.lowest < least else Outcome.UNDECIDED
+            outcome = Outcome.SAYS_NOTHING if proof.lowest < least else Outcome.UNDECIDED
         return Verdict(
             loss=name,
             C=C,
@@ -248,11 +248,11 @@ class _Judge:
             stationary=stationary,
             claimed=claimed,
             objective=touching.value,
-            proved=found.lower,
-            rounding=found.slack,
+            proved=proof.lower,
+            rounding=proof.slack,
             at_nothing=at_nothing,
-            iterations=found.iterations,
-            planes=found.planes,
+            iterations=proof.iterations,
+            planes=proof.planes,
             outcome=outcome,
             reasons=tuple(reasons),
             features=header.features.map,
@@ -347,8 +347,8 @@ class _Problem:
             rows.sizes(w),
             0.5 * float(w @ w) + self._terms(w, scores, held, by_score),
         )
-        value, own = problem.at(w, scores)
-        return _Touching(problem, w, value, own, own + self._rounding(w, scores, held, problem.sizes))
+        value, own_rounding = problem.at(w, scores)
+        return _Touching(problem, w, value, own_rounding, own_rounding + self._rounding(w, scores, held, problem.sizes))
 
     def _terms(self, w: Array, scores: Array, held: Integers | None, by_score: Plane) -> float:
         """Summed magnitudes of the terms of w in training: C·a and planes; a is the slope of the nonconvex part."""

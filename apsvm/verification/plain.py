@@ -208,8 +208,8 @@ def definition_of(name: str) -> Definition:
             return _rank_biased(number)
         if with_number[1] == "pauc" and 0.0 < number <= 1.0:
             return PartialAreaDefinition(number)
-    shown = name if len(name) <= 60 else f"{name[:57]}..."
-    raise UnknownLossError(f"the loss {shown!r} is not defined in apsvm.verification")
+    shortened = name if len(name) <= 60 else f"{name[:57]}..."
+    raise UnknownLossError(f"the loss {shortened!r} is not defined in apsvm.verification")
 
 
 def _number(text: str) -> float:
@@ -429,10 +429,10 @@ def ranking_by_score(positives: Array, negatives: Array) -> Hinge:
 def levels(grades: Array, definition: RankingDefinition) -> list[tuple[float, float]]:
     """Thresholds of the binary tasks whose weighted sum is the loss of one query's grades (n,), and their weights:
     (G(l) − G(l − 1)) Z_l / Z at each grade l above 0 that some row falls short of."""
-    found, counts = np.unique(np.maximum(grades, 0.0), return_counts=True)
-    gains = np.exp2(found) - 1.0 if definition.gain == "exponential" else found
+    distinct, counts = np.unique(np.maximum(grades, 0.0), return_counts=True)
+    gains = np.exp2(distinct) - 1.0 if definition.gain == "exponential" else distinct
     n_pos = np.cumsum(counts[::-1])[::-1]
     shares = np.diff(gains, prepend=0.0) * [definition.ideal(n) for n in n_pos.tolist()]
     total = shares.sum()
     some = (shares > 0.0) & (n_pos < grades.size)
-    return list(zip(found[some].tolist(), (shares[some] / total).tolist(), strict=True))
+    return list(zip(distinct[some].tolist(), (shares[some] / total).tolist(), strict=True))

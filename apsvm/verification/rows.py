@@ -98,7 +98,9 @@ class PlainRows:
         sums = [dot(1.0, by_component[:, h]) for h in range(self.components)]
         result = np.empty((self.components, self.columns))
         for h, sum_of_slopes in enumerate(sums):
-            terms = [[part for one in sum_of_slopes for part in dot(-centre, one)] for centre in self._centre.tolist()]
+            terms = [
+                [part for addend in sum_of_slopes for part in dot(-centre, addend)] for centre in self._centre.tolist()
+            ]
             for place in self._blocks(EXACT_BLOCK):
                 block = self._block(place).T
                 block = block.tocsr() if sp.issparse(block) else block
@@ -215,7 +217,7 @@ def _exact_sums(block: Matrix, weights: Array, moved: list[float], less: Array |
     else:
         rows = iter(np.hstack(products(block, weights)).tolist())
     first = np.zeros(block.shape[0]) if less is None else -less
-    sums = (total([*terms, *moved, own]) for terms, own in zip(rows, first.tolist(), strict=True))
+    sums = (total([*terms, *moved, first_term]) for terms, first_term in zip(rows, first.tolist(), strict=True))
     return np.fromiter(sums, dtype=np.float64, count=block.shape[0])
 
 

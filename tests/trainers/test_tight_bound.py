@@ -254,9 +254,9 @@ def test_the_descent_begins_at_the_lowest_start(noisy, monkeypatch):
         names.append(name)
         return descend(self, name, *more)
 
-    def solved(besides):
+    def solved(second_start):
         settings = StructuredSettings(bound="tight", threads=1)
-        (trained,) = solve(noisy, make_loss("ap"), settings, [200.0], Watch(), besides=besides)
+        (trained,) = solve(noisy, make_loss("ap"), settings, [200.0], Watch(), second_start=second_start)
         return trained.w
 
     monkeypatch.setattr(Descent, "_by_steps", noted)

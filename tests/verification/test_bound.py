@@ -52,7 +52,7 @@ def test_the_optimum_lies_between(loss, scale, C, optimum, most):
     w = np.zeros(len(scale))
     claim = Claim(optimum, 1e-7 * optimum, -np.inf)
     result = prove(problem, w, value, claim, 0.0, Limits(iterations=most))
-    assert claim.shown(result.lower, result.slack)
+    assert claim.proved_by(result.lower, result.slack)
     assert result.lower <= optimum * (1.0 + 1e-9)
     assert 0.0 < result.slack <= 1e-7 * optimum
     result = prove(problem, w, value, Claim(1.001 * optimum, 0.0, -np.inf), 0.0, Limits(iterations=most))
@@ -91,11 +91,11 @@ def test_every_plane_of_a_bound_is_rounded():
 
 def test_what_a_claim_is():
     claim = Claim(lower=2.0, open=0.25, least=1.0)
-    assert claim.shown(1.5, 0.25)
-    assert not claim.shown(1.499, 0.25)
+    assert claim.proved_by(1.5, 0.25)
+    assert not claim.proved_by(1.499, 0.25)
     assert claim.refuted(1.749, 0.25)
     assert not claim.refuted(1.75, 0.25)
-    assert claim.shown(1.0, 2.0)
-    assert not claim.shown(0.999, 2.0)
+    assert claim.proved_by(1.0, 2.0)
+    assert not claim.proved_by(0.999, 2.0)
     assert claim.refuted(0.999, 2.0)
     assert not claim.refuted(1.0, 2.0)

@@ -81,9 +81,9 @@ class RankNCGTrainer(Trainer[RankNCGSettings]):
         classes = self.classes(data)
         graph = self.graph(classes)
         require_pairs(classes, graph, data.queries)
-        wanted = self.settings.classes
-        if wanted is not None and classes.names.size < wanted:
-            yield f"its labels can be cut into {classes.names.size} classes only, not into {wanted}"
+        requested = self.settings.classes
+        if requested is not None and classes.names.size < requested:
+            yield f"its labels can be cut into {classes.names.size} classes only, not into {requested}"
         cycle = graph.cycle()
         if cycle is not None:
             around = " < ".join(f"{classes.names[number]:g}" for number in [*cycle, cycle[0]])

@@ -154,36 +154,36 @@ def _C_of_descent(
     ramp = Ramp(risk_of(data, loss, make_oracle(oracle, loss)))
     scores, slopes = ramp.scores(start), ramp.vectors.empty()
     none = ramp.tangent(np.zeros(scores.size), slopes).value
-    reached = loss_of_order(data, loss, start)
-    wanted = none - descent * (none - reached)
+    at_start = loss_of_order(data, loss, start)
+    target = none - descent * (none - at_start)
 
     def at(length: float) -> float:
         return ramp.tangent(length * scores, slopes).value
 
     square = float(start @ start)
-    if not (square > 0.0 and reached < none):
+    if not (square > 0.0 and at_start < none):
         return None
-    low, high = _bracket(at, wanted)
+    low, high = _bracket(at, target)
     for _ in range(4):
         middle = (low * high) ** 0.5
-        low, high = (middle, high) if at(middle) > wanted else (low, middle)
+        low, high = (middle, high) if at(middle) > target else (low, middle)
     at(high)
     slope = float(slopes @ scores)
     C = -high * square / slope if slope < 0.0 else 0.0
     return C if 0.0 < C < np.inf else None
 
 
-def _bracket(at: Callable[[float], float], wanted: float) -> tuple[float, float]:
-    """Lengths between which the ramp passes ``wanted``."""
+def _bracket(at: Callable[[float], float], target: float) -> tuple[float, float]:
+    """Lengths between which the ramp passes ``target``."""
     length = 1.0
-    if at(length) > wanted:
+    if at(length) > target:
         for _ in range(LENGTHENINGS):
             length *= LENGTHEN
-            if at(length) <= wanted:
+            if at(length) <= target:
                 break
         return length / LENGTHEN, length
     for _ in range(LENGTHENINGS):
         length /= LENGTHEN
-        if at(length) > wanted:
+        if at(length) > target:
             break
     return length, length * LENGTHEN

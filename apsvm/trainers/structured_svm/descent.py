@@ -77,7 +77,7 @@ def at_its_best_length(function: ScoreFunction[Weights], w: Weights, C: float) -
     for factor in (LENGTHEN, 1.0 / LENGTHEN):
         while 1.0 / LONGEST < best < LONGEST and (tried := objective(factor * best)) < lowest:
             best, lowest = factor * best, tried
-    lowest, best = min(((lowest, best), *((objective(other), other) for other in (0.5 * best, 2.0 * best))))
+    lowest, best = min(((lowest, best), *((objective(length), length) for length in (0.5 * best, 2.0 * best))))
     return lowest, best * w
 
 

@@ -62,9 +62,9 @@ def check_layer_wise(trainer: StructuredSVMTrainer) -> None:
         option("log_ranks", True): settings.log_ranks,
         option("components"): settings.components > 1,
     }
-    for other, value in refused.items():
+    for name, value in refused.items():
         if value:
-            raise SettingsError(f"{option('layer_wise')} does not go with {other}: leave one of them out")
+            raise SettingsError(f"{option('layer_wise')} does not go with {name}: leave one of them out")
 
 
 def networks(trainer: StructuredSVMTrainer, data: TrainingSet, watch: Watch) -> Iterator[Outcome]:

@@ -34,10 +34,10 @@ class Plan:
         ``bound`` is "hinge" or "tight"; ``C`` holds numbers or multiples of the default C.
     start : ndarray, optional
         (dimension,) float64, the start; None: the default start of the kind of rows.
-    besides : ndarray, optional
+    second_start : ndarray, optional
         (dimension,) float64, another starting point of the tight bound or of components.
     started_by : str
-        Loss whose solution ``besides`` is; empty without one, or for a user's model.
+        Loss whose solution ``second_start`` is; empty without one, or for a user's model.
     descent : float
         For a loss of the top: fraction by which the ramp has fallen at its default C (``default_c.default_C_at``).
     is_rough : bool
@@ -47,7 +47,7 @@ class Plan:
     loss: Loss
     settings: StructuredSettings
     start: NDArray[np.float64] | None = None
-    besides: NDArray[np.float64] | None = None
+    second_start: NDArray[np.float64] | None = None
     started_by: str = ""
     descent: float = DESCENT
     is_rough: bool = False
@@ -63,7 +63,7 @@ def values_of_C(plan: Plan, data: TrainingSet) -> tuple[Sequence[float], str]:
     """
     default, origin = 1.0, THE_RULE
     if any(isinstance(C, Multiple) for C in plan.settings.C):
-        begins = plan.besides if plan.started_by else plan.start
+        begins = plan.second_start if plan.started_by else plan.start
         is_of_the_top = plan.loss.starts_from is not None and plan.settings.bound == "tight" and data.bags is None
         if is_of_the_top and begins is not None and begins.any():
             default, origin = default_C_at(data, plan.loss, plan.settings.oracle, begins, plan.started_by, plan.descent)

@@ -39,10 +39,10 @@ def caution_of(
     chosen : the chosen bound, if any
     """
     if math.isfinite(held_out):
-        share, what = held_out, f"the {'' if start is None else f'{start} '}loss on rows held out"
+        share, measure = held_out, f"the {'' if start is None else f'{start} '}loss on rows held out"
     elif outcome.share_of_nothing is not None:
         share = outcome.share_of_nothing
-        what = "the bound on the loss, as a share of what it is for no ranking at all,"
+        measure = "the bound on the loss, as a share of what it is for no ranking at all,"
     else:
         return []
     if share < NEARLY_NOTHING:
@@ -50,7 +50,7 @@ def caution_of(
         if not share > mean - ONE_SIDED * deviation:
             return []
         return [
-            f"{what} is {share:.1%}, and in random orders {mean:.1%} ± {deviation:.1%}: this model ranks hardly "
+            f"{measure} is {share:.1%}, and in random orders {mean:.1%} ± {deviation:.1%}: this model ranks hardly "
             "better than chance; what may help: more positive rows, other features"
         ]
     remedies = []
@@ -63,7 +63,7 @@ def caution_of(
         pooled = f"{option('pool', 'min,mean,max')} instead of {option('latent', True)}"
         remedies = [f"another {option('start')} (random:20)", "a larger C", pooled]
     remedies.append(f"other features ({option('features', 'piecewise')})")
-    return [f"{what} is {share:.1%}: this model may rank badly; what may help: {', '.join(remedies)}"]
+    return [f"{measure} is {share:.1%}: this model may rank badly; what may help: {', '.join(remedies)}"]
 
 
 def how_C_was_found(trained: Trained, setting: float | Multiple) -> list[str]:

@@ -178,7 +178,7 @@ class Stage:
         """
         spans, qp = Spans(), Span()
         fallbacks = calls = 0
-        seen, shown = 0.0, name if is_shown else f"{name}, within a round"
+        seen, display_name = 0.0, name if is_shown else f"{name}, within a round"
 
         def accounted(qp: Span) -> tuple[list[OracleCall], Mapping[str, Span]]:
             nonlocal calls
@@ -201,7 +201,7 @@ class Stage:
                 return
             bounds, seen = iteration.certificate, iteration.seconds
             line = bounds_line(
-                shown,
+                display_name,
                 C,
                 iteration.index,
                 bounds.primal,

@@ -124,8 +124,8 @@ class _OneRowABag:
         # The 0-1 loss uses the sign of a score.
         with_bias = replace(data, rows=data.rows.with_bias(1.0))
         factor = self._C / default_C(data, self._loss)
-        other = _OneRowABag(with_bias, loss, self._settings, factor * default_C(with_bias, loss), self._watch)
-        return self.at_best_share(0.0, other.annealed()[: data.rows.dimension]).w
+        annealing = _OneRowABag(with_bias, loss, self._settings, factor * default_C(with_bias, loss), self._watch)
+        return self.at_best_share(0.0, annealing.annealed()[: data.rows.dimension]).w
 
     def at_best_share(self, share: float, w: NDArray[np.float64] | None) -> CuttingPlaneSolution:
         """Trains on the mean of each bag's ⌈share·size⌉ best instances at w; of all instances if w is None."""

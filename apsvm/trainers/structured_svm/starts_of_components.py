@@ -46,7 +46,7 @@ class StartsOfComponents:
     data : for several components
     function : the function to minimise
     given : (H·dimension,) float64, replaces clusters of the positives
-    besides : (H·dimension,) float64, another starting point for the first C
+    second_start : (H·dimension,) float64, another starting point for the first C
     is_rough : begins at one clustering, and for later values of C only at the previous solution
     """
 
@@ -56,12 +56,12 @@ class StartsOfComponents:
         function: ScoreFunction[NDArray[np.float64]],
         seed: int,
         start: NDArray[np.float64] | None,
-        besides: NDArray[np.float64] | None,
+        second_start: NDArray[np.float64] | None,
         *,
         is_rough: bool,
     ) -> None:
         self._data, self._function, self._seed = data, function, seed
-        self._besides, self._is_rough = besides, is_rough
+        self._second_start, self._is_rough = second_start, is_rough
         # Not a cached property: other trainings that share passes would wait for its lock.
         self._points = None if start is None else [start]
 
@@ -75,8 +75,8 @@ class StartsOfComponents:
             self._points = starts(self._data, 1 if self._is_rough else CLUSTERINGS, self._seed)
         ranked = sorted((at_its_best_length(self._function, point, C) for point in self._points), key=lambda at: at[0])
         points = [point for _, point in ranked]
-        other = self._besides if before is None else before
-        points = points[:DESCENTS] if other is None else [points[0], other]
+        second = self._second_start if before is None else before
+        points = points[:DESCENTS] if second is None else [points[0], second]
         return {f"from start {number}": point for number, point in enumerate(points, 1)}
 
 

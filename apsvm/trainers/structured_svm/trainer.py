@@ -91,7 +91,7 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
             raise SettingsError(f"{option('start')} is for {option('latent', True)}")
         random_starts(settings.start)
         self._hidden = hidden_layers(settings.layer_wise) if settings.layer_wise else ()
-        self._besides: NDArray[np.float64] | None = None
+        self._second_start: NDArray[np.float64] | None = None
         self._started_by, self._descent = "", 0.1
         if self._hidden:
             check_layer_wise(self)
@@ -236,11 +236,11 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
         return is_free and self.loss.ranks_like is not None and not self.approximates
 
     def beginning_at(
-        self, besides: NDArray[np.float64] | None, started_by: str = "", descent: float = 0.1
+        self, second_start: NDArray[np.float64] | None, started_by: str = "", descent: float = 0.1
     ) -> StructuredSVMTrainer:
         """The same plan with another starting point; arguments as in ``plan.Plan``."""
         other = copy(self)
-        other._besides, other._started_by, other._descent = besides, started_by, descent
+        other._second_start, other._started_by, other._descent = second_start, started_by, descent
         return other
 
     def rows_of(self, data: TrainingSet, like: TrainingSet | None = None) -> TrainingSet:
@@ -275,7 +275,7 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
             loss=self.loss,
             settings=settings,
             start=self._point(data, start),
-            besides=self._point(data, self._besides),
+            second_start=self._point(data, self._second_start),
             started_by=self._started_by,
             descent=self._descent,
         )

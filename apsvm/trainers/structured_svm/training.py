@@ -85,17 +85,17 @@ def _problem(plan: Plan, data: TrainingSet, watch: Watch, risk: Risk | None) -> 
 def _of_rows(plan: Plan, data: TrainingSet, watch: Watch, risk: Risk) -> Problem:
     """The hinge; with the tight bound, roughly, followed by quasi-Newton steps."""
     settings, is_tight = plan.settings, plan.settings.bound == "tight"
-    start, besides = plan.start, plan.besides
+    start, second_start = plan.start, plan.second_start
     is_large = len(settings.C) == 1 and data.rows.n_values >= WORTH_A_START
     if start is None and is_large and not is_tight:
-        start = besides
+        start = second_start
     stage = _stage(plan, watch, risk, start)
     slackness = HINGE_SLACKNESS if is_tight else 1.0
     descents = [Descent("train", risk, stage, settings, watch, slackness=slackness)]
     curved = data.rows if plan.is_rough else risk.rows  # other plans have computed its moments
     if is_tight:
         descents.append(Descent("tight", Ramp(risk), stage, settings, watch, curved=curved))
-    point = start if besides is None else besides
+    point = start if second_start is None else second_start
     starts = StartsOfRows(risk, curved, point, is_rough=plan.is_rough and is_tight)
     return Problem(plan, data, risk, stage, descents, starts)
 
@@ -122,8 +122,8 @@ def _of_components(plan: Plan, data: TrainingSet, watch: Watch, risk: Risk) -> P
     if plan.settings.bound == "tight":
         descent = Descent("tight", Ramp(risk), stage, plan.settings, watch, curved=risk.rows, descents=DESCENTS)
     is_rough = plan.is_rough and descent.takes_steps
-    start, besides = (plan.besides, None) if plan.started_by else (plan.start, plan.besides)
-    starts = StartsOfComponents(data, descent.function, plan.settings.seed, start, besides, is_rough=is_rough)
+    start, second_start = (plan.second_start, None) if plan.started_by else (plan.start, plan.second_start)
+    starts = StartsOfComponents(data, descent.function, plan.settings.seed, start, second_start, is_rough=is_rough)
     return Problem(plan, data, risk, stage, [descent], starts)
 
 

@@ -267,7 +267,7 @@ def run_pass(
     return Pass(draws, trials, updates, loss / draws + penalty, moved=updates > 0 or settings.penalty > 0.0)
 
 
-def _not_finite(what: str) -> FloatingPointError:
+def _not_finite(name: str) -> FloatingPointError:
     return FloatingPointError(
-        f"the {what} are not finite: feature values or the learning rate are too large, scale them down"
+        f"the {name} are not finite: feature values or the learning rate are too large, scale them down"
     )

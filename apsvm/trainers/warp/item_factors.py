@@ -131,7 +131,7 @@ def popularity(lists: sp.csr_array) -> Callable[[sp.csr_array], NDArray[np.float
     """Scores items by their number of ``lists`` (users, items); −inf for items that a user has, as
     ``ItemFactors.score``."""
     counts = np.bincount(lists.indices, minlength=lists.shape[1]).astype(np.float64)
-    return lambda shown: np.where(shown.toarray() != 0, -np.inf, counts)
+    return lambda known: np.where(known.toarray() != 0, -np.inf, counts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +147,7 @@ class ListEvaluation:
 
 def evaluate_lists(
     scores_of: Callable[[sp.csr_array], NDArray[np.floating]],
-    shown: sp.csr_array,
+    known: sp.csr_array,
     hidden: sp.csr_array,
     metrics: Sequence[str] = METRICS,
 ) -> ListEvaluation:
@@ -165,12 +165,12 @@ def evaluate_lists(
     """
     of_users: dict[str, list[float]] = {}
     used = 0
-    n, items = shown.shape
+    n, items = known.shape
     block = max(1, 4_000_000 // max(1, items))
     for at in range(0, n, block):
-        scores = scores_of(shown[at : at + block])
-        wanted = hidden[at : at + block].toarray() > 0
-        for mine, relevant in zip(scores, wanted, strict=True):
+        scores = scores_of(known[at : at + block])
+        is_hidden = hidden[at : at + block].toarray() > 0
+        for mine, relevant in zip(scores, is_hidden, strict=True):
             open_to_rank = mine > -np.inf
             hits = relevant[open_to_rank]
             if hits.any() and not hits.all():

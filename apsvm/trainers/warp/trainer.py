@@ -214,10 +214,10 @@ class WarpTrainer(Trainer[WarpSettings]):
             judged = rated[np.sort(rng.permutation(rated.shape[0])[:USERS_JUDGED])]
         else:
             judged = lists_of(validation)
-        shown, hidden, _ = hide(judged, HIDDEN_SHARE, rng)
+        known, hidden, _ = hide(judged, HIDDEN_SHARE, rng)
 
         def of_users(score: Callable[[sp.csr_array], NDArray[np.floating]]) -> NDArray[np.float64]:
-            (values,) = evaluate_lists(score, shown, hidden, [name]).of_users.values()
+            (values,) = evaluate_lists(score, known, hidden, [name]).of_users.values()
             return values
 
         validate: Callable[[ItemFactors], float] | None = None
