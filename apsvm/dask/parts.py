@@ -21,7 +21,7 @@ from apsvm.data.dataset import DataError, Dataset, NoRowsError
 from apsvm.data.joining import in_columns_of, widened
 from apsvm.data.read_options import ReadOptions, TableOptions
 from apsvm.data.tables.cells import Table
-from apsvm.data.tables.features import Counts, encode, features_of
+from apsvm.data.tables.features import Unusual, encode, features_of
 from apsvm.data.tables.learning import fail_missing, release_text
 from apsvm.data.tables.reading import ColumnChoice
 from apsvm.data.tables.roles import Parts
@@ -193,7 +193,7 @@ def around(part: PartOfTable, columns: Mapping[str, tuple[Column, float, float]]
     """For each column, the ``Around`` of its interval (low, high)."""
     result = {}
     for name, (column, low, high) in columns.items():
-        values, is_missing = encode(part.table.columns[name], replace(column, fill=0.0), Counts())
+        values, is_missing = encode(part.table.columns[name], replace(column, fill=0.0), Unusual())
         values = values if is_missing is None else values[~is_missing]
         between = values[(values >= low) & (values <= high)]
         result[name] = Around(values.size, int(np.count_nonzero(values < low)), between)

@@ -8,6 +8,7 @@ O(n log n).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypeAlias, TypeVar
 
@@ -27,6 +28,8 @@ BAG_LABELS = ("same", "any", "rows", "own")
 HOW_SAID = "bag:INT in text, --bag-column of a table, or --bags FILE"
 
 Integers: TypeAlias = NDArray[np.int64]
+#: Raises the DataError of a row at odds with the first of its bag, given what both have and a way out.
+Refuse: TypeAlias = Callable[..., None]
 T = TypeVar("T", np.bool_, np.float64)
 
 
@@ -137,31 +140,19 @@ def rows_of_runs(offsets: Integers, which: Integers) -> tuple[Integers, Integers
     return rows, np.concatenate([[0], ends])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Places:
-    """Locations of the rows' bags, for messages. ``lines`` (n,) int64 has a line of ``source`` for each row; None:
-    rows are counted."""
-
-    source: str
-    lines: Integers | None = None
-
-    def here(self, row: int) -> str:
-        """The beginning of a message on the row."""
-        return f"{self.source}: row {row + 1}" if self.lines is None else f"{self.source}:{self.lines[row]}"
-
-    def there(self, row: int) -> str:
-        return f"row {row + 1}" if self.lines is None else f"line {self.lines[row]}"
-
-
-def with_bags(dataset: Dataset, ids: Integers | None, places: Places, rule: str) -> Dataset:
+def with_bags(
+    dataset: Dataset, ids: Integers | None, rule: str, lines: Integers | None = None, source: str = ""
+) -> Dataset:
     """The data set with the bags ``ids`` (n,) int64, each of one label, query and cost.
 
     Parameters
     ----------
-    places : Places
-        Where the rows' bags are said.
     rule : str
         One of ``BAG_LABELS``.
+    lines : Integers, optional
+        (n,) int64, the line of each row where its bag is said; by default rows are counted.
+    source : str
+        The file that says them, if it is another one than that of the rows.
 
     Raises
     ------
@@ -178,10 +169,17 @@ def with_bags(dataset: Dataset, ids: Integers | None, places: Places, rule: str)
     bag = bags.bag_of_row
     first = bags.first[bag]
     dataset = replace(dataset, bags=ids)
-    _require_alike("qid", dataset, dataset.groups, first, places)
-    _require_alike("cost", dataset, dataset.costs, first, places)
+
+    def refuse(row: int, here: str, there: str, more: str = "") -> None:
+        other, name = int(first[row]), printable(dataset.bag_name(int(ids[row])))
+        unit, at = ("row", np.arange(1, ids.size + 1)) if lines is None else ("line", lines)
+        place = f"{source or dataset.source}{': row ' if lines is None else ':'}{at[row]}"
+        raise DataError(f"{place}: bag {name} has {here} here and {there} in {unit} {at[other]}{more}")
+
+    _require_alike("qid", dataset, dataset.groups, first, refuse)
+    _require_alike("cost", dataset, dataset.costs, first, refuse)
     if rule in ("same", "rows"):
-        _require_one_label(dataset, first, places)
+        _require_one_label(dataset, first, refuse)
         return dataset
     if dataset.label_sets is not None:
         return replace(dataset, label_sets=_united(dataset.label_sets, bags, bag))
@@ -223,9 +221,9 @@ def ids_of_offsets(numbers: Integers, n: int) -> Integers | None:
 
 
 def _require_alike(
-    what: str, dataset: Dataset, values: Integers | NDArray[np.float64] | None, first: Integers, places: Places
+    what: str, dataset: Dataset, values: Integers | NDArray[np.float64] | None, first: Integers, refuse: Refuse
 ) -> None:
-    """Raises DataError unless each row has the value of the first row of its bag, ``first`` (n,) int64."""
+    """Refuses a row unless each has the value of the first row of its bag, ``first`` (n,) int64."""
     if values is None:
         return
     differs = values != values[first]
@@ -233,11 +231,11 @@ def _require_alike(
         row = int(differs.argmax())
         pair = values[[row, first[row]]].tolist()
         here, there = (f"{value:g}" if what == "cost" else dataset.query_name(value) for value in pair)
-        raise _at_odds(dataset, row, int(first[row]), f"{what} {here}", f"{what} {there}", places)
+        refuse(row, f"{what} {here}", f"{what} {there}")
 
 
-def _require_one_label(dataset: Dataset, first: Integers, places: Places) -> None:
-    """Raises DataError unless the rows of each bag have the same label or labels."""
+def _require_one_label(dataset: Dataset, first: Integers, refuse: Refuse) -> None:
+    """Refuses a row unless the rows of each bag have the same label or labels."""
     sets = dataset.label_sets
     differs = dataset.relevance != dataset.relevance[first] if sets is None else _sets_differ(sets, first)
     if not differs.any():
@@ -248,15 +246,7 @@ def _require_one_label(dataset: Dataset, first: Integers, places: Places) -> Non
         "; --bag-label any gives a bag the highest label of its rows, rows makes each of them a bag, --bags ignore "
         "leaves bags out of account"
     )
-    raise _at_odds(dataset, row, int(first[row]), here, there, places, more)
-
-
-def _at_odds(
-    dataset: Dataset, row: int, first: int, here: str, there: str, places: Places, more: str = ""
-) -> DataError:
-    assert dataset.bags is not None
-    name = printable(dataset.bag_name(int(dataset.bags[row])))
-    return DataError(f"{places.here(row)}: bag {name} has {here} here and {there} in {places.there(first)}{more}")
+    refuse(row, here, there, more)
 
 
 def _labels_of(dataset: Dataset, row: int) -> str:

@@ -14,7 +14,7 @@ from numpy.typing import DTypeLike
 
 from apsvm._support import sparse as sp
 from apsvm._support.types import JsonDict, Matrix
-from apsvm.data.bags import Places, with_bags
+from apsvm.data.bags import with_bags
 from apsvm.data.dataset import DataError, Dataset
 from apsvm.data.matrices import read_bags, read_groups, read_matrix
 from apsvm.data.parts import parts_of
@@ -168,13 +168,12 @@ def _stored(
 def in_bags(data: Dataset, path: str | os.PathLike[str] | None, rule: str) -> Dataset:
     """The data set with the bags of the file ``path``, or with its own, held to the rule. Raises DataError, OSError."""
     if path is None:
-        return with_bags(data, data.bags, Places(data.source), rule)
+        return with_bags(data, data.bags, rule)
     if data.bags is not None:
         raise DataError(f"{data.source}: it has bags of its own; --bags FILE (bags=) is for rows that say none")
     n = data.X.shape[0]
     ids, line_a_row = read_bags(path, n, data.source)
-    places = Places(os.fspath(path), np.arange(1, n + 1) if line_a_row else None)
-    return with_bags(data, ids, places, rule)
+    return with_bags(data, ids, rule, np.arange(1, n + 1) if line_a_row else None, os.fspath(path))
 
 
 def _in_groups(data: Dataset, groups: str | os.PathLike[str]) -> Dataset:

@@ -27,7 +27,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from apsvm._native import _kernels
 from apsvm._support import sparse as sp
-from apsvm.data.bags import Places, with_bags
+from apsvm.data.bags import with_bags
 from apsvm.data.dataset import DataError, Dataset, one_or_several
 from apsvm.data.features.mapped import DENSE_IF, dense_pays_for
 from apsvm.data.text import blocks_of, decompressed, opened_binary, text_blocks
@@ -113,7 +113,7 @@ def read_svmlight(
     if dense and n_features in (None, content.n_columns):  # columns that no row has make it sparse
         content = content.dense_if_it_pays()
     dataset = content.dataset(name, fingerprint, n_features, zero_based=bool(zero_based), multilabel=multilabel)
-    return with_bags(dataset, content.bags, Places(name, content.row_lines), bag_label)
+    return with_bags(dataset, content.bags, bag_label, content.row_lines)
 
 
 #: Bytes of text, or of what it was compressed from, that become a block of rows.

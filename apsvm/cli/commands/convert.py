@@ -87,7 +87,7 @@ def _rows_of_text(sources: list[str], read: ReadOptions, out: str, bar: Bar) -> 
     import numpy as np
 
     from apsvm._support.machine import thread_count
-    from apsvm.data.bags import Places, with_bags
+    from apsvm.data.bags import with_bags
     from apsvm.data.gathering import gathered
     from apsvm.data.reading import in_bags
     from apsvm.data.svmlight import TextBlocks
@@ -121,5 +121,5 @@ def _rows_of_text(sources: list[str], read: ReadOptions, out: str, bar: Bar) -> 
             dataset = in_bags(dataset, read.bags, rule)
         else:
             lines = blocks.row_lines if len(sources) == 1 and dataset.bags is not None else None
-            dataset = with_bags(dataset, dataset.bags, Places(blocks.name, lines), rule)
+            dataset = with_bags(dataset, dataset.bags, rule, lines)
         yield dataset

@@ -53,7 +53,7 @@ def table_of_arrow(stream: BinaryIO, kind: Kind, name: str, choose: Choosing, op
 def table_of_frame(table: Any, text: Sequence[str], source: str) -> Table:
     """All columns of an Arrow table; ``text``: those without a type. ``source``: what it is called in messages. Raises
     DataError."""
-    columns = dict(zip(_different(table.column_names, source), table.columns, strict=True))
+    columns = dict(zip(different_names(table.column_names, source), table.columns, strict=True))
     return _checked(columns, Places((source,)), text)
 
 
@@ -90,7 +90,7 @@ def _table_of_columns(stream: BinaryIO, kind: Kind, name: str, choose: Choosing)
 
         schema = parquet.read_schema(stream)
         stream.seek(0)
-        kept, _ = choose(name, _different(schema.names, name), _index_of(schema))
+        kept, _ = choose(name, different_names(schema.names, name), _index_of(schema))
         strings = [column for column in kept if is_string(schema.field(column).type)]
         # As dictionaries: a text that is there a million times is unpacked once.
         file = parquet.ParquetFile(stream, pre_buffer=False, buffer_size=_BUFFER, read_dictionary=strings)
@@ -108,11 +108,12 @@ def _table_of_columns(stream: BinaryIO, kind: Kind, name: str, choose: Choosing)
     else:
         table = feather.read_table(stream)
     table.validate(full=True)
-    kept, _ = choose(name, _different(table.column_names, name), _index_of(table.schema))
+    kept, _ = choose(name, different_names(table.column_names, name), _index_of(table.schema))
     return _checked({column: table[column] for column in kept}, Places((name,)), [])
 
 
-def _different(names: Sequence[str], source: str) -> Sequence[str]:
+def different_names(names: Sequence[str], source: str) -> Sequence[str]:
+    """The names, if no two columns have the same. Raises DataError."""
     twice = sorted(column for column, times in Counter(names).items() if times > 1)
     if twice:
         found = ", ".join(twice[:8])
@@ -142,7 +143,7 @@ def _columns_of_json(stream: BinaryIO, name: str, encoding: str) -> dict[str, An
         table = arrow_json.read_json(io.BytesIO(content))
         table.validate(full=True)  # that texts are UTF-8
         if all(map(_is_exact, table.columns)) and table.num_rows == len(lines):
-            return dict(zip(_different(table.column_names, name), table.columns, strict=True))
+            return dict(zip(different_names(table.column_names, name), table.columns, strict=True))
     except (pyarrow.ArrowException, UnicodeError):
         pass  # a column of numbers and words, or a line that is none: pyarrow does not say where
     return _by_name(_objects(content, lines, name))

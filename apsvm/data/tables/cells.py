@@ -443,27 +443,20 @@ def _alike(cells: Sequence[Cells]) -> list[Any]:
     if any(one.is_text for one in cells):
         whole = pyarrow.float64() if all(isinstance(one.array, np.ndarray) for one in cells) else pyarrow.string()
         return [one.arrow.cast(whole) for one in cells]
-    kinds = {one.array.type for one in cells if not types.is_null(one.array.type)}
-    if len(kinds) <= 1:
-        return [one.array.cast(kind) for kind in kinds for one in cells] or [one.array for one in cells]
-    typed = [one for one in cells if not types.is_null(one.array.type)]
-    alike = {"truth": "number", "category": "string"}
-    other = next(
-        (one for one in typed if alike.get(one.type, one.type) != alike.get(typed[0].type, typed[0].type)), None
-    )
+    typed = [one for one in cells if not types.is_null(one.array.type)] or list(cells)
+    if len({one.array.type for one in typed}) == 1:
+        return [one.array.cast(typed[0].array.type) for one in cells]
+    kinds = [{"truth": "number", "category": "string"}.get(one.type, one.type) for one in typed]
+    other = next((at for at, kind in enumerate(kinds) if kind != kinds[0]), None)
     if other is not None:
         raise DataError(
-            f"{other.places.source}: column {other.name!r} has the type {other.stored}, and in "
-            f"{typed[0].places.source} {typed[0].stored}: write both alike, or {leaving_out(other.name)}"
+            f"{typed[other].places.source}: column {cells[0].name!r} has the type {typed[other].stored}, and in "
+            f"{typed[0].places.source} {typed[0].stored}: write both alike, or {leaving_out(cells[0].name)}"
         )
-    if typed[0].type == "string" or typed[0].type == "category":
-        whole = pyarrow.string()
-    elif all(types.is_integer(kind) for kind in kinds):
-        whole = pyarrow.int64()
-    elif typed[0].type in ("date", "time"):
-        whole = pyarrow.timestamp("us") if typed[0].type == "date" else pyarrow.time64("us")
-    else:
-        whole = pyarrow.float64()
+    whole = {"string": pyarrow.string(), "date": pyarrow.timestamp("us"), "time": pyarrow.time64("us")}.get(kinds[0])
+    if whole is None:
+        is_integer = all(types.is_integer(one.array.type) for one in typed)
+        whole = pyarrow.int64() if is_integer else pyarrow.float64()
     return [one.array.cast(whole, safe=False) for one in cells]
 
 

@@ -30,15 +30,12 @@ BLOCK = 1 << 14
 
 
 @dataclass
-class Counts:
-    """Counts by column of unusual cells; ``examples`` has one cell of each."""
+class Unusual:
+    """Cells that training had not: missing ones by column, and sentences on others; ``details``: those for ``-v``."""
 
     missing: dict[str, int] = field(default_factory=dict)
-    new: dict[str, int] = field(default_factory=dict)
-    rare: dict[str, int] = field(default_factory=dict)
-    later: dict[str, int] = field(default_factory=dict)
-    without_zone: list[str] = field(default_factory=list)
-    examples: dict[tuple[str, str], str] = field(default_factory=dict)
+    remarks: list[str] = field(default_factory=list)
+    details: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,24 +86,31 @@ def features_of(
     ------
     DataError : a cell is missing, or no number, where that is refused; a value overflows float32
     """
-    counts, n, width = Counts(), len(table), columns.width
-    rows = _as_read(table, columns, counts) if dtype == np.float64 else None
+    unusual, n, width = Unusual(), len(table), columns.width
+    rows = _as_read(table, columns) if dtype == np.float64 else None
     if rows is None:
         make = _sparse if sum(map(_stored, columns.features)) < _DENSE_FROM * width else _dense
-        rows = make(n, _encoded(table, columns, counts), width, dtype, table.places.source)
-    return rows, *(([], []) if for_training else _remarks(counts, columns))
+        rows = make(n, _encoded(table, columns, unusual), width, dtype, table.places.source)
+    if for_training:
+        return rows, [], []
+    if unusual.missing:
+        total = sum(unusual.missing.values())
+        cells = "1 cell is" if total == 1 else f"{total:,} cells are"
+        unusual.remarks.insert(0, f"{cells} missing ({counted(unusual.missing)}): filled as in training")
+    return rows, unusual.remarks, unusual.details
 
 
-def _as_read(table: Table, columns: Columns, counts: Counts) -> AnyArray | None:
+def _as_read(table: Table, columns: Columns) -> AnyArray | None:
     """The rows as text was read, where all columns are numbers and no cell is missing."""
     if table.numbers is None or not columns.is_of_numbers:
         return None
     names, rows = table.numbers
     if names != tuple(column.name for column in columns.features):
         return None
-    for _ in _encoded(table, columns, counts):  # which refuses what is none
+    unusual = Unusual()
+    for _ in _encoded(table, columns, unusual):  # which refuses what is none
         pass
-    return None if counts.missing else rows
+    return None if unusual.missing else rows
 
 
 def _stored(column: Column) -> int:
@@ -116,10 +120,10 @@ def _stored(column: Column) -> int:
     return 1 + (column.missing and column.kind is ColumnKind.NUMBER)
 
 
-def _encoded(table: Table, columns: Columns, counts: Counts) -> Iterator[_Encoded]:
+def _encoded(table: Table, columns: Columns, unusual: Unusual) -> Iterator[_Encoded]:
     first = 0
     for column in columns.features:
-        values, missing = encode(table.columns[column.name], column, counts)
+        values, missing = encode(table.columns[column.name], column, unusual)
         yield _Encoded(column, first, values, missing if column.missing else None)
         first += column.width
 
@@ -169,7 +173,7 @@ def _rounded(values: NDArray[np.float64], dtype: DTypeLike, source: str) -> AnyA
     return result
 
 
-def encode(cells: Cells, column: Column, counts: Counts) -> tuple[AnyArray, NDArray[np.bool_] | None]:
+def encode(cells: Cells, column: Column, unusual: Unusual) -> tuple[AnyArray, NDArray[np.bool_] | None]:
     """Encode a column's cells as ``_Encoded.values``, and return the mask of missing cells, if any.
 
     Raises
@@ -177,13 +181,13 @@ def encode(cells: Cells, column: Column, counts: Counts) -> tuple[AnyArray, NDAr
     DataError : a cell is missing, or no number, where that is refused
     """
     if column.kind is ColumnKind.CATEGORY:
-        return _categories(cells, column, counts), None
-    values, is_missing = _numbers(cells, column) if column.kind is ColumnKind.NUMBER else _dates(cells, column, counts)
+        return _categories(cells, column, unusual), None
+    values, is_missing = _numbers(cells, column) if column.kind is ColumnKind.NUMBER else _dates(cells, column, unusual)
     if is_missing.any():
         if column.fill is None:
             row = int(np.argmax(is_missing))
             raise cells.fail(row, "the cell is missing, which the model was trained to refuse (--missing refuse)")
-        counts.missing[column.name] = int(np.count_nonzero(is_missing))
+        unusual.missing[column.name] = int(np.count_nonzero(is_missing))
         if column.kind is ColumnKind.NUMBER:
             values = np.where(is_missing, column.fill, values)
     return values, is_missing
@@ -223,7 +227,7 @@ def _refuse_other_style(cells: Cells, column: Column) -> None:
         )
 
 
-def _dates(cells: Cells, column: Column, counts: Counts) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+def _dates(cells: Cells, column: Column, unusual: Unusual) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     name, codes = column.name, cells.codes
     zoned = "tz=" in cells.stored
     if codes is None:
@@ -240,15 +244,18 @@ def _dates(cells: Cells, column: Column, counts: Counts) -> tuple[NDArray[np.flo
         example = EXAMPLES[column.order]
         raise cells.fail(row, f"expected a date such as {example}, found {shown(cells.text_at(row))}")
     if column.zoned and not zoned and DatePart.HOUR in column.parts:
-        counts.without_zone.append(name)
+        unusual.remarks.append(
+            f"column {name!r}: its times name no zone, and those of training did: they are taken as UTC"
+        )
     later = np.flatnonzero(days > column.newest)
     if later.size and DatePart.AGE in column.parts:
-        counts.later[name] = later.size
-        counts.examples[name, "later"] = cells.text_at(int(later[0]))
+        dates = "1 date is" if later.size == 1 else f"{later.size:,} dates are"
+        example = _example(cells.text_at(int(later[0])), later.size)
+        unusual.remarks.append(f"column {name!r}: {dates} after the newest of training ({example})")
     return days, cells.is_missing
 
 
-def _categories(cells: Cells, column: Column, counts: Counts) -> NDArray[np.int64]:
+def _categories(cells: Cells, column: Column, unusual: Unusual) -> NDArray[np.int64]:
     """Index of each cell's feature; −1 without one."""
     name = column.name
     place = {word: number for number, word in enumerate(column.categories)}
@@ -260,45 +267,26 @@ def _categories(cells: Cells, column: Column, counts: Counts) -> NDArray[np.int6
     feature: NDArray[np.int64] = np.append(of_word[of_text], missing)[codes]
     n_missing = int(np.count_nonzero(codes < 0))
     if n_missing:
-        counts.missing[name] = n_missing
+        unusual.missing[name] = n_missing
     rare = set(column.rare)
-    for kind, known in (("new", False), ("rare", True)):
-        met = [(word, count) for word, count in zip(words, n_of_word.tolist(), strict=True)
-               if word not in place and (word in rare) is known]  # fmt: skip
-        if met:
-            getattr(counts, kind)[name] = sum(count for _, count in met)
-            counts.examples[name, kind] = met[0][0]
+    unknown = {word: count for word, count in zip(words, n_of_word.tolist(), strict=True) if word not in place}
+    new, again = ({word: n for word, n in unknown.items() if (word in rare) is known} for known in (False, True))
+    if new:
+        count = sum(new.values())
+        verb = ("was", "were") if column.rare else ("has", "have")
+        subject = f"1 word {verb[0]}" if count == 1 else f"the words of {count:,} cells {verb[1]}"
+        sort = "not in training" if column.rare else "no feature in the model"
+        what = "counts as an infrequent one" if column.other else "gives nothing to a score"
+        example = _example(next(iter(new)), count)
+        unusual.remarks.append(f"column {name!r}: {subject} {sort} ({example}): such a word {what}")
+    if again:
+        count = sum(again.values())
+        subject = "1 cell has" if count == 1 else f"{count:,} cells have"
+        unusual.details.append(
+            f"column {name!r}: {subject} one of the infrequent words of training ({next(iter(again))!r}, …)"
+        )
     return feature
 
 
-def _remarks(counts: Counts, columns: Columns) -> tuple[list[str], list[str]]:
-    """Remarks on the table, and the details that only ``-v`` prints."""
-    remarks, details = [], []
-    if counts.missing:
-        total = sum(counts.missing.values())
-        cells = "1 cell is" if total == 1 else f"{total:,} cells are"
-        remarks.append(f"{cells} missing ({counted(counts.missing)}): filled as in training")
-    of_name = {column.name: column for column in columns.features}
-    for name, count in counts.new.items():
-        words = "1 word has" if count == 1 else f"the words of {count:,} cells have"
-        column = of_name[name]
-        what = "counts as an infrequent one" if column.other else "gives nothing to a score"
-        example = f"{counts.examples[name, 'new']!r}{', …' if count > 1 else ''}"
-        if column.rare:
-            words = "1 word was" if count == 1 else f"the words of {count:,} cells were"
-            sort = "not in training"
-        else:
-            sort = "no feature in the model"
-        remarks.append(f"column {name!r}: {words} {sort} ({example}): such a word {what}")
-    for name, count in counts.rare.items():
-        cells = "1 cell has" if count == 1 else f"{count:,} cells have"
-        details.append(
-            f"column {name!r}: {cells} one of the infrequent words of training ({counts.examples[name, 'rare']!r}, …)"
-        )
-    for name in counts.without_zone:
-        remarks.append(f"column {name!r}: its times name no zone, and those of training did: they are taken as UTC")
-    for name, count in counts.later.items():
-        dates = "1 date is" if count == 1 else f"{count:,} dates are"
-        example = f"{counts.examples[name, 'later']!r}{', …' if count > 1 else ''}"
-        remarks.append(f"column {name!r}: {dates} after the newest of training ({example})")
-    return remarks, details
+def _example(word: str, count: int) -> str:
+    return f"{word!r}{', …' if count > 1 else ''}"

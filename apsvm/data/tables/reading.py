@@ -14,7 +14,7 @@ from numpy.typing import DTypeLike
 
 from apsvm._support.files import digest_of_file
 from apsvm._support.types import Matrix
-from apsvm.data import bags
+from apsvm.data.bags import with_bags
 from apsvm.data.dataset import DataError, Dataset, NoRowsError, TableRows
 from apsvm.data.read_options import UNSAID, TableOptions
 from apsvm.data.tables.beside import costs_of, keys_of, labels_of, numbered
@@ -153,7 +153,7 @@ def rows_beside(table: Table, fingerprint: str, options: TableOptions, chosen: C
             bags=bag_names,
         ),
     )
-    return bags.with_bags(dataset, bag_ids, bags.Places(places.source, lines), bag_label)
+    return with_bags(dataset, bag_ids, bag_label, lines)
 
 
 def with_features(

@@ -6,6 +6,7 @@ import zipfile
 from typing import Any, BinaryIO
 
 from apsvm.data.dataset import DataError, NoRowsError
+from apsvm.data.tables.arrow import different_names
 
 #: Bytes that the files of a workbook may unpack to.
 MOST_UNPACKED = 1 << 31
@@ -44,9 +45,7 @@ def columns_of_sheet(
         raise NoRowsError(f"{name}: expected at least one row, found none")
     _refuse_headers(rows, first, merged, name)
     names = ["" if value == "" else str(value).strip() for value in rows[first]]
-    twice = sorted({one for one in names if one and names.count(one) > 1})
-    if twice:
-        raise DataError(f"{name}: expected different names of columns, found more than once: {', '.join(twice[:8])}")
+    different_names([one for one in names if one], name)
     below = list(rows[first + 1 :])
     while below and not any(map(_is_filled, below[-1])):
         below.pop()

@@ -7,6 +7,7 @@ like, by their shares. ``RULES`` lists the decisions in their order, as docs/dat
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
@@ -108,10 +109,10 @@ class Evidence:
         typed_one = self if self.n > self.missing else other
         spelled = None
         if self.spelled is not None or other.spelled is not None:
-            spelled = _sum(self._spelled, other._spelled)
+            spelled = Counter(self._spelled) + Counter(other._spelled)
         return replace(
             typed_one, n=self.n + other.n, missing=self.missing + other.missing,
-            numbers=np.concatenate((self.numbers, other.numbers)), words=_sum(self.words, other.words),
+            numbers=np.concatenate((self.numbers, other.numbers)), words=Counter(self.words) + Counter(other.words),
             spelled=spelled, decimal="," if "," in (self.decimal, other.decimal) else ".",
             coded=self.coded and other.coded,
         )  # fmt: skip
@@ -126,13 +127,6 @@ class Evidence:
     @property
     def n_words(self) -> int:
         return sum(self.words.values())
-
-
-def _sum(mine: Mapping[str, int], theirs: Mapping[str, int]) -> dict[str, int]:
-    result = dict(mine)
-    for word, count in theirs.items():
-        result[word] = result.get(word, 0) + count
-    return result
 
 
 @dataclass(frozen=True, slots=True)
