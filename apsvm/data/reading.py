@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -30,47 +30,27 @@ if TYPE_CHECKING:
 #: Of the parser's message on an index 0 where features count from 1.
 _COUNTS_FROM_0 = "(zero_based=True)"
 
-Reader = TypeVar("Reader", bound=Callable[..., Dataset])
 
-
-def _or_its_parts(read: Reader) -> Reader:
-    """The reader of one file as one of several, too, one behind the other."""
-
-    @functools.wraps(read)
-    def read_parts(source: str | os.PathLike[str], **options: Any) -> Dataset:
-        name = os.fspath(source)
-        parts = parts_of(name)
-        return read(source, **options) if parts == [name] else _several(name, parts, read, options)
-
-    return cast(Reader, read_parts)
-
-
-def _several(source: str, parts: Sequence[str], read: Callable[..., Dataset], options: JsonDict) -> Dataset:
+def _several(source: str, parts: Sequence[str], options: JsonDict) -> Dataset:
+    """``read_data`` of several files, one behind the other."""
     for what in ("labels", "groups", "bags"):
-        if options.get(what) is not None:
+        if options[what] is not None:
             raise DataError(f"{source}: a file of {what} belongs to one file, and these are {len(parts)}")
     kinds = {part: recognised(part)[0] for part in parts if os.path.isdir(part) or os.path.getsize(part)}
-    if kinds and all(kind.is_table for kind in kinds.values()):
-        from apsvm.data.tables.reading import read_tables
+    if not kinds or not all(kind.is_table for kind in kinds.values()):
+        from apsvm.data.joining import joined
 
-        taken = ("model", "unlabelled", "bag_label", "dtype")
-        data = read_tables(
-            list(kinds.items()),
-            options.get("table", UNSAID),
-            **{name: options[name] for name in taken if name in options},
-        )
-        data = replace(data, source=source)
-        if options.get("model") is not None:
-            return data
-        width, most = options.get("n_features"), options.get("max_features")
-        return _with_width(data, width, most, bool(options.get("ignore_unknown")))
-    from apsvm.data.joining import joined
+        # As sparse rows: of text each part is as wide as its highest feature.
+        return joined([read_data(part, **{**options, "dense": False}) for part in kinds], source)
+    from apsvm.data.tables.reading import read_tables
 
-    # As sparse rows: of text each part is as wide as its highest feature.
-    return joined([read(part, **{**options, "dense": False}) for part in kinds], source)
+    taken = {name: options[name] for name in ("model", "unlabelled", "bag_label", "dtype")}
+    data = replace(read_tables(list(kinds.items()), options["table"], **taken), source=source)
+    if options["model"] is not None:
+        return data
+    return _with_width(data, options["n_features"], options["max_features"], options["ignore_unknown"])
 
 
-@_or_its_parts
 def read_data(
     source: str | os.PathLike[str],
     *,
@@ -114,8 +94,12 @@ def read_data(
 
     Raises
     ------
-    DataError, OSError, ValueError, TypeError : as ``read_svmlight``, ``read_table``, ``open_folder``, ``read_matrix``
+    DataError, OSError, ValueError, TypeError : as ``read_svmlight``, ``read_tables``, ``open_folder``, ``read_matrix``
     """
+    options = dict(locals())
+    parts = parts_of(os.fspath(options.pop("source")))
+    if parts != [os.fspath(source)]:
+        return _several(os.fspath(source), parts, options)
     kind, content = recognised(source)
     _check_options(source, kind, table, model, has_labels=labels is not None, has_groups=groups is not None)
     if kind in (Kind.FOLDER, Kind.MATRIX):
@@ -137,9 +121,10 @@ def read_data(
             data = text(zero_based=True)
         data = data if groups is None else _in_groups(data, groups)
     else:
-        from apsvm.data.tables.reading import read_table  # svmlight text does not need it
+        from apsvm.data.tables.reading import read_tables  # svmlight text does not need it
 
-        data = read_table(content, kind, table, model=model, unlabelled=unlabelled, bag_label=bag_label, dtype=dtype)
+        sources = [(content, kind)]
+        data = read_tables(sources, table, model=model, unlabelled=unlabelled, bag_label=bag_label, dtype=dtype)
         data = data if model is not None else _with_width(data, n_features, max_features, ignore_unknown)
     return data if bags is None else in_bags(data, bags, bag_label)
 

@@ -6,7 +6,6 @@ import hashlib
 import io
 import os
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -16,7 +15,7 @@ from apsvm._support.files import digest_of_file
 from apsvm._support.types import Matrix
 from apsvm.data.bags import with_bags
 from apsvm.data.dataset import DataError, Dataset, NoRowsError, TableRows
-from apsvm.data.read_options import UNSAID, TableOptions
+from apsvm.data.read_options import TableOptions
 from apsvm.data.tables.beside import costs_of, keys_of, labels_of, numbered
 from apsvm.data.tables.cells import Table, behind_another
 from apsvm.data.tables.features import features_of
@@ -38,9 +37,8 @@ from apsvm.models.columns import ColumnKind, Columns, ForModel
 _BLOCKS_SEEN = 16
 
 
-def read_table(
-    source: Source,
-    kind: Kind,
+def read_tables(
+    sources: Sequence[tuple[Source, Kind]],
     options: TableOptions,
     *,
     model: ForModel | None,
@@ -48,7 +46,9 @@ def read_table(
     bag_label: str,
     dtype: DTypeLike,
 ) -> Dataset:
-    """The rows of a table: X dense or CSR.
+    """The rows of a table, X dense or CSR, or of several tables of the same columns, in any order, one behind another.
+    Tables without rows are left out. What becomes of the columns is learned from all rows; the fingerprint of several
+    is that of their fingerprints.
 
     Parameters
     ----------
@@ -58,47 +58,32 @@ def read_table(
 
     Raises
     ------
-    DataError : bad content, with the row and the column; a column that is lacking
-    OSError : the source cannot be read
-    """
-    chosen = ColumnChoice(options, model, unlabelled)
-    table, fingerprint = read_cells(source, kind, options, chosen)
-    return dataset_of(table, fingerprint, options, chosen, bag_label, dtype)
-
-
-def read_tables(
-    sources: Sequence[tuple[Source, Kind]],
-    options: TableOptions = UNSAID,
-    *,
-    model: ForModel | None = None,
-    unlabelled: bool = False,
-    bag_label: str = "same",
-    dtype: DTypeLike = np.float64,
-) -> Dataset:
-    """``read_table`` of several tables of the same columns, in any order, one behind the other; those without rows are
-    left out. What becomes of the columns is learned from all rows; the fingerprint is that of the files' fingerprints.
-
-    Raises
-    ------
-    DataError : as ``read_table``; a table has other columns than the first
+    DataError : bad content, with the row and the column; a column that is lacking; a table has other columns than the
+        first
     OSError : a source cannot be read
     """
-    choices, parts = [], []
+    choices, tables, digests = [], list[Table](), []
     for source, kind in sources:
         chosen = ColumnChoice(options, model, unlabelled)
-        with suppress(NoRowsError):
-            parts.append(read_cells(source, kind, options, chosen))
-            choices.append(chosen)
-    if not parts:
-        raise NoRowsError(
-            f"{' and '.join(str(source) for source, _ in sources)}: expected at least one row, found none"
-        )
-    first = parts[0][0]
-    for table, _ in parts[1:]:
+        try:
+            table, digest = read_cells(source, kind, options, chosen)
+        except NoRowsError:
+            if len(sources) == 1:
+                raise
+            continue
+        choices.append(chosen)
+        tables.append(table)
+        digests.append(digest)
+    if not tables:
+        names = " and ".join(str(source) for source, _ in sources)
+        raise NoRowsError(f"{names}: expected at least one row, found none")
+    first = tables[0]
+    if len(tables) == 1:
+        return dataset_of(first, digests[0], options, choices[0], bag_label, dtype)
+    for table in tables[1:]:
         require_names(list(table.columns), table.places.source, list(first.columns), first.places.source)
-    fingerprint = hashlib.sha256("".join(digest for _, digest in parts).encode()).hexdigest()
-    table = behind_another([table for table, _ in parts])
-    return dataset_of(table, fingerprint, options, choices[0], bag_label, dtype)
+    fingerprint = hashlib.sha256("".join(digests).encode()).hexdigest()
+    return dataset_of(behind_another(tables), fingerprint, options, choices[0], bag_label, dtype)
 
 
 def dataset_of(
