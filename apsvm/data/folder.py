@@ -34,7 +34,7 @@ from apsvm.models.columns import MISSING_RULES, Columns
 from apsvm.models.json import decoded, fields_of
 
 if TYPE_CHECKING:
-    from apsvm._support.types import AnyArray, Arrays
+    from apsvm._support.types import AnyArray
 
 __all__ = ["check_replaceable", "is_data_folder", "open_folder", "write_folder"]
 
@@ -132,15 +132,65 @@ def open_folder(path: str | os.PathLike[str], *, check: bool = True) -> Dataset:
         arrays[name] = _mapped(folder / name, _TYPES.get(name, (np.float64,)), 2 if name == "X.npy" else 1)
         if check:
             _check_digest(folder / name, digest)
-    opened = _Opened(folder, header, arrays)
+    n, d = header.shape
+
+    def require(name: str, is_fine: bool | np.bool_, expected: str) -> None:
+        if not is_fine:
+            raise DataError(f"{folder / name}: damaged: expected {expected}")
+
+    def require_pointers(name: str, end: int) -> None:
+        ends = arrays[name]
+        rises = ends.size == n + 1 and ends[0] == 0 and ends[-1] == end and bool((ends[1:] >= ends[:-1]).all())
+        require(name, rises, f"{n + 1} row pointers that rise from 0 to {end}")
+
+    for name, array in arrays.items():
+        if name in ("relevance.npy", *_OPTIONAL):
+            require(name, array.size == n, f"{n} entries, found {array.size}")
+    relevance, costs = arrays["relevance.npy"], arrays.get("costs.npy")
+    require("relevance.npy", np.isfinite(relevance).all(), "finite labels")
+    if costs is not None:
+        require("costs.npy", np.isfinite(costs).all() and (costs >= 0).all(), "finite costs of at least 0")
+    sets = None
+    if "classes.npy" in arrays:
+        sets = LabelSets(*(arrays[f"{name}.npy"] for name in ("classes", "label_indptr", "label_indices")))
+        labels = sets.classes
+        increase = np.isfinite(labels).all() and (labels[1:] > labels[:-1]).all()
+        require("classes.npy", increase, "finite labels that increase")
+        require_pointers("label_indptr.npy", sets.indices.size)
+        within = _all_below(sets.indices, labels.size)
+        require("label_indices.npy", within, f"numbers of labels from 0 to {labels.size - 1}")
+    X = arrays.get("X.npy")
+    if X is not None:
+        require("X.npy", X.shape == (n, d), f"shape {header.shape}, found {X.shape}")
+    else:
+        indptr, indices, values = (arrays[f"{name}.npy"] for name in ("indptr", "indices", "values"))
+        require("indices.npy", indices.dtype == indptr.dtype, f"{indptr.dtype} as in indptr.npy")
+        require("values.npy", values.size == indices.size, f"{indices.size} entries, found {values.size}")
+        require_pointers("indptr.npy", indices.size)
+        require("indices.npy", _all_below(indices, d), f"indices from 0 to {d - 1}")
+        fits = indices.dtype == np.int64 or max(n, d) <= np.iinfo(np.int32).max
+        require("indices.npy", fits, "int64 for this shape")
+        X = sp.csr_array((values, indices, indptr), shape=header.shape)
+        X.has_canonical_format = True
+    columns, table = header.columns, None
+    if columns is not None:
+        require(HEADER, columns.width == d and columns.missing in MISSING_RULES, f"columns that become {d} features")
+        n_words = len(columns.label_words)
+        are_words = not n_words or np.isin(relevance, np.arange(n_words)).all()
+        require("relevance.npy", are_words, f"labels from 0 to {n_words - 1}")
+        for name, names in (("groups.npy", header.queries), ("bags.npy", header.bags)):
+            if names:
+                known = (arrays[name] >= 0).all() and (arrays[name] < len(names)).all()
+                require(name, known, f"numbers from 0 to {len(names) - 1}")
+        table = TableRows(columns, queries=header.queries or (), bags=header.bags or ())
     return Dataset(
-        relevance=opened.labels(),
-        groups=opened.vector("groups.npy"),
-        bags=opened.vector("bags.npy"),
-        costs=opened.costs(),
-        label_sets=opened.label_sets(),
-        X=opened.rows(),
-        table=opened.table(),
+        X=X,
+        relevance=relevance,
+        groups=arrays.get("groups.npy"),
+        bags=arrays.get("bags.npy"),
+        costs=costs,
+        label_sets=sets,
+        table=table,
         zero_based=header.zero_based,
         source=str(folder),  # without a trailing slash
         fingerprint=header.source.sha256,
@@ -215,90 +265,6 @@ def _check_digest(path: Path, digest: str) -> None:
     found = digest_of_file(path)
     if found != digest:
         raise DataError(f"{path}: damaged: its sha256 is {found}, expected {digest}")
-
-
-class _Opened:
-    """The mapped arrays of a folder; each method checks those it returns and raises DataError."""
-
-    def __init__(self, folder: Path, header: _Header, arrays: Arrays) -> None:
-        self._folder, self._header, self._arrays = folder, header, arrays
-        self._n, self._d = header.shape
-
-    def _require(self, name: str, is_fine: bool, expected: str) -> None:
-        if not is_fine:
-            raise DataError(f"{self._folder / name}: damaged: expected {expected}")
-
-    def vector(self, name: str) -> AnyArray | None:
-        """One entry a row, or None where the folder has no such file."""
-        array = self._arrays.get(name)
-        if array is not None:
-            self._require(name, array.size == self._n, f"{self._n} entries, found {array.size}")
-        return array
-
-    def labels(self) -> AnyArray:
-        relevance = self.vector("relevance.npy")
-        assert relevance is not None
-        self._require("relevance.npy", bool(np.isfinite(relevance).all()), "finite labels")
-        return relevance
-
-    def costs(self) -> AnyArray | None:
-        costs = self.vector("costs.npy")
-        if costs is not None:
-            is_fine = bool(np.isfinite(costs).all()) and bool((costs >= 0).all())
-            self._require("costs.npy", is_fine, "finite costs of at least 0")
-        return costs
-
-    def label_sets(self) -> LabelSets | None:
-        if "classes.npy" not in self._arrays:
-            return None
-        classes, indptr = self._arrays["classes.npy"], self._arrays["label_indptr.npy"]
-        indices = self._arrays["label_indices.npy"]
-        increase = bool(np.isfinite(classes).all()) and bool((classes[1:] > classes[:-1]).all())
-        self._require("classes.npy", increase, "finite labels that increase")
-        self._check_pointers("label_indptr.npy", indptr, indices.size)
-        within = _all_below(indices, classes.size)
-        self._require("label_indices.npy", within, f"numbers of labels from 0 to {classes.size - 1}")
-        return LabelSets(classes, indptr, indices)
-
-    def table(self) -> TableRows | None:
-        """The columns of the table that the folder was made from, and the names of queries and bags; None of other
-        data."""
-        header = self._header
-        if header.columns is None:
-            return None
-        columns = header.columns
-        fits = columns.width == self._d and columns.missing in MISSING_RULES
-        self._require(HEADER, fits, f"columns that become {self._d} features")
-        labels, n_words = self._arrays["relevance.npy"], len(columns.label_words)
-        are_words = not n_words or bool(np.isin(labels, np.arange(n_words)).all())
-        self._require("relevance.npy", are_words, f"labels from 0 to {n_words - 1}")
-        for file, names in (("groups.npy", header.queries), ("bags.npy", header.bags)):
-            if names:
-                numbers = self._arrays[file]
-                within = bool((numbers >= 0).all() and (numbers < len(names)).all())
-                self._require(file, within, f"numbers from 0 to {len(names) - 1}")
-        return TableRows(columns, queries=header.queries or (), bags=header.bags or ())
-
-    def rows(self) -> Matrix:
-        X = self._arrays.get("X.npy")
-        if X is not None:
-            self._require("X.npy", X.shape == self._header.shape, f"shape {self._header.shape}, found {X.shape}")
-            return X
-        indptr, indices, values = (self._arrays[f"{name}.npy"] for name in ("indptr", "indices", "values"))
-        self._require("indices.npy", indices.dtype == indptr.dtype, f"{indptr.dtype} as in indptr.npy")
-        self._require("values.npy", values.size == indices.size, f"{indices.size} entries, found {values.size}")
-        self._check_pointers("indptr.npy", indptr, indices.size)
-        self._require("indices.npy", _all_below(indices, self._d), f"indices from 0 to {self._d - 1}")
-        fits = indices.dtype == np.int64 or max(self._n, self._d) <= np.iinfo(np.int32).max
-        self._require("indices.npy", fits, "int64 for this shape")
-        X = sp.csr_array((values, indices, indptr), shape=self._header.shape)
-        X.has_canonical_format = True
-        return X
-
-    def _check_pointers(self, name: str, indptr: AnyArray, end: int) -> None:
-        rises = indptr.size == self._n + 1 and indptr[0] == 0 and indptr[-1] == end
-        rises = bool(rises) and bool((indptr[1:] >= indptr[:-1]).all())
-        self._require(name, rises, f"{self._n + 1} row pointers that rise from 0 to {end}")
 
 
 def _all_below(indices: AnyArray, limit: int) -> bool:

@@ -191,13 +191,13 @@ def _check_options(
     name = "<stdin>" if source == "-" else os.fspath(source)
     if options != UNSAID and not kind.is_table and options.named:
         option = options.named[0][0]
-        raise DataError(f"{name}: {option} is for tables (CSV, Parquet, Arrow), and this is {kind.what}")
+        raise DataError(f"{name}: {option} is for tables (CSV, Parquet, Arrow), and this is {kind.value}")
     if model is None or model.columns is None or not model.columns.features:
         return
     if kind is not Kind.FOLDER and not kind.is_table:
         first = ", ".join(column.name for column in model.columns.features[:3])
         raise DataError(
-            f"{name}: the model finds its columns by their names ({first}, …), and {kind.what} has none: give it a "
+            f"{name}: the model finds its columns by their names ({first}, …), and {kind.value} has none: give it a "
             "table (CSV, Parquet, Arrow)"
         )
 
@@ -245,7 +245,7 @@ def _require_base(data: Dataset, kind: Kind, zero_based: bool) -> None:
     if zero_based != data.zero_based:
         expected, found = (0, 1) if zero_based else (1, 0)
         raise DataError(
-            f"{data.source}: expected features that count from {expected}, found a {kind.value} that counts them from "
+            f"{data.source}: expected features that count from {expected}, found {kind.value} that counts them from "
             f"{found}"
         )
 

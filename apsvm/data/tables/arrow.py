@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, BinaryIO
@@ -15,7 +14,7 @@ import numpy as np
 from apsvm._support.shown import shortened
 from apsvm.data.dataset import DataError, NoRowsError
 from apsvm.data.read_options import TableOptions
-from apsvm.data.tables.cells import Cells, Places, Table, is_string, leaving_out, shown, text_of
+from apsvm.data.tables.cells import Cells, Places, Table, different_names, is_string, leaving_out, shown, text_of
 from apsvm.data.tables.kinds import Kind, is_json
 from apsvm.data.tables.text import Choosing, decoded, not_utf8
 from apsvm.data.text import text_blocks
@@ -110,15 +109,6 @@ def _table_of_columns(stream: BinaryIO, kind: Kind, name: str, choose: Choosing)
     table.validate(full=True)
     kept, _ = choose(name, different_names(table.column_names, name), _index_of(table.schema))
     return _checked({column: table[column] for column in kept}, Places((name,)), [])
-
-
-def different_names(names: Sequence[str], source: str) -> Sequence[str]:
-    """The names, if no two columns have the same. Raises DataError."""
-    twice = sorted(column for column, times in Counter(names).items() if times > 1)
-    if twice:
-        found = ", ".join(twice[:8])
-        raise DataError(f"{source}: expected different names of columns, found more than once: {found}")
-    return names
 
 
 def _index_of(schema: Any) -> list[str]:
@@ -262,4 +252,4 @@ def _parsing(name: str, kind: Kind) -> Iterator[None]:
         if isinstance(error, DataError):
             raise
         why = shortened(" ".join(str(error).split()))  # some of them have more than a line
-        raise DataError(f"{name}: not {kind.what} that is read here ({type(error).__name__}: {why})") from None
+        raise DataError(f"{name}: not {kind.value} that is read here ({type(error).__name__}: {why})") from None

@@ -7,6 +7,7 @@ distinct texts are looked at. What a column is meant to be is decided in ``typin
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -484,3 +485,12 @@ def quoted(name: str) -> str:
 def leaving_out(name: str) -> str:
     """Advice that leaves the column out, in the caller's syntax (command or Python)."""
     return advice(f"--drop {quoted(name)}", "leave it out of X")
+
+
+def different_names(names: Sequence[str], source: str) -> Sequence[str]:
+    """The names, if no two columns have the same. Raises DataError."""
+    twice = sorted(column for column, times in Counter(names).items() if times > 1)
+    if twice:
+        found = ", ".join(twice[:8])
+        raise DataError(f"{source}: expected different names of columns, found more than once: {found}")
+    return names

@@ -33,26 +33,21 @@ _OF_SVMLIGHT = re.compile(rb"(qid|cost|bag|\d+):[^\s:,;|]+")
 
 
 class Kind(Enum):
-    """Format of a file."""
+    """Format of a file; the value is its name in messages."""
 
-    FOLDER = "folder"
-    MATRIX = "matrix"
-    SVMLIGHT = "svmlight"
-    CSV = "csv"
-    PARQUET = "parquet"
-    ARROW = "arrow"
-    JSON = "json-lines"
-    SHEET = "sheet"
+    FOLDER = "a data folder"
+    MATRIX = "a .npy or .npz matrix"
+    SVMLIGHT = "svmlight text"
+    CSV = "a table of separated values (CSV)"
+    PARQUET = "a Parquet table"
+    ARROW = "an Arrow table"
+    JSON = "JSON lines"
+    SHEET = "an Excel workbook"
 
     @property
     def is_table(self) -> bool:
         """True if the columns have names."""
-        return self in (Kind.CSV, Kind.PARQUET, Kind.ARROW, Kind.JSON, Kind.SHEET)
-
-    @property
-    def what(self) -> str:
-        """Name of the format in messages."""
-        return _WHAT[self]
+        return self not in (Kind.FOLDER, Kind.MATRIX, Kind.SVMLIGHT)
 
 
 #: How a zip archive begins that has files, and documents of older Office programs.
@@ -61,17 +56,6 @@ _ZIP, _OLE = b"PK\x03\x04", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _APART = re.compile(rb"[\s,;|#]")
 #: … and in one with blanks.
 _NO_BLANK = re.compile(rb"[\t:,;|#\"]")
-
-_WHAT = {
-    Kind.FOLDER: "a data folder",
-    Kind.MATRIX: "a .npy or .npz matrix",
-    Kind.SVMLIGHT: "svmlight text",
-    Kind.CSV: "a table of separated values (CSV)",
-    Kind.PARQUET: "a Parquet table",
-    Kind.ARROW: "an Arrow table",
-    Kind.JSON: "JSON lines",
-    Kind.SHEET: "an Excel workbook",
-}
 
 
 class Rewound(io.RawIOBase):

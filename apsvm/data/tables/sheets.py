@@ -6,7 +6,7 @@ import zipfile
 from typing import Any, BinaryIO
 
 from apsvm.data.dataset import DataError, NoRowsError
-from apsvm.data.tables.arrow import different_names
+from apsvm.data.tables.cells import different_names
 
 #: Bytes that the files of a workbook may unpack to.
 MOST_UNPACKED = 1 << 31
