@@ -44,6 +44,7 @@ class _OnCluster(_Plain):
     """Base of the estimators on a cluster."""
 
     client: Client | None
+    _compares_maps = False
 
     def fit(  # type: ignore[override]  # no bags
         self, X: Collection, y: Collection, qid: Collection = None, sample_weight: Collection = None

@@ -35,7 +35,7 @@ from apsvm.estimators.rows import Counted
 from apsvm.metrics import parse_metric
 from apsvm.models.base import Ranker
 from apsvm.models.header import Header, parse_pool
-from apsvm.selection.completion import outcomes
+from apsvm.selection.completion import complete, outcomes
 from apsvm.solvers.state import State
 from apsvm.trainers.base import AnyTrainer, Outcome, TrainingSet, Watch
 from apsvm.trainers.fitting import AUTO, FeatureOptions, Fit, asked_of, map_by_rule
@@ -47,6 +47,8 @@ class TrainedEstimator(ModelEstimator):
 
     #: Advice for a training that stopped early.
     _remedy: ClassVar[str] = "raise time_limit, or what else it stopped at"
+    #: Whether columns and rules are compared where ``features`` is left open.
+    _compares_maps: ClassVar[bool] = True
 
     def _read(self, X: Matrix, y: Column, takes: Takes) -> tuple[Matrix, Target]:
         """X as an array and what y means, of a fit, checked."""
@@ -187,7 +189,12 @@ class LinearEstimator(TrainedEstimator):
             data, start = fit.training_set(), self._start(plan, fit)
             for remark in plan.check(data):
                 logger.warning("%s: %s", type(self).__name__, remark)
-            *_, outcome = self._outcomes(fit, watch, start, data)
+            if self._compares_maps and self._table is not None and self.features == AUTO and start is None:
+                training_ = complete(raw, fit, data, watch)
+                raw, fit, data, found = training_.raw, training_.fit, training_.data, training_.outcomes(watch)
+            else:
+                found = self._outcomes(fit, watch, start, data)
+            *_, outcome = found
             (model,) = fit.model(outcome).rankers()
             model = model.at_level(model.level + self._shift(fit, data, outcome))
             model = model.with_header(self._header_of(model.header, counted.groups))

@@ -231,8 +231,8 @@ class APSVMClassifier(TwoClasses, _Structured):
     features
         Map of the features before they are weighed: "linear" (none), "logarithms" of long-tailed features beside them,
         "piecewise:4" (a broken line of 4 knots each), "rules:400:depth=5" (leaves of boosted trees), "products" of all
-        pairs, "nystroem:300" (an RBF kernel by landmarks); "auto": logarithms for a data frame with such columns, else
-        linear.
+        pairs, "nystroem:300" (an RBF kernel by landmarks); "auto": of a data frame, rules where they rank held-out rows
+        better, else logarithms where columns have long tails; of arrays linear.
     scale
         Scaling of the columns: "standard", "maxabs", "l2" (each row to length 1) or "none"; "auto": standard for dense
         X, none for sparse X and for rules. coef_ is of columns as they are.

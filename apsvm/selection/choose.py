@@ -25,10 +25,7 @@ from numpy.typing import NDArray
 from apsvm._support.types import JsonDict
 from apsvm.selection.grids import Axis, Grid
 from apsvm.selection.race import Candidate, OutOfFold
-from apsvm.trainers.settings import SettingValue
 
-#: A rise of the metric that is worth more trainings: the edge is often where a plateau begins.
-WORTH_IT = 1e-3
 #: Candidates on several feature maps that are behind the best by no more are compared in all folds and averaged, unless
 #: that is ``CLEAR`` standard errors: by .02 or .05 test AP was .0005 less on 16 sets; without ``CLEAR`` nDCG@10 of
 #: LightGBM's example was .773 for .780 (three seeds), and AP on 80 sets the same.
@@ -114,28 +111,6 @@ def at_the_edge(candidates: Sequence[Candidate], grid: Grid, chosen: Candidate) 
         if axis.numeric and len(on_it) > 1 and chosen in (on_it[0], on_it[-1]):
             names.append(axis.name)
     return names
-
-
-def beyond(
-    candidates: Sequence[Candidate], grid: Grid, peak: Candidate, metric: str
-) -> dict[str, tuple[SettingValue, ...]]:
-    """Values worth trying beyond those of the grid, by setting: where the user named none, and the metric still rises
-    by ``WORTH_IT`` or more towards the last one, ``peak``, the best of all, or there is a single one. None where it
-    cannot rise further: metrics end at 1."""
-    values: dict[str, tuple[SettingValue, ...]] = {}
-    if peak.mean(metric) >= 1.0:
-        return values
-    for axis in grid.axes:
-        on_it = _line(candidates, peak, axis)
-        if axis.named or not axis.numeric or len(on_it) < len(axis.values):
-            continue
-        if len(on_it) == 1:
-            values[axis.name] = axis.beside()
-            continue
-        neighbour = {on_it[-1]: on_it[-2], on_it[0]: on_it[1]}.get(peak)
-        if neighbour is not None and peak.mean(metric) - neighbour.mean(metric) >= WORTH_IT:
-            values[axis.name] = axis.above() if peak is on_it[-1] else axis.below()
-    return {name: new for name, new in values.items() if new}
 
 
 def _line(candidates: Sequence[Candidate], through: Candidate, axis: Axis) -> list[Candidate]:

@@ -27,11 +27,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from apsvm.data.features.rules import Rules
 from apsvm.losses import make_loss
 from apsvm.losses.base import Loss
 from apsvm.models.items import ItemFactors
 from apsvm.risk import loss_by_order
 from apsvm.selection.choose import pooled_ap
+from apsvm.selection.maps import compare_maps
 from apsvm.selection.mixture import COMPONENTS, Mixture, two_or_one
 from apsvm.selection.quick import LOSS, Choice, choose, classes_compared
 from apsvm.selection.thresholds import held_out_scores, is_graded, threshold_by
@@ -59,10 +61,60 @@ SHARE_OF_START = 2.0 / 3.0
 ENOUGH_ROWS_A_FEATURE = 10
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Training:
+    """A training with everything chosen that its plan leaves open.
+
+    Attributes
+    ----------
+    raw : the training without what is learned of its features
+    fit : the same, prepared
+    data : its rows
+    completion : the plan, and what was chosen for it
+    start : (dimension,) float64, where to begin, or None
+    """
+
+    raw: Fit
+    fit: Fit
+    data: TrainingSet
+    completion: Completion
+    start: NDArray[np.float64] | None = None
+
+    def outcomes(self, watch: Watch) -> Iterator[Outcome]:
+        """The trained rankers, as ``Trainer.train`` gives and raises them, those that rank nothing marked."""
+        fit, data = self.fit, self.data
+        watch = about_data(watch, fit, data.rows.__len__)
+        for outcome in _trained(fit.trainer, self.completion, data, watch, self.start, fit.held_out()):
+            checked = ranking_checked(outcome, data, fit.trainer)
+            yield scales_checked(checked, fit.dataset) if fit.features.scale == "none" else checked
+
+
+def complete(raw: Fit, fit: Fit, data: TrainingSet, watch: Watch) -> Training:
+    """A training with its open settings chosen, and the feature map of a table, which nobody named.
+
+    Parameters
+    ----------
+    raw, fit, data : the training without what is learned of its features; the same, prepared; its rows
+    """
+    began = time.perf_counter()
+    completion, maps = _completed(fit.trainer, data, watch), None
+    is_one_ranker = not isinstance(fit.trainer, OneVsRestTrainer)
+    if is_one_ranker and completion.choice is not None and not watch.should_stop():
+        maps = compare_maps(fit, data, completion.choice)
+    if maps is not None:
+        watch.remark(str(maps))
+    if maps is not None and maps.takes_rules:
+        raw = replace(raw, features=replace(raw.features, features=Rules.stem))
+        fit = raw.prepared()
+        data = fit.training_set()
+        completion = replace(_completed(fit.trainer, data, watch), seconds=time.perf_counter() - began)
+    return Training(raw, fit, data, completion)
+
+
 def outcomes(
     fit: Fit, watch: Watch, start: NDArray[np.float64] | None = None, data: TrainingSet | None = None
 ) -> Iterator[Outcome]:
-    """The trained rankers of a fit, as ``Trainer.train`` gives and raises them, those that rank nothing marked.
+    """The trained rankers of a prepared fit (``Training.outcomes``).
 
     Parameters
     ----------
@@ -70,10 +122,8 @@ def outcomes(
     data : the training set, where there is one already
     """
     data = data or fit.training_set()
-    watch = about_data(watch, fit, data.rows.__len__)
-    for outcome in trained(fit.trainer, data, watch, start, fit.held_out()):
-        checked = ranking_checked(outcome, data, fit.trainer)
-        yield scales_checked(checked, fit.dataset) if fit.features.scale == "none" else checked
+    completion = _completed(fit.trainer, data, watch, start)
+    yield from Training(fit, fit, data, completion, start).outcomes(watch)
 
 
 def trained(
@@ -85,12 +135,30 @@ def trained(
 ) -> Iterator[Outcome]:
     """Outcomes of ``trainer`` on ``data``, with its open settings chosen; parameters and errors: see
     ``Trainer.train``."""
+    yield from _trained(trainer, _completed(trainer, data, watch, start), data, watch, start, validation)
+
+
+def _completed(
+    trainer: AnyTrainer, data: TrainingSet, watch: Watch, start: NDArray[np.float64] | None = None
+) -> Completion:
     if start is not None and start.ndim == 2 and isinstance(trainer, StructuredSVMTrainer):
         trainer = trainer.with_settings(components=len(start))  # the model's that it goes on from, where left open
+    if isinstance(trainer, OneVsRestTrainer):
+        return Completion.of_classes(trainer, data, watch, start)
+    return Completion.of(trainer, data, watch, start)
+
+
+def _trained(
+    trainer: AnyTrainer,
+    completion: Completion,
+    data: TrainingSet,
+    watch: Watch,
+    start: NDArray[np.float64] | None,
+    validation: TrainingSet | None,
+) -> Iterator[Outcome]:
     if not isinstance(trainer, OneVsRestTrainer):
-        yield from Completion.of(trainer, data, watch, start).train(data, watch, start, validation)
+        yield from completion.train(data, watch, start, validation)
         return
-    completion = Completion.of_classes(trainer, data, watch, start)
     limit = trainer.settings.time_limit
     if limit is not None:
         trainer = trainer.with_settings(time_limit=max(0.0, limit - completion.seconds))
@@ -276,35 +344,42 @@ class Completion:
         """Trains until the training rows are ranked no worse than by the loss that this one starts from, or gives that
         one's model."""
         began = time.perf_counter()
-        start, limit, like = self._start(trainer, data, watch), trainer.settings.time_limit, trainer.loss.ranks_like
-        name, judge = _start_of(trainer).loss.name, trainer.loss if like is None else make_loss(like)
+        start, name = self._start(trainer, data, watch), _start_of(trainer).loss.name
 
-        def trained(descent: float) -> Iterator[Outcome]:
+        def in_the_time_left() -> StructuredSVMTrainer:
+            limit = trainer.settings.time_limit
             left = None if limit is None else max(0.0, limit - (time.perf_counter() - began))
+            return trainer.with_settings(time_limit=left)
+
+        if trainer.loss.ranks_like is not None:
+            judge = make_loss(trainer.loss.ranks_like)
+            (outcome,) = in_the_time_left().train(data, watch)
+            is_worse = _loss_of(outcome, judge, data) > _loss_of(start, judge, data)
+            why = f"the hinge ranks the training rows worse than {name}: this is the model of {name}"
+            is_replaced = is_worse and outcome.state == State.CONVERGED
+            yield _in_its_place(start, name, why) if is_replaced else outcome
+            return
+
+        def descended(descent: float) -> Iterator[Outcome]:
             assert isinstance(start.w, np.ndarray)
-            plan = trainer.with_settings(time_limit=left)
-            if like is None:
-                plan = plan.with_settings(bound="tight").beginning_at(start.w, name, descent)
-            for outcome in plan.train(data, watch):
-                yield _followed(start, outcome) if like is None else outcome
+            plan = in_the_time_left().with_settings(bound="tight").beginning_at(start.w, name, descent)
+            return (_followed(start, outcome) for outcome in plan.train(data, watch))
 
         if trainer.settings.C != DEFAULT_C:
-            yield from trained(DESCENTS[0])
+            yield from descended(DESCENTS[0])
             return
-        at_start = _loss_of(start, judge, data)
+        at_start = _loss_of(start, trainer.loss, data)
         several = data.queries is not None and bool((data.queries != data.queries[0]).any())
-        for descent in DESCENTS[:1] if like is not None else DESCENTS_OF_QUERIES if several else DESCENTS:
-            (outcome,) = trained(descent)
-            if _loss_of(outcome, judge, data) <= at_start:
+        for descent in DESCENTS_OF_QUERIES if several else DESCENTS:
+            (outcome,) = descended(descent)
+            if _loss_of(outcome, trainer.loss, data) <= at_start:
                 yield outcome
                 return
             if outcome.state != State.CONVERGED:
-                yield outcome if like is not None else replace(outcome, w=start.w)
+                yield replace(outcome, w=start.w)
                 return
-        what = "the descent ended at a higher loss on the training rows than it began with"
-        if like is not None:
-            what = f"the hinge ranks the training rows worse than {name}"
-        yield _in_its_place(start, name, f"{what}: this is the model of {name}")
+        why = "the descent ended at a higher loss on the training rows than it began with"
+        yield _in_its_place(start, name, f"{why}: this is the model of {name}")
 
     def _annotated(self, outcome: Outcome, data: TrainingSet) -> Outcome:
         """The outcome with what the choice says of it, and the settings that were requested."""

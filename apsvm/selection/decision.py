@@ -14,6 +14,7 @@ from apsvm._support.machine import thread_count
 from apsvm._support.naming import option
 from apsvm.data.dataset import distinct
 from apsvm.data.labels import LabelOptions, two_classes
+from apsvm.data.rows import Rows
 from apsvm.data.takes import Takes
 from apsvm.metrics.thresholds import ChosenThreshold, ThresholdRule, choose_threshold
 from apsvm.models.base import Model
@@ -22,7 +23,7 @@ from apsvm.selection.bags import bags_as_rows, of_bags
 from apsvm.selection.calibration import ENOUGH_FOR_ISOTONIC, calibrated
 from apsvm.selection.completion import training_scores
 from apsvm.selection.cross_validation import CrossValidation
-from apsvm.selection.folds import Fold, FoldError, make_folds
+from apsvm.selection.folds import Fold, FoldError, copies_of, make_folds
 from apsvm.selection.grids import Variant
 from apsvm.selection.race import Measured, OutOfFold, Task
 from apsvm.selection.thresholds import held_out_scores, placed
@@ -156,7 +157,8 @@ def _belong_together(fit: Fit) -> bool:
 
 
 def _folds(fit: Fit) -> tuple[list[Fold], str]:
-    """The folds, and what they are in words. Copies of a row, which weights of rows make, stay together."""
+    """The folds, and what they are in words. Copies of a row, which weights make or the data has, stay
+    together."""
     dataset, of_bag = fit.dataset, fit.trainer.capabilities.bags
     units = bags_as_rows(dataset) if of_bag else dataset
     target = of_bags(dataset, fit.target) if of_bag else fit.target
@@ -168,6 +170,8 @@ def _folds(fit: Fit) -> tuple[list[Fold], str]:
     fewest = min(int(target.relevant.sum()), int((~target.relevant).sum()))
     by_query = groups is not None and np.unique(groups).size > 1
     count = FOLDS if by_query else max(2, min(FOLDS, fewest))
+    if bags is None and not by_query and not of_bag:
+        bags = copies_of(Rows(dataset.X).select(alone), target)
     try:
         dealt = make_folds(target, groups if by_query else None, count, fit.trainer.settings.seed, bags=bags)
     except FoldError as error:

@@ -8,7 +8,6 @@ the others is a training of its own.
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,10 +17,7 @@ from apsvm.data.labels import LabelOptions
 from apsvm.data.takes import Takes
 from apsvm.trainers.base import AnyTrainer, Outcome
 from apsvm.trainers.fitting import FeatureOptions
-from apsvm.trainers.settings import Declared, Multiple, Range, Settings, SettingsError, SettingValue, amount, declared
-
-#: How many values a grid is widened by.
-STEPS_BEYOND = 2
+from apsvm.trainers.settings import Declared, Multiple, Settings, SettingsError, SettingValue, amount, declared
 
 
 def shown(value: SettingValue) -> str:
@@ -37,19 +33,15 @@ class Axis:
     ----------
     name : of the setting
     values : numbers ascending, multiples of a default after them; anything else as given
-    named : whether a user named them
     path : whether they are trained in one go
-    range : the numbers that it may be
     """
 
     name: str
     values: tuple[SettingValue, ...]
-    named: bool = False
     path: bool = False
-    range: Range = Range()  # noqa: RUF009  # frozen
 
     @classmethod
-    def of(cls, name: str, values: Sequence[SettingValue], about: Declared, *, named: bool) -> Axis:
+    def of(cls, name: str, values: Sequence[SettingValue], about: Declared) -> Axis:
         """The axis of a setting. Raises SettingsError for one value twice, or none."""
         flag = about.flags[0] if about.flags else f"--{name.replace('_', '-')}"
         listed = [shown(value) for value in values]
@@ -57,7 +49,7 @@ class Axis:
             raise SettingsError(f"{flag}: one value twice in {', '.join(listed)}")
         if not listed:
             raise SettingsError(f"{flag}: expected a value to try, found none")
-        axis = cls(name, tuple(values), named, about.path, about.range)
+        axis = cls(name, tuple(values), about.path)
         return replace(axis, values=tuple(sorted(values, key=axis.position))) if axis.numeric else axis
 
     @property
@@ -66,36 +58,10 @@ class Axis:
         return all(isinstance(value, int | float | Multiple) and not isinstance(value, bool) for value in self.values)
 
     def position(self, value: SettingValue) -> tuple[float, float]:
-        """Sorts values, those of a wider grid too."""
+        """Sorts values."""
         if not self.numeric:
             return 0.0, float(self.values.index(value))
         return float(isinstance(value, Multiple)), amount(value)
-
-    def above(self) -> tuple[SettingValue, ...]:
-        """The next values beyond the highest, as far apart as the last two; fewer or none where its range ends."""
-        return self._beyond(self.values[-2:]) if len(self.values) > 1 else ()
-
-    def below(self) -> tuple[SettingValue, ...]:
-        """The next values beyond the lowest, ascending."""
-        return self._beyond(self.values[1::-1])[::-1] if len(self.values) > 1 else ()
-
-    def beside(self) -> tuple[SettingValue, ...]:
-        """Values to try beside a single multiple of a default; none for anything else."""
-        (only,) = self.values
-        return (Multiple(0.1 * only.factor), Multiple(10.0 * only.factor)) if isinstance(only, Multiple) else ()
-
-    def _beyond(self, last_two: Sequence[SettingValue]) -> tuple[SettingValue, ...]:
-        """From the second of two values on, in steps of their ratio."""
-        if not self.numeric or isinstance(last_two[0], Multiple) != isinstance(last_two[1], Multiple):
-            return ()
-        inner, outer = map(amount, last_two)
-        if min(inner, outer) <= 0.0:
-            return ()
-        kind: Callable[[float], SettingValue] = Multiple if isinstance(last_two[1], Multiple) else type(last_two[1])
-        # As written by hand: 0.3 and not 0.30000000000000004.
-        numbers = [float(f"{outer * (outer / inner) ** step:.12g}") for step in range(1, STEPS_BEYOND + 1)]
-        new = dict.fromkeys(kind(number) for number in numbers if number < math.inf)
-        return tuple(value for value in new if amount(value) > 0.0 and self.range.admits(amount(value)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -163,7 +129,7 @@ class Grid:
         labels: LabelOptions | None = None,
     ) -> Grid:
         """The grid that the trainer declares, but where ``named`` has values, by the settings' names, or else
-        ``suggested``, which the user did not name: those may be widened.
+        ``suggested``, which the user did not name.
 
         Raises
         ------
@@ -178,7 +144,7 @@ class Grid:
         declarations, named = declared(type(settings)), named or {}
         values = {**trainer.grid, **(suggested or {}), **named}
         axes = [
-            Axis.of(name, values[name], about, named=name in named)
+            Axis.of(name, values[name], about)
             for name, (_, about) in declarations.items()
             if name in named or values.get(name)
         ]
@@ -200,10 +166,6 @@ class Grid:
     def variants(self) -> Iterator[Variant]:
         """All of it."""
         yield from self._variants({axis.name: axis.values for axis in self.axes})
-
-    def around(self, choice: JsonObject, axis: Axis, values: Sequence[SettingValue]) -> Iterator[Variant]:
-        """``choice`` with ``values`` in the place of that of ``axis``."""
-        yield from self._variants({**{name: (value,) for name, value in choice.items()}, axis.name: values})
 
     def chosen(self, choice: JsonObject) -> Variant:
         """``choice`` alone."""

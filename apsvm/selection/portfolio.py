@@ -3,8 +3,7 @@ rows.
 
 Every entry is tried in one fold, those that are not hopeless in two more. Where rows are many this is done with a small
 sample of them, and with what is left with a larger one (successive halving: Jamieson and Talwalkar, AISTATS 2016). Of
-all rows the best of each kind that is near the top goes on to the other folds, with a wider grid where the best of all
-stands at the edge of its own.
+all rows the best of each kind that is near the top goes on to the other folds.
 """
 
 from __future__ import annotations
@@ -165,11 +164,10 @@ class PortfolioSearch:
         ``is_last``: to all rows, or to all folds."""
         search = self._search(entries, which, ended)
         self.racing_on = f"{len(search.dataset):,} {self._dataset.unit}"
-        followers = replace(followers, widened=unseen)
         folds = min(SCREENING_FOLDS, len(search.folds))
         kept = list[Candidate]()
         for number, within in ((1, range(1)), (folds, range(1, folds))):
-            search.run(jobs, followers, widen=False, folds=within)
+            search.run(jobs, followers, within)
             ranked = self._ranked(search, number)
             if number == 1 and not ranked and search.failures:
                 raise SelectionError("; ".join(dict.fromkeys(search.failures.values())))

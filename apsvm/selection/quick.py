@@ -4,9 +4,7 @@ The hinge is convex and hard to beat where nearly every positive can be found; w
 the tight bound does not. Which of the two a data set wants shows in a second: plans are trained on folds, roughly, and
 judged by Δ itself (``risk.by_order``) on the rest. The metric of this race is the loss: the lower, the better.
 
-First the hinge at some multiples of its default C, and at higher ones where the highest is the best; from the best
-one's weights the tight bound, at the highest of its multiples first. Each path is one row of a table (``_Climb``), and
-goes on from another's end.
+First the hinge at some multiples of its default C, then, from the best one's weights, the tight bound (``_paths``).
 """
 
 from __future__ import annotations
@@ -26,7 +24,7 @@ from numpy.typing import NDArray
 from apsvm.oracles import make_oracle
 from apsvm.risk import NothingToRankError, Risk
 from apsvm.risk.by_order import loss_by_order
-from apsvm.selection.choose import WORTH_IT, standard_error
+from apsvm.selection.choose import standard_error
 from apsvm.selection.folds import AffordableFolds, affordable_folds
 from apsvm.selection.grids import Variant
 from apsvm.selection.race import Candidate, Measured, Measurements, OutOfFold, PathInFold, Race, Task
@@ -56,8 +54,6 @@ FEW_MULTIPLES = (0.1, 1.0, 10.0)
 #: small one would be caught, and each solution is a start for the next. On 80 sets, three splits, test AP was .003
 #: (± .002) above what a path from below had, and .004 above one from 10x.
 FROM_ABOVE = (100.0, 10.0, 1.0, 0.1)
-#: A path whose highest C is the best goes on to ten times that, up to this multiple.
-HIGHEST = {"hinge": 1e3, "tight": 1e4}
 #: Candidates that are behind the best of their bound by no more than half a standard error are as good; the smallest C
 #: of them is taken. With a whole one, of few rows a C was taken at which hardly more than the direction of the classes'
 #: means is learned: on 80 sets, two splits, test AP was .0015 lower.
@@ -160,7 +156,7 @@ def choose(
     if not able:
         return Choice(nothing_known, settings.C, (), folds[0].how)
     race = QuickRace(trainer, [sets[at] for at in able], [folds[at] for at in able], [labels[at] for at in able])
-    candidates = _Climb(race, watch).candidates(None if free else settings.C)
+    candidates = _candidates(race, None if free else settings.C, watch)
     how = folds[able[0]].how if len(labels) == 1 else f"{folds[able[0]].how}, of {len(able)} classes"
     if not candidates:
         stopped = watch.should_stop() or race.is_late()
@@ -309,71 +305,43 @@ class _FoldRows:
         return self._risk
 
 
-class _Climb:
-    """The table of what is tried, a bound after the other; see the module."""
+def _paths(race: QuickRace) -> list[tuple[str, Sequence[float]]]:
+    """The table of what is compared: a bound and its values of C, each going on from the best of those before it."""
+    if race.data.components > 1:
+        return [("tight", FROM_ABOVE)]
+    # With bags, and with columns learned from the labels, the tight bound gains nothing.
+    if race.relearns or race.data.bags is not None:
+        return [("hinge", FEW_MULTIPLES)]
+    return [("hinge", MULTIPLES[: 4 if race.is_one_split else 5]), ("tight", FROM_ABOVE)]
 
-    def __init__(self, race: QuickRace, watch: Watch) -> None:
-        self._race, self._watch = race, watch
-        self._epsilon = race.trainer.settings.epsilon
-        self._measured = Measurements([race.trainer.loss_name], len(race.folds))
 
-    def candidates(self, named: tuple[float | Multiple, ...] | None) -> list[Candidate]:
-        """The best first; of ``named`` values of C, if there are any, both bounds at each."""
-        race, data = self._race, self._race.data
-        if data.components > 1:
-            self._climb("tight", named or FROM_ABOVE, named)
-            return self._ranked()
-        few = race.relearns or data.bags is not None
-        self._climb("hinge", named or (FEW_MULTIPLES if few else MULTIPLES[: 4 if race.is_one_split else 5]), named)
-        hinge = min(self._of_bound("hinge"), key=_by_loss, default=None)
-        # Of bags, and of columns learned from the labels, the tight bound gains nothing.
-        if hinge is not None and not few and hinge.mean(LOSS) > self._epsilon:
-            self._climb("tight", named or FROM_ABOVE, named, hinge)
-        return self._ranked()
-
-    def _climb(
-        self, bound: str, values: Sequence[float | Multiple], named: object, after: Candidate | None = None
-    ) -> None:
-        """A path of C on each fold, from where ``after`` ended there; and ten times the highest while that is the best
-        of its bound by ``WORTH_IT``, unless values were named."""
-        self._try(bound, values, after)
-        while not named:
-            ranked = sorted(self._of_bound(bound), key=_by_loss)
-            highest = max((amount(_C(one)) for one in ranked), default=math.inf)
-            if highest >= HIGHEST[bound] or amount(_C(ranked[0])) < highest:
-                return
-            if len(ranked) > 1 and ranked[1].mean(LOSS) - ranked[0].mean(LOSS) < WORTH_IT:
-                return
-            self._try(bound, (10.0 * highest,), ranked[0])
-
-    def _try(self, bound: str, values: Sequence[float | Multiple], after: Candidate | None = None) -> None:
-        """A path; numbers are multiples of the default C, except for those that a user named. What could not be
-        trained, or not in time, is no candidate."""
-        if self._race.trainer.settings.C == DEFAULT_C:
-            values = [Multiple(amount(value)) for value in values]
-        variant = self._race.variant(bound, values)
-        starts = [None if after is None else after.folds[fold].w for fold in range(len(self._race.folds))]
+def _candidates(race: QuickRace, named: tuple[float | Multiple, ...] | None, watch: Watch) -> list[Candidate]:
+    """All candidates that were trained in time, the chosen one first and then by their loss; where values of C are
+    ``named``, at these."""
+    measured, best = Measurements([race.trainer.loss_name], len(race.folds)), None
+    for bound, multiples in _paths(race):
+        variant = race.variant(bound, named or tuple(map(Multiple, multiples)))
+        starts = [None if best is None else best.folds[fold].w for fold in range(len(race.folds))]
         tasks = [Task(0, variant, fold, w if isinstance(w, np.ndarray) else None) for fold, w in enumerate(starts)]
-        threads = min(self._race.threads, len(tasks))
-        for path in self._race.run(tasks, threads, self._watch.should_stop):
-            self._measured.add(path)
+        for path in race.run(tasks, min(race.threads, len(tasks)), watch.should_stop):
+            measured.add(path)
+        best = min(measured.candidates(), key=_by_loss, default=None)
+        if best is None or best.mean(LOSS) <= race.trainer.settings.epsilon:
+            break
+    return _chosen_first(sorted(measured.candidates(), key=_by_loss), race)
 
-    def _of_bound(self, bound: str) -> list[Candidate]:
-        return [one for one in self._measured.candidates() if one.choice["bound"] == bound]
 
-    def _ranked(self) -> list[Candidate]:
-        """Candidates by their loss, the chosen one first. A hinge that is behind by at most ε is chosen, since its
-        certificate is of the global optimum; and of one bound the smallest C within ``ERRORS`` standard errors (Breiman
-        et al. 1984 use one)."""
-        ranked = sorted(self._measured.candidates(), key=_by_loss)
-        if not ranked or self._race.relearns:
-            return ranked
-        highest = ranked[0].mean(LOSS) + self._epsilon
-        hinges = (one for one in ranked if one.choice["bound"] == "hinge" and one.mean(LOSS) <= highest)
-        best = next(hinges, ranked[0])
-        of_bound = [one for one in ranked if one.choice["bound"] == best.choice["bound"]]
-        chosen = min((one for one in of_bound if _is_as_good(one, best)), key=lambda one: amount(_C(one)))
-        return [chosen, *(one for one in ranked if one is not chosen)]
+def _chosen_first(ranked: list[Candidate], race: QuickRace) -> list[Candidate]:
+    """A hinge that is behind by at most ε is chosen, since its certificate is of the global optimum; and of one bound
+    the smallest C within ``ERRORS`` standard errors (Breiman et al. 1984 use one)."""
+    if not ranked or race.relearns:
+        return ranked
+    highest = ranked[0].mean(LOSS) + race.trainer.settings.epsilon
+    hinges = (one for one in ranked if one.choice["bound"] == "hinge" and one.mean(LOSS) <= highest)
+    best = next(hinges, ranked[0])
+    of_bound = [one for one in ranked if one.choice["bound"] == best.choice["bound"]]
+    chosen = min((one for one in of_bound if _is_as_good(one, best)), key=lambda one: amount(_C(one)))
+    return [chosen, *(one for one in ranked if one is not chosen)]
 
 
 def _is_as_good(one: Candidate, best: Candidate) -> bool:

@@ -1,5 +1,5 @@
-"""Settings compared on the folds of a data set: every grid in every fold, once more where the best setting stands at
-the edge of its grid, and the chosen setting, or the average of several, trained on all rows."""
+"""Settings compared on the folds of a data set: every grid in every fold, and the chosen setting, or the average of
+several, trained on all rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from apsvm.data.rows import Rows
 from apsvm.models.header import Json
 from apsvm.selection.average import Average, average_with, refitted
 from apsvm.selection.bags import bags_as_rows, of_bags
-from apsvm.selection.choose import Estimate, at_the_edge, best, beyond, chosen_by_others, pooled_ap
+from apsvm.selection.choose import Estimate, at_the_edge, best, chosen_by_others, pooled_ap
 from apsvm.selection.completion import outcomes
 from apsvm.selection.cross_validation import CrossValidation
 from apsvm.selection.folds import Fold, copies_of, make_folds
@@ -29,7 +29,7 @@ from apsvm.selection.race import Candidate, Measurements, OutOfFold, PathInFold,
 from apsvm.selection.thresholds import line_by
 from apsvm.trainers.base import Outcome, Watch
 from apsvm.trainers.fitting import AUTO, FeatureOptions, Fit, bags_settled
-from apsvm.trainers.settings import Multiple, SettingValue
+from apsvm.trainers.settings import Multiple
 
 if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
@@ -54,12 +54,10 @@ class Followers:
     Attributes
     ----------
     path : called as each path ends, with it, how many have, and how many there are
-    widened : called when a grid becomes wider, with its number, the setting, and the new values
     cache : where finished paths are kept; None: nowhere
     """
 
     path: Callable[[PathInFold, int, int], None] = unseen
-    widened: Callable[[int, str, Sequence[SettingValue]], None] = unseen
     should_stop: Callable[[], bool] = never
     cache: Cache | None = None
 
@@ -160,20 +158,12 @@ class SettingsSearch:
         groups = self._cross.groups
         return groups is not None and np.unique(groups).size > 1
 
-    def run(
-        self,
-        jobs: int = 0,
-        followers: Followers = Followers(),
-        *,
-        widen: bool = True,
-        folds: Iterable[int] | None = None,
-    ) -> None:
+    def run(self, jobs: int = 0, followers: Followers = Followers(), folds: Iterable[int] | None = None) -> None:
         """Trains and measures what was not yet, ``jobs`` paths at a time (0: one a core); after being stopped, what was
         finished counts.
 
         Parameters
         ----------
-        widen : whether grids are, where the best stands at an edge
         folds : their numbers; None: all of them
 
         Raises
@@ -184,10 +174,8 @@ class SettingsSearch:
         listed = [(number, variant) for number in self.alive for variant in self.grids[number].variants()]
         within = range(len(self.folds)) if folds is None else folds
         tasks = [task for task in _tasks(listed, within) if (task.grid, task.fold) not in self._tried]
-        self._do(tasks, jobs, followers, done=0)
+        self._do(tasks, jobs, followers)
         self._tried |= {(task.grid, task.fold) for task in tasks}
-        if widen and not followers.should_stop():
-            self._do(self._wider(followers), jobs, followers, done=len(tasks))
 
     def least(self, jobs: int, followers: Followers) -> None:
         """Trains and measures one setting in two folds, after the others had to be stopped: the best of those that one
@@ -199,37 +187,19 @@ class SettingsSearch:
         else:
             number = self.alive[0]
             choice = {axis.name: axis.values[len(axis.values) // 2] for axis in self.grids[number].axes}
-        self._do(_tasks([(number, self.grids[number].chosen(choice))], range(2)), jobs, followers, done=0)
+        self._do(_tasks([(number, self.grids[number].chosen(choice))], range(2)), jobs, followers)
 
-    def _do(self, tasks: Sequence[Task], jobs: int, followers: Followers, *, done: int) -> None:
+    def _do(self, tasks: Sequence[Task], jobs: int, followers: Followers) -> None:
         def run(tasks: Sequence[Task]) -> Iterator[PathInFold]:
             return self._cross.run(tasks, thread_count(jobs), followers.should_stop)
 
-        total = done + len(tasks)
-        for path in run(tasks) if followers.cache is None else followers.cache.paths(self._cross, tasks, run):
-            done += 1
+        paths = run(tasks) if followers.cache is None else followers.cache.paths(self._cross, tasks, run)
+        for done, path in enumerate(paths, start=1):
             self._measured.add(path)
             if path.failure:
                 self.failures[path.task.grid] = path.failure
             if path.settings:
-                followers.path(path, done, total)
-
-    def _wider(self, followers: Followers) -> list[Task]:
-        """Tasks beyond a grid of default values, if the best setting stands at its edge."""
-        candidates = self.candidates()
-        if not candidates:
-            return []
-        peak = best(candidates, self.metric)
-        grid = self.grids[peak.grid]
-        tasks: list[Task] = []
-        for name, values in beyond(candidates, grid, peak, self.metric).items():
-            followers.widened(peak.grid, name, values)
-            axis = grid.axis(name)
-            variants = ((peak.grid, variant) for variant in grid.around(peak.choice, axis, values))
-            wider = _tasks(variants, range(len(self.folds)))
-            onwards = axis.path and axis.position(values[0]) > axis.position(peak.choice[name])
-            tasks += [_continued(task, peak) for task in wider] if onwards else wider
-        return tasks
+                followers.path(path, done, len(tasks))
 
     def candidates(self, folds: int | None = None) -> list[Candidate]:
         """The settings of the grids alive that were finished in every fold, or of all grids in this many from the first
@@ -381,14 +351,6 @@ def _tasks(variants: Iterable[tuple[int, Variant]], folds: Iterable[int]) -> lis
     """Each of (grid, variant) in each of these folds, fold by fold."""
     listed = list(variants)
     return [Task(number, variant, fold) for fold in folds for number, variant in listed]
-
-
-def _continued(task: Task, last: Candidate) -> Task:
-    """A task whose path goes on where the one that ended with ``last`` did."""
-    if task.variant.trainer.capabilities.refusal("warm_start") is not None:
-        return task
-    w = last.folds[task.fold].w
-    return replace(task, start=w if isinstance(w, np.ndarray) else None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -140,25 +140,6 @@ def test_several_trainers_side_by_side(hard, run, tmp_path):
     assert header.settings[name] == chosen[name]
 
 
-def test_a_choice_at_the_edge_widens_its_grid(rng, run, write_rows, tmp_path):
-    labels = np.where(rng.random(200) < 0.4, 1.0, -1.0)
-    X = rng.normal(size=(200, 6))
-    X[:, 0] = 3e-6 * (labels + 0.5 * rng.normal(size=200))  # w must be long to see it
-    path = write_rows(tmp_path / "faint.svm", X, labels)
-    options = ("--bound", "hinge", "--scale", "none", "--epsilon", 1e-4)
-    done = run("cv", "-v", path, "--loss", "ap", *options, "--json", tmp_path / "j")
-    settings = json.loads((tmp_path / "j").read_text())["settings"]
-    assert [one["C"] for one in settings] == ["0.001x", "0.01x", "0.1x", *(f"{10**power}x" for power in range(6))]
-    assert "the best C is at the edge of its grid: trying 10000x, 100000x too" in done.stderr
-    assert done.stderr.count("  fold ") == 10
-    assert "10/10  fold" in done.stderr
-    assert next(one["C"] for one in settings if one["chosen"]) in ("10000x", "100000x")
-
-    named = run("cv", path, *options, "-C", "0.001x:1000x:log10")
-    assert "as well" not in named.stderr
-    assert named.stdout.splitlines()[-2].endswith("C at the edge of the grid, chosen")
-
-
 @over(
     "options, code, word",
     [

@@ -68,13 +68,11 @@ def test_what_it_says(data, run, bars):
         (bars[screening + 1 : comparing], r"\[[#.]{24}\] \d/\d paths screened; (.*), standard leads \(AP 0\.\d{4}\)"),
         (bars[comparing + 1 : -1], r"\[[#.]{24}\] \d/3 paths compared(; ap leads \(AP 0\.\d{4}\))?"),
     ):
-        assert len(said) >= 3
         assert all(re.fullmatch(pattern, one) for one in said), said
     leaders = [float(one[-7:-1]) for one in bars[screening + 2 : comparing]]
     best = {line.split("  ")[1].split(":")[0]: float(line.partition(": AP ")[2][:6]) for line in screened}
     assert leaders[0] <= max(leaders)
     assert max(best, key=best.get) in on
-    assert "leads" in bars[-2]
 
 
 @pytest.mark.slow

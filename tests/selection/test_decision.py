@@ -218,3 +218,14 @@ def test_what_cannot_be_held_out(rng):
     with pytest.raises(HeldOutError, match="these labels are grades: --relevant-from says which"):
         check_decision(fit_of(graded, "ndcg"))
     assert decide(fit_of(rows(rng)), trained(fit_of(rows(rng))), DecisionRule(), lambda: True) is None
+
+
+def test_copies_of_a_row_are_held_out_together(rng):
+    """In rows that were read five times over."""
+    one = rows(rng, 120)
+    order = rng.permutation(600) % 120
+    fit = fit_of(replace(one, X=one.X[order], relevance=one.relevance[order]))
+    folds, _ = race_alone(fit, trained(fit), NEVER)
+    assert sorted(np.concatenate([fold.test for fold in folds])) == list(range(600))
+    for fold in folds:
+        assert not set(order[fold.training]) & set(order[fold.test])

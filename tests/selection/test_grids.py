@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from over import over
 
-from apsvm.selection.grids import Axis
 from apsvm.trainers import TRAINERS
-from apsvm.trainers.settings import Multiple, Range, Settings, SettingsError
+from apsvm.trainers.settings import Multiple, Settings, SettingsError
 
 
 def multiples(*factors):
@@ -29,8 +27,9 @@ def test_what_each_trainer_declares(family, grid):
     assert searched
     assert made.along is not None
     for axis in made.axes:  # each is a value that the setting may have
-        for variant in made.around({one.name: one.values[0] for one in made.axes}, axis, axis.values):
-            assert isinstance(variant.trainer.settings, Settings)
+        for value in axis.values:
+            choice = {one.name: value if one is axis else one.values[0] for one in made.axes}
+            assert isinstance(made.chosen(choice).trainer.settings, Settings)
 
 
 def test_a_path_is_one_training_and_the_rest_are_combined(grid):
@@ -70,26 +69,3 @@ def test_what_nobody_named_goes_with_what_somebody_did(grid):
 def test_refused(loss, named, settings, message, grid):
     with pytest.raises(SettingsError, match=message):
         grid(loss, named, **settings)
-
-
-@over(
-    ("values", "limits", "above", "below"),
-    [
-        ((0.001, 0.01, 0.1), Range(), (1.0, 10.0), (0.00001, 0.0001)),
-        ((0.1, 0.3), Range(), (0.9, 2.7), (0.0111111111111, 0.0333333333333)),
-        ((1.0, 2.0, 8.0), Range(), (32.0, 128.0), (0.25, 0.5)),
-        ((0.1, 1.0), Range(0.01, 50.0), (10.0,), (0.01,)),
-        ((0.1, 1.0), Range(0.1, 1.0), (), ()),
-        (multiples(0.1, 1.0), Range(), multiples(10.0, 100.0), multiples(0.001, 0.01)),
-        ((1.0, Multiple(1.0)), Range(), (), ()),
-        ((0.0, 1.0), Range(), (), ()),
-        ((2, 4), Range(), (8, 16), (1,)),
-        ((1.0,), Range(), (), ()),
-        (("a", "b"), Range(), (), ()),
-    ],
-)
-def test_beyond(values, limits, above, below):
-    axis = Axis("x", values, range=limits)
-    assert axis.above() == above
-    assert axis.below() == below
-    assert all(type(new) is type(values[0]) for new in (*axis.above(), *axis.below()))

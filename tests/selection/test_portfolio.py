@@ -181,7 +181,6 @@ def test_the_values_of_C(two_classes):
     assert entry("ap").grid(3).settings.seed == 3
     bound = entry("ap", "tight").grid(0).axis("bound")
     assert bound.values == ("tight",)
-    assert not bound.named
     wmw = entry("wmw", None).grid(0)
     assert 2 <= len(wmw.along.values) <= table.MOST_VALUES
 
@@ -344,7 +343,7 @@ def test_what_was_screened_on_all_rows_is_not_trained_again(two_classes, tried, 
     search = PortfolioSearch(two_classes, AP).screen(1)
     assert sorted(trained) == [(loss, fold) for loss in ("ap", "auc") for fold in range(3)]
     trained.clear()
-    search.run(1, widen=False)
+    search.run(1)
     (alive,) = search.alive
     assert trained == [(search.grids[alive].trainer.loss_name, fold) for fold in (3, 4)]
     assert len(learned) == 5

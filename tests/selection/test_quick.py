@@ -238,51 +238,6 @@ def test_the_lowest_loss_is_taken(losses, bound, C, some_rows, monkeypatch):
     assert f"; {other} at its best: " in choice.in_words()
 
 
-@pytest.mark.parametrize(
-    ("best", "tried"),
-    [
-        (0.1, [*SMALL, 1, 10]),
-        (10.0, [*SMALL, 1, 10, 100]),
-        (100.0, [*SMALL, 1, 10, 100, 1000]),
-        (1e9, [*SMALL, 1, 10, 100, 1000]),
-    ],
-)
-def test_a_grid_whose_highest_C_is_the_best_is_widened(best, tried, some_rows, monkeypatch):
-    def loss_of(bound, C):
-        return 0.95 if bound == "tight" else 0.05 * abs(np.log10(C / best))
-
-    recorded = Recorded(monkeypatch, loss_of)
-    choice = choose(plan(), some_rows, Watch())
-    assert factors(choice.candidates, "hinge") == tried
-    if best > 0.1:  # where nothing is lost there is nothing to gain
-        assert factors(choice.candidates, "tight") == ([0.1, 1, 10, 100] if best == 1e9 else [])
-    assert (Multiple(min(best, 1000.0)),) == choice.C
-    began = {C: start for bound, C, start in recorded.starts if bound == "hinge"}
-    assert began[tuple(map(Multiple, quick.MULTIPLES))] is None
-    if best > 1.0:
-        assert began[(Multiple(100.0),)].any()  # where 10x ended
-
-
-@over(
-    ("losses", "tried"),
-    [
-        ([0.3, 0.3, 0.3, 0.3], [0.1, 1, 10, 100]),
-        ([0.3, 0.3, 0.29, 0.28, 0.28], [0.1, 1, 10, 100, 1000]),
-        ([0.3, 0.3, 0.29, 0.28, 0.27, 0.26], [0.1, 1, 10, 100, 1000, 10_000]),
-    ],
-)
-def test_C_of_the_tight_bound_is_raised_while_that_helps(losses, tried, some_rows, monkeypatch):
-    """From where the hinge ended, and from each highest one to the next."""
-
-    def loss_of(bound, C):
-        return 0.3 + (C != 0.1) / 50 if bound == "hinge" else losses[round(np.log10(C)) + 1]
-
-    recorded = Recorded(monkeypatch, loss_of)
-    choice = choose(plan(), some_rows, Watch())
-    assert factors(choice.candidates, "tight") == tried
-    assert all(start.any() for bound, _, start in recorded.starts if bound == "tight")
-
-
 def test_a_C_that_somebody_named_is_kept(some_rows, monkeypatch):
     """However good it looks at the edge."""
     for C in ((7.0,), (0.5, 7.0), (Multiple(3.0),)):

@@ -1,4 +1,4 @@
-"""The whole search against trainings done one by one, and what it does at the edge of a grid."""
+"""The whole search against trainings done one by one."""
 
 from __future__ import annotations
 
@@ -17,15 +17,12 @@ from apsvm.metrics.thresholds import ThresholdRule, choose_threshold
 from apsvm.selection import cross_validation
 from apsvm.selection.choose import best, chosen_by_others, pooled_ap
 from apsvm.selection.cross_validation import CrossValidation, SelectionError
-from apsvm.selection.grids import Grid
 from apsvm.selection.race import Candidate, Measured
 from apsvm.selection.search import Followers, SettingsSearch
 from apsvm.trainers import TRAINERS
 from apsvm.trainers.base import Outcome, Trainer, TrainingSet, Watch
 from apsvm.trainers.fitting import FeatureOptions
 from apsvm.trainers.settings import Multiple, Settings, setting
-from apsvm.trainers.structured_svm.settings import StructuredSettings
-from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
 
 #: One path of C; with nothing named there is one for each bound.
 HINGE = {"bound": ("hinge",)}
@@ -140,48 +137,20 @@ def faint(dataset):
 
 
 def searched(dataset, grids, **more):
-    """The search after its run, and how grids became wider."""
     search = SettingsSearch(dataset, grids, parse_metrics(["AP"]), **more)
-    wider = []
-    search.run(2, Followers(widened=lambda number, name, values: wider.append((number, name, tuple(values)))))
-    return search, wider
+    search.run(2)
+    return search
 
 
-@pytest.mark.slow
-def test_a_grid_widens_itself_once_towards_more(faint, grid):
-    search, wider = searched(faint, [grid("ap", {"bound": ("hinge",), "epsilon": (1e-6,)})])
-    assert wider == [(0, "C", (Multiple(1e4), Multiple(1e5)))]
-    candidates = search.candidates()
-    assert [one.choice["C"].factor for one in candidates] == [10.0**power for power in range(-3, 6)]
-    means = [one.mean("AP") for one in candidates]
-    assert max(means[7:]) > max(means[:7])
-    assert search.choose(candidates) is candidates[int(np.argmax(means))]
-    # What began where the path ended is what begins at 0: the weights within the gap of a training, which are .006 of
-    # their length apart at most on four kinds of processor. The AP of 40 rows would jump with each pair that swaps.
-    for one in candidates[7:]:
-        for at, fold in enumerate(search.folds):
-            w = by_hand(search, faint, one, fold).w
-            assert np.linalg.norm(one.folds[at].w - w) <= 0.02 * np.linalg.norm(w)
-
-
-def test_what_somebody_named_is_not_widened_but_said(faint, grid):
+def test_the_edge_of_a_grid_is_said(faint, grid):
     named = tuple(Multiple(10.0**power) for power in range(-3, 4))
-    search, wider = searched(faint, [grid("ap", {"C": named, "epsilon": (1e-4,), **HINGE})])
+    search = searched(faint, [grid("ap", {"C": named, "epsilon": (1e-4,), **HINGE})])
     candidates = search.candidates()
-    assert not wider
     assert [one.choice["C"] for one in candidates] == list(named)
     chosen = search.choose(candidates)
     assert chosen is candidates[-1]
     assert search.edges(candidates, chosen) == ["C"]
     assert search.edges(candidates, candidates[3]) == []
-
-
-@pytest.mark.slow
-def test_nothing_is_widened_where_nothing_can_become_better(dataset, grid, rng):
-    X = rng.normal(size=(60, 2))
-    search, wider = searched(dataset(X, np.where(X[:, 0] > 0.0, 1.0, -1.0)), [grid("shrunken"), grid("ap")])
-    assert max(one.mean("AP") for one in search.candidates()) == 1.0
-    assert not wider
 
 
 def test_the_best_of_many_is_worth_what_folds_give_to_the_choice_of_the_others(rng):
@@ -204,9 +173,7 @@ def test_the_best_of_many_is_worth_what_folds_give_to_the_choice_of_the_others(r
 
 
 def test_the_chosen_setting_is_trained_on_all_rows(noisy, grid):
-    search, _ = searched(
-        noisy, [grid("wmw", {"regularisation": (1e-3, 1.0)})], features=FeatureOptions("standard", 1.0)
-    )
+    search = searched(noisy, [grid("wmw", {"regularisation": (1e-3, 1.0)})], features=FeatureOptions("standard", 1.0))
     candidates = search.candidates()
     chosen = search.choose(candidates)
     refit = search.refit(chosen, candidates)
@@ -244,21 +211,6 @@ def test_what_was_finished_in_every_fold_counts_when_it_is_stopped(noisy, grid):
         search.run(1, followers)
         assert [one.loss for one in search.candidates()] == finished
         assert ended == [(min(1, at // 8), at + 1, 16) for at in range(after)]
-
-
-@pytest.mark.slow
-def test_a_path_need_not_be_able_to_start_from_weights(faint):
-    """The two-stage approximation begins at its own binary SVM."""
-
-    def plan(settings: Settings) -> StructuredSVMTrainer:
-        assert isinstance(settings, StructuredSettings)
-        return StructuredSVMTrainer("ap", settings)
-
-    grid = Grid.of(plan, StructuredSettings(oracle="appx"), {"bound": ("hinge",)})
-    less_faint = replace(faint, X=faint.X * np.array([10.0, 1.0, 1.0, 1.0, 1.0, 1.0]))
-    search, wider = searched(less_faint, [grid], folds=3)
-    assert wider == [(0, "C", (Multiple(1e4), Multiple(1e5)))]
-    assert len(search.candidates()) == 9
 
 
 @pytest.mark.slow

@@ -184,7 +184,7 @@ def search(data, jobs, followers=Followers(), **settings):  # noqa: B008
     result = SettingsSearch(
         data, [grid], metrics, labels=labels, folds=3, features=FeatureOptions(scale="standard", bias=1.0)
     )
-    result.run(jobs, followers, widen=False)
+    result.run(jobs, followers)
     return result
 
 

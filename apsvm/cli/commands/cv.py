@@ -46,7 +46,7 @@ from apsvm.cli.options.training import (
     signals_caught,
 )
 from apsvm.cli.output.bar import Bar
-from apsvm.cli.output.compared import Results, how_chosen, progress_line, spelled
+from apsvm.cli.output.compared import Results, how_chosen, progress_line
 from apsvm.cli.output.grades import OF_GRADES, chosen_by_grades, say_of_grades
 from apsvm.cli.output.written_models import save, say_what_became
 from apsvm.cli.reading import with_read_options
@@ -66,7 +66,7 @@ from apsvm.cli.shared import (
 )
 from apsvm.cli.systems import named_metrics
 from apsvm.data.read_options import ReadOptions
-from apsvm.selection.grids import Grid, shown
+from apsvm.selection.grids import Grid
 
 if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
@@ -77,7 +77,6 @@ if TYPE_CHECKING:
     from apsvm.selection.search import Followers, SettingsSearch
     from apsvm.trainers.base import AnyTrainer
     from apsvm.trainers.fitting import FeatureOptions
-    from apsvm.trainers.settings import SettingValue
 
 #: A feature map, and the pooling of bags; None: unpooled.
 _Way: TypeAlias = "tuple[str, tuple[str, ...] | None]"
@@ -123,9 +122,7 @@ def cv(data: str, read: ReadOptions, **values: Any) -> int:
     \f
     Folds are of whole queries where rows have qid:, else of rows, each with its share of the positives. The values of C
     are trained in one go, a path; every combination of the others is a training of its own. Multiples, 1x, are of what
-    fits the scale of the features of the fold's training rows. Where the best value stands at the edge of values
-    that the user did not name, and the metric still rises there, two more beyond it are tried.
-    The deviation is that between the folds' values.
+    fits the scale of the features of the fold's training rows. The deviation is that between the folds' values.
 
     \b
     apsvm cv payments.csv --label-column fraud -o best.model
@@ -363,11 +360,6 @@ class _Run:
     def compare(self, search: SettingsSearch) -> None:
         """Trains all paths in all folds; ``--verbose`` prints a line as each ends."""
 
-        def widened(number: int, name: str, values: Sequence[SettingValue]) -> None:
-            listed = ", ".join(map(shown, values))
-            what = spelled(search.grids[number], name)
-            self._say_more(f" the best {what} is at the edge of its grid: trying {listed} too")
-
         def ended(path: PathInFold, done: int, total: int) -> None:
             bar.total = total
             finished = search.candidates() if bar.is_shown else []
@@ -377,7 +369,7 @@ class _Run:
             self._say_more(f" {done:>{len(str(total))}}/{total}  {progress_line(path, search.grids, search.metric)}")
 
         with Bar("comparing") as bar:
-            search.run(self.options["jobs"], replace(self._comparing, path=ended, widened=widened))
+            search.run(self.options["jobs"], replace(self._comparing, path=ended))
 
     def compared(self, search: SettingsSearch) -> list[Candidate]:
         """Settings to choose from: those finished in every fold, or in the most folds if time ran out."""

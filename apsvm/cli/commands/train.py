@@ -244,25 +244,28 @@ class _Run:
     def _trained(self, raw: Fit, rows: TrainingSet, log: Log, signals: list[int]) -> tuple[Fit, Outcome, Model] | None:
         """The training ``raw`` of ``rows``, whose features are still as they were read, with its features learned; its
         outcome, and its model; None if it was stopped before there was one."""
-        from apsvm.selection.completion import outcomes
+        from apsvm.selection.completion import complete, outcomes
 
         options, of_classes = self.options, self.options["one_vs_rest"]
-        prepared = raw.prepared()
         with bad_data(options["warm_start"] or raw.dataset.source):
-            fit, start = self._started(prepared)
+            fit, start = self._started(raw.prepared())
+        data = rows if fit is raw else fit.training_set()
         classes = raw.dataset.classes().size if of_classes else None
         with Bar("training" if classes is None else "classes begun", classes) as bar:
             display = Display(verbose=options["verbose"], quiet=options["quiet"], one_line=of_classes, bar=bar)
             is_said = not options["quiet"] and (options["verbose"] or not of_classes)
             watch = Watch(log, display.show, say if is_said else unseen, lambda: bool(signals))
-            if options["scheduler"] is None:
-                found = outcomes(fit, watch, start, rows if prepared is raw else None)
+            if options["scheduler"] is not None:
+                found = fit.outcomes(watch, start, data)  # type: ignore[attr-defined]
+            elif options["warm_start"] is not None or options["features"] != "auto":
+                found = outcomes(fit, watch, start, data)
             else:
-                found = fit.outcomes(watch, start, rows if prepared is raw else None)  # type: ignore[attr-defined]
+                training = complete(raw, fit, data, watch)
+                raw, fit, found = training.raw, training.fit, training.outcomes(watch)
             outcome = next(found, None)
             if outcome is None:
                 return None
-            return prepared, *decided(raw, outcome, fit.model(outcome), options, watch.should_stop)
+            return fit, *decided(raw, outcome, fit.model(outcome), options, watch.should_stop)
 
     def _started(self, fit: Fit) -> tuple[Fit, NDArray[np.float64] | None]:
         """The training and its start; with several classes, each starts from its own ranker."""
@@ -277,18 +280,13 @@ class _Run:
         return fit, fit.start(one_ranker(model, self.labels.positive_label, path))
 
     def _figures(self, fit: Fit, outcome: Outcome, model: Model) -> Iterator[str]:
-        """Lines on the training metric (with --verbose, or without held-out figures), cautions, and rules."""
+        """Lines on the training metric (with --verbose, or without held-out figures), and cautions."""
         from apsvm.cli.output.training_metric import cautions_on_choice, training_metric
-        from apsvm.selection.beside import rules_beside
 
         if self.options["verbose"] or "held_out" not in outcome.details:
             yield from training_metric(fit, model)
-        if self.options["scheduler"] is not None:
-            return
-        yield from cautions_on_choice(fit, outcome)
-        beside = None if "features" in all_given() else rules_beside(fit, outcome)
-        if beside is not None:
-            yield str(beside)
+        if self.options["scheduler"] is None:
+            yield from cautions_on_choice(fit, outcome)
 
 
 def _plan(options: JsonObject, loss: ChosenLoss, named: Collection[str]) -> AnyTrainer:

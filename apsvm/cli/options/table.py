@@ -137,12 +137,12 @@ TABLE: Mapping[str, Mapping[str, Any]] = {
                "above. [default: none]", metavar="IOU", needs="boxes", **_BAGS),
     # Training
     "features": _of("", FeatureMapName(), "auto", "What is made of the features before they are weighed. linear: "
-                    "nothing; logarithms: those of long-tailed features beside them; auto: these of tables that have "
-                    "such columns, else linear; piecewise:K: a broken line each, with K knots (4); rules:N:depth=D: "
-                    "the leaves of N trees (200) of depth D (3) that boosting grows on the labels; products: of all "
-                    "pairs; nystroem:M: an RBF kernel by M landmarks (300). Sparse rows stay sparse with linear, "
-                    "piecewise and rules. "
-                    "--scale comes after."),
+                    "nothing; logarithms: those of long-tailed features beside them; piecewise:K: a broken line each, "
+                    "with K knots (4); rules:N:depth=D: the leaves of N trees (200) of depth D (3) that boosting grows "
+                    "on the labels; auto: of a table, rules where they rank held-out rows better, else logarithms "
+                    "where columns have long tails; of other data linear; products: of all pairs; "
+                    "nystroem:M: an RBF kernel by M landmarks (300). Sparse rows stay sparse with linear, piecewise "
+                    "and rules. --scale comes after."),
     "scale": _of("", click.Choice(["auto", "none", "maxabs", "standard", "l2"]), "auto", "Scale of the features; the "
                  "model takes rows as they are. Each to a largest magnitude of 1, or to mean 0 and deviation 1 "
                  "(sparse data stays sparse), or each row to length 1. auto: standard for dense rows and tables, none "

@@ -1,0 +1,95 @@
+"""The feature map of ``train`` where none is named: a table's columns, or boosted rules of them.
+
+Where positives are told by thresholds, or by several features together, a linear ranker is far behind, and nothing in
+its training says so; where a feature's sum over many weak signs tells them, it is far ahead. The boosting that
+``--features rules`` begins with takes some tenths of a second: it is learned in the folds in which the bound and C were
+chosen, and its AP on the rows held out is compared with the ranker's, fold by fold.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from apsvm.data.features import LINEAR, FeatureMapError, learn_map
+from apsvm.data.features.binning import MOST_FEATURES, rows_to_learn_from
+from apsvm.data.features.logarithms import Logarithms
+from apsvm.data.features.rules import Rules
+from apsvm.selection.quick import LOSS
+
+if TYPE_CHECKING:
+    from apsvm.selection.quick import Choice
+    from apsvm.trainers.base import TrainingSet
+    from apsvm.trainers.fitting import Fit
+
+#: Rules are taken, or said to be worse, from this difference of AP on, and from ``ERRORS`` standard errors of a share
+#: among as many positives; from ``SURE`` of them on no further fold is looked at.
+LEAST, ERRORS, SURE = 0.02, 1.0, 3.0
+#: Rows that the boosting of a fold is learned from.
+MOST_ROWS = 10_000
+#: Feature values of a table up to which rules are taken, as training on them takes longer. Beyond, and of data that is
+#: no table, whose columns may be words or pixels, it is only said that they rank better.
+MOST_VALUES = 5_000_000
+
+
+class MapChoice(NamedTuple):
+    """AP of the rows held out, by boosted rules and by the ranker of columns; what was held out; the choice."""
+
+    of_rules: float
+    of_columns: float
+    how: str
+    takes_rules: bool
+
+    def __str__(self) -> str:
+        by = f"by {abs(self.of_rules - self.of_columns):.3f} of AP ({self.how})"
+        if self.of_rules < self.of_columns:
+            return f"features: columns, as boosted rules rank held-out rows worse, {by}"
+        if self.takes_rules:
+            return f"features: {Rules.stem}, which rank held-out rows better than columns, {by}"
+        return f"boosted rules rank held-out rows better, {by}: --features {Rules.stem} trains on them"
+
+
+def compare_maps(fit: Fit, data: TrainingSet, choice: Choice) -> MapChoice | None:
+    """Boosted rules compared with the ranker that was chosen; None where the two are about as good, or cannot be
+    compared: that takes rows of two classes, a training by ``ap``, and folds.
+
+    Parameters
+    ----------
+    fit : the training, prepared; data : its rows
+    """
+    from apsvm.metrics.evaluate import evaluate
+
+    X, race = fit.dataset.X, choice.race
+    is_plain = fit.features.features in (LINEAR, Logarithms.stem) and X.shape[1] <= MOST_FEATURES
+    if race is None or fit.trainer.loss_name != "ap" or not is_plain:
+        return None
+    if data.bags is not None or data.queries is not None:
+        return None
+    own = [1.0 - loss for loss in choice.candidates[0].values(LOSS)]
+    relevant = data.target.relevant
+    rows = np.arange(len(relevant)) if fit.selection is None else fit.selection
+    of_rules, ahead, error, positives = list[float](), 0.0, math.inf, 0
+    for fold in race.folds:
+        targets = relevant[None, fold.training].astype(np.float64)
+        which = rows_to_learn_from(targets, X.shape[1], np.random.default_rng(0), MOST_ROWS)
+        try:
+            learned = learn_map(Rules.stem, X, rows[fold.training[which]], targets=targets[:, which])
+        except FeatureMapError:
+            return None
+        assert isinstance(learned, Rules)
+        if not learned.sums.shape[1]:  # no column splits the rows
+            return None
+        (scores,) = learned.of_boosting(X[rows[fold.test]]).T
+        of_rules.append(evaluate(["AP"], scores, relevant[fold.test]).values["AP"])
+        positives += int(relevant[fold.test].sum())
+        of_columns = math.fsum(own[: len(of_rules)]) / len(of_rules)
+        ahead = math.fsum(of_rules) / len(of_rules) - of_columns
+        error = math.sqrt(max(0.0, of_columns * (1.0 - of_columns)) / positives)
+        if abs(ahead) >= SURE * error:
+            break
+    if abs(ahead) < max(LEAST, ERRORS * error):
+        return None
+    may_be_taken = fit.dataset.table is not None and fit.dataset.n_values <= MOST_VALUES
+    return MapChoice(of_columns + ahead, of_columns, choice.how, takes_rules=ahead > 0.0 and may_be_taken)

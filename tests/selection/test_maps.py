@@ -1,0 +1,95 @@
+"""Columns or rules, where nobody named the features: what is taken, and what is only said."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from over import over
+from sklearn.metrics import average_precision_score
+
+from apsvm import APSVMClassifier
+from apsvm.data.dataset import Dataset, TableRows
+from apsvm.data.labels import LabelOptions
+from apsvm.estimators.following import WeakRankerWarning
+from apsvm.models.columns import Columns
+from apsvm.selection import maps
+from apsvm.selection.completion import complete
+from apsvm.trainers.base import Watch
+from apsvm.trainers.fitting import FeatureOptions, Fit
+from apsvm.trainers.structured_svm.settings import StructuredSettings
+from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
+
+
+def rows_of(inside, n=600, seed=4):
+    """Positive where two features are both near 0, which no linear score tells, or where the sum of all is small."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 4))
+    hidden = X[:, 0] ** 2 + X[:, 1] ** 2 if inside else X.sum(axis=1) + 3.0
+    return X, hidden + 0.2 * rng.normal(size=n) < 0.3
+
+
+def completed(inside, *, of_table=True, loss="ap", groups=None, **settings):
+    """The training, and what was said of it."""
+    X, y = rows_of(inside)
+    table = TableRows(Columns(features=())) if of_table else None
+    dataset = Dataset(X, np.where(y, 1.0, -1.0), groups, None, False, "made", "0" * 64, 0, table=table)
+    said = []
+    plan = StructuredSVMTrainer(loss, StructuredSettings(threads=1, **settings))
+    raw = Fit.of(dataset, plan, LabelOptions(), FeatureOptions())
+    fit = raw.prepared()
+    return complete(raw, fit, fit.training_set(), Watch(remark=said.append)), said
+
+
+def test_rules_are_taken_where_they_rank_better():
+    training, said = completed(inside=True)
+    assert training.fit.features.features == training.raw.features.features == "rules"
+    assert training.fit.feature_map is not None
+    assert training.raw.feature_map is None
+    (line,) = said
+    assert line.startswith("features: rules, which rank held-out rows better than columns, by 0.")
+    (outcome,) = training.outcomes(Watch())
+    (ranker,) = training.fit.model(outcome).rankers()
+    X, y = rows_of(inside=True, n=3000, seed=5)
+    assert average_precision_score(y, ranker.score(X)) > 0.8
+
+
+def test_columns_are_kept_where_rules_rank_worse():
+    """Steps are no match for a straight border."""
+    training, said = completed(inside=False)
+    assert training.fit.features.features == "linear"
+    assert said[0].startswith("features: columns, as boosted rules rank held-out rows worse, by 0.")
+
+
+def test_columns_of_no_table_and_of_a_large_one_are_kept_and_it_is_said(monkeypatch):
+    of_words, said = completed(inside=True, of_table=False)
+    monkeypatch.setattr(maps, "MOST_VALUES", 2_000)
+    of_many, also_said = completed(inside=True)
+    for training in (of_words, of_many):
+        assert training.fit.features.features == "linear"
+    assert said == also_said
+    assert said[0].endswith("--features rules trains on them")
+
+
+@over(
+    "more",
+    [
+        {"loss": "auc"},
+        {"C": (1.0,), "bound": "hinge"},
+        {"groups": np.repeat(np.arange(6), 100)},
+    ],
+)
+def test_what_is_compared_with_nothing(more):
+    training, said = completed(inside=True, **more)
+    assert training.fit.features.features == "linear"
+    assert not said
+
+
+def test_a_frame_gets_rules_and_an_array_does_not():
+    pd = pytest.importorskip("pandas")
+    X, y = rows_of(inside=True)
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    assert APSVMClassifier().fit(frame, y)._model.header.features.map.startswith("rules")
+    with pytest.warns(WeakRankerWarning, match="hardly better than chance"):
+        assert APSVMClassifier().fit(X, y)._model.header.features.map == "linear"
+    with pytest.warns(WeakRankerWarning, match="hardly better than chance"):
+        assert APSVMClassifier(features="linear").fit(frame, y).coef_.shape == (1, 4)
