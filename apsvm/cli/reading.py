@@ -96,22 +96,19 @@ def read_rows(
     read: ReadOptions,
     *,
     zero_based: bool | None = None,
-    n_features: int | None = None,
-    ignore_unknown: bool = False,
     unlabelled: bool = False,
     multilabel: bool = False,
     any_base: bool = False,
-    model: ForModel | None = None,
-    dense: bool = False,
     is_silent: bool = False,
+    **more: Any,
 ) -> Dataset:
     """``read_data`` as the options say; failures end the command. Remarks on a table are printed.
 
-    zero_based, n_features, model : taken from the model that the rows are for
+    zero_based : taken from the model that the rows are for
     multilabel : read several labels per row, even without the option
     any_base : accept features counted from 0 or 1, if they are not used
-    dense : make text whose rows have most columns a dense array
     is_silent : print no remarks
+    more : see ``read_data``
     """
     import numpy as np
 
@@ -123,27 +120,19 @@ def read_rows(
     base = read.zero_based if zero_based is None else zero_based
     # If no labels are requested, those of a bag need not agree.
     bag_label = "any" if unlabelled and read.bag_label == "same" else read.bag_label
+    same = ("sort_features", "max_features", "groups", "labels", "bags", "check", "table")
     with reading(place), Bar(f"reading {place}"):
         dataset = read_data(
             path,
+            **{name: getattr(read, name) for name in same},
             dtype=np.dtype(read.dtype).type,
-            sort_features=read.sort_features,
             zero_based=bool(base),
             any_base=any_base or base is None,
-            max_features=read.max_features,
-            n_features=n_features,
-            ignore_unknown=ignore_unknown,
             threads=thread_count(read.threads),
             multilabel=multilabel or read.multilabel,
-            groups=read.groups,
-            labels=read.labels,
             unlabelled=unlabelled,
-            bags=read.bags,
             bag_label="own" if read.ignores_bags else bag_label,
-            check=read.check,
-            table=read.table,
-            model=model,
-            dense=dense,
+            **more,
         )
     dataset = in_queries_beside(dataset, parts_of(path))
     if not is_silent:

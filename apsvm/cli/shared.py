@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -27,10 +26,6 @@ CANNOT_WRITE = 74
 INTERRUPTED = 130
 TERMINATED = 143
 CLOSED_PIPE = 141
-
-#: Errors of writing only: no space is left.
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-
 
 #: Clears the terminal's last line while another is written; set by ``cli.output.bar.Bar``.
 line_below: Callable[[], AbstractContextManager[None]] | None = None
@@ -98,8 +93,6 @@ def reading(what: str) -> Iterator[None]:
         raise Failure(BAD_DATA, str(error)) from None
     except OSError as error:
         name = "standard input" if what == "-" else what
-        if error.errno in _NO_ROOM:  # ``apsvm convert`` keeps cells in a file
-            raise Failure(CANNOT_WRITE, f"cannot write the cells of {name}: {error.strerror}") from None
         raise Failure(NO_INPUT, f"cannot read {name}: {error.strerror or error}") from None
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import re
 import subprocess
@@ -229,16 +228,6 @@ def test_cannot_write(what, out, small, run, tmp_path):
     assert done.stderr.count("\n") == 1
     # The model of a run whose log has no room may be written or not.
     assert sorted({*os.listdir(tmp_path)} - ({"m"} if what == "log" else set())) == ["file", "folder"]
-
-
-def test_no_room_for_the_cells(run, tmp_path, monkeypatch):
-    def full(file, begin, size):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr("os.posix_fallocate", full, raising=False)
-    (tmp_path / "rows.jsonl").write_text('{"a": 1, "y": 1}\n{"a": 2, "y": 0}\n')
-    done = run("convert", "rows.jsonl", "folder", code=74, cwd=tmp_path)
-    assert done.stderr == "apsvm: error: cannot write the cells of rows.jsonl: No space left on device\n"
 
 
 def test_an_error_is_one_line(run, tmp_path):

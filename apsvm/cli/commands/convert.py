@@ -42,10 +42,9 @@ if TYPE_CHECKING:
 def convert(data: str, out: str, threads: int, quiet: bool, model: str | None, read: ReadOptions) -> None:
     """Write DATA as the folder OUT, which may stand for DATA in every command and is not parsed but mapped into memory.
 
-    DATA may be several files, by a pattern in quotes ('part-*.csv'), one behind the other. Text may be larger than
-    memory, and so may tables (CSV, Parquet, Arrow), whose rows are kept beside OUT meanwhile; parts of one have the
-    same columns. A data folder that is already there is replaced; anything else is refused. Values are written dense
-    where 60 % of them are stored in DATA.
+    DATA may be several files, by a pattern in quotes ('part-*.csv'), one behind the other; parts of a table have the
+    same columns. svmlight text may be larger than memory. A data folder that is already there is replaced; anything
+    else is refused. Values are written dense where 60 % of them are stored in DATA.
     """
     from apsvm.data.folder import check_replaceable, write_folder
 
