@@ -5,7 +5,8 @@ from __future__ import annotations
 import codecs
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
@@ -35,18 +36,23 @@ class Scored:
     ----------
     dataset : n rows
     scores : path of the model or file → (n,) float64; (n, k) for a model of k classes
-    classes : path → labels (k,) float64 of the columns; empty unless all models rank several classes
+    models : path → model; files of scores have none
     options : the user's label options
-    of_models : meanings of the labels in the models, each once
-    thresholds : path of a model → its threshold, or one per class; only models that have one
     """
 
     dataset: Dataset
     scores: Mapping[str, NDArray[np.float64]]
-    classes: Mapping[str, NDArray[np.float64]]
+    models: Mapping[str, Model]
     options: LabelOptions
-    of_models: Sequence[Labels]
-    thresholds: Mapping[str, Sequence[Threshold | None]] = field(default_factory=dict)
+
+    @property
+    def classes(self) -> Mapping[str, NDArray[np.float64]]:
+        """Path → labels (k,) float64 of the columns; empty unless all models rank several classes."""
+        return {path: model.classes for path, model in self.models.items() if model.has_classes}
+
+    def thresholds(self, path: str) -> Sequence[Threshold | None]:
+        """The threshold of a model, or one per class; None without one."""
+        return [header.threshold for header in self.models[path].headers] if path in self.models else [None]
 
     def labels(self, path: str) -> NDArray[np.bool_]:
         """(n, k) bool, True where a row has a class of ``path``."""
@@ -59,14 +65,14 @@ class Scored:
         from apsvm.data.labels import LabelOptions, judge
 
         graded = all(metric.graded for metric in metrics.values())
-        meanings: Sequence[Labels | None] = (self.of_models if self.options == LabelOptions() else ()) or [None]
+        of_models = dict.fromkeys(model.header.labels for model in self.models.values() if not model.has_classes)
+        meanings: Sequence[Labels | None] = (list(of_models) if self.options == LabelOptions() else []) or [None]
         with reading(self.dataset.source):
             targets = [judge(self.dataset, self.options, labels, graded_metrics=graded) for labels in meanings]
-        for other in targets[1:]:
-            if not _judge_alike(targets[0], other):
-                raise click.UsageError(
-                    "the models have different positive labels: choose by --positive-label or --relevant-from"
-                )
+        if not all(_judge_alike(targets[0], other) for other in targets[1:]):
+            raise click.UsageError(
+                "the models have different positive labels: choose by --positive-label or --relevant-from"
+            )
         # Grades contain the two classes, and name them.
         return next((target for target in targets if target.grades is not None), targets[0])
 
@@ -99,19 +105,17 @@ def score_data(
     ``scheduler``: of the cluster that does it."""
     from apsvm.models.columns import NO_FEATURES
 
-    rankers = {
-        path: one_ranker(model, options.positive_label, path)
-        if model.has_classes and options.positive_label is not None
-        else model
+    label = options.positive_label
+    models = {
+        path: one_ranker(model, label, path) if model.has_classes and label is not None else model
         for path, model in models.items()
     }
     if scheduler is not None:
         from apsvm.cli.cluster import scores_on_cluster
 
-        dataset, columns = scores_on_cluster(data, rankers, scheduler, read, ignore_unknown=ignore_unknown)
+        dataset, columns = scores_on_cluster(data, models, scheduler, read, ignore_unknown=ignore_unknown)
     else:
-        dataset, columns = _scored_by_models(data, rankers, read, ignore_unknown=ignore_unknown, unlabelled=unlabelled)
-    classes = {path: ranker.classes for path, ranker in rankers.items() if ranker.has_classes}
+        dataset, columns = _scored_by_models(data, models, read, ignore_unknown=ignore_unknown, unlabelled=unlabelled)
     files = {path: _read_scores(path) for path in scores}
     if dataset is None:
         dataset = read_rows(data, read, zero_based=True, any_base=True, model=NO_FEATURES)
@@ -122,15 +126,13 @@ def score_data(
             name = "<stdin>" if path == "-" else path
             expected = f"{len(dataset)} scores, one for each row of {dataset.source}"
             raise Failure(BAD_DATA, f"{name}: expected {expected}, found {of_rows.size}")
-        columns[path] = of_rows
+    scored = Scored(dataset, {**columns, **files}, models, options)
+    classes, alone = scored.classes, [path for path in scored.scores if path not in scored.classes]
     if classes and options.relevant_from is not None:
         raise click.UsageError("--relevant-from is not for several classes")
-    if classes and len(classes) < len(columns):
-        alone = next(path for path in columns if path not in classes)
-        raise click.UsageError(f"{next(iter(classes))} ranks several classes and {alone} only one")
-    meanings = [ranker.header.labels for path, ranker in rankers.items() if path not in classes]
-    thresholds = {path: [header.threshold for header in ranker.headers] for path, ranker in rankers.items()}
-    return Scored(dataset, columns, classes, options, list(dict.fromkeys(meanings)), thresholds)
+    if classes and alone:
+        raise click.UsageError(f"{next(iter(classes))} ranks several classes and {alone[0]} only one")
+    return scored
 
 
 def _of_what_is_scored(dataset: Dataset, files: Mapping[str, NDArray[np.float64]]) -> Dataset:
@@ -182,19 +184,13 @@ def _read_scores(path: str) -> NDArray[np.float64]:
     import numpy as np
 
     with reading(path):
-        content = read_bytes(path)
-    name = "<stdin>" if path == "-" else path
-    scores: list[float] = []
-    lines = content.removeprefix(codecs.BOM_UTF8).split(b"\n")
-    if lines[-1] == b"":
-        lines.pop()
-    for number, line in enumerate(lines, start=1):
-        try:
-            score = plain_float(line.decode())
-        except ValueError:
-            score = math.nan
-        if not math.isfinite(score):
-            text = line[:40].decode("utf-8", "backslashreplace").strip()
-            raise Failure(BAD_DATA, f"{name}:{number}: expected one finite number, found {text!r}")
-        scores.append(score)
-    return np.array(scores, dtype=np.float64)
+        lines = read_bytes(path).removeprefix(codecs.BOM_UTF8).split(b"\n")
+    lines = lines[:-1] if lines[-1] == b"" else lines
+    scores = np.full(len(lines), np.nan)
+    for at, line in enumerate(lines):
+        with suppress(ValueError):
+            scores[at] = plain_float(line.decode())
+        if not math.isfinite(scores[at]):
+            text, name = line[:40].decode("utf-8", "backslashreplace").strip(), "<stdin>" if path == "-" else path
+            raise Failure(BAD_DATA, f"{name}:{at + 1}: expected one finite number, found {text!r}")
+    return scores

@@ -84,7 +84,7 @@ def of_data(
     entries = []
     words = () if dataset.table is None else dataset.table.queries
     for path, scores in scored.scores.items():
-        (threshold,) = scored.thresholds.get(path, [None])
+        (threshold,) = scored.thresholds(path)
         with bad_data(dataset.source):
             ids, codes = (None, None) if dataset.groups is None else number_groups(dataset.groups, scores.size)
             rows = Judgements(target.judgements, target.lowest_relevant, codes, ids, threshold=line_of(threshold))
@@ -110,7 +110,7 @@ def _of_classes(metrics: dict[str, Metric], scored: Scored, path: str, ties: str
 
     dataset, scores, classes = scored.dataset, scored.scores[path], scored.classes[path]
     labels = scored.labels(path)
-    thresholds = scored.thresholds.get(path) or [None] * classes.size
+    thresholds = scored.thresholds(path)
     with bad_data(dataset.source):
         result = evaluate_classes(
             list(metrics.values()), scores, labels, classes, ties,

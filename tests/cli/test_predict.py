@@ -68,3 +68,12 @@ def test_a_score_that_is_no_finite_number_is_refused(command, run, tmp_path):
     assert done.stderr.endswith(
         "error: rows: row 2: its score is no finite number: its values or the weights are too large\n"
     )
+
+
+@over(
+    "command, order", [("predict {model} {data}", "DATA before MODEL"), ("verify {data} {model}", "MODEL before DATA")]
+)
+def test_files_in_the_wrong_order(command, order, cancer, trained, run):
+    names = {"data": cancer.path, "model": trained(cancer)}
+    said = run(*command.format(**names).split(), code=2).stderr
+    assert f"expected {order}: '{names['model']}' is a model, and '{names['data']}' is none" in said

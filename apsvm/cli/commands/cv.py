@@ -10,7 +10,7 @@ import json
 import math
 import time
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
@@ -307,10 +307,11 @@ class _Run:
     request: _Request
     signals: Signals
     began: float
-    options: JsonObject = field(init=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "options", self.request.options)
+    @property
+    def options(self) -> JsonObject:
+        """The options' values."""
+        return self.request.options
 
     @property
     def _followers(self) -> Followers:

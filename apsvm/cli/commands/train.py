@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,6 @@ from apsvm.cli.options.trainers import (
     TrainersCommand,
     planned,
     refuse_options_of_others,
-    usage_errors,
 )
 from apsvm.cli.options.training import (
     check_bag_options,
@@ -136,7 +135,7 @@ class _Run:
                 raise click.UsageError("DATA is standard input: name the MODEL to write")
             model = f"{os.path.basename(os.path.normpath(data))}.model"
         refuse_options_of_others([options["loss"]], named)
-        trainer = _plan(options, options["loss"], named)
+        trainer = planned(options["loss"], options, named)
         check_bag_options(read, options)
         labels, features = label_options(options, trainer), feature_options(options, trainer, options["pool"])
         refuse_untaken(trainer, options, "warm_start", "query_weights")
@@ -179,7 +178,7 @@ class _Run:
         if not chosen:
             return self
         options, named = {**options, **chosen}, named | chosen.keys()
-        return replace(self, trainer=_plan(options, options["loss"], named), options=options)
+        return replace(self, trainer=planned(options["loss"], options, named), options=options)
 
     def train(self, dataset: Dataset) -> int:
         """Trains and writes the model; returns the exit code."""
@@ -287,13 +286,3 @@ class _Run:
             yield from training_metric(fit, model)
         if self.options["scheduler"] is None:
             yield from cautions_on_choice(fit, outcome)
-
-
-def _plan(options: JsonObject, loss: ChosenLoss, named: Collection[str]) -> AnyTrainer:
-    trainer = planned(loss, options, named)
-    if len(options["C"] or ()) > 1:
-        raise click.UsageError("-C takes one value here: apsvm cv compares several")
-    if not options["one_vs_rest"]:
-        return trainer
-    with usage_errors(loss):
-        return OneVsRestTrainer(trainer)

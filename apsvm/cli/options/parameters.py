@@ -73,12 +73,13 @@ class Parsed(ParamType):
         return self._metavar
 
 
-def _constant(text: str) -> float | str:
+def _constant(text: str) -> float | str | None:
     word = text.strip().lower()
     if word in ("auto", "none"):
-        return word
+        return word if word == "auto" else None
     try:
-        return Number().number(text)
+        value = Number().number(text)
+        return value if value > 0.0 else None
     except click.UsageError:
         raise ValueError(f"expected a finite number, auto or none, found {text!r}") from None
 

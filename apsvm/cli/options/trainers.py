@@ -25,6 +25,7 @@ from apsvm.cli.options.parameters import Number, ParamType
 from apsvm.cli.options.table import Option
 from apsvm.trainers import TRAINERS, known_losses, trainer_of
 from apsvm.trainers.base import AnyTrainer
+from apsvm.trainers.one_vs_rest import OneVsRestTrainer
 from apsvm.trainers.settings import OF_ALL, Declared, Range, SettingsError, declared, plain_type
 
 
@@ -257,13 +258,17 @@ def refuse_options_of_others(losses: Sequence[ChosenLoss], named: Collection[str
 
 
 def planned(loss: ChosenLoss, options: JsonObject, named: Collection[str]) -> AnyTrainer:
-    """The plan for a loss and the options' values; bad combinations end the command.
+    """The plan for a loss and the options' values, of several classes one against the rest; bad combinations end the
+    command.
 
     named : the options that the user gave
     """
+    if len(options["C"] or ()) > 1:
+        raise click.UsageError("-C takes one value here: apsvm cv compares several")
     settings = settings_named(loss.trainer, options, named) | {name: options[name] for name in OF_ALL & set(named)}
     with usage_errors(loss):
-        return loss.trainer(loss.name, loss.trainer.Settings(**settings), frozenset(settings))
+        trainer = loss.trainer(loss.name, loss.trainer.Settings(**settings), frozenset(settings))
+        return OneVsRestTrainer(trainer) if options["one_vs_rest"] else trainer
 
 
 @contextmanager

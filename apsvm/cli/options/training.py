@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 
 def check_bag_options(read: ReadOptions, options: JsonObject) -> None:
     """Ends the command if options on bags conflict."""
-    if read.ignores_bags and (options["pool"] or read.bag_label != "same"):
-        raise click.UsageError("--bags ignore takes every row for itself: leave out --pool and --bag-label")
+    if read.ignores_bags and options["pool"]:
+        raise click.UsageError("--bags ignore takes every row for itself: leave out --pool")
     if read.bag_label == "any" and options["positive_label"] is not None:
         raise click.UsageError(
             "--bag-label any gives a bag the highest label of its rows: --relevant-from goes with it"
@@ -72,10 +72,7 @@ def feature_options(options: JsonObject, trainer: AnyTrainer, pool: tuple[str, .
             refuse_untaken(trainer, options, option)
     if pool is not None and trainer.capabilities.bags:
         raise click.UsageError("--pool makes a row of each bag, and this training is of the rows in bags: give one")
-    bias = options["bias"]
-    if bias != AUTO and (bias == "none" or bias <= 0.0):
-        bias = None
-    return FeatureOptions(features=options["features"], scale=options["scale"], bias=bias, pool=pool)
+    return FeatureOptions(features=options["features"], scale=options["scale"], bias=options["bias"], pool=pool)
 
 
 def check_inputs(trainer: AnyTrainer) -> Mapping[str, str]:

@@ -63,22 +63,18 @@ def open_log(path: str | None) -> Iterator[TrainingLog]:
 
 def end_record(outcome: Outcome) -> JsonDict:
     """Fields of the log's closing record for a model, except its state."""
-    if outcome.classes:
-        return {
-            **({} if outcome.C is None else {"C": outcome.C}),
-            "classes": [{"class": label, "state": part.state, **end_record(part)} for label, part in outcome.classes],
-            "classes_skipped": [{"label": one.label, "reason": one.reason} for one in outcome.skipped],
-        }
     record: JsonDict = {} if outcome.C is None else {"C": outcome.C}
-    if outcome.certificate is not None:
-        bounds = outcome.certificate
+    if outcome.classes:
+        classes = [{"class": label, "state": part.state, **end_record(part)} for label, part in outcome.classes]
+        skipped = [{"label": one.label, "reason": one.reason} for one in outcome.skipped]
+        return {**record, "classes": classes, "classes_skipped": skipped}
+    bounds, gradient, epochs = outcome.certificate, outcome.gradient, outcome.epochs
+    if bounds is not None:
         record |= {name: getattr(bounds, name) for name in ("primal", "dual", "gap", "tolerance")}
-    if outcome.gradient is not None:
-        gradient = outcome.gradient
+    if gradient is not None:
         record |= {"iterations": outcome.iterations, "evaluations": gradient.evaluations, "value": gradient.value}
         record |= {"gradient_norm": gradient.gradient_norm, "asked": gradient.target}
-    if outcome.epochs is not None:
-        epochs = outcome.epochs
+    if epochs is not None:
         record |= {"epochs": epochs.count, "best_epoch": epochs.best, "loss": epochs.estimated_loss}
         record["validation"] = None if epochs.validation is None else epochs.validation.value
     return record
