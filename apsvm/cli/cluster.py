@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
@@ -136,24 +136,20 @@ def cluster(scheduler: str) -> Iterator[Cluster]:
     from apsvm.dask.cluster import ClusterError, WorkerError, cluster_at
     from apsvm.trainers.base import unseen
 
-    with ExitStack() as stack:
-        try:
-            workers = stack.enter_context(cluster_at(scheduler, unseen if is_set("quiet") else say))
-        except ClusterError as error:
-            raise Failure(NO_INPUT, str(error)) from None
-        except ValueError as error:
-            raise click.UsageError(str(error)) from None
-        try:
+    try:
+        with cluster_at(scheduler, unseen if is_set("quiet") else say) as workers:
             yield workers
-        except BrokenPipeError:
-            raise
-        except ClusterError as error:
-            raise Failure(NO_INPUT, str(error)) from None
-        except WorkerError as error:
-            raise Failure(INTERNAL, str(error)) from None
-        except OSError as error:
-            what = f"the cluster at {scheduler}" if error.filename is None else f"cannot read {error.filename}"
-            raise Failure(NO_INPUT, f"{what}: {error.strerror or error}") from None
+    except ClusterError as error:
+        raise Failure(NO_INPUT, str(error)) from None
+    except WorkerError as error:
+        raise Failure(INTERNAL, str(error)) from None
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        what = f"the cluster at {scheduler}" if error.filename is None else f"cannot read {error.filename}"
+        raise Failure(NO_INPUT, f"{what}: {error.strerror or error}") from None
 
 
 def _parts_named(pattern: str) -> list[str]:

@@ -160,13 +160,6 @@ def queries_beside(paths: Sequence[str]) -> list[str]:
     return sizes if all(map(os.path.isfile, sizes)) else []
 
 
-def say_queries_unused(paths: Sequence[str], why: str) -> None:
-    """Warns that ``.query`` files of these files are not used."""
-    unused = [sizes for path in paths for sizes in queries_beside([path])]
-    if unused:
-        say(f"warning: {unused[0]}: it is not used: {why} queries stand in the rows, as qid:")
-
-
 def say_remarks(dataset: Dataset) -> None:
     """Prints remarks on a table; --verbose adds each column's kind and reason."""
     if dataset.table is None:

@@ -20,9 +20,8 @@ from apsvm.cli.reading import (
     queries_beside,
     read_any_model,
     read_rows,
-    say_queries_unused,
 )
-from apsvm.cli.shared import reading, refuse_same_file, remark, writing
+from apsvm.cli.shared import reading, refuse_same_file, remark, say, writing
 from apsvm.data.parts import parts_of
 from apsvm.data.read_options import UNSAID, ReadOptions
 
@@ -73,8 +72,10 @@ def _rows(data: str, read: ReadOptions, out: str, model: ForModel | None, bar: B
             kinds.add(None if source == "-" else recognised(source)[0])
     groups = read.groups is not None or (len(sources) == 1 and bool(queries_beside(sources)))
     if kinds == {Kind.SVMLIGHT} and not groups and read.labels is None and read.table == UNSAID and model is None:
-        if len(sources) > 1:
-            say_queries_unused(sources, "where several files become one folder,")
+        unused = [sizes for source in sources for sizes in queries_beside([source])]
+        if unused:  # of one of several files
+            why = "where several files become one folder, queries stand in the rows"
+            say(f"warning: {unused[0]}: it is not used: {why}")
         with _rows_of_text(sources, read, out, bar) as dataset:
             yield dataset
     else:

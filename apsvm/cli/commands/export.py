@@ -55,60 +55,44 @@ def export(model: str, out: str, layout: str, positive_label: float | str | None
 
     refuse_same_file(out, model=model)
     stored = read_any_model(model)
-    if layout in ("json", "onnx"):
-        content = _whole(stored, positive_label, model, layout)
-        with writing(out):
-            write_whole(out, content)
-        return
-    if stored.header.features.map != "linear":
-        raise Failure(
-            BAD_DATA,
-            f"{model}: its features are mapped ({stored.header.features.map}), which {layout} knows nothing of: "
-            "--format json",
-        )
-    if stored.components > 1:
-        raise Failure(
-            BAD_DATA,
-            f"{model}: its rankers have several components, which {layout} knows nothing of: --format json, or train "
-            "with --components 1",
-        )
-    _warn_of_rows(stored)
-    # With two classes LIBLINEAR has one column of weights.
-    whole = layout == "liblinear" and positive_label is None
-    if whole and stored.classes.size > 2:
-        text = _liblinear_classes(stored, model)
-    else:
-        ranker = _decided(one_linear_ranker(stored, positive_label, model))
-        text = _liblinear(ranker) if layout == "liblinear" else _svmlight(ranker)
-    with writing(out):
-        write_whole(out, text.encode())
-
-
-def _whole(stored: Model, positive_label: float | str | None, name: str, layout: str) -> bytes:
-    """The file's content in a format for any model."""
     if layout == "json":
         from apsvm.cli.output.export_json import json_text
 
-        return json_text(stored, positive_label, name).encode()
-    from apsvm.cli.output.export_onnx import onnx_bytes
+        content = json_text(stored, positive_label, model).encode()
+    elif layout == "onnx":
+        from apsvm.cli.output.export_onnx import onnx_bytes
 
-    return onnx_bytes(stored if positive_label is None else one_ranker(stored, positive_label, name), name)
+        content = onnx_bytes(stored if positive_label is None else one_ranker(stored, positive_label, model), model)
+    else:
+        content = _linear_text(stored, positive_label, model, layout).encode()
+    with writing(out):
+        write_whole(out, content)
+
+
+def _linear_text(stored: Model, positive_label: float | str | None, name: str, layout: str) -> str:
+    """The text of a linear model; ends the command for another one."""
+    features = stored.header.features
+    several = f"its rankers have several components, which {layout} knows nothing of" if stored.components > 1 else ""
+    mapped = f"its features are mapped ({features.map}), which {layout} knows nothing of"
+    if several or features.map != "linear":
+        raise Failure(BAD_DATA, f"{name}: {several or mapped}: --format json")
+    if stored.zero_based:
+        say("warning: the model counts features from 0; the exported one counts the same features from 1")
+    if features.scale == "l2":
+        say("warning: the model divides each row by its length (--scale l2); give the exported one such rows")
+    if features.pool is not None:
+        say("warning: the model ranks bags; give the exported one a row of each, as --pool makes them")
+    # With two classes LIBLINEAR has one column of weights.
+    if layout == "liblinear" and positive_label is None and stored.classes.size > 2:
+        return _liblinear_classes(stored, name)
+    ranker = _decided(one_linear_ranker(stored, positive_label, name))
+    return _liblinear(ranker) if layout == "liblinear" else _svmlight(ranker)
 
 
 def _decided(ranker: LinearRanker) -> LinearRanker:
     """The ranker with its threshold subtracted from the intercept, so that positives score above 0."""
     threshold = ranker.header.threshold
     return ranker if threshold is None else replace(ranker, intercept=ranker.intercept - threshold.value)
-
-
-def _warn_of_rows(stored: Model) -> None:
-    """Warns of differences between the rows of the exported model and of this one."""
-    if stored.zero_based:
-        say("warning: the model counts features from 0; the exported one counts the same features from 1")
-    if stored.header.features.scale == "l2":
-        say("warning: the model divides each row by its length (--scale l2); give the exported one such rows")
-    if stored.header.features.pool is not None:
-        say("warning: the model ranks bags; give the exported one a row of each, as --pool makes them")
 
 
 def _liblinear(ranker: LinearRanker) -> str:

@@ -16,7 +16,6 @@ from apsvm.models.decision import line_of
 
 if TYPE_CHECKING:
     from apsvm.cli.systems import EvaluatedSystem
-    from apsvm.metrics.evaluate import Evaluation
     from apsvm.metrics.significance import Difference
     from apsvm.models.header import Threshold
     from apsvm.trainers.warp.item_factors import ListEvaluation
@@ -69,18 +68,16 @@ def _entry_as_json(entry: EvaluatedSystem, *, per_query: bool) -> JsonDict:
 def put_each(entries: Sequence[EvaluatedSystem]) -> None:
     """Prints a line per query (or class), or per query and system; ``-`` for queries left out of the mean."""
     names, several = list(entries[0].system.evaluation.values), len(entries) > 1
-    by_query: dict[float, list[tuple[str, int, Evaluation]]] = {}
+    lines: dict[float, list[list[str]]] = {}
     for entry in entries:
-        result = entry.system.evaluation
+        result, system = entry.system.evaluation, [entry.name] if several else []
         assert result.groups is not None
         for at, query in enumerate(result.groups.tolist()):
-            by_query.setdefault(query, []).append((entry.name, at, result))
-    rows = [[entries[0].each, *(["system"] if several else []), *names]]
-    for query in sorted(by_query):
-        for system, at, result in by_query[query]:
             values = [result.in_group[name][at] for name in names]
             figures = ["-" if math.isnan(value) else f"{value:.6f}" for value in values]
-            rows.append([_name_of(query, entries[0].words), *([system] if several else []), *figures])
+            lines.setdefault(query, []).append([_name_of(query, entry.words), *system, *figures])
+    heading = [entries[0].each, *(["system"] if several else []), *names]
+    rows = [heading, *(line for query in sorted(lines) for line in lines[query])]
     put_table(rows, left=len(rows[0]) - len(names))
     put("")
 
