@@ -122,24 +122,20 @@ def predict(
 
 def _check(wanted: SimpleNamespace, model: Model, path: str) -> None:
     """Ends the command for an option that the model in ``path`` cannot use."""
-    one_ranking = "needs a model of one ranking"
-    if model.has_classes:
-        refuse_if_given(("trec_run", "which"), f"{one_ranking}, and {path} is {model.what}")
-        if wanted.top is not None:
-            what = f"{one_ranking} with --top, and {path} is {model.what}: --top lists the best of each class"
-            refuse_if_given(("html", "classify", "probability", "header"), what)
-        elif wanted.explain is not None:
-            raise click.UsageError(f"--explain needs --top K here, as {path} is {model.what}: the K best of each class")
-    else:
-        refuse_if_given(("header",), f"names classes, and {path} is {model.what}")
-        if not model.explainable:
-            refuse_if_given(("explain",), f"is for a model of one linear ranker, and {path} is {model.what}")
-    if model.lists_items:
-        refuse_if_given(("classify", "probability", "html", "trec_run", "show"), f"is for rows, and {path} ranks items")
-    if not model.header.latent:
-        refuse_if_given(("which", "boxes"), f"is for a model of bags by their best rows (--latent): {path} is none")
-    if model.header.features.pool is not None:
-        refuse_if_given(("show",), f"is for rows, and {path} ranks bags (--pool)")
+    one_ranking, several = "needs a model of one ranking", model.has_classes
+    best_of_each = f"{one_ranking} with --top, which lists the best of each class"
+    for is_refused, names, why in (
+        (several, ("trec_run", "which"), one_ranking),
+        (several and wanted.top is not None, ("html", "classify", "probability", "header"), best_of_each),
+        (several and wanted.top is None, ("explain",), "needs --top K, the K best of each class, here"),
+        (not several, ("header",), "names classes"),
+        (not several and not model.explainable, ("explain",), "is for a model of one linear ranker"),
+        (model.lists_items, ("classify", "probability", "html", "trec_run", "show"), "is for rows"),
+        (not model.header.latent, ("which", "boxes"), "is for a model of bags by their best rows (--latent)"),
+        (model.header.features.pool is not None, ("show",), "is for rows, not for bags (--pool)"),
+    ):
+        if is_refused:
+            refuse_if_given(names, f"{why}, and {path} is {model.what}")
     if wanted.trec_run is not None and wanted.trec_run.split() != [wanted.trec_run]:
         raise click.UsageError("--trec-run takes a TAG without blanks")
 
