@@ -73,7 +73,7 @@ def _with_known_start(loss: Loss) -> Loss:
 
     start: object = loss.starts_from
     if not isinstance(start, str | None):
-        raise LossError(f"loss {loss.name!r}: starts_from is the name of a loss, or None, found {start!r}")
+        raise LossError(f"loss {loss.name!r}: expected starts_from to be the name of a loss or None, found {start!r}")
     if start is not None and ":" not in start:
         try:
             LOSSES.spelled(start)

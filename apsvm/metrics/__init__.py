@@ -96,7 +96,7 @@ def parse_metric(name: str) -> Metric:
             if lowered not in forms:
                 return metric
     if lowered in forms:
-        raise MetricError(f"metric {name!r} is a form: a value stands in the place of its letter or word")
+        raise MetricError(f"metric {name!r} is a form: write a value in place of its letter or word, as in P@10")
     for pattern, canonical in _ELSEWHERE.items():
         match = re.fullmatch(pattern, lowered)
         if match is not None:

@@ -335,7 +335,7 @@ def _many(
 
 
 def batches(n_draws: int, size: int) -> Iterator[tuple[int, int]]:
-    """Ranges of draws of `size` numbers each, bounded by memory."""
+    """Yields ranges of draws; a range of draws of `size` numbers each fits in memory."""
     step = max(1, _AT_ONCE // size)
     for first in range(0, n_draws, step):
         yield first, min(n_draws, first + step)

@@ -109,7 +109,7 @@ def choose_threshold(scores: NDArray[np.float64], relevant: NDArray[np.bool_], r
     """
     positives, n = int(relevant.sum()), scores.size
     if not 0 < positives < n:
-        raise ValueError("a threshold tells rows of two classes apart, and all rows are of one")
+        raise ValueError("a threshold needs rows of both classes, and all rows are of one class")
     order = np.argsort(-scores, kind="stable")
     descending = scores[order]
     # Candidate k calls the rows before ends[k] positive; candidate 0 calls none.

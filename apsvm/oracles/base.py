@@ -163,7 +163,7 @@ class RankingOracle(Oracle[RankingLoss]):
     """An oracle for the family of two-array losses."""
 
     serves = (RankingLoss,)
-    why_not = "it serves losses of two arrays, weights and a convex discount, and this one has none"
+    why_not = "it needs a loss given by two arrays, weights and a convex discount"
 
     @abstractmethod
     def bind_ranking(self, loss: RankingLoss, n_pos: int, n_neg: int, threads: int) -> BoundOracle:

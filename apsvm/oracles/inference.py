@@ -107,7 +107,7 @@ class _Query:
     def bind_to(cls, loss: str | object, oracle: str, n_pos: int, n_neg: int) -> _Query:
         trained = make_loss(loss)
         if not is_over_rankings(trained):
-            raise LossError(f"loss {trained.name!r} is not over rankings: there is no ranking to find")
+            raise LossError(f"expected a loss over rankings, found {trained.name!r}")
         return cls(make_oracle(oracle, trained).bind(trained, n_pos, n_neg), n_pos, n_neg)
 
     def solve(self, scores: NDArray[np.float64], relevant: NDArray[np.bool_]) -> MostViolatedRanking:

@@ -85,9 +85,7 @@ def _of_task(loss: Loss, scores: NDArray[np.float64], positive: NDArray[np.bool_
     if is_over_labellings(loss):
         labelled = scores > 0.0
         return loss.of_labelling(int((labelled & positive).sum()), int((labelled & ~positive).sum()), n_pos, n_neg)
-    raise LossError(
-        f"loss {loss.name!r} says neither of rankings nor of labellings what they lose: nothing to score by"
-    )
+    raise LossError(f"loss {loss.name!r} is neither over rankings nor over labellings: an order has no loss")
 
 
 def _negatives_above(scores: NDArray[np.float64], positive: NDArray[np.bool_]) -> NDArray[np.int64]:

@@ -242,7 +242,7 @@ def bind_risk(rows: ScoredRows, layout: Layout, loss: Loss, oracle: AnyOracle, *
     count_ranks = count_ranks and loss.over_rankings
     if count_ranks and (n_queries > 1 or queries.levels is not None):
         content = f"{n_queries} queries" if queries.levels is None else "grades"
-        raise ValueError(f"ranks are counted of one ranking of two classes, found {content}")
+        raise ValueError(f"counting ranks needs one ranking of two classes, found {content}")
     return Risk(
         rows=rows,
         loss=loss,

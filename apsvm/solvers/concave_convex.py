@@ -103,7 +103,7 @@ def descend(
     most_rounds: int = MOST_ROUNDS,
     on_round: Callable[[Round], None] = lambda round_: None,
 ) -> StationaryPoint:
-    """Rounds from ``start`` until none can gain more than ``tolerance``, ε·C, or the solver has to stop.
+    """Runs rounds from ``start`` until none can gain more than ``tolerance``, ε·C, or the solver stops.
 
     Parameters
     ----------

@@ -55,7 +55,7 @@ class WorkingSet:
         return self._size
 
     def recentre(self, point: NDArray[np.float64]) -> None:
-        """Sets the centre. The planes stay, with offsets a_t·c + b_t relative to it."""
+        """Sets the centre and keeps the planes; their offsets become a_t·c + b_t."""
         self.centre = point
         self._from_centre[: self._size] = self.offsets_from(point)
 

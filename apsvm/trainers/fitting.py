@@ -290,7 +290,7 @@ class Fit:
         if any(part.coef[width:].any() for part in parts):
             raise ModelError(f"it has weights for {ranker.width} features, the data has {width}")
         if ranker.unit_rows != (self.features.scale == "l2"):
-            raise ModelError("of the model and this training, one divides rows by their length (l2)")
+            raise ModelError("only one of the model and this training divides rows by their length (l2)")
         components = getattr(self.trainer.settings, "components", 1)
         is_open = getattr(self.trainer, "leaves_components_open", False)
         if ranker.components not in (1, components) and not is_open:
@@ -408,12 +408,11 @@ def bags_settled(dataset: Dataset, trainer: AnyTrainer, pool: Sequence[str] | No
     has_bags = dataset.bags is not None and not dataset.ignores_bags
     if has_bags and not trainer.capabilities.bags:
         raise DataError(
-            f"{dataset.source}: its rows are in bags, say what becomes of them: --latent, the best row of a bag "
-            "decides; --pool mean or --pool min,mean,max (pool=), each bag becomes a row; --bags ignore, every row for "
-            "itself"
+            f"{dataset.source}: rows have bag ids: choose --latent (the best row of a bag decides), --pool mean or "
+            "--pool min,mean,max (pool=; each bag becomes a row), or --bags ignore (rows count for themselves)"
         )
     if trainer.capabilities.bags and not has_bags:
-        raise DataError(f"{dataset.source}: this training is of bags, and its rows are in none: {HOW_SAID}")
+        raise DataError(f"{dataset.source}: training on bags needs bag ids, and these rows have no bag ids: {HOW_SAID}")
     return dataset
 
 

@@ -59,7 +59,7 @@ def _left_out(outcome: Outcome) -> Iterator[str]:
         noun, were = ("query", "was") if data.queries_skipped == 1 else ("queries", "were")
         yield f"{data.queries_skipped} {noun} without anything to rank {were} left out, {data.queries} trained on"
     if data.counts.get("users_skipped"):
-        yield f"{data.counts['users_skipped']} users of less than two items, or of all, were left out"
+        yield f"{data.counts['users_skipped']} users with fewer than two items, or with all, were left out"
 
 
 def ending(outcome: Outcome) -> str:

@@ -168,7 +168,7 @@ class ProvedBound:
 
 
 def prove(problem: Convex, w: Array, value: float, claim: Claim, rounding: float, limits: Limits) -> ProvedBound:
-    """Adds planes until the claim is shown or refuted, or a limit is reached.
+    """Adds planes until the claim is proved or refuted, or a limit is reached.
 
     Parameters
     ----------

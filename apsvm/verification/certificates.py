@@ -195,7 +195,7 @@ class _Judge:
         if claimed.bound != "hinge" and not (
             claimed.bound == "tight" and isinstance(definition, RankingDefinition | PartialAreaDefinition)
         ):
-            raise NothingToVerifyError(f"there is no bound {claimed.bound!r} of the loss {name!r}")
+            raise NothingToVerifyError(f"the loss {name!r} has no bound {claimed.bound!r}")
         units = self.units(latent=header.latent, components=rows.components)
         tasks = self.tasks(definition, target, latent=header.latent)
         if not tasks:
@@ -282,7 +282,7 @@ class _Judge:
         """Bags of the rows. Raises NothingToVerifyError without bags."""
         dataset = self.dataset
         if dataset.bags is None:
-            raise NothingToVerifyError(f"the model was trained on bags, and these rows are in none: {HOW_SAID}")
+            raise NothingToVerifyError(f"the model was trained on bags, and these rows have no bag ids: {HOW_SAID}")
         return Bags.of_rows(dataset.bags, dataset.relevance, dataset.groups)
 
     def tasks(self, definition: Definition, target: Target, *, latent: bool) -> list[Task]:
@@ -403,4 +403,4 @@ def _constant(definition: Definition, rows: PlainRows, ranker: Ranker) -> Iterat
     (linear,) = ranker.linear_parts()
     expected, size = rows.constant(linear.coef)
     if not abs(linear.intercept - expected) <= float64_error(rows.columns) * size:
-        yield "its constant is none that the training gives"
+        yield "its constant does not follow from the training"

@@ -113,8 +113,8 @@ def test_a_column_whose_name_says_that_it_has_the_bags(name, made, run, tmp_path
     np.testing.assert_allclose(load_model(tmp_path / "m").coef, load_model(tmp_path / "text").coef, rtol=1e-9)
     (tmp_path / "no.csv").write_text(f"label,thing,a,b,c\n{table}")
     assert run("train", tmp_path / "no.csv", tmp_path / "n", "--latent", code=65).stderr.endswith(
-        ": this training is of bags, and its rows are in none: bag:INT in text, --bag-column of a table, or "
-        "--bags FILE\n"
+        ": training on bags needs bag ids, and these rows have no bag ids: bag:INT in text, --bag-column of a table, "
+        "or --bags FILE\n"
     )
 
 

@@ -167,7 +167,7 @@ def test_what_is_not_used_is_said(run, tmp_path):
     path.write_text("0 qid:3 1:1 2:1\n0 qid:3 3:1\n")
     said = run("train", "--loss", "warp", path, tmp_path / "m", "--rows-as-users", "--epochs", 1).stderr
     assert "qid: is not used here" in said
-    assert "1 users of less than two items, or of all, were left out" in said
+    assert "1 users with fewer than two items, or with all, were left out" in said
 
 
 def test_users_predict(users, items_model, run):

@@ -148,7 +148,7 @@ def test_a_bad_parameter_of_a_newcomers(monkeypatch):
     monkeypatch.setitem(METRICS._places, "Share(of)", f"{__name__}:Share")
     with pytest.raises(MetricError, match=r"bad parameter in metric 'share\(no\)': not so; known: AP"):
         parse_metric("share(no)")
-    with pytest.raises(MetricError, match=r"metric 'share\(of\)' is a form: a value stands in the place"):
+    with pytest.raises(MetricError, match=r"metric 'share\(of\)' is a form: write a value in place"):
         parse_metric("share(of)")
     monkeypatch.setitem(METRICS._places, "Hits@n", f"{__name__}:HitsAtN")
     assert parse_metric("hits@03").name == "Hits@3"

@@ -261,7 +261,7 @@ def test_unknown_and_unfit_names_are_refused():
         most_violated_ranking([1.0, 0.0], [1, 0], oracle="greddy")
     with pytest.raises(UnknownNameError, match="unknown loss 'map'"):
         most_violated_ranking([1.0, 0.0], [1, 0], loss="map")
-    with pytest.raises(LossError, match="not over rankings"):
+    with pytest.raises(LossError, match="expected a loss over rankings"):
         most_violated_ranking([1.0, 0.0], [1, 0], loss="zero-one")
     with pytest.raises(LossError, match=r"'qs' cannot serve loss 'zero-one'.*choose auto or zero-one"):
         make_oracle("qs", LOSSES["zero-one"]())

@@ -157,7 +157,7 @@ def test_who_serves_a_loss_is_declared_by_classes(form, monkeypatch):
 
 def test_a_refusal_names_those_that_serve():
     with pytest.raises(
-        LossError, match=r"cannot serve loss 'f1': it serves losses of two arrays.*; choose auto or lab"
+        LossError, match=r"cannot serve loss 'f1': it needs a loss given by two arrays.*; choose auto or lab"
     ):
         make_oracle("qs", make_loss("f1"))
 

@@ -322,7 +322,7 @@ def test_cutoffs_are_whole_numbers(name):
 
 @pytest.mark.parametrize("name", ["f1", "prbep", "set-p@3"])
 def test_labellings_have_no_ranking(name):
-    with pytest.raises(LossError, match="not over rankings"):
+    with pytest.raises(LossError, match="expected a loss over rankings"):
         most_violated_ranking([0.0, 1.0], [1, 0], loss=name)
 
 

@@ -147,5 +147,5 @@ def test_nothing_to_rank(target: Target, groups, weights):
 
 @pytest.mark.parametrize("name", [name for name in LOSS_NAMES if name not in {*RANKING_LOSSES, *LABELLING_LOSSES}])
 def test_a_loss_of_neither_is_refused(name):
-    with pytest.raises(LossError, match="neither of rankings nor of labellings"):
+    with pytest.raises(LossError, match="neither over rankings nor over labellings"):
         loss_by_order(make_loss(name), np.arange(4.0), of_relevance(np.arange(4) < 2))

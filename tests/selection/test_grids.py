@@ -61,7 +61,7 @@ def test_what_nobody_named_goes_with_what_somebody_did(grid):
         ("ap", {"C": (1.0, 1.0)}, {}, "-C: one value twice in 1, 1"),
         ("wmw", {"regularisation": (1.0, 1.0)}, {}, "-l: one value twice"),
         ("ap", {"C": ()}, {}, "-C: expected a value"),
-        ("f1", {"bound": ("hinge", "tight")}, {}, "tight is for losses over rankings"),
+        ("f1", {"bound": ("hinge", "tight")}, {}, "f1 has no tight bound"),
         ("wmw", {"regularisation": (-1.0, 1.0)}, {}, "of at least 0"),
         ("warp", {}, {"rows_as_users": True}, "looks at none"),
     ],

@@ -73,5 +73,5 @@ def test_a_selection_of_rows() -> None:
 
 
 def test_any_other_trainer_must_be_told_what_becomes_of_them() -> None:
-    with pytest.raises(DataError, match="its rows are in bags"):
+    with pytest.raises(DataError, match="rows have bag ids: choose"):
         fit(trainer_of("ap")("ap"))

@@ -492,7 +492,7 @@ def test_bags_are_asked_for(data, tmp_path, capsys):
     model = trained(data, tmp_path, "--latent --start bag-means -C 10 --bound hinge bags.svm")
     assert load_any_model(model).header.latent
     assert run(["verify", model, f"{data}/two.svm"]) == 65
-    assert "rows are in none" in capsys.readouterr().err
+    assert "rows have no bag ids" in capsys.readouterr().err
 
 
 def test_a_loss_that_is_only_a_name(ranker, data, tmp_path, capsys):

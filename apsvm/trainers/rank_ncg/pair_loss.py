@@ -218,7 +218,7 @@ def _sums(
     if sums.pairs == 0:
         if classes.names.size == 1:
             raise NoPairsError(f"all rows are of one class, {classes.names[0]:g}: a ranking needs two")
-        raise NoPairsError(f"no query has rows of two classes of which the graph ({graph.name}) prefers one")
+        raise NoPairsError(f"no query has rows of two classes with a preference in the graph ({graph.name})")
     if sums.weight == 0.0:
         raise NoPairsError("every pair has a row of weight 0")
     return sums

@@ -48,12 +48,11 @@ class TrainedLayers:
     Attributes
     ----------
     net : for unscaled rows; C : weight of the risk
-    state : the reason why it ended; as_asked : True if that is the requested end
+    state : reason for the end; as_asked : True if the end is as requested
     passes : number of passes of the net; 0: the net of the log loss
     risk : risk of the net on the training rows; started_from : that of the log loss's net
     held_out : the loss on held-out rows; None without such rows
-    certificate : of the last convex problem that changed the net, in units of J; layer : its layer, from 1; None
-        without one
+    certificate : of the last convex problem that changed the net, in units of J, or None; layer : its layer, from 1
     spans : time by part; exact : True if the oracle is
     """
 

@@ -72,5 +72,5 @@ def values_of_C(plan: Plan, data: TrainingSet) -> tuple[Sequence[float], str]:
     values = [resolved(C, default) for C in plan.settings.C]
     for C, value in zip(plan.settings.C, values, strict=True):
         if not 0.0 < value < math.inf:
-            raise SettingsError(f"-C {C}: {C} of C = {default:g}, the default for these rows, is beyond float64")
+            raise SettingsError(f"-C {C}: this multiple of the default, {default:g} for these rows, exceeds float64")
     return values, origin

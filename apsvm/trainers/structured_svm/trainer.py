@@ -73,11 +73,9 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
                     f"{', '.join(['auto', *fitting])}"
                 )
         if settings.bound == "tight" and not self.loss.over_rankings:
-            raise SettingsError(
-                f"{option('bound', 'tight')} is for losses over rankings, and {self.loss_name} is none: leave it out"
-            )
+            raise SettingsError(f"{self.loss_name} has no tight bound: remove {option('bound', 'tight')}")
         if settings.log_ranks and not self.loss.over_rankings:
-            raise SettingsError(f"{option('log_ranks')} is for losses over rankings, and {self.loss_name} is none")
+            raise SettingsError(f"{option('log_ranks')} needs a loss over rankings, found {self.loss_name}")
         if settings.latent and self.approximates:
             latent = option("latent", True)
             raise SettingsError(
@@ -190,7 +188,7 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
         if labels.kind is LabelKind.ONE_LABEL and not labels.several and labels.positive is not None:
             above = max(labels.negative, default=-math.inf)
             if above > labels.positive:
-                yield f"rows of labels up to {above:g}, above the positive one, are negatives"
+                yield f"rows with labels above the positive one, up to {above:g}, are negatives"
 
     def _check_one_ranking(self, data: TrainingSet) -> None:
         import numpy as np
@@ -268,7 +266,7 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
             yield from networks(self, data, watch)
             return
         if self.bound is None:
-            raise SettingsError("the bound is left open: name it, hinge or tight, or have it chosen")
+            raise SettingsError("the bound is open: choose hinge or tight")
         data = self.rows_of(data)
         settings = self.settings if self.settings.bound == self.bound else replace(self.settings, bound=self.bound)
         plan = Plan(

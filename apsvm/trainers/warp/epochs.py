@@ -40,7 +40,7 @@ def descend_as_asked(
     show: Callable[[Epoch], Progress],
     validate: Callable[[], float] | None,
 ) -> DescentOutcome[T]:
-    """Runs ``descend`` with the limits of the settings; logs each epoch and displays it by ``show``."""
+    """Runs ``descend`` with the limits of the settings; logs each epoch and displays it with ``show``."""
 
     def on_epoch(epoch: Epoch) -> None:
         watch.log.write(

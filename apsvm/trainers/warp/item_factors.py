@@ -60,7 +60,7 @@ def train_items(
     sizes = np.diff(lists.indptr)
     users = np.flatnonzero((sizes >= 2) & (sizes < lists.shape[1])).astype(np.int64)
     if users.size == 0:
-        raise NothingToRankError("no user likes at least two items and leaves one out")
+        raise NothingToRankError("no user likes at least two items and not all")
     descent = _ItemSteps(lists, users, factors, settings)
     outcome = descend_as_asked(
         descent,

@@ -59,8 +59,8 @@ class WarpTrainer(Trainer[WarpSettings]):
         cutoff_of(settings.tau)
         if settings.rank_estimator == "log-unbiased" and settings.tau != "harmonic":
             raise SettingsError(
-                f"the log-unbiased estimator is of the logarithm that harmonic sums, not of tau {settings.tau!r}: "
-                "choose plugin or exact, or tau harmonic"
+                f"the rank estimator log-unbiased needs tau harmonic, found {settings.tau!r}: choose plugin or exact, "
+                "or tau harmonic"
             )
         if settings.rows_as_users and "preference" in named:
             raise SettingsError(f"{option('preference')} does not apply to {option('rows_as_users')}")
@@ -124,7 +124,7 @@ class WarpTrainer(Trainer[WarpSettings]):
         values = matrix.data if sp.issparse(matrix) else matrix
         disliked = int((values < 0).sum())
         if disliked:
-            yield f"{disliked:,} values are negative: items that a user dislikes, never suggested to that user"
+            yield f"{disliked:,} values are negative: items that a user dislikes are never suggested to that user"
 
     def train(
         self,
