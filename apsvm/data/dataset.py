@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from apsvm._support import sparse as sp
+from apsvm._support.shown import shortened
 from apsvm._support.types import Matrix
 from apsvm.models.columns import Columns, label_number
 
@@ -22,6 +25,18 @@ class DataError(ValueError):
 
 class NoRowsError(DataError):
     """An empty file, or a table without rows: no data set, but perhaps a part of one."""
+
+
+@contextmanager
+def parsing(name: str, what: str) -> Iterator[None]:
+    """Turns what a library raises for a damaged file, which may be anything, into a DataError."""
+    try:
+        yield
+    except DataError:
+        raise
+    except Exception as error:
+        why = shortened(" ".join(str(error).split()))  # some of them have more than a line
+        raise DataError(f"{name}: not {what} that is read here ({type(error).__name__}: {why})") from None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,8 +9,7 @@ from __future__ import annotations
 import codecs
 import math
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,9 +17,8 @@ from numpy.typing import NDArray
 
 from apsvm._support import sparse as sp
 from apsvm._support.files import digest_of_file
-from apsvm._support.types import Matrix
 from apsvm.data.bags import ids_of_offsets
-from apsvm.data.dataset import DataError, Dataset, LabelSets, one_or_several
+from apsvm.data.dataset import DataError, Dataset, LabelSets, one_or_several, parsing
 
 if TYPE_CHECKING:
     from apsvm._support.types import AnyArray
@@ -85,19 +83,8 @@ def _starts_with(name: str, magic: bytes) -> bool:
         return stream.read(len(magic)) == magic
 
 
-@contextmanager
-def _parsing(name: str, what: str) -> Iterator[None]:
-    """Turns what numpy and scipy raise for a damaged file, which may be anything, into a DataError."""
-    try:
-        yield
-    except MemoryError:
-        raise
-    except Exception as error:
-        raise DataError(f"{name}: not {what} that is read here ({type(error).__name__}: {error})") from None
-
-
 def _load_npy(name: str, *, map_it: bool = False) -> AnyArray:
-    with _parsing(name, "a .npy file"):
+    with parsing(name, "a .npy file"):
         return np.asarray(np.load(name, mmap_mode="r" if map_it else None, allow_pickle=False))
 
 
@@ -111,7 +98,7 @@ def _dense(name: str) -> AnyArray:
 
 
 def _sparse(name: str) -> sp.csr_array:
-    with open(name, "rb") as stream, _parsing(name, "a .npz file of scipy.sparse.save_npz"):
+    with open(name, "rb") as stream, parsing(name, "a .npz file of scipy.sparse.save_npz"):
         matrix = sp.load_npz(stream)
         layout = matrix.format
         if layout in ("csr", "csc"):
@@ -120,7 +107,10 @@ def _sparse(name: str) -> sp.csr_array:
         raise DataError(f"{name}: expected a matrix of format csr, csc or coo, found {layout}")
     if matrix.ndim != 2:
         raise DataError(f"{name}: expected a matrix of two dimensions, found the shape {matrix.shape}")
-    if layout == "coo" and matrix.nnz and not _coordinates_fit(matrix):
+    if layout == "coo" and not all(
+        at.size == matrix.data.size and at.min(initial=0) >= 0 and at.max(initial=-1) < length
+        for at, length in zip((matrix.row, matrix.col), matrix.shape, strict=True)
+    ):
         raise DataError(f"{name}: an entry lies outside the matrix's shape {matrix.shape}")
     matrix.data = _real(matrix.data, name)
     X = sp.csr_array(matrix)
@@ -131,13 +121,6 @@ def _sparse(name: str) -> sp.csr_array:
     X = sp.csr_array((X.data, X.indices.astype(index, copy=False), X.indptr.astype(index, copy=False)), shape=X.shape)
     X.has_canonical_format = True
     return X
-
-
-def _coordinates_fit(matrix: Matrix) -> bool:
-    return all(
-        at.size == matrix.data.size and at.min() >= 0 and at.max() < length
-        for at, length in zip((matrix.row, matrix.col), matrix.shape, strict=True)
-    )
 
 
 def _real(array: AnyArray, name: str) -> AnyArray:
@@ -163,7 +146,10 @@ def _labels(name: str, n: int, data: str, multilabel: bool) -> tuple[NDArray[np.
         if array.ndim == 2 and array.shape[1] != 1:
             return np.zeros(n), _label_matrix(array, name, n, data)
     if is_array or not multilabel:
-        return _vector(name, n, data, double), None
+        vector = _numbers(name, double)
+        if vector.size != n:
+            raise DataError(f"{name}: expected {n} numbers, one for each row of {data}, found {vector.size}")
+        return vector, None
     lines = _lines(name)
     if len(lines) != n:
         raise DataError(f"{name}: expected {n} lines, one for each row of {data}, found {len(lines)}")
@@ -205,14 +191,6 @@ def _lines(name: str) -> list[bytes]:
     if lines[-1] == b"":
         lines.pop()
     return lines
-
-
-def _vector(name: str, n: int, data: str, dtype: np.dtype[np.generic]) -> AnyArray:
-    """One number a row: finite float64, or int64. Raises DataError, OSError."""
-    vector = _numbers(name, dtype)
-    if vector.size != n:
-        raise DataError(f"{name}: expected {n} numbers, one for each row of {data}, found {vector.size}")
-    return vector
 
 
 def read_groups(path: str | os.PathLike[str] | Sequence[str], n: int, data: str) -> NDArray[np.int64]:

@@ -217,7 +217,9 @@ class Rows:
         bytes (``dense_pays``). Copies pay in a few passes. There is one, however often it is requested."""
         if self._for_many_passes is not None:
             return self._for_many_passes
-        rows = self._materialised(self._bytes_for_copies)._dense_if_it_pays()
+        rows = self._materialised(self._bytes_for_copies)
+        if not isinstance(rows._X, np.ndarray | MappedMatrix) and dense_pays(rows._X):
+            rows = rows._like(rows._X.toarray(), rows._selection)
         # Rows that are too many for a copy are not asked again, and neither is a selection of them.
         rows._bytes_for_copies = 0.0
         if rows is not self:  # who refers to himself lives until garbage is collected
@@ -287,12 +289,6 @@ class Rows:
         if self._factors is not None:
             rows._factors = self._factors[self._numbers()]
         return rows
-
-    def _dense_if_it_pays(self) -> Rows:
-        X = self._X
-        if isinstance(X, np.ndarray | MappedMatrix) or not dense_pays(X):
-            return self
-        return self._like(X.toarray(), self._selection)
 
     def _like(self, X: Matrix, selection: RowNumbers | None) -> Rows:
         """Other rows of X, or of its copy."""

@@ -109,10 +109,13 @@ def read_svmlight(
         fill_if=DENSE_IF if dense else 0.0,
         threads=threads,
     )
-    name, fingerprint, content = _parsed(source, parser, threads, dense=dense)
+    digest = hashlib.sha256()
+    ((name, content),) = _parsed_blocks(source, parser, threads, digest, dense=dense, of_bytes=None)
+    if content.relevance.size == 0:
+        raise DataError(f"{name}: expected at least one row, found none")
     if dense and n_features in (None, content.n_columns):  # columns that no row has make it sparse
         content = content.dense_if_it_pays()
-    dataset = content.dataset(name, fingerprint, n_features, zero_based=bool(zero_based), multilabel=multilabel)
+    dataset = content.dataset(name, digest.hexdigest(), n_features, zero_based=bool(zero_based), multilabel=multilabel)
     return with_bags(dataset, content.bags, bag_label, content.row_lines)
 
 
@@ -255,17 +258,6 @@ class _Parsed(NamedTuple):
         X = sp.csr_array((self.values, indices, self.indptr), shape=shape)
         X.has_canonical_format = True  # the parser saw to it; this spares scipy the finding out
         return X
-
-
-def _parsed(
-    source: str | os.PathLike[str] | BinaryIO, parser: _kernels.SvmlightParser, threads: int, *, dense: bool
-) -> tuple[str, str, _Parsed]:
-    """The name for messages, the sha256 of the stored bytes and the content. Raises DataError, OSError."""
-    digest = hashlib.sha256()
-    ((name, content),) = _parsed_blocks(source, parser, threads, digest, dense=dense, of_bytes=None)
-    if content.relevance.size == 0:
-        raise DataError(f"{name}: expected at least one row, found none")
-    return name, digest.hexdigest(), content
 
 
 def _parsed_blocks(

@@ -6,13 +6,12 @@ import io
 import json
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from typing import Any, BinaryIO
 
 import numpy as np
 
 from apsvm._support.shown import shortened
-from apsvm.data.dataset import DataError, NoRowsError
+from apsvm.data.dataset import DataError, NoRowsError, parsing
 from apsvm.data.read_options import TableOptions
 from apsvm.data.tables.cells import Cells, Places, Table, different_names, is_string, leaving_out, shown, text_of
 from apsvm.data.tables.kinds import Kind, is_json
@@ -40,7 +39,7 @@ def table_of_arrow(stream: BinaryIO, kind: Kind, name: str, choose: Choosing, op
         columns, first = columns_of_sheet(stream, name, options.sheet, options.skip_lines)
         places = Places((name,), firsts=(first,))
     else:
-        with _parsing(name, kind):
+        with parsing(name, kind.value):
             return _table_of_columns(stream, kind, name, choose)
     arrays = {}
     for column in choose(name, list(columns), ())[0]:
@@ -239,17 +238,3 @@ def word_of_value(value: object) -> str:
     if isinstance(value, bool | np.bool_):
         return str(bool(value)).lower()
     return str(value)
-
-
-@contextmanager
-def _parsing(name: str, kind: Kind) -> Iterator[None]:
-    """Turns what pyarrow raises for a damaged file into a DataError."""
-    import pyarrow
-
-    try:
-        yield
-    except (pyarrow.ArrowException, OSError, ValueError, KeyError, MemoryError) as error:  # KeyError: an unknown type
-        if isinstance(error, DataError):
-            raise
-        why = shortened(" ".join(str(error).split()))  # some of them have more than a line
-        raise DataError(f"{name}: not {kind.value} that is read here ({type(error).__name__}: {why})") from None

@@ -43,7 +43,8 @@ def labels_of(
                 raise cells.fail(row, f"expected a finite number, found '{cells.values[row]:g}'")
             return cells.values.copy(), (), ""
     elif not label_words and {word.lower() for word in cells.words} <= set(TRUTH):
-        of_text = [TRUTH.get(text.lower(), number) for text, number in _texts_and_numbers(cells)]
+        numbers = zip(cells.texts.to_pylist(), cells.number_of.tolist(), strict=True)
+        of_text = [TRUTH.get(text.lower(), number) for text, number in numbers]
         return np.array(of_text, dtype=np.float64)[cells.codes], (), ""
     texts, codes = [word_of(text) for text in cells.texts.to_pylist()], cells.word_codes
     if label_words:
@@ -57,10 +58,6 @@ def labels_of(
         raise fail_of(cells, not_numbers(cells.name, cells.counted(is_word), of_training=False))
     ordered, remark = _in_order(cells.name, texts, positive, cells.counts)
     return np.array([float(ordered.index(text)) for text in texts])[codes], ordered, remark
-
-
-def _texts_and_numbers(cells: Cells) -> list[tuple[str, float]]:
-    return list(zip(cells.texts.to_pylist(), cells.number_of.tolist(), strict=True))
 
 
 def _in_order(

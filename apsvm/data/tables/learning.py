@@ -13,9 +13,9 @@ from apsvm._support.naming import advice
 from apsvm.data.dataset import DataError, Dataset
 from apsvm.data.read_options import TableOptions
 from apsvm.data.tables.cells import Cells, Table, leaving_out
-from apsvm.data.tables.dates import parts_of
+from apsvm.data.tables.dates import has_zone, parts_of
 from apsvm.data.tables.roles import Parts, listed
-from apsvm.data.tables.typed import ColumnError, Evidence, Type, WrongCellsError, typed, zones_of
+from apsvm.data.tables.typed import ColumnError, Evidence, Type, WrongCellsError, typed
 from apsvm.data.tables.written_numbers import number_in
 from apsvm.models.columns import MOST_RARE, Column, ColumnKind, Columns, DatePart
 
@@ -150,7 +150,7 @@ class _Learned:
         rule = self.options.missing
         has_age = rule != "zero" and DatePart.AGE in parts
         fill = None if rule == "refuse" else float(np.median(newest - days)) if has_age else 0.0
-        zoned = zones_of(list(evidence.words)) if evidence.words else "tz=" in evidence.stored
+        zoned = any(map(has_zone, evidence.words)) if evidence.words else "tz=" in evidence.stored
         return Column(
             name=evidence.name, kind=ColumnKind.DATE, fill=fill, order=what.order, newest=newest, parts=parts,
             zoned=zoned,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import zipfile
 from typing import Any, BinaryIO
 
-from apsvm.data.dataset import DataError, NoRowsError
+from apsvm.data.dataset import DataError, NoRowsError, parsing
 from apsvm.data.tables.cells import different_names
 
 #: Bytes that the files of a workbook may unpack to.
@@ -17,12 +17,12 @@ def columns_of_sheet(
 ) -> tuple[dict[str, list[Any]], int]:
     """The values of each column by its name, and the row of the sheet with the first of them. Raises DataError."""
     try:
-        from python_calamine import CalamineError, CalamineWorkbook
+        from python_calamine import CalamineWorkbook
     except ImportError:
         raise DataError(
             f"{name}: reading an Excel workbook needs pip install 'apsvm[excel]'; or save it as CSV"
         ) from None
-    try:
+    with parsing(name, "an Excel workbook"):
         with zipfile.ZipFile(stream) as archive:
             size = sum(member.file_size for member in archive.infolist())
         if size > MOST_UNPACKED:
@@ -36,10 +36,6 @@ def columns_of_sheet(
         content = book.get_sheet_by_name(book.sheet_names[0] if sheet is None else sheet)
         rows = content.to_python(skip_empty_area=False)
         merged = content.merged_cell_ranges or []
-    except (CalamineError, zipfile.BadZipFile, OSError, ValueError) as error:
-        if isinstance(error, DataError):
-            raise
-        raise DataError(f"{name}: not an Excel workbook that is read here ({type(error).__name__}: {error})") from None
     first = next((at for at, row in enumerate(rows) if at >= skip_lines and any(map(_is_filled, row))), None)
     if first is None:
         raise NoRowsError(f"{name}: expected at least one row, found none")

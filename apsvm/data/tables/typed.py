@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from apsvm._support.naming import advice
 from apsvm.data.read_options import TableOptions
 from apsvm.data.tables.cells import Cells, leaving_out, quoted, shown, text_of
-from apsvm.data.tables.dates import LIKE_A_DATE, day_of, days_of, has_zone
+from apsvm.data.tables.dates import LIKE_A_DATE, day_of, days_of
 from apsvm.data.tables.written_numbers import (
     TRUTH,
     hint_of,
@@ -356,8 +356,3 @@ def not_numbers(name: str, words: Mapping[str, int], *, of_training: bool) -> Wr
         )
     finite = "finite " if is_meant_as_number(word) else ""
     return WrongCellsError(list(words), f"expected a {finite}number, found {shown(word)}{more}{hint}")
-
-
-def zones_of(words: Sequence[str]) -> bool:
-    """True if any of the dates names its zone."""
-    return any(map(has_zone, words))
