@@ -277,11 +277,6 @@ def pairs(h: Hostile) -> None:
     )  # fmt: skip
     n = int(starts[-1])
     sums(h(h.scores(n)), h(np.zeros(n)), h(1.0), h(True))
-    m, k = h.size(0, 30), h.size(0, 30)
-    _kernels.kernel_sum(
-        h(h.chance.choice(("erfc", "ierfc", "sigmoid", "softplus"))), h(h.chance.choice(("direct", "chebyshev"))),
-        fourier, h(h.scores(m)), h(h.scores(m)), h(h.scores(k)), h(np.zeros(k)), h(h.threads()),
-    )  # fmt: skip
 
 
 def lists(h: Hostile) -> None:

@@ -188,17 +188,6 @@ class PairSums:
     def queries_without_pairs(self) -> int: ...
     def __call__(self, scores: NDArray[float64], slopes: NDArray[float64], scale: float, with_loss: bool) -> float: ...
 
-def kernel_sum(
-    kernel: str,
-    summation: str,
-    fourier: tuple[float, int, float, float] | None,
-    sources: NDArray[float64],
-    weights: NDArray[float64],
-    targets: NDArray[float64],
-    out: NDArray[float64],
-    threads: int,
-) -> None: ...
-
 # The oracles over the lists of a batch, classes mixed: (n,), one list, or (l, n), one a row; ``valid`` is None where
 # all rows count. Loss of list i: u_k at weights[weights_begin[i] + k − 1], D(p) at discount[discount_begin[i] + p − 1].
 # Writes (l,) values, which lists have both classes, and the row weights.

@@ -364,13 +364,6 @@ class TestPairSums:
         with pytest.raises(ValueError, match="beyond its cells"):
             self.make(objective="erfc", summation="fourier", fourier=(0.1, 8, 0.1, 0.5))
 
-    def test_kernel_sum(self):
-        for sizes in ((3, 2, 4, 4), (3, 3, 4, 3)):
-            with pytest.raises(ValueError, match="expected"):
-                _kernels.kernel_sum("erfc", "chebyshev", None, *(zeros(n) for n in sizes), 1)
-        with pytest.raises(ValueError, match="unknown kernel"):
-            _kernels.kernel_sum("box", "chebyshev", None, *(zeros(n) for n in (3, 3, 4, 4)), 1)
-
 
 def test_the_parser_refuses_limits_that_int32_cannot_hold():
     with pytest.raises(ValueError, match="int32"):

@@ -94,19 +94,13 @@ class TestScoresWithoutAnOrder:
         with pytest.raises(ValueError, match="expected finite scores"):
             _kernels.top_of_bags(nan_in(zeros(3)), ints(0, 3), ints(2), ints(0, 0), 1)
 
-    def test_of_fast_sums(self):
-        for sources, targets, message in (
-            (nan_in(zeros(3)), zeros(3), "finite sources"),
-            (zeros(3), nan_in(zeros(3)), "finite targets"),
-            (zeros(3), np.full(3, 1e308), "scores that cells can number"),
-        ):
-            with pytest.raises(ValueError, match=message):
-                _kernels.kernel_sum("erfc", "chebyshev", None, sources, zeros(3), targets, zeros(3), 2)
-
     def test_of_pairs(self):
         sums = TestPairSums().make(objective="erfc", summation="chebyshev", threads=2)
         with pytest.raises(ValueError, match="expected finite scores"):
             sums(nan_in(zeros(5)), zeros(5), 1.0, True)
+        sums = TestPairSums().make(objective="erfc", summation="fourier", fourier=(0.1, 8, 3.0, 0.05))
+        with pytest.raises(ValueError, match="scores that cells can number"):
+            sums(np.full(5, 1e308), zeros(5), 1.0, True)
 
 
 class TestBoolsThatAreNone:

@@ -1,4 +1,4 @@
-// The pair loss of RankNCG, and its fast sums on their own.
+// The pair loss of RankNCG.
 #include "module.hpp"
 
 #include <tuple>
@@ -7,7 +7,6 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 
-#include "sums/kernel_sum.hpp"
 #include "sums/pair_sums.hpp"
 #include "arrays.hpp"
 #include "turn.hpp"
@@ -53,20 +52,6 @@ double evaluate(InTurns<PairSums> &self, In<double> scores, Out<double> slopes, 
     return self.evaluate(scores.data(), slopes.data(), scale, with_loss);
 }
 
-void kernel_sum(const std::string &kernel, const std::string &summation, const FourierTuple &fourier,
-                In<double> sources, In<double> weights, In<double> targets, Out<double> out, std::size_t threads) {
-    expect_size(weights.size(), sources.size(), "weights, as there are sources");
-    expect_size(out.size(), targets.size(), "sums, as there are targets");
-    expect_threads(threads);
-    expect_finite(span_of(sources), "sources");
-    expect_finite(span_of(targets), "targets");
-    const KernelSum sum = kernel_sum_named(kernel);
-    const bool directly = summation_named(summation) == Summation::direct;
-    nb::gil_scoped_release unlocked;
-    evaluate_kernel_sum(sum, directly, setting_of(fourier), span_of(sources), span_of(weights), span_of(targets),
-                        out.data(), threads);
-}
-
 }  // namespace
 
 void bind_pair_sums(nb::module_ &m) {
@@ -80,6 +65,4 @@ void bind_pair_sums(nb::module_ &m) {
         .def_prop_ro("queries_without_pairs", &PairSums::queries_without_pairs)
         .def("__call__", &evaluate, nb::arg("scores"), nb::arg("slopes"), nb::arg("scale"),
              nb::arg("with_loss"));
-    m.def("kernel_sum", &kernel_sum, nb::arg("kernel"), nb::arg("summation"), nb::arg("fourier").none(),
-          nb::arg("sources"), nb::arg("weights"), nb::arg("targets"), nb::arg("out"), nb::arg("threads"));
 }

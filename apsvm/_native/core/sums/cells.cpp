@@ -28,9 +28,9 @@ APSVM_CLONES void widen(const double *scores, std::size_t n, double &low, double
 
 }  // namespace
 
-Grid::Bounds Grid::range_of(std::span<const double> scores, std::span<const double> more) {
+Grid::Bounds Grid::range_of(std::span<const double> scores) {
     double low = std::numeric_limits<double>::infinity(), high = -low;
-    for (const std::span<const double> part : {scores, more}) widen(part.data(), part.size(), low, high);
+    widen(scores.data(), scores.size(), low, high);
     return {low, high};
 }
 

@@ -26,8 +26,8 @@ using Ids = std::vector<double>;
 class Grid {
 public:
     template <class Basis>
-    void lay(const Basis &basis, std::span<const double> scores, std::span<const double> more = {}) {
-        const auto [low, high] = range_of(scores, more);
+    void lay(const Basis &basis, std::span<const double> scores) {
+        const auto [low, high] = range_of(scores);
         ids.clear();
         const double first = basis.id(low), last = basis.id(high);
         require(std::isfinite(first) && std::isfinite(last), "expected scores that cells can number");
@@ -37,8 +37,7 @@ public:
                 ids.push_back(first + static_cast<double>(ids.size()));
             return;
         }
-        for (const std::span<const double> part : {scores, more})
-            for (const double f : part) ids.push_back(basis.id(f));
+        for (const double f : scores) ids.push_back(basis.id(f));
         std::sort(ids.begin(), ids.end());
         ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
     }
@@ -55,7 +54,7 @@ private:
         double low, high;
     };
 
-    static Bounds range_of(std::span<const double> scores, std::span<const double> more);
+    static Bounds range_of(std::span<const double> scores);
 };
 
 // Rows of one segment, sorted into runs: a run has one key, that is one series. Moments of the rows, and the cells of

@@ -67,11 +67,7 @@ const Tables &tables_of(const PairKernel &kernel) {
         static const Tables tables = make_tables(kLogistic);
         return tables;
     }
-    if (&kernel == &kErfc) {
-        static const Tables tables = make_tables(kErfc);
-        return tables;
-    }
-    static const Tables tables = make_tables(kPlainErfc);
+    static const Tables tables = make_tables(kErfc);
     return tables;
 }
 

@@ -28,6 +28,5 @@ double erfc_loss(double t, double c) {
 const PairKernel kLogistic{sigmoid_slope, sigmoid_loss, 1.0, 1.0, 37.0};
 constexpr double kTie = 0.38984840061683195;  // √3/(√2 π)
 const PairKernel kErfc{erfc_slope, erfc_loss, kTie, 1.0, 6.0 / kTie};
-const PairKernel kPlainErfc{erfc_slope, erfc_loss, 1.0, 0.5, 6.0};
 
 }  // namespace apsvm

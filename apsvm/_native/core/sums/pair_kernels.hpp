@@ -19,7 +19,5 @@ struct PairKernel {
 extern const PairKernel kLogistic;
 // −ℓ' = erfc(ct)/2 with the slides' c = √3/(√2 π), which ties it to the logistic's; ℓ = ierfc(ct)/(2c).
 extern const PairKernel kErfc;
-// The same with c = 1: half of erfc(t) and ierfc(t).
-extern const PairKernel kPlainErfc;
 
 }  // namespace apsvm
