@@ -138,7 +138,7 @@ TABLE: Mapping[str, Mapping[str, Any]] = {
     # Training
     "features": _of("", FeatureMapName(), "auto", "What is made of the features before they are weighed. linear: "
                     "nothing; logarithms: those of long-tailed features beside them; piecewise:K: a broken line each, "
-                    "with K knots (4); rules:N:depth=D: the leaves of N trees (200) of depth D (3) that boosting grows "
+                    "with K knots (4); rules:N:depth=D: the leaves of N trees (400) of depth D (5) that boosting grows "
                     "on the labels; auto: of a table, rules where they rank held-out rows better, else logarithms "
                     "where columns have long tails; of other data linear; products: of all pairs; "
                     "nystroem:M: an RBF kernel by M landmarks (300). Sparse rows stay sparse with linear, piecewise "
