@@ -381,6 +381,7 @@ def _table(
         head, rest = read_head(text, name, options.decimal, options.skip_lines)
         kept, numbers = choose(name, head.names, ())
         place = {column: number for number, column in enumerate(head.names)}
+        with_numbers = with_numbers and not head.has_blanks  # pyarrow alone reads numbers
         of_numbers = {place[column] for column in numbers if column in head.decimals and with_numbers}
         body = _Body(rest, name, head.first_line)
         rows = _Rows(source, name, head, body, options.encoding)
