@@ -4,7 +4,7 @@ No comparison-based method can do better than N log P (Mohapatra, Rolínek et al
 scores into B bins instead. Positions and scores at a bin's ends bound the ranks inside it, and only bins whose bounds
 differ are opened. With few positives these are few. With many positives, bins are coarse and nearly all are opened;
 each is sorted in the cache and ranked by one walk. Up to 5,000 negatives, or 100,000 for many positives, all are
-radix-sorted instead. ``apsvm/_native/core/oracles/bucket.cpp`` has the details.
+sorted instead, by their places on a scale. ``apsvm/_native/core/oracles/bucket.cpp`` has the details.
 """
 
 from __future__ import annotations

@@ -141,7 +141,7 @@ void Bucket::rank_all(const Problem &problem, const Sink &sink, const double *sc
                       std::size_t n, double *spare) {
     const Spread spread = sample_spread(sample_);
     const auto n_pos = static_cast<std::size_t>(problem.n_pos);
-    // Where bins would be crowded, or nearly each of them hold a change of rank, a radix sort is the faster way.
+    // Where bins would be crowded, or nearly each of them hold a change of rank, sorting all is the faster way.
     if (sort_is_faster(problem, n) || (!spread.even && n <= kSortable))
         rank_whole(problem, sink, scores, index, n);
     else if (n_pos > kManyPositives || n < kPerPositive * n_pos)

@@ -9,6 +9,7 @@
 
 #include "sorting/bins.hpp"
 #include "sorting/sampling.hpp"
+#include "support/lanes.hpp"
 #include "support/threads.hpp"
 
 namespace apsvm {
@@ -34,29 +35,6 @@ bool sorted_by_insertion(Scored *items, std::size_t n) {
     return true;
 }
 
-struct Range {
-    double low, high;
-};
-
-// Of n ≥ 1 scores. Eight at a time: the latency of one chain of comparisons would be the limit.
-APSVM_CLONES Range range_of(const double *scores, std::size_t n) {
-    constexpr std::size_t lanes = 8;
-    double low[lanes], high[lanes];
-    std::fill_n(low, lanes, scores[0]);
-    std::fill_n(high, lanes, scores[0]);
-    std::size_t i = 0;
-    for (; i + lanes <= n; i += lanes)
-        for (std::size_t lane = 0; lane < lanes; ++lane) {
-            low[lane] = scores[i + lane] < low[lane] ? scores[i + lane] : low[lane];
-            high[lane] = scores[i + lane] > high[lane] ? scores[i + lane] : high[lane];
-        }
-    for (; i < n; ++i) {
-        low[0] = std::min(low[0], scores[i]);
-        high[0] = std::max(high[0], scores[i]);
-    }
-    return {*std::min_element(low, low + lanes), *std::max_element(high, high + lanes)};
-}
-
 // Places 0..last on a scale from `high` down, for scores that it spans and that are lifted before they are divided.
 APSVM_CLONES void place_run(const double *scores, std::size_t n, double high, double lift, double per_step, double last,
                             std::uint32_t *places) {
@@ -72,7 +50,7 @@ bool sorted_by_place(const double *scores, const std::int32_t *index, std::size_
                      SortWorkspace &workspace) {
     auto &places = workspace.places;
     auto &ends = workspace.ends;
-    const auto [low, high] = range_of(scores, n);
+    const auto [low, high] = extent_of(scores, n);
     const std::size_t n_places = std::min(std::bit_ceil(2 * n), kMostPlaces);
     // Denormal scores are lifted, whose differences are too small to divide by.
     const double lift = high - low < 0x1p-500 ? 0x1p500 : 1.0;
@@ -157,6 +135,27 @@ std::size_t collect_top(const double *scores, std::size_t n, std::size_t m, doub
 }
 
 }  // namespace
+
+// Several at once: one chain of comparisons would wait for itself.
+APSVM_CLONES Extent extent_of(const double *scores, std::size_t n) {
+    double low = scores[0], high = low;
+    Vec lows = Vec{} + low, highs = lows, some;
+    std::size_t i = 0;
+    for (; i + kLanes <= n; i += kLanes) {
+        std::memcpy(&some, scores + i, sizeof some);
+        lows = some < lows ? some : lows;
+        highs = some > highs ? some : highs;
+    }
+    for (; i < n; ++i) {
+        low = std::min(low, scores[i]);
+        high = std::max(high, scores[i]);
+    }
+    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+        low = std::min(low, lows[lane]);
+        high = std::max(high, highs[lane]);
+    }
+    return {low, high};
+}
 
 void sort_scores(const double *scores, const std::int32_t *index, std::size_t n, std::vector<Scored> &items,
                  SortWorkspace &workspace) {

@@ -35,6 +35,12 @@ void sort_scores(const double *scores, const std::int32_t *index, std::size_t n,
 bool sort_top(const double *scores, std::size_t n, std::size_t m, std::vector<Scored> &items,
               SortWorkspace &workspace);
 
+// The lowest and the highest of n ≥ 1 scores.
+struct Extent {
+    double low, high;
+};
+Extent extent_of(const double *scores, std::size_t n);
+
 // Positions of the scores in descending order, equal ones by position.
 std::vector<std::int64_t> descending_order(std::span<const double> scores);
 

@@ -1,38 +1,6 @@
 #include "sums/cells.hpp"
 
-#include "support/lanes.hpp"
-#include "support/threads.hpp"
-
 namespace apsvm {
-
-namespace {
-
-// low = min(low, scores), high = max(high, scores), several at once: one alone would wait for itself.
-APSVM_CLONES void widen(const double *scores, std::size_t n, double &low, double &high) {
-    Vec lows = Vec{} + low, highs = Vec{} + high, s;
-    std::size_t i = 0;
-    for (; i + kLanes <= n; i += kLanes) {
-        std::memcpy(&s, scores + i, sizeof s);
-        lows = s < lows ? s : lows;
-        highs = s > highs ? s : highs;
-    }
-    for (; i < n; ++i) {
-        low = std::min(low, scores[i]);
-        high = std::max(high, scores[i]);
-    }
-    for (std::size_t lane = 0; lane < kLanes; ++lane) {
-        low = std::min(low, lows[lane]);
-        high = std::max(high, highs[lane]);
-    }
-}
-
-}  // namespace
-
-Grid::Bounds Grid::range_of(std::span<const double> scores) {
-    double low = std::numeric_limits<double>::infinity(), high = -low;
-    widen(scores.data(), scores.size(), low, high);
-    return {low, high};
-}
 
 void add_up_blocks(std::span<const Block> blocks, std::size_t stride, std::vector<std::int32_t> &slots,
                    CellsInUse &use) {

@@ -6,10 +6,10 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <span>
 #include <vector>
 
+#include "sorting/sorting.hpp"
 #include "support/require.hpp"
 
 namespace apsvm {
@@ -27,7 +27,7 @@ class Grid {
 public:
     template <class Basis>
     void lay(const Basis &basis, std::span<const double> scores) {
-        const auto [low, high] = range_of(scores);
+        const auto [low, high] = extent_of(scores.data(), scores.size());
         ids.clear();
         const double first = basis.id(low), last = basis.id(high);
         require(std::isfinite(first) && std::isfinite(last), "expected scores that cells can number");
@@ -48,13 +48,6 @@ public:
 
     Ids ids;
     bool in_a_row = true;
-
-private:
-    struct Bounds {
-        double low, high;
-    };
-
-    static Bounds range_of(std::span<const double> scores);
 };
 
 // Rows of one segment, sorted into runs: a run has one key, that is one series. Moments of the rows, and the cells of
