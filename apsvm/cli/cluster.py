@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from apsvm._support.shown import printable
-from apsvm.cli.output.run_folder import make_folder
+from apsvm.cli.output.records import make_folder
 from apsvm.cli.reading import features_wanted, in_queries_beside, read_any_model, say_remarks
 from apsvm.cli.shared import (
     CANNOT_WRITE,

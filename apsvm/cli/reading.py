@@ -13,7 +13,7 @@ import click
 from apsvm._support.shown import printable
 from apsvm._support.types import JsonDict
 from apsvm.cli.options.table import LEARNING, READING, options
-from apsvm.cli.output.bar import Bar
+from apsvm.cli.output.progress import Bar
 from apsvm.cli.shared import BAD_DATA, Failure, given_by_user, is_set, reading, remark, say
 from apsvm.data.read_options import ReadOptions, TableOptions, bags_named
 

@@ -27,7 +27,7 @@ INTERRUPTED = 130
 TERMINATED = 143
 CLOSED_PIPE = 141
 
-#: Clears the terminal's last line while another is written; set by ``cli.output.bar.Bar``.
+#: Clears the terminal's last line while another is written; set by ``cli.output.progress.Bar``.
 line_below: Callable[[], AbstractContextManager[None]] | None = None
 
 

@@ -23,7 +23,7 @@ from sklearn.datasets import dump_svmlight_file, load_breast_cancer, load_digits
 from sklearn.preprocessing import scale
 
 from apsvm import load_model
-from apsvm.cli.output.bar import Bar
+from apsvm.cli.output.progress import Bar
 from apsvm.trainers import trainer_of
 from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
 
@@ -129,7 +129,7 @@ def run() -> Run:
 
 @pytest.fixture
 def bars(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What the lines of ``output.bar`` begin with, as they would be on a terminal, one behind another."""
+    """What the lines of ``output.progress`` begin with, as they would be on a terminal, one behind another."""
     shown: list[str] = []
 
     def reach(bar: Bar, done: int, what: str | None = None) -> None:

@@ -9,8 +9,8 @@ import threading
 import click
 import pytest
 
-from apsvm.cli.output import bar as module
-from apsvm.cli.output.bar import Bar
+from apsvm.cli.output import progress as module
+from apsvm.cli.output.progress import Bar
 from apsvm.cli.shared import say
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 import pytest
 
-from apsvm.cli.options.lists import NumberList
+from apsvm.cli.options.parameters import NumberList
 from apsvm.trainers.settings import AUTO_MULTIPLE, Multiple
 
 KIND = NumberList(0, open_low=True, multiples=True)

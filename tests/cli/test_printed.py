@@ -18,10 +18,9 @@ import pytest
 from apsvm._support.machine import cores
 from apsvm.cli import run as command_line
 from apsvm.cli.options.training import Signals
-from apsvm.cli.output.bar import Bar
 from apsvm.cli.output.compared import Results, progress_line
-from apsvm.cli.output.progress import Display
-from apsvm.cli.output.training_log import TrainingLog
+from apsvm.cli.output.progress import Bar, Display
+from apsvm.cli.output.records import TrainingLog
 from apsvm.cli.output.written_models import write_model
 from apsvm.data.dataset import Dataset
 from apsvm.models.header import (

@@ -9,8 +9,8 @@ import click
 
 from apsvm.cli.help import HelpfulCommand
 from apsvm.cli.options.table import options
-from apsvm.cli.output.bar import Bar
 from apsvm.cli.output.lists import names_of_queries, names_of_rows
+from apsvm.cli.output.progress import Bar
 from apsvm.cli.reading import how_to_read, read_any_model
 from apsvm.cli.scored import score_data
 from apsvm.cli.shared import BAD_DATA, WORSE, Failure, put, say

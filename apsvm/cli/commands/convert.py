@@ -13,7 +13,7 @@ import click
 
 from apsvm.cli.help import HelpfulCommand
 from apsvm.cli.options.table import options
-from apsvm.cli.output.bar import Bar
+from apsvm.cli.output.progress import Bar
 from apsvm.cli.reading import (
     features_wanted,
     how_to_read_anew,

@@ -19,7 +19,7 @@ from apsvm._support.types import JsonDict, JsonObject
 from apsvm.cli.options.completion import FeatureMapName, MetricName
 from apsvm.cli.options.config import config_option
 from apsvm.cli.options.decision import decided
-from apsvm.cli.options.lists import Several
+from apsvm.cli.options.parameters import Several
 from apsvm.cli.options.table import TRAINING, options
 from apsvm.cli.options.trainers import (
     ChosenLoss,
@@ -45,9 +45,9 @@ from apsvm.cli.options.training import (
     refuse_untaken,
     signals_caught,
 )
-from apsvm.cli.output.bar import Bar
 from apsvm.cli.output.compared import Results, how_chosen, progress_line
 from apsvm.cli.output.grades import OF_GRADES, chosen_by_grades, say_of_grades
+from apsvm.cli.output.progress import Bar
 from apsvm.cli.output.written_models import save, say_what_became
 from apsvm.cli.reading import with_read_options
 from apsvm.cli.shared import (

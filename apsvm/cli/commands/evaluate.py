@@ -11,8 +11,8 @@ import click
 from apsvm.cli.help import HelpfulCommand
 from apsvm.cli.items import evaluate_items
 from apsvm.cli.options.table import RUN_TIES, options
-from apsvm.cli.output.bar import Bar
 from apsvm.cli.output.grades import say_without_queries
+from apsvm.cli.output.progress import Bar
 from apsvm.cli.reading import how_to_read, read_any_model
 from apsvm.cli.shared import BAD_DATA, Failure, refuse_if_given
 from apsvm.cli.systems import named_metrics

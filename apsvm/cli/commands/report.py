@@ -13,8 +13,8 @@ from apsvm.cli.commands.plot import read_records
 from apsvm.cli.help import HelpfulCommand
 from apsvm.cli.options.table import options
 from apsvm.cli.options.training import check_output
-from apsvm.cli.output.bar import Bar
-from apsvm.cli.output.run_folder import LOG
+from apsvm.cli.output.progress import Bar
+from apsvm.cli.output.records import LOG
 from apsvm.cli.reading import how_to_read, read_any_model, rows_for
 from apsvm.cli.shared import (
     BAD_DATA,

@@ -37,11 +37,9 @@ from apsvm.cli.options.training import (
     refuse_untaken,
     signals_caught,
 )
-from apsvm.cli.output.bar import Bar
 from apsvm.cli.output.grades import chosen_by_grades, say_of_grades
-from apsvm.cli.output.progress import Display
-from apsvm.cli.output.run_folder import make_folder, model_and_log, run_record
-from apsvm.cli.output.training_log import open_log
+from apsvm.cli.output.progress import Bar, Display
+from apsvm.cli.output.records import make_folder, model_and_log, open_log, run_record
 from apsvm.cli.output.written_models import write_model
 from apsvm.cli.reading import features_of_table, one_ranker, read_any_model, read_rows, with_read_options
 from apsvm.cli.shared import Failure, all_given, bad_data, reading, remark, say

@@ -20,8 +20,7 @@ from apsvm._support.registry import UnknownNameError
 from apsvm._support.types import JsonDict, JsonObject
 from apsvm.cli.help import HelpfulCommand
 from apsvm.cli.options.completion import MetricName, Named
-from apsvm.cli.options.lists import NumberList, Several
-from apsvm.cli.options.parameters import Number, ParamType
+from apsvm.cli.options.parameters import Number, NumberList, ParamType, Several
 from apsvm.cli.options.table import Option
 from apsvm.trainers import TRAINERS, known_losses, trainer_of
 from apsvm.trainers.base import AnyTrainer

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from apsvm.cli.options.training import Signals, exit_code
-from apsvm.cli.output.training_log import TrainingLog, end_record
+from apsvm.cli.output.records import TrainingLog, end_record
 from apsvm.cli.shared import CANNOT_WRITE, STOPPED_EARLY, is_set, say, writing
 
 if TYPE_CHECKING:
