@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
@@ -137,14 +137,16 @@ def cluster(scheduler: str) -> Iterator[Cluster]:
     from apsvm.trainers.base import unseen
 
     try:
-        with cluster_at(scheduler, unseen if is_set("quiet") else say) as workers:
+        with ExitStack() as stack:
+            try:
+                workers = stack.enter_context(cluster_at(scheduler, unseen if is_set("quiet") else say))
+            except ValueError as error:
+                raise click.UsageError(str(error)) from None
             yield workers
     except ClusterError as error:
         raise Failure(NO_INPUT, str(error)) from None
     except WorkerError as error:
         raise Failure(INTERNAL, str(error)) from None
-    except ValueError as error:
-        raise click.UsageError(str(error)) from None
     except BrokenPipeError:
         raise
     except OSError as error:
