@@ -135,7 +135,7 @@ def test_what_needs_bags(made, model, run, tmp_path):
         ("predict", plain, model),
         ("eval", plain, "--model", model),
     ):
-        assert "in none" in run(*command, code=65).stderr
+        assert "--bag-column of a table" in run(*command, code=65).stderr
     run("train", "-q", "--bags", "ignore", "--bound", "hinge", made[0], tmp_path / "rows.model")
     refused = run("predict", made[0], tmp_path / "rows.model", "--which", code=2).stderr
     assert "--which is for a model of bags" in refused
