@@ -440,13 +440,13 @@ class Completion:
         worth = pooled_ap(folds, data.target.relevant)._asdict()
         outcome = replace(outcome, details={**outcome.details, "held_out": {"AP": worth, "of": choice.how}})
         is_large = len(data.rows) >= ENOUGH_ROWS_A_FEATURE * data.rows.dimension
-        if choice.race.is_one_split and is_large:
+        if len(folds) == 1 and is_large:
             return outcome
         scores = training_scores(outcome, data)
         if not np.isfinite(scores).all():
             return outcome
         held_out = held_out_scores(folds, scores, data.target.relevant, choice.how)
-        kept = None if choice.race.is_one_split else held_out
+        kept = None if choice.race.is_of_parts else held_out
         return replace(outcome, threshold=threshold_by(held_out), held_out=kept)
 
 

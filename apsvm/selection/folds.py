@@ -6,11 +6,11 @@ parted, nor, where they are many, copies of a row: a ranker would be judged by r
 O(n log n).
 
 ``affordable_folds`` are as many as a quick comparison may cost: five; where a pass over the rows takes longer three of
-positives that are few, and of large data one: a training part on which an oracle call takes ``MS_OF_A_PART``, but of
-enough positives, of enough rows for the values that each holds, and of no fewer rows than columns, and as many rows to
-judge by as are scored in twice that time. On ijcnn1 and a1a.t, whose three folds took 2.5 times as long, test AP was
-within .001 of what it is with them. Of 1,000,000 rows and 100,000 columns 7,000 rows chose a C whose ranking had an AP
-of .548, and 100,000 rows one of .606.
+positives that are few; of large data one part, or three where positives are few. On the training rows of a part an
+oracle call takes ``MS_OF_A_PART``, but it has enough positives, enough rows for the values that each holds, and no
+fewer rows than columns, and as many rows to judge by as are scored in twice that time. On ijcnn1 and a1a.t, whose three
+folds took 2.5 times as long, test AP was within .001 of what it is with them. Of 1,000,000 rows and 100,000 columns
+7,000 rows chose a C whose ranking had an AP of .548, and 100,000 rows one of .606.
 """
 
 from __future__ import annotations
@@ -214,13 +214,13 @@ class AffordableFolds:
     ----------
     folds : of the rows, or of the bags; none where there is too little to hold anything out
     how : what they are, or why there are none, in words
-    alike : (m,) int64, of a single split: rows that are not trained on, positives and negatives in the shares of all
-        rows, where a threshold can be chosen; None: those that the folds test on
+    alike : (m,) int64 for each fold of a part of the rows: some that are not trained on, positives and negatives in the
+        shares of all rows, where a threshold can be chosen; None: those that the folds test on
     """
 
     folds: Sequence[Fold]
     how: str
-    alike: NDArray[np.int64] | None = None
+    alike: Sequence[NDArray[np.int64]] | None = None
 
 
 def affordable_folds(data: TrainingSet, seed: int, trainings: int = 1) -> AffordableFolds:
@@ -256,22 +256,26 @@ def affordable_folds(data: TrainingSet, seed: int, trainings: int = 1) -> Afford
         how = f"{k} folds of {kind}"
     else:
         least = max(ROWS_A_VALUE * data.rows.n_values / len(data.rows), data.rows.features) / len(data.rows)
-        fold, alike, counts = _single(strata, of_unit, call, least, rng)
-        folds, how = [fold], "{1:,} {kind}, trained on {0:,} others".format(*counts, kind=kind)
+        k = 1 if strata[0].size >= ENOUGH_POSITIVES else 3
+        folds, alike, counts = _parts(strata, of_unit, call, least, k, rng)
+        how = "{1:,} {kind}, trained on {0:,} others".format(*counts, kind=kind)
+        if k > 1:
+            how = f"{k} folds of {kind}" if sum(counts) == of_unit.max() + 1 else f"{k} times {how}"
     if queries is not None:
         folds = [_judged_by_few(fold, of_unit, strata[0], rng) for fold in folds]
     return AffordableFolds(folds, how, alike)
 
 
-def _single(
+def _parts(
     strata: Sequence[NDArray[np.int64]],
     of_unit: NDArray[np.int64],
     call: float,
     least: float,
+    k: int,
     rng: np.random.Generator,
-) -> tuple[Fold, NDArray[np.int64], tuple[int, int]]:
-    """A split of rows on which a call takes this many milliseconds, the rows ``alike``, and how many units train and
-    judge; ``least``: the smallest share of them to train on."""
+) -> tuple[list[Fold], list[NDArray[np.int64]], tuple[int, int]]:
+    """k splits of a part of the rows, on which a call takes this many milliseconds, the rows ``alike`` of each, and how
+    many units train and judge; ``least``: the smallest share of them to train on."""
     enough = ENOUGH_POSITIVES / strata[0].size
     training = min(LARGEST_PART, max(MS_OF_A_PART / call, least))
     judging = MS_OF_JUDGED / call
@@ -280,17 +284,21 @@ def _single(
     first_judging = min(1.0 - of_first, max(judging, enough))
     of_others = max(training, of_first / MOST_TIMES_RARER)
     others_judging = min(1.0 - of_others, max(judging, first_judging / MOST_TIMES_RARER))
-    trains, judges, alike = np.zeros((3, int(of_unit.max()) + 1), dtype=bool)
     shares = ((of_first, first_judging), (of_others, others_judging))
-    for stratum, (train, judge) in zip(strata, shares, strict=True):
-        end, *others = (max(1, round(share * stratum.size)) for share in (train, judge, first_judging))
-        drawn = rng.choice(stratum, size=min(stratum.size, end + max(others)), replace=False)
-        trains[drawn[:end]] = True
-        for part, others_end in zip((judges, alike), others, strict=True):
-            part[drawn[end : end + others_end]] = True
-    counts = int(trains.sum()), int(judges.sum())
-    rows = [np.flatnonzero(part[of_unit]) for part in (trains, judges, alike)]
-    return Fold(rows[0], rows[1]), rows[2], counts
+    orders = [rng.permutation(stratum) for stratum in strata]
+    folds, alike = list[Fold](), list[NDArray[np.int64]]()
+    for at in range(k):
+        parts = np.zeros((3, int(of_unit.max()) + 1), dtype=bool)
+        for order, (train, judge) in zip(orders, shares, strict=True):
+            drawn = np.roll(order, at * order.size // k)
+            end, *others = (max(1, round(share * order.size)) for share in (train, judge, first_judging))
+            parts[0, drawn[:end]] = True
+            for part, others_end in zip(parts[1:], others, strict=True):
+                part[drawn[end : end + others_end]] = True
+        training_rows, test, of_all = (np.flatnonzero(part[of_unit]) for part in parts)
+        folds.append(Fold(training_rows, test))
+        alike.append(of_all)
+    return folds, alike, (int(parts[0].sum()), int(parts[1].sum()))
 
 
 def _judged_by_few(fold: Fold, of_row: NDArray[np.int64], ranked: NDArray[np.int64], rng: np.random.Generator) -> Fold:

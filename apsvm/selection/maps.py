@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from apsvm.trainers.fitting import Fit
 
 #: Rules are taken, or said to be worse, from this difference of AP on, and from ``ERRORS`` standard errors of a share
-#: among as many positives; from ``SURE`` of them on no further fold is looked at.
+#: among as many positives; no further fold is looked at where they are as many behind, or ``SURE`` ahead.
 LEAST, ERRORS, SURE = 0.02, 1.0, 3.0
 #: Rows that the boosting of a fold is learned from.
-MOST_ROWS = 10_000
+MOST_ROWS = 5_000
 #: Feature values of a table up to which rules are taken, as training on them takes longer. Beyond, and of data that is
 #: no table, whose columns may be words or pixels, it is only said that they rank better.
 MOST_VALUES = 5_000_000
@@ -87,7 +87,7 @@ def compare_maps(fit: Fit, data: TrainingSet, choice: Choice) -> MapChoice | Non
         of_columns = math.fsum(own[: len(of_rules)]) / len(of_rules)
         ahead = math.fsum(of_rules) / len(of_rules) - of_columns
         error = math.sqrt(max(0.0, of_columns * (1.0 - of_columns)) / positives)
-        if abs(ahead) >= SURE * error:
+        if ahead <= -ERRORS * error or ahead >= SURE * error:
             break
     if abs(ahead) < max(LEAST, ERRORS * error):
         return None

@@ -200,7 +200,7 @@ class QuickRace(Race):
         self._parts = parts
         self.folds = [part.fold for part in parts]
         self.data = self._sets[0]
-        self.is_one_split = len(folds[0].folds) == 1
+        self.is_of_parts = folds[0].alike is not None
 
     def of(self, trainer: StructuredSVMTrainer) -> QuickRace:
         """The same folds for another plan, of the same loss, of one list: for more components than one, too."""
@@ -259,7 +259,7 @@ class QuickRace(Race):
         assert isinstance(w, np.ndarray)
         at = max(number for number, first in enumerate(self._first) if first <= fold)
         alike = self._affordable[at].alike
-        test = part.fold.test if alike is None else alike
+        test = part.fold.test if alike is None else alike[fold - self._first[at]]
         return OutOfFold(test, part.data.select(test).scores(w), part.fold.training, part.training.scores(w))
 
     def folds_of(self, label: float | None) -> range:
@@ -312,7 +312,7 @@ def _paths(race: QuickRace) -> list[tuple[str, Sequence[float]]]:
     # With bags, and with columns learned from the labels, the tight bound gains nothing.
     if race.relearns or race.data.bags is not None:
         return [("hinge", FEW_MULTIPLES)]
-    return [("hinge", MULTIPLES[: 4 if race.is_one_split else 5]), ("tight", FROM_ABOVE)]
+    return [("hinge", MULTIPLES[: 4 if race.is_of_parts else 5]), ("tight", FROM_ABOVE)]
 
 
 def _candidates(race: QuickRace, named: tuple[float | Multiple, ...] | None, watch: Watch) -> list[Candidate]:
@@ -366,7 +366,7 @@ def _carried(candidate: Candidate, race: QuickRace) -> Multiple:
     C = _C(candidate)
     assert isinstance(C, Multiple)
     at = candidate.folds[0].C
-    if not race.is_one_split or at is None:
+    if not race.is_of_parts or at is None:
         return C
     growth = math.sqrt(race.data.n / race.folds[0].training.size)
     most = at * growth / default_C(race.data, race.trainer.loss, candidate.choice["bound"])

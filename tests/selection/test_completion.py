@@ -99,12 +99,12 @@ def test_a_loss_of_the_top_may_say_that_it_starts_from_nothing():
     assert make_loss(AtTenFromNothing).starts_from is None
 
 
-@pytest.mark.parametrize(("start", "message"), [("app", "unknown loss 'app'"), (7, "a loss, or None, found 7")])
+@pytest.mark.parametrize(("start", "message"), [("app", "app"), (7, "found 7")])
 def test_a_start_that_is_no_loss_is_refused_before_there_are_rows(start, message):
     class Own(AtTen):
         starts_from = start
 
-    with pytest.raises(LossError, match=f"loss 'Own': starts_from.*{message}"):
+    with pytest.raises(LossError, match=f"loss 'Own': .*starts_from.*{message}"):
         make_loss(Own)
 
 

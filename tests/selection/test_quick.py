@@ -135,10 +135,23 @@ def test_rare_positives_are_trained_on_rather_than_held_out(rng):
     assert len(training) == pytest.approx(2 / 3 / 4 * 7e5, rel=0.01)  # four times more of them than there are
     assert len(test) == pytest.approx(1 / 3 / 4 * 7e5, rel=0.01)
     # F1 depends on how rare they are: the threshold is chosen on rows of which as many are positive as of all.
-    alike = set(affordable.alike.tolist())
+    alike = set(affordable.alike[0].tolist())
     assert len(alike & positives) == 200
     assert len(alike) == pytest.approx(7e5 / 3, rel=0.01)
     assert not alike & training
+
+
+def test_of_few_positives_each_is_held_out_by_one_of_three_parts(rng):
+    relevant = rng.permutation(np.arange(700_000) < 300)
+    affordable = affordable_folds(numbered(relevant, d=1), 0)
+    assert affordable.how == "3 times 58,408 rows, trained on 116,817 others"
+    splits, positives = splits_of(affordable), set(np.flatnonzero(relevant).tolist())
+    assert set().union(*(test & positives for _, test in splits)) == positives
+    assert {len(training & positives) for training, _ in splits} == {200}
+    # The rows alike are all rows once, but for a remainder, and none that its ranker was trained on.
+    alike = np.concatenate(affordable.alike)
+    assert alike.size == np.unique(alike).size >= 699_997
+    assert not any(training & set(alike) for (training, _), alike in zip(splits, affordable.alike, strict=True))
 
 
 def test_of_few_positives_each_is_held_out(rng):
