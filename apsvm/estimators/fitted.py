@@ -22,6 +22,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from apsvm._support.naming import named_as_parameters
 from apsvm._support.types import Column, JsonDict, JsonObject, Matrix, Seed
 from apsvm.data.bags import Bags, deciding_rows
+from apsvm.data.features.additive import ALL, FEW
 from apsvm.data.labels import Target
 from apsvm.data.pooling import pooled_rows
 from apsvm.estimators.bags import bags_in, each_alone, first_of_bags
@@ -46,7 +47,7 @@ class Explanation(NamedTuple):
         (n,) float64, the score of a row with the features' means in training, where the map knows them, else of a row
         of zeros; of several components by the one that is highest for the row.
     names : list[str]
-        (p,) the features, and those that give something together with ``" & "`` between them.
+        (p,) the features; at the end, where the map mixes more of them than a rule has, all together.
     gave : ndarray
         (n, p) float64, what each gave to a row's score beyond the base; ``abs(gave).mean(axis=0)`` is what matters
         most for these rows.
@@ -228,8 +229,8 @@ class ModelEstimator(Common, BaseEstimator):  # type: ignore[misc]  # scikit-lea
         return deciding_rows(bags_in(bags, X.shape[0]), self._scores_of_pooled(X))
 
     def explain(self, X: Matrix) -> Explanation:
-        """Explain the scores of the rows of X (n, n_features_in_) by contributions of each feature, or of several
-        together.
+        """Explain the scores of the rows of X (n, n_features_in_) by contributions of each feature. Features that
+        contribute together have equal shares.
 
         Returns
         -------
@@ -244,13 +245,17 @@ class ModelEstimator(Common, BaseEstimator):  # type: ignore[misc]  # scikit-lea
         check_is_fitted(self)
         model = self._model
         X = validated(self, X, reset=False)
-        leading = model.leading(X)
+        leading, names = model.leading(X), [*model.features(), ALL]
         each = [model.contributions(X, component) for component in range(model.components)]
-        gave = np.empty(each[0].shape)
+        shares = np.zeros((each[0].shape[1], len(names)))
+        for of_features, part in zip(shares, each[0].parts.features, strict=True):
+            of_features[-1 if len(part) == model.width > FEW else list(part)] = 1.0 / max(1, len(part))
+        gave = np.empty((X.shape[0], len(names)))
         for component, contributions in enumerate(each):
             rows = np.flatnonzero(leading == component)
-            gave[rows] = contributions[rows]
-        return Explanation(np.array([one.base for one in each])[leading], each[0].names(model.features()), gave)
+            gave[rows] = contributions[rows] @ shares
+        kept = len(names) if shares[:, -1].any() else len(names) - 1
+        return Explanation(np.array([one.base for one in each])[leading], names[:kept], gave[:, :kept])
 
     def to_model(self) -> Ranker:
         """The model, which ``.save(path)`` writes for ``apsvm predict`` and ``apsvm eval``."""

@@ -58,8 +58,9 @@ def test_what_features_give_adds_up_to_the_score(components, rng):
     model = APSVMClassifier(features="rules:40:depth=2", components=components).fit(X, y)
     base, names, gave = model.explain(X)
     np.testing.assert_allclose(base + gave.sum(axis=1), model.decision_function(X), atol=1e-10)
+    assert names == ["1", "2", "3"]
     matters = np.abs(gave).mean(axis=0)
-    assert components > 1 or names[int(matters.argmax())] == "1 & 2"
+    assert components > 1 or matters.argmin() == 2
     assert gave.shape == (300, len(names))
     with pytest.raises(ValueError, match="all features at once"):
         APSVMClassifier(features="nystroem:9").fit(X, y).explain(X)

@@ -78,7 +78,7 @@ def test_importances_are_of_what_counts(features, rows):
         expected = np.abs(model.coef_.ravel()) * X.std(axis=0)
         np.testing.assert_allclose(model.feature_importances_, expected / expected.sum())
     if features == "products":
-        gave = model.explain(X).gave.std(axis=0)
+        gave = model.to_model().contributions(X)[:].std(axis=0)
         pairs = np.array([gave[3] + gave[4], gave[3] + gave[5], gave[4] + gave[5]]) / 2.0
         np.testing.assert_allclose(model.feature_importances_, (gave[:3] + pairs) / gave.sum())
 

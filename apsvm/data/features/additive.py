@@ -22,8 +22,8 @@ from apsvm.data.moments import column_moments, row_norms
 BLOCK = 1 << 20
 #: Between the names of features that give something together.
 TOGETHER = " & "
-#: What all of more than a few features are called together.
-ALL, FEW = "all features together", 3
+#: What all of more features than a rule has are called together.
+ALL, FEW = "all features together", 6
 
 
 class Contributions:
