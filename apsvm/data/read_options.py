@@ -127,7 +127,7 @@ class ReadOptions:
         return replace(result, table=_completed(self.table, _RECORDED_OF_TABLES, recorded))
 
 
-#: What ``ReadOptions.to_json`` records, besides files.
+#: Options that ``ReadOptions.to_json`` records, besides files.
 _RECORDED = ("dtype", "sort_features", "multilabel", "bag_label")
 _RECORDED_OF_TABLES = ("encoding", "decimal", "skip_lines", "sheet")
 Options = TypeVar("Options", ReadOptions, TableOptions)

@@ -47,7 +47,7 @@ class TrainedEstimator(ModelEstimator):
 
     #: Advice for a training that stopped early.
     _remedy: ClassVar[str] = "raise time_limit, or what else it stopped at"
-    #: Whether columns and rules are compared where ``features`` is left open.
+    #: True if columns and rules are compared where ``features`` is left open.
     _compares_maps: ClassVar[bool] = True
 
     def _read(self, X: Matrix, y: Column, takes: Takes) -> tuple[Matrix, Target]:

@@ -22,7 +22,7 @@ from apsvm.data.moments import column_moments, row_norms
 BLOCK = 1 << 20
 #: Between the names of features that give something together.
 TOGETHER = " & "
-#: What all of more features than a rule has are called together.
+#: Name of the part of all features, where these are more than a rule has.
 ALL, FEW = "all features together", 6
 
 

@@ -100,8 +100,8 @@ def dataset_of(
 
 
 def rows_beside(table: Table, fingerprint: str, options: TableOptions, chosen: ColumnChoice, bag_label: str) -> Dataset:
-    """What stands beside the features of a table: labels, queries, bags, costs and names of the rows. Of the columns
-    it has the label. Raises DataError."""
+    """Labels, queries, bags, costs and names of the rows of a table; of its columns the label alone. Raises
+    DataError."""
     parts, columns, cells, places, n = chosen.parts, chosen.columns, table.columns, table.places, len(table)
     remarks, relevance = [*parts.remarks, *table.remarks], np.zeros(n)
     words: tuple[str, ...] = () if columns is None else columns.label_words
