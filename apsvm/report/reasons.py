@@ -122,8 +122,7 @@ def _words(
         minutes = round(float(np.arctan2(sine, cosine)) / (2.0 * np.pi) * 1440.0) % 1440
         return f"{column.name} {minutes // 60:02d}:{minutes % 60:02d}"
     if column.kind is ColumnKind.DATE:
-        days = float(values[first])
-        return f"{column.name} {abs(days):.{_DIGITS}g} days {'after' if days < 0 else 'before'} the newest"
+        return f"{column.name} {float(values[first]):.{_DIGITS}g} days before the newest"
     has = np.flatnonzero(values[first:end] == 1.0)
     return names[first + int(has[0])] if has.size else f"{column.name} of an unknown word"
 

@@ -163,7 +163,7 @@ def test_reasons_are_the_columns_of_a_table(run, tmp_path, rng):
     run("train", "-q", "rows.csv", "linear", "--bound", "hinge", "-C", 1, cwd=tmp_path)
     (tmp_path / "newer.csv").write_text("number,word,day\n0,a,2024-03-01\n")
     assert (
-        "\tday 2 days after the newest ("
+        "\tday 0 days before the newest ("
         in run("predict", "newer.csv", "linear", "--top", 1, "--explain", cwd=tmp_path).stdout
     )
     rows = [f"{a},{b},{int(a * b + a > 1)}" for a, b in rng.normal(size=(80, 2)).round(3)]

@@ -61,7 +61,7 @@ def test_times_alone_are_hours(form, tmp_path):
 
 
 def test_other_rows_have_the_age_of_training(tmp_path):
-    """Newer ones a negative one; zones count; missing ones the median age, or what the rule says."""
+    """Newer ones that of the newest; zones count; missing ones the median age, or what the rule says."""
     data = read(tmp_path, "when,y\n2024-01-01,1\n2024-01-05,0\n2024-01-03,0\n,1\n")
     assert [row[0] for row in rows(data)] == [4.0, 0.0, 2.0, 2.0]
     assert rows(data)[3][1:] == [0.0] * 7
@@ -70,9 +70,9 @@ def test_other_rows_have_the_age_of_training(tmp_path):
         "y,when\n1,2024-01-07\n0,2024-01-05T01:00:00+01:00\n0,2024-01-03T20:00:00-04:00\n0,\n",
         columns_of(data),
     )
-    assert [row[0] for row in rows(again)] == [-2.0, 0.0, 1.0, 2.0]
+    assert [row[0] for row in rows(again)] == [0.0, 0.0, 1.0, 2.0]
     assert "1 cell is missing (when 1): filled as in training" in remarks(again)
-    assert "column 'when': 1 date is after the newest of training ('2024-01-07')" in remarks(again)
+    assert "the newest of training, and count as it ('2024-01-07')" in remarks(again)
     with pytest.raises(DataError, match=r":3: column 'when': expected a date such as 2024-03-31, found '03.01.2024'"):
         read(tmp_path, "y,when\n0,\n1,03.01.2024\n0,\n", columns_of(data))
     with pytest.raises(DataError, match="expected a date such as 2024-03-31, found '20240103'"):

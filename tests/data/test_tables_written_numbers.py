@@ -85,3 +85,12 @@ def test_signs_and_grades_are_words(tmp_path):
 def test_numbers_that_are_words_where_that_is_said(tmp_path):
     data = read(tmp_path, "a,y\n$5,1\n$6,0\n$5,0\n", categorical=("a",))
     assert columns_of(data).feature_names() == ("a=$5", "a=$6")
+
+
+def test_the_few_cells_unlike_amounts_are_the_ones_named(tmp_path):
+    cells = [f'"$1,{number:03}.50"' for number in range(30)]
+    cells[7] = "-"
+    with pytest.raises(
+        DataError, match=r":9: column 'a': expected a number like '\$1,000.50', found '-'; a missing cell"
+    ):
+        read(tmp_path, "a,y\n" + "".join(f"{cell},{at % 2}\n" for at, cell in enumerate(cells)))

@@ -114,14 +114,15 @@ def parts_of(days: NDArray[np.float64], order: str) -> tuple[DatePart, ...]:
 
 
 def features_of_dates(days: NDArray[np.float64], parts: Sequence[DatePart], newest: float) -> NDArray[np.float64]:
-    """(n, features) of the dates (n,), in days; a NaN, for a missing one, has zeros, and no age."""
+    """(n, features) of the dates (n,), in days; a NaN, for a missing one, has zeros, and no age. Dates after the
+    newest have its age, 0."""
     return np.concatenate([values[:, None] for part in parts for values in _values(days, part, newest)], axis=1)
 
 
 def _values(days: NDArray[np.float64], part: DatePart, newest: float) -> Iterator[NDArray[np.float64]]:
     there = ~np.isnan(days)
     if part is DatePart.AGE:
-        yield newest - days
+        yield np.maximum(newest - days, 0.0)  # the future was not seen in training
     elif part is DatePart.WEEKDAY:
         weekday = np.mod(np.floor(np.where(there, days, 0.0)) + 3.0, 7.0)  # 1970 began with a Thursday
         yield from ((there & (weekday == number)).astype(np.float64) for number in range(7))

@@ -14,7 +14,7 @@ from apsvm._support import sparse as sp
 from apsvm._support.types import Matrix
 from apsvm.data.dataset import DataError
 from apsvm.data.tables.cells import Cells, Table, shown
-from apsvm.data.tables.dates import days_of, features_of_dates, has_zone
+from apsvm.data.tables.dates import day_of, days_of, features_of_dates, has_zone
 from apsvm.data.tables.learning import counted, fail_of
 from apsvm.data.tables.typed import not_numbers
 from apsvm.data.tables.written_numbers import DECIMAL, number_in
@@ -251,7 +251,10 @@ def _dates(cells: Cells, column: Column, unusual: Unusual) -> tuple[NDArray[np.f
     if later.size and DatePart.AGE in column.parts:
         dates = "1 date is" if later.size == 1 else f"{later.size:,} dates are"
         example = _example(cells.text_at(int(later[0])), later.size)
-        unusual.remarks.append(f"column {name!r}: {dates} after the newest of training ({example})")
+        newest = day_of(column.newest)
+        unusual.remarks.append(
+            f"column {name!r}: {dates} after {newest}, the newest of training, and count as it ({example})"
+        )
     return days, cells.is_missing
 
 

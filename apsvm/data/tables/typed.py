@@ -215,7 +215,7 @@ def _by_looks(evidence: Evidence, options: TableOptions) -> Type:
     # Signs alone beside numbers are a missing one, or 0.
     amounts = [word for word in words if hint_of(word) or (n > n_words and not re.search(r"\w", word))]
     if 2 * sum(words[word] for word in amounts) > n_words:
-        raise not_numbers(evidence.name, {word: words[word] for word in words}, of_training=True)
+        raise _unlike_amounts(evidence.name, words)
     assert evidence.spelled is not None
     different = len(evidence.spelled)
     if different > _FEWEST_TEXTS and 2 * different > n:
@@ -343,8 +343,18 @@ def _unlike_the_others(evidence: Evidence) -> str:
     return text_of(float(evidence.numbers[0]))
 
 
-def not_numbers(name: str, words: Mapping[str, int], *, of_training: bool) -> WrongCellsError:
-    """The error of a column with cells that should be numbers and are words, with the number of cells of each."""
+def _unlike_amounts(name: str, words: Mapping[str, int]) -> WrongCellsError:
+    """The error of a column of amounts, about the few that are unlike the others, where these are few."""
+    unlike = [{word: words[word] for word in words if number_of(word, style) is None} for style in NUMBER_STYLES]
+    fewest = min(unlike, key=lambda others: sum(others.values()))
+    if not fewest or 10 * sum(fewest.values()) > sum(words.values()):
+        return not_numbers(name, words, of_training=True)
+    return not_numbers(name, fewest, of_training=True, like=next(word for word in words if word not in fewest))
+
+
+def not_numbers(name: str, words: Mapping[str, int], *, of_training: bool, like: str = "") -> WrongCellsError:
+    """The error of a column with cells that should be numbers and are words, with the number of cells of each;
+    ``like``: another cell of the column."""
     word, count = next(iter(words)), sum(words.values())
     more = "" if count == 1 else f" ({count:,} such cells)"
     hint = hint_of_missing(word) or hint_of(word, list(words))
@@ -355,4 +365,5 @@ def not_numbers(name: str, words: Mapping[str, int], *, of_training: bool) -> Wr
             f"{leaving_out(name)}"
         )
     finite = "finite " if is_meant_as_number(word) else ""
-    return WrongCellsError(list(words), f"expected a {finite}number, found {shown(word)}{more}{hint}")
+    number = f"{finite}number like {shown(like)}" if like else f"{finite}number"
+    return WrongCellsError(list(words), f"expected a {number}, found {shown(word)}{more}{hint}")
