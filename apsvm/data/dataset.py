@@ -213,7 +213,7 @@ class Dataset:
         )
 
     def classes(self, of: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
-        """The labels there are, or those of the rows `of` (n,) bool: increasing, float64."""
+        """Distinct labels, float64, ascending; with the mask ``of`` (n,), those of its rows."""
         sets = self.label_sets
         if sets is None:
             return distinct(self.relevance, of)

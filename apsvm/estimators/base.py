@@ -246,7 +246,7 @@ class LinearEstimator(TrainedEstimator):
             raise ValueError(f"warm_start: of the fit before, {error}") from None
 
     def _pool(self) -> tuple[str, ...] | None:
-        """The parameter ``pool``, checked, as the pools it names."""
+        """The names in the parameter ``pool``, checked; None without pooling."""
         pool: Any = getattr(self, "pool", None)
         if not isinstance(pool, str | None):
             raise TypeError(f"pool is some of min, mean, max, with commas between them, or None, found {pool!r}")

@@ -20,7 +20,8 @@ MOST_ROWS = 1_000
 
 
 def importances(model: Ranker, X: Matrix, columns: Columns | None) -> NDArray[np.float64] | None:
-    """(n_features_in_,) float64 of rows X (n, width); None where columns are made of all features at once.
+    """Importance of each feature on rows X (n, width), (n_features_in_,) float64: its share of the deviations of
+    contributions. None where the map mixes all features at once.
 
     Parameters
     ----------

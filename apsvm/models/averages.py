@@ -92,8 +92,8 @@ def members_of(ranker: LinearRanker) -> list[LinearRanker]:
 
 
 def has_constant_of_members(ranker: LinearRanker) -> bool:
-    """True if an average's constant is the sum of its members' constants, each divided. A threshold may have moved it,
-    which no ranking depends on."""
+    """True if an average's constant is the sum of its members' constants, each divided by its divisor; False once
+    a threshold has moved it, which changes no ranking."""
     return ranker.intercept == math.fsum(member.intercept / member.divisor for member in ranker.header.members)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from apsvm.data.dataset import DataError
 from apsvm.metrics.evaluate import Evaluation
@@ -100,7 +100,14 @@ def _metric_tiles(run: Run, judged: Sequence[JudgedRanker]) -> Iterator[tuple[st
     if not results:
         return
     if len(judged) == 1:
-        where = "on the rows below" if judged[0].groups is None else "mean over the queries"
+        header = judged[0].ranker.header
+        held_out = header.details.get("held_out")
+        if isinstance(held_out, Mapping) and isinstance(held_out["AP"], Mapping):
+            value, low, high = (held_out["AP"][name] for name in ("value", "low", "high"))
+            yield "AP", f"{value:.4f}", f"on held-out rows, most likely {low:.2f} to {high:.2f} on others"
+        is_own = judged[0].dataset.fingerprint == header.data.sha256
+        where = "on its own training rows, which flatters" if is_own else "on the rows below"
+        where = where if judged[0].groups is None else "mean over the queries"
         for name in dict.fromkeys([judged[0].trained_metric, "AP"]):
             if name in results[0].values:
                 yield name, f"{results[0].values[name]:.4f}", where

@@ -84,9 +84,11 @@ def figure(value: float | None) -> str:
 def weights_of(part: JudgedRanker) -> Markup:
     """The largest weights; of a net the sizes of its layers, and nothing of a ranker of several components
     (``report.components``)."""
-    parts = part.ranker.linear_parts()
+    parts, feature_map = part.ranker.linear_parts(), part.ranker.feature_map
     if len(parts) != 1:
         return layers_of(part.ranker)
+    if feature_map is not None and feature_map.looks_at_targets:
+        return Markup()  # hundreds of rules, each of several features: a weight alone says nothing
     (result,) = weights(part)
     base, names = 0 if part.ranker.zero_based else 1, part.ranker.columns()
     nonzero = int(np.count_nonzero(result.weight))

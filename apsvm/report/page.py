@@ -167,5 +167,5 @@ table{font-size:.85rem;min-width:100%}
 .reasoned td[data-name]:not(:last-child)::before{content:attr(data-name) " ";color:var(--muted)}
 .reasoned td:last-child{flex:1 0 100%;width:auto}
 .gave{grid-template-columns:minmax(0,1fr) auto;gap:0 8px;margin-bottom:3px}.gave i{grid-column:1/-1;height:3px}
-:not(.reasoned)>.scroll :is(th,td){white-space:normal;overflow-wrap:anywhere}.bar{min-width:70px}}
+:not(.reasoned)>.scroll th{white-space:normal}.bar{min-width:70px}}
 """

@@ -33,7 +33,7 @@ from apsvm.losses.base import Loss
 from apsvm.models.items import ItemFactors
 from apsvm.risk import loss_by_order
 from apsvm.selection.choose import pooled_ap
-from apsvm.selection.maps import compare_maps
+from apsvm.selection.maps import MapChoice, compare_maps
 from apsvm.selection.mixture import COMPONENTS, Mixture, two_or_one
 from apsvm.selection.quick import LOSS, Choice, choose, classes_compared
 from apsvm.selection.thresholds import held_out_scores, is_graded, threshold_by
@@ -72,6 +72,7 @@ class Training:
     data : its rows
     completion : the plan, and what was chosen for it
     start : (dimension,) float64, where to begin, or None
+    maps : columns and rules as they compare, where that was open and one is better
     """
 
     raw: Fit
@@ -79,12 +80,15 @@ class Training:
     data: TrainingSet
     completion: Completion
     start: NDArray[np.float64] | None = None
+    maps: MapChoice | None = None
 
     def outcomes(self, watch: Watch) -> Iterator[Outcome]:
         """The trained rankers, as ``Trainer.train`` gives and raises them, those that rank nothing marked."""
         fit, data = self.fit, self.data
         watch = about_data(watch, fit, data.rows.__len__)
         for outcome in _trained(fit.trainer, self.completion, data, watch, self.start, fit.held_out()):
+            if self.maps is not None:
+                outcome = replace(outcome, details={**outcome.details, "features": self.maps.figures()})
             checked = ranking_checked(outcome, data, fit.trainer)
             yield scales_checked(checked, fit.dataset) if fit.features.scale == "none" else checked
 
@@ -108,7 +112,7 @@ def complete(raw: Fit, fit: Fit, data: TrainingSet, watch: Watch) -> Training:
         fit = raw.prepared()
         data = fit.training_set()
         completion = replace(_completed(fit.trainer, data, watch), seconds=time.perf_counter() - began)
-    return Training(raw, fit, data, completion)
+    return Training(raw, fit, data, completion, maps=maps)
 
 
 def outcomes(

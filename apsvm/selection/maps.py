@@ -20,6 +20,7 @@ from apsvm.data.features.rules import Rules
 from apsvm.selection.quick import LOSS
 
 if TYPE_CHECKING:
+    from apsvm.models.header import Json
     from apsvm.selection.quick import Choice
     from apsvm.trainers.base import TrainingSet
     from apsvm.trainers.fitting import Fit
@@ -41,6 +42,10 @@ class MapChoice(NamedTuple):
     of_columns: float
     how: str
     takes_rules: bool
+
+    def figures(self) -> dict[str, Json]:
+        """The comparison, for a model's header."""
+        return {"of_rules": self.of_rules, "of_columns": self.of_columns, "held_out": self.how}
 
     def __str__(self) -> str:
         by = f"by {abs(self.of_rules - self.of_columns):.3f} of AP ({self.how})"
@@ -92,4 +97,6 @@ def compare_maps(fit: Fit, data: TrainingSet, choice: Choice) -> MapChoice | Non
     if abs(ahead) < max(LEAST, ERRORS * error):
         return None
     may_be_taken = fit.dataset.table is not None and fit.dataset.n_values <= MOST_VALUES
-    return MapChoice(of_columns + ahead, of_columns, choice.how, takes_rules=ahead > 0.0 and may_be_taken)
+    compared = len(of_rules)
+    how = choice.how if compared == len(race.folds) else f"{compared} of {choice.how}"
+    return MapChoice(of_columns + ahead, of_columns, how, takes_rules=ahead > 0.0 and may_be_taken)

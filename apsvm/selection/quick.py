@@ -1,4 +1,5 @@
-"""What ``apsvm train`` compares where the bound is not named: the hinge and the tight bound, and with -C auto their C.
+"""The first comparison of ``apsvm train``: the hinge and the tight bound, and with -C auto their C. Two components
+(``mixture``) and boosted rules (``maps``) are then compared with the best of these.
 
 The hinge is convex and hard to beat where nearly every positive can be found; where some are hopeless it gives up, and
 the tight bound does not. Which of the two a data set wants shows in a second: plans are trained on folds, roughly, and

@@ -117,7 +117,7 @@ class Candidate:
 
     @property
     def C(self) -> list[float]:
-        """The weight of the risk in each fold; empty where there is none."""
+        """C in each fold; empty for families without C."""
         return [one.C for one in self.folds if one.C is not None]
 
     @property
@@ -157,7 +157,7 @@ class Measurements:
         self._by_setting: dict[tuple[int, tuple[object, ...]], dict[int, Measured]] = {}
 
     def add(self, path: PathInFold) -> None:
-        """A path that has ended."""
+        """Records the results of a finished path."""
         for measured in path.settings:
             key = path.task.grid, tuple(measured.choice.values())
             self._by_setting.setdefault(key, {})[path.task.fold] = measured

@@ -74,4 +74,4 @@ def test_nothing_to_find(run, tmp_path):
     scenes = Scenes({"a": (50, 50)}, [("a", "ant", (1, 1, 9, 9), 1)], [("a", "ant", 0.5, (1, 1, 9, 9))])
     paths = (scenes.write_objects(tmp_path / "o"), scenes.write_detections(tmp_path / "d"))
     message = run("eval-detections", *paths, code=65).stderr
-    assert "expected objects that are not difficult or crowds, found none" in message
+    assert "every object is marked difficult or crowd" in message

@@ -70,7 +70,7 @@ def eval_detections(
         asked = _parsed(("AP(coco)", "AP50", "AP75") if truth.class_ids else ("AP(voc2010)",))
     evaluations = [evaluate(metric, truth, found) for metric in asked]
     if not evaluations[0].n_objects.any():
-        raise Failure(BAD_DATA, f"{objects}: expected objects that are not difficult or crowds, found none")
+        raise Failure(BAD_DATA, f"{objects}: every object is marked difficult or crowd, and there is nothing to find")
     if found.scores.size and not any(evaluation.n_right.any() for evaluation in evaluations):
         boxes = "x y width height" if truth.class_ids else "xmin ymin xmax ymax, not x y width height or centres"
         say(f"warning: no detection finds an object: boxes are {boxes}, in pixels")

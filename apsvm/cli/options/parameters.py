@@ -21,7 +21,7 @@ else:
 
 
 def plain_float(text: str) -> float:
-    """float() without Python's own forms: underscores and digits of other scripts. Raises ValueError."""
+    """Like float(), but refuses "1_000" and digits that are not ASCII. Raises ValueError."""
     if "_" in text or not text.isascii():
         raise ValueError(f"not a number: {text!r}")
     return float(text)

@@ -54,7 +54,7 @@ class Bar:
             self._erase()
 
     def reach(self, done: int, what: str | None = None) -> None:
-        """Sets the number done; ``what`` is in progress now."""
+        """Shows ``done`` finished steps, and ``what`` as the step in progress."""
         self._done = done
         self._what = self._what if what is None else what
 
