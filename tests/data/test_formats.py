@@ -32,7 +32,7 @@ def test_every_format_gives_the_same_rows_and_weights(records, tmp_path_factory)
         assert data.table.keys.tolist() == [str(record["id"]) for record in records]
         for of_rows in (data, read_data(path, table=OPTIONS, model=model)):
             np.testing.assert_allclose(np.array(rows(of_rows)), X, rtol=1e-12, atol=1e-9)
-    parameters = {"C": 1.0, "bound": "hinge", "scale": "standard"}
+    parameters = {"C": 1.0, "bound": "hinge", "scale": "standard", "features": "linear"}
     by_rows = APSVMClassifier(**parameters).fit(X, first.relevance)
     for frame in frames:
         fitted = APSVMClassifier(**parameters).fit(frame, first.relevance)
