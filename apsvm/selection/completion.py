@@ -102,9 +102,11 @@ def complete(raw: Fit, fit: Fit, data: TrainingSet, watch: Watch) -> Training:
     """
     began = time.perf_counter()
     completion, maps = _completed(fit.trainer, data, watch), None
-    is_one_ranker = not isinstance(fit.trainer, OneVsRestTrainer)
-    if is_one_ranker and completion.choice is not None and not watch.should_stop():
-        maps = compare_maps(fit, data, completion.choice)
+    plan, choice = fit.trainer, completion.choice
+    # A named C, or components, are of the columns.
+    is_open = isinstance(plan, StructuredSVMTrainer) and plan.settings.C == DEFAULT_C and plan.settings.components == 1
+    if is_open and choice is not None and not watch.should_stop():
+        maps = compare_maps(fit, data, choice)
     if maps is not None:
         watch.remark(str(maps))
     if maps is not None and maps.takes_rules:

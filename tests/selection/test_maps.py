@@ -75,6 +75,8 @@ def test_columns_of_no_table_and_of_a_large_one_are_kept_and_it_is_said(monkeypa
     [
         {"loss": "auc"},
         {"C": (1.0,), "bound": "hinge"},
+        {"C": (1.0,)},
+        {"components": 2},
         {"groups": np.repeat(np.arange(6), 100)},
     ],
 )
