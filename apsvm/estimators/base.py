@@ -190,8 +190,8 @@ class LinearEstimator(TrainedEstimator):
             for remark in plan.check(data):
                 logger.warning("%s: %s", type(self).__name__, remark)
             if self._compares_maps and self._table is not None and self.features == AUTO and start is None:
-                training_ = complete(raw, fit, data, watch)
-                raw, fit, data, found = training_.raw, training_.fit, training_.data, training_.outcomes(watch)
+                completed = complete(raw, fit, data, watch)
+                raw, fit, data, found = completed.raw, completed.fit, completed.data, completed.outcomes(watch)
             else:
                 found = self._outcomes(fit, watch, start, data)
             *_, outcome = found

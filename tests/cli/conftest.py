@@ -129,7 +129,7 @@ def run() -> Run:
 
 @pytest.fixture
 def bars(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What the lines of ``output.progress`` begin with, as they would be on a terminal, one behind another."""
+    """The beginnings of the lines that ``output.progress`` would draw on a terminal, in order."""
     shown: list[str] = []
 
     def reach(bar: Bar, done: int, what: str | None = None) -> None:

@@ -265,7 +265,7 @@ class Told:
 
 
 def test_how_trainings_end(files, capfd, monkeypatch):
-    """What is printed, whole; records of the log and exit codes. They took three seconds."""
+    """The whole output, the records of the log and the exit codes of runs that took three seconds."""
     monkeypatch.setattr("time.perf_counter", lambda: 3.0)
     bounds = Bounds(primal=2.0, dual=1.5, gap=0.5, tolerance=1.0)
     validation = Validation(file="v", sha256="", metric="AP", value=0.75)

@@ -542,7 +542,7 @@ def test_a_folder_of_parquet_files_is_called_one(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("last", ["old", "inf", "1e999", " 3.5", "NA"])
 def test_numbers_are_numbers_to_the_last_row(last: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What begins with decimals is read as numbers, and once more as text where something else follows."""
+    """A column that begins with decimals is read as numbers, and again as text where something else follows."""
     monkeypatch.setattr("apsvm.data.tables.text._BLOCK", 1000)
     text = "a,b,y\n" + "1.5,2.25,0\n-0.5,,1\n" * 300
     for each in (text, text.replace("a,b", 'a, "b"')):

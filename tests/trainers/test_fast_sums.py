@@ -9,7 +9,7 @@ from scipy.special import erfc, erfcinv, expit
 from apsvm._native import _kernels
 from apsvm.trainers.rank_ncg.pair_loss import HALF_WIDTH, fourier_setting
 
-#: Of the erfc objective, whose slope is erfc(C t)/2: √3/(√2 π) to 14 digits, as the kernel has it.
+#: The constant C of the erfc objective, whose slope is erfc(C t)/2: √3/(√2 π) to 14 digits, as the kernel has it.
 C = 0.38984840061683195
 
 #: −ℓ' and ℓ of each objective, of t = target − source.
@@ -23,7 +23,7 @@ KERNELS = {
 
 
 def pair_sums(objective, z, q, y, *, accuracy=None, kappa=3.0, summation="chebyshev", threads=1, p=1.0):
-    """Of each target Σ_i q_i (−ℓ')(y − z_i), and Σ_j p_j Σ_i q_i ℓ(y_j − z_i): the targets are preferred."""
+    """For each target Σ_i q_i (−ℓ')(y − z_i), and Σ_j p_j Σ_i q_i ℓ(y_j − z_i): the targets are preferred."""
     fourier = None if accuracy is None else fourier_setting(accuracy, kappa)
     ints = [np.array(part) for part in ([0, z.size, z.size + y.size], [0, 1], [0, 2], [0, 0, 1], [0], [1], [0, 1, 1], [1], [2])]  # fmt: skip # noqa: E501
     weights = np.r_[q, np.broadcast_to(p, y.size)]
