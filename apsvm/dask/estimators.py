@@ -85,9 +85,9 @@ class _OnCluster(_Plain):
         """
         check_is_fitted(self)
         cluster = Cluster(client_of(self.client), logger.warning)
-        scores = column_of(cluster, "X", self.decision_function(X))
+        scores = column_of(cluster, "X", mapped(X, LinearEstimator._scores.__get__(self._alone())))
         columns = [column_of(cluster, *named) for named in zip(_COLUMNS, (y, qid, sample_weight), strict=True)]
-        return super().score(_Scored(np.asarray(self._as_decided(scores))), *columns)
+        return super().score(_Scored(np.asarray(scores)), *columns)
 
     def decision_function(self, X: Collection) -> Collection:
         """The scores of the rows of X: (n,) float64, lazily; a dask array of a dask array, a series of a data frame, a

@@ -135,20 +135,16 @@ class LinearEstimator(TrainedEstimator):
         """Value of a constant feature trained with the others, AUTO (``trainers.fitting``) or None."""
         return None
 
-    def _shift(self, fit: Fit, data: TrainingSet, outcome: Outcome) -> float:
-        """A constant that is added to the model's."""
-        return 0.0
-
     def _outcomes(
         self, fit: Fit, watch: Watch, start: NDArray[np.float64] | None, data: TrainingSet
     ) -> Iterator[Outcome]:
         """The trained rankers of a fit, whose rows are ``data``."""
         return outcomes(fit, watch, start, data)
 
-    def _decided(self, fit: Fit, outcome: Outcome, model: Ranker) -> Ranker:
-        """The model with the threshold and the probabilities that the parameters ask for, if they do; ``fit``: its
-        training, the features still to be learned."""
-        return model
+    def _decided(self, fit: Fit, data: TrainingSet, outcome: Outcome, header: Header) -> Header:
+        """The header with a threshold and probabilities; ``fit``: the training of ``data``, the features still to be
+        learned."""
+        return header
 
     # Methods that all classes share.
 
@@ -196,9 +192,8 @@ class LinearEstimator(TrainedEstimator):
                 found = self._outcomes(fit, watch, start, data)
             *_, outcome = found
             (model,) = fit.model(outcome).rankers()
-            model = model.at_level(model.level + self._shift(fit, data, outcome))
-            model = model.with_header(self._header_of(model.header, counted.groups))
-            model = self._decided(raw, outcome, model)
+            header = self._decided(raw, data, outcome, self._header_of(model.header, counted.groups))
+            model = model.with_header(header)
         self._finish(model, X, outcome)
         return self
 

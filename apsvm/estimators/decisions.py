@@ -1,7 +1,8 @@
 """``threshold``, ``calibrate`` and ``class_weight`` of the classifiers: where ``predict`` draws the line.
 
-scikit-learn takes ``predict`` for ``decision_function(X) > 0``, so that a threshold becomes the constant: the scores
-move until it is 0. With probabilities and no threshold ``predict`` is the likelier class, as everywhere there.
+The line is the threshold of the model, the same as that of the command line. scikit-learn takes ``predict`` for
+``decision_function(X) > 0``, so that ``decision_function`` is the score minus the threshold. With probabilities and no
+rule ``predict`` is the likelier class, as everywhere there.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm.metrics.thresholds import ThresholdRule
-from apsvm.models.base import Ranker
-from apsvm.models.header import Calibration, Threshold
+from apsvm.metrics.thresholds import ThresholdRule, choose_threshold
+from apsvm.models.header import Calibration, Header, Threshold
 from apsvm.selection.calibration import METHODS
 from apsvm.selection.decision import DecisionRule, HeldOutError, check_decision, decide
+from apsvm.selection.thresholds import RULE, with_chosen
 from apsvm.trainers.base import Outcome
 from apsvm.trainers.fitting import Fit
 
@@ -45,24 +46,25 @@ def check(fit: Fit, rule: DecisionRule) -> None:
             raise _named(error, rule) from None
 
 
-def decided(fit: Fit, outcome: Outcome, model: Ranker, rule: DecisionRule) -> Ranker:
-    """The model with what the rule asks for, its threshold at 0; itself where it ranks nothing. Raises ValueError."""
-    if not rule.asks or not outcome.ranks:
-        return model
+def decided(fit: Fit, outcome: Outcome, header: Header, rule: DecisionRule) -> Header:
+    """The header with what the rule asks for. Raises ValueError."""
     try:
         decision = decide(fit, outcome, rule)
     except HeldOutError as error:
         raise _named(error, rule) from None
     assert decision is not None  # it is never stopped
-    (trained,) = fit.prepared().model(outcome).rankers()
-    line, threshold, calibration = decision.threshold.value, replace(decision.threshold, value=0.0), None
-    if decision.calibration is not None:
-        if rule.threshold is None:
-            line = last_of_half(decision.calibration)
-            threshold = Threshold(value=0.0, rule="probability", held_out=decision.threshold.held_out)
-        calibration = decision.calibration.moved(-line)
-    moved = trained.at_level(trained.level - line)
-    return moved.with_header(replace(decision, threshold=threshold, calibration=calibration).header(model.header))
+    if rule.threshold is None and decision.calibration is not None:
+        line, held_out = last_of_half(decision.calibration), decision.threshold.held_out
+        decision = replace(decision, threshold=Threshold(value=line, rule="probability", held_out=held_out))
+    return decision.header(header)
+
+
+def with_line(header: Header, scores: NDArray[np.float64], relevant: NDArray[np.bool_]) -> Header:
+    """The header with a threshold: its own, or that of the highest F1 on the training rows, of these ``scores`` (n,),
+    which are ``relevant`` (n,) or not."""
+    if header.threshold is not None or scores.min() == scores.max():
+        return header
+    return with_chosen(header, choose_threshold(scores, relevant, RULE))
 
 
 def _named(error: HeldOutError, rule: DecisionRule) -> ValueError:
@@ -91,14 +93,12 @@ def _score_of(probability: float, calibration: Calibration) -> float:
     return (logit - calibration.offset) / calibration.slope if calibration.slope else 0.0
 
 
-def least_errors_intercept(
-    scores: NDArray[np.float64], relevant: NDArray[np.bool_], weights: tuple[float, float]
-) -> float:
-    """The constant by which those of the ``scores`` (n,) that are on the wrong side of 0 weigh least; ``weights``: of a
-    row that is not ``relevant`` (n,), and of one that is. Halfway between two scores, of equal ones the highest line.
+def least_errors_line(scores: NDArray[np.float64], relevant: NDArray[np.bool_], weights: tuple[float, float]) -> float:
+    """The line for which those of the ``scores`` (n,) that are on its wrong side weigh least; ``weights``: of a row
+    that is not ``relevant`` (n,), and of one that is. Halfway between two scores, of equal ones the highest line.
 
-    >>> least_errors_intercept(np.array([1.0, 5.0, 3.0]), np.array([True, True, False]), (1.0, 3.0))
-    1.0
+    >>> least_errors_line(np.array([1.0, 5.0, 3.0]), np.array([True, True, False]), (1.0, 3.0))
+    -1.0
     """
     negative, positive = weights
     order = np.argsort(-scores, kind="stable")
@@ -107,4 +107,4 @@ def least_errors_intercept(
     sides = np.concatenate(([ordered[0] + width], ordered, [ordered[-1] - width]))
     gained[1:-1][ordered[:-1] == ordered[1:]] = -np.inf
     at = int(np.argmax(gained))
-    return -float(sides[at] + (sides[at + 1] - sides[at]) / 2.0)
+    return float(sides[at] + (sides[at + 1] - sides[at]) / 2.0)

@@ -187,10 +187,7 @@ class ModelEstimator(Common, BaseEstimator):  # type: ignore[misc]  # scikit-lea
 
     def decision_function(self, X: Matrix) -> NDArray[np.float64]:
         """The scores of the rows of X (n, n_features_in_), the higher the more relevant: (n,) float64."""
-        check_is_fitted(self)
-        X, pool = validated(self, X, reset=False), self._model.header.features.pool
-        # A row is a bag of its own where bags are pooled.
-        return self._as_decided(self._scores_of_pooled(X if pool is None else each_alone(X, pool)))
+        return self._as_decided(self._scores(X))
 
     def bag_scores(self, X: Matrix, bags: ArrayLike) -> NDArray[np.float64]:
         """The score of each bag, as ``decision_function`` has those of rows: (n_bags,) float64.
@@ -255,7 +252,7 @@ class ModelEstimator(Common, BaseEstimator):  # type: ignore[misc]  # scikit-lea
             rows = np.flatnonzero(leading == component)
             gave[rows] = contributions[rows] @ shares
         kept = len(names) if shares[:, -1].any() else len(names) - 1
-        return Explanation(np.array([one.base for one in each])[leading], names[:kept], gave[:, :kept])
+        return Explanation(np.array([one.base for one in each])[leading] - self._line, names[:kept], gave[:, :kept])
 
     def to_model(self) -> Ranker:
         """The model, which ``.save(path)`` writes for ``apsvm predict`` and ``apsvm eval``."""
@@ -289,6 +286,11 @@ class ModelEstimator(Common, BaseEstimator):  # type: ignore[misc]  # scikit-lea
     def _as_decided(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """The model's scores as ``decision_function`` gives them."""
         return scores
+
+    @property
+    def _line(self) -> float:
+        """The model's score at which ``decision_function`` is 0."""
+        return 0.0
 
     def _set_weights(self, coef: NDArray[np.float64], intercept: float) -> None:
         """Sets ``coef_`` and ``intercept_`` by the model's; what the header tells is set already."""
@@ -343,6 +345,12 @@ class ModelEstimator(Common, BaseEstimator):  # type: ignore[misc]  # scikit-lea
                 raise ValueError("all sample weights are zero")
         return count_rows(X.shape[0], qid, sample_weight, by_query=by_query, by_pair=by_pair)
 
+    def _scores(self, X: Matrix) -> NDArray[np.float64]:
+        """The model's scores of the rows of X; a row is a bag of its own where bags are pooled."""
+        check_is_fitted(self)
+        X, pool = validated(self, X, reset=False), self._model.header.features.pool
+        return self._scores_of_pooled(X if pool is None else each_alone(X, pool))
+
     def _scores_of_pooled(self, X: Matrix) -> NDArray[np.float64]:
         return self._model.score(X, threads=self._threads())
 
@@ -360,7 +368,7 @@ class ModelEstimator(Common, BaseEstimator):  # type: ignore[misc]  # scikit-lea
             self._set_weights(parts[0].coef.copy(), parts[0].intercept)
         else:
             self.coef_ = np.stack([part.coef for part in parts])
-            self.intercept_ = np.array([part.intercept for part in parts])
+            self.intercept_ = np.array([part.intercept - self._line for part in parts])
 
     @classmethod
     def _of_model(cls, model: Ranker, parameters: JsonObject) -> Self:

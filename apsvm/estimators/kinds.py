@@ -28,7 +28,8 @@ from apsvm.estimators.frames import validated
 from apsvm.estimators.parameters import check_number, distinct_values
 from apsvm.metrics import parse_metric
 from apsvm.models.base import Ranker
-from apsvm.models.header import Header, Json, Threshold
+from apsvm.models.decision import line_of
+from apsvm.models.header import Header, Json
 from apsvm.trainers.settings import Range
 
 if TYPE_CHECKING:
@@ -69,29 +70,30 @@ class TwoClasses(ClassifierMixin, TrainedEstimator):  # type: ignore[misc]
         return tags
 
     def decision_function(self, X: Matrix) -> NDArray[np.float64]:
-        """The scores of the rows of X (n, n_features_in_): (n,) float64, the higher the more likely of the second of
-        ``classes_``, which is the positive one unless ``pos_label`` names the first."""
+        """The scores of the rows of X (n, n_features_in_) minus the model's threshold: (n,) float64, the higher the
+        more likely of the second of ``classes_``, which is the positive one unless ``pos_label`` names the first."""
         return super().decision_function(X)
 
     def _as_decided(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        return scores if self._sign > 0.0 else -scores
+        return self._sign * (scores - self._line)
+
+    @property
+    def _line(self) -> float:
+        return line_of(self._model.header.threshold)
 
     def predict(self, X: Matrix) -> AnyArray:
-        """The class of each row of X (n, d): (n,); the second of ``classes_`` where the score is above 0, or of a model
-        of the command line above its threshold."""
-        scores = self.decision_function(X)
-        threshold = self._model.header.threshold
-        line = 0.0 if threshold is None else self._sign * threshold.value
-        return self.classes_[(scores > line).astype(np.intp)]
+        """The class of each row of X (n, d): (n,); the second of ``classes_`` where ``decision_function`` is above
+        0."""
+        is_second = self.decision_function(X) > 0.0
+        return self.classes_[is_second.astype(np.intp)]
 
     @available_if(_gives_probabilities)  # type: ignore[untyped-decorator]  # scikit-learn has no types
     def predict_proba(self, X: Matrix) -> NDArray[np.float64]:
         """The probabilities of the two ``classes_``: (n, 2) float64, the rows of X (n, n_features_in_); with
         ``calibrate``, or of a model that has them."""
-        scores = self.decision_function(X)
-        calibration = self._model.header.calibration
+        scores, calibration = self._scores(X), self._model.header.calibration
         assert calibration is not None
-        positive = calibration.probability(self._sign * scores)
+        positive = calibration.probability(scores)
         columns = (1.0 - positive, positive) if self._sign > 0.0 else (positive, 1.0 - positive)
         return np.stack(columns, axis=1)
 
@@ -172,7 +174,8 @@ class TwoClasses(ClassifierMixin, TrainedEstimator):  # type: ignore[misc]
         )  # fmt: skip
 
     def _set_weights(self, coef: NDArray[np.float64], intercept: float) -> None:
-        self.coef_, self.intercept_ = self._sign * coef.reshape(1, -1), np.array([self._sign * intercept])
+        self.coef_ = self._sign * coef.reshape(1, -1)
+        self.intercept_ = np.array([self._sign * (intercept - self._line)])
 
     def _described(self, header: Header) -> Header:
         """The classes as they were, the negative and the positive, ``True`` being no 1.0."""
@@ -180,12 +183,7 @@ class TwoClasses(ClassifierMixin, TrainedEstimator):  # type: ignore[misc]
             name if isinstance(name, bool | int | float) else str(name) for name in self._negative_first.tolist()
         ]
         details = {**header.details, "classes": classes}
-        return super()._described(replace(header, details=details, threshold=self._line(header.threshold)))
-
-    def _line(self, trained: Threshold | None) -> Threshold | None:
-        """The threshold of the model: that of a training whose loss has one, else 0 by its constant."""
-        is_loss = trained is not None and trained.rule == "loss"
-        return trained if is_loss else Threshold(value=0.0, rule="break-even")
+        return super()._described(replace(header, details=details))
 
     def _recall(self, header: Header) -> None:
         super()._recall(header)
@@ -246,15 +244,3 @@ class RankerOfNumbers(TrainedEstimator):
                 f"expected relevant rows, of grades {what}, and others; found {int(target.relevant.sum())} of "
                 f"{target.relevant.size} relevant. relevant_from says where the line is"
             )
-
-
-def break_even_intercept(scores: NDArray[np.float64], relevant: NDArray[np.bool_]) -> float:
-    """The constant that puts as many of the ``scores`` (n,) above 0 as are ``relevant`` (n,), both classes being there:
-    precision equals recall. Halfway between two scores; if they are equal, both are then at 0.
-
-    >>> break_even_intercept(np.array([1.0, 5.0, 3.0]), np.array([False, True, True]))
-    -2.0
-    """
-    last_above = scores.size - int(relevant.sum())
-    lower, upper = np.partition(scores, [last_above - 1, last_above])[last_above - 1 : last_above + 1]
-    return -float(lower + (upper - lower) / 2.0)

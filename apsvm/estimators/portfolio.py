@@ -15,8 +15,9 @@ from apsvm._support.caller import warn_caller
 from apsvm._support.types import Column, JsonDict, Matrix
 from apsvm.data.labels import LabelOptions, Target, of_two, ordered
 from apsvm.estimators.base import OfQueries
+from apsvm.estimators.decisions import with_line
 from apsvm.estimators.following import logger, training
-from apsvm.estimators.kinds import RankerOfNumbers, TwoClasses, break_even_intercept
+from apsvm.estimators.kinds import RankerOfNumbers, TwoClasses
 from apsvm.metrics import parse_metric
 from apsvm.metrics.evaluate import parse_metrics
 from apsvm.models.averages import headers_of
@@ -90,8 +91,8 @@ class _Portfolio(OfQueries):
             *_compared(search, candidates, average),
         ]
         (model,) = refit.model.rankers()
-        header = self._header_of(model.header, groups)
-        model = model.at_level(self._constant(model, X, target)).with_header(header)
+        header = self._placed(self._header_of(model.header, groups), model, X, target)
+        model = model.with_header(header)
         self._finish(model, X, refit.outcome)
         return self
 
@@ -115,8 +116,9 @@ class _Portfolio(OfQueries):
         each = headers_of(header) or [header]
         self.certificate_ = {one.features.map: one.certificate for one in each if one.certificate is not None}
 
-    def _constant(self, model: Ranker, X: Matrix, target: Target) -> float:
-        return 0.0
+    def _placed(self, header: Header, model: Ranker, X: Matrix, target: Target) -> Header:
+        """The header with a threshold."""
+        return header
 
 
 def _screened(entries: Sequence[tuple[Entry, Candidate]], metric: str) -> Iterator[dict[str, str | float]]:
@@ -209,11 +211,8 @@ class APSVMClassifierCV(_Portfolio, TwoClasses):  # type: ignore[misc]  # no wei
         labels = of_two(self._negative_first, self._negative_first).labels
         return super()._described(replace(header, labels=labels))
 
-    def _constant(self, model: Ranker, X: Matrix, target: Target) -> float:
-        threshold = model.header.threshold
-        if threshold is not None and threshold.rule == "loss":
-            return model.level
-        return break_even_intercept(model.score(X) - model.level, target.relevant)
+    def _placed(self, header: Header, model: Ranker, X: Matrix, target: Target) -> Header:
+        return with_line(header, model.score(X), target.relevant)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

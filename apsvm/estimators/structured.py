@@ -17,16 +17,17 @@ from numpy.typing import NDArray
 
 from apsvm._support.registry import Registry
 from apsvm._support.types import Column, JsonDict
-from apsvm.data.component_rows import scores_of_weights
 from apsvm.data.labels import Target
 from apsvm.estimators.base import LinearEstimator
-from apsvm.estimators.decisions import check, decided, decision_rule, least_errors_intercept
+from apsvm.estimators.decisions import check, decided, decision_rule, least_errors_line, with_line
 from apsvm.estimators.fitted import loaded
-from apsvm.estimators.kinds import RankerOfNumbers, TwoClasses, break_even_intercept
+from apsvm.estimators.kinds import RankerOfNumbers, TwoClasses
 from apsvm.estimators.parameters import check_number
 from apsvm.models.base import Ranker
 from apsvm.models.header import Bounds, Header, Threshold
+from apsvm.selection.completion import training_scores
 from apsvm.selection.decision import DecisionRule
+from apsvm.selection.thresholds import RULE
 from apsvm.trainers.base import AnyTrainer, Outcome, TrainingSet
 from apsvm.trainers.fitting import AUTO, Fit
 from apsvm.trainers.settings import Range
@@ -207,13 +208,13 @@ class APSVMClassifier(TwoClasses, _Structured):
     keep_easy
         For oracle "appx": the percentage of the binary SVM's easy rows that stay easy.
     fit_intercept, intercept_scaling
-        True to fit a constant. A loss over rankings does not depend on it: it is set so that as many training
-        rows score above 0 as are positive. Losses that read the sign of a score ("zero-one", "f1" …) train it as the
-        weight of a feature of value intercept_scaling ("auto": ten times the geometric mean of the deviations, 1 for
-        oracle "appx"). Without one, intercept_ is what the scaling subtracts.
+        True to fit a constant. A loss over rankings does not depend on it: it is the negative ``threshold``. Losses
+        that read the sign of a score ("zero-one", "f1" …) train it as the weight of a feature of value
+        intercept_scaling ("auto": ten times the geometric mean of the deviations, 1 for oracle "appx"). Without one,
+        intercept_ is what the scaling subtracts.
     threshold
         Rule that sets the threshold of ``predict`` on held-out rows: "f1", "fpr=0.01", "precision=0.9", "recall=0.9" or
-        "top=100" (``apsvm.metrics.thresholds``); it becomes the constant.
+        "top=100" (``apsvm.metrics.thresholds``); None: "f1", on the training rows where none were held out.
     calibrate
         "isotonic", "platt" or "auto": ``predict_proba`` gives probabilities that are fitted to held-out rows; without
         ``threshold``, ``predict`` is then the likelier class.
@@ -308,15 +309,18 @@ class APSVMClassifier(TwoClasses, _Structured):
     def _rule(self) -> DecisionRule:
         return decision_rule(self.threshold, self.calibrate, fit_intercept=self.fit_intercept)
 
-    def _shift(self, fit: Fit, data: TrainingSet, outcome: Outcome) -> float:
-        relevant, moves = data.target.relevant, self._moves_line()
-        if not moves and (fit.bias is not None or not self.fit_intercept):
-            return 0.0
-        assert isinstance(outcome.w, np.ndarray)
-        scores = data.scores(outcome.w) if outcome.w.ndim == 1 else scores_of_weights(data.rows, outcome.w)
-        if moves or self.class_weight is not None:
-            return least_errors_intercept(scores, relevant, self._class_weights(relevant))
-        return break_even_intercept(scores, relevant)
+    def _decided(self, fit: Fit, data: TrainingSet, outcome: Outcome, header: Header) -> Header:
+        relevant, rule = data.target.relevant, self._rule()
+        if rule.asks and outcome.ranks:
+            return decided(fit, outcome, header, rule)
+        if not self.fit_intercept:
+            is_loss = header.threshold is not None and header.threshold.rule == "loss"
+            return header if is_loss else replace(header, threshold=None)
+        scores = training_scores(outcome, data)
+        if not self._moves_line():
+            return with_line(header, scores, relevant)
+        line = least_errors_line(scores, relevant, self._class_weights(relevant))
+        return replace(header, threshold=Threshold(value=line, rule="class weights"))
 
     def _moves_line(self) -> bool:
         """True if ``class_weight`` moves the constant; otherwise it multiplies row weights."""
@@ -348,20 +352,12 @@ class APSVMClassifier(TwoClasses, _Structured):
         of_rows = np.where(target.relevant, positive, negative)
         return of_rows if sample_weight is None else of_rows * np.asarray(sample_weight)
 
-    def _line(self, trained: Threshold | None) -> Threshold | None:
-        if self._moves_line():
-            return Threshold(value=0.0, rule="class weights")
-        line = super()._line(trained)
-        return line if line is trained or self.fit_intercept else None
-
-    def _decided(self, fit: Fit, outcome: Outcome, model: Ranker) -> Ranker:
-        return decided(fit, outcome, model, self._rule())
-
     @classmethod
     def _parameters(cls, model: Ranker) -> JsonDict:
         parameters, header = super()._parameters(model), model.header
-        if header.threshold is not None and header.threshold.held_out and header.threshold.rule != "probability":
-            parameters["threshold"] = header.threshold.rule
+        threshold = header.threshold
+        if threshold is not None and threshold.held_out and threshold.rule not in (str(RULE), "probability"):
+            parameters["threshold"] = threshold.rule
         if header.calibration is not None:
             parameters["calibrate"] = header.calibration.method
         return parameters

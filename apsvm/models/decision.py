@@ -5,7 +5,7 @@ Both are chosen on rows held out (``apsvm.selection.thresholds``), and in the sc
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -25,8 +25,7 @@ class Threshold:
     ----------
     value : in the scale of the model's scores, its constant included
     rule : "f1", "fpr=0.01" … (``apsvm.metrics.thresholds``); "loss" where the loss itself is about scores above 0;
-        "break-even" where as many training rows are above as are positive; "class weights" where those called wrongly
-        weigh least; "probability" where one half is
+        "class weights" where the rows called wrongly weigh least; "probability" where one half is
     held_out : the rows it was chosen on, in words ("5 folds of rows"); None: the training rows
     precision, recall, false_positive_rate : on the rows that it was chosen on, where that is known
     called : the share of those rows that is called positive
@@ -83,14 +82,6 @@ class Calibration:
         assert self.offset is not None
         result: NDArray[np.float64] = np.clip(expit(self.slope * scores + self.offset), self.lower, self.upper)
         return result
-
-    def moved(self, by: float) -> Calibration:
-        """Calibration for scores that are higher by ``by``."""
-        if self.method == "isotonic":
-            return replace(self, scores=tuple(score + by for score in self.scores))
-        assert self.slope is not None
-        assert self.offset is not None
-        return replace(self, offset=self.offset - self.slope * by)
 
     def fault(self) -> str | None:
         """Error in a calibration that gives no probabilities, as "expected, found"; None if it is valid."""

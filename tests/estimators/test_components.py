@@ -30,7 +30,6 @@ def test_scores_are_the_best_components(two_kinds):
     assert average_precision_score(y, scores) > average_precision_score(
         y, APSVMClassifier(C=1000.0).fit(X, y).decision_function(X)
     )
-    assert np.sum(model.predict(X)) == 40  # as many as are positive
     assert model.certificate_.stationary
     assert model.score(X, y) == pytest.approx(average_precision_score(y, scores))
     np.testing.assert_array_equal(model.decision_function(X.astype(np.float64)), scores)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from over import over
 from sklearn.base import clone
-from sklearn.metrics import brier_score_loss
+from sklearn.metrics import brier_score_loss, f1_score
 
 from apsvm import APSVMClassifier
 
@@ -39,10 +39,12 @@ def test_predict_is_the_sign_and_models_agree(parameters, pos_label):
     np.testing.assert_array_equal(predicted, scores > 0.0)
     assert 0.0 < predicted.mean() < 1.0
     header = model.to_model().header
-    assert (header.threshold.value, header.threshold.held_out) == (0.0, "5 folds of rows")
+    assert header.threshold.held_out == "5 folds of rows"
+    np.testing.assert_array_equal((model.to_model().score(NEW) > header.threshold.value) == pos_label, predicted)
     again = APSVMClassifier.from_model(model.to_model())
     np.testing.assert_array_equal(again.predict(NEW), predicted)
-    assert again.threshold == (header.threshold.rule if "threshold" in parameters else None)
+    named = parameters.get("threshold") not in (None, "f1")
+    assert again.threshold == (header.threshold.rule if named else None)
     assert hasattr(model, "predict_proba") == hasattr(again, "predict_proba") == ("calibrate" in parameters)
     if "calibrate" in parameters:
         probability = model.predict_proba(NEW)
@@ -63,10 +65,11 @@ def test_copies_of_a_row_stay_together():
     assert threshold.called == pytest.approx(30 / 350, abs=1.01 / 350)
 
 
-def test_the_default_is_the_break_even():
+def test_the_default_is_the_highest_f1():
     model = classifier().fit(X, Y)
-    assert model.predict(X).sum() == Y.sum()
-    assert (model.to_model().header.threshold.rule, model.to_model().header.threshold.value) == ("break-even", 0.0)
+    lines = [f1_score(Y, model.decision_function(X) > line) for line in model.decision_function(X)]
+    assert f1_score(Y, model.predict(X)) == pytest.approx(max(lines))
+    assert model.to_model().header.threshold.rule == "f1"
     assert not hasattr(model, "predict_proba")
     with pytest.raises(AttributeError) as error:
         model.predict_proba(NEW)

@@ -58,11 +58,10 @@ def test_a_classifier_there_and_back(rows, tmp_path):
     assert model.score(X, names) == pytest.approx(average_precision_score(y, -model.decision_function(X)))
     assert model.score(X, names) > 0.8
     predicted = model.predict(X)
-    assert np.count_nonzero(predicted == "fraud") == np.count_nonzero(y)
     assert np.mean(predicted == names) > 0.85
     model.to_model().save(tmp_path / "m")
     loaded = load_model(tmp_path / "m")
-    assert np.array_equal(loaded.score(X), -model.decision_function(X))
+    assert np.array_equal(loaded.score(X) - loaded.header.threshold.value, -model.decision_function(X))
     again = APSVMClassifierCV.from_model(loaded)
     assert (again.metric, again.cv, again.pos_label) == ("AP", 3, "fraud")
     assert np.array_equal(again.predict(X), predicted)

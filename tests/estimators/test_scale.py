@@ -20,7 +20,6 @@ def test_dense_rows_are_standardised_by_default(X, data):
     np.testing.assert_array_equal(auto.coef_, standard.coef_)
     assert auto.intercept_ == standard.intercept_
     assert auto.certificate_.reached
-    assert auto.predict(X).sum() == data.relevant.sum()
     assert APSVMClassifier.from_model(auto.to_model()).scale == "standard"
 
 

@@ -131,15 +131,6 @@ def test_no_probability_is_beyond_what_rows_held_out_support(share, rng):
     assert crossed
 
 
-@pytest.mark.parametrize("method", ["isotonic", "platt"])
-def test_moved_scores_have_the_same_probabilities(method, rng):
-    scores = rng.normal(size=300)
-    calibration = calibrated(scores, scores + rng.normal(size=300) > 0.0, method)
-    np.testing.assert_allclose(
-        calibration.moved(2.5).probability(scores + 2.5), calibration.probability(scores), atol=1e-12
-    )
-
-
 def test_auto_is_isotonic_where_there_are_enough(rng):
     scores = rng.normal(size=1000)
     assert calibrated(scores, scores > np.sort(scores)[-200], "auto").method == "platt"
