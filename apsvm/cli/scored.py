@@ -99,10 +99,8 @@ def score_data(
     *,
     ignore_unknown: bool,
     unlabelled: bool = False,
-    scheduler: str | None = None,
 ) -> Scored:
-    """DATA read and scored by every model and file; failures end the command. ``unlabelled``: it needs no labels;
-    ``scheduler``: of the cluster that does it."""
+    """DATA read and scored by every model and file; failures end the command. ``unlabelled``: it needs no labels."""
     from apsvm.models.columns import NO_FEATURES
 
     label = options.positive_label
@@ -110,12 +108,7 @@ def score_data(
         path: one_ranker(model, label, path) if model.has_classes and label is not None else model
         for path, model in models.items()
     }
-    if scheduler is not None:
-        from apsvm.cli.cluster import scores_on_cluster
-
-        dataset, columns = scores_on_cluster(data, models, scheduler, read, ignore_unknown=ignore_unknown)
-    else:
-        dataset, columns = _scored_by_models(data, models, read, ignore_unknown=ignore_unknown, unlabelled=unlabelled)
+    dataset, columns = _scored_by_models(data, models, read, ignore_unknown=ignore_unknown, unlabelled=unlabelled)
     files = {path: _read_scores(path) for path in scores}
     if dataset is None:
         dataset = read_rows(data, read, zero_based=True, any_base=True, model=NO_FEATURES)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -28,9 +28,6 @@ from apsvm.data.tables.roles import Parts
 from apsvm.data.tables.typed import Evidence, may_name_rows
 from apsvm.models.columns import Column, ColumnKind, Columns
 
-if TYPE_CHECKING:
-    from apsvm.models.columns import ForModel
-
 #: Numbers of a column of a part that the driver sees; those near the median follow.
 MOST_NUMBERS = 1 << 12
 
@@ -45,26 +42,20 @@ class FilePart:
         As the worker finds it.
     options : ReadOptions
         How to read it.
-    n_features, model : int, ForModel, optional
-        Of the model that the rows are for; None: of a training.
-    ignore_unknown, unlabelled, multilabel : bool
+    multilabel : bool
         See ``read_data``.
     """
 
     path: str
     options: ReadOptions
-    n_features: int | None = None
-    model: ForModel | None = None
-    ignore_unknown: bool = False
-    unlabelled: bool = False
     multilabel: bool = False
 
     def read(self) -> Dataset:
         """Its rows; none of an empty file, which a writer of parts may write. Raises DataError, OSError."""
         from apsvm.data.reading import read_data
 
-        options, width = self.options, self.n_features or 0
-        nothing = Dataset(np.empty((0, width)), np.empty(0), None, None, bool(options.zero_based), self.path, "", 0)
+        options = self.options
+        nothing = Dataset(np.empty((0, 0)), np.empty(0), None, None, bool(options.zero_based), self.path, "", 0)
         if os.path.isfile(self.path) and not os.path.getsize(self.path):
             return nothing
         try:
@@ -75,14 +66,10 @@ class FilePart:
                 zero_based=bool(options.zero_based),
                 any_base=options.zero_based is None,
                 max_features=options.max_features,
-                n_features=self.n_features,
-                ignore_unknown=self.ignore_unknown,
                 multilabel=self.multilabel or options.multilabel,
-                unlabelled=self.unlabelled,
                 bag_label="own",  # bags are ignored, or refused whatever their labels are
                 check=options.check,
                 table=options.table,
-                model=self.model,
             )
         except NoRowsError:
             return nothing

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
     from apsvm.metrics import Metric
     from apsvm.models.base import Model
-    from apsvm.selection.cache import Cache
 
 
 def never() -> bool:
@@ -54,12 +53,10 @@ class Followers:
     Attributes
     ----------
     path : called as each path ends, with it, how many have, and how many there are
-    cache : where finished paths are kept; None: nowhere
     """
 
     path: Callable[[PathInFold, int, int], None] = unseen
     should_stop: Callable[[], bool] = never
-    cache: Cache | None = None
 
 
 class SettingsSearch:
@@ -190,10 +187,7 @@ class SettingsSearch:
         self._do(_tasks([(number, self.grids[number].chosen(choice))], range(2)), jobs, followers)
 
     def _do(self, tasks: Sequence[Task], jobs: int, followers: Followers) -> None:
-        def run(tasks: Sequence[Task]) -> Iterator[PathInFold]:
-            return self._cross.run(tasks, thread_count(jobs), followers.should_stop)
-
-        paths = run(tasks) if followers.cache is None else followers.cache.paths(self._cross, tasks, run)
+        paths = self._cross.run(tasks, thread_count(jobs), followers.should_stop)
         for done, path in enumerate(paths, start=1):
             self._measured.add(path)
             if path.failure:

@@ -97,7 +97,7 @@ def test_the_console_script_exits_as_the_command_ended(words, code, small, scrip
         ("train", "-"),
         ("predict", "data", "m", "data"),
         ("predict", "data", "m", "./m"),
-        ("export", "m", "m", "--format", "svmlight"),
+        ("export", "m", "m", "--format", "liblinear"),
     ],
     ids=" ".join,
 )
@@ -172,7 +172,7 @@ def one_bit(content):
         (("info", "{bad}"), lambda content: b""),
         (("info", "{bad}"), one_bit),
         (("export", "{bad}", "--format", "liblinear"), one_bit),
-        (("export", "{bad}", "--format", "svmlight"), lambda content: GOOD.encode()),
+        (("export", "{bad}", "--format", "liblinear"), lambda content: GOOD.encode()),
     ],
 )
 def test_damaged_model(arguments, damage, small, run, tmp_path):
@@ -221,7 +221,7 @@ def test_cannot_write(what, out, small, run, tmp_path):
         "model": ("train", "-q", data, out),
         "log": ("train", "-q", data, "m", "--log", out),
         "scores": ("predict", data, model, out),
-        "export": ("export", model, out, "--format", "svmlight"),
+        "export": ("export", model, out, "--format", "liblinear"),
     }[what]
     done = run(*arguments, code=74, cwd=tmp_path)
     assert done.stderr.startswith(f"apsvm: error: cannot write {out}: ")

@@ -1,4 +1,4 @@
-"""``apsvm export``: the exported models give our scores in LIBLINEAR and by SVM-light's formula."""
+"""``apsvm export``: the exported models give our scores in LIBLINEAR."""
 
 from __future__ import annotations
 
@@ -52,33 +52,6 @@ def test_liblinear_reads_every_positive_label(label, run, liblinear, tmp_path):
     assert values[0][0] > values[1][0]
 
 
-def svmlight_score(model: str, X) -> np.ndarray:
-    """A linear model of SVM-light, parsed line by line: Σ over the support vectors of alpha·y·(sv·x), minus b."""
-    lines = [line.split("#")[0].split() for line in model.splitlines()]
-    assert model.startswith("SVM-light Version V6")
-    assert lines[1] == ["0"], "a linear kernel"
-    n_features, n_vectors, b = int(lines[7][0]), int(lines[9][0]) - 1, float(lines[10][0])
-    vectors = lines[11:]
-    assert len(vectors) == n_vectors
-    w = np.zeros(n_features)
-    for alpha, *entries in vectors:
-        indices = [int(entry.split(":")[0]) for entry in entries]
-        assert indices == sorted(set(indices))
-        assert indices[0] >= 1
-        for entry in entries:
-            index, value = entry.split(":")
-            w[int(index) - 1] += float(alpha) * float(value)
-    return X @ w - b
-
-
-@pytest.mark.parametrize("options", OPTIONS, ids=lambda options: " ".join(options) or "default")
-def test_svmlight_scores_as_we_do(options, cancer, trained, run):
-    model = trained(cancer, *options)
-    text = run("export", model, "--format", "svmlight").stdout
-    expected = above_threshold(load_model(model), cancer.X)
-    assert np.allclose(svmlight_score(text, cancer.X), expected, rtol=1e-12, atol=1e-12)
-
-
 def test_features_from_zero_are_exported_from_one(run, liblinear, tmp_path):
     data, model = tmp_path / "data", tmp_path / "m"
     data.write_text("1 0:1 1:3\n-1 0:2\n")
@@ -91,5 +64,3 @@ def test_features_from_zero_are_exported_from_one(run, liblinear, tmp_path):
     _, _, values = liblinear.predict([], [{1: 1.0, 2: 3.0}, {1: 2.0}], theirs, "-q")
     ours = above_threshold(load_model(model), np.array([[1.0, 3.0], [2.0, 0.0]]))
     assert np.allclose([value[0] for value in values], ours)
-    text = run("export", model, "--format", "svmlight").stdout
-    assert np.allclose(svmlight_score(text, np.array([[1.0, 3.0], [2.0, 0.0]])), [value[0] for value in values])

@@ -70,7 +70,7 @@ def test_classes_by_name(run, tmp_path):
     assert list(json.loads(run("eval", PENGUINS, "--model", path, "--json").stdout)["per_class"]) == names
     chosen = run("eval", PENGUINS, "--model", path, "--positive-label", "Gentoo", "--json").stdout
     assert json.loads(chosen)["rows"] == 344
-    for command in (("eval", PENGUINS, "--model", path), ("export", path, "--format", "svmlight")):
+    for command in (("eval", PENGUINS, "--model", path), ("export", path, "--format", "liblinear")):
         assert ", ".join(names) in run(*command, "--positive-label", "Emu", code=65).stderr
     for options in ((), ("--positive-label", "Emu")):
         said = run("train", PENGUINS, path, "--label-column", "species", *options, code=65).stderr

@@ -1,4 +1,4 @@
-"""``apsvm train``, ``predict`` and ``eval`` with ``--scheduler``, against one machine."""
+"""``apsvm train --scheduler``, against one machine."""
 
 from __future__ import annotations
 
@@ -132,30 +132,6 @@ def test_training_is_that_of_one_machine(apsvm, parts, tmp_path, monkeypatch, da
     assert '"start"' in (tmp_path / "log").read_text()
 
 
-@pytest.mark.parametrize(
-    ("data", "whole", "options"),
-    [
-        ("pattern", "path", ["--bound", "hinge"]),
-        ("queries", "with_queries", ["--bound", "hinge"]),
-        ("tables", "table", ["--label-column", "bought", "--bound", "hinge"]),
-        ("classes", "all_classes", ["--one-vs-rest", "--bound", "hinge"]),
-    ],
-)
-def test_evaluation_and_prediction_are_those_of_one_machine(apsvm, parts, tmp_path, data, whole, options):
-    pattern, path = getattr(parts, data), getattr(parts, whole)
-    assert apsvm("train", path, "m", "-q", *options)[0] == 0
-    asked = ("--model", "m", "--json", *(("--confidence", "0.9") if "--one-vs-rest" not in options else ()))
-    there, here = apsvm("eval", pattern, "--scheduler", "@", *asked), apsvm("eval", path, *asked)
-    assert there[:2] == here[:2], there[2]
-    code, said, _ = apsvm("predict", pattern, "m", "scores", "--scheduler", "@")
-    assert (code, said) == (0, "")
-    files = sorted((tmp_path / "scores").iterdir())
-    assert [file.name for file in files] == [f"{part.name}.scores" for part in sorted(path.parent.glob(pattern.name))]
-    lines = "".join(file.read_text() for file in files)
-    expected = apsvm("predict", path, "m")[1]
-    assert [line.split() for line in lines.splitlines()] == [line.split() for line in expected.splitlines()]
-
-
 def test_settings_are_chosen_on_a_sample_of_many_rows(apsvm, parts, tmp_path, monkeypatch):
     monkeypatch.setattr("apsvm.dask.fitting.VALUES_OF_A_SAMPLE", 2000)
     monkeypatch.setattr("apsvm.dask.fitting.FEWEST_OF_A_CLASS", 60)
@@ -194,7 +170,6 @@ def test_parts_of_other_kinds(apsvm, parts, tmp_path):
     assert "(on inproc://" in said
 
 
-@pytest.mark.parametrize("arguments", ["train {parts} out --scheduler @", "predict {parts} m out --scheduler @"])
 @pytest.mark.parametrize(
     ("fault", "message"),
     [
@@ -203,14 +178,13 @@ def test_parts_of_other_kinds(apsvm, parts, tmp_path):
         (ValueError("shapes (2,)\n and (3,)"), "ValueError: shapes (2,) and (3,)"),
     ],
 )
-def test_a_fault_on_a_worker_names_it(apsvm, parts, tmp_path, monkeypatch, arguments, fault, message):
-    assert apsvm("train", parts.path, "m", "-C", "1", "-q")[0] == 0
+def test_a_fault_on_a_worker_names_it(apsvm, parts, tmp_path, monkeypatch, fault, message):
 
     def broken(*given, **options):
         raise fault
 
     monkeypatch.setattr("apsvm.dask.parts.FilePart.read", broken)
-    code, _, said = apsvm(*arguments.replace("{parts}", str(parts.pattern)).split())
+    code, _, said = apsvm("train", parts.pattern, "out", "--scheduler", "@")
     assert code == 1, said
     [line] = [line for line in said.splitlines() if "error" in line]
     assert message in line
@@ -239,14 +213,6 @@ def test_a_column_that_knows_the_label_is_named(apsvm, tmp_path):
     named = [[line for line in one.splitlines() if "is filled only where y = 1" in line] for one in said]
     assert named[0] == named[1]
     assert len(named[0]) == 1
-
-
-def test_scores_that_a_worker_cannot_write(apsvm, parts, tmp_path):
-    assert apsvm("train", parts.path, "m", "-C", "1", "-q")[0] == 0
-    (tmp_path / "out" / "part-1.svm.scores").mkdir(parents=True)
-    code, _, said = apsvm("predict", parts.pattern, "m", "out", "--scheduler", "@")
-    assert code == 74
-    assert f"cannot write {tmp_path}/out/part-1.svm.scores: Is a directory (on inproc://" in said
 
 
 @pytest.mark.parametrize(("version", "found"), [(None, "none"), ("0.0.1", "0.0.1")])
@@ -280,8 +246,6 @@ def test_another_apsvm_on_a_worker(apsvm, parts, monkeypatch, version, found):
         ("train {parts} m --scheduler @ --pool mean", 2, "--scheduler does not go with --pool"),
         ("train {parts} m --scheduler @ --threshold f1", 2, "--scheduler does not go with --threshold"),
         ("train {parts} m --scheduler @ --labels y", 2, "--labels does not go with --scheduler"),
-        ("predict {parts} m --scheduler @", 2, "OUT is a folder that the workers write to: name one"),
-        ("eval {parts} --scores m --scheduler @", 2, "--scheduler does not go with --scores"),
     ],
 )
 def test_what_does_not_go_is_refused(apsvm, parts, tmp_path, monkeypatch, arguments, code, message):

@@ -59,7 +59,6 @@ from apsvm.cli.shared import (
     given_by_user,
     put,
     reading,
-    refuse_same_file,
     remark,
     say,
     writing,
@@ -108,7 +107,7 @@ _COMMON = {
     "--loss", type=Several(LossName()), default="ap", show_default="ap; of queries with grades ndcg",
     help="Losses to try.",
 )  # fmt: skip
-@options("folds", "output", "json", "time_limit", "cache", "rivals", "jobs", "seed", *TRAINING,
+@options("folds", "output", "json", "time_limit", "rivals", "jobs", "seed", *TRAINING,
          features={"type": Several(FeatureMapName())}, pool={"multiple": True},
          threshold={"needs": "output"}, calibrate={"needs": "output"})  # fmt: skip
 @config_option
@@ -194,12 +193,6 @@ class _Request:
             for warning in trainer.warnings():
                 remark(f"warning: {warning}")
         check_outputs(options["output"], "--json", options["json"], **inputs)
-        if options["cache"] is not None:
-            from apsvm.selection.cache import Cache
-
-            refuse_same_file(options["cache"], data=data)
-            with writing(options["cache"]):
-                options["cache"] = Cache(options["cache"])
         tries_all = named.isdisjoint(tried) and len(options["pool"]) < 2
         read = replace(read, threads=options["jobs"])
         return cls(data, read, options, named_metrics(options["metric"]), grids, tries_all)
@@ -317,7 +310,7 @@ class _Run:
     def _followers(self) -> Followers:
         from apsvm.selection.search import Followers
 
-        return Followers(should_stop=lambda: bool(self.signals), cache=self.options["cache"])
+        return Followers(should_stop=lambda: bool(self.signals))
 
     @property
     def _comparing(self) -> Followers:
@@ -400,9 +393,7 @@ class _Run:
         """Writes the table and the JSON. The table goes to stderr if stdout is taken."""
         from apsvm._support.files import write_whole
 
-        as_json, cache = self.options["json"], self.options["cache"]
-        if cache is not None and cache.is_lossy:
-            say("warning: --cache: some results could not be written")
+        as_json = self.options["json"]
         to_stdout = "-" not in (as_json, self.options["output"])
         if to_stdout or not self.options["quiet"]:
             for line in results.table():

@@ -42,7 +42,6 @@ _COMMON = {
 @click.argument("others", metavar="", nargs=-1)
 @options("models", "scores", "qrels", "runs", "complete", "metrics", "ties", "relevant_from", "per_query",
          "confidence", "compare", "known", "ignore_unknown", "as_json",
-         scheduler={"excludes": "scores qrels"},
          positive_label={"excludes": "relevant_from qrels"})  # fmt: skip
 @how_to_read
 def evaluate(data: str | None, others: tuple[str, ...], read: ReadOptions, **values: Any) -> None:
@@ -113,10 +112,7 @@ def _entries(
         ties = wanted.ties or RUN_TIES
         return of_runs(metrics, wanted.qrels, wanted.runs, ties, relevant_from, complete=wanted.complete)
     labels = LabelOptions(positive_label=wanted.positive_label, relevant_from=wanted.relevant_from)
-    scored = score_data(
-        wanted.data, models, wanted.scores, labels, read,
-        ignore_unknown=wanted.ignore_unknown, scheduler=wanted.scheduler,
-    )  # fmt: skip
+    scored = score_data(wanted.data, models, wanted.scores, labels, read, ignore_unknown=wanted.ignore_unknown)
     say_without_queries(scored.dataset, models)
     return of_data(metrics, scored, wanted.ties or "block", leave_out_undefined=not wanted.metrics)
 

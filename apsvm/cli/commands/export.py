@@ -1,4 +1,4 @@
-"""``apsvm export``: the model for the predictors of LIBLINEAR and SVM-light, or all of it as JSON or ONNX."""
+"""``apsvm export``: the model for the predictor of LIBLINEAR, or all of it as JSON or ONNX."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _HELP = f"""Write MODEL to OUT (default: stdout) for other programs.
 A model of three classes or more is one multi-class model of LIBLINEAR; of any such model, --positive-label exports one
 class's ranker.
 
-LIBLINEAR's and SVM-light's models call a row positive above 0: where MODEL has a threshold (train --threshold), their
-constant is less by it, and so are their scores.
+LIBLINEAR calls a row positive above 0: where MODEL has a threshold (train --threshold), its constant is less by it,
+and so are its scores.
 
 ONNX takes X, rows of float64 with MODEL's features, or where MODEL is of a table its columns: numbers as float64 (NaN
 for a missing one), words as strings ("") and dates as int64 seconds from 1970 (NumPy's NaT). It gives score, label (1
@@ -34,7 +34,7 @@ as far as MODEL has them. It needs apsvm[onnx].
 
 {LAYOUT}
 
-LIBLINEAR and SVM-light know no features but linear.
+LIBLINEAR knows no features but linear.
 """
 
 
@@ -44,9 +44,9 @@ LIBLINEAR and SVM-light know no features but linear.
 @click.option(
     "--format",
     "layout",
-    type=click.Choice(["liblinear", "svmlight", "json", "onnx"]),
+    type=click.Choice(["liblinear", "json", "onnx"]),
     required=True,
-    help="liblinear: a model file of LIBLINEAR's predict; svmlight: of svm_classify; json: all that scoring takes; "
+    help="liblinear: a model file of LIBLINEAR's predict; json: all that scoring takes; "
     "onnx: a graph for onnxruntime.",
 )
 @options(positive_label={"help": "Of a model of several classes: the one to export.", "excludes": ""})
@@ -64,16 +64,16 @@ def export(model: str, out: str, layout: str, positive_label: float | str | None
 
         content = onnx_bytes(stored if positive_label is None else one_ranker(stored, positive_label, model), model)
     else:
-        content = _linear_text(stored, positive_label, model, layout).encode()
+        content = _liblinear_file(stored, positive_label, model).encode()
     with writing(out):
         write_whole(out, content)
 
 
-def _linear_text(stored: Model, positive_label: float | str | None, name: str, layout: str) -> str:
-    """The text of a linear model; ends the command for another one."""
+def _liblinear_file(stored: Model, positive_label: float | str | None, name: str) -> str:
+    """LIBLINEAR's text of a linear model; ends the command for another one."""
     features = stored.header.features
-    several = f"its rankers have several components, which {layout} knows nothing of" if stored.components > 1 else ""
-    mapped = f"its features are mapped ({features.map}), which {layout} knows nothing of"
+    several = "its rankers have several components, which LIBLINEAR has not" if stored.components > 1 else ""
+    mapped = f"its features are mapped ({features.map}), which LIBLINEAR does not do"
     if several or features.map != "linear":
         raise Failure(BAD_DATA, f"{name}: {several or mapped}: --format json")
     if stored.zero_based:
@@ -83,10 +83,10 @@ def _linear_text(stored: Model, positive_label: float | str | None, name: str, l
     if features.pool is not None:
         say("warning: the model ranks bags; give the exported one a row of each, as --pool makes them")
     # With two classes LIBLINEAR has one column of weights.
-    if layout == "liblinear" and positive_label is None and stored.classes.size > 2:
+    if positive_label is None and stored.classes.size > 2:
         return _liblinear_classes(stored, name)
     ranker = _decided(one_linear_ranker(stored, positive_label, name))
-    return _liblinear(ranker) if layout == "liblinear" else _svmlight(ranker)
+    return _liblinear(ranker)
 
 
 def _decided(ranker: LinearRanker) -> LinearRanker:
@@ -131,25 +131,3 @@ def _liblinear_text(labels: list[int], rankers: list[LinearRanker]) -> str:
     if has_bias:
         lines.append("".join(f"{ranker.intercept!r} " for ranker in rankers))
     return "\n".join(lines) + "\n"
-
-
-def _svmlight(ranker: LinearRanker) -> str:
-    """SVM-light's text format: a linear kernel and w as the one support vector; its threshold is subtracted."""
-    entries = [f"{at}:{weight!r}" for at, weight in enumerate(ranker.coef.tolist(), start=1) if weight]
-    return "\n".join(
-        [
-            "SVM-light Version V6.02",
-            "0 # kernel type",
-            "3 # kernel parameter -d",
-            "1 # kernel parameter -g",
-            "1 # kernel parameter -s",
-            "1 # kernel parameter -r",
-            "empty# kernel parameter -u",
-            f"{ranker.width} # highest feature index",
-            f"{ranker.header.data.rows} # number of training documents",
-            "2 # number of support vectors plus 1",
-            f"{0.0 - ranker.intercept!r} # threshold b, each following line is a SV (starting with alpha*y)",
-            " ".join(["1", *entries, "#"]),
-            "",
-        ]
-    )

@@ -60,9 +60,6 @@ With --classify a line is the row's label, with --probability the probability th
 Of a model of bags a line is a bag's, in the order of their first rows: the score of its best row (train --latent;
 with --bags ignore a line is a row's), or of what was made of its rows (train --pool).
 
-With --scheduler OUT is a folder, and each worker writes the scores of its parts there, part-1.svm.scores for
-part-1.svm.
-
 Where MODEL ranks items for users (--rows-as-users), a line holds the row's best items, without those that it has,
 as item:score, best first; items of a table are called by their columns, with tabs between them.
 """
@@ -81,23 +78,15 @@ _COMMON = {
 @click.argument("out", metavar="[OUT]", default="-")
 @options("ignore_unknown", "header", "top", "show", "trec_run", "html", "explain", "classify", "probability", "which",
          "boxes", "detections", "nms",
-         scheduler={"excludes": "header top trec_run explain classify probability which boxes"},
          verbose={"help": "Of a table, what each column is, and rare words in it."})  # fmt: skip
 @how_to_read
-def predict(
-    data: str, model: str, out: str, scheduler: str | None, read: ReadOptions, verbose: bool, **values: Any
-) -> None:
+def predict(data: str, model: str, out: str, read: ReadOptions, verbose: bool, **values: Any) -> None:
     del verbose  # the reading looks at it
     from apsvm._support.files import check_writable, write_whole
 
     wanted = SimpleNamespace(**values)
     if data == "-" and (model == "-" or wanted.show is not None):
         raise click.UsageError("standard input is read once: name a file for DATA")
-    if scheduler is not None:
-        from apsvm.cli.cluster import predict_on_cluster
-
-        predict_on_cluster(data, model, out, scheduler, read, ignore_unknown=wanted.ignore_unknown)
-        return
     if wanted.html is not None:
         if out != "-":
             raise click.UsageError("--html writes its own file: leave out OUT")

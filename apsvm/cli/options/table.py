@@ -167,8 +167,6 @@ TABLE: Mapping[str, Mapping[str, Any]] = {
     "folds": _of("", click.IntRange(2), 5, "Folds; of the portfolio on large data three by default."),
     "output": _file("-o --output", "Train the chosen setting on all rows and write this model.", "MODEL"),
     "json": _file("", "Write all results, each fold's included; - for stdout."),
-    "cache": _file("", "Keep finished folds in this folder; the same command goes on from them. Other data and other "
-                   "settings have results of their own. Nothing removes the folder.", "FOLDER", **_RUNNING),
     "rivals": _of("", click.Choice(["all", "none"]), "all", "Whether logistic regression and boosted trees are trained "
                   "on the same folds, where the portfolio is tried.", **_RUNNING),
     "jobs": _of("-j --jobs", _COUNT, 0, "Paths trained at a time, in threads; 0: one a core. The result does not "
