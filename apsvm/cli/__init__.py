@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import atexit
-import io
 import os
 import sys
 import threading
@@ -14,7 +13,6 @@ import click
 from click.shell_completion import shell_complete
 
 from apsvm import __version__
-from apsvm._support.shown import printable_lines
 from apsvm.cli.group import CommandGroup, Listed
 from apsvm.cli.shared import CANNOT_WRITE, CLOSED_PIPE, INTERNAL, INTERRUPTED, MISSING, say
 
@@ -109,11 +107,12 @@ def run(arguments: list[str]) -> int:
         say("interrupted")
         return INTERRUPTED
     except click.ClickException as failure:
-        if sys.stderr is not None:
-            with suppress(OSError):
-                usage = io.StringIO()  # usage of click's own errors; ours include it
-                failure.show(usage)
-                click.echo(printable_lines(usage.getvalue()), err=True, nl=False)
+        from apsvm.cli.help import usage_message
+
+        if isinstance(failure, getattr(click.exceptions, "NoArgsIsHelpError", ())):
+            click.echo(failure.format_message(), err=True)
+        else:
+            say(f"error: {usage_message(failure)}")
         return failure.exit_code
     except BrokenPipeError:
         _discard_output()

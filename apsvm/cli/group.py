@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping
 from importlib import import_module
 from typing import NamedTuple
@@ -10,13 +11,7 @@ import click
 
 
 class Listed(NamedTuple):
-    """A command as the group's help lists it.
-
-    Attributes
-    ----------
-    place : "module:attribute"
-    summary : its line in the help
-    """
+    """A command as the group's help lists it: its place, "module:attribute", and its line in the help."""
 
     place: str
     summary: str
@@ -30,24 +25,31 @@ class CommandGroup(click.Group):
     listed : the commands by their names
     """
 
-    def __init__(self, *, listed: Mapping[str, Listed], **options: object) -> None:
+    def __init__(self, *, listed: Mapping[str, Listed] | None = None, **options: object) -> None:
         super().__init__(**options)  # type: ignore[arg-type]
-        self.listed = dict(listed)
+        self.listed = dict(listed or {})
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted(self.listed)
+        return sorted({*self.listed, *self.commands})
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name in self.listed and name not in self.commands:
-            from apsvm.cli.options.completion import complete_files
-
             module, attribute = self.listed[name].place.split(":")
             command: click.Command = getattr(import_module(module), attribute)
             command.short_help = self.listed[name].summary
-            complete_files(command)
             self.commands[name] = command
         return self.commands.get(name)
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        names = self.list_commands(ctx)
+        if args and args[0] not in names and not args[0].startswith("-"):
+            near = difflib.get_close_matches(args[0], names, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"expected one of {', '.join(names)}"
+            raise click.UsageError(f"no command {args[0]!r}: {hint}", ctx)
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         stubs = {name: click.Command(name, short_help=command.summary) for name, command in self.listed.items()}
-        click.Group(commands=stubs).format_commands(ctx, formatter)
+        click.Group(commands={**self.commands, **stubs}).format_commands(ctx, formatter)

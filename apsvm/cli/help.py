@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Mapping
 from inspect import cleandoc
@@ -46,6 +47,31 @@ def other_word(option: str) -> str | None:
     return next((ours for names, ours in WORDS.items() if name in names.split(", ")), None)
 
 
+#: Objectives of LightGBM, XGBoost and CatBoost → losses.
+OBJECTIVES = {
+    **dict.fromkeys(("lambdarank", "rank_xendcg", "rank:ndcg", "yetirank"), "ndcg"),
+    **dict.fromkeys(("rank:map", "map", "average_precision"), "ap"),
+    **dict.fromkeys(("rank:pairwise", "pairlogit", "roc_auc"), "auc"),
+    **dict.fromkeys(("binary", "binary:logistic", "logloss", "cross_entropy", "log_loss"), "ap or auc"),
+}
+
+
+def usage_message(error: click.ClickException) -> str:
+    """The error, with the option that may be meant; an argument that is missing, with all of them."""
+    if isinstance(error, click.NoSuchOption) and error.ctx is not None:
+        ours, flags = other_word(error.option_name), [flag for one in error.ctx.command.params for flag in one.opts]
+        near = difflib.get_close_matches(error.option_name, flags, n=1)
+        hint = f"; instead: {ours}" if ours else f": did you mean {near[0]}?" if near else ""
+        return f"no option {error.option_name} here{hint}"
+    if isinstance(error, click.MissingParameter) and error.ctx is not None:
+        return f"{error.format_message()} {error.ctx.get_usage()}"
+    if isinstance(error, click.BadParameter) and error.param is not None and error.param.name == "objective":
+        for objective, loss in OBJECTIVES.items():  # RankNCG has an option of this name
+            if f"'{objective}'" in error.message:
+                return f"no objective {objective!r} here; instead: --loss {loss}"
+    return error.format_message()
+
+
 class HelpfulCommand(click.Command):
     """A command whose ``--help`` fits on a screen and whose options have rules.
 
@@ -71,19 +97,7 @@ class HelpfulCommand(click.Command):
         for topic in (arg.removeprefix("--help=") for arg in own if arg.startswith("--help=")):
             click.echo(self.full_help(ctx, topic), color=ctx.color)
             ctx.exit()
-        try:
-            rest = super().parse_args(ctx, args)
-        except click.NoSuchOption as error:
-            ours = other_word(error.option_name)
-            if ours is None:
-                raise
-            raise click.UsageError(f"no option {error.option_name} here; instead: {ours}", ctx) from None
-        except click.BadParameter as error:
-            ours = None if error.param is None else other_word(error.param.name or "")
-            if ours is None:
-                raise
-            message = f"{error.message} As other programs mean it: {ours}"
-            raise click.BadParameter(message, ctx, error.param) from None
+        rest = super().parse_args(ctx, args)
         if not ctx.resilient_parsing:
             check_rules(ctx)
         return rest

@@ -99,7 +99,6 @@ def read_rows(
     unlabelled: bool = False,
     multilabel: bool = False,
     any_base: bool = False,
-    is_silent: bool = False,
     **more: Any,
 ) -> Dataset:
     """``read_data`` as the options say; failures end the command. Remarks on a table are printed.
@@ -107,7 +106,6 @@ def read_rows(
     zero_based : taken from the model that the rows are for
     multilabel : read several labels per row, even without the option
     any_base : accept features counted from 0 or 1, if they are not used
-    is_silent : print no remarks
     more : see ``read_data``
     """
     import numpy as np
@@ -135,8 +133,7 @@ def read_rows(
             **more,
         )
     dataset = in_queries_beside(dataset, parts_of(path))
-    if not is_silent:
-        say_remarks(dataset)
+    say_remarks(dataset)
     return replace(dataset, ignores_bags=True) if read.ignores_bags else dataset
 
 
@@ -188,8 +185,10 @@ def refuse_swapped(*, data: str, model: str) -> None:
     """Ends the command if the two files are given in the wrong order."""
     from apsvm.models.reading import is_model_file
 
-    if os.path.isfile(data) and os.path.isfile(model) and is_model_file(data) and not is_model_file(model):
-        order = "DATA before MODEL" if click.get_current_context().info_name == "predict" else "MODEL before DATA"
+    if not (os.path.isfile(data) and os.path.isfile(model)) or data.endswith(".npz"):  # which begins as models do
+        return
+    if is_model_file(data) and not is_model_file(model):
+        order = "MODEL before DATA" if click.get_current_context().info_name == "verify" else "DATA before MODEL"
         raise click.UsageError(f"expected {order}: {data!r} is a model, and {model!r} is none")
 
 

@@ -6,7 +6,6 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from typing import IO
 
 import click
 
@@ -67,9 +66,6 @@ class Failure(click.ClickException):
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
         self.exit_code = code
-
-    def show(self, file: IO[str] | None = None) -> None:
-        say(f"error: {self.message}")
 
 
 def put(text: str) -> None:

@@ -10,11 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm._support import sparse as sp
+from apsvm._support.naming import advice, option
 from apsvm._support.shown import shortened
 from apsvm._support.types import Matrix
 from apsvm.models.columns import Columns, label_number
 
 _MOST_LABELS_SHOWN = 8
+#: More different labels, if they are fractions or most rows have one of their own, are another column's values.
+_MOST_LABELS = 20
 _BLOCK = 1 << 16  # values looked at at a time
 _FEW = 16  # different ones; more are sorted
 
@@ -256,8 +259,8 @@ class Dataset:
         """
         if self.label_sets is not None and positive_label is None:
             raise DataError(
-                f"{self.source}: its rows have several labels or none: --positive-label (positive_label=) chooses the "
-                "one that is positive, --one-vs-rest trains a ranker for each"
+                f"{self.source}: its rows have several labels or none: choose by {option('positive_label')} or "
+                f"{option('one_vs_rest')}"
             )
         if relevant_from is not None:
             return self.both_classes(self.ordered_labels() >= relevant_from)
@@ -265,13 +268,15 @@ class Dataset:
         if positive_label is None:
             if not (np.isin(labels, (-1, 1)).all() or np.isin(labels, (0, 1)).all()):
                 self.ordered_labels()
-                may_be_grades = (labels.size > 2 or self.groups is not None) and labels[0] >= 0.0
-                hint = "; if they are grades, --loss ndcg (loss='ndcg') trains on them" if may_be_grades else ""
+                self._refuse_values(labels)
+                highest: float = labels[-1].item()
+                highest = int(highest) if highest.is_integer() and abs(highest) < 1e9 else highest
+                ways = [option("positive_label", highest), option("relevant_from", highest)]
+                if (labels.size > 2 or self.groups is not None) and labels[0] >= 0.0:
+                    ways.append(f"{option('loss', 'ndcg')} (grades)")
                 raise DataError(
-                    f"{self.source}: expected the labels +1 and -1, or +1 and 0, found {self._listed(labels)}; "
-                    "--positive-label (positive_label=) chooses the one that is positive, "
-                    "--relevant-from (relevant_from=) the lowest of several, --one-vs-rest trains a ranker for each"
-                    f"{hint}"
+                    f"{self.source}: expected two labels, 1 and -1 or 0, found {self._listed(labels)}: "
+                    f"{', '.join(ways)} or {option('one_vs_rest')}"
                 )
             positive_label = 1.0
         elif not np.isin(positive_label, labels):
@@ -284,12 +289,26 @@ class Dataset:
     def ordered_labels(self) -> NDArray[np.float64]:
         """(n,) labels whose order counts. Raises DataError where they are more than two words."""
         if self.table is not None and len(self.table.columns.label_words) > 2:
+            labels = self.classes()
+            self._refuse_values(labels)
             raise DataError(
-                f"{self.source}: the labels are the words {self._listed(self.classes())}: --positive-label "
-                "(positive_label=) chooses the one that is positive, --one-vs-rest trains a ranker for each; grades "
-                "are to be written as numbers, 0 for the lowest"
+                f"{self.source}: the labels are the words {self._listed(labels)}: choose by "
+                f"{option('positive_label')} or {option('one_vs_rest')} (grades are numbers, 0 the lowest)"
             )
         return self.relevance
+
+    def _refuse_values(self, labels: NDArray[np.float64]) -> None:
+        """Raises DataError where most rows have a label of their own, or labels are fractions, as amounts are."""
+        are_words = self.table is not None and bool(self.table.columns.label_words)
+        are_fractions = not are_words and bool((labels != np.floor(labels)).any())
+        if labels.size <= _MOST_LABELS or not (are_fractions or 2 * labels.size > len(self)):
+            return
+        some = ", ".join(map(self.shown_label, labels[:3]))
+        which = "are these" if self.table is None else f"is {self.table.columns.label!r}"
+        raise DataError(
+            f"{self.source}: {labels.size:,} different labels, {some} …: {which} the label"
+            f"{'s' if self.table is None else ''}?{advice(' (--label-column names another)')}"
+        )
 
     def _listed(self, labels: NDArray[np.float64]) -> str:
         text = ", ".join(self.shown_label(label) for label in labels[:_MOST_LABELS_SHOWN])

@@ -48,7 +48,7 @@ class MapChoice(NamedTuple):
         return {"of_rules": self.of_rules, "of_columns": self.of_columns, "held_out": self.how}
 
     def __str__(self) -> str:
-        by = f"by {abs(self.of_rules - self.of_columns):.3f} of AP ({self.how})"
+        by = f"by {abs(self.of_rules - self.of_columns):.3f} of AP"
         if self.of_rules < self.of_columns:
             return f"features: columns, as boosted rules rank held-out rows worse, {by}"
         if self.takes_rules:

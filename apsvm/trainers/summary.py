@@ -40,7 +40,8 @@ def chosen(end: Outcome | Header, metric: str | None) -> Iterator[str]:
     if not isinstance(best, dict) or not isinstance(loss, float):
         yield f"{choice.get('bound')} bound: {how}"
         return
-    text = f"chosen on held-out rows ({how}): {best.get('bound')} bound, C = {choice.get('C', best.get('C'))}"
+    part = "" if " folds of " in str(how) else f" ({how})"
+    text = f"chosen on held-out rows{part}: {best.get('bound')} bound, C = {choice.get('C', best.get('C'))}"
     of_all = worth.get("AP") if isinstance(worth, dict) else None
     figures = [of_all.get(name) for name in ("value", "low", "high")] if isinstance(of_all, dict) else [None]
     if all(isinstance(figure, float) for figure in figures):

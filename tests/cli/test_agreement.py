@@ -271,5 +271,5 @@ def test_models_that_describe_the_same_labels_differently(data, run, tmp_path):
     run("train", "-q", path, tmp_path / "other", "--positive-label", -1)
     done = run("eval", path, *models, "--model", tmp_path / "other", code=2)
     assert done.stderr.endswith(
-        "Error: the models have different positive labels: choose by --positive-label or --relevant-from\n"
+        "error: the models have different positive labels: choose by --positive-label or --relevant-from\n"
     )

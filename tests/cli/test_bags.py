@@ -136,13 +136,13 @@ REFUSED = [
     (
         2,
         ("--pool", "median"),
-        "Error: Invalid value for '--pool': expected some of min, mean, max, with commas between them, found 'median'",
+        "error: Invalid value for '--pool': expected some of min, mean, max, with commas between them, found 'median'",
     ),
-    (2, ("--pool", "mean", "--bags", "ignore"), "Error: --bags ignore takes every row for itself: leave out --pool"),
+    (2, ("--pool", "mean", "--bags", "ignore"), "error: --bags ignore takes every row for itself: leave out --pool"),
     (
         2,
         ("--pool", "mean", "--bag-label", "any", "--positive-label", "1"),
-        "Error: --bag-label any gives a bag the highest label of its rows: --relevant-from goes with it",
+        "error: --bag-label any gives a bag the highest label of its rows: --relevant-from goes with it",
     ),
     (
         65,

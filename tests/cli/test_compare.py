@@ -94,8 +94,8 @@ def test_rows_without_labels(run, models):
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (("old", "old", "rows.csv"), 2, "Error: OLD and NEW are the same file"),
-        (("old", "new", "-"), 2, "Error: DATA may be read once for each model: name a file"),
+        (("old", "old", "rows.csv"), 2, "error: OLD and NEW are the same file"),
+        (("old", "new", "-"), 2, "error: DATA may be read once for each model: name a file"),
         (
             ("old", "classes", "rows.csv"),
             65,

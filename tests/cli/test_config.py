@@ -86,7 +86,7 @@ HUGE = str(10**400)  # beyond float64
 )
 def test_refused(content, word, train, tmp_path):
     (tmp_path / "m").write_text("old")
-    assert word in train(content, code=2).partition("\n\nError: ")[2]
+    assert word in train(content, code=2).partition("error: ")[2]
     assert (tmp_path / "m").read_text() == "old"
 
 

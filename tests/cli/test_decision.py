@@ -61,15 +61,11 @@ def test_classify_and_probability(cancer, decided, run, scored):
     assert best == [f"{row + 1}\t{float(probability[row])!r}" for row in order.tolist()]
 
 
-@pytest.mark.parametrize("layout", ["liblinear", "svmlight"])
-def test_exported_constants_hold_the_threshold(layout, cancer, decided, run, tmp_path):
+def test_an_exported_constant_holds_the_threshold(cancer, decided, run, tmp_path):
     model = load_any_model(decided)
-    text = lines(run("export", decided, "--format", layout).stdout)
-    if layout == "liblinear":
-        assert text[4] == "bias 1"
-        constant = float(text[-1])
-    else:
-        constant = -float(text[10].split()[0])
+    text = lines(run("export", decided, "--format", "liblinear").stdout)
+    assert text[4] == "bias 1"
+    constant = float(text[-1])
     assert constant == model.intercept - model.header.threshold.value
     above = cancer.X @ model.coef + constant > 0.0
     assert 0.99 < np.mean(above == (model.score(cancer.X) > model.header.threshold.value)) <= 1.0
@@ -163,7 +159,7 @@ def test_a_model_without(cancer, run, write_rows, tmp_path):
     ):
         assert f"{model}: it has {what}" in run("predict", cancer.path, model, option, code=65).stderr
     said = run("predict", cancer.path, model, "--classify", "--trec-run", "x", code=2).stderr
-    assert said.endswith("Error: --trec-run does not go with --classify\n")
+    assert said.endswith("error: --trec-run does not go with --classify\n")
 
 
 def test_cv_chooses_one_for_the_model_that_it_writes(cancer, run, tmp_path):
@@ -177,4 +173,4 @@ def test_cv_chooses_one_for_the_model_that_it_writes(cancer, run, tmp_path):
     header = load_any_model(tmp_path / "m").header
     assert (header.threshold.rule, header.calibration.method) == ("top=50", "platt")
     said = run("cv", cancer.path, *asked, "--threshold", "f1", code=2).stderr
-    assert said.endswith("Error: --threshold needs --output\n")
+    assert said.endswith("error: --threshold needs --output\n")

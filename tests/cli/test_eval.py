@@ -128,4 +128,4 @@ def test_bad_scores(content, line, shown, run, tmp_path):
     ids=" ".join,
 )
 def test_bad_options(arguments, cancer, run):
-    assert "Error: " in run("eval", cancer.path, *arguments, code=2).stderr
+    assert "error: " in run("eval", cancer.path, *arguments, code=2).stderr

@@ -47,16 +47,16 @@ def test_table_and_json(run, files):
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (("o_voc",), 2, "Error: Missing argument 'DETECTIONS'."),
-        (("o_voc", "o_voc"), 2, "Error: OBJECTS and DETECTIONS are both o_voc"),
+        (("o_voc",), 2, "error: Missing argument 'DETECTIONS'."),
+        (("o_voc", "o_voc"), 2, "error: OBJECTS and DETECTIONS are both o_voc"),
         (
             ("o_voc", "d_voc", "-m", "AP"), 2,
-            "Error: unknown metric of detections 'AP'; nearest: AP75, AP50; known: AP(coco), AP50, AP75, "
+            "error: unknown metric of detections 'AP'; nearest: AP75, AP50; known: AP(coco), AP50, AP75, "
             "AP(voc2007), AP(voc2010), AP(coco)@t, AP(voc2007)@t, AP(voc2010)@t",
         ),
         (
             ("o_voc", "d_voc", "-m", "AP(coco)@2"), 2,
-            "Error: bad parameter in metric 'AP(coco)@2': expected an IoU above 0 and at most 1, found '2'",
+            "error: bad parameter in metric 'AP(coco)@2': expected an IoU above 0 and at most 1, found '2'",
         ),
         (("o_voc", "nowhere"), 66, "error: cannot read nowhere: No such file or directory"),
         (
@@ -67,7 +67,7 @@ def test_table_and_json(run, files):
 )  # fmt: skip
 def test_failures(run, files, monkeypatch, arguments, code, message):
     monkeypatch.chdir(files)
-    assert run("eval-detections", *arguments, code=code).stderr.endswith(f"{message}\n")
+    assert message in run("eval-detections", *arguments, code=code).stderr
 
 
 def test_nothing_to_find(run, tmp_path):

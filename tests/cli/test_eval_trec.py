@@ -51,7 +51,7 @@ def test_bad_files(files, run, tmp_path):
     ids=" ".join,
 )
 def test_bad_options(arguments, run):
-    assert "Error: " in run("eval", *arguments, code=2).stderr
+    assert "error: " in run("eval", *arguments, code=2).stderr
 
 
 def test_a_run_of_other_documents(run, tmp_path):

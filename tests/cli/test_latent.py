@@ -140,10 +140,10 @@ def test_what_needs_bags(made, model, run, tmp_path):
     refused = run("predict", made[0], tmp_path / "rows.model", "--which", code=2).stderr
     assert "--which is for a model of bags" in refused
     assert run("train", "--start", "anneal", made[0], tmp_path / "m", code=2).stderr.endswith(
-        "Error: --start is for --latent\n"
+        "error: --start is for --latent\n"
     )
     assert run("train", "--latent", "--pool", "max", made[0], tmp_path / "m", code=2).stderr.endswith(
-        "Error: --pool makes a row of each bag, and this training is of the rows in bags: give one\n"
+        "error: --pool makes a row of each bag, and this training is of the rows in bags: give one\n"
     )
 
 

@@ -108,7 +108,7 @@ def _settings(results):
 
 
 def test_what_knows_only_linear_rankers(made, model, run, tmp_path):
-    for layout in ("liblinear", "svmlight", "json"):
+    for layout in ("liblinear", "json"):
         result = run("export", model, "-", "--format", layout, code=BAD_DATA)
         assert "expected a linear ranker, found a network" in result.stderr
     assert "--explain is for" in run("predict", "--explain=2", made[0], model, code=BAD_USE).stderr

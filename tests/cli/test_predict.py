@@ -36,7 +36,7 @@ def test_where_it_goes(cancer, trained, run, tmp_path):
 
 def test_only_one_input_is_standard_input(run):
     assert run("predict", "-", "-", code=2).stderr.endswith(
-        "Error: standard input is read once: name a file for DATA\n"
+        "error: standard input is read once: name a file for DATA\n"
     )
 
 

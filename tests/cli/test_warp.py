@@ -134,7 +134,7 @@ def test_validation_keeps_the_best_epoch(cancer, write_rows, run, tmp_path):
 )
 def test_options_that_do_not_go_together(options, words, cancer, run, tmp_path):
     done = run("train", "--loss", "warp", cancer.path, "m", *options.split(), code=2, cwd=tmp_path)
-    assert words in done.stderr.partition("Error: ")[2]
+    assert words in done.stderr.partition("error: ")[2]
     assert not list(tmp_path.iterdir())
 
 

@@ -49,13 +49,13 @@ def test_positives(labels: list[float], positive_label: float | None, expected: 
 @over(
     ("labels", "positive_label", "fragments"),
     [
-        ([1, -1, 0], None, ["found -1, 0, 1;", "--positive-label", "positive_label="]),
-        ([0, -1], None, ["found -1, 0;", "--positive-label"]),
-        ([1, 2], None, ["found 1, 2;", "--positive-label"]),
-        ([2, 2], None, ["found 2;", "--positive-label"]),
-        ([0.1, 1e300, 1], None, ["found 0.1, 1, 1e+300;"]),
-        (list(range(8)), None, ["found 0, 1, 2, 3, 4, 5, 6, 7;"]),
-        (list(range(9)), None, ["found 0, 1, 2, 3, 4, 5, 6, 7, ... (9 in all);"]),
+        ([1, -1, 0], None, ["found -1, 0, 1: --positive-label 1"]),
+        ([0, -1], None, ["found -1, 0:", "--positive-label"]),
+        ([1, 2], None, ["found 1, 2: --positive-label 2"]),
+        ([2, 2], None, ["found 2:", "--positive-label"]),
+        ([0.1, 1e300, 1], None, ["found 0.1, 1, 1e+300:"]),
+        (list(range(8)), None, ["found 0, 1, 2, 3, 4, 5, 6, 7:"]),
+        (list(range(9)), None, ["found 0, 1, 2, 3, 4, 5, 6, 7, ... (9 in all):"]),
         ([1, 1], None, ["no negative rows", "2 positive, 0 negative"]),
         ([-1], None, ["no positive rows", "0 positive, 1 negative"]),
         ([0, 0], None, ["no positive rows", "0 positive, 2 negative"]),
@@ -99,9 +99,16 @@ def test_distinct_values(values, monkeypatch):
     ("labels", "hint"), [([0, 1, 2], True), ([0.0, 1, 4], True), ([-1, 0, 1], False), ([1, 2], False)]
 )
 def test_what_may_be_grades_is_met_with_the_loss_that_takes_them(labels, hint):
-    with pytest.raises(DataError, match="expected the labels") as error:
+    with pytest.raises(DataError, match="expected two labels") as error:
         dataset(labels).positives()
-    assert ("if they are grades, --loss ndcg (loss='ndcg') trains on them" in str(error.value)) == hint
+    assert ("--loss ndcg (grades)" in str(error.value)) == hint
+    assert len(str(error.value)) <= 150
+
+
+@pytest.mark.parametrize("labels", [np.arange(30), np.arange(90) // 2 + 0.25])
+def test_values_of_another_column_are_asked_about(labels):
+    with pytest.raises(DataError, match=r"different labels, 0.*: are these the labels"):
+        dataset(labels).positives()
 
 
 def test_selected_rows_keep_what_is_theirs() -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from apsvm.cli.help import HelpfulCommand
-from apsvm.cli.options.table import options
+from apsvm.cli.options.table import files, options
 from apsvm.cli.output.lists import names_of_queries, names_of_rows
 from apsvm.cli.output.progress import Bar
 from apsvm.cli.reading import how_to_read, read_any_model
@@ -32,9 +32,7 @@ CHANCE = 0.05
 
 
 @click.command(cls=HelpfulCommand)
-@click.argument("old", metavar="OLD")
-@click.argument("new", metavar="NEW")
-@click.argument("data", metavar="DATA")
+@files("OLD", "NEW", "DATA")
 @options(top={"default": 100, "show_default": True, "help": "First rows to look at; where rows have queries, of each."})
 @how_to_read
 def compare(old: str, new: str, data: str, top: int, read: ReadOptions) -> int:

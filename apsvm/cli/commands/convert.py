@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from apsvm.cli.help import HelpfulCommand
-from apsvm.cli.options.table import options
+from apsvm.cli.options.table import files, options
 from apsvm.cli.output.progress import Bar
 from apsvm.cli.reading import (
     features_wanted,
@@ -31,12 +31,8 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=HelpfulCommand)
-@click.argument("data", metavar="DATA")
-@click.argument("out", metavar="OUT")
-@click.option(
-    "--model", metavar="MODEL", help="Make of the columns of a table what this model does, which is to be given them."
-)
-@options("threads", "quiet")
+@files("DATA", "OUT")
+@options("threads", "quiet", model={"help": "Make of a table's columns what this model takes."})
 @how_to_read_anew
 def convert(data: str, out: str, threads: int, quiet: bool, model: str | None, read: ReadOptions) -> None:
     """Write DATA as the folder OUT, which may stand for DATA in every command and is not parsed but mapped into memory.

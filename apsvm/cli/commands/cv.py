@@ -20,7 +20,7 @@ from apsvm.cli.options.completion import FeatureMapName, MetricName
 from apsvm.cli.options.config import config_option
 from apsvm.cli.options.decision import decided
 from apsvm.cli.options.parameters import Several
-from apsvm.cli.options.table import TRAINING, options
+from apsvm.cli.options.table import TRAINING, files, options
 from apsvm.cli.options.trainers import (
     ChosenLoss,
     LossName,
@@ -97,7 +97,7 @@ _COMMON = {
     name="cv", cls=TrainersCommand, as_lists=True, without="log_ranks validation validation_metric patience",
     common=_COMMON,
 )  # fmt: skip
-@click.argument("data", metavar="DATA")
+@files("DATA")
 @click.option(
     "-m", "--metric", metavar="NAME", type=MetricName(), multiple=True, default=("AP",),
     show_default=f"AP; of queries with grades {OF_GRADES['metric']}",
@@ -181,7 +181,7 @@ class _Request:
         named, tried = all_given(), {"loss", "features", *(option.name for option in options_of_trainers())}
         refuse_options_of_others(options["loss"], named)
         options["pool"] = list(dict.fromkeys(options["pool"]))
-        inputs: dict[str, str | None] = {"data": data, "query_weights": options["query_weights"]}
+        inputs: dict[str, str | None] = {"query_weights": options["query_weights"]}
         grids = _grids(options["loss"], options, named)
         for grid in grids:
             trainer = grid.trainer
@@ -192,7 +192,7 @@ class _Request:
             refuse_untaken(trainer, options, "query_weights")
             for warning in trainer.warnings():
                 remark(f"warning: {warning}")
-        check_outputs(options["output"], "--json", options["json"], **inputs)
+        check_outputs(options["output"], "--json", options["json"], data=data, **inputs)
         tries_all = named.isdisjoint(tried) and len(options["pool"]) < 2
         read = replace(read, threads=options["jobs"])
         return cls(data, read, options, named_metrics(options["metric"]), grids, tries_all)

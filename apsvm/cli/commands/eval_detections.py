@@ -12,7 +12,7 @@ import click
 from apsvm._support.shown import printable
 from apsvm._support.types import JsonDict
 from apsvm.cli.help import HelpfulCommand
-from apsvm.cli.options.table import options
+from apsvm.cli.options.table import files, options
 from apsvm.cli.shared import BAD_DATA, Failure, put, reading, say
 
 if TYPE_CHECKING:
@@ -23,18 +23,12 @@ _LEFT = 12
 
 
 @click.command(name="eval-detections", cls=HelpfulCommand)
-@click.argument("objects", metavar="OBJECTS")
-@click.argument("detections", metavar="DETECTIONS")
-@click.option(
-    "--classes", metavar="FILE",
-    help="Names of classes, a line each: a class that is a number in DETECTIONS is a line of it, counted from 0.",
-)  # fmt: skip
-@click.option(
-    "-m", "--metric", "metrics", metavar="NAME", multiple=True,
-    help="AP(voc2010), AP(voc2007), AP(coco), AP50, AP75; AP(voc2010)@0.7 is at another IoU. May be given more than "
+@files("OBJECTS", "DETECTIONS")
+@options("classes", "as_json", metrics={
+    "type": click.STRING,
+    "help": "AP(voc2010), AP(voc2007), AP(coco), AP50, AP75; AP(voc2010)@0.7 is at another IoU. May be given more than "
     "once. [default: AP(voc2010); with objects in COCO's format AP(coco), AP50, AP75]",
-)  # fmt: skip
-@options("as_json")
+})  # fmt: skip
 def eval_detections(
     objects: str, detections: str, classes: str | None, metrics: tuple[str, ...], as_json: bool
 ) -> None:

@@ -10,7 +10,7 @@ import click
 
 from apsvm.cli.help import HelpfulCommand
 from apsvm.cli.items import evaluate_items
-from apsvm.cli.options.table import RUN_TIES, options
+from apsvm.cli.options.table import RUN_TIES, files, options
 from apsvm.cli.output.grades import say_without_queries
 from apsvm.cli.output.progress import Bar
 from apsvm.cli.reading import how_to_read, read_any_model
@@ -38,7 +38,7 @@ _COMMON = {
 
 
 @click.command(name="eval", cls=HelpfulCommand, common=_COMMON)
-@click.argument("data", metavar="[DATA]", required=False)
+@files("[DATA]")
 @click.argument("others", metavar="", nargs=-1)
 @options("models", "scores", "qrels", "runs", "complete", "metrics", "ties", "relevant_from", "per_query",
          "confidence", "compare", "known", "ignore_unknown", "as_json",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from apsvm.cli.help import HelpfulCommand
-from apsvm.cli.options.table import options
+from apsvm.cli.options.table import files, options
 from apsvm.cli.output.export_json import LAYOUT
 from apsvm.cli.reading import one_linear_ranker, one_ranker, read_any_model
 from apsvm.cli.shared import BAD_DATA, Failure, refuse_same_file, say, writing
@@ -39,15 +39,13 @@ LIBLINEAR knows no features but linear.
 
 
 @click.command(cls=HelpfulCommand, help=_HELP)
-@click.argument("model", metavar="MODEL")
-@click.argument("out", metavar="[OUT]", default="-")
+@files("MODEL", "[OUT]")
 @click.option(
     "--format",
     "layout",
     type=click.Choice(["liblinear", "json", "onnx"]),
     required=True,
-    help="liblinear: a model file of LIBLINEAR's predict; json: all that scoring takes; "
-    "onnx: a graph for onnxruntime.",
+    help="liblinear: a model file of LIBLINEAR's predict; json: all that scoring takes; onnx: a graph for onnxruntime.",
 )
 @options(positive_label={"help": "Of a model of several classes: the one to export.", "excludes": ""})
 def export(model: str, out: str, layout: str, positive_label: float | str | None) -> None:

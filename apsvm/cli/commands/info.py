@@ -12,7 +12,7 @@ import click
 from apsvm._support.shown import printable, shortened
 from apsvm._support.types import JsonDict
 from apsvm.cli.help import HelpfulCommand
-from apsvm.cli.options.table import options
+from apsvm.cli.options.table import files, options
 from apsvm.cli.reading import columns_in_words, read_any_model
 from apsvm.cli.shared import put
 
@@ -28,7 +28,7 @@ MOST_NAMES, MOST_COLUMNS = 100, 50
 
 
 @click.command(cls=HelpfulCommand)
-@click.argument("model", metavar="MODEL")
+@files("MODEL")
 @options(as_json={"help": "Print all that the file says, as one JSON object."})
 def info(model: str, as_json: bool) -> None:
     """Print how MODEL was trained, on what, how that ended, and its certificate; of a model of several classes, a line

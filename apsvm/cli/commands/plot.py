@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from apsvm.cli.group import CommandGroup
 from apsvm.cli.help import HelpfulCommand
 from apsvm.cli.options.parameters import Number
-from apsvm.cli.options.table import options
+from apsvm.cli.options.table import FILE, files, options
 from apsvm.cli.options.training import check_output
 from apsvm.cli.reading import how_to_read, one_linear_ranker, read_any_model
 from apsvm.cli.scored import Scored, score_data
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from apsvm.report.pictures.base import Picture
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def plot() -> None:
     """Draw a picture: of logs, of precision and recall, of a model's curves.
 
@@ -44,13 +45,11 @@ def plot() -> None:
     """
 
 
-_OUTPUT = click.option(
-    "-o", "--output", required=True, metavar="FILE", help="The picture to write: its name ends in .png or .svg."
-)
+_OUTPUT = options(output={"required": True, "metavar": "FILE", "help": "The picture: its name ends in .png or .svg."})
 
 
 @plot.command()
-@click.argument("logs", metavar="LOG…", nargs=-1, required=True)
+@click.argument("logs", metavar="LOG…", nargs=-1, required=True, type=FILE)
 @_OUTPUT
 def convergence(logs: tuple[str, ...], output: str) -> None:
     """Bounds and gap of trainings (or gradient, or estimated loss) against iterations and seconds.
@@ -66,7 +65,7 @@ def convergence(logs: tuple[str, ...], output: str) -> None:
 
 
 @plot.command()
-@click.argument("log", metavar="LOG")
+@files("LOG")
 @_OUTPUT
 def heatmap(log: str, output: str) -> None:
     """The interleaving ranks of the negatives over the iterations (Figure 1 of the 2014 paper).
@@ -81,7 +80,7 @@ def heatmap(log: str, output: str) -> None:
 
 
 @plot.command(name="pr", cls=HelpfulCommand)
-@click.argument("data", metavar="DATA")
+@files("DATA")
 @options("positive_label", "relevant_from", "ignore_unknown", models={"excludes": ""}, scores={"excludes": ""})
 @_OUTPUT
 @how_to_read
@@ -122,7 +121,7 @@ MOST_SHAPES, MOST_PAIRS = 12, 6
 
 
 @plot.command()
-@click.argument("model", metavar="MODEL")
+@files("MODEL")
 @click.option("--class", "label", type=Number(), help="Of a model of several classes (--one-vs-rest): the one to draw.")
 @_OUTPUT
 def shapes(model: str, label: float | None, output: str) -> None:

@@ -9,9 +9,9 @@ import click
 
 from apsvm._support.shown import printable
 from apsvm.cli.help import HelpfulCommand
-from apsvm.cli.options.table import options
+from apsvm.cli.options.table import files, options
 from apsvm.cli.reading import how_to_read, read_any_model, refuse_swapped, rows_for
-from apsvm.cli.shared import reading, refuse_if_given, refuse_same_file, say, writing
+from apsvm.cli.shared import reading, refuse_if_given, refuse_same_file, remark, writing
 from apsvm.data.read_options import ReadOptions
 
 if TYPE_CHECKING:
@@ -73,18 +73,16 @@ _COMMON = {
 
 
 @click.command(cls=PredictCommand, common=_COMMON, help=_HELP)
-@click.argument("data", metavar="DATA")
-@click.argument("model", metavar="MODEL")
-@click.argument("out", metavar="[OUT]", default="-")
+@files("DATA", "MODEL", "[OUT]")
 @options("ignore_unknown", "header", "top", "show", "trec_run", "html", "explain", "classify", "probability", "which",
          "boxes", "detections", "nms",
+         quiet={"help": "Print errors only."},
          verbose={"help": "Of a table, what each column is, and rare words in it."})  # fmt: skip
 @how_to_read
-def predict(data: str, model: str, out: str, read: ReadOptions, verbose: bool, **values: Any) -> None:
-    del verbose  # the reading looks at it
+def predict(data: str, model: str, out: str, read: ReadOptions, **values: Any) -> None:
     from apsvm._support.files import check_writable, write_whole
 
-    wanted = SimpleNamespace(**values)
+    wanted = SimpleNamespace(**values)  # the reading looks at quiet and verbose
     if data == "-" and (model == "-" or wanted.show is not None):
         raise click.UsageError("standard input is read once: name a file for DATA")
     if wanted.html is not None:
@@ -106,7 +104,7 @@ def predict(data: str, model: str, out: str, read: ReadOptions, verbose: bool, *
     with writing(out):
         write_whole(out, "".join(f"{line}\n" for line in lines).encode())
     if wanted.html is not None and out != "-":
-        say(f"page written to {out}")
+        remark(f"page written to {out}")
 
 
 def _check(wanted: SimpleNamespace, model: Model, path: str) -> None:

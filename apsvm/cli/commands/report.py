@@ -11,7 +11,7 @@ import click
 from apsvm._support.shown import printable
 from apsvm.cli.commands.plot import read_records
 from apsvm.cli.help import HelpfulCommand
-from apsvm.cli.options.table import options
+from apsvm.cli.options.table import files, options
 from apsvm.cli.options.training import check_output
 from apsvm.cli.output.progress import Bar
 from apsvm.cli.output.records import LOG
@@ -39,19 +39,14 @@ PAGE = "report.html"
 
 
 @click.command(cls=HelpfulCommand)
-@click.argument("folder", metavar="RUN_DIR")
-@click.option(
-    "--data", metavar="DATA",
-    help="Judge the models on these rows.  [default: those of the training, where they were then]",
-)  # fmt: skip
-@click.option(
-    "-o", "--output", metavar="FILE",
-    help=f"The page to write; - for stdout.  [default: RUN_DIR/{PAGE}]",
-)  # fmt: skip
-@options("ignore_unknown", "quiet", top={"help": "Also say how many positives are found in the first K rows."})
+@files("RUN_DIR")
+@options("ignore_unknown", "quiet",
+         data={"help": "Judge the models on these rows. [default: those of the training, where they were then]"},
+         output={"metavar": "FILE", "help": f"The page to write; - for stdout. [default: RUN_DIR/{PAGE}]"},
+         top={"help": "Also say how many positives are found in the first K rows."})  # fmt: skip
 @how_to_read
 def report(
-    folder: str,
+    run_dir: str,
     data: str | None,
     output: str | None,
     top: int | None,
@@ -71,19 +66,19 @@ def report(
     from apsvm._support.files import write_whole
     from apsvm.report.build import report as page_of
 
-    log = os.path.join(folder, LOG)
+    log = os.path.join(run_dir, LOG)
     if not os.path.isfile(log):
-        alone = "; of a model alone tell apsvm info, eval and verify" if os.path.isfile(folder) else ""
-        raise Failure(NO_INPUT, f"{folder}: no {LOG} in it: expected a folder of apsvm train --run-dir{alone}")
-    output = os.path.join(folder, PAGE) if output is None else output
+        alone = "; of a model alone tell apsvm info, eval and verify" if os.path.isfile(run_dir) else ""
+        raise Failure(NO_INPUT, f"{run_dir}: no {LOG} in it: expected a folder of apsvm train --run-dir{alone}")
+    output = os.path.join(run_dir, PAGE) if output is None else output
     check_output(output, data=data, log=log)
     with Bar("reading the run") as bar:
-        run = replace(_run(folder, log, output), top=top)
+        run = replace(_run(run_dir, log, output), top=top)
         bar.reach(0, "reading the rows")
         if not run.model.lists_items:
             run = _with_rows(run, data, read, ignore_unknown=ignore_unknown)
         bar.reach(0, "judging and drawing")
-        with bad_data(folder):
+        with bad_data(run_dir):
             content = page_of(run)
     for note in run.notes:
         remark(f"warning: {printable(note)}")

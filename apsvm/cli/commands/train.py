@@ -15,7 +15,7 @@ from apsvm._support.blas import one_blas_thread
 from apsvm._support.types import JsonDict, JsonObject
 from apsvm.cli.options.config import config_option
 from apsvm.cli.options.decision import check_decision_options, decided
-from apsvm.cli.options.table import TRAINING, options
+from apsvm.cli.options.table import TRAINING, files, options
 from apsvm.cli.options.trainers import (
     ChosenLoss,
     LossName,
@@ -72,8 +72,7 @@ _COMMON = {
 
 
 @click.command(cls=TrainersCommand, common=_COMMON)
-@click.argument("data", metavar="DATA")
-@click.argument("model", metavar="[MODEL]", required=False)
+@files("DATA", "[MODEL]")
 @click.option(
     "--loss", type=LossName(), default="ap", show_default="ap; of queries with grades ndcg",
     help="Loss that is optimised. package.module:Name is your own, two arrays in Python.",

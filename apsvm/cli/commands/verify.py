@@ -10,9 +10,8 @@ import click
 from apsvm._support.shown import printable
 from apsvm._support.types import JsonDict
 from apsvm.cli.help import HelpfulCommand
-from apsvm.cli.options.parameters import Number
-from apsvm.cli.options.table import options
-from apsvm.cli.options.training import query_weights as read_query_weights
+from apsvm.cli.options.table import files, options
+from apsvm.cli.options.training import query_weights
 from apsvm.cli.reading import how_to_read, read_any_model, refuse_swapped, rows_for
 from apsvm.cli.shared import DOES_NOT_HOLD, SAYS_NOTHING, STOPPED_EARLY, bad_data, put, reading
 from apsvm.data.read_options import ReadOptions
@@ -28,29 +27,17 @@ LEFT = 13
 
 
 @click.command(cls=HelpfulCommand)
-@click.argument("model", metavar="MODEL")
-@click.argument("data", metavar="DATA")
-@click.option("--query-weights", metavar="FILE", help="The weights of the queries, if training had any.")
-@click.option(
-    "--gap",
-    "telling",
-    type=Number(0, 1),
-    default=0.01,
-    show_default=True,
-    help="How large a gap still says something of the weights, as a share of the objective at w = 0.",
-)
-@click.option(
-    "--max-iterations", type=click.IntRange(0), default=2000, show_default=True, help="Of each proof, at the most."
-)
-@options("as_json", time_limit={"help": "Seconds for each proof. [default: none]"})
+@files("MODEL", "DATA")
+@options("weights_of_queries", "gap", "max_iterations", "as_json",
+         time_limit={"help": "Seconds for each proof. [default: none]"})  # fmt: skip
 @how_to_read
 def verify(
     model: str,
     data: str,
     read: ReadOptions,
     *,
-    query_weights: str | None,
-    telling: float,
+    weights_of_queries: str | None,
+    gap: float,
     time_limit: float | None,
     max_iterations: int,
     as_json: bool,
@@ -76,12 +63,12 @@ def verify(
     ranker = read_any_model(model)
     dataset = rows_for(ranker, data, read)
     with reading(data):
-        weights = read_query_weights(query_weights, dataset)
+        weights = query_weights(weights_of_queries, dataset)
     verdicts: list[Verdict] = []
     limits = Limits(seconds=time_limit, iterations=max_iterations)
     with bad_data(model):
         for verdict in verify(
-            ranker, dataset, query_weights=weights, telling=telling, limits=limits,
+            ranker, dataset, query_weights=weights, telling=gap, limits=limits,
             defined_elsewhere=definition_of_package,
         ):  # fmt: skip
             if not as_json:

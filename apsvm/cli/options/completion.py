@@ -1,11 +1,9 @@
-"""Shell completion of losses, metrics, feature maps and file names.
+"""Shell completion of losses, metrics and feature maps.
 
 ``eval "$(_APSVM_COMPLETE=bash_source apsvm)"`` switches it on in bash (zsh_source, fish_source likewise).
 """
 
 from __future__ import annotations
-
-import re
 
 import click
 from click.shell_completion import CompletionItem
@@ -24,7 +22,6 @@ _EXAMPLES = {
     "(loss)": "(ap)",
     "Fβ": "F1",
 }
-_FILES = re.compile(r"\[?(DATA|OBJECTS|DETECTIONS|MODEL|OUT|FILE|FILE\.toml|FOLDER|LOG|RUN_DIR)…?\]?")
 
 
 def example_of(form: str) -> str:
@@ -83,13 +80,3 @@ class FeatureMapName(Named):
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
         return f"[{'|'.join(self.names())}]"
-
-
-def complete_files(command: click.Command) -> None:
-    """Completes file names where the metavar names a file, in ``command`` and its subcommands."""
-    for param in command.params:
-        if param.type is click.STRING and param.metavar and _FILES.fullmatch(param.metavar):
-            param.type = click.Path()
-    if isinstance(command, click.Group):
-        for below in command.commands.values():
-            complete_files(below)

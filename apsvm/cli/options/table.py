@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
+from apsvm._support.types import JsonDict
 from apsvm.cli.options.completion import FeatureMapName, MetricName
 from apsvm.cli.options.parameters import CONSTANT, ENCODING, LABEL, NAMES, POOL, THRESHOLD, Number
 from apsvm.data.read_options import MAX_CATEGORIES
@@ -16,6 +17,9 @@ from apsvm.metrics.errors import TIE_RULES
 from apsvm.models.columns import MISSING_RULES
 
 CommandT = TypeVar("CommandT", bound=Callable[..., object])
+
+#: A file, which the shell completes.
+FILE = click.Path()
 
 #: The tie rule of TREC runs: by document name, as trec_eval breaks ties.
 RUN_TIES = "docno"
@@ -56,7 +60,11 @@ class Option(click.Option):
 
 
 def _file(flags: str, help: str, metavar: str = "FILE", **more: Any) -> dict[str, Any]:
-    return {"flags": flags, "metavar": metavar, "help": help, **more}
+    return {"flags": flags, "type": FILE, "metavar": metavar, "help": help, **more}
+
+
+def _name(help: str, metavar: str = "NAME", **more: Any) -> dict[str, Any]:
+    return {"flags": "", "metavar": metavar, "help": help, **more}
 
 
 def _flag(flags: str, help: str, **more: Any) -> dict[str, Any]:
@@ -76,12 +84,11 @@ _RUNNING: Mapping[str, Any] = {"topic": "running"}
 #: Option name → flags (empty: ``--name-with-dashes``) and click's arguments.
 TABLE: Mapping[str, Mapping[str, Any]] = {
     # Tables
-    "label_column": _file("", "Column of the labels. [default: label, target, y, …; else the model's]",
-                          "NAME", **_TABLES),
-    "qid_column": _file("", "Column of the queries. [default: qid, query_id, …]", "NAME", **_TABLES),
-    "bag_column": _file("", "Column of the bags. [default: the model's]", "NAME", **_TABLES),
-    "id_column": _file("", "Column that names the rows; no feature. [default: the model's]", "NAME", **_TABLES),
-    "cost_column": _file("", "Column of the costs.", "NAME", **_TABLES),
+    "label_column": _name("Column of the labels. [default: label, target, y, …; else the model's]", **_TABLES),
+    "qid_column": _name("Column of the queries. [default: qid, query_id, …]", **_TABLES),
+    "bag_column": _name("Column of the bags. [default: the model's]", **_TABLES),
+    "id_column": _name("Column that names the rows; no feature. [default: the model's]", **_TABLES),
+    "cost_column": _name("Column of the costs.", **_TABLES),
     "drop": _of("", NAMES, None, "Columns that are not features.", **_TABLES),
     "features_from": _file("", "Only these columns are features: a name a line, or those of a model.", **_TABLES),
     "categorical": _of("", NAMES, None, "Columns that are categories, also of numbers: codes, of which 3 is not more "
@@ -94,7 +101,7 @@ TABLE: Mapping[str, Mapping[str, Any]] = {
     "date_order": _of("", click.Choice(["dmy", "mdy"]), None, "Order of day and month in columns of dates that leave "
                       "it open, such as 03/04/2024.", **_TABLES),
     "skip_lines": _of("", click.IntRange(0), 0, "Lines of a CSV, or a sheet, above the names of columns.", **_TABLES),
-    "sheet": _file("", "The sheet of a workbook. [default: the first]", "NAME", **_TABLES),
+    "sheet": _name("The sheet of a workbook. [default: the first]", **_TABLES),
     "encoding": _of("", ENCODING, "auto", "Encoding of a CSV. auto: UTF-8, or else cp1252, of Windows in Western "
                     "Europe.", **_TABLES),
     "decimal": _of("", click.Choice([".", ","]), None, "Decimal mark of a CSV. [default: derived from the first rows]",
@@ -166,6 +173,7 @@ TABLE: Mapping[str, Mapping[str, Any]] = {
     # Cross-validation
     "folds": _of("", click.IntRange(2), 5, "Folds; of the portfolio on large data three by default."),
     "output": _file("-o --output", "Train the chosen setting on all rows and write this model.", "MODEL"),
+    "data": _file("", "", "DATA"),
     "json": _file("", "Write all results, each fold's included; - for stdout."),
     "rivals": _of("", click.Choice(["all", "none"]), "all", "Whether logistic regression and boosted trees are trained "
                   "on the same folds, where the portfolio is tried.", **_RUNNING),
@@ -177,7 +185,7 @@ TABLE: Mapping[str, Mapping[str, Any]] = {
                "queries the K best of each, behind its qid; of several classes of each, behind its label. Of a model "
                "of items: how many to list for each row (10).", metavar="K"),
     "show": _of("", NAMES, None, "Columns of the table that stand beside each row of --top.", needs="top"),
-    "trec_run": _file("", "Write a TREC run: qid Q0 docno rank score TAG. docno is from --id-column, from svmlight "
+    "trec_run": _name("Write a TREC run: qid Q0 docno rank score TAG. docno is from --id-column, from svmlight "
                       "comments # docid = …, or the row's number.", "TAG",
                       excludes="top explain which classify probability html show"),
     "html": _file("", "Write the rows of --top as a page for a browser. It has bars for what --explain says, and the "
@@ -190,6 +198,7 @@ TABLE: Mapping[str, Mapping[str, Any]] = {
     "probability": _flag("", "In place of the score, or behind the label, the probability that the row is positive "
                          "(train --calibrate). Of several classes a column each."),
     # Evaluate
+    "model": _file("", "", "MODEL"),
     "models": _file("--model", "Score DATA with this model; may be given more than once.", "MODEL", multiple=True,
                     excludes="qrels"),
     "scores": _file("", "Scores of the rows, one a line; may be given more than once.", multiple=True,
@@ -209,9 +218,15 @@ TABLE: Mapping[str, Mapping[str, Any]] = {
                       "queries, or over the rows if there are none.", metavar="LEVEL"),
     "compare": _flag("", "Test whether the others differ from the first. Paired randomisation, two-sided p, not "
                      "corrected for the number of tests."),
+    "classes": _file("", "Names of classes, a line each, for numbers of classes in DETECTIONS, counted from 0."),
     "known": _file("", "Of a model of items: what DATA's users like already, row by row. Without it a fifth of each "
                    "row's items is hidden, to be found from the rest."),
     "as_json": _flag("--json", "Print one JSON object."),
+    # Verify
+    "weights_of_queries": _file("--query-weights", "The weights of the queries, if training had any."),
+    "gap": _of("", Number(0, 1), 0.01, "How large a gap still says something of the weights, as a share of the "
+               "objective at w = 0."),
+    "max_iterations": _of("", click.IntRange(0), 2000, "Of each proof, at the most."),
     # Running
     "threads": _of("", _COUNT, 0, "Threads; 0: one a core. The result does not depend on it, except with --loss warp, "
                    "which trains on one unless more are requested.", **_RUNNING),
@@ -237,6 +252,20 @@ LEARNING = (
 )  # fmt: skip
 #: Options of every training.
 TRAINING = (*LEARNING, "bias", "positive_label", "relevant_from", "features", "scale", "quiet", "verbose")
+
+
+def files(*metavars: str) -> Callable[[CommandT], CommandT]:
+    """Gives a command arguments that are files, by their names in lower case. ``[OUT]`` is standard output by default,
+    others in brackets are None."""
+
+    def add(command: CommandT) -> CommandT:
+        for metavar in reversed(metavars):
+            name = metavar.strip("[]").lower()
+            more: JsonDict = {} if metavar == name.upper() else {"default": "-"} if name == "out" else {"default": None}
+            command = click.argument(name, metavar=metavar, type=FILE, **more)(command)
+        return command
+
+    return add
 
 
 def options(*names: str, **changes: Mapping[str, Any]) -> Callable[[CommandT], CommandT]:

@@ -18,7 +18,7 @@ import click
 
 from apsvm._support.registry import UnknownNameError
 from apsvm._support.types import JsonDict, JsonObject
-from apsvm.cli.help import HelpfulCommand
+from apsvm.cli.help import OBJECTIVES, HelpfulCommand
 from apsvm.cli.options.completion import MetricName, Named
 from apsvm.cli.options.parameters import Number, NumberList, ParamType, Several
 from apsvm.cli.options.table import Option
@@ -148,15 +148,6 @@ class ChosenLoss:
         return self.name
 
 
-#: Objectives of LightGBM, XGBoost and CatBoost → losses.
-_OF_OTHERS = {
-    **dict.fromkeys(("lambdarank", "rank_xendcg", "rank:ndcg", "yetirank"), "ndcg"),
-    **dict.fromkeys(("rank:map", "map", "average_precision"), "ap"),
-    **dict.fromkeys(("rank:pairwise", "pairlogit", "roc_auc"), "auc"),
-    **dict.fromkeys(("binary", "binary:logistic", "logloss", "cross_entropy", "log_loss"), "ap or auc"),
-}
-
-
 class LossName(Named):
     """The name of a loss, in any case, or package.module:Name of a user's own: a ``ChosenLoss``."""
 
@@ -165,7 +156,7 @@ class LossName(Named):
         try:
             return ChosenLoss.of(loss)
         except UnknownNameError as error:
-            ours = _OF_OTHERS.get(loss)
+            ours = OBJECTIVES.get(loss)
             self.fail(str(error) if ours is None else f"no loss {loss!r} here; instead: --loss {ours}")
 
     @staticmethod

@@ -15,7 +15,7 @@ from apsvm._support.machine import can_train
 from apsvm._support.shown import printable
 from apsvm._support.types import JsonObject
 from apsvm.cli.options.config import CONFIG_FILE
-from apsvm.cli.reading import read_rows
+from apsvm.cli.reading import read_rows, refuse_swapped
 from apsvm.cli.shared import (
     BAD_DATA,
     INTERRUPTED,
@@ -152,14 +152,16 @@ def check_output(output: str, **inputs: str | None) -> None:
         check_writable(output)
 
 
-def check_outputs(model: str | None, what: str, other: str | None, **inputs: str | None) -> None:
+def check_outputs(model: str | None, what: str, other: str | None, *, data: str, **inputs: str | None) -> None:
     """``check_output`` of the model and of another output, ``what``. They are two files; the model replaces only a
     model (``train rows.svm more.svm`` would overwrite the second file), and the other output none."""
     from apsvm.models.reading import is_model_file
 
     outputs = [path for path in (model, other) if path is not None]
+    if model is not None:
+        refuse_swapped(data=data, model=model)
     for path in outputs:
-        check_output(path, **inputs)
+        check_output(path, data=data, **inputs)
         with writing(path):
             is_there = os.path.isfile(path) and os.path.getsize(path) > 0
             is_model = is_there and is_model_file(path)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from apsvm._support.shown import printable
 from apsvm.cli.output.decisions import answers
-from apsvm.cli.reading import read_rows
 from apsvm.cli.shared import BAD_DATA, Failure, bad_data, reading, say
 
 if TYPE_CHECKING:
@@ -70,16 +69,15 @@ class RankedRows:
 
 
 def shown_columns(path: str, read: ReadOptions, names: Sequence[str]) -> dict[str, list[str]]:
-    """The cells of these table columns as written; each column is read as row names."""
-    from apsvm.models.columns import NO_FEATURES
+    """The cells of these columns of a table, as written."""
+    from apsvm.data.parts import parts_of
+    from apsvm.data.tables.reading import texts_of
 
-    columns = {}
-    for name in names:
-        table = replace(read.table, id=name)
-        rows = read_rows(path, replace(read, table=table), model=NO_FEATURES, unlabelled=True, is_silent=True)
-        if rows.table is None or rows.table.keys is None:
-            raise Failure(BAD_DATA, f"{rows.source}: --show takes columns of a table")
-        columns[name] = [printable(cell) for cell in rows.table.keys.tolist()]
+    columns: dict[str, list[str]] = {name: [] for name in names}
+    for part in parts_of(path):
+        with reading(part):
+            for name, cells in texts_of(part, read.table, names, "--show").items():
+                columns[name] += map(printable, cells)
     return columns
 
 

@@ -118,7 +118,7 @@ def _kind_of_some(head: bytes, name: str) -> Kind:
     from apsvm.data.dataset import DataError, NoRowsError
 
     if not head:
-        raise NoRowsError(f"{name}: expected at least one row, found none")
+        raise NoRowsError(f"{name}: the file is empty")
     if _is_blank(head) and len(head) < _HEAD:
         raise DataError(f"{name}: expected at least one row, found none: there are only blanks and ends of lines")
     what = _of_other_programs(head)

@@ -24,6 +24,7 @@ from apsvm.data.tables.learning import learn, tells_the_label
 from apsvm.data.tables.roles import (
     NoLabelError,
     Parts,
+    check_there,
     listed,
     parts_of_model,
     parts_to_train,
@@ -203,6 +204,23 @@ def read_cells(source: Source, kind: Kind, options: TableOptions, chosen: Column
         candidates = _columns_of_two_values(source, kind, options)
         hint = f"; columns of two values: {listed(candidates)}" if candidates else ""
         raise DataError(f"{error}{hint}") from None
+
+
+def texts_of(path: str, options: TableOptions, names: Sequence[str], option: str) -> dict[str, list[str]]:
+    """The cells of these columns of a table, as written. Raises DataError for a name that no column has, and for other
+    data."""
+    from apsvm.data.tables.kinds import recognised
+
+    def named(source: str, columns: Sequence[str], _: Sequence[str]) -> tuple[list[str], set[str]]:
+        for name in names:
+            check_there(name, columns, source, option)
+        return list(dict.fromkeys(names)), set()
+
+    kind, source = recognised(path)
+    if not kind.is_table:
+        raise DataError(f"{path}: {option} takes columns of a table")
+    table, _ = _read_chosen(source, kind, options, named)
+    return {name: keys_of(table.columns[name]).tolist() for name in names}
 
 
 def _columns_of_two_values(source: Source, kind: Kind, options: TableOptions) -> list[str]:

@@ -449,7 +449,7 @@ class _Rows:
                 raise DataError(f"{self._place(self.n)}: {longest}") from None
             raise DataError(f"{self.name}: not a table of separated values: {shown(str(error))}") from None
         if self.n == 0:
-            raise NoRowsError(f"{self.name}: expected at least one row, found none")
+            raise NoRowsError(f"{self.name}: expected at least one row below the names of columns, found none")
         table = pyarrow.Table.from_batches(texts)
         # There are too few quotes, and a cell of the last row goes over lines.
         if self.body.quotes % 2 and any("\n" in (column[self.n - 1].as_py() or "") for column in table.columns):
