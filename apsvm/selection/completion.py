@@ -27,13 +27,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm.data.features.rules import Rules
 from apsvm.losses import make_loss
 from apsvm.losses.base import Loss
 from apsvm.models.items import ItemFactors
 from apsvm.risk import loss_by_order
 from apsvm.selection.choose import pooled_ap
-from apsvm.selection.maps import MapChoice, compare_maps
+from apsvm.selection.folds import affordable_count
+from apsvm.selection.maps import MapChoice, RulesOfFolds, compare_maps
 from apsvm.selection.mixture import COMPONENTS, Mixture, two_or_one
 from apsvm.selection.quick import LOSS, Choice, choose, classes_compared
 from apsvm.selection.thresholds import held_out_scores, is_graded, threshold_by
@@ -101,20 +101,23 @@ def complete(raw: Fit, fit: Fit, data: TrainingSet, watch: Watch) -> Training:
     raw, fit, data : the training without what is learned of its features; the same, prepared; its rows
     """
     began = time.perf_counter()
-    completion, maps = _completed(fit.trainer, data, watch), None
+    completion = _completed(fit.trainer, data, watch)
+    of_columns = Training(raw, fit, data, completion)
     plan, choice = fit.trainer, completion.choice
-    # A named C, or components, are of the columns.
-    is_open = isinstance(plan, StructuredSVMTrainer) and plan.settings.C == DEFAULT_C and plan.settings.components == 1
-    if is_open and choice is not None and not watch.should_stop():
-        maps = compare_maps(fit, data, choice)
+    if choice is None or not isinstance(plan, StructuredSVMTrainer) or watch.should_stop():
+        return of_columns
+    if plan.settings.C != DEFAULT_C or plan.settings.components > 1:  # what is named is of the columns
+        return of_columns
+    rules = RulesOfFolds(raw)
+    maps = compare_maps(rules, fit, data, choice)
     if maps is not None:
         watch.remark(str(maps))
-    if maps is not None and maps.takes_rules:
-        raw = replace(raw, features=replace(raw.features, features=Rules.stem))
-        fit = raw.prepared()
-        data = fit.training_set()
-        completion = replace(_completed(fit.trainer, data, watch), seconds=time.perf_counter() - began)
-    return Training(raw, fit, data, completion, maps=maps)
+    if maps is None or not maps.takes_rules:
+        return replace(of_columns, maps=maps)
+    fit = rules.raw.prepared()
+    data = rules.training_set(fit)
+    choice = choose(plan, data, watch, within=choice.folds.first(affordable_count(data)))
+    return Training(rules.raw, fit, data, Completion(plan, choice, time.perf_counter() - began), maps=maps)
 
 
 def outcomes(
@@ -205,6 +208,7 @@ class Completion:
     seconds : that the choice took
     label : the class that is trained, of several
     mixture : two components beside one, where they were tried; where they are taken, plan and choice are of them
+    before : the training of the loss that this one starts from
     """
 
     trainer: AnyTrainer
@@ -212,6 +216,7 @@ class Completion:
     seconds: float = 0.0
     label: float | None = None
     mixture: Mixture | None = None
+    before: Completion | None = None
 
     @classmethod
     def of(
@@ -226,11 +231,11 @@ class Completion:
         if not _leaves_open(trainer, data, start):
             return cls(trainer)
         assert isinstance(trainer, StructuredSVMTrainer)
-        begins = _start_of(trainer) if _starts_from_another(trainer, data) else trainer
-        if begins.bound is not None:
-            return cls(trainer)
+        if _starts_from_another(trainer, data):
+            before = cls.of(_start_of(trainer), data, watch, None, labels)
+            return cls(trainer, before.choice, before.seconds, before=before)
         began = time.perf_counter()
-        choice = choose(begins, begins.rows_of(data), watch, labels)
+        choice = choose(trainer, trainer.rows_of(data), watch, labels)
         mixture = two_or_one(trainer, data, choice, watch) if start is None and labels == (None,) else None
         if mixture is not None and mixture.choice is not None:
             trainer, choice = trainer.with_settings(components=COMPONENTS), mixture.choice
@@ -254,7 +259,12 @@ class Completion:
         validation: TrainingSet | None = None,
     ) -> Iterator[Outcome]:
         """One class, as ``one_vs_rest.TrainClass``, by what was chosen for all."""
-        yield from replace(self, trainer=trainer, label=label, seconds=0.0).train(data, watch, start, validation)
+        before = self.before
+        if before is not None:
+            assert isinstance(trainer, StructuredSVMTrainer)
+            before = replace(before, trainer=_start_of(trainer), label=label)
+        of_class = replace(self, trainer=trainer, label=label, seconds=0.0, before=before)
+        yield from of_class.train(data, watch, start, validation)
 
     def in_words(self) -> str:
         """A sentence on the choice."""
@@ -280,8 +290,8 @@ class Completion:
         limit = trainer.settings.time_limit
         if limit is not None:
             trainer = trainer.with_settings(time_limit=max(0.0, limit - self.seconds))
-        if start is None and _starts_from_another(trainer, data):
-            results = self._of_another(trainer, data, watch)
+        if start is None and self.before is not None:
+            results = self._of_another(self.before, trainer, data, watch)
         elif _descends_from_another(trainer, data):
             results = trainer.with_settings(bound="tight").train(data, watch, start=start)
         else:
@@ -332,28 +342,18 @@ class Completion:
         why = "the hinge is least where all rows have the same score: this is the tight bound, from the best candidate"
         return _followed(hinge, replace(tight, notes=[*tight.notes, why], held_out=None))
 
-    def _start(self, trainer: StructuredSVMTrainer, data: TrainingSet, watch: Watch) -> Outcome:
-        """The solution of the loss that this one starts from, by the bound that was chosen for it. Its iterations are
-        shown, and not logged as those of the loss that was requested."""
-        silent = Watch(progress=watch.progress, should_stop=watch.should_stop)
-        plan = _start_of(trainer)
-        limit = trainer.settings.time_limit
-        if limit is not None:
-            plan = plan.with_settings(time_limit=SHARE_OF_START * limit)
-        choice = self.choice
-        if choice is not None:
-            plan = plan.with_settings(bound=choice.bound, C=choice.C).beginning_at(choice.start(self.label))
-        (outcome,) = plan.train(data, silent)
-        return outcome
-
-    def _of_another(self, trainer: StructuredSVMTrainer, data: TrainingSet, watch: Watch) -> Iterator[Outcome]:
+    def _of_another(
+        self, before: Completion, trainer: StructuredSVMTrainer, data: TrainingSet, watch: Watch
+    ) -> Iterator[Outcome]:
         """Trains until the training rows are ranked no worse than by the loss that this one starts from, or gives that
-        one's model."""
-        began = time.perf_counter()
-        start, name = self._start(trainer, data, watch), _start_of(trainer).loss.name
+        one's model. Its iterations are shown, and not logged as those of the loss that was requested."""
+        began, first, limit = time.perf_counter(), before.trainer, trainer.settings.time_limit
+        assert isinstance(first, StructuredSVMTrainer)
+        silent, name = Watch(progress=watch.progress, should_stop=watch.should_stop), first.loss.name
+        first = first.with_settings(time_limit=None if limit is None else SHARE_OF_START * limit)
+        (start,) = before._of_the_choice(first, data, silent, None)
 
         def in_the_time_left() -> StructuredSVMTrainer:
-            limit = trainer.settings.time_limit
             left = None if limit is None else max(0.0, limit - (time.perf_counter() - began))
             return trainer.with_settings(time_limit=left)
 

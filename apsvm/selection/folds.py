@@ -222,12 +222,31 @@ class AffordableFolds:
     how: str
     alike: Sequence[NDArray[np.int64]] | None = None
 
+    def first(self, k: int) -> AffordableFolds:
+        """The first k of them."""
+        if k >= len(self.folds):
+            return self
+        alike = None if self.alike is None else self.alike[:k]
+        return AffordableFolds(self.folds[:k], f"{k} of {self.how}", alike)
+
+
+def affordable_count(data: TrainingSet) -> int:
+    """Number of folds for a comparison of single trainings."""
+    if _milliseconds(data) <= MS_FOR_FIVE:
+        return 5
+    return 3 if np.count_nonzero(data.target.relevant) < ENOUGH_POSITIVES else 1
+
+
+def _milliseconds(data: TrainingSet, trainings: int = 1) -> float:
+    """Time of an oracle call on all rows, for each of these trainings."""
+    return 1e-6 * trainings * (NS_VALUE * data.rows.n_values + NS_ROW * len(data.rows))
+
 
 def affordable_folds(data: TrainingSet, seed: int, trainings: int = 1) -> AffordableFolds:
     """The folds for a comparison of this many ``trainings`` at each setting; see the module."""
     rng = np.random.default_rng(seed)
     target, kind = data.target, data.unit
-    call = 1e-6 * trainings * (NS_VALUE * data.rows.n_values + NS_ROW * len(data.rows))  # milliseconds
+    call = _milliseconds(data, trainings)
     queries = data.queries if data.queries is not None and np.unique(data.queries).size > 1 else None
     of_unit = np.arange(target.relevant.size)
     strata = [np.flatnonzero(target.relevant), np.flatnonzero(~target.relevant)]

@@ -3,23 +3,28 @@
 Where positives are told by thresholds, or by several features together, a linear ranker is far behind, and nothing in
 its training says so; where a feature's sum over many weak signs tells them, it is far ahead. The boosting that
 ``--features rules`` begins with takes some tenths of a second: it is learned in the folds in which the bound and C were
-chosen, and its AP on the rows held out is compared with the ranker's, fold by fold.
+chosen, and its AP on the rows held out is compared with the ranker's, fold by fold. Where rules are taken, their C is
+chosen in the same folds.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from apsvm.data.features import LINEAR, FeatureMapError, learn_map
-from apsvm.data.features.binning import MOST_FEATURES, rows_to_learn_from
+from apsvm.data.features import LINEAR, FeatureMapError
+from apsvm.data.features.binning import MOST_FEATURES
 from apsvm.data.features.logarithms import Logarithms
 from apsvm.data.features.rules import Rules
 from apsvm.selection.quick import LOSS
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from apsvm.data.row_operator import RowOperator
     from apsvm.models.header import Json
     from apsvm.selection.quick import Choice
     from apsvm.trainers.base import TrainingSet
@@ -28,8 +33,6 @@ if TYPE_CHECKING:
 #: Rules are taken, or said to be worse, from this difference of AP on, and from ``ERRORS`` standard errors of a share
 #: among as many positives; no further fold is looked at where they are as many behind, or ``SURE`` ahead.
 LEAST, ERRORS, SURE = 0.02, 1.0, 3.0
-#: Rows that the boosting of a fold is learned from.
-MOST_ROWS = 5_000
 #: Feature values of a table up to which rules are taken, as training on them takes longer. Beyond, and of data that is
 #: no table, whose columns may be words or pixels, it is only said that they rank better.
 MOST_VALUES = 5_000_000
@@ -56,13 +59,44 @@ class MapChoice(NamedTuple):
         return f"boosted rules rank held-out rows better, {by}: --features {Rules.stem} trains on them"
 
 
-def compare_maps(fit: Fit, data: TrainingSet, choice: Choice) -> MapChoice | None:
+class RulesOfFolds:
+    """A training on boosted rules, learned once in each fold.
+
+    Parameters
+    ----------
+    raw : a training, nothing of which is learned
+    """
+
+    def __init__(self, raw: Fit) -> None:
+        self.raw = replace(raw, features=replace(raw.features, features=Rules.stem))
+        self.selection = np.arange(len(raw.dataset)) if raw.selection is None else raw.selection
+        self._fits: list[tuple[NDArray[np.int64], Fit]] = []
+
+    def fit(self, training: NDArray[np.int64]) -> Fit:
+        """The training prepared by a fold's rows."""
+        for known, fit in self._fits:
+            if known is training:
+                return fit
+        fit = replace(self.raw, selection=self.selection[training]).prepared()
+        self._fits.append((training, fit))
+        return fit
+
+    def training_set(self, fit: Fit) -> TrainingSet:
+        """The rows of ``fit``, the training prepared by all of them."""
+
+        def relearned(training: NDArray[np.int64]) -> RowOperator:
+            return self.fit(training).rows(selection=self.selection)
+
+        return replace(fit.training_set(), relearned=relearned)
+
+
+def compare_maps(rules: RulesOfFolds, fit: Fit, data: TrainingSet, choice: Choice) -> MapChoice | None:
     """Boosted rules compared with the ranker that was chosen; None where the two are about as good, or cannot be
     compared: that takes rows of two classes, a training by ``ap``, and folds.
 
     Parameters
     ----------
-    fit : the training, prepared; data : its rows
+    fit : the training on columns, prepared; data : its rows
     """
     from apsvm.metrics.evaluate import evaluate
 
@@ -74,19 +108,16 @@ def compare_maps(fit: Fit, data: TrainingSet, choice: Choice) -> MapChoice | Non
         return None
     own = [1.0 - loss for loss in choice.candidates[0].values(LOSS)]
     relevant = data.target.relevant
-    rows = np.arange(len(relevant)) if fit.selection is None else fit.selection
     of_rules, ahead, error, positives = list[float](), 0.0, math.inf, 0
     for fold in race.folds:
-        targets = relevant[None, fold.training].astype(np.float64)
-        which = rows_to_learn_from(targets, X.shape[1], np.random.default_rng(0), MOST_ROWS)
         try:
-            learned = learn_map(Rules.stem, X, rows[fold.training[which]], targets=targets[:, which])
+            learned = rules.fit(fold.training).feature_map
         except FeatureMapError:
             return None
         assert isinstance(learned, Rules)
         if not learned.sums.shape[1]:  # no column splits the rows
             return None
-        (scores,) = learned.of_boosting(X[rows[fold.test]]).T
+        (scores,) = learned.of_boosting(X[rules.selection[fold.test]]).T
         of_rules.append(evaluate(["AP"], scores, relevant[fold.test]).values["AP"])
         positives += int(relevant[fold.test].sum())
         of_columns = math.fsum(own[: len(of_rules)]) / len(of_rules)

@@ -92,6 +92,11 @@ class Choice:
     race: QuickRace | None = None
 
     @property
+    def folds(self) -> AffordableFolds:
+        """Where the candidates were compared, of one list; without folds where there was no race."""
+        return AffordableFolds([], self.how) if self.race is None else self.race.affordable[0]
+
+    @property
     def loss(self) -> float:
         """Mean loss of the chosen candidate on held-out rows; nan without candidates."""
         return self.candidates[0].mean(LOSS) if self.candidates else np.nan
@@ -139,7 +144,11 @@ class Choice:
 
 
 def choose(
-    trainer: StructuredSVMTrainer, data: TrainingSet, watch: Watch, labels: Sequence[float | None] = (None,)
+    trainer: StructuredSVMTrainer,
+    data: TrainingSet,
+    watch: Watch,
+    labels: Sequence[float | None] = (None,),
+    within: AffordableFolds | None = None,
 ) -> Choice:
     """The bound for ``data``, and the C if the settings leave it to the default.
 
@@ -148,10 +157,11 @@ def choose(
     trainer : of a loss over rankings, by an exact oracle; its bound does not count
     data : rows with classes, where ``labels`` are several: then each of these classes against the others is trained
         with what is chosen, and the loss is the mean over them
+    within : the folds; None: those that are affordable
     """
     settings, free = trainer.settings, trainer.settings.C == DEFAULT_C
     sets = [data if label is None else of_class(data, label) for label in labels]
-    folds = [affordable_folds(one, settings.seed, len(sets)) for one in sets]
+    folds = [within] if within else [affordable_folds(one, settings.seed, len(sets)) for one in sets]
     able = [at for at, one in enumerate(folds) if one.folds]
     nothing_known = "hinge" if data.components == 1 else "tight"
     if not able:
@@ -192,7 +202,7 @@ class QuickRace(Race):
         self.threads = rows.threads if rows.n_values >= FEWEST_VALUES else 1
         rows = rows.with_threads(1)
         self._sets = [replace(one, rows=rows) for one in sets]
-        self._affordable = folds
+        self.affordable = folds
         self._first: list[int] = []
         parts: list[_FoldRows] = []
         for data, of_set in zip(self._sets, folds, strict=True):
@@ -259,14 +269,14 @@ class QuickRace(Race):
         part, w = self._parts[fold], measured.w
         assert isinstance(w, np.ndarray)
         at = max(number for number, first in enumerate(self._first) if first <= fold)
-        alike = self._affordable[at].alike
+        alike = self.affordable[at].alike
         test = part.fold.test if alike is None else alike[fold - self._first[at]]
         return OutOfFold(test, part.data.select(test).scores(w), part.fold.training, part.training.scores(w))
 
     def folds_of(self, label: float | None) -> range:
         """The numbers of the folds of a class."""
         first = self.first_fold_of(label)
-        return range(first, first + len(self._affordable[self.labels.index(label)].folds))
+        return range(first, first + len(self.affordable[self.labels.index(label)].folds))
 
 
 class _FoldRows:
