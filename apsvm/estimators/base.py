@@ -95,7 +95,7 @@ class TrainedEstimator(ModelEstimator):
         self._keep(model)
         if hasattr(self, "feature_importances_"):
             del self.feature_importances_
-        found = importances(model, X, self._table)
+        found = importances(model, X)
         if found is not None:  # a map that mixes all features has none
             self.feature_importances_ = found
         self._warn(outcome)

@@ -22,7 +22,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from apsvm._support.naming import named_as_parameters
 from apsvm._support.types import Column, JsonDict, JsonObject, Matrix, Seed
 from apsvm.data.bags import Bags, deciding_rows
-from apsvm.data.features.additive import ALL, FEW
+from apsvm.data.features.additive import ALL
 from apsvm.data.labels import Target
 from apsvm.data.pooling import pooled_rows
 from apsvm.estimators.bags import bags_in, each_alone, first_of_bags
@@ -243,15 +243,13 @@ class ModelEstimator(Common, BaseEstimator):  # type: ignore[misc]  # scikit-lea
         model = self._model
         X = validated(self, X, reset=False)
         leading, names = model.leading(X), [*model.features(), ALL]
-        each = [model.contributions(X, component) for component in range(model.components)]
-        shares = np.zeros((each[0].shape[1], len(names)))
-        for of_features, part in zip(shares, each[0].parts.features, strict=True):
-            of_features[-1 if len(part) == model.width > FEW else list(part)] = 1.0 / max(1, len(part))
+        alone = np.ones(model.width, dtype=np.int64)
+        each = [model.contributions(X, component).dealt_to(alone) for component in range(model.components)]
         gave = np.empty((X.shape[0], len(names)))
         for component, contributions in enumerate(each):
             rows = np.flatnonzero(leading == component)
-            gave[rows] = contributions[rows] @ shares
-        kept = len(names) if shares[:, -1].any() else len(names) - 1
+            gave[rows] = contributions[rows]
+        kept = len(names) if gave[:, -1].any() else len(names) - 1
         return Explanation(np.array([one.base for one in each])[leading] - self._line, names[:kept], gave[:, :kept])
 
     def to_model(self) -> Ranker:

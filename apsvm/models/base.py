@@ -129,6 +129,14 @@ class Model(ABC):
             return list(names)
         return [f"{pool}({name})" for pool in features.pool for name in names]
 
+    def column_widths(self) -> NDArray[np.int64]:
+        """(k,) the number of features that each column of the table became; 1 each without a table, or of pooled
+        bags."""
+        features = self.header.features
+        if features.columns is None or features.pool is not None:
+            return np.ones(self.width, dtype=np.int64)
+        return np.array([column.width for column in features.columns.features], dtype=np.int64)
+
     def columns(self) -> list[str]:
         """(n_columns,) what the columns that are weighed are called, by the features they are made of."""
         names = self.features()

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.data.dataset import Dataset
-from apsvm.data.features.additive import ALL, FEW
+from apsvm.data.features.additive import ALL
 from apsvm.models.base import Model
 from apsvm.models.columns import ColumnKind, Columns
 
@@ -59,49 +59,22 @@ def reasons_of(ranker: Model, rows: Dataset, most: int) -> Iterator[Reasons]:
     """
     import scipy.sparse as sp
 
-    names = ranker.features()
-    columns = ranker.header.features.columns
-    usual = None if ranker.unit_rows else _usual(ranker)
-    first_of = _first_features(columns, ranker)
-    each = [ranker.contributions(rows.X, component) for component in range(ranker.components)]
+    names, widths, usual = ranker.features(), ranker.column_widths(), _usual(ranker)
+    columns = ranker.header.features.columns if ranker.header.features.pool is None else None
+    first_of = np.concatenate([[0], np.cumsum(widths)])
+    each = [ranker.contributions(rows.X, component).dealt_to(widths) for component in range(ranker.components)]
     usually = [
-        np.zeros(of_rows.shape[1]) if usual is None else ranker.contributions(usual, component)[:][0]
+        np.zeros(of_rows.shape[1]) if usual is None else ranker.contributions(usual, component).dealt_to(widths)[:][0]
         for component, of_rows in enumerate(each)
     ]
     for at, component in enumerate(ranker.leading(rows.X).tolist()):
         x, gave = rows.X[[at]], each[component][at : at + 1][0] - usually[component]
-        shared = _shared(gave, each[component].parts.features, first_of)
         values = np.asarray(x.toarray() if sp.issparse(x) else x)[0]
-        order = np.argsort(-np.abs(shared), kind="stable")
-        order = order[shared[order] != 0.0]
-        features = [(_words(j, first_of, values, names, columns), float(shared[j])) for j in order[:most].tolist()]
+        order = np.argsort(-np.abs(gave), kind="stable")
+        order = order[gave[order] != 0.0]
+        features = [(_words(j, first_of, values, names, columns), float(gave[j])) for j in order[:most].tolist()]
         base = each[component].base + float(usually[component].sum())
-        yield Reasons(base, features, float(shared[order[most:]].sum()) if order.size > most else None)
-
-
-def _first_features(columns: Columns | None, ranker: Model) -> NDArray[np.int64]:
-    """(k + 1,) the first feature of each column, and last the number of features; without a table, of pooled bags too,
-    each feature is a column."""
-    features = ranker.header.features
-    if columns is None or features.pool is not None:
-        return np.arange(ranker.width + 1)
-    return np.cumsum([0, *(column.width for column in columns.features)])
-
-
-def _shared(
-    gave: NDArray[np.float64], parts: Sequence[tuple[int, ...]], first_of: NDArray[np.int64]
-) -> NDArray[np.float64]:
-    """(k + 1,) contributions of the columns, from those of the parts (p,); the last is that of parts of many
-    features."""
-    n, n_features = first_of.size - 1, int(first_of[-1])
-    column = np.searchsorted(first_of, np.arange(n_features), side="right") - 1
-    result = np.zeros(n + 1)
-    for number in np.flatnonzero(gave).tolist():
-        several = sorted({int(column[j]) for j in parts[number]})
-        if len(parts[number]) == n_features > FEW:
-            several = [n]
-        result[several] += gave[number] / max(1, len(several))
-    return result
+        yield Reasons(base, features, float(gave[order[most:]].sum()) if order.size > most else None)
 
 
 def _words(
@@ -111,7 +84,7 @@ def _words(
     if at == first_of.size - 1:
         return ALL
     first, end = int(first_of[at]), int(first_of[at + 1])
-    column = None if columns is None or first_of[-1] != columns.width else columns.features[at]
+    column = None if columns is None else columns.features[at]
     if column is None or column.kind is ColumnKind.NUMBER:
         is_missing = end - first > 1 and values[end - 1] == 1.0
         return names[end - 1] if is_missing else _feature(names[first], float(values[first]))
@@ -137,9 +110,9 @@ def _number(gave: float) -> str:
 
 
 def _usual(ranker: Model) -> NDArray[np.float64] | None:
-    """(1, width) medians of the columns, 0 without one; None if rows are no table's."""
+    """(1, width) medians of the columns, 0 without one; None if rows are no table's, or divided by their length."""
     features = ranker.header.features
-    if features.columns is None or features.pool is not None:
+    if features.columns is None or features.pool is not None or ranker.unit_rows:
         return None
     values: list[float] = []
     for column in features.columns.features:

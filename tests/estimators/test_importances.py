@@ -67,7 +67,7 @@ def test_class_weights_that_are_none(parameters, words, rows):
         APSVMClassifier(C=1.0, **parameters).fit(*rows)
 
 
-@over("features", ["linear", "piecewise:3", "rules:30", "products"])
+@over("features", ["linear", "piecewise:3", "rules:200", "products"])
 def test_importances_are_of_what_counts(features, rows):
     X, y = rows
     model = APSVMClassifier(C=1.0, bound="hinge", features=features).fit(X, y)
@@ -78,9 +78,8 @@ def test_importances_are_of_what_counts(features, rows):
         expected = np.abs(model.coef_.ravel()) * X.std(axis=0)
         np.testing.assert_allclose(model.feature_importances_, expected / expected.sum())
     if features == "products":
-        gave = model.to_model().contributions(X)[:].std(axis=0)
-        pairs = np.array([gave[3] + gave[4], gave[3] + gave[5], gave[4] + gave[5]]) / 2.0
-        np.testing.assert_allclose(model.feature_importances_, (gave[:3] + pairs) / gave.sum())
+        deviations = model.explain(X).gave.std(axis=0)
+        np.testing.assert_allclose(model.feature_importances_, deviations / deviations.sum())
 
 
 def test_importances_of_the_columns_of_a_frame(rows):

@@ -9,6 +9,8 @@ training rows (at 0 where the map does not know them). O(n · n_out) time, a den
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from copy import copy
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,6 +65,30 @@ class Contributions:
     def names(self, features: Sequence[str]) -> list[str]:
         """Names of the parts, given the names ``features`` (n_in,) of the features."""
         return [together([features[j] for j in part], len(features)) for part in self.parts.features]
+
+    def dealt_to(self, widths: NDArray[np.int64]) -> Contributions:
+        """The contributions of columns instead of parts: (n, k + 1). What several columns give together is dealt out
+        in equal shares, what all features give together is last.
+
+        Parameters
+        ----------
+        widths : (k,) int64, the number of features that each column became
+        """
+        features, n_in = self.parts.features, int(widths.sum())
+        of_feature = np.repeat(np.arange(widths.size), widths)
+        sizes = np.array([len(part) for part in features])
+        part = np.repeat(np.arange(len(features)), sizes)
+        column = of_feature[np.fromiter(chain.from_iterable(features), dtype=np.int64)]
+        if n_in > FEW:
+            column[sizes[part] == n_in] = widths.size
+        pairs, n_columns = np.unique(part * (widths.size + 1) + column), widths.size + 1
+        part, column = np.divmod(pairs, n_columns)
+        equal = 1.0 / np.bincount(part, minlength=len(features))[part]
+        shares = sp.csr_array((equal, (part, column)), shape=(len(features), n_columns))
+        dealt = copy(self)
+        dealt._weights, dealt._at_typical = self._weights @ shares, self._at_typical @ shares
+        dealt.shape = (self.shape[0], n_columns)
+        return dealt
 
     def _curves(self, X: Matrix) -> NDArray[np.float64]:
         mapped = self._map.apply(X)
