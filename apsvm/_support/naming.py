@@ -6,6 +6,17 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+#: Objectives of LightGBM, XGBoost, CatBoost and scikit-learn → the nearest losses.
+OBJECTIVES = {
+    **dict.fromkeys(("lambdarank", "rank_xendcg", "rank:ndcg", "yetirank"), "ndcg"),
+    **dict.fromkeys(("rank:map", "map", "average_precision"), "ap"),
+    **dict.fromkeys(("rank:pairwise", "pairlogit", "roc_auc"), "auc"),
+    **dict.fromkeys(
+        ("binary", "binary:logistic", "logistic", "logloss", "log_loss", "cross_entropy"),
+        "ap or auc; wmw (RankNCG) has the logistic loss of pairs",
+    ),
+}
+
 #: Setting → parameter, where an estimator asked; None: the command line did.
 _PARAMETERS: ContextVar[Mapping[str, str] | None] = ContextVar("parameters", default=None)
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 
+from apsvm._support.naming import OBJECTIVES
 from apsvm.cli.options.table import TITLES, Option, check_rules
 
 #: Options of LightGBM, XGBoost and scikit-learn → options here.
@@ -45,15 +46,6 @@ def other_word(option: str) -> str | None:
     """The option here for an option of another program; None if it is unknown."""
     name = option.lstrip("-").replace("-", "_")
     return next((ours for names, ours in WORDS.items() if name in names.split(", ")), None)
-
-
-#: Objectives of LightGBM, XGBoost and CatBoost → losses.
-OBJECTIVES = {
-    **dict.fromkeys(("lambdarank", "rank_xendcg", "rank:ndcg", "yetirank"), "ndcg"),
-    **dict.fromkeys(("rank:map", "map", "average_precision"), "ap"),
-    **dict.fromkeys(("rank:pairwise", "pairlogit", "roc_auc"), "auc"),
-    **dict.fromkeys(("binary", "binary:logistic", "logloss", "cross_entropy", "log_loss"), "ap or auc"),
-}
 
 
 def usage_message(error: click.ClickException) -> str:

@@ -7,6 +7,7 @@ classes; for them there is the ranker, which is neither classifier nor regressor
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
 from apsvm._support.caller import warn_caller
@@ -36,19 +36,7 @@ if TYPE_CHECKING:
     from apsvm._support.types import AnyArray
 
 
-def _gives_probabilities(estimator: TwoClasses) -> bool:
-    """Raises AttributeError, which says how, for an estimator that gives none."""
-    model: Ranker | None = getattr(estimator, "_model", None)
-    wanted = getattr(estimator, "calibrate", None) if model is None else model.header.calibration
-    if wanted is not None:
-        return True
-    way = (
-        "calibrate='auto', set before it is fitted, makes it give them"
-        if hasattr(estimator, "calibrate")
-        else "sklearn.calibration.CalibratedClassifierCV makes them of its scores"
-    )
-    name = type(estimator).__name__
-    raise AttributeError(f"this {name} gives scores (decision_function) and no probabilities: {way}")
+ONE_CLASS = "y has one class only: a ranking needs positive and negative rows"
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -87,15 +75,23 @@ class TwoClasses(ClassifierMixin, TrainedEstimator):  # type: ignore[misc]
         is_second = self.decision_function(X) > 0.0
         return self.classes_[is_second.astype(np.intp)]
 
-    @available_if(_gives_probabilities)  # type: ignore[untyped-decorator]  # scikit-learn has no types
-    def predict_proba(self, X: Matrix) -> NDArray[np.float64]:
-        """The probabilities of the two ``classes_``: (n, 2) float64, the rows of X (n, n_features_in_); with
+    @property
+    def predict_proba(self) -> Callable[[Matrix], NDArray[np.float64]]:
+        """The probabilities of the two ``classes_``: (n, 2) float64, of the rows X (n, n_features_in_); with
         ``calibrate``, or of a model that has them."""
-        scores, calibration = self._scores(X), self._model.header.calibration
-        assert calibration is not None
-        positive = calibration.probability(scores)
-        columns = (1.0 - positive, positive) if self._sign > 0.0 else (positive, 1.0 - positive)
-        return np.stack(columns, axis=1)
+        model: Ranker | None = getattr(self, "_model", None)
+        if (getattr(self, "calibrate", None) if model is None else model.header.calibration) is None:
+            way = "fit it with calibrate='auto'" if hasattr(self, "calibrate") else "wrap it in CalibratedClassifierCV"
+            raise AttributeError(f"this {type(self).__name__} has no predict_proba: {way} to have probabilities")
+
+        def predict_proba(X: Matrix) -> NDArray[np.float64]:
+            scores, calibration = self._scores(X), self._model.header.calibration
+            assert calibration is not None
+            positive = calibration.probability(scores)
+            columns = (1.0 - positive, positive) if self._sign > 0.0 else (positive, 1.0 - positive)
+            return np.stack(columns, axis=1)
+
+        return predict_proba
 
     def _read(self, X: Matrix, y: Column, takes: Takes) -> tuple[Matrix, Target]:
         X, y = validated(self, X, y)
@@ -126,7 +122,7 @@ class TwoClasses(ClassifierMixin, TrainedEstimator):  # type: ignore[misc]
                 "is APSVMRanker"
             )
         if classes.size < 2:
-            raise ValueError("expected rows of both classes, found one class only")
+            raise ValueError(ONE_CLASS)
         return classes
 
     def _positive_of(self, classes: list[object]) -> object:
@@ -166,7 +162,7 @@ class TwoClasses(ClassifierMixin, TrainedEstimator):  # type: ignore[misc]
     def _require_both(self, relevant: NDArray[np.bool_]) -> None:
         """Raises ValueError unless there are rows of both classes (n,); tells the log which is positive."""
         if relevant.all() or not relevant.any():
-            raise ValueError("expected rows of both classes, found one class only")
+            raise ValueError(ONE_CLASS)
         negative, positive = self._negative_first.tolist()
         logger.info(
             "%s: %r is positive, %d of %d rows, and %r negative",

@@ -23,6 +23,7 @@ from apsvm.metrics.evaluate import parse_metrics
 from apsvm.models.averages import headers_of
 from apsvm.models.base import Ranker
 from apsvm.models.header import Header
+from apsvm.report.words import members
 from apsvm.trainers.fitting import AUTO, FeatureOptions
 from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
 
@@ -115,6 +116,8 @@ class _Portfolio(OfQueries):
             self.best_score_ = estimate
         each = headers_of(header) or [header]
         self.certificate_ = {one.features.map: one.certificate for one in each if one.certificate is not None}
+        one = f"features {header.features.map}; loss {header.loss}, C = {header.C}"
+        self.choice_ = "; ".join(members(header)) or one
 
     def _placed(self, header: Header, model: Ranker, X: Matrix, target: Target) -> Header:
         """The header with a threshold."""
@@ -175,6 +178,8 @@ class APSVMClassifierCV(_Portfolio, TwoClasses):  # type: ignore[misc]  # no wei
     ----------
     best_score_
         Expected value of ``metric`` on new rows: the winner's mean over the folds, minus the optimism of the choice.
+    choice_
+        Features, loss and C that were chosen, in words.
     certificate_
         By feature map, the certificate of the winner, or of each ranker in the average (see ``APSVMClassifier``).
     cv_results_

@@ -15,7 +15,7 @@ from typing import Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm._support.registry import Registry
+from apsvm._support.naming import OBJECTIVES
 from apsvm._support.types import Column, JsonDict
 from apsvm.data.labels import Target
 from apsvm.estimators.base import LinearEstimator
@@ -28,10 +28,12 @@ from apsvm.models.header import Bounds, Header, Threshold
 from apsvm.selection.completion import training_scores
 from apsvm.selection.decision import DecisionRule
 from apsvm.selection.thresholds import RULE
+from apsvm.trainers import unknown_loss
 from apsvm.trainers.base import AnyTrainer, Outcome, TrainingSet
 from apsvm.trainers.fitting import AUTO, Fit
 from apsvm.trainers.settings import Range
 from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
+from apsvm.trainers.summary import chosen
 
 #: Of the binary SVM that the two-stage approximation begins with by default.
 APPX_CONSTANT = 1.0
@@ -110,8 +112,8 @@ class _Structured(LinearEstimator):
         if not isinstance(loss, str):
             return loss
         loss = loss if ":" in loss else loss.strip().lower()
-        if not self._trainer.serves(loss):
-            raise Registry[object]("loss", dict.fromkeys(self._trainer.losses, "")).unknown(loss)
+        if loss in OBJECTIVES or not self._trainer.serves(loss):
+            raise unknown_loss(loss, self._trainer.losses)
         return loss
 
     def _values(self) -> JsonDict:
@@ -157,6 +159,8 @@ class _Structured(LinearEstimator):
         self.certificate_ = _UNKNOWN if header.certificate is None else header.certificate
         self.exact_ = self.certificate_.exact
         self.hinge_objective_ = self.certificate_.hinge_objective
+        found = list(chosen(header, header.metric)) or [f"bound {self.certificate_.bound}, C = {self.C_:.6g}"]
+        self.choice_ = "; ".join([f"features {header.features.map}", *found])
 
 
 def _known_loss(trainer: type[AnyTrainer], name: str) -> str | NamedLoss:
@@ -267,6 +271,8 @@ class APSVMClassifier(TwoClasses, _Structured):
         classes_. Of several components (components, …) and (components,), of the positive class.
     feature_map_
         The map that was learned; None for "linear".
+    choice_
+        Features, bound and C in words, and what held-out rows said of them.
     n_iter_, C_
         Iterations, and the C trained with.
     certificate_

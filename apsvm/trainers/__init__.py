@@ -6,6 +6,9 @@ trains.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from apsvm._support.naming import OBJECTIVES, advice
 from apsvm._support.registry import Registry, UnknownNameError
 from apsvm.trainers.base import Trainer
 
@@ -28,9 +31,17 @@ def trainer_of(loss: str) -> type[Trainer[object]]:  # type: ignore[type-var]
     UnknownNameError : no trainer has the loss; lists the known losses and the nearest
     """
     for trainer in TRAINERS.values():
-        if trainer.serves(loss):
+        if trainer.serves(loss) and loss not in OBJECTIVES:
             return trainer
-    raise Registry[object]("loss", dict.fromkeys(known_losses(), "")).unknown(loss)
+    raise unknown_loss(loss, known_losses())
+
+
+def unknown_loss(name: str, losses: Iterable[str]) -> UnknownNameError:
+    """Error for a ``name`` that is none of the ``losses``; it offers the nearest."""
+    ours = OBJECTIVES.get(name)
+    if ours is not None:
+        return UnknownNameError(f"no loss {name!r} here; instead: {advice('--loss ')}{ours}")
+    return Registry[object]("loss", dict.fromkeys(losses, "")).unknown(name)
 
 
 def known_losses() -> list[str]:
@@ -38,4 +49,4 @@ def known_losses() -> list[str]:
     return [loss for trainer in TRAINERS.values() for loss in trainer.losses]
 
 
-__all__ = ["TRAINERS", "UnknownNameError", "known_losses", "trainer_of"]
+__all__ = ["TRAINERS", "UnknownNameError", "known_losses", "trainer_of", "unknown_loss"]

@@ -280,3 +280,30 @@ def test_more_columns_than_memory_can_train_are_refused(make, data, monkeypatch)
     monkeypatch.setattr("apsvm._support.machine.memory", lambda: 1 << 34)
     with pytest.raises(ValueError, match=r"X has 2,147,483,646 columns, .* numpy.unique\(X.indices\)"):
         make().fit(wide, data.relevant)
+
+
+# What a user reads.
+
+
+@pytest.mark.parametrize(
+    ("y", "parameters", "words"),
+    [
+        ([0.0, 1.0, np.nan], {}, "row 2: leave out"),
+        (np.array(["a", None, "b"], dtype=object), {}, "row 1: leave out"),
+        ([1, 1, 1], {}, "one class only"),
+        ([0, 1, 1], {"loss": "lambdarank"}, "instead: ndcg"),
+        ([0, 1, 1], {"loss": "binary:logistic"}, "RankNCG"),
+    ],
+    ids=str,
+)
+def test_a_refusal_says_the_way_out(y, parameters, words):
+    with pytest.raises(ValueError, match=words):
+        APSVMClassifier(**parameters).fit(np.eye(3), y)
+
+
+def test_the_choice_in_words(data):
+    chosen = APSVMClassifier().fit(data.X, data.relevant)
+    assert "features linear; chosen on held-out rows" in chosen.choice_
+    assert APSVMClassifier.from_model(chosen.to_model()).choice_ == chosen.choice_
+    named = APSVMClassifier(C=3.0, bound="hinge").fit(data.X, data.relevant)
+    assert named.choice_ == "features linear; bound hinge, C = 3"

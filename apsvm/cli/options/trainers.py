@@ -18,7 +18,7 @@ import click
 
 from apsvm._support.registry import UnknownNameError
 from apsvm._support.types import JsonDict, JsonObject
-from apsvm.cli.help import OBJECTIVES, HelpfulCommand
+from apsvm.cli.help import HelpfulCommand
 from apsvm.cli.options.completion import MetricName, Named
 from apsvm.cli.options.parameters import Number, NumberList, ParamType, Several
 from apsvm.cli.options.table import Option
@@ -156,8 +156,7 @@ class LossName(Named):
         try:
             return ChosenLoss.of(loss)
         except UnknownNameError as error:
-            ours = OBJECTIVES.get(loss)
-            self.fail(str(error) if ours is None else f"no loss {loss!r} here; instead: --loss {ours}")
+            self.fail(str(error))
 
     @staticmethod
     def names() -> list[str]:
