@@ -21,8 +21,8 @@ from apsvm.data.dataset import DataError, Dataset, NoRowsError
 from apsvm.data.joining import in_columns_of, widened
 from apsvm.data.read_options import ReadOptions, TableOptions
 from apsvm.data.tables.cells import Table
-from apsvm.data.tables.features import Unusual, encode, features_of
-from apsvm.data.tables.learning import fail_missing, release_text
+from apsvm.data.tables.features import features_of, numbers_of
+from apsvm.data.tables.learning import refuse_missing, release_text
 from apsvm.data.tables.reading import ColumnChoice
 from apsvm.data.tables.roles import Parts
 from apsvm.data.tables.typed import Evidence, may_name_rows
@@ -152,8 +152,7 @@ def survey(part: PartOfTable | Dataset, spelled: frozenset[str]) -> Survey:
     evidence, few, missing = {}, set(), {}
     for name in part.parts.features:
         cells = part.table.columns[name]
-        if part.options.missing == "refuse" and cells.is_missing.any():
-            raise fail_missing(cells)
+        refuse_missing(cells, part.options)
         found = Evidence.of(cells, spelled=name in part.options.categorical or name in spelled)
         numbers = found.numbers
         if numbers.size > MOST_NUMBERS and found.type not in ("date", "time") and not may_name_rows(name):
@@ -180,8 +179,8 @@ def around(part: PartOfTable, columns: Mapping[str, tuple[Column, float, float]]
     """For each column, the ``Around`` of its interval (low, high)."""
     result = {}
     for name, (column, low, high) in columns.items():
-        values, is_missing = encode(part.table.columns[name], replace(column, fill=0.0), Unusual())
-        values = values if is_missing is None else values[~is_missing]
+        values = numbers_of(part.table.columns[name], column)
+        values = values[~np.isnan(values)]
         between = values[(values >= low) & (values <= high)]
         result[name] = Around(values.size, int(np.count_nonzero(values < low)), between)
     return result

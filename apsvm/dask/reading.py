@@ -105,7 +105,7 @@ def _of_tables(cluster: Cluster, loaded: Parts, surveys: list[Survey], source: s
     sizes = np.array([one.size for one in surveys])
 
     def learn() -> tuple[Matrix, Columns, dict[str, NDArray[np.bool_]], list[str]]:
-        columns, remarks = learn_of_parts((one.evidence for one in surveys), first.parts, first.options, source)
+        columns, remarks = learn_of_parts([one.evidence for one in surveys], first.parts, first.options, source)
         columns = _with_medians(cluster, loaded, surveys, columns, first.options)
         matrices = cluster.submit(matrix_of_table, loaded, [columns] * len(loaded))
         stored = cluster.ask(stored_values, matrices)

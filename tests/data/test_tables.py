@@ -298,7 +298,7 @@ HOSTILE = [
     ("a,y,class\n3,4,1\n", "several columns may be the labels: y, class"),
     ("a,b,c\n3,no,1\n4,yes,2\n3,,3\n", "its columns are a, b, c; columns of two values: a, b$"),
     ("a;y\n1,234.5;1\n2,5;0\n", r"data.csv:2: column 'a': expected a number, found '1,234.5'"),
-    ("a,y\n–,1\n3,0\n5,1\n", r"found '–'; a missing cell is empty, or NA, N/A, NaN, null, None, nil, \? or \.$"),
+    ("a,y\n–,1\n3,0\n5,1\n", r"found '–'; a missing cell is empty, or NA"),
     (" \n\n\t\n", "found none: there are only blanks and ends of lines"),
     ("a:b:y\n1:2:0\n2:1:1\n", "this is a table whose columns are separated by colons"),
     ("1 2 0\n2 1 1\n", "this is a table whose columns are separated by blanks: commas, semicolons"),
@@ -317,7 +317,7 @@ HOSTILE = [
     ("y,\n1,\n0,\n", "no column is left to be a feature"),
     ("a,y\n,1\n,0\n", "no column is left to be a feature: a: it has no value"),
     ("d,y\n2024-01-05,1\n2024-13-06,0\n", r"column 'd' has dates \('2024-01-05'\).*--drop d"),
-    ("d,y\n03/04/2024 10:00,1\n,0\n", "column 'd' has dates of which"),
+    ("d,y\n03/04/2024 10:00,1\n,0\n", "column 'd': '03/04/2024 10:00' may be"),
 ]
 
 
@@ -366,7 +366,7 @@ def test_text_and_stray_words_are_no_categories(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"data.csv:9: column 'x': expected a number, found 'n.a.' \(2 such cells\)"):
         read(tmp_path, stray, id="name")
     money = text.replace("3.5", '"$3.5"')
-    with pytest.raises(DataError, match="no signs of money"):
+    with pytest.raises(DataError, match=r"found '\$3.5' \(10 such cells\)"):
         read(tmp_path, money, id="name")
 
 
@@ -529,7 +529,7 @@ def test_lines_behind_blank_ones_and_line_breaks_in_quotes(tmp_path: Path) -> No
 
 def test_points_of_exponents_are_decimal_ones(tmp_path: Path) -> None:
     assert rows(read(tmp_path, "a;b;y\n1,5;1.257e-01;1\n2,5;2.25e-01;0\n")) == [[1.5, 0.1257], [2.5, 0.225]]
-    with pytest.raises(DataError, match=r"column 'b': expected a number, found '1.257e-01'.*--decimal \."):
+    with pytest.raises(DataError, match=r"column 'b': expected a number, found '1.257e-01'.*--decimal"):
         read(tmp_path, "a;b;y\n1,5;1.257e-01;1\n2,5;2.25e-01;0\n", decimal=",")
     assert rows(read(tmp_path, "a;b;y\n1,5e1;3;1\n2,5;4;0\n")) == [[15, 3], [2.5, 4]]
 

@@ -40,12 +40,12 @@ def test_numbers_as_people_write_them(cells, values, style, tmp_path):
     ("cells", "message"),
     [
         (['"14,424"', '"1,000"'], "'14,424' may be 14424 or 14.424: write it without a separator of thousands"),
-        (["$5", "€6"], "no signs of money"),
-        (["12 %", "0.12"], "per cent"),
-        (['"500,25"', '"14,424.125"'], "no separators of thousands here: write 14424.125$"),
-        (["$1.5$", "$2"], "no signs of money"),
+        (["$5", "€6"], "signs of money"),
+        (["12 %", "0.12"], "found '12 %'"),
+        (['"500,25"', '"14,424.125"'], "separators of thousands"),
+        (["$1.5$", "$2"], "signs of money"),
         (["9" * 400, "1", "2"], "expected a finite number"),
-        (["$" + "9" * 400, "$1"], "no signs of money"),
+        (["$" + "9" * 400, "$1"], "signs of money"),
     ],
 )
 def test_what_may_be_two_numbers_is_refused(cells, message, tmp_path):
@@ -71,7 +71,7 @@ def test_numbers_of_another_style_than_in_training(tmp_path):
     points = columns_of(read(tmp_path, 'a,y\n"1,234.50",1\n999.25,0\n'))
     with pytest.raises(DataError, match=r"a decimal point in training"):
         read(tmp_path, "a;y\n1,500;1\n", points)
-    with pytest.raises(DataError, match="are its commas decimal ones"):
+    with pytest.raises(DataError, match="found '1,5'.*--decimal ,"):
         read(tmp_path, 'a,y\n"1,5",1\n3,0\n')
 
 

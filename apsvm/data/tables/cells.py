@@ -88,7 +88,7 @@ class Cells:
     ----------
     name : the column's name
     places : the locations of the rows
-    array : as it was read, an Arrow ChunkedArray; an array of float64 where text was read as numbers
+    array : as it was read, an Arrow ChunkedArray; of float64 where text was read as numbers
     is_text : True if the writer gave its cells no type, as in CSV
     decimal : the decimal mark of numbers in the file
     is_string : True if an array of dictionaries has the writer's type of text
@@ -108,22 +108,14 @@ class Cells:
 
     def let_go(self) -> None:
         """Forgets the text of plain numbers, which are there as ``values``."""
-        if self.type == "text" and self.codes is None and "values" in self.__dict__:
-            self.array = self.values
-
-    @property
-    def arrow(self) -> Any:
-        import pyarrow
-
-        return pyarrow.chunked_array([self.array]) if isinstance(self.array, np.ndarray) else self.array
+        if self.type == "text" and self.codes is None:
+            self.array = array_of_floats(self.values)
 
     @cached_property
     def stored(self) -> str:
         """The name of the type by its writer."""
         from pyarrow import types
 
-        if isinstance(self.array, np.ndarray):
-            return "double"
         kind = self.array.type
         if types.is_dictionary(kind):
             return "string" if self.is_string else "dictionary"
@@ -151,8 +143,6 @@ class Cells:
         import pyarrow
         from pyarrow import compute, types
 
-        if isinstance(self.array, np.ndarray):
-            return self.array
         if self.codes is not None:
             return np.append(self.number_of, np.nan)[self.codes]
         if "values" in self.__dict__:  # of the attempt to read plain numbers
@@ -174,6 +164,8 @@ class Cells:
     def _floats(self, array: Any) -> NDArray[np.float64]:
         import pyarrow
 
+        if array.num_chunks == 1:
+            return floats_of(array.chunk(0).cast(pyarrow.float64(), safe=False))
         result, begin = np.empty(len(self)), 0
         for chunk in array.chunks:
             result[begin : begin + len(chunk)] = floats_of(chunk.cast(pyarrow.float64(), safe=False))
@@ -186,7 +178,7 @@ class Cells:
         import pyarrow
         from pyarrow import types
 
-        if isinstance(self.array, np.ndarray) or types.is_null(self.array.type):
+        if types.is_floating(self.array.type) or types.is_null(self.array.type):
             return True
         if self.decimal != ".":
             return False
@@ -205,9 +197,7 @@ class Cells:
         front, or all of 16 to 20 digits, which float64 would merge."""
         from pyarrow import compute, types
 
-        if self.type != "text" or isinstance(self.array, np.ndarray) or types.is_null(self.array.type):
-            return False
-        if not self._are_plain_numbers:
+        if self.type != "text" or not types.is_string(self.array.type) or not self._are_plain_numbers:
             return False
         values = self.values[~np.isnan(self.values)]
         if not values.size or (values != np.floor(values)).any() or values.min() < 0.0:
@@ -246,8 +236,7 @@ class Cells:
         import pyarrow
         from pyarrow import compute, types
 
-        array = self.arrow
-        kind = array.type
+        array, kind = self.array, self.array.type
         if types.is_dictionary(kind):
             kind = kind.value_type
         encoded = _encoded(array if types.is_floating(kind) or array.type != kind else array.cast(pyarrow.string()))
@@ -351,6 +340,14 @@ def floats_of(array: Any) -> NDArray[np.float64]:
     return np.frombuffer(filled.buffers()[1], np.float64, len(filled), 8 * filled.offset)
 
 
+def array_of_floats(values: Any) -> Any:
+    """The float64 numbers in a buffer as a chunked array; pyarrow's own way would import pandas here, too."""
+    import pyarrow
+
+    buffer = pyarrow.py_buffer(values)
+    return pyarrow.chunked_array([pyarrow.Array.from_buffers(pyarrow.float64(), buffer.size // 8, [None, buffer])])
+
+
 def _array(values: Sequence[str]) -> Any:
     import pyarrow
 
@@ -395,13 +392,11 @@ class Table:
     columns : by name
     places : the locations of the rows
     remarks : remarks for the user on how cells were read
-    numbers : the columns of text that were read as numbers, and their rows (n, k) float64
     """
 
     columns: dict[str, Cells]
     places: Places
     remarks: tuple[str, ...] = ()
-    numbers: tuple[tuple[str, ...], NDArray[np.float64]] | None = None
 
     def __len__(self) -> int:
         return 0 if not self.columns else len(next(iter(self.columns.values())))
@@ -442,8 +437,8 @@ def _alike(cells: Sequence[Cells]) -> list[Any]:
     from pyarrow import types
 
     if any(one.is_text for one in cells):
-        whole = pyarrow.float64() if all(isinstance(one.array, np.ndarray) for one in cells) else pyarrow.string()
-        return [one.arrow.cast(whole) for one in cells]
+        whole = pyarrow.float64() if all(types.is_floating(one.array.type) for one in cells) else pyarrow.string()
+        return [one.array.cast(whole) for one in cells]
     typed = [one for one in cells if not types.is_null(one.array.type)] or list(cells)
     if len({one.array.type for one in typed}) == 1:
         return [one.array.cast(typed[0].array.type) for one in cells]

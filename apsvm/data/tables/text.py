@@ -15,17 +15,16 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain, islice, zip_longest
 from threading import Lock
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
-from numpy.typing import NDArray
 
 from apsvm.data.dataset import DataError, NoRowsError
 from apsvm.data.read_options import TableOptions
-from apsvm.data.tables.cells import MISSING_WORDS, Cells, Places, Table, floats_of, shown
+from apsvm.data.tables.cells import MISSING_WORDS, Cells, Places, Table, array_of_floats, floats_of, shown
 from apsvm.data.tables.kinds import SEPARATORS
 from apsvm.data.text import text_blocks
 
@@ -396,8 +395,7 @@ def _table(
         column: Cells(column, places, array, is_text=True, decimal=head.decimal)
         for column, array in zip(kept, arrays, strict=True)
     }
-    as_numbers = tuple(column for column in kept if place[column] in of_numbers), rows.numbers
-    return Table(cells, places, (*recoded, *ambiguous), as_numbers), digest.hexdigest()
+    return Table(cells, places, (*recoded, *ambiguous)), digest.hexdigest()
 
 
 def _whole_lines(blocks: Iterator[bytes], most: int) -> Iterator[bytes]:
@@ -412,7 +410,7 @@ class _NotNumbersError(Exception):
 
 @dataclass
 class _Rows:
-    """The rows below the names; ``n``: how many have been read; ``numbers``: the columns that were read as numbers."""
+    """The rows below the names; ``n``: how many have been read."""
 
     source: Source
     name: str
@@ -420,25 +418,23 @@ class _Rows:
     body: _Body
     encoding: str
     n: int = 0
-    numbers: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)))
 
     def columns(self, kept: Sequence[int], numbers: Collection[int]) -> list[Any]:
-        """The cells of some columns, Arrow's chunked arrays of strings; those of ``numbers`` are columns of one matrix
-        of float64. Raises DataError, _NotNumbersError."""
+        """The cells of some columns, Arrow's chunked arrays of strings, or of float64 for those of ``numbers``. Raises
+        DataError, _NotNumbersError."""
         import pyarrow
 
         schema = pyarrow.schema([(f"{at}", pyarrow.float64() if at in numbers else pyarrow.string()) for at in kept])
-        of_numbers = [f"{at}" for at in kept if at in numbers]
-        texts, rows = [], bytearray()
+        batches, read = [], {f"{at}": bytearray() for at in numbers}
         try:
             for batch in self._batches_of_csv(kept) if self.head.has_blanks else self._batches(schema):
                 self.n += len(batch)
-                texts.append(batch.select([name for name in schema.names if name not in of_numbers]))
-                if of_numbers:
-                    block = np.column_stack([floats_of(batch[name]) for name in of_numbers])
-                    if np.isinf(block).any():
+                for name, rows in read.items():
+                    values = floats_of(batch[name])
+                    if np.isinf(values).any():
                         raise _NotNumbersError
-                    rows += block.tobytes()
+                    rows += values.data
+                batches.append(batch.drop_columns([*read]))
         except _RowError as error:
             raise DataError(f"{self._place(error.row)}: {error}") from None
         except pyarrow.ArrowInvalid as error:
@@ -450,13 +446,12 @@ class _Rows:
             raise DataError(f"{self.name}: not a table of separated values: {shown(str(error))}") from None
         if self.n == 0:
             raise NoRowsError(f"{self.name}: expected at least one row below the names of columns, found none")
-        table = pyarrow.Table.from_batches(texts)
+        texts = pyarrow.Table.from_batches(batches)
         # There are too few quotes, and a cell of the last row goes over lines.
-        if self.body.quotes % 2 and any("\n" in (column[self.n - 1].as_py() or "") for column in table.columns):
+        if self.body.quotes % 2 and any("\n" in (column[self.n - 1].as_py() or "") for column in texts.columns):
             raise DataError(f"{self._place(self.n - 1)}: a quoted field begins in this row and never ends")
-        columns = dict(zip(table.column_names, table.columns, strict=True))
-        self.numbers = np.frombuffer(rows).reshape(self.n, -1)
-        columns |= zip(of_numbers, self.numbers.T, strict=True)
+        columns = dict(zip(texts.column_names, texts.columns, strict=True))
+        columns |= {name: array_of_floats(rows) for name, rows in read.items()}
         return [columns[name] for name in schema.names]
 
     def _batches(self, schema: Any) -> Iterator[Any]:

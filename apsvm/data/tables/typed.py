@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import takewhile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,16 +17,16 @@ from numpy.typing import NDArray
 from apsvm._support.naming import advice
 from apsvm.data.read_options import TableOptions
 from apsvm.data.tables.cells import Cells, leaving_out, quoted, shown, text_of
-from apsvm.data.tables.dates import LIKE_A_DATE, day_of, days_of
+from apsvm.data.tables.dates import LIKE_A_DATE, day_of, days_of, has_zone, parts_of
 from apsvm.data.tables.written_numbers import (
+    LIKE_AN_AMOUNT,
     TRUTH,
-    hint_of,
-    hint_of_missing,
     is_meant_as_number,
+    number_in,
     number_of,
     of_one_unit,
 )
-from apsvm.models.columns import NUMBER_STYLES, ORDERS, ColumnKind
+from apsvm.models.columns import MOST_RARE, NUMBER_STYLES, ORDERS, Column, ColumnKind, DatePart
 
 #: The decisions, in their order: what is seen of a column, and what the column is then.
 RULES = (
@@ -130,24 +129,11 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
-class Type:
-    """Type of a column.
+class LeftOut:
+    """A column that becomes no feature: ``kind`` is "empty", "text" or "key"; ``why`` is the reason."""
 
-    Attributes
-    ----------
-    kind : numbers, words or dates; None: it is left out
-    why : the reason
-    style, order : the notation of numbers and of dates, as ``apsvm.models.columns.Column`` has it
-    days : for dates written as words, the day number of each
-    left_out : "empty", "text" or "key", where ``kind`` is None
-    """
-
-    kind: ColumnKind | None
+    kind: str
     why: str
-    style: str = ""
-    order: str = ""
-    days: Mapping[str, float] | None = None
-    left_out: str = ""
 
 
 class ColumnError(Exception):
@@ -159,87 +145,119 @@ class WrongCellsError(Exception):
 
     Attributes
     ----------
+    name : of the column
     words : of these cells
     """
 
-    def __init__(self, words: Sequence[str], message: str) -> None:
+    def __init__(self, name: str, words: Iterable[str], message: str) -> None:
         super().__init__(message)
-        self.words = frozenset(words)
+        self.name, self.words = name, frozenset(words)
 
 
-def typed(evidence: Evidence, options: TableOptions) -> Type:
-    """Type of a column, by the first of ``RULES`` that applies.
+def typed(evidence: Evidence, options: TableOptions) -> Column | LeftOut:
+    """What a column becomes, by the first of ``RULES`` that applies.
 
     Raises
     ------
     ColumnError, WrongCellsError : its cells cannot be read in one way
     """
     if evidence.name in options.categorical:
-        return Type(ColumnKind.CATEGORY, "--categorical")
+        return _words(evidence, options, "--categorical")
     if evidence.missing == evidence.n:
-        return Type(None, "it has no value", left_out="empty")
+        return LeftOut("empty", "it has no value")
     by_type = f"typed {evidence.stored}"
     match evidence.type:
         case "number" | "truth":
             if np.isinf(evidence.numbers).any():
                 found = "inf" if (evidence.numbers == np.inf).any() else "-inf"
-                raise WrongCellsError(["inf", "-inf"], f"expected a finite number, found '{found}'")
+                raise WrongCellsError(evidence.name, ["inf", "-inf"], f"expected a finite number, found '{found}'")
             return _numbers(evidence, options, by_type)
         case "category":
-            return Type(ColumnKind.CATEGORY, by_type)
-        case "date":
-            return Type(ColumnKind.DATE, by_type, order="ymd")
-        case "time":
-            return Type(ColumnKind.DATE, by_type, order="time")
+            return _words(evidence, options, by_type)
+        case "date" | "time":
+            order = "ymd" if evidence.type == "date" else "time"
+            return _dates(evidence, options, by_type, order, evidence.numbers, zoned="tz=" in evidence.stored)
     return _by_looks(evidence, options)
 
 
-def _by_looks(evidence: Evidence, options: TableOptions) -> Type:
+def _by_looks(evidence: Evidence, options: TableOptions) -> Column | LeftOut:
     words, n_words = evidence.words, evidence.n_words
     is_string, n = evidence.type == "string", evidence.n - evidence.missing
     if not words and not is_string and not evidence.coded:
         return _numbers(evidence, options, "all cells are numbers")
     if words and {word.lower() for word in words} <= set(TRUTH):
-        return Type(ColumnKind.NUMBER, "all cells are true or false")
+        return _numbers(evidence, options, "all cells are true or false")
     if words:
-        found = _written_numbers(evidence) or _dates(evidence, options)
-        if found is not None:
-            return found
-    if evidence.coded and options.features is None and _names_rows(evidence):
-        return Type(None, f"it names the rows: {evidence.n:,} different integers", left_out="key")
+        column = _written_numbers(evidence, options) or _written_dates(evidence, options)
+        if column is not None:
+            return column
+    if evidence.coded and _names_rows(evidence, options):
+        return LeftOut("key", f"it names the rows: {evidence.n:,} different integers")
     if n - n_words > n_words and not is_string and not evidence.coded:
         raise not_numbers(evidence.name, words, of_training=True)
     like_dates = [word for word in words if LIKE_A_DATE.fullmatch(word)]
     if 2 * sum(words[word] for word in like_dates) > n_words:
-        raise _mixed_dates(evidence, like_dates)
+        raise _mixed_dates(evidence, like_dates[0])
     # Signs alone beside numbers are a missing one, or 0.
-    amounts = [word for word in words if hint_of(word) or (n > n_words and not re.search(r"\w", word))]
+    amounts = [word for word in words if LIKE_AN_AMOUNT.fullmatch(word) or (n > n_words and not re.search(r"\w", word))]
     if 2 * sum(words[word] for word in amounts) > n_words:
         raise _unlike_amounts(evidence.name, words)
     assert evidence.spelled is not None
-    different = len(evidence.spelled)
+    different, first = len(evidence.spelled), shown(next(iter(evidence.spelled)))
     if different > _FEWEST_TEXTS and 2 * different > n:
         but = ""
-        if n - n_words > n_words:
-            but = (
-                ", codes of digits" if evidence.coded else f", most of them numbers, which are typed {evidence.stored}"
-            )
+        if evidence.coded:
+            but = ", codes of digits"
+        elif n - n_words > n_words:
+            but = f", most of them numbers, which are typed {evidence.stored}"
         if options.features is not None:
-            example = next(iter(evidence.spelled))
             raise ColumnError(
-                f" has {different:,} different words in {n:,} rows ({shown(example)}, …{but}), no categories: "
+                f" has {different:,} different words in {n:,} rows ({first}, …{but}), no categories: "
                 f"{leaving_out(evidence.name)}{advice(', or --id-column if it names the rows')}"
             )
-        return Type(None, f"text: {different:,} different words in {n:,} cells{but}", left_out="text")
-    by = f"typed {evidence.stored}, " if is_string else "codes such as " if evidence.coded else ""
-    by += f"{shown(next(iter(evidence.spelled)))}: " if evidence.coded else ""
-    return Type(ColumnKind.CATEGORY, f"{by}{different:,} different words in {n:,} cells")
+        return LeftOut("text", f"text: {different:,} different words in {n:,} cells{but}")
+    by = f"codes such as {first}: " if evidence.coded else f"typed {evidence.stored}, " if is_string else ""
+    return _words(evidence, options, f"{by}{different:,} different words in {n:,} cells")
 
 
-def _numbers(evidence: Evidence, options: TableOptions, why: str) -> Type:
-    if options.features is None and evidence.type != "truth" and _names_rows(evidence):
-        return Type(None, f"it names the rows: {evidence.n:,} different integers", left_out="key")
-    return Type(ColumnKind.NUMBER, why)
+def _numbers(evidence: Evidence, options: TableOptions, why: str, style: str = "") -> Column | LeftOut:
+    values, words = evidence.numbers, evidence.words
+    if words:
+        of_words = np.array([number_in(word, style) for word in words], dtype=np.float64)
+        values = np.concatenate((values, np.repeat(of_words, list(words.values()))))
+    elif evidence.type != "truth" and _names_rows(evidence, options):
+        return LeftOut("key", f"it names the rows: {evidence.n:,} different integers")
+    return Column(
+        name=evidence.name, fill=_fill(options, median(values)), style=style,
+        missing=options.missing == "indicator" and evidence.missing > 0, why=why,
+    )  # fmt: skip
+
+
+def _dates(
+    evidence: Evidence, options: TableOptions, why: str, order: str, days: NDArray[np.float64], *, zoned: bool
+) -> Column:
+    newest, parts = float(days.max()), parts_of(days, order)
+    fill = _fill(options, float(np.median(newest - days)) if DatePart.AGE in parts else 0.0)
+    return Column(
+        name=evidence.name, kind=ColumnKind.DATE, fill=fill, order=order, newest=newest, parts=parts, zoned=zoned,
+        missing=options.missing == "indicator" and evidence.missing > 0, why=why,
+    )  # fmt: skip
+
+
+def _words(evidence: Evidence, options: TableOptions, why: str) -> Column:
+    counts, most = evidence.spelled or {}, options.max_categories
+    order = sorted(counts, key=lambda word: (-counts[word], word))
+    kept, rare = sorted(order[:most]), sorted(order[most:])
+    return Column(
+        name=evidence.name, kind=ColumnKind.CATEGORY, categories=tuple(kept), other=bool(rare),
+        missing=options.missing in ("median", "indicator") and evidence.missing > 0,
+        rare=tuple(rare) if len(rare) <= MOST_RARE else (), why=why,
+    )  # fmt: skip
+
+
+def _fill(options: TableOptions, typical: float) -> float | None:
+    """What stands for a missing cell, by the rule."""
+    return None if options.missing == "refuse" else 0.0 if options.missing == "zero" else typical
 
 
 def may_name_rows(name: str) -> bool:
@@ -247,100 +265,85 @@ def may_name_rows(name: str) -> bool:
     return _NAMES_ROWS.fullmatch(name) is not None
 
 
-def _names_rows(evidence: Evidence) -> bool:
-    """True if a column of numbers identifies rows: by its name, and with distinct integers."""
-    if evidence.missing or evidence.n < _FEWEST_TEXTS or not may_name_rows(evidence.name):
+def _names_rows(evidence: Evidence, options: TableOptions) -> bool:
+    """True if a column of numbers, not named as a feature, identifies rows: by its name, and with distinct integers."""
+    few = evidence.missing or evidence.n < _FEWEST_TEXTS
+    if few or options.features is not None or not may_name_rows(evidence.name):
         return False
     values = np.sort(evidence.numbers)
     are_different = values[-1] >= 2.0**53 or (values[1:] > values[:-1]).all()  # beyond it float64 merges them
     return bool((values == np.floor(values)).all() and are_different)
 
 
-def _written_numbers(evidence: Evidence) -> Type | None:
+def _written_numbers(evidence: Evidence, options: TableOptions) -> Column | LeftOut | None:
     """Numbers as people write them. Where commas are decimal in the file, points stand before no decimals; numbers
-    beside the words were read in the style of the file. Raises ColumnError where two readings are open."""
+    beside the words were read in the style of the file."""
     words, others = evidence.words, evidence.numbers.size > 0
-    styles = ("comma",) if evidence.decimal == "," else ("point",) if others else NUMBER_STYLES
-    readings = _readings(words, styles, number_of)
-    if not readings or not of_one_unit(list(words), others=others):
+    if not of_one_unit(list(words), others=others):
         return None
-    if len(readings) > 1:
-        raise _ambiguous(
-            words, readings, text_of, ": {} may be {}: write it without a separator of thousands", evidence
-        )
-    ((style, values),) = readings.items()
-    first = next(iter(words))
-    return Type(ColumnKind.NUMBER, f"{shown(first)} is {text_of(float(values[0]))}", style=style)
+    styles = ("comma",) if evidence.decimal == "," else ("point",) if others else NUMBER_STYLES
+    style, values = _reading(evidence, styles, number_of, text_of, "write it without a separator of thousands")
+    return _numbers(evidence, options, f"{shown(next(iter(words)))} is {text_of(values[0])}", style) if style else None
 
 
-def _dates(evidence: Evidence, options: TableOptions) -> Type | None:
-    """Dates of one form. Raises ColumnError where the order of day and month is open."""
+def _written_dates(evidence: Evidence, options: TableOptions) -> Column | None:
+    """Dates of one form."""
     if evidence.numbers.size:
         return None
-    readings = _readings(evidence.words, ORDERS, days_of)
-    if options.date_order in readings:
-        readings = {options.date_order: readings[options.date_order]}
-    if not readings:
+    way_out = f"write them year first{advice(', or say --date-order dmy (or mdy)')}"
+    order, of_words = _reading(evidence, ORDERS, days_of, day_of, way_out, options.date_order)
+    if not order:
         return None
-    if len(readings) > 1:
-        raise _ambiguous(
-            evidence.words, readings, day_of,
-            " has dates of which {} may be {}: write them year first"
-            + advice(", or say --date-order dmy (or mdy)"), evidence,
-        )  # fmt: skip
-    ((order, days),) = readings.items()
     form = {"ymd": "year first", "dmy": "day first", "mdy": "month first", "time": "of the day"}[order]
     why = f"all cells are {'times' if order == 'time' else 'dates'}, {form}"
-    return Type(ColumnKind.DATE, why, order=order, days=dict(zip(evidence.words, days.tolist(), strict=True)))
+    days = np.repeat(of_words, list(evidence.words.values()))
+    return _dates(evidence, options, why, order, days, zoned=any(map(has_zone, evidence.words)))
 
 
-def _readings(
-    words: Mapping[str, int], ways: Sequence[str], read: Callable[[str, str], float | None]
-) -> dict[str, NDArray[np.float64]]:
-    """Values of the words for each of the ``ways`` that reads all of them; of ways that agree only the first."""
-    readings: dict[str, NDArray[np.float64]] = {}
-    for way in ways:
-        values = list(takewhile(lambda value: value is not None, (read(word, way) for word in words)))
-        of_word = np.array(values, dtype=np.float64)
-        if of_word.size == len(words) and not any(np.array_equal(of_word, other) for other in readings.values()):
-            readings[way] = of_word
-    return readings
-
-
-def _ambiguous(
-    words: Mapping[str, int],
-    readings: Mapping[str, NDArray[np.float64]],
-    named: Callable[[float], object],
-    problem: str,
+def _reading(
     evidence: Evidence,
-) -> ColumnError:
-    """The error with the first word that is one thing by one reading and another by the other."""
+    ways: Sequence[str],
+    read: Callable[[str, str], float | None],
+    show: Callable[[float], object],
+    way_out: str,
+    preferred: str | None = None,
+) -> tuple[str, list[float]]:
+    """The one of the ``ways`` that reads all words, and their values; "" where none does. Raises ColumnError where two
+    do, in different ways, and neither is ``preferred``."""
+    readings: dict[str, list[float]] = {}
+    for way in ways:
+        values = []
+        for word in evidence.words:
+            value = read(word, way)
+            if value is None:
+                break
+            values.append(value)
+        if len(values) == len(evidence.words) and values not in readings.values():
+            readings[way] = values
+    if preferred in readings:
+        return preferred, readings[preferred]
+    if len(readings) < 2:
+        return next(iter(readings.items()), ("", []))
     word, both = next(
-        (word, both)
-        for word, both in zip(words, zip(*readings.values(), strict=True), strict=True)
-        if len(set(both)) > 1
+        (word, both) for word, *both in zip(evidence.words, *readings.values(), strict=True) if len(set(both)) > 1
     )
-    meant = " or ".join(str(named(float(value))) for value in both)
-    return ColumnError(f"{problem.format(shown(word), meant)}, or {leaving_out(evidence.name)}")
+    meant = " or ".join(str(show(value)) for value in both)
+    raise ColumnError(f": {shown(word)} may be {meant}: {way_out}, or {leaving_out(evidence.name)}")
 
 
-def _mixed_dates(evidence: Evidence, like_dates: Sequence[str]) -> ColumnError:
-    """The error of a column of which most words look like dates."""
-    example, other = like_dates[0], _unlike_the_others(evidence)
-    what = f"{shown(example)}) that are not all of one form ({shown(other)})"
-    if example == other:
-        what = f"{shown(example)}) of a form that is not read here, such as years of two digits"
-    return ColumnError(f" has dates ({what}: write them alike, year first, or {leaving_out(evidence.name)}")
-
-
-def _unlike_the_others(evidence: Evidence) -> str:
-    """First word that shares no date order with the words before it, or else a number."""
-    orders: Sequence[str] = ORDERS
+def _mixed_dates(evidence: Evidence, example: str) -> ColumnError:
+    """The error of a column of which most words look like dates, with the first cell that shares no order with those
+    before it."""
+    orders, other = list(ORDERS), ""
     for word in evidence.words:
         orders = [order for order in orders if days_of(word, order) is not None]
         if not orders:
-            return word
-    return text_of(float(evidence.numbers[0]))
+            other = word
+            break
+    what = f"{shown(example)}) that are not all of one form ({shown(other or text_of(float(evidence.numbers[0])))})"
+    if example == other:
+        what = f"{shown(example)}) of a form that is not read here, such as years of two digits"
+    return ColumnError(f" has dates ({what}: write them alike, year first, or {leaving_out(evidence.name)}")
 
 
 def _unlike_amounts(name: str, words: Mapping[str, int]) -> WrongCellsError:
@@ -357,13 +360,29 @@ def not_numbers(name: str, words: Mapping[str, int], *, of_training: bool, like:
     ``like``: another cell of the column."""
     word, count = next(iter(words)), sum(words.values())
     more = "" if count == 1 else f" ({count:,} such cells)"
-    hint = hint_of_missing(word) or hint_of(word, list(words))
-    if not hint and of_training:
-        as_words = advice(f"--categorical {quoted(name)}", 'astype("category")')
+    if LIKE_AN_AMOUNT.fullmatch(word):
         hint = (
-            f"; a missing cell is empty, or NA; {as_words} takes words and numbers for categories, or "
-            f"{leaving_out(name)}"
+            "signs of money or per cent and separators of thousands are read where all cells of a column are written "
+            "alike; --decimal , (or .) names what stands before decimals"
         )
-    finite = "finite " if is_meant_as_number(word) else ""
-    number = f"{finite}number like {shown(like)}" if like else f"{finite}number"
-    return WrongCellsError(list(words), f"expected a {number}, found {shown(word)}{more}{hint}")
+    else:
+        hint = "a missing cell is empty, or NA"
+        if of_training:
+            as_words = advice(f"--categorical {quoted(name)}", 'astype("category")')
+            hint += f"; {as_words} takes words and numbers for categories, or {leaving_out(name)}"
+    number = f"{'finite ' * is_meant_as_number(word)}number{like and f' like {shown(like)}'}"
+    return WrongCellsError(name, words, f"expected a {number}, found {shown(word)}{more}; {hint}")
+
+
+def median(values: NDArray[np.float64]) -> float:
+    """``np.median``, of many values several times as fast: only those near a sample's median are partitioned."""
+    n = values.size
+    sample = np.sort(values[:: max(1, n >> 12)])
+    low, high = sample[int(0.47 * sample.size)], sample[int(0.53 * sample.size)]
+    near = values[(values >= low) & (values <= high)]
+    middle = np.array([(n - 1) // 2, n // 2])
+    places = middle - np.count_nonzero(values < low)
+    if places[0] < 0 or places[1] >= near.size:
+        near, places = values, middle
+    first, second = np.partition(near, places)[places].tolist()
+    return float(first / 2 + second / 2)  # their sum may be infinite

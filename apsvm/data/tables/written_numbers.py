@@ -15,14 +15,12 @@ from apsvm.models.columns import NUMBER_STYLES
 #: Words that are numbers, in any case.
 TRUTH = {"true": 1.0, "false": 0.0}
 _SIGN = "$€£¥%"
-#: What is not read as a missing cell, but may be meant as one.
-_LIKE_MISSING = {"-", "--", "---", "–", "—", "..", "n.a.", "n.a", "missing", "unknown", "(null)", "\\n"}
-#: Numbers whose commas or points are not decimal ones, but stand between thousands, and those that may be either.
-_THOUSANDS = re.compile(
-    r"[0-9]{1,3}(,[0-9]{3})+\.[0-9]*|[0-9]{1,3}(\.[0-9]{3})+,[0-9]*|[0-9]{1,3}((,[0-9]{3}){2,}|(\.[0-9]{3}){2,})"
+#: What looks like a number with a sign of money or per cent, separators, or a decimal comma.
+LIKE_AN_AMOUNT = re.compile(
+    r"[+-]?\s*([$€£].*|.*[$€£%]|\d+,\d*|\d{1,3}(,\d{3})+(\.\d*)?|\d{1,3}(\.\d{3})+,\d*|\d{1,3}(\.\d{3}){2,}"
+    r"|\d*\.\d+[eE][+-]?\d+)",
+    re.ASCII,
 )
-_WITH_A_POINT = re.compile(r"[0-9]*\.[0-9]+[eE][+-]?[0-9]+")
-_OF_THREE_DIGITS = re.compile(r"[1-9][0-9]{0,2},[0-9]{3}|[0-9]{1,3}")
 
 
 def _pattern(decimal: str, thousands: str) -> re.Pattern[str]:
@@ -72,38 +70,3 @@ def is_meant_as_number(word: str) -> bool:
         return not math.isfinite(float(word))
     except ValueError:
         return False
-
-
-def hint_of(word: str, column: Sequence[str] = ()) -> str:
-    """Suggested meaning of a word where a number is expected; ``column``: all such words of its column."""
-    plain = _without_sign(word)
-    if plain.isascii() and plain.replace(",", "").replace(".", "").isdigit():
-        return _hint_of_separators(plain, [*map(_without_sign, column)])
-    if _WITH_A_POINT.fullmatch(plain):  # a number unless commas are decimal
-        return "; are its points decimal ones? (--decimal .)"
-    if plain and (plain[0] in "$€£" or plain[-1] in "%$€£"):
-        return "; numbers have no signs of money or per cent here"
-    return ""
-
-
-def _without_sign(word: str) -> str:
-    return word.replace(" ", "").lstrip("+-")
-
-
-def _hint_of_separators(plain: str, column: Sequence[str]) -> str:
-    """Suggests whether commas are decimal marks or separate thousands, in a word of digits, commas and points."""
-    grouped = next((number for number in (plain, *column) if _THOUSANDS.fullmatch(number)), None)
-    if grouped is not None:
-        separator = "," if grouped.find(",") > -1 and "." not in grouped[: grouped.find(",")] else "."
-        return f"; numbers have no separators of thousands here: write {grouped.replace(separator, '')}"
-    if plain.count(",") != 1:
-        return ""
-    if all(_OF_THREE_DIGITS.fullmatch(number) for number in (plain, *column)):
-        return "; is its comma a decimal one (--decimal ,), or one of thousands, which numbers do not have here?"
-    return "; are its commas decimal ones? (--decimal ,)"
-
-
-def hint_of_missing(word: str) -> str:
-    if word.strip().lower() not in _LIKE_MISSING:
-        return ""
-    return "; a missing cell is empty, or NA, N/A, NaN, null, None, nil, ? or ."
