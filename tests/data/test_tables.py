@@ -275,10 +275,10 @@ def test_numbers_that_name_the_rows_are_no_feature(tmp_path: Path) -> None:
 
 
 HOSTILE = [
-    ("", "expected at least one row, found none"),
+    ("", "the file is empty"),
     ("\n\n", "expected at least one row, found none"),
     (b"\xef\xbb\xbf\n", "expected at least one row, found none"),
-    ("a,y\n", "expected at least one row, found none"),
+    ("a,y\n", "expected at least one row below the names of columns, found none"),
     ("a,a,y\n1,2,0\n", "found more than once: a"),
     ("a,y\n1,0\n1,2,3\n", r"data.csv:3: expected 2 fields, found 3"),
     ("a,y\n1,0\n\n1\n", r"data.csv:4: expected 2 fields, found 1"),

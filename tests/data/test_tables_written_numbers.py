@@ -71,7 +71,7 @@ def test_numbers_of_another_style_than_in_training(tmp_path):
     points = columns_of(read(tmp_path, 'a,y\n"1,234.50",1\n999.25,0\n'))
     with pytest.raises(DataError, match=r"a decimal point in training"):
         read(tmp_path, "a;y\n1,500;1\n", points)
-    with pytest.raises(DataError, match="found '1,5'.*--decimal ,"):
+    with pytest.raises(DataError, match=r"found '1,5'.*--decimal ,"):
         read(tmp_path, 'a,y\n"1,5",1\n3,0\n')
 
 
