@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def one_blas_thread() -> AbstractContextManager[object]:
-    """Within it, no product in the whole process is shared among threads; afterwards the old limit holds again."""
+    """Context in which products use one thread, in the whole process. The old limit is restored at its end."""
     limit: AbstractContextManager[object] = _libraries(len(sys.modules)).limit(limits=1, user_api="blas")
     return limit
 

@@ -1,8 +1,7 @@
 """Wall and CPU time of the parts of an iteration, in nanoseconds.
 
-Reading the CPU time of a process asks the kernel, for microseconds, in some containers for much longer: more than the
-oracle call that is timed. It is read only once it is kept (``count_cpu_time``), and is 0 until then; nor is it asked
-how long a thread has waited before one has.
+Reading the CPU time of a process takes microseconds, in some containers longer than the oracle call that is timed. So
+CPU times are 0 until ``count_cpu_time`` is called.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ _cpu_time_ns: Callable[[], int] | None = None
 
 
 def count_cpu_time() -> None:
-    """From now on spans hold CPU times."""
+    """Makes spans count CPU time from now on."""
     global _cpu_time_ns
     _cpu_time_ns = time.process_time_ns
 

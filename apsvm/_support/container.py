@@ -1,9 +1,9 @@
-"""The file of a model: a header and arrays, in a container that cannot run code and cannot be damaged unnoticed.
+"""The file of a model: a header and arrays, in a container that cannot run code and shows any damage.
 
-An uncompressed ``.npz`` (``numpy.load`` reads it) whose first member is ``header.npy`` (UTF-8 JSON as uint8) and whose
-others are the model's arrays (``coef.npy``, float64, for a linear ranker; little-endian all), and the SHA-256 of all
-bytes before it, in hexadecimal, as the archive's comment: the last 64 bytes. Anything else in the file, or one bit
-changed, is a ``ModelError``.
+It is an uncompressed ``.npz``, which ``numpy.load`` reads. The first member is ``header.npy``, UTF-8 JSON as uint8; the
+others are the model's arrays, little-endian (``coef.npy``, float64, for a linear ranker). The archive's comment, the
+last 64 bytes, is the SHA-256 of all bytes before it, in hexadecimal. Any other content, or one changed bit, is a
+``ModelError``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 #: The first bytes of every such file.
 MAGIC = b"PK\x03\x04"
 
-#: How many lists and objects of a header may be within each other.
+#: Maximum depth of nested lists and objects in a header.
 MOST_DEPTH = 100
 TOO_DEEP = f"its header nests lists and objects more than {MOST_DEPTH} deep"
 
@@ -50,7 +50,7 @@ def member_names(arrays: Iterable[str]) -> list[str]:
 
 
 def sealed(header: JsonObject, arrays: Mapping[str, AnyArray]) -> bytes:
-    """The content of a file; the same header and arrays always give the same bytes."""
+    """Content of a file; equal headers and arrays give equal bytes."""
     text = json.dumps(header, allow_nan=False, sort_keys=True, indent=1)
     parts = [np.frombuffer(text.encode(), dtype=np.uint8), *arrays.values()]
     buffer = io.BytesIO()
@@ -65,10 +65,10 @@ def sealed(header: JsonObject, arrays: Mapping[str, AnyArray]) -> bytes:
 
 
 def unsealed(content: bytes) -> tuple[Any, dict[str, AnyArray]]:
-    """The JSON value and the arrays, by name, that ``sealed`` was given. Raises ModelError."""
+    """The header and the arrays by name, from the content that ``sealed`` made. Raises ModelError."""
     if hashlib.sha256(content[:-_DIGEST_LENGTH]).hexdigest().encode() != content[-_DIGEST_LENGTH:]:
         raise ModelError("damaged or not an apsvm model: the checksum at its end does not match its content")
-    # From here on the file is as its writer made it; the writer may still not have been this program.
+    # The file is undamaged, but another program may have written it.
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             infos = archive.infolist()
@@ -84,7 +84,7 @@ def unsealed(content: bytes) -> tuple[Any, dict[str, AnyArray]]:
         _check_depth(header)
     except ModelError:
         raise
-    except RecursionError:  # in the parser: deeper still
+    except RecursionError:  # JSON nested too deep for the parser
         raise ModelError(TOO_DEEP) from None
     except (zipfile.BadZipFile, ValueError, RuntimeError, EOFError, MemoryError) as error:
         raise ModelError(f"not an apsvm model ({error})") from None
@@ -95,8 +95,8 @@ def unsealed(content: bytes) -> tuple[Any, dict[str, AnyArray]]:
 
 
 def _array(content: bytes) -> AnyArray:
-    """Array of a member that ``sealed`` might have written; ValueError for any other. numpy's own reader raises various
-    errors for a damaged header, warns of some, and trusts the sizes in it."""
+    """Array of a member written by ``sealed``; ValueError for any other. numpy's own reader trusts the sizes in a
+    header, and raises various errors or warns if it is damaged."""
     start = len(_NPY_MAGIC) + 2
     end = start + int.from_bytes(content[len(_NPY_MAGIC) : start], "little")
     match = _NPY_HEADER.fullmatch(content[start:end])
@@ -111,7 +111,8 @@ def _array(content: bytes) -> AnyArray:
 
 
 def check_field(header: JsonObject, key: str, kinds: type | tuple[type, ...]) -> None:
-    """Raises ModelError unless the header has the field ``key``, of one of these types; a bool is no integer."""
+    """Raises ModelError unless the header has the field ``key``, of one of these types; a bool does not count as
+    int."""
     if key not in header:
         raise ModelError(f"its header lacks {key!r}")
     value = header[key]

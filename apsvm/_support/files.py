@@ -1,8 +1,8 @@
 """Files of the command line: ``-`` is standard input or output; outputs are written whole or not at all.
 
-An output is written to a temporary file beside the given name, synced, and renamed. A symbolic link of that name is
-replaced, never followed, so that a link cannot choose which of the user's files is overwritten. What has a name
-below ``/dev`` or ``/proc``, and any device or pipe, is written in place.
+An output is written to a temporary file beside the target, synced, and renamed. A symbolic link is replaced, never
+followed, so that it cannot redirect the output to another of the user's files. Devices, pipes and names below ``/dev``
+or ``/proc`` are written in place.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ Path = str | os.PathLike[str]
 
 
 def temporary_beside(path: Path) -> str:
-    """A new name in the folder of ``path``, for a file or folder that will take its place. It is short, whatever the
-    length of the name that is replaced. One that a killed process left may be deleted."""
+    """New short name in the folder of ``path``, for a file or folder that will replace it. The leftover of a killed
+    process may be deleted."""
     return os.path.join(os.path.dirname(os.path.abspath(path)), f".apsvm-{os.urandom(6).hex()}.tmp")
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Writes ``content`` to a temporary file beside ``path``, syncs it and renames it: what stood there is replaced by
-    all of it or not at all, and a new file has the permissions of the one it replaces. ``-`` is standard output.
+    """Writes ``content`` to a temporary file beside ``path``, syncs it and renames it. So an old file stays whole until
+    the new one is complete; the new one has its permissions. ``-`` is standard output.
 
     Raises
     ------
-    OSError : it cannot be written; the old file is untouched
+    OSError : the file cannot be written; the old one is untouched
     """
     if os.fspath(path) == "-":
         stream = standard_output()
@@ -61,12 +61,12 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 def open_alone(path: Path, *, is_new: bool = False) -> TextIO:
-    """A file that grows, emptied and held until it is closed, on systems with ``flock``. A link is replaced.
+    """Opens an emptied file for writing, locked until it is closed (on systems with ``flock``). A link is replaced.
 
     Raises
     ------
-    FileExistsError : it ``is_new`` and yet there
-    OSError : it cannot be written, or another process holds it; then it is untouched
+    FileExistsError : the file exists, although ``is_new``
+    OSError : the file cannot be written, or is locked by another process; it is then untouched
     """
     mode = _mode_of_output(path)
     is_file = mode is None or stat.S_ISREG(mode)
@@ -107,7 +107,7 @@ def _hold(stream: TextIO) -> None:
 
 
 def check_writable(path: Path) -> None:
-    """Raises the OSError that writing ``path`` would raise, before the work is done that it would lose."""
+    """Raises the OSError that writing ``path`` would raise; to be called before long work."""
     if os.fspath(path) == "-":
         standard_output()
         return
@@ -120,7 +120,7 @@ def check_writable(path: Path) -> None:
 
 
 def check_folder(path: Path) -> None:
-    """Raises OSError unless names can be made in the folder of ``path``."""
+    """Raises OSError unless files can be created in the folder of ``path``."""
     folder = os.path.dirname(os.path.abspath(path))
     if not stat.S_ISDIR(os.stat(folder).st_mode):
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), folder)
@@ -129,7 +129,7 @@ def check_folder(path: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Puts the names in a folder on the disk, on systems where a folder can be opened. Raises OSError."""
+    """Syncs the names in a folder to disk, on systems where a folder can be opened. Raises OSError."""
     if os.name == "nt":
         return
     handle = os.open(folder, os.O_RDONLY)
@@ -144,8 +144,8 @@ def _mode_of_output(path: Path) -> int | None:
 
     Raises
     ------
-    IsADirectoryError : a folder stands there
-    OSError : there is no such folder, the name is too long
+    IsADirectoryError : ``path`` is a folder
+    OSError : the folder does not exist, or the name is too long
     """
     if not os.fspath(path):
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
@@ -193,14 +193,14 @@ def digest_of_file(path: Path) -> str:
 
 
 def standard_input() -> BinaryIO:
-    """Standard input's bytes; OSError if the process was started without."""
+    """Standard input as bytes; OSError if the process has none."""
     if sys.stdin is None:
         raise OSError(errno.EBADF, "standard input is closed")
     return sys.stdin.buffer
 
 
 def standard_output() -> BinaryIO:
-    """Standard output's bytes; OSError if the process was started without."""
+    """Standard output as bytes; OSError if the process has none."""
     if sys.stdout is None:
         raise OSError(errno.EBADF, "standard output is closed")
     return sys.stdout.buffer

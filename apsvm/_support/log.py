@@ -1,11 +1,7 @@
-"""The timing log: JSON Lines, one record an oracle call and one an iteration, flushed line by line.
+"""The timing log, JSON Lines: a record for each oracle call and each iteration. docs/log.md lists all fields.
 
-Every record has ``event``: ``start`` (what is trained), ``oracle``, ``iteration`` (of other solvers also
-``evaluation``, ``epoch``), ``step`` and ``round`` (of the tight bound's descent), ``end`` (why it stopped, a model's).
-Other events are a trainer's own, of any fields.
-With ``--run-dir`` the first record is ``run``: the command's options and its data. Times are nanoseconds, wall clock
-(``*_wall_ns``) and CPU of the whole process (``*_cpu_ns``), or ``seconds``. Where several classes are trained, a record
-says its ``class``; only the ``end`` is of all.
+Events with fields that are read again are in ``_FIELDS``. A trainer may write other events with any fields. Each line
+is flushed. With several classes, every record except ``end`` has its ``class``.
 """
 
 from __future__ import annotations
@@ -26,11 +22,11 @@ Record = JsonObject
 
 
 class LogError(ValueError):
-    """A file that is not such a log; the message names it, and the line."""
+    """The file is not a log; the message names the file and the line."""
 
 
 class Log(Protocol):
-    """Takes records; ``fields`` must be JSON values."""
+    """Destination of records; ``fields`` must be JSON values."""
 
     def write(self, event: str, **fields: object) -> None: ...
 
@@ -43,8 +39,7 @@ class NoLog:
 
 
 class JsonLinesLog:
-    """Writes each record as one line of JSON to ``stream`` and flushes it, so that a run can be followed and a run
-    that dies has lost nothing."""
+    """Writes each record as one line of JSON to ``stream`` and flushes it: a killed run loses no records."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -108,7 +103,7 @@ _FIELDS: Mapping[str, Mapping[str, str]] = {
     "start": {"C?": _POSITIVE + _OR_LIST, "epsilon?": _NUMBER, "loss?": _TEXT},
     "oracle": {
         **dict.fromkeys(("oracle", "stage?", "start?"), _TEXT),
-        # Of a list of grades that are all above 0 every row is a positive.
+        # If all grades are above 0, every row is a positive.
         "n_pos": _SIZE,
         "n_neg": _COUNT,
         **dict.fromkeys(("oracle_wall_ns", "iteration?", "step?"), _COUNT),
@@ -166,7 +161,7 @@ def read_log(path: str | os.PathLike[str]) -> ReadLog:
 
     Raises
     ------
-    LogError : no records, a line before the last that is none, or one that lacks what its event has
+    LogError : no records; a line that is not a record; a record without a field of its event
     OSError : it cannot be read
     """
     name = "<stdin>" if os.fspath(path) == "-" else os.fspath(path)

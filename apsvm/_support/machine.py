@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-#: Vectors of the weights' length that a short training has at a time.
+#: Number of vectors as long as the weights that a short training holds at a time.
 _VECTORS = 12
 
 
@@ -18,14 +18,14 @@ _VECTORS = 12
 def installed(package: str) -> str:
     """The version of a package.
 
-    It stands in the name of the folder ``package-version.dist-info``; importing ``importlib.metadata``, which brings a
-    parser of e-mails with it, takes a tenth of a small training's time.
+    It is read from the name of the folder ``package-version.dist-info``: importing ``importlib.metadata`` takes a tenth
+    of the time of a small training.
 
     Raises
     ------
     importlib.metadata.PackageNotFoundError : it is not installed
     """
-    # An installer may write _ where the package's name has - or a dot.
+    # Installers may replace - and . in the package's name by _.
     named = re.compile(rf"{re.sub('[-_.]+', '[-_.]+', package)}-(.+)\.dist-info", re.IGNORECASE)
     for folder in sys.path:
         with suppress(OSError):
@@ -57,8 +57,8 @@ def memory() -> int:
 
 
 def can_train(n_weights: int) -> bool:
-    """True if memory suffices to train this many weights. Weights, slopes and each cutting plane are dense: a stray
-    column of a billion would take the machine down instead of the run."""
+    """True if memory suffices to train this many weights. Weights, slopes and cutting planes are dense, so a stray
+    column number of a billion would exhaust the memory."""
     return 8 * n_weights * _VECTORS <= memory()
 
 
@@ -74,7 +74,7 @@ def _memory_of_windows() -> int:
 
 
 def largest_cache() -> int:
-    """Bytes of the first core's largest cache, which others may share; 0 where the system does not say."""
+    """Bytes of the first core's largest cache, perhaps shared with others; 0 if unknown."""
     sizes = [0]
     for path in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size"):
         try:

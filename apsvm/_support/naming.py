@@ -1,4 +1,4 @@
-"""Names of options in messages: ``--oracle search`` on the command line, ``oracle='search'`` where Python asked."""
+"""Names of options in messages: ``--oracle search`` on the command line, ``oracle='search'`` in Python."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OBJECTIVES = {
     ),
 }
 
-#: Setting → parameter, where an estimator asked; None: the command line did.
+#: Setting → parameter, within an estimator; None on the command line.
 _PARAMETERS: ContextVar[Mapping[str, str] | None] = ContextVar("parameters", default=None)
 
 
@@ -32,7 +32,7 @@ def named_as_parameters(renamed: Mapping[str, str]) -> Iterator[None]:
 
 
 def option(name: str, value: object = None) -> str:
-    """The option of the setting ``name``, with a value or without, as who asked writes it."""
+    """The setting ``name``, with a value or without, as the user writes it."""
     parameters = _PARAMETERS.get()
     if parameters is None:
         flag = f"--{name.replace('_', '-')}"
@@ -42,7 +42,7 @@ def option(name: str, value: object = None) -> str:
 
 
 def advice(command: str, python: str = "") -> str:
-    """Advice to the user: ``command`` on the command line, ``python`` if an estimator asked."""
+    """Advice to the user: ``command`` on the command line, ``python`` within an estimator."""
     return command if _PARAMETERS.get() is None else python
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """The numbers that a setting may be: from ``low`` (above it, if ``open_low``) to ``high``."""
+    """Allowed numbers of a setting: from ``low`` (above it, if ``open_low``) to ``high``."""
 
     low: float = -math.inf
     high: float = math.inf

@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class UnknownNameError(ValueError):
-    """A name that no part of this kind carries; the message lists those that exist and the nearest."""
+    """A name that is not registered; the message lists the registered names, the nearest first."""
 
 
 class Spelled(NamedTuple):
@@ -86,14 +86,14 @@ class Registry(Mapping[str, type[T]], Generic[T]):
         return part
 
     def spelled(self, name: str) -> Spelled:
-        """``name`` taken apart by the forms registered; UnknownNameError if it is of none."""
+        """``name`` taken apart by its registered form; raises UnknownNameError if no form fits."""
         result = spelled(name, self)
         if result is None:
             raise self.unknown(name)
         return result
 
     def unknown(self, name: str, forms: Iterable[str] | None = None) -> UnknownNameError:
-        """Error for a ``name`` that has no registered form. It offers only the ``forms`` given; None: all."""
+        """Error for a ``name`` without a registered form. It lists ``forms``; None: all registered ones."""
         offered = [*(self if forms is None else forms)]
         stem = _pieces(name.strip().lower())[0]
         near = [form for form in offered if _pieces(form)[0] == stem]

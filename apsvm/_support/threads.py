@@ -1,4 +1,4 @@
-"""Work shared out to threads that have all ended when there is no more of it, however it ends."""
+"""Work divided among threads, all of which have ended when the iteration ends, even by an error."""
 
 from __future__ import annotations
 
@@ -17,13 +17,12 @@ def results(
     stop: Callable[[], None],
     in_order: bool = True,
 ) -> Iterator[ResultT]:
-    """Results of ``work`` for each task, in the tasks' order or as they end; with one thread, the caller's own does the
-    work.
+    """Results of ``work`` for each task, in the tasks' order or as they finish. One thread: runs in the calling thread.
 
     Parameters
     ----------
-    stop : called when a task fails, or no further results are wanted: work that is under way should end soon. Those
-        that have not begun are left out, and the others waited for.
+    stop : called if a task fails or the caller stops iterating; running tasks should then end soon. They are waited
+        for, and tasks that have not begun are skipped.
 
     Raises
     ------
@@ -32,7 +31,7 @@ def results(
     if threads == 1:
         yield from map(work, tasks)
         return
-    from concurrent.futures import ThreadPoolExecutor, as_completed  # one thread does without
+    from concurrent.futures import ThreadPoolExecutor, as_completed  # not needed for one thread
 
     def guarded(task: TaskT) -> ResultT:
         try:

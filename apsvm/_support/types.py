@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 Matrix: TypeAlias = Any
 #: (n,) labels, query ids or weights, as scikit-learn takes them: an array, a list, a column of a data frame.
 Column: TypeAlias = Any
-#: What dask declares no types for: an array or data frame over parts, a list of delayed parts; and one such part.
+#: A dask array or data frame, or a list of delayed parts; and one such part. dask declares no types.
 Collection: TypeAlias = Any
 Part: TypeAlias = Any
 #: A JSON object that has been read, or is to be written.
@@ -26,5 +26,5 @@ if TYPE_CHECKING:
     AnyArray: TypeAlias = NDArray[Any]
     #: Arrays by name.
     Arrays: TypeAlias = Mapping[str, AnyArray]
-    #: (m,) numbers of rows, int32 or int64: the narrower one where there are fewer than 2³¹ rows.
+    #: (m,) row numbers, int32 for fewer than 2³¹ rows, else int64.
     RowNumbers: TypeAlias = NDArray[np.signedinteger[Any]]

@@ -1,4 +1,4 @@
-"""Versions of apsvm, the packages that it works with and the compiled core, as reports of faults should show them."""
+"""Versions of apsvm, the packages in use and the compiled core, for bug reports."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ OPTIONAL = {"matplotlib": "plot", "torch": "torch", "onnx": "onnx", "distributed
 
 
 def versions() -> Iterator[tuple[str, str]]:
-    """The parts of this installation, each with its version. Raises ImportError if the compiled core does not load."""
+    """Name and version of each part of this installation. Raises ImportError if the compiled core does not load."""
     from importlib.metadata import PackageNotFoundError, version
 
     from apsvm._native import _kernels

@@ -5,8 +5,8 @@
     with Client("tcp://scheduler:8786"):
         model = DaskAPSVMClassifier(loss="ap").fit(X, y)        # dask arrays, data frames or delayed parts
 
-Features stay on the workers, and the mathematics is on the driver: ``rows`` is the operator that the ordinary training
-sees, ``parts`` what a worker makes of a part, ``reading`` and ``fitting`` what the driver makes of all of them.
+Features stay on the workers, and the solver runs on the driver. ``parts`` runs on the workers; ``reading`` and
+``fitting`` run on the driver; ``rows`` is the operator through which the ordinary training sees the rows.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["DaskAPSVMClassifier", "DaskAPSVMRanker", "DaskRankNCG"]
 
 
 def __getattr__(name: str) -> object:
-    """The estimators, for which scikit-learn is loaded."""
+    """The estimators, imported on first use since they load scikit-learn."""
     if name in __all__:
         from apsvm.dask import estimators
 

@@ -1,7 +1,7 @@
-"""The workers of a dask cluster: tasks on parts of the rows, which dask makes again where a worker is lost.
+"""The workers of a dask cluster: tasks on parts of the rows. dask computes parts again if a worker is lost.
 
-A part is a future that the driver holds; dask keeps where it is and what it was made of. What the driver sends for one
-call (weights, slopes) is lost with a worker: the call is then made again.
+A part is a future that the driver holds; dask knows its place and its origin. Data that the driver sends for one call
+(weights, slopes) are lost with a worker: the call is then repeated.
 """
 
 from __future__ import annotations
@@ -21,30 +21,30 @@ import numpy as np
 if TYPE_CHECKING:
     from distributed import Client, Future
 
-#: A future of a part, or of what a task returns.
+#: A future of a part, or of a task's result.
 Parts: TypeAlias = "Sequence[Future]"
 
-#: Seconds between looks at workers that do not answer; after which a lost one is waited for no longer; between two
-#: lines that say so; until a scheduler that does not answer is given up.
+#: Seconds between checks of silent workers; of waiting for a lost worker; between messages about it; of waiting for a
+#: scheduler.
 PATIENCE, MOST_WAITING, BETWEEN_LINES, CONNECTING = 1.0, 120.0, 10.0, 10.0
-#: Calls that are made again, one after the other, before hope is lost.
+#: Number of successive repetitions of a call before an error.
 MOST_LOSSES = 10
-#: Bytes from which on what is sent goes to the workers directly, past the scheduler.
+#: Bytes from which data go directly to the workers, past the scheduler.
 SENT_APART = 1 << 16
-#: Errors that dask raises, by its version, for a task whose result is lost.
+#: Errors of dask's versions for a task whose result is lost.
 _CANCELLED = (asyncio.CancelledError, concurrent.futures.CancelledError)
 
 
 class ClusterError(OSError):
-    """There is no such cluster, it has no workers, or they are lost again and again."""
+    """No cluster at the address, a cluster without workers, or workers lost too often."""
 
 
 class WorkerError(RuntimeError):
-    """A fault on a worker that is not of the rows; says on which worker."""
+    """A fault on a worker that the rows did not cause; the message names the worker."""
 
 
 class _LostError(RuntimeError):
-    """A worker has gone with something that only it had."""
+    """A lost worker held the only copy of some data."""
 
 
 class Cluster:
@@ -68,12 +68,12 @@ class Cluster:
             self._workers = set(self._present())
 
     def submit(self, function: Callable[..., object], *columns: Sequence[Any]) -> list[Future]:
-        """A task for each place of the columns, of values or futures; what it returns stays where it was made."""
+        """Submits a task for each position of the ``columns`` of values or futures; results stay on their workers."""
         with _lost_with_scheduler(self.client, self._scheduler):
             return [self.client.submit(_named, function, *row, pure=False) for row in zip(*columns, strict=True)]
 
     def compute(self, function: Callable[[Any, int], object], delayed: Sequence[Any]) -> list[Future]:
-        """``submit`` of delayed parts, and their numbers. What they were made of is not kept."""
+        """``submit`` for delayed parts and their numbers, without keeping their inputs."""
         import dask
 
         task = dask.delayed(_named, pure=False)
@@ -127,7 +127,7 @@ class Cluster:
 
     @property
     def threads(self) -> int:
-        """Threads of all workers together."""
+        """Total number of threads of the workers."""
         return sum(self._present().values())
 
     @property
@@ -136,7 +136,7 @@ class Cluster:
         return max(1, len({address.rpartition("/")[2].partition(":")[0] for address in self._present()}))
 
     def _present(self) -> dict[str, int]:
-        """The threads of each worker there is."""
+        """Number of threads of each present worker."""
         threads: dict[str, int] = self.client.nthreads()
         return threads
 
@@ -154,7 +154,7 @@ class Cluster:
             return column
         holders, present = self.client.who_has(parts), self._present()
         if not present:
-            raise _LostError("all workers")  # a scatter would wait for one, and say nothing
+            raise _LostError("all workers")  # a scatter would wait silently for one
         by_worker: dict[str, list[int]] = {}
         for place, part in enumerate(parts):
             there = [address for address in holders[part.key] if address in present]
@@ -204,8 +204,8 @@ class Cluster:
 
 
 def let_go(values: Iterable[object]) -> None:
-    """Releases the futures among some values: dask's own references to them are in cycles, which hold what they stand
-    for until garbage is collected."""
+    """Releases the futures among some values now. dask's references to them form cycles, which would keep the results
+    in memory until the next garbage collection."""
     from distributed import Future
 
     for value in values:
@@ -270,7 +270,7 @@ def cluster_at(scheduler: str, remark: Callable[[str], None]) -> Iterator[Cluste
 
     Raises
     ------
-    ValueError : neither; ClusterError : there is no scheduler at the address, or it is lost
+    ValueError : neither an address nor ``local:N``; ClusterError : no scheduler at the address, or it is lost
     """
     from dask import config
     from distributed import Client, LocalCluster
@@ -318,8 +318,8 @@ def _without_logs() -> Iterator[None]:
 
 
 def _check_encryption(address: str) -> None:
-    """Raises ClusterError where dask's configuration does not go with the address, before a client is made: one that
-    fails so takes 20 seconds to let go."""
+    """Raises ClusterError if dask's configuration does not fit the address. Checked before a client is made, since such
+    a client takes 20 seconds to fail."""
     from distributed import Security
 
     connection = Security().get_connection_args("client")
@@ -331,7 +331,7 @@ def _check_encryption(address: str) -> None:
 
 
 def _check_versions(client: Client) -> None:
-    """Raises ClusterError where the scheduler or a worker has no apsvm, or another version than there is here."""
+    """Raises ClusterError if the scheduler or a worker lacks apsvm or has another version than the driver."""
     servers = client.get_versions(packages=["apsvm"])
     here = servers["client"]["packages"]["apsvm"]
     for address, server in {client.scheduler.address: servers["scheduler"], **servers["workers"]}.items():
@@ -341,5 +341,5 @@ def _check_versions(client: Client) -> None:
 
 
 def _ignore_interrupts() -> None:
-    """A terminal sends Ctrl-C to the workers here too, and it is meant for the driver, which ends their work itself."""
+    """Ignores Ctrl-C, which a terminal also sends to local workers; the driver ends their work."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def client_of(client: Client | None) -> Client:
-    """The client given, or the current one. Raises ValueError if there is none."""
+    """``client``, or the current one if None. Raises ValueError without one."""
     from distributed import get_client
 
     if client is not None:
@@ -62,7 +62,7 @@ def rows_of(cluster: Cluster, X: Collection) -> Dataset:
 
     Raises
     ------
-    TypeError : X is no collection; ValueError : what can be no features, parts that do not go together
+    TypeError : X is not a collection; ValueError : parts that are not features, or do not fit together
     """
     from apsvm.estimators.following import logger
     from apsvm.estimators.frames import as_python_says
@@ -76,7 +76,7 @@ def rows_of(cluster: Cluster, X: Collection) -> Dataset:
 
 
 def column_of(cluster: Cluster, name: str, values: Collection) -> Any:
-    """(n,) the values of a column, in this process; what is no collection stays as it is."""
+    """(n,) values of a column, gathered in this process; other than collections are returned unchanged."""
     if values is None or not is_collection(values):
         return values
     parts = cluster.gather(cluster.compute(_values, parts_of(name, values)))
@@ -94,8 +94,8 @@ def _values(part: Part, number: int) -> AnyArray:
 def mapped(
     X: Collection, function: Callable[..., AnyArray], *arguments: object, dtype: DTypeLike = np.float64
 ) -> Collection:
-    """A column of X's rows, lazily: a dask array of a dask array, a series of a data frame, a list of a list; of other
-    rows at once."""
+    """A lazy column with a value of ``function`` for each row: a dask array, series or list, as X is. For rows in this
+    process, computed at once."""
     import dask
 
     if hasattr(X, "map_blocks"):

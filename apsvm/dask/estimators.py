@@ -1,5 +1,6 @@
-"""The estimators on a dask cluster: parameters, attributes and objective are those of the plain ones, rows stay on the
-workers. X is a dask array, a dask data frame or a list of delayed parts; the columns beside it come to the driver."""
+"""The estimators on a dask cluster, with the parameters, attributes and objective of the plain ones. X is a dask array,
+a dask data frame or a list of delayed parts, and stays on the workers. y, qid and sample_weight are gathered on the
+driver."""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ _COLUMNS = ("y", "qid", "sample_weight")
 if TYPE_CHECKING:
     _Plain = LinearEstimator
 else:
-    _Plain = object  # fields of a base before the plain estimator would have its defaults
+    _Plain = object  # avoids fields of a base, which would hide the plain estimator's defaults
 
 
 class _OnCluster(_Plain):
@@ -54,16 +55,16 @@ class _OnCluster(_Plain):
         Parameters
         ----------
         X : dask array, dask data frame, or list of delayed parts
-            (n, d) arrays, CSR matrices or data frames, which are tables as they are to the plain estimators.
+            (n, d) arrays, CSR matrices or data frames. Data frames are tables, as for the plain estimators.
         y : array or dask collection
-            (n,) in the order of X, cut anyhow; see the class.
+            (n,) in the order of X, with any chunks; see the class.
         qid, sample_weight : array or dask collection, optional
-            (n,) as of the plain estimators.
+            (n,) as for the plain estimators.
 
         Raises
         ------
         ValueError
-            Input that does not fit, parameters that do not go together, nothing to rank, no client.
+            Input that does not fit, conflicting parameters, nothing to rank, or no client.
         TypeError
             X of another kind.
         NotFiniteError
@@ -76,7 +77,7 @@ class _OnCluster(_Plain):
     def score(  # type: ignore[override]  # no bags
         self, X: Collection, y: Collection, qid: Collection = None, sample_weight: Collection = None
     ) -> float:
-        """The parameter ``metric`` of the scores, which come to the driver; arguments as in ``fit``.
+        """Metric named by the parameter ``metric``, of scores gathered on the driver; arguments as in ``fit``.
 
         Raises
         ------
@@ -90,13 +91,12 @@ class _OnCluster(_Plain):
         return super().score(_Scored(np.asarray(scores)), *columns)
 
     def decision_function(self, X: Collection) -> Collection:
-        """The scores of the rows of X: (n,) float64, lazily; a dask array of a dask array, a series of a data frame, a
-        list of a list of delayed parts."""
+        """Lazy scores of the rows of X: (n,) float64, a dask array, series or list of delayed parts, as X is."""
         check_is_fitted(self)
         return mapped(X, LinearEstimator.decision_function.__get__(self._alone()))
 
     def _alone(self) -> Self:
-        """The estimator without its cluster, to be sent to workers."""
+        """The estimator without its client, for sending to workers."""
         estimator = copy(self)
         estimator.client = None
         return estimator
@@ -121,7 +121,7 @@ class _OnCluster(_Plain):
 
 @dataclass(frozen=True, eq=False)
 class _Scored:
-    """Rows of which only the scores of the model are here, (n,)."""
+    """Scores (n,) of rows whose features are on the workers."""
 
     scores: NDArray[np.float64]
 
@@ -139,15 +139,15 @@ class _Scored:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class DaskAPSVMClassifier(_OnCluster, APSVMClassifier):  # type: ignore[misc]  # no bags
-    """``APSVMClassifier`` on a dask cluster: the same objective and certificate, to the rounding of sums.
+    """``APSVMClassifier`` on a dask cluster: the same objective and certificate, up to rounding of sums.
 
     Parameters
     ----------
     client : Client, optional
         Of the cluster; None: the current one.
     loss, metric, C, bound, features …
-        See ``APSVMClassifier``. What is left open ("auto") is chosen on rows that one process holds. Not ``latent``,
-        ``pool``, ``threshold``, ``calibrate``.
+        See ``APSVMClassifier``. Values "auto" are chosen on rows in one process. ``latent``, ``pool``, ``threshold``
+        and ``calibrate`` are not supported.
 
     Attributes
     ----------
@@ -171,7 +171,7 @@ class DaskAPSVMClassifier(_OnCluster, APSVMClassifier):  # type: ignore[misc]  #
     client: Client | None = None
 
     def predict(self, X: Collection) -> Collection:
-        """The class of each row of X (n, d), lazily, as ``decision_function``."""
+        """Lazy class of each row of X (n, d), in the form of ``decision_function``."""
         check_is_fitted(self)
         return mapped(X, APSVMClassifier.predict.__get__(self._alone()), dtype=self.classes_.dtype)
 

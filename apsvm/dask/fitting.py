@@ -1,8 +1,8 @@
-"""From rows on the workers to models: the ``Fit`` of one machine, of a ``PartedMatrix``.
+"""From rows on the workers to models: ``Fit`` for a ``PartedMatrix``.
 
-What a plan leaves open (bound, C, components, a start) is chosen by training on rows that one process holds, drawn from
-all queries or rows where these are more. Where they are all, that is the training; else it goes on from there, on the
-workers, by the plan that was chosen.
+Open choices of a plan (bound, C, components, a start) are made by training in one process: on all rows if they are few,
+else on a random sample of queries or rows. With a sample, training then continues on the workers, by the chosen plan
+and from its weights.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from apsvm.trainers.settings import SettingsError
 from apsvm.trainers.structured_svm.default_c import default_C
 from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
 
-#: Feature values that the driver gathers to choose what a plan leaves open: 64 MB.
+#: Maximum number of feature values that the driver gathers for open choices: 64 MB.
 VALUES_OF_A_SAMPLE = 1 << 23
-#: Rows of the rarer class in it, at least.
+#: Minimum number of rows of the rarer class among them.
 FEWEST_OF_A_CLASS = 1000
 
 
 def refusal(trainer: AnyTrainer) -> str | None:
-    """Why a plan is not trained on a cluster, in the words of the command line, or None if it is."""
+    """Reason why a plan cannot be trained on a cluster, in the words of the command line; None if it can."""
     plan = trainer.trainer if isinstance(trainer, OneVsRestTrainer) else trainer
     if isinstance(plan, RankNCGTrainer):
         return None
@@ -54,7 +54,7 @@ def refusal(trainer: AnyTrainer) -> str | None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClusterFit(Fit):
-    """A training to be done on rows that the workers have."""
+    """A prepared training on rows on the workers."""
 
     @classmethod
     def over(cls, fit: Fit) -> Self:
@@ -75,7 +75,7 @@ class ClusterFit(Fit):
         return DistributedRows(self._matrix, how, threads=self.threads, selection=selection)
 
     def prepared(self) -> Self:
-        """See ``Fit.prepared``; a map is learned here, of rows that boosting would look at."""
+        """See ``Fit.prepared``; a map is learned on the driver, from a sample of rows."""
         options, matrix, learned = self.features, self._matrix, None
         if options.features != LINEAR:
             every = np.arange(len(self.dataset)) if self.selection is None else self.selection
@@ -128,11 +128,11 @@ class ClusterFit(Fit):
             yield ranking_checked(outcome, data, trainer)
 
     def _sample(self) -> tuple[NDArray[np.int64] | None, Fit]:
-        """The rows to choose by (None: all) and the training on them, in this process."""
+        """Rows for the open choices (None: all), and the training on them in this process."""
         dataset, every = self.dataset, np.arange(len(self.dataset)) if self.selection is None else self.selection
         share = VALUES_OF_A_SAMPLE / max(1, self._matrix.size * every.size / len(dataset))
         chosen = None if share >= 1.0 else self._drawn(every, share)
-        rows = np.unique(every if chosen is None else chosen)  # a row that counts twice is gathered once
+        rows = np.unique(every if chosen is None else chosen)  # a row selected twice is gathered once
         here = replace(
             self,
             dataset=dataset.select(rows),
@@ -142,7 +142,7 @@ class ClusterFit(Fit):
         return chosen, here
 
     def _drawn(self, every: NDArray[np.int64], share: float) -> NDArray[np.int64]:
-        """About this share of the rows, of whole queries where there are several, else of each class."""
+        """About this share of the rows: whole queries if there are several, else of each class."""
         rng = np.random.default_rng(self.trainer.settings.seed)
         groups = self.dataset.groups
         if groups is not None and np.unique(groups).size > 1:

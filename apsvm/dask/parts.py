@@ -1,8 +1,8 @@
-"""Parts of a data set on the workers: what each is read as, what it shows of its columns, and its features.
+"""Parts of a data set on the workers: reading, a survey of the columns, and the features.
 
     part  →  ``load``: a table or rows  →  ``survey``: all but the features  →  ``learned`` on the driver  →  ``matrix``
 
-The driver has the labels, the queries and the costs of all rows, and what becomes of columns; the features stay.
+The driver receives labels, queries and costs of all rows, and decides how columns become features.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ from apsvm.data.tables.roles import Parts
 from apsvm.data.tables.typed import Evidence, may_name_rows
 from apsvm.models.columns import Column, ColumnKind, Columns
 
-#: Numbers of a column of a part that the driver sees; those near the median follow.
+#: Numbers of a part's column sent to the driver at first; those near the median follow.
 MOST_NUMBERS = 1 << 12
 
 
 @dataclass(frozen=True, slots=True)
 class FilePart:
-    """A file, or a folder of ``apsvm convert``, that the worker can read, as one machine does.
+    """A file, or a folder of ``apsvm convert``, that a worker can read.
 
     Attributes
     ----------
     path : str
-        As the worker finds it.
+        Path on the worker.
     options : ReadOptions
-        How to read it.
+        Options for reading.
     multilabel : bool
         See ``read_data``.
     """
@@ -51,7 +51,7 @@ class FilePart:
     multilabel: bool = False
 
     def read(self) -> Dataset:
-        """Its rows; none of an empty file, which a writer of parts may write. Raises DataError, OSError."""
+        """Rows of the part; none for an empty file, which some writers of parts leave. Raises DataError, OSError."""
         from apsvm.data.reading import read_data
 
         options = self.options
@@ -67,7 +67,7 @@ class FilePart:
                 any_base=options.zero_based is None,
                 max_features=options.max_features,
                 multilabel=self.multilabel or options.multilabel,
-                bag_label="own",  # bags are ignored, or refused whatever their labels are
+                bag_label="own",  # bags are ignored or refused, whatever their labels
                 check=options.check,
                 table=options.table,
             )
@@ -76,7 +76,7 @@ class FilePart:
         return replace(data, bags=None) if options.ignores_bags else data
 
     def load(self) -> PartOfTable | Dataset:
-        """To train on: of a table the cells, of which nothing is learned yet. Raises DataError, OSError."""
+        """The part for training: a table's cells, before columns are learned, or rows. Raises DataError, OSError."""
         from apsvm.data.tables.kinds import recognised
         from apsvm.data.tables.reading import read_cells
 
@@ -96,20 +96,20 @@ class FilePart:
 
 @dataclass(frozen=True, eq=False)
 class PartOfTable:
-    """The cells of a part.
+    """Cells of a part of a table.
 
     Attributes
     ----------
     table : Table
-        All columns that are read.
+        The columns read.
     parts : Parts
         Roles of the columns.
     options : TableOptions
         The user's options for the table.
     dtype : DTypeLike
-        Of the features.
+        Type of the features.
     fingerprint : str
-        The file's.
+        Fingerprint of the file.
     """
 
     table: Table
@@ -129,7 +129,7 @@ class Survey(NamedTuple):
     evidence : evidence of each feature column of a table
     few : columns whose evidence holds only some of the numbers
     missing : for each column with missing cells, a bit per row
-    part : as it was loaded, without the cells
+    part : the loaded part, without the cells
     """
 
     rows: Dataset | None
@@ -142,8 +142,8 @@ class Survey(NamedTuple):
 
 
 def survey(part: PartOfTable | Dataset, spelled: frozenset[str]) -> Survey:
-    """``spelled``: columns whose numbers are to be counted as words. Raises DataError for a missing cell, where that is
-    refused."""
+    """Summarises a part. ``spelled``: columns whose numbers count as words. Raises DataError for a missing cell if the
+    options refuse those."""
     if isinstance(part, Dataset):
         n, width = part.X.shape
         blank = sp.csr_array((np.empty(0), np.empty(0, dtype=np.int32), np.zeros(n + 1, dtype=np.int64)), (n, width))
@@ -168,7 +168,7 @@ def survey(part: PartOfTable | Dataset, spelled: frozenset[str]) -> Survey:
 
 
 class Around(NamedTuple):
-    """Size of a column, how many of its numbers lie below an interval, and those in it."""
+    """Size of a column, number of its values below an interval, and the values in it."""
 
     n: int
     below: int
@@ -187,19 +187,19 @@ def around(part: PartOfTable, columns: Mapping[str, tuple[Column, float, float]]
 
 
 def matrix_of_table(part: PartOfTable, columns: Columns) -> Matrix:
-    """The features of a table, as ``columns`` say. Raises DataError."""
+    """Features of a table, made by ``columns``. Raises DataError."""
     X, _, _ = features_of(part.table, columns, for_training=True, dtype=part.dtype)
     return X
 
 
 def matrix_of_rows(part: Dataset, columns: Columns | None, first: str, width: int, *, dense: bool) -> Matrix:
-    """The features of rows, in the columns of the part ``first``, ``width`` of them. Raises DataError for others."""
+    """Features of rows, which must have the ``width`` columns of the part ``first``. Raises DataError otherwise."""
     X = widened(in_columns_of(part, columns, first).X, width, part.source)
     return X.toarray() if dense and sp.issparse(X) else X
 
 
 def release_cells(X: Matrix) -> None:
-    """Gives back the memory of cells that were let go, where this thread has read some."""
+    """Frees the memory of released cells, if this thread has read any."""
     release_text()
 
 
@@ -208,15 +208,15 @@ def stored_values(X: Matrix) -> tuple[int, bool]:
     return int(X.nnz if sp.issparse(X) else X.size), not sp.issparse(X)
 
 
-# Parts that dask has made.
+# Parts of dask collections.
 
 
 def frame_or_array(X: Matrix, number: int) -> PartOfTable | Dataset:
-    """The part of a collection with this number: a data frame is a table, if it has rows.
+    """A part of a collection: a data frame with rows is a table. ``number``: of the part.
 
     Raises
     ------
-    DataError, ValueError : what can be no features
+    DataError, ValueError : the part cannot be features
     """
     from apsvm.estimators.frames import is_frame, is_sparse, precision_of, table_in
 
@@ -232,7 +232,7 @@ def frame_or_array(X: Matrix, number: int) -> PartOfTable | Dataset:
 
 
 def as_matrix(X: Matrix, name: str) -> Matrix:
-    """Rows as the kernels take them: CSR, or a dense array of float32 or float64; every value finite.
+    """Rows for the kernels: CSR, or a dense array of float32 or float64; all values finite.
 
     Raises
     ------

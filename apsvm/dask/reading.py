@@ -1,4 +1,4 @@
-"""From parts to one data set, on the driver: its features lie on the workers, all else is here."""
+"""From parts to one data set on the driver, whose features stay on the workers."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ if TYPE_CHECKING:
     from apsvm.data.read_options import TableOptions
     from apsvm.models.columns import Columns
 
-#: Shares of a column's numbers that the median of all lies between, by those of the parts that the driver has seen.
+#: Quantiles of the numbers that the driver has seen, between which the median of all numbers lies.
 AROUND_THE_MEDIAN = (0.47, 0.53)
 
 
 def read_to_train(cluster: Cluster, parts: Sequence[FilePart], source: str) -> Dataset:
-    """The rows of files, each read by a worker, one behind the other; see ``read_data``.
+    """Rows of files, each read by a worker, concatenated; see ``read_data``.
 
     Raises
     ------
-    DataError : parts that cannot be read or do not go together; names the part, and the worker
+    DataError : parts that cannot be read or do not fit together; names part and worker
     OSError : a file that cannot be read; ClusterError, WorkerError
     """
     loaded = cluster.submit(FilePart.load, parts)
@@ -54,7 +54,7 @@ def read_to_train(cluster: Cluster, parts: Sequence[FilePart], source: str) -> D
 
 
 def data_of(cluster: Cluster, loaded: Parts, source: str) -> Dataset:
-    """``read_to_train`` of parts that are loaded, which are let go."""
+    """``read_to_train`` for loaded parts, which it releases."""
     try:
         data = _data_of(cluster, loaded, source)
     finally:
@@ -100,7 +100,7 @@ def _of_tables(cluster: Cluster, loaded: Parts, surveys: list[Survey], source: s
         if any(one.evidence[name].spelled is not None for one in surveys)
         and any(name in one.few and one.evidence[name].spelled is None for one in surveys)
     )
-    if words:  # in one part a word beside numbers, which are words then
+    if words:  # a word in one part makes the numbers of all parts words
         surveys = cluster.ask(survey, loaded, words)
     sizes = np.array([one.size for one in surveys])
 
@@ -123,7 +123,7 @@ def _of_tables(cluster: Cluster, loaded: Parts, surveys: list[Survey], source: s
         size, stores_zeros = sum(values for values, _ in stored), all(is_dense for _, is_dense in stored)
         return PartedMatrix(cluster, matrices, sizes, columns.width, size, stores_zeros), columns, missing, remarks
 
-    if not first.table.columns:  # a data frame: what stands beside its rows is elsewhere
+    if not first.table.columns:  # a data frame: labels and queries are elsewhere
         X, columns, _, remarks = learn()
         X = replace(X, names=first.parts.features, columns=columns)
         table = TableRows(columns, remarks=tuple(remarks))
@@ -140,8 +140,8 @@ def _of_tables(cluster: Cluster, loaded: Parts, surveys: list[Survey], source: s
 def _with_medians(
     cluster: Cluster, loaded: Parts, surveys: Sequence[Survey], columns: Columns, options: TableOptions
 ) -> Columns:
-    """The columns with the exact medians of those whose numbers the driver has not all seen: of numbers around them,
-    which the workers send."""
+    """The columns with exact medians. For columns of which the driver has seen only a part, workers send the numbers
+    around the median."""
     few = frozenset().union(*(one.few for one in surveys))
     asked = {}
     for column in columns.features:
@@ -158,7 +158,7 @@ def _with_medians(
 
 
 def _medians(cluster: Cluster, loaded: Parts, asked: dict[str, Any]) -> dict[str, float]:
-    """Medians by column, of the columns whose median lies in the interval asked for."""
+    """Medians by column, for columns whose median lies in the requested interval."""
     found: dict[str, float] = {}
     if not asked:
         return found

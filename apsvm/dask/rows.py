@@ -2,8 +2,8 @@
 
     scores   each worker sends X·w of its parts          combine   each gets the slopes of its rows, and sends Xᵀc
 
-A selection of rows is known to the driver alone, which puts scores into its order and slopes back into that of the
-rows. A row's score is, to the last bit, that of one machine; sums of several parts differ in their rounding.
+Only the driver knows a selection of rows: it reorders scores and slopes. Scores equal those of one machine to the last
+bit; sums over several parts differ by rounding.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from apsvm.models.base import Model
     from apsvm.models.columns import Columns
 
-#: Means of parts that are as near to each other as this are those of a constant column.
+#: Relative difference of the parts' means up to which a column counts as constant.
 SAME_MEAN = 1e-10
 
 
@@ -61,7 +61,7 @@ class PartOfRows:
         return PartOfRows, (self.X, self.how)
 
     def __sizeof__(self) -> int:
-        """Bytes that the part's matrix does not have: dask counts that one by itself."""
+        """Bytes besides the matrix, which dask counts itself."""
         return object.__sizeof__(self) + (0 if self.how.feature_map is None else 8 * self.rows.n_values)
 
     @cached_property
@@ -120,12 +120,13 @@ def _scored_by(X: Matrix, model: Model) -> AnyArray:
 
 @dataclass(frozen=True, eq=False)
 class PartedMatrix:
-    """A matrix (n, d) whose rows lie in parts on the workers, dense or sparse; indexed by rows it is in this process.
+    """A matrix (n, d) whose rows lie in parts on the workers, dense or sparse. Indexing by rows gathers them in this
+    process.
 
     Attributes
     ----------
     cluster, parts : Cluster, Sequence[Future]
-        Where they are.
+        Place of the rows.
     sizes : NDArray[int64]
         (parts,) int64, rows of each part, at least one.
     width : int
@@ -155,7 +156,7 @@ class PartedMatrix:
     def sparse(self) -> bool:
         """True if the rows would take far more bytes as dense ones."""
         n, d = self.shape
-        return not self.stores_zeros and n * d * 8 > DENSE_IF * self.size * 12  # of a value, of one with its column
+        return not self.stores_zeros and n * d * 8 > DENSE_IF * self.size * 12  # bytes a dense or sparse value
 
     @cached_property
     def starts(self) -> NDArray[np.int64]:
@@ -173,16 +174,16 @@ class PartedMatrix:
         return taken if np.array_equal(place, np.arange(rows.size)) else taken[place]
 
     def scored_by(self, model: Model) -> AnyArray:
-        """The scores of a model, (n,) or (n, k)."""
+        """Scores of the rows by a model, (n,) or (n, k)."""
         result: AnyArray = np.concatenate(self.cluster.ask(_scored_by, self.parts, model))
         return result
 
     def checked_for(self, estimator: Any, *y: Column, reset: bool = True) -> Any:
-        """The rows as an estimator takes them, with y (n,), checked; those that it is fitted on if ``reset``.
+        """The rows and y (n,), checked for an estimator. With ``reset`` the estimator records their columns.
 
         Raises
         ------
-        ValueError : another number of rows, or other columns than those of the fit
+        ValueError : wrong number of rows, or other columns than in ``fit``
         """
         from sklearn.utils.validation import _check_feature_names
 
@@ -193,7 +194,7 @@ class PartedMatrix:
         return (self, *(checked_column(values, self.shape[0]) for values in y)) if y else self
 
     def _named(self) -> Any:
-        """Something with the columns' names, for scikit-learn."""
+        """Object with the columns' names, for scikit-learn."""
         if self.names is None:
             return np.empty((0, self.width))
         import pandas as pd
@@ -242,13 +243,13 @@ class DistributedRows:
 
     @property
     def n_values(self) -> int:
-        """About how many feature values a pass over the selected rows touches."""
+        """Approximate number of feature values in a pass over the selected rows."""
         n, d = self._matrix.shape
         return round(self._matrix.size * self.features / max(1, d) * len(self) / max(1, n))
 
     @property
     def bytes_shared(self) -> int:
-        """0: a pass reads nothing from this machine's memory that another could make use of."""
+        """0: a pass reads no rows from this machine's memory."""
         return 0
 
     def select(self, which: RowNumbers) -> DistributedRows:
@@ -268,27 +269,27 @@ class DistributedRows:
         return DistributedRows(self._matrix, how, threads=self.threads, selection=self._selection)
 
     def with_threads(self, threads: int) -> DistributedRows:
-        """The same rows, for what is done here with at most ``threads`` threads."""
+        """The same rows, using at most ``threads`` threads on the driver."""
         rows = copy.copy(self)
         rows.threads = threads
         return rows
 
     def with_kernels(self, kernels: RowKernels) -> DistributedRows:
-        """The same rows, whose passes are the workers'."""
+        """The same rows; kernels run on the workers."""
         return self
 
     def for_many_passes(self) -> DistributedRows:
-        """The same rows, which the workers have as passes over them go fastest."""
+        """The same rows, stored by the workers for fast passes."""
         return self
 
     def copied(self) -> Rows:
-        """The selected rows, in this process."""
+        """The selected rows, gathered in this process."""
         n, how = self._matrix.shape[0], self._how
         X = self._matrix[np.arange(n) if self._selection is None else self._selection]
         return Rows(X, bias=how.bias, threads=self.threads, feature_map=how.feature_map, scaling=how.scaling)
 
     def means(self, which: NDArray[np.int64], offsets: NDArray[np.int64]) -> Rows:
-        """For each run of the rows ``which`` their mean, in this process; see ``RowOperator.means``."""
+        """Mean of each run of the rows ``which``, in this process; see ``RowOperator.means``."""
         return self.select(which).copied().means(np.arange(which.size), offsets)
 
     def scores(self, w: NDArray[np.float64], out: NDArray[np.float64] | None = None) -> NDArray[np.float64]:

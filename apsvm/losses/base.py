@@ -33,9 +33,9 @@ class Loss(ABC):
     metric: str | None = None
     #: Type of the parameter in the name, which the constructor takes (``rbp(0.8)``); None without one.
     parameter: ClassVar[type[int] | type[float] | type[str] | None] = None
-    #: Texts of that parameter that the tests try besides the default, including the ends of its range.
+    #: Values of that parameter for the tests, besides the default, including the ends of its range.
     examples: ClassVar[tuple[str, ...]] = ()
-    #: Each query has a loss of its own, and the risk is their mean; otherwise all rows are one query.
+    #: True if each query has its own loss, and the risk is their mean; False if all rows are one query.
     by_query: ClassVar[bool] = True
     #: Δ depends on the order of the rows, on the counts of a labelling, or on the two arrays alone (``RankingLoss``).
     over_rankings: ClassVar[bool] = False

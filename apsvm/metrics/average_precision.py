@@ -4,10 +4,10 @@
 
 Source: Yue, Finley, Radlinski, Joachims, "A support vector method for optimizing average precision", SIGIR 2007. With
 the tie rule ``block`` the sum runs over distinct thresholds, every positive of a block taking the precision at the
-block's end: the figure of scikit-learn's ``average_precision_score``. Note that it is NOT the expectation over
-shuffles of the block, and can exceed even the block's best order: all of 100 tied positives below 100 negatives give
-1/2, whereas in any strict order all but the last give less. Never below ``pessimistic``, whose precisions rise inside
-a block up to the one at its end. Cost: O(m).
+block's end: the figure of scikit-learn's ``average_precision_score``. It is not the expectation over shuffles of the
+block, and can exceed even the block's best order: 100 tied positives below 100 negatives have AP 1/2, and less in any
+strict order. It is never below ``pessimistic``, whose precisions rise inside a block up to the one at its end. Cost:
+O(m).
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Base class of separation oracles: scores of positives and negatives in, the most violated ranking out.
+"""Base class of separation oracles, which map scores of positives and negatives to the most violated ranking.
 
     h(s) = max_R [Δ(R*, R) + w·Ψ(R) − w·Ψ(R*)] = Δ(R̂) + c·s
 
@@ -31,7 +31,7 @@ class Violation(NamedTuple):
     loss : float
         Δ of that ranking.
     ranks_evaluated : int
-        Argmaxes over ranks that were computed (bisections look at some negatives twice).
+        Searches for the best rank of a negative; bisections may search twice for one.
     violating : int
         Negatives above at least one positive (for a loss over rows: rows that violate).
     """

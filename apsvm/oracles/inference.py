@@ -48,7 +48,7 @@ def most_violated_ranking(
     scores : ArrayLike
         (n,) finite numbers.
     relevance : ArrayLike
-        (n,) booleans, or numbers of which those above 0 are positive.
+        (n,) booleans, or numbers: rows above 0 are positive.
     loss : str or object
         A ranking loss: its name (``"ap"``, ``"rbp(0.8)"``), or an object with ``weights(n_pos)`` and
         ``discount(n)``.
@@ -59,12 +59,12 @@ def most_violated_ranking(
     Raises
     ------
     ValueError
-        Shapes that differ, scores or relevance not finite, scores whose differences are beyond float64, no
-        positive or no negative row.
+        Different shapes; scores or relevance that are not finite; score differences beyond float64; no positive or no
+        negative row.
     LossError
-        (a ValueError) a loss that the oracle cannot serve.
+        (a ValueError) the oracle cannot serve the loss.
     UnknownNameError
-        (a ValueError) no such loss or oracle.
+        (a ValueError) unknown loss or oracle.
 
     Examples
     --------
@@ -73,7 +73,7 @@ def most_violated_ranking(
     array([1, 2], dtype=int32)
     """
     s = np.ascontiguousarray(scores, dtype=np.float64)
-    grades = np.asarray(relevance)  # of booleans no copy is needed
+    grades = np.asarray(relevance)  # booleans are not copied
     if grades.dtype != np.bool_:
         grades = np.asarray(relevance, dtype=np.float64)
     if s.ndim != 1 or grades.shape != s.shape:

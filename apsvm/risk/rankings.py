@@ -33,7 +33,7 @@ class OracleCall(NamedTuple):
     ----------
     oracle : its name
     n_pos, n_neg, queries : int, numbers of positives, negatives and queries
-    ranks_evaluated : int, negatives whose rank was evaluated
+    ranks_evaluated : int, searches for the best rank of a negative
     violating : int, negatives with r ≤ P; for a loss over rows: rows that violate
     risk, loss : float, the risk and the mean loss of the most violated rankings
     span : time of the call
@@ -124,7 +124,7 @@ class Risk(ScoreFunction[NDArray[np.float64]]):
     n_neg: int
     queries: int
     queries_skipped: int
-    n_scores: int = field()  # otherwise the default would be the property of the protocol
+    n_scores: int = field()  # a plain annotation would take the protocol's property as default
     layout: Queries = field(repr=False)
     _most_violated: QueriesOracle = field(repr=False)
     _counts_ranks: bool = False

@@ -32,8 +32,8 @@ QP_SHARE = 1e-3
 
 @dataclass(frozen=True, slots=True)
 class Restoration:
-    """Answer of hard constraints at w: ``point``, a feasible point near it (w itself if it is feasible), and violated
-    constraints as planes (m, dimension) and offsets (m,), plane·w + offset > 0."""
+    """Result of restoring hard constraints at w: ``point``, a feasible point near it (w itself if it is feasible), and
+    violated constraints as planes (m, dimension) and offsets (m,), plane·w + offset > 0."""
 
     point: NDArray[np.float64]
     planes: NDArray[np.float64]
@@ -84,7 +84,7 @@ class CuttingPlaneSolution:
     certificate : Certificate
         Objective at w, and the best lower bound.
     state : State
-        Why the run ended.
+        Reason for the end.
     iterations : int
         Number of completed iterations.
     planes : int

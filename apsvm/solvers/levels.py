@@ -1,5 +1,5 @@
-"""Level steps (Lemaréchal, Nemirovskii, Nesterov 1995): where to cut next, nearer to the best point w_b than the
-minimiser of the planes is.
+"""Level steps (Lemaréchal, Nemirovskii, Nesterov 1995): the next point lies nearer to the best point w_b than the
+minimiser of the planes.
 
     next point = argmin ½‖w − w_b‖²   subject to   m(w) = ½‖w‖² − c·w + C·max_t(a_t·w + b_t) ≤ dual + λ·(primal − dual)
 

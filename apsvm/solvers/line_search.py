@@ -163,8 +163,8 @@ class AfterLineSearch(Generic[V]):
         self._risk, self.lower_bound = risk, risk.lower_bound
         self._vectors = risk.vectors
         self._best: _Known[V] | None = None
-        self._scores: V | None = None  # the best point's, between two searches
-        self._is_exact = False  # and not what rounding along a search has made of them
+        self._scores: V | None = None  # of the best point, between searches
+        self._is_exact = False  # False once moves along a search have added rounding
         self._unused: list[V] = []
         self.reach = 1.0
 

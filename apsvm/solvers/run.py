@@ -50,7 +50,7 @@ class Run:
 
     Attributes
     ----------
-    tolerance : the gap asked for
+    tolerance : the requested gap, as an objective value
     primal, dual : the objective of the best point so far, and the best lower bound
     point : (dimension,) float64, the point of the next plane
     iterations : number completed

@@ -1,7 +1,6 @@
 """Stochastic descent by epochs: pass after pass over the data, a validation after each, and the best epoch kept.
 
-It sees only callables. The result is not certified: the loss of a pass is estimated from its draws while the parameters
-move.
+The result is not certified: the loss of a pass is estimated from its draws while the parameters move.
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ class SmoothSolution:
     w : (dimension,) float64
     objective, gradient_norm : float, J and ‖∇J‖∞ at w, computed afresh
     asked : float, requested gradient norm
-    state : why the run ended
+    state : reason for the end
     iterations, evaluations : int
     seconds : float
     trouble : str or None, name of the value that was not finite, if the state is ``NUMERICAL_TROUBLE``

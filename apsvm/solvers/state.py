@@ -1,4 +1,4 @@
-"""Why a solver stopped."""
+"""End states of a solver."""
 
 from __future__ import annotations
 

@@ -4,9 +4,9 @@
     loss = APHingeLoss()(scores, target)                # one list, or a batch of lists
     loss = APHingeLoss()(scores, target, qid=qid)       # lists of any length, by query
 
-Every loss takes scores (n,) or (B, n) of any floating-point type on any device, a target of the same shape, and a mask,
-or queries; see ``ListLoss``. The hinge and the ramp are bounds: Δ of the ranking by score ≤ ramp ≤ hinge, and training
-can be watched by them. No rank loss makes a better network than binary cross-entropy in general: try both.
+Every loss takes scores (n,) or (B, n) of any floating-point type on any device, a target of the same shape, and a mask
+or queries; see ``ListLoss``. The hinge and the ramp are bounds: Δ of the ranking by score ≤ ramp ≤ hinge. No ranking
+loss is better than binary cross-entropy in general: compare both.
 """
 
 from __future__ import annotations

@@ -16,17 +16,18 @@ from apsvm._support.caller import warn_caller
 from apsvm.torch.inference import Answer
 from apsvm.torch.lists import Block, Reduction, check_reduction, in_transform, lists_of, require_classes
 
-#: Calls without a list that counts, after which a training is warned.
+#: Number of successive calls without a list that counts, after which a warning is given.
 CALLS_WATCHED = 20
-#: Sizes of a gradient up to which it is rounding.
+#: Sizes up to which a gradient counts as rounding.
 NO_GRADIENT = 1e-12
 
-#: What ``lists_of`` takes beside the scores: target, mask, qid, dim and ignore_index.
+#: Arguments of ``lists_of`` besides the scores: target, mask, qid, dim and ignore_index.
 Others: TypeAlias = tuple[Tensor, Tensor | None, Tensor | None, int, int | None]
 
 
 class Values(NamedTuple):
-    """``values`` (b,) of a block's lists, with their graph; which of them ``counts`` (b,) bool in a mean."""
+    """``values`` (b,) of a block's lists, with their graph; ``counts`` (b,) bool, True for lists that count in a
+    mean."""
 
     values: Tensor
     counts: Tensor
@@ -38,36 +39,36 @@ class ListLoss(nn.Module):
     Parameters
     ----------
     reduction : Reduction
-        ``"mean"`` over the lists that count, their ``"sum"``, or ``"none"``: a value a list.
+        ``"mean"`` or ``"sum"`` over the lists that count, or ``"none"``: a value for each list.
     ignore_index : int, optional
-        Rows of this target do not count; None: there is no such target.
+        Rows with this target do not count; None: all count.
 
     Raises
     ------
     ValueError
-        No such reduction.
+        Unknown reduction.
 
     Warns
     -----
     UserWarning
-        Once, when 20 calls in a row, with scores that want a gradient, had no list that counts; once, when the gradient
-        of 20 calls in a row was 0 and the loss above 0.
+        Once, after 20 successive calls without a list that counts, if scores require a gradient; and once, after 20
+        successive calls with gradient 0 and a loss above 0.
     """
 
-    #: What a list needs to count, and how to come by such lists.
+    #: Requirement for a list to count, and advice for sampling such lists.
     needs: ClassVar[str] = "rows of both classes, which torch.utils.data.WeightedRandomSampler gives to every batch"
 
-    #: True if slopes that ``answer_of`` knows have derivatives that are not 0.
+    #: True if the slopes from ``answer_of`` may have nonzero derivatives.
     is_smooth: ClassVar[bool] = False
 
     def __init__(self, *, reduction: Reduction = "mean", ignore_index: int | None = None) -> None:
         super().__init__()
         self.reduction = check_reduction(reduction)
         self.ignore_index = ignore_index
-        #: Calls in a row that had no list that counts; below 0, calls that are not looked at. In a list, as a module
-        #: takes long to set an attribute.
+        #: Number of successive calls without a list that counts; below 0: calls left before the next check. In a list,
+        #: since setting an attribute of a module is slow.
         self._watched: list[float] = [0]
-        #: The same for calls in a row that had gradient 0.
+        #: The same for calls with gradient 0.
         self._still: list[float] = [0]
 
     def forward(
@@ -83,26 +84,27 @@ class ListLoss(nn.Module):
         Parameters
         ----------
         scores : Tensor
-            (n,), one list, or (B, n), one a row; floating point, higher is better.
+            (n,) for one list, or (B, n), a list in each row; floating point, higher is better.
         target : Tensor
             Same shape; bool, or 0 and 1 (or -1 and 1), 1 for the positives. Losses of grades (ndcg) and
             SpearmanLoss take any numbers.
         mask : Tensor, optional
             Same shape, bool: True for the rows that count; None: all.
         qid : Tensor, optional
-            (n,) integers in any order: rows of one value are a list.
+            (n,) integers in any order: rows with equal values form a list.
         dim : int
-            The dimension along which a list lies, of scores (B, n); 0 for (rows, classes).
+            Dimension of scores (B, n) along which a list lies; 0 for (rows, classes).
 
         Returns
         -------
-        of the scores' type, float32 where that has half precision. A list without a positive or without a negative has
-        value and gradient 0, and is not counted by a mean; one with a NaN or an infinity has value and gradient NaN.
+        Tensor
+            Of the scores' type, float32 for half precision. A list without a positive or a negative row has value and
+            gradient 0 and does not count in a mean. A list with a NaN or an infinity has value and gradient NaN.
 
         Raises
         ------
         TypeError, ValueError
-            Arguments that do not fit together; a target of two classes that is neither 0 nor 1.
+            Arguments that do not fit together; a target of two classes other than 0 and 1 (or -1 and 1).
         """
         if torch.compiler.is_compiling():
             return _outside_compiled_graphs()(self, scores, target, mask, qid, dim)
@@ -122,17 +124,17 @@ class ListLoss(nn.Module):
         return False
 
     def answer_of(self, block: Block) -> Answer:
-        """Values, slopes and which lists count, of a block without a graph."""
+        """Values, slopes and counting lists of a block without a graph."""
         raise NotImplementedError
 
     def watch(self, counts: Sequence[Tensor]) -> None:
-        """Takes note of which lists of a call counted, (b,) bool of each block, and warns of a training without any."""
+        """Records which lists of a call counted, (b,) bool for each block; warns after many calls without any."""
         calls = self._watched
         calls[0] += 1
         if calls[0] <= 0:
             return
         if any(any(part.tolist()) for part in counts):
-            # Not at each call: a look takes a tenth of a small one, and waits for the device.
+            # Not at each call: a check takes a tenth of a small call, and waits for the device.
             calls[0] = -CALLS_WATCHED
         elif calls[0] == CALLS_WATCHED:
             calls[0] = -math.inf
@@ -142,7 +144,7 @@ class ListLoss(nn.Module):
             )
 
     def watch_gradient(self, value: Tensor, gradient: Tensor) -> None:
-        """Takes note of the gradient of a call, and warns of a training that stands still with a loss above 0."""
+        """Records the gradient of a call; warns if it stays 0 with a loss above 0."""
         calls = self._still
         if not bool(gradient.abs().sum() <= NO_GRADIENT) or not bool((value > 0).any()):
             calls[0] = -CALLS_WATCHED
@@ -160,13 +162,13 @@ class ListLoss(nn.Module):
         return f"reduction={self.reduction!r}"
 
 
-# No functools.cache: the compiler warns of it.
+# Not functools.cache, which makes the compiler warn.
 _outside: dict[str, Callable[..., Tensor]] = {}
 
 
 def _outside_compiled_graphs() -> Callable[..., Tensor]:
-    """``_evaluate``, to be called from what torch.compile makes: what is to be done depends on the data, and native
-    code does it. Made when it is needed, as it loads the compiler."""
+    """``_evaluate`` for code made by torch.compile, which cannot trace it: it depends on the data and calls native
+    code. Made on first use, since it loads the compiler."""
     if "evaluate" not in _outside:
         _outside["evaluate"] = torch.compiler.disable(_evaluate)
     return _outside["evaluate"]
@@ -175,9 +177,9 @@ def _outside_compiled_graphs() -> Callable[..., Tensor]:
 def _evaluate(
     loss: ListLoss, scores: Tensor, target: Tensor, mask: Tensor | None, qid: Tensor | None, dim: int
 ) -> Tensor:
-    kind = "cpu" if getattr(scores, "is_cpu", True) else scores.device.type  # of what is no tensor lists_of says so
+    kind = "cpu" if getattr(scores, "is_cpu", True) else scores.device.type  # lists_of refuses other than tensors
     if torch.is_autocast_enabled(kind):
-        # Scores of half precision are widened here; autocast would narrow what is computed of them.
+        # Scores of half precision are widened here; autocast would narrow results again.
         with torch.autocast(kind, enabled=False):
             return _evaluate(loss, scores, target, mask, qid, dim)
     others = target, mask, qid, dim, loss.ignore_index
@@ -188,7 +190,7 @@ def _evaluate(
         loss._still[0] += loss._still[0] < 0
         if loss._still[0] >= 0:
             scores = scores.view_as(scores)
-    # One number of lists that stand as the scores do has its slopes where those of the lists are.
+    # If the lists are stored like the scores, the slopes of the reduced loss overwrite those of the lists.
     if qid is None and loss.reduction != "none" and loss.knows_slopes(kind):
         total, counts = _by_slopes(loss, scores, others)
     else:
@@ -202,7 +204,7 @@ def _evaluate(
 
 
 def _by_values(loss: ListLoss, scores: Tensor, others: Others) -> tuple[Tensor, list[Tensor]]:
-    """The loss with its graph, and which lists of each block count."""
+    """The loss with its graph, and the counting lists of each block."""
     lists = lists_of(scores, *others)
     if not loss.takes_fractions:
         for block in lists.blocks:
@@ -213,14 +215,14 @@ def _by_values(loss: ListLoss, scores: Tensor, others: Others) -> tuple[Tensor, 
 
 
 def _by_slopes(loss: ListLoss, scores: Tensor, others: Others) -> tuple[Tensor, list[Tensor]]:
-    """The same by ``answer_of``: a graph of one node."""
+    """The same by ``answer_of``, as a graph of one node."""
     lists = lists_of(scores, *others, detached=True)
     block = lists.blocks[0]
     if block.rows.target.dtype != torch.bool and not loss.takes_fractions:
         require_classes(block)
     values, counts, slopes = loss.answer_of(block)
     if len(values) == 1:
-        # No tensor: PyTorch takes a fifth of a short call to make one.
+        # Not a tensor: making one takes a fifth of a short call.
         total = values[0] if isinstance(values, Tensor) else values.item()
     else:
         counts = torch.as_tensor(counts)
@@ -236,15 +238,15 @@ def _by_slopes(loss: ListLoss, scores: Tensor, others: Others) -> tuple[Tensor, 
     wide = scores if scores.dtype == slopes.dtype else scores.to(slopes.dtype)
     if loss.is_smooth:
         return _Attached.apply(wide, total, slopes, partial(_by_values, loss, others=others)), [counts]
-    # Its way back is not through Python.
+    # Its backward pass avoids Python.
     with_graph = torch.dot(wide, slopes) if scores.ndim == 1 else torch.dot(wide.flatten(), slopes.flatten())
     with_graph.detach().fill_(total)
     return with_graph, [counts]
 
 
 class _Attached(torch.autograd.Function):
-    """A number whose slopes are known; where those are to be derived once more, the first that ``again``
-    makes is the number with its graph."""
+    """A number with known slopes. For second derivatives, the first result of ``again`` is the number with its
+    graph."""
 
     @staticmethod
     def forward(
@@ -270,6 +272,6 @@ def attached(scores: Tensor, values: Tensor, slopes: Tensor) -> Tensor:
     """``values`` (b,) with ``slopes`` (b, n) for their gradients with respect to ``scores`` (b, n).
 
     The gradient is constant almost everywhere: the second derivative is 0."""
-    with_graph = (scores * slopes).sum(1)  # its way back is not through Python
+    with_graph = (scores * slopes).sum(1)  # its backward pass avoids Python
     with_graph.detach().copy_(values)
     return with_graph

@@ -1,12 +1,12 @@
 """Average precision through a blackbox ranker (Rolínek, Musil, Paulus, Vlastelica, Michaelis, Martius 2020).
 
-The loss is 1 − 1/P Σ_{i ∈ pos} rank⁺_i / rank_i with exact ranks, which have no useful derivative; that of a piecewise
-affine interpolation takes its place,
+The loss is 1 − 1/P Σ_{i ∈ pos} rank⁺_i / rank_i with exact ranks, which have no useful derivative. It is replaced by
+that of a piecewise affine interpolation,
 
     dL/ds = (r(s + λ dL/dr) − r(s)) / λ,      r = ranks / n
 
-and a margin keeps the loss from being blind once the order is right: positives are ranked at s − α/2, negatives at
-s + α/2. Equal scores share their mean rank. O(n log n), both ways.
+A margin keeps the loss above 0 when the order is only just right: positives are ranked at s − α/2, negatives at s +
+α/2. Equal scores share their mean rank. O(n log n) for value and gradient.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ class BlackboxAPLoss(ListLoss):
     Parameters
     ----------
     lam : float
-        Above 0: λ, how far the interpolation reaches.
+        λ > 0, the reach of the interpolation.
     margin : float
-        ≥ 0, α, in standard deviations of the scores if these are normalised.
+        α ≥ 0; in standard deviations of the scores if ``normalize``.
     normalize : bool
-        Scores are measured from their list's mean in its standard deviations.
+        True to standardise the scores of each list.
     reduction : Reduction
         See ``ListLoss``.
     ignore_index : int, optional
@@ -37,13 +37,13 @@ class BlackboxAPLoss(ListLoss):
     Raises
     ------
     ValueError
-        ``lam`` is not a positive number, or ``margin`` a negative one.
+        ``lam`` is not positive, or ``margin`` is negative.
 
     Notes
     -----
-    ``1 − 1/P Σ_{i ∈ pos} rank⁺_i / rank_i``, from 0 to 1, with exact ranks of positives at s − α/2 and negatives at
-    s + α/2. In place of its derivative stands ``(r(s + λ dL/dr) − r(s))/λ``, r = ranks/n (Rolínek, Musil, Paulus,
-    Vlastelica, Michaelis and Martius 2020). O(n log n).
+    ``1 − 1/P Σ_{i ∈ pos} rank⁺_i / rank_i``, from 0 to 1, with exact ranks of positives at s − α/2 and negatives at s +
+    α/2. Its derivative is replaced by ``(r(s + λ dL/dr) − r(s))/λ``, r = ranks/n (Rolínek, Musil, Paulus, Vlastelica,
+    Michaelis and Martius 2020). O(n log n).
     """
 
     def __init__(
@@ -71,8 +71,8 @@ class BlackboxAPLoss(ListLoss):
         return Values(block.settle(attached(scores, values, slopes)), block.counts)
 
     def _interpolated(self, scores: Tensor, positive: Tensor, valid: Tensor) -> tuple[Tensor, Tensor]:
-        """(values (b,), gradients (b, n)). Each list's of its own value: what becomes of that afterwards, a mean or the
-        factor of a scaler, does not change how far the interpolation reaches."""
+        """(values (b,), gradients (b, n)). Each gradient is that of the list's own value, so that a later mean or a
+        scaler's factor does not change the reach of the interpolation."""
         ranked = scores - self.margin * (positive.to(scores.dtype) - 0.5)
         ranks = mean_ranks(ranked, valid)
         share = positive.to(scores.dtype) / positive.sum(1, keepdim=True).clamp(min=1)
@@ -87,14 +87,14 @@ class BlackboxAPLoss(ListLoss):
 
 
 def mean_ranks(scores: Tensor, counted: Tensor) -> Tensor:
-    """The ranks 1, 2, … of the rows that are ``counted`` (b, n) bool, by descending score, and of equal ones their
-    mean; of the others 0. (b, n), of the scores' type."""
+    """Ranks 1, 2, … of the rows ``counted`` (b, n) bool, by descending score; equal scores get their mean rank, other
+    rows 0. (b, n), of the scores' type."""
     n = scores.shape[1]
     if n == 0:
         return scores
     x, order = torch.sort(torch.where(counted, scores, -torch.inf), dim=1, descending=True, stable=True)
     numbers = torch.arange(n, device=x.device).expand_as(x)
-    # Rows that do not count come last: one by one, so that an infinite score is not their equal.
+    # Rows that do not count come last, separately, so that an infinite score does not tie with them.
     new = torch.ones_like(counted)
     new[:, 1:] = (x[:, 1:] != x[:, :-1]) | ~counted.gather(1, order)[:, 1:]
     behind = torch.cat([new[:, 1:], torch.ones_like(new[:, :1])], 1)

@@ -1,8 +1,7 @@
-"""The file of a sorter: safetensors, so that it holds arrays and JSON and can run nothing, and damage is found.
+"""The file of a sorter: safetensors, which holds arrays and JSON and cannot run code, with a checksum.
 
-The format's metadata hold one text, the JSON object ``header``, whose ``sha256`` is the digest of the whole file with
-64 zeros in its place. safetensors itself loads a file in which a bit has changed; here one changed byte, of the
-tensors, of their names or of the header, is a ``CheckpointError``.
+The format's metadata hold one text, the JSON object ``header``. Its ``sha256`` is the digest of the whole file with 64
+zeros in its place. Any changed byte is a ``CheckpointError``; safetensors itself would load the file.
 """
 
 from __future__ import annotations
@@ -24,9 +23,9 @@ from apsvm._support.registry import UnknownNameError
 from apsvm._support.types import JsonDict, JsonObject
 from apsvm.torch.sorters import SORTERS, Sorter, SorterError, make_sorter
 
-#: The names of what the package comes with, and their files.
+#: Names of the sorters in the package, and their files.
 SHIPPED = {"neighbours": "neighbours.safetensors"}
-#: What the lists were drawn from.
+#: Distribution of the training lists.
 DISTRIBUTION = "sodeep-2019"
 
 _DIGEST = "sha256"
@@ -35,21 +34,20 @@ _LENGTH_BYTES = 8
 
 
 class CheckpointError(ValueError):
-    """A file that is no whole, undamaged sorter; the message names the file and what is wrong."""
+    """A file that is not a complete, undamaged sorter; the message names the file and the fault."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SorterHeader:
     """Header of a sorter's file.
 
-    architecture, arguments, length : what makes it; length None: any
-    trained_length, trained_longest : the L of the lists it was trained on, if the second is not None from the first to
-        the second
-    distribution : what they were drawn from
-    seen : how many there were
+    architecture, arguments, length : arguments of its constructor; length None: any
+    trained_length, trained_longest : shortest and longest L of its training lists; the second is None if all had one L
+    distribution : distribution of the training lists
+    seen : number of training lists
     l1, climb : its quality on ``trained_length`` (``sorter_quality``); NaN if not measured
-    seed : of its first weights and of the lists
-    version : of apsvm
+    seed : seed of its initial weights and of the lists
+    version : version of apsvm
     """
 
     architecture: str
@@ -95,24 +93,24 @@ class SorterHeader:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A sorter and what its file says of it; the sorter is frozen."""
+    """A frozen sorter and its header."""
 
     sorter: Sorter
     header: SorterHeader
 
 
 def load_sorter(name: str | os.PathLike[str]) -> Sorter:
-    """A sorter ready for use: the one that the package comes with (``"neighbours"``), one that needs no
-    training (``"handcrafted(10)"``, ``"laplace(50)"``), or one from a file of ``write_checkpoint``. It is frozen.
+    """Load a frozen sorter: the one in the package (``"neighbours"``), one that needs no training
+    (``"handcrafted(10)"``, ``"laplace(50)"``), or one from a file of ``write_checkpoint``.
 
     Raises
     ------
     SorterError
-        (a ValueError) an architecture that must be trained first, a bad parameter.
+        (a ValueError) an architecture that must be trained first, or a bad parameter.
     CheckpointError
-        (a ValueError) the file is damaged or no sorter.
+        (a ValueError) the file is damaged or not a sorter.
     OSError
-        It cannot be read, or there is no such name and no such file.
+        The file cannot be read, or neither name nor file exists.
     """
     text = os.fspath(name)
     if text in SHIPPED:
@@ -142,7 +140,7 @@ def read_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
 
 
 def write_checkpoint(path: str | os.PathLike[str], sorter: Sorter, header: SorterHeader) -> None:
-    """Writes all of the file or nothing; OSError if it cannot be written."""
+    """Writes the complete file, or raises OSError and writes nothing."""
     write_whole(path, sealed(header.to_json(), sorter.state_dict()))
 
 
@@ -164,7 +162,7 @@ def _rebuilt(header: SorterHeader, tensors: Mapping[str, Tensor]) -> Sorter:
     if header.architecture not in SORTERS:
         raise CheckpointError(str(SORTERS.unknown(header.architecture)))
     try:
-        # Without memory: what the header asks for is compared with what is there before any is taken.
+        # On the meta device, without memory: sizes in the header are checked before memory is taken.
         with torch.device("meta"):
             sorter = SORTERS[header.architecture](header.length, **header.arguments)
     except (SorterError, TypeError, ValueError, RuntimeError, OverflowError) as error:
@@ -174,7 +172,7 @@ def _rebuilt(header: SorterHeader, tensors: Mapping[str, Tensor]) -> Sorter:
 
 
 def fill(sorter: Sorter, tensors: Mapping[str, Tensor]) -> None:
-    """Gives the sorter these parameters and buffers. Raises CheckpointError unless they are exactly its own."""
+    """Sets the sorter's parameters and buffers. Raises CheckpointError unless names, shapes and types match."""
     expected = {name: (tuple(tensor.shape), tensor.dtype) for name, tensor in sorter.state_dict().items()}
     present = {name: (tuple(tensor.shape), tensor.dtype) for name, tensor in tensors.items()}
     if expected != present:
@@ -186,7 +184,7 @@ def fill(sorter: Sorter, tensors: Mapping[str, Tensor]) -> None:
 
 
 def sealed(header: JsonObject, tensors: Mapping[str, Tensor]) -> bytes:
-    """The content of a file; the same header and tensors give the same bytes."""
+    """Content of a file; equal headers and tensors give equal bytes."""
     require_safetensors()
     from safetensors.torch import save
 
@@ -211,7 +209,7 @@ def unsealed(content: bytes) -> tuple[JsonDict, dict[str, Tensor]]:
 
 
 def require_safetensors() -> None:
-    """Raises an ImportError that names the extra where safetensors is missing: the losses do without."""
+    """Raises an ImportError that names the extra if safetensors is missing; the losses do not need it."""
     try:
         import safetensors  # noqa: F401
     except ModuleNotFoundError as error:
@@ -219,7 +217,7 @@ def require_safetensors() -> None:
 
 
 def _checked(content: bytes) -> JsonDict:
-    """The header, if the digest in it is the file's."""
+    """The header. Raises CheckpointError if its digest differs from the file's."""
     size = int.from_bytes(content[:_LENGTH_BYTES], "little")
     try:
         if len(content) < _LENGTH_BYTES + size:
@@ -229,7 +227,7 @@ def _checked(content: bytes) -> JsonDict:
         digest = header.pop(_DIGEST).encode()
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise CheckpointError("damaged or not a sorter of apsvm: it lacks the header of one") from None
-    # Where the digest itself was changed, it is not the digest of the rest.
+    # A changed digest does not match the rest either.
     if len(digest) != len(_BLANK) or hashlib.sha256(content.replace(digest, _BLANK.encode(), 1)).hexdigest() != (
         digest.decode()
     ):
@@ -238,7 +236,7 @@ def _checked(content: bytes) -> JsonDict:
 
 
 def field(content: JsonObject, key: str, kinds: type | tuple[type, ...]) -> Any:
-    """A field of a header. Raises CheckpointError unless it is there and of one of these types; a bool is none."""
+    """A field of a header. Raises CheckpointError if it is missing or of another type; a bool does not count as int."""
     if key not in content:
         raise CheckpointError(f"its header lacks {key!r}")
     value = content[key]

@@ -3,15 +3,15 @@
     hinge(s) = max_R [Δ(R*, R) + F(R)] − F(R*)
     ramp(s)  = max_R [Δ(R*, R) + F(R)] − max_R F(R)            F(R) = 1/(PN) Σ_{i ∈ pos, j ∈ neg} R_ij (s_i − s_j)
 
-Δ of the ranking by score is at most the ramp, and that at most the hinge: what is trained on is a bound that can be
-plotted. The ramp is at most 1, so that positives beyond hope cannot dominate. It goes flat as the scores grow, while
-its value falls towards Δ: training could lower it by inflating the scores, which ``normalize`` prevents. With scores
-divided by ε it is the positive update of direct loss minimisation (Song, Schwing, Zemel and Urtasun 2016),
+Δ of the ranking by score ≤ ramp ≤ hinge. The ramp is at most 1, so that hopeless positives cannot dominate. As scores
+grow, it becomes flat and falls towards Δ: training could lower it by inflating the scores, which ``normalize``
+prevents. With scores divided by ε it is the positive update of direct loss minimisation (Song, Schwing, Zemel and
+Urtasun 2016),
 
     ramp(s/ε) = (1/ε) {max_R [F + εΔ] − max_R F},       the negative update     (1/ε) {max_R F − max_R [F − εΔ]} ≤ Δ
 
-The gradient with respect to the scores is exact wherever there is one; at a kink it is a subgradient, the same for rows
-of one class and equal score. O(n log n) time, O(n) memory.
+The gradient with respect to the scores is exact. At a kink it is a subgradient, equal for rows of one class and equal
+score. O(n log n) time, O(n) memory.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ UPDATES: tuple[Update, ...] = get_args(Update)
 
 
 class _InferredLoss(ListLoss):
-    """A loss by loss-augmented inference: values and gradients come from there."""
+    """A loss whose values and gradients come from loss-augmented inference."""
 
     form: Form = "hinge"
     algorithm = "bucket"
@@ -64,7 +64,7 @@ class _InferredLoss(ListLoss):
         return takes_grades(self.tables.loss)
 
     def scaled(self, block: Block) -> Block:
-        """The block with the scores that are ranked."""
+        """The block with scores scaled for ranking."""
         return block
 
     def knows_slopes(self, kind: str) -> bool:
@@ -77,7 +77,7 @@ class _InferredLoss(ListLoss):
         return Values(attached(block.scores, torch.as_tensor(values), row_weights), torch.as_tensor(counts))
 
     def answer_of(self, block: Block) -> Answer:
-        """Answer for the block's lists, from their scores as they are."""
+        """Answer for the block's lists, from unscaled scores."""
         scores, target, positive, valid = block.rows
         if scores.dtype not in READ:
             scores = scores.float()
@@ -100,8 +100,8 @@ class _InferredLoss(ListLoss):
         return infer(as_lists(scores), as_lists(positive), valid, self.tables, self.form, self.engine)
 
     def _graded(self, block: Block, scores: Tensor, thresholds: list[float]) -> Answer:
-        """Σ_l v_l of the binary tasks "grade ≥ l" (``apsvm.losses.graded``), at the grades of all lists: where a list
-        lacks a grade, that task is the next one's, and the shares of both add up to its."""
+        """Σ_l v_l of the binary tasks "grade ≥ l" (``apsvm.losses.graded``), at the grades of all lists. If a list
+        lacks a grade, that task equals the next higher one, and their weights add up."""
         loss = self.tables.loss
         assert takes_grades(loss)
         finite = [threshold for threshold in thresholds if threshold != float("inf")]
@@ -141,12 +141,12 @@ class RankingHingeLoss(_InferredLoss):
     UnknownNameError
         (a ValueError) no such loss.
     LossError
-        (a ValueError) a loss that has not the two arrays, or breaks their contract.
+        (a ValueError) a loss without the two arrays, or one that breaks their contract.
 
     Notes
     -----
     ``max_R [Δ(R*, R) + F(R)] − F(R*)``, where ``F(R) = 1/(PN) Σ_{i ∈ pos, j ∈ neg} R_ij (s_i − s_j)``: 0
-    or more (Yue, Finley, Radlinski and Joachims 2007; Mohapatra, Rolinek, Jawahar, Kolmogorov and Kumar 2018). Of
+    or more (Yue, Finley, Radlinski and Joachims 2007; Mohapatra, Rolinek, Jawahar, Kolmogorov and Kumar 2018). With
     grades it is the sum over their levels. Computed in float64, in O(n log n).
 
     Examples
@@ -171,7 +171,7 @@ class RankingHingeLoss(_InferredLoss):
 
 
 class APHingeLoss(RankingHingeLoss):
-    """The hinge of average precision, ``RankingHingeLoss("ap")``; its parameters and its value are described there."""
+    """The hinge of average precision; see ``RankingHingeLoss``."""
 
     def __init__(
         self, *, engine: Engine = "auto", reduction: Reduction = "mean", ignore_index: int | None = None
@@ -185,7 +185,7 @@ class NDCGHingeLoss(RankingHingeLoss):
     Parameters
     ----------
     gain : str
-        What a grade is worth: ``"exponential"``, 2^grade − 1, or ``"linear"``, the grade.
+        Gain of a grade: ``"exponential"``, 2^grade − 1, or ``"linear"``, the grade.
     engine : Engine
         See ``RankingHingeLoss``.
     reduction : Reduction
@@ -213,9 +213,9 @@ class RankingRampLoss(_InferredLoss):
     loss : str or object
         See ``RankingHingeLoss``.
     eps : float
-        Above 0: ε; with ``normalize`` in standard deviations of a list's scores.
+        ε > 0; in standard deviations of a list's scores if ``normalize``.
     normalize : bool
-        Scores are measured from their list's mean in its standard deviations, through which the gradient goes.
+        True to standardise the scores of each list; the gradient includes mean and deviation.
     engine : Engine
         See ``RankingHingeLoss``.
     reduction : Reduction
@@ -226,7 +226,7 @@ class RankingRampLoss(_InferredLoss):
     Raises
     ------
     ValueError
-        ``eps`` is not a positive number; LossError, UnknownNameError: see ``RankingHingeLoss``.
+        ``eps`` is not positive. LossError, UnknownNameError: see ``RankingHingeLoss``.
 
     Notes
     -----
@@ -270,13 +270,13 @@ class RankingRampLoss(_InferredLoss):
 
 
 class DirectLoss(RankingRampLoss):
-    """Direct loss minimisation: the ramp at normalised scores, or its counterpart from below.
+    """Direct loss minimisation: the ramp at normalised scores, or the corresponding lower bound.
 
     Parameters
     ----------
     update : Update
-        ``"positive"``, away from worse rankings, down an upper bound; ``"negative"``, towards better ones, down
-        a lower bound, on the CPU only and O(swapped pairs).
+        ``"positive"`` minimises an upper bound, away from worse rankings; ``"negative"`` a lower bound, towards better
+        rankings, on the CPU only, in O(swapped pairs).
     loss : str or object
         See ``RankingHingeLoss``.
     eps : float

@@ -7,8 +7,8 @@ b_1 ≥ … ≥ b_N, measured from a_1,
 
 and the ranks ascend with j. ``levels`` is divide and conquer on the median negative (Mohapatra, Rolínek et al. 2018)
 with all intervals of one depth, of all lists, in the same few operations: log₂ N rounds of O(P + intervals). ``dense``
-writes out g, b × P × N: a reference, and the faster way where lists are so few and short that the number of operations
-is what takes time.
+stores all of g, b × P × N. It is a reference, and faster for few and short lists, for which the number of operations
+decides.
 
 Here j, k and ranks count from 0, the rank being the number of positives above, and the lists' classes stand one list
 after another, without padding.
@@ -29,7 +29,7 @@ from apsvm.torch.tables import Tables
 
 Form: TypeAlias = Literal["hinge", "ramp"]
 
-#: Up to this many entries of g, ``dense`` takes less time than ``levels`` takes operations.
+#: Entries of g up to which ``dense`` is faster than ``levels``.
 DENSE = 50_000
 
 
@@ -41,8 +41,8 @@ class Answer(NamedTuple):
     values : (b,), max_R {F + Δ}, minus F of the ranking by score for the ramp; NaN for a list that is not finite, and 0
         for one without both classes
     counts : (b,) bool, the lists with both classes
-    row_weights : (b, n), or (n,) as the scores came, their gradients with respect to the scores, the same for rows of
-        one class and equal score
+    row_weights : (b, n), or (n,) for scores (n,): gradients with respect to the scores, equal for rows of one class and
+        equal score
     """
 
     values: Tensor | NDArray[np.float64]
@@ -51,7 +51,7 @@ class Answer(NamedTuple):
 
 
 def spoilt_by_target(block: Block, answer: Answer) -> Answer:
-    """The answer, NaN for lists with a target that is not finite: a NaN would pass for a negative."""
+    """The answer, set to NaN for lists with a target that is not finite, which would otherwise count as a negative."""
     if not block.rows.target.is_floating_point() or block.has_classes:
         return answer
     spoilt = ~block.target.isfinite().all(1)
@@ -177,7 +177,7 @@ def _number(list_of: Tensor, first: Tensor) -> Tensor:
 def _levels(lists: _Ordered) -> Tensor:
     """(ΣN,) int64: the number of positives above each negative."""
     ranks = torch.zeros_like(lists.list_of_neg)
-    # A list's gains in units of their size: the running sum below goes over lists of any scale.
+    # Each list's gains divided by their size, since the running sum below covers lists of different scales.
     size = _size_of_gains(lists)
     gain = lists.weights / size.index_select(0, lists.list_of_pos)
     unit = lists.share / size
@@ -223,7 +223,7 @@ def _levels(lists: _Ordered) -> Tensor:
 
 
 def _size_of_gains(lists: _Ordered) -> Tensor:
-    """(l,) more than 0: how large the terms of a list's g_j(k) can be, of the loss or of the scores."""
+    """(l,) > 0: bound on the terms of a list's g_j(k), from the loss and from the scores."""
     heaviest = torch.zeros_like(lists.share).scatter_reduce(0, lists.list_of_pos, lists.weights, "amax")
     scores = [
         lists.a.index_select(0, lists.first_pos + lists.n_pos - 1),  # of the lowest positive; the highest is 0
@@ -252,14 +252,14 @@ def _dense(lists: _Ordered) -> Tensor:
     g = u.index_select(0, of_neg) * lists.drops[at]
     g = g - lists.share.index_select(0, of_neg).unsqueeze(1) * (a.index_select(0, of_neg) - lists.b.unsqueeze(1))
     f = torch.nn.functional.pad((g * there).flip(1).cumsum(1), (1, 0))
-    # f of the ranks P, P − 1, … 0, behind those that are padding: the first of the highest is the largest rank. What
-    # is padding is 0, as is the rank P itself.
+    # f of the ranks P, P − 1, … 0 after padding: the first maximum has the largest rank. Padding is 0, as is f at rank
+    # P.
     n_pos = lists.n_pos.index_select(0, of_neg)
     return (longest - f.argmax(1)).clamp(max=n_pos)
 
 
 def _negatives_above(lists: _Ordered, ranks: Tensor) -> Tensor:
-    """(ΣP,) int64: n_k of each positive, the negatives with at most k positives above them (k from 0)."""
+    """(ΣP,) int64: n_k of each positive, the number of negatives with at most k positives above them (k from 0)."""
     if ranks.numel() == 0:
         return torch.zeros_like(lists.list_of_pos)
     step = int(lists.n_pos.amax()) + 1
@@ -281,7 +281,7 @@ def _mean_of_ties(numbers: Tensor, scores: Tensor, list_of: Tensor) -> Tensor:
 
 
 def _ranking_by_score(x: Tensor, pos: Tensor, neg: Tensor) -> tuple[Tensor, Tensor]:
-    """(b, n) each: how many negatives score higher than a row, and how many positives lower."""
+    """(b, n) each: number of negatives with a higher score than a row, and of positives with a lower one."""
     n = x.shape[1]
     numbers = torch.arange(n, device=x.device).expand_as(x)
     ranked = pos | neg

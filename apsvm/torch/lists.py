@@ -1,13 +1,13 @@
-"""Lists of rows in tensors of any shape: the only module that knows shapes.
+"""Lists of rows from tensors of any supported shape; other modules see blocks only.
 
-Training a network gives scores (n,) or (B, n), rows that do not count, or the query of each row. What a loss sees
-are blocks of b lists of n rows each, padded where the lists differ in length, and it gives back one value a list:
+The user passes scores (n,) or (B, n), a mask of rows that count, or the query of each row. A loss receives blocks of b
+lists of n rows each, padded if lengths differ, and returns a value for each list:
 
     lists = lists_of(scores, target, mask=mask, qid=qid)
     values, counts = [values_of(block) for block in lists.blocks], [block.counts for block in lists.blocks]
     loss = lists.reduce(values, counts, "mean")
 
-Nothing here waits for a device, except for the lengths of queries.
+Only the lengths of queries wait for a device.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from apsvm._support.caller import warn_caller
 Reduction: TypeAlias = Literal["mean", "sum", "none"]
 REDUCTIONS: tuple[Reduction, ...] = get_args(Reduction)
 
-#: Queries are padded to the longest while that takes at most this many times their rows.
+#: Queries are padded to the longest if this at most multiplies the rows by this factor.
 PADDING = 4
 
 
@@ -48,7 +48,7 @@ class Rows(NamedTuple):
 
 @dataclass(eq=False)
 class Block:
-    """b lists of n rows each. Native code takes ``rows`` as they came: on short lists, views take most of the time."""
+    """b lists of n rows each. Native code uses ``rows`` directly: on short lists, views take most of the time."""
 
     rows: Rows
 
@@ -95,12 +95,12 @@ class Block:
 
     @cached_property
     def counts(self) -> Tensor:
-        """(b,) bool: the lists that have both classes; a mean is one over these."""
+        """(b,) bool: True for lists with both classes, which count in a mean."""
         return (self.n_pos > 0) & (self.n_neg > 0)
 
     @cached_property
     def finite(self) -> Tensor:
-        """(b,) bool: the lists whose scores and targets are all finite, of the rows that count."""
+        """(b,) bool: True for lists whose counting rows have finite scores and targets."""
         finite = self.scores.detach().isfinite()
         if self.target.is_floating_point():
             finite = finite & self.target.isfinite()
@@ -108,12 +108,12 @@ class Block:
 
     @cached_property
     def wide_scores(self) -> Tensor:
-        """(b, n) the scores as they are computed with: float64, or float32 on a device that has no other."""
+        """(b, n) scores in the type of computation: float64, or float32 on a device without float64."""
         return self.scores.to(compute_dtype(self.scores.device))
 
     @cached_property
     def standardized(self) -> Tensor:
-        """(b, n) ``wide_scores`` from their list's mean, in its standard deviations (0 in a list of equal scores)."""
+        """(b, n) ``wide_scores`` standardised by list; 0 in a list of equal scores."""
         x = self.wide_scores
         if self.valid is None:
             n: Tensor | int = max(1, x.shape[1])
@@ -125,8 +125,8 @@ class Block:
         return centred / torch.where(variance > 0, variance, 1.0).sqrt()
 
     def settle(self, values: Tensor) -> Tensor:
-        """(b,) the lists' ``values``: 0 without gradient for those that do not count, and NaN, with NaN gradients, for
-        those that are not finite."""
+        """(b,) the ``values``, replaced by 0 without gradient for lists that do not count, and by NaN with NaN
+        gradients for lists that are not finite."""
         factor = torch.ones_like(values).masked_fill(~self.finite, torch.nan)
         return torch.where(self.counts | ~self.finite, values, 0.0) * factor
 
@@ -137,10 +137,9 @@ class Lists(NamedTuple):
     Attributes
     ----------
     blocks : the lists, those of similar length together
-    order : (l,) int64, where each list, in the order of ``reduction="none"``, is among the blocks' lists; None: they
-        stand in that order
-    shape : of the values of ``reduction="none"``: () for scores (n,), (B,) for (B, n), (l,) for queries
-    dtype : of the loss: the scores', or float32 where they have half precision
+    order : (l,) int64, position among the blocks' lists of each list of ``reduction="none"``; None: the same order
+    shape : shape of the values of ``reduction="none"``: () for scores (n,), (B,) for (B, n), (l,) for queries
+    dtype : type of the loss: that of the scores, or float32 for half precision
     """
 
     blocks: tuple[Block, ...]
@@ -149,8 +148,8 @@ class Lists(NamedTuple):
     dtype: torch.dtype
 
     def reduce(self, values: Sequence[Tensor], counts: Sequence[Tensor], reduction: Reduction) -> Tensor:
-        """The loss, of the ``values`` (b,) of each block's lists, which are 0 where a list does not count: their mean
-        over those that do (0 if none does), their sum, or themselves, by ascending query. ``counts``: (b,) bool each.
+        """Reduces the ``values`` (b,) of each block's lists, 0 for lists that do not count: to the mean over the
+        counting ones (0 without any), the sum, or all values by ascending query. ``counts``: (b,) bool for each block.
         """
         joined = values[0] if len(values) == 1 else torch.cat([*values])
         if reduction == "none":
@@ -178,21 +177,21 @@ def lists_of(
     ignore_index: int | None = None,
     detached: bool = False,
 ) -> Lists:
-    """The lists that the arguments of a loss describe.
+    """Lists from the arguments of a loss.
 
     Parameters
     ----------
     scores : (n,) or (B, n) floating point; higher is better
-    target : of the same shape; bool, or numbers of which those above 0 are positive
-    mask : of the same shape, bool: the rows that count; None: all
-    qid : (n,) integers in any order: rows of one value are a list
-    dim : the dimension along which a list lies, of scores (B, n)
-    ignore_index : rows of this target do not count
-    detached : without the graph of the scores
+    target : same shape; bool, or numbers, positive above 0
+    mask : same shape, bool, True for rows that count; None: all
+    qid : (n,) integers in any order: rows with equal values form a list
+    dim : dimension of scores (B, n) along which a list lies
+    ignore_index : rows with this target do not count
+    detached : True to drop the graph of the scores
 
     Raises
     ------
-    TypeError : an argument is no tensor, or of a type that does not fit
+    TypeError : an argument that is not a tensor, or has a wrong type
     ValueError : shapes or devices that differ, more than two dimensions, ``qid`` with a batch
     """
     _check(scores, target, mask, qid, dim)
@@ -220,8 +219,8 @@ def lists_of(
 
 
 def require_classes(block: Block) -> None:
-    """Raises ValueError for targets other than 0 and 1, or −1 and 1: smoothed labels and grades would all be positives
-    alike. What is not finite spoils its list."""
+    """Raises ValueError for targets other than 0 and 1, or −1 and 1: smoothed labels and grades would count as equal
+    positives. Targets that are not finite are allowed; they make their list NaN."""
     if block.has_classes:
         return
     target = block.target
@@ -249,13 +248,13 @@ def compute_dtype(device: torch.device) -> torch.dtype:
 
 def _block(scores: Tensor, target: Tensor, valid: Tensor | None) -> Block:
     if valid is not None:
-        # By selection: a product would keep the NaN of a row that does not count.
+        # By selection, since a product would keep the NaN of a row that does not count.
         scores, target = torch.where(valid, scores, 0), torch.where(valid, target, torch.zeros_like(target))
     return Block(Rows(scores, target, target if target.dtype == torch.bool else target > 0, valid))
 
 
 def as_lists(rows: Tensor) -> Tensor:
-    """(b, n), of (n,) the only list."""
+    """(b, n); (n,) becomes a single list."""
     return rows.unsqueeze(0) if rows.ndim == 1 else rows
 
 
@@ -266,19 +265,19 @@ def _by_query(scores: Tensor, target: Tensor, valid: Tensor | None, qid: Tensor,
         empty = torch.empty((0, 0), dtype=torch.bool, device=scores.device)
         return Lists((_block(scores.reshape(0, 0), empty, None),), None, (0,), dtype)
     widths = _widths(lengths)
-    # Stable: lists of one width stand together, in the order of the queries.
+    # Stable sort: lists of one width stay in the order of the queries.
     by_width = torch.argsort(widths, stable=True)
     order = torch.empty_like(by_width)
     order[by_width] = torch.arange(by_width.numel(), device=by_width.device)
     ends = torch.cumsum(widths[by_width], 0)
-    starts = (ends - widths[by_width])[order]  # of each list, in all blocks one after another
+    starts = (ends - widths[by_width])[order]  # of each list in the concatenated blocks
     rows = torch.argsort(query, stable=True)
     place = torch.arange(rows.numel(), device=rows.device) - (torch.cumsum(lengths, 0) - lengths)[query[rows]]
     slots = torch.empty_like(rows)
     slots[rows] = starts[query[rows]] + place
 
     def laid_out(values: Tensor) -> Tensor:
-        # Each slot has one row, so that the way back is a gather: deterministic on every device.
+        # Each slot has one row, so that the backward pass is a gather, which is deterministic on every device.
         return values.new_zeros(int(ends[-1])).index_copy(0, slots, values)
 
     padded_scores, padded_target = laid_out(scores), laid_out(target)
@@ -293,8 +292,8 @@ def _by_query(scores: Tensor, target: Tensor, valid: Tensor | None, qid: Tensor,
 
 
 def _widths(lengths: Tensor) -> Tensor:
-    """(l,) int64: the padded length of each list. That of the longest, or where this would be a waste, that of the
-    longest of which the length has the same power of two."""
+    """(l,) int64: padded length of each list: the longest length, or if that wastes memory, the longest length between
+    the same powers of two."""
     longest = int(lengths.max())
     if lengths.numel() * longest <= PADDING * int(lengths.sum()):
         return torch.full_like(lengths, longest)

@@ -1,8 +1,8 @@
 """Losses and their slopes on a CPU: one native call for all lists of a batch, threads over lists, the GIL released.
 
-Scores of single and double precision are read where they are, and the row weights written as the scores' type; what is
-computed in between is double. Lists are answered each on its own: neither padding nor the other lists of a batch, nor
-the number of threads, changes a bit.
+Scores of single and double precision are read in place, and row weights are written in the scores' type; computation is
+in double precision. A list's result does not depend, to the bit, on padding, on other lists of the batch, or on the
+number of threads.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from apsvm._native import _kernels
 from apsvm.torch.inference import Answer, Form
 from apsvm.torch.tables import Tables
 
-#: The types of scores that native code reads.
+#: Types of scores that native code reads.
 READ = torch.float32, torch.float64
-#: Of Smooth-AP.
+#: No numbers of places: Smooth-AP instead of recall.
 NO_PLACES = np.empty(0)
 
 
@@ -35,8 +35,8 @@ def infer_native(
     ----------
     scores : (n,) or (b, n) float32 or float64, on the CPU, without a graph
     positive, valid : of the same shape, bool; ``valid`` None: all rows count
-    algorithm : ``"bucket"``; or ``"against-loss"``, for the rankings that maximise F − Δ: the values are then
-        max_R {F − Δ}, and of the form "ramp" F of the ranking by score minus that
+    algorithm : ``"bucket"``; or ``"against-loss"`` for the rankings that maximise F − Δ. The values are then max_R {F −
+        Δ}; with the form "ramp", F of the ranking by score minus that
     """
     s, flags, counted = scores.contiguous(), positive.contiguous().numpy(), _marks(valid)
     sizes = _kernels.count_classes(flags, counted)
@@ -70,13 +70,13 @@ def soft_rank_native(
     places: NDArray[np.float64] = NO_PLACES,
     tau_rank: float = 1.0,
 ) -> Answer:
-    """Smooth-AP of b lists of n rows by the Laplace kernel, or with ``places`` K recall among the first K, as the mean
-    over them.
+    """Smooth-AP of b lists of n rows by the Laplace kernel; with ``places``, the mean recall among the first K over
+    these K.
 
     Parameters
     ----------
     scores, positive, valid : as for ``infer_native``
-    tau : the kernel's width in units of the scores, or if ``relative`` in standard deviations of each list's
+    tau : width of the kernel, in units of the scores, or in standard deviations of each list's scores if ``relative``
     """
     s, n_lists = scores.contiguous(), 1 if scores.ndim == 1 else len(scores)
     values, counts, slopes = np.empty(n_lists), np.empty(n_lists, dtype=np.bool_), torch.empty_like(s)

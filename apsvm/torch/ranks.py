@@ -1,7 +1,7 @@
-"""Exact ranks, which have no useful gradient, and the standardising that sorters begin with.
+"""Exact ranks, which have no useful gradient, and standardised scores, with which sorters begin.
 
 rk(s)_i = (1 + #{j : s_j > s_i} + ½ #{j ≠ i : s_j = s_i}) / L: descending and normalised (Engilberge, Chevallier, Pérez,
-Cord 2019, §3): the largest of L scores has 1/L, the smallest 1, equal scores share the mean of their places.
+Cord 2019, §3). The largest of L scores has rank 1/L, the smallest 1; equal scores share their mean rank.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from torch import Tensor
 
 
 def exact_ranks(scores: Tensor) -> Tensor:
-    """Descending normalised ranks along the last dimension, by a sort: O(L log L) a list, no gradient.
+    """Descending normalised ranks along the last dimension, by a sort: O(L log L) for each list, without gradient.
 
     Parameters
     ----------
@@ -19,12 +19,12 @@ def exact_ranks(scores: Tensor) -> Tensor:
 
     Returns
     -------
-    ranks : (…, L) in (0, 1], of the scores' type if that is a floating one, else of torch's default type; all of a list
-        that holds a NaN is NaN
+    ranks : (…, L) in (0, 1], of the scores' type if it is floating point, else torch's default type; a list with a NaN
+        is all NaN
     """
     scores = scores.detach()
     dtype = scores.dtype if scores.is_floating_point() else torch.get_default_dtype()
-    if scores.dtype in (torch.bool, torch.float16, torch.bfloat16):  # which cannot be searched on every device
+    if scores.dtype in (torch.bool, torch.float16, torch.bfloat16):  # types without searchsorted on some devices
         scores = scores.float()
     length = scores.shape[-1]
     scores = scores.contiguous()
@@ -39,7 +39,7 @@ def exact_ranks(scores: Tensor) -> Tensor:
 
 def standardized(scores: Tensor) -> Tensor:
     """(…, L) scores minus their list's mean, divided by its standard deviation (of all L, not of L − 1); a list of
-    equal scores becomes zeros. The gradient goes through mean and deviation."""
+    equal scores becomes zeros. The gradient includes mean and deviation."""
     centred = scores - scores.mean(dim=-1, keepdim=True)
     # Squares neither overflow nor vanish. The quotient does not depend on this factor, so neither does its gradient.
     largest = centred.detach().abs().amax(dim=-1, keepdim=True) if scores.shape[-1] else centred.detach()

@@ -1,7 +1,7 @@
-"""Lists of made scores that sorters learn from (the paper's §3.1.2, as its authors' program draws them).
+"""Generated lists of scores for training sorters (the paper's §3.1.2, as its authors' program draws them).
 
-Ten types with equal chance, three of which are one distribution and two another: seven kinds. Numbers are drawn on the
-CPU by a generator of their own, so that a seed means the same lists on every device.
+Ten types have equal chance; three of them are one distribution and two another, which leaves seven kinds. A separate
+generator draws on the CPU, so that a seed gives the same lists on every device.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def _spaced_then_uniform(generator: Generator, lists: int, length: int) -> Tenso
     """Left part a shuffled evenly spaced sub-range, right part U[−1, 1]."""
     size, is_left = _left(generator, lists, length)
     spaced = _spaced(generator, lists, length, size)
-    # In random order within the left part: those of the right part come behind it.
+    # Random order within the left part, followed by the right part.
     order = torch.rand(lists, length, generator=generator).masked_fill(~is_left, 2.0).argsort(dim=1)
     return torch.where(is_left, spaced.gather(1, order), _uniform(generator, lists, length))
 
@@ -70,7 +70,7 @@ def _whole_range(generator: Generator, lists: int, length: int) -> Tensor:
 
 
 class Kind(NamedTuple):
-    """share : how many of the ten types it is; draw : generator, n, L → (n, L) float32"""
+    """share : number of the ten types; draw : generator, n, L → (n, L) float32"""
 
     share: int
     draw: Draw
@@ -85,12 +85,12 @@ KINDS: Mapping[str, Kind] = {
     "shuffled|uniform": Kind(1, _spaced_then_uniform),
     "range": Kind(1, _whole_range),
 }
-#: The kind of each of the ten types, as its place in ``KINDS``.
+#: Kind of each of the ten types, as an index of ``KINDS``.
 _KIND_OF_TYPE = [at for at, kind in enumerate(KINDS.values()) for _ in range(kind.share)]
 
 
 def seeded(purpose: str, *numbers: int) -> Generator:
-    """A generator on the CPU, another one for each purpose and sequence of numbers, such as a seed and a step."""
+    """A generator on the CPU, different for each purpose and sequence of numbers, such as a seed and a step."""
     digest = hashlib.sha256(repr((purpose, *numbers)).encode()).digest()
     return torch.Generator().manual_seed(int.from_bytes(digest[:7], "little"))
 
@@ -101,7 +101,7 @@ def draw_lists(generator: Generator, lists: int, length: int) -> tuple[Tensor, T
     Returns
     -------
     scores : (lists, length) float32, on the CPU
-    kinds : (lists,) int64, the place in ``KINDS`` of each list's kind
+    kinds : (lists,) int64, index in ``KINDS`` of each list's kind
     """
     kinds = torch.tensor(_KIND_OF_TYPE)[torch.randint(len(_KIND_OF_TYPE), (lists,), generator=generator)]
     scores = torch.empty(lists, length)

@@ -1,11 +1,11 @@
-"""Average precision and recall with soft ranks: smooth in the scores, and no bounds.
+"""Average precision and recall with soft ranks: smooth in the scores, but not bounds.
 
     Smooth-AP (Brown, Xie, Kalogeiton, Zisserman 2020)      1 − 1/P Σ_{i ∈ pos} rank⁺_i / rank_i
     Recall@K (Patel, Tolias, Matas 2022)                    1 − mean_K 1/min(K, P) Σ_{i ∈ pos} σ((K + ½ − rank_i)/τ′)
 
-with the soft ranks of ``apsvm.torch.soft_rank``, rank⁺ being that among the positives. K + ½ is between two ranks, so
-that for τ, τ′ → 0 the second is exactly one minus the share of the K places (or of the positives, if they are fewer)
-that positives hold; the paper has K, at which the K-th place counts one half.
+with the soft ranks of ``apsvm.torch.soft_rank``; rank⁺ is the rank among the positives. K + ½ lies between two ranks,
+so that for τ, τ′ → 0 the second is exactly one minus recall among the first K (divided by K if P > K). The paper has K
+instead, so that the K-th place counts one half.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class _SoftRankLoss(ListLoss):
     """A loss of the soft ranks of the positives."""
 
     is_smooth = True
-    #: The width where none is given, in standard deviations of a list's scores: of those tried, that of the best mAP@R
-    #: on classes never seen, over three sets of images (digits and letters).
+    #: Default width, in standard deviations of a list's scores: the best of those tried by mAP@R on unseen classes of
+    #: three sets of images (digits and letters).
     own_tau: ClassVar[float]
 
     def __init__(
@@ -53,7 +53,7 @@ class _SoftRankLoss(ListLoss):
         return spoilt_by_target(block, answer)
 
     def ranks_of_positives(self, block: Block) -> tuple[Tensor, Tensor, Tensor]:
-        """(ranks, ranks among the positives, which of them are of positives), (b, m) each; at least 1/2."""
+        """Ranks, ranks among the positives, and a mask of positives, (b, m) each; ranks are at least 1/2."""
         valid = torch.ones_like(block.positive) if block.valid is None else block.valid
         scores, tau = (block.standardized, self.own_tau) if self.tau is None else (block.scores, self.tau)
         if self.kernel == "laplace":
@@ -67,15 +67,15 @@ class _SoftRankLoss(ListLoss):
 
 
 class SmoothAPLoss(_SoftRankLoss):
-    """One minus average precision, of soft ranks.
+    """One minus average precision, with soft ranks.
 
     Parameters
     ----------
     tau : float, optional
-        Above 0: the width of the kernel in units of the scores. None: a tenth of the standard deviation of the list's
-        scores, whatever their scale, and the gradient goes through that deviation.
+        Width of the kernel, > 0, in units of the scores. None: a tenth of the standard deviation of the list's scores;
+        the gradient includes that deviation.
     kernel : Kernel
-        ``"laplace"``, exact in O(n log n); ``"logistic"``, the paper's, in O(Pn) time.
+        ``"laplace"``, O(n log n); ``"logistic"``, the paper's, O(Pn).
     reduction : Reduction
         See ``ListLoss``.
     ignore_index : int, optional
@@ -84,15 +84,15 @@ class SmoothAPLoss(_SoftRankLoss):
     Raises
     ------
     ValueError
-        ``tau`` is not a positive number, or there is no such kernel.
+        ``tau`` is not positive, or the kernel is unknown.
 
     Notes
     -----
-    ``1 − 1/P Σ_{i ∈ pos} rank⁺_i / rank_i``, from 0 to 1, with soft ranks of the list and of its positives alone
-    (Brown, Xie, Kalogeiton and Zisserman 2020); their kernel is the logistic one, and their ``tau`` .01 for cosines.
+    ``1 − 1/P Σ_{i ∈ pos} rank⁺_i / rank_i``, from 0 to 1, with soft ranks in the list and among its positives (Brown,
+    Xie, Kalogeiton and Zisserman 2020, with the logistic kernel and ``tau`` .01 for cosines).
 
-    Where rows of a batch are compared with each other, hand over the matrix of their similarities (B, B), as target
-    that two labels are the same, and as mask that a row is not itself: ``~torch.eye(B, dtype=torch.bool)``.
+    To compare the rows of a batch with each other, pass the matrix of their similarities (B, B). The target is True for
+    equal labels, the mask ``~torch.eye(B, dtype=torch.bool)``.
 
     Examples
     --------
@@ -125,17 +125,17 @@ class SmoothAPLoss(_SoftRankLoss):
 
 
 class RecallAtKLoss(_SoftRankLoss):
-    """One minus recall among the first K, the mean over several K.
+    """One minus recall among the first K, averaged over several K.
 
     Parameters
     ----------
     ks : Sequence[int]
-        Numbers K ≥ 1 of places.
+        The numbers K ≥ 1.
     tau : float, optional
-        Above 0: the width of the kernel in units of the scores. None: .03 of the standard deviation of the list's
-        scores, as in ``SmoothAPLoss``.
+        Width of the kernel, > 0, in units of the scores. None: .03 of the standard deviation of the list's scores, as
+        in ``SmoothAPLoss``.
     tau_rank : float
-        Above 0: how sharply places up to K are told from the rest, in places.
+        Width of the step at K, > 0, in places.
     kernel : Kernel
         See ``SmoothAPLoss``.
     reduction : Reduction
@@ -146,15 +146,16 @@ class RecallAtKLoss(_SoftRankLoss):
     Raises
     ------
     TypeError
-        A K is no whole number.
+        A K is not an integer.
     ValueError
-        A width or a K is not positive, there is no K or no such kernel.
+        A width or a K is not positive, ``ks`` is empty, or the kernel is unknown.
 
     Notes
     -----
     ``1 − mean_K 1/min(K, P) Σ_{i ∈ pos} σ((K + ½ − rank_i)/tau_rank)`` with soft ranks (Patel, Tolias and Matas 2022).
-    The paper has K in place of K + ½, with which the K-th place counts one half. At most 1; where more than K positives
-    are ahead, those beyond the K-th place count a little, and the loss ends below 0, by default at −.07.
+    The paper has K in place of K + ½, so that the K-th place counts one half. The loss is at most 1. With more than K
+    positives at the top, those beyond the K-th place count a little, so that the loss can fall below 0, by default to
+    −.07.
     """
 
     own_tau = 0.03

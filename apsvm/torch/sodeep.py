@@ -1,4 +1,5 @@
-"""Losses of ranks that a sorter gives (Engilberge, Chevallier, Pérez, Cord 2019, §3.2): f is smooth, and about rk.
+"""Losses of the ranks from a sorter f, which is smooth and approximates rk (Engilberge, Chevallier, Pérez, Cord 2019,
+§3.2).
 
 Spearman (4)     6 L²/(L² − 1) · mean_i (f(y)_i − rk(y*)_i)²                 1 − ρ, if f were rk and no scores tie
 mAP (7)          Σ_{i positive} f(y)_i                                       the seed's, with f = rk the ROC area
@@ -28,12 +29,12 @@ from apsvm.torch.sorters.quality import AnySorter, climb_caution
 
 MAPForm: TypeAlias = Literal["ap", "seed"]
 
-#: The sorter where none is named: any length, O(L log L), and a gradient that leads further than a trained one's.
+#: Default sorter: any length, O(L log L), and its gradient leads further than that of a trained one.
 DEFAULT = "laplace(10)"
 
 
 class SorterLoss(ListLoss):
-    """A loss of the ranks that a sorter gives; what the losses below share. ``sorter``: see ``SpearmanLoss``.
+    """Base class of losses of a sorter's ranks. ``sorter``: see ``SpearmanLoss``.
 
     Parameters
     ----------
@@ -51,7 +52,7 @@ class SorterLoss(ListLoss):
         self.sorter: AnySorter = _usable(load_sorter(sorter) if isinstance(sorter, str) else sorter)
 
     def ranks_of(self, scores: Tensor, valid: Tensor | None) -> Tensor:
-        """(b, n) the sorter's normalised ranks of each list among the rows that count; 0 where one does not."""
+        """(b, n) the sorter's normalised ranks of each list's counting rows; 0 for other rows."""
         return _ranks_of(self.sorter, scores, valid)
 
     def extra_repr(self) -> str:
@@ -60,40 +61,40 @@ class SorterLoss(ListLoss):
 
 
 class SpearmanLoss(SorterLoss):
-    """One minus Spearman's correlation of scores and targets, the scores' ranks by the sorter.
+    """One minus Spearman's correlation of scores and targets; a sorter ranks the scores.
 
-    Targets are numbers, equal ones share their mean rank; lists of one row or of one target value do not count. The
+    Targets are numbers; equal ones share their mean rank. Lists of one row or of one target value do not count. The
     paper's loss is this one times (L² − 1)/(6 L²).
 
     Parameters
     ----------
     sorter : AnySorter or str
         A callable (B, L) → (B, L), or a name of ``load_sorter``: ``"laplace(10)"``, ``"handcrafted(10)"``,
-        ``"neighbours"``, a file of ``write_checkpoint``. One that takes lists of one length refuses others with a
-        SorterError (a ValueError). Of a module whose parameters have gradients the loss keeps a copy with frozen ones:
-        an optimiser over the loss would teach the sorter to flatter the scores.
+        ``"neighbours"``, a file of ``write_checkpoint``. A sorter for one length raises a SorterError (a ValueError)
+        for other lengths. The loss keeps a frozen copy of a trainable module, since an optimiser of the loss would also
+        train the sorter.
     reduction : Reduction
         See ``ListLoss``.
     ignore_index : int, optional
         See ``ListLoss``.
     l1 : float
-        Weight of mean |score − target| beside it, which the paper's authors switch on for the first
-        epochs (their 1 is about 6 here).
+        Weight of an additional mean |score − target|, which the paper's authors use in the first epochs (their 1 is
+        about 6 here).
 
     Raises
     ------
     ValueError
-        No such reduction, or no such sorter; SorterError of one of ``make_sorter`` that was not trained.
+        Unknown reduction or sorter; a sorter of ``make_sorter`` that was not trained (SorterError).
 
     Warns
     -----
     UserWarning
-        The sorter's file says that its gradient leads nowhere.
+        By its file, the sorter's gradient leads nowhere (``climb``).
 
     Notes
     -----
-    ``6 L²/(L² − 1) · mean_i (f(s)_i − rk(y)_i)²`` with normalised ranks (equation 4): 0 where the orders are the same,
-    2 where they are opposite, as far as the sorter f is exact.
+    ``6 L²/(L² − 1) · mean_i (f(s)_i − rk(y)_i)²`` with normalised ranks (equation 4). With exact ranks it is 0 for
+    equal orders and 2 for opposite ones.
     """
 
     needs = "two rows of different targets"
@@ -125,9 +126,9 @@ class SpearmanLoss(SorterLoss):
 
 
 class SoDeepMAPLoss(SorterLoss):
-    """Average precision, or the sum of the positives' ranks, by the sorter's ranks.
+    """One minus average precision, or the sum of the positives' ranks, by the sorter's ranks.
 
-    Lists are classes in the paper: with scores (rows, classes) say ``dim=0``.
+    In the paper, lists are classes: for scores (rows, classes) pass ``dim=0``.
 
     Parameters
     ----------
@@ -145,7 +146,7 @@ class SoDeepMAPLoss(SorterLoss):
     Raises
     ------
     ValueError
-        No such form.
+        Unknown form.
     """
 
     def __init__(
@@ -162,16 +163,16 @@ class SoDeepMAPLoss(SorterLoss):
         self.form: MAPForm = form
 
     def values_of(self, block: Block) -> Values:
-        # Once: gradients of half precision would be added up in it.
+        # Converted once, since gradients of half precision would otherwise be summed in that type.
         scores = block.scores.to(torch.promote_types(block.scores.dtype, torch.float32))
         ranks = self.ranks_of(scores, block.valid)
         if self.form == "seed":
             return _settled(block, _sum_over(block.positive, ranks))
         lengths = _lengths(block).unsqueeze(1)
-        # A sorter's ranks are only about right: no row is above the first place, or below itself among fewer.
+        # Ranks of a sorter are approximate: they are clamped to be at least 1, and r⁺ to at most r.
         among_all = (lengths * ranks).clamp(min=1)
         among_positives = (lengths * self.ranks_of(_negatives_below(block, scores), block.valid)).clamp(min=1)
-        # Of equal scores no negative can be moved below: positives have their mean rank.
+        # In a list of equal scores no negative can be moved below: positives keep their mean rank.
         valid = torch.ones_like(block.positive) if block.valid is None else block.valid
         mean = (scores * valid).sum(1, keepdim=True) / lengths.clamp(min=1)
         rounding = 4 * torch.finfo(scores.dtype).eps * mean.abs()
@@ -219,7 +220,7 @@ class _MatrixLoss(SorterLoss):
 
 
 class RankTripletLoss(_MatrixLoss):
-    """Each positive shall be ahead, in rank, of the first of the negatives by a margin: the triplet loss on ranks.
+    """Triplet loss on ranks: each positive should be ahead of the first negative by a margin.
 
     Parameters
     ----------
@@ -230,16 +231,14 @@ class RankTripletLoss(_MatrixLoss):
     ignore_index : int, optional
         See ``ListLoss``.
     margin : float, optional
-        In normalised ranks; None: 1/L, one place, with which exact ranks of positives that are
-        all first have no loss.
+        In normalised ranks. None: 1/L, one place; the loss is then 0 for exact ranks if all positives are first.
     both : bool
-        Of a matrix, rows and columns are lists (text to image and image to text); False: only those along
-        ``dim``.
+        True: rows and columns of a matrix are lists (text to image and image to text). False: only those along ``dim``.
 
     Notes
     -----
-    ``mean_{i positive} max(0, margin + f(s)_i − min_{j negative} f(s)_j)``, equations (9) and (10), the mean in place
-    of their sum; from 0 to 1 + ``margin``. Without a target the diagonal of a square matrix is positive.
+    ``mean_{i positive} max(0, margin + f(s)_i − min_{j negative} f(s)_j)``, equations (9) and (10) with a mean instead
+    of the sum; from 0 to 1 + ``margin``. Without a target the diagonal of a square matrix is positive.
     """
 
     def __init__(
@@ -265,8 +264,7 @@ class RankTripletLoss(_MatrixLoss):
 
 
 class RankRecallLoss(_MatrixLoss):
-    """The mean normalised rank of the positives, or with ``k`` one minus a smooth recall: the share of them among the
-    first k.
+    """The mean normalised rank of the positives, or with ``k`` one minus a smooth recall among the first k.
 
     Parameters
     ----------
@@ -277,16 +275,16 @@ class RankRecallLoss(_MatrixLoss):
     ignore_index : int, optional
         See ``ListLoss``.
     k : int, optional
-        Positives of rank k or better are recalled; None: their ranks themselves are the loss.
+        Number of first ranks that count for recall; None: the mean rank is the loss.
     tau : float
-        Above 0: the width of the step at k, in places.
+        Width of the step at k, > 0, in places.
     both : bool
         As ``RankTripletLoss``.
 
     Raises
     ------
     ValueError
-        ``k`` is below 1, or ``tau`` is not a positive number.
+        ``k`` is below 1, or ``tau`` is not positive.
 
     Notes
     -----
@@ -321,7 +319,7 @@ class RankRecallLoss(_MatrixLoss):
 
 
 def _usable(sorter: AnySorter) -> AnySorter:
-    """The sorter, or where it could still be trained a frozen copy. Raises SorterError of one that was not trained."""
+    """The sorter, or a frozen copy if it can be trained. Raises SorterError for an untrained one."""
     if not isinstance(sorter, nn.Module):
         return sorter
     if isinstance(sorter, Sorter):
@@ -335,7 +333,7 @@ def _usable(sorter: AnySorter) -> AnySorter:
     if not any(parameter.requires_grad for parameter in sorter.parameters()):
         return sorter
     frozen = copy.deepcopy(sorter)
-    # An optimiser steps along a gradient that is there, whether or not the parameter still wants one.
+    # An optimiser would use an existing gradient, even of a frozen parameter.
     frozen.zero_grad(set_to_none=True)
     return frozen.freeze() if isinstance(frozen, Sorter) else frozen.requires_grad_(False)
 
@@ -345,7 +343,7 @@ def _settled(block: Block, values: Tensor) -> Values:
 
 
 def _differ(block: Block) -> Tensor:
-    """(b,) bool: the lists of two rows or more, of which not all have the same target."""
+    """(b,) bool: True for lists with different targets."""
     if not block.target.numel():
         return torch.zeros(len(block.target), dtype=torch.bool, device=block.target.device)
     valid = torch.ones_like(block.target, dtype=torch.bool) if block.valid is None else block.valid
@@ -354,7 +352,7 @@ def _differ(block: Block) -> Tensor:
 
 
 def _lengths(block: Block) -> Tensor:
-    """(b,) rows that count, in the type that is computed in."""
+    """(b,) numbers of rows that count, in the type of computation."""
     dtype = compute_dtype(block.scores.device)
     if block.valid is None:
         return torch.full((len(block.scores),), block.scores.shape[1], dtype=dtype, device=block.scores.device)
@@ -362,9 +360,9 @@ def _lengths(block: Block) -> Tensor:
 
 
 def _ranks_of(sorter: AnySorter, scores: Tensor, valid: Tensor | None) -> Tensor:
-    """(b, n) the sorter's normalised ranks of each list among its own rows; 0 where a row does not count.
+    """(b, n) the sorter's normalised ranks of each list's counting rows; 0 for other rows.
 
-    A sorter sees whole lists: those of equal length go through it together.
+    Lists of equal length are passed to the sorter together, without padding.
     """
     scores = scores.to(_dtype_of(sorter, scores))
     if valid is None:
@@ -393,7 +391,8 @@ def _dtype_of(sorter: AnySorter, scores: Tensor) -> torch.dtype:
 
 
 def _negatives_below(block: Block, scores: Tensor) -> Tensor:
-    """(b, n) the scores, the negatives' lowered until all positives are ahead, by a mean distance at least."""
+    """(b, n) the scores, with negatives lowered by one amount until all positives are ahead by at least a mean
+    distance."""
     if not scores.numel():
         return scores
     lowest_positive = scores.masked_fill(~block.positive, torch.inf).amin(1)

@@ -1,17 +1,17 @@
-"""Soft ranks: how many rows stand above each, by a kernel that is smooth in the scores.
+"""Soft ranks: the number of rows above each row, counted by a kernel that is smooth in the scores.
 
     rank_i = 1 + Σ_{j≠i} K((s_j − s_i)/τ),      K(0) = 1/2, K from 0 to 1
 
-Two kernels. The logistic function (Qin, Liu and Li 2010; Brown et al. 2020) takes O(n) a row: rows are taken in chunks,
-and what a chunk needs is computed again on the way back, so that memory is that of a chunk. The Laplace distribution's
-K(d) = 1 − e^{−d}/2 for d ≥ 0, e^{d}/2 below (LapSum: Struski et al. 2025) is exact in O(n log n): with x = s/τ in
-descending order, what stands above row i adds up to
+Two kernels. The logistic function (Qin, Liu and Li 2010; Brown et al. 2020) takes O(n) for each row. Rows are processed
+in chunks, recomputed in the backward pass, so that memory is that of one chunk. The Laplace distribution's K(d) = 1 −
+e^{−d}/2 for d ≥ 0, e^{d}/2 below (LapSum: Struski et al. 2025) is exact in O(n log n): with x = s/τ in descending
+order, the rows above row i contribute
 
     A_i = Σ_{j<i} e^{x_i − x_j} = e^{x_i − x_{i−1}} (A_{i−1} + 1),      B_i likewise from the other end,
     rank_i = i − A_i/2 + B_i/2,      i = 1 .. n
 
-a linear recurrence whose factors are at most 1: nothing overflows, whatever the scale of the scores, and its transpose,
-which the gradient needs, is the same recurrence backwards.
+a linear recurrence with factors of at most 1, so that nothing overflows. Its transpose, needed for the gradient, is the
+same recurrence backwards.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ KERNELS: tuple[Kernel, ...] = get_args(Kernel)
 
 #: Entries of a chunk of the logistic kernel's matrix.
 CHUNK = 1 << 20
-#: Steps that the recurrence takes one after another, for all runs of this many rows together.
+#: Length of the runs of rows through which the recurrence steps, all runs in parallel.
 RUN = 32
 
 
@@ -41,14 +41,14 @@ class SoftRank(nn.Module):
     Parameters
     ----------
     tau : float
-        Above 0: the width of the kernel in units of the scores.
+        Width of the kernel, > 0, in units of the scores.
     kernel : Kernel
         ``"laplace"``, O(n log n), or ``"logistic"``, O(n²).
 
     Raises
     ------
     ValueError
-        ``tau`` is not a positive number, or there is no such kernel.
+        ``tau`` is not positive, or the kernel is unknown.
 
     Examples
     --------
@@ -71,18 +71,18 @@ class SoftRank(nn.Module):
 
 
 def soft_ranks(scores: Tensor, tau: float = 1.0, kernel: Kernel = "laplace", mask: Tensor | None = None) -> Tensor:
-    """The soft rank of each row of each list, from 1 (the highest score) to n.
+    """Soft rank of each row of each list, from 1 (the highest score) to n.
 
     Parameters
     ----------
     scores : Tensor
         (…, n) floating point.
     tau : float
-        Above 0: in units of the scores.
+        Width of the kernel, > 0, in units of the scores.
     kernel : Kernel
         ``"laplace"`` or ``"logistic"``.
     mask : Tensor, optional
-        bool, in the shape of scores: the rows that count; None: all. The ranks of the others are 0.
+        Same shape as scores, bool, True for rows that count; None: all. Other rows have rank 0.
 
     Returns
     -------
@@ -91,7 +91,7 @@ def soft_ranks(scores: Tensor, tau: float = 1.0, kernel: Kernel = "laplace", mas
     Raises
     ------
     TypeError, ValueError
-        Arguments that do not fit together; no such kernel, or a width that is not positive.
+        Arguments that do not fit together; an unknown kernel; a width that is not positive.
     """
     check_kernel(tau, kernel)
     if not scores.is_floating_point() or scores.ndim == 0:
@@ -120,14 +120,14 @@ def soft_counts(scores: Tensor, among: Tensor, tau: float, kernel: Kernel, valid
     scores : Tensor
         (b, n), 0 where a row does not count.
     among : Tensor
-        (c, b, n) bool, the sets; rows that do not count are in none.
+        (c, b, n) bool, the sets, without rows that do not count.
     valid : Tensor, optional
         (b, n) bool, the rows that count; None: all.
 
     Returns
     -------
-    (c, b, n), undefined where a row does not count; float64 (where there is one) from the Laplace kernel, from the
-    logistic one float32 unless the scores are float64
+    (c, b, n), undefined for rows that do not count. The Laplace kernel returns float64 if the device has it; the
+    logistic one float32, or float64 for float64 scores
     """
     if kernel == "laplace":
         return _laplace_counts(scores, among, tau, valid)
@@ -136,7 +136,7 @@ def soft_counts(scores: Tensor, among: Tensor, tau: float, kernel: Kernel, valid
 
 
 def logistic_counts(at: Tensor, scores: Tensor, among: Tensor, tau: float) -> Tensor:
-    """Σ_{j ∈ set} σ((s_j − a_i)/τ), (c, b, m), of the places ``at`` (b, m), the scores (b, n) and the sets ``among``
+    """Σ_{j ∈ set} σ((s_j − a_i)/τ), (c, b, m), for the values a ``at`` (b, m), the scores (b, n) and the sets ``among``
     (c, b, n). O(b m n) time."""
     if in_transform(scores):
         raise ValueError("kernel='logistic' is not for torch.func: kernel='laplace' is")
@@ -154,7 +154,7 @@ def check_kernel(tau: float, kernel: str) -> None:
 
 def _laplace_counts(scores: Tensor, among: Tensor, tau: float, valid: Tensor | None) -> Tensor:
     x, n = scores.to(compute_dtype(scores.device)) / tau, scores.shape[1]
-    # Rows that do not count go last, where they weigh nothing: the sums are those of a shorter list, bit for bit.
+    # Rows that do not count go last with weight 0: the sums equal those of a shorter list, bit for bit.
     keys = x.detach() if valid is None else x.detach().masked_fill(~valid, -torch.inf)
     order = torch.argsort(keys, dim=1, descending=True, stable=True)
     places = torch.empty_like(order).scatter_(1, order, torch.arange(n, device=order.device).expand_as(order))
@@ -171,7 +171,7 @@ def _laplace_counts(scores: Tensor, among: Tensor, tau: float, valid: Tensor | N
 
 
 def _permuted(values: Tensor, order: Tensor, places: Tensor) -> Tensor:
-    """``values`` (…, n) in ``order``, of which ``places`` is the inverse."""
+    """``values`` (…, n) in ``order``; ``places`` is its inverse."""
     if in_transform(values):
         return values.gather(-1, order)
     permuted: Tensor = _Permuted.apply(values, order, places)
@@ -179,7 +179,7 @@ def _permuted(values: Tensor, order: Tensor, places: Tensor) -> Tensor:
 
 
 class _Permuted(torch.autograd.Function):
-    """A gather both ways, where that of torch goes back by adding up, in no certain order on some devices."""
+    """A gather whose backward pass is also a gather. That of torch sums, in an undetermined order on some devices."""
 
     @staticmethod
     def forward(ctx: FunctionCtx, values: Tensor, order: Tensor, places: Tensor) -> Tensor:
@@ -193,7 +193,8 @@ class _Permuted(torch.autograd.Function):
 
 
 def decaying_sums(decay: Tensor, values: Tensor, *, reverse: bool) -> Tensor:
-    """h with h_i = v_i + d_i h_{i−1}, d_i standing between i − 1 and i; or from the other end, v_i + d_{i+1} h_{i+1}.
+    """h with h_i = v_i + d_i h_{i−1}, where d_i belongs to the step from i − 1 to i; with ``reverse``, v_i + d_{i+1}
+    h_{i+1}.
 
     Parameters
     ----------
@@ -204,7 +205,7 @@ def decaying_sums(decay: Tensor, values: Tensor, *, reverse: bool) -> Tensor:
 
     Returns
     -------
-    (c, b, n); any number of times differentiable
+    (c, b, n), differentiable any number of times
     """
     if in_transform(values):
         return sum_decaying(decay, values, reverse)
@@ -251,7 +252,7 @@ def sum_decaying(decay: Tensor, values: Tensor, reverse: bool) -> Tensor:
 
 
 def _scan(decay: Tensor, values: Tensor) -> Tensor:
-    """``decaying_sums`` from the front: runs of a few rows, all of them together, then from run to run by itself."""
+    """``decaying_sums`` from the front: within runs of a few rows, all in parallel, then recursively over the runs."""
     *_, n = values.shape
     if n <= RUN:
         columns = [*values.unbind(-1)]
@@ -259,7 +260,7 @@ def _scan(decay: Tensor, values: Tensor) -> Tensor:
             columns[i] = torch.addcmul(columns[i], decay[:, i - 1], columns[i - 1])
         return torch.stack(columns, -1) if n else values.clone()
     runs = -(-n // RUN)
-    # The decay into the first row of all is that of nothing.
+    # No row precedes the first, so its decay is 0.
     into = torch.nn.functional.pad(decay, (1, runs * RUN - n)).unflatten(-1, (runs, RUN)).unbind(-1)
     sums = [*torch.nn.functional.pad(values, (0, runs * RUN - n)).unflatten(-1, (runs, RUN)).unbind(-1)]
     products = [*into]
@@ -273,7 +274,7 @@ def _scan(decay: Tensor, values: Tensor) -> Tensor:
 
 
 class _LogisticCounts(torch.autograd.Function):
-    """Both ways in chunks of rows; the backward pass is made of differentiable operations."""
+    """Forward and backward pass in chunks of rows; the backward pass consists of differentiable operations."""
 
     @staticmethod
     def forward(ctx: FunctionCtx, at: Tensor, scores: Tensor, weights: Tensor) -> Tensor:

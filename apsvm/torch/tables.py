@@ -1,4 +1,4 @@
-"""The two arrays of a loss, kept from batch to batch: the lists of a training come in few sizes, again and again."""
+"""The two arrays of a loss, cached between batches, since the lists of a training have few different sizes."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from apsvm.losses import LOSSES, make_loss
 from apsvm.losses.base import LossError, RankingLoss, is_of_two_arrays
 from apsvm.losses.graded import GAINS, GradedLoss, takes_grades
 
-#: Tables are kept until they are this many numbers.
+#: Maximum number of cached numbers.
 KEPT = 1 << 21
-#: Lengths at which it is checked whether D(p) is the same for lists of every length.
+#: Lengths at which D(p) is compared, to find if it is the same for every length.
 LENGTHS = (1, 2, 3, 7, 50, 1000, 4096)
-#: Where the numbers of a list begin that is the only one.
+#: Start of the numbers of a single list.
 _FIRST = np.zeros(1, dtype=np.int64)
 
 
 class ListTables(NamedTuple):
-    """The loss of b lists, written out.
+    """Arrays of the loss for b lists.
 
     Attributes
     ----------
-    weights_begin, discount_begin : (b,) int64, where the numbers of each list begin
+    weights_begin, discount_begin : (b,) int64, start of each list's numbers
     weights : float64, u_k at ``weights_begin + k − 1``
-    discount, drops : float64, of one length: D(p) and D(p) − D(p+1) at ``discount_begin + p − 1``
+    discount, drops : float64, equally long: D(p) and D(p) − D(p+1) at ``discount_begin + p − 1``
     """
 
     weights_begin: NDArray[np.int64]
@@ -56,7 +56,7 @@ class Tables:
         return Tables, (self.loss,)
 
     def of_lists(self, sizes: list[tuple[int, int]]) -> ListTables:
-        """The tables of lists with these numbers of positives and negatives; of a list without both, anything.
+        """Tables of lists with these numbers of positives and negatives; arbitrary for lists without both.
 
         Raises
         ------
@@ -80,7 +80,7 @@ class Tables:
         return ListTables(weights_begin[which], weights, discount_begin[which], discount, drops)
 
     def ideals(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
-        """The best DCG with this many positives, of the shape of ``counts``; 0 with none. A graded loss only."""
+        """Best DCG for ``counts`` positives, in the same shape; 0 for none. For graded losses only."""
         loss = self.loss
         assert takes_grades(loss)
         for count in np.unique(counts).tolist():
@@ -92,8 +92,8 @@ class Tables:
         return np.array([self._ideals[count] for count in distinct.tolist()])[which].reshape(counts.shape)
 
     def _of_one(self, size: tuple[int, int]) -> ListTables:
-        """The tables of a single list with these numbers of positives and negatives."""
-        tables = self._of_size.get(size)  # without the lock: most calls end here
+        """Tables of a single list with these numbers of positives and negatives."""
+        tables = self._of_size.get(size)  # without the lock, as most calls end here
         if tables is not None:
             return tables
         with self._lock:
@@ -110,11 +110,11 @@ class Tables:
         return tables
 
     def _discount_of(self, length: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """(D, drops) of a list of this length, or longer where they are the same for lists of every length."""
+        """D and drops for a list of this length; perhaps longer arrays, if D does not depend on the length."""
         if not self._one_discount:
             return self._padded(length)
         if self._discount[0].size < length:
-            # Twice as long as needed: lists that grow by and by do not have it made each time.
+            # Twice as long as needed, so that growing lists do not recompute it each time.
             self._discount = self._padded(1 << length.bit_length())
         return self._discount
 
@@ -124,17 +124,17 @@ class Tables:
 
 
 def _joined(arrays: list[NDArray[np.float64]]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """(where each begins, all of them one after another); of a single one no copy is made."""
+    """Start of each array, and their concatenation; a single array is not copied."""
     begins = np.cumsum([0, *(array.size for array in arrays[:-1])], dtype=np.int64)
     return begins, arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
 
 
 def tables_of(loss: str | object) -> Tables:
-    """The tables of the loss called so, or of a user's own (``apsvm.losses.make_loss``). Those of a name are shared.
+    """Tables of a loss given by name, or of a user's own (``apsvm.losses.make_loss``). Tables of one name are shared.
 
     Raises
     ------
-    UnknownNameError : (a ValueError) no such loss; lists those of two arrays, and the nearest
+    UnknownNameError : (a ValueError) unknown loss; lists those of two arrays, and the nearest
     LossError : (a ValueError) the loss is not of two arrays or breaks its contract
     """
     return _tables_named(loss) if isinstance(loss, str) and ":" not in loss else Tables(_two_arrays(loss))
@@ -158,12 +158,12 @@ def _two_arrays(loss: str | object) -> RankingLoss:
 
 
 def _forms_of_two_arrays() -> list[str]:
-    """The forms of the names of such losses; all losses are imported for it."""
+    """Forms of the names of losses of two arrays; imports all losses."""
     return [form for form in LOSSES if LOSSES[form].of_two_arrays]
 
 
 def gain_of(loss: GradedLoss, grades: list[float]) -> NDArray[np.float64]:
-    """The gains of ``grades``; raises LossError if one is not finite."""
+    """Gains of ``grades``; raises LossError if one is not finite."""
     with np.errstate(over="ignore"):
         gains = GAINS[loss.gain](np.array(grades))
     if not np.isfinite(gains).all():

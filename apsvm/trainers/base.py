@@ -1,4 +1,4 @@
-"""Base class of trainers: a trainer is one file that declares its settings and capabilities, and trains.
+"""Base class of trainers. A trainer is one file that declares settings and capabilities, and trains.
 
     rows, target, queries, weights → ``Trainer(loss, settings).train`` → weights of the features, and remarks
 
@@ -46,7 +46,7 @@ class TrainingSet:
         (bags + 1,) int64, bag b is the rows bags[b] to bags[b + 1] − 1. All other fields then refer to bags, and n is
         their number. None: rows without bags.
     target : Target
-        What their labels mean.
+        Meaning of their labels.
     queries : NDArray[int64], optional
         (n,) int64, rows of one query share a value, in any order; None: all rows are one query.
     costs : ndarray, optional
@@ -242,7 +242,7 @@ class Outcome(TrainingResult):
 
 
 class TrainingError(ValueError):
-    """Rows that a trainer cannot train on; the message says why, without naming them."""
+    """Rows that a trainer cannot train on; the message gives the reason but not the file."""
 
 
 class InputError(ValueError):

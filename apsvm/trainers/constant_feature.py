@@ -1,4 +1,4 @@
-"""The size of the constant feature of losses that call rows of a score above 0 positive (``Loss.draws_line``).
+"""Size of the constant feature, for losses that call rows with a score above 0 positive (``Loss.draws_line``).
 
 ½‖w‖² shortens the constant's weight too, so a small constant feature hardly has an effect. Its size therefore follows
 the features' scale:
@@ -6,9 +6,9 @@ the features' scale:
     B = 10 · geometric mean of the features' standard deviations, to two digits.
 
 The mean is 1 where features are standardised. Multiplying all features by a multiplies B by a, and the default C by
-1/a². The classifier stays the same, except for rounding B to two digits, so that ``--bias`` can name it. Half the rows
-of eight sets of two classes, 1 % to 64 % of them positive, trained, the others held out, all else by default: the means
-of F1 of ``f1`` and accuracy of ``zero-one``
+1/a². The classifier stays the same, except that B is rounded to two digits, so that ``--bias`` can name it. Eight sets
+of two classes, 1 % to 64 % positive, half of the rows held out, other settings default: mean F1 of ``f1`` and mean
+accuracy of ``zero-one``
 
                         no constant     B = 1        B = 10       B = geometric mean    10 · geometric mean
     raw features        .709  .905    .795  .945    .799  .945    .795  .944            .802  .945

@@ -1,8 +1,8 @@
 """One against the rest (``--one-vs-rest``): a ranker for each label against all other rows, several at a time.
 
-Each class is trained by another trainer with the same result, to the last bit, as alone. All classes share the rows in
-memory, and the kernels release the interpreter lock. If the rows exceed the cache, classes run in lock-step and share
-passes (``data.lockstep``).
+Each class has its own trainer; its result is the same, to the last bit, as if trained alone. All classes share the rows
+in memory, and the kernels release the interpreter lock. If the rows exceed the cache, classes run in lock-step and
+share passes (``data.lockstep``).
 """
 
 from __future__ import annotations

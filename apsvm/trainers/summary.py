@@ -30,7 +30,7 @@ def short_summary(outcome: Outcome, metric: str | None) -> list[str]:
 
 
 def chosen(end: Outcome | Header, metric: str | None) -> Iterator[str]:
-    """The bound and C that held-out rows chose, and what they are worth there; nothing where a file says otherwise."""
+    """The bound and C chosen by held-out rows, and their metric there; nothing without such a choice."""
     choice, worth = end.details.get("choice"), end.details.get("held_out")
     if not isinstance(choice, dict):
         return

@@ -50,7 +50,7 @@ TELLING = 0.01
 
 
 class NothingToVerifyError(ValueError):
-    """A model without a certificate, or with one that cannot be verified; the message says why."""
+    """A model without a certificate, or with one that cannot be verified; the message gives the reason."""
 
 
 class Outcome(StrEnum):
@@ -209,7 +209,7 @@ class _Judge:
             problem = _Problem(risk, rows, C, tight=tight, level_free=definition.level_free)
             touching = problem.touching(w)
             if definition.level_free and rows.bias and not touching.agrees_with(claimed):
-                # The constant is a classifier's threshold, which moves no ranking. Training had another one. The
+                # The constant is a classifier's threshold, which moves no ranking, and was set after training. The
                 # objective is lowest without a constant; the model's is higher by half the constant's square.
                 lowest = problem.touching(with_common_constant(rows, w, 0.0))
                 length = np.sqrt(2.0 * max(claimed.primal - lowest.value, 0.0) / rows.components)

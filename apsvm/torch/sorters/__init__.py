@@ -27,18 +27,18 @@ SORTERS: Registry[Sorter] = Registry(
 def make_sorter(name: str, length: int | None = None) -> Sorter:
     """The sorter called ``name`` (``"lstm"``, ``"cnn(8)"``, ``"laplace(50)"``), untrained.
 
-    The losses refuse one that has something to learn and has not been trained, except the LSTMs, whose first
-    parameters rank; ``load_sorter`` loads trained ones.
+    The losses refuse sorters that need training, except the LSTMs, whose initial parameters already rank.
+    ``load_sorter`` loads trained ones.
 
     Parameters
     ----------
     length : int, optional
-        The L of the lists that it will take; needed by those made for one length, ignored by the others.
+        Length L of its lists; required for sorters of one length, ignored by others.
 
     Raises
     ------
     UnknownNameError
-        (a ValueError) no such sorter; lists those there are, and the nearest.
+        (a ValueError) unknown sorter; lists the known ones, and the nearest.
     SorterError
         (a ValueError) a bad parameter or length.
     """

@@ -10,33 +10,33 @@ from torch import Generator, Tensor, nn
 
 
 class SorterError(ValueError):
-    """A sorter that cannot be made, or lists that it cannot take; the message says what it takes."""
+    """A sorter that cannot be made, or lists of a wrong length; the message names the allowed values."""
 
 
 class Sorter(nn.Module):
     """Approximates ``apsvm.torch.ranks.exact_ranks``: a callable (B, L) → (B, L).
 
-    Subclasses write ``ranks``; what they are made with, except for the length, is their ``arguments``.
+    Subclasses define ``ranks`` and ``arguments``.
 
     Attributes
     ----------
     length : int, optional
-        The L of the lists it takes, None if any.
+        Length L of its lists; None: any.
     climb
-        How far its gradient leads (``sorter_quality``), from its file; NaN if not measured.
+        Spearman correlation that its gradient reaches (``quality``), from its file; NaN if not measured.
     """
 
-    #: The name in the registry, without a parameter.
+    #: Name in the registry, without a parameter.
     architecture: ClassVar[str]
-    #: What the name's parameter is: ``int`` of ``cnn(8)``, ``float`` of ``laplace(50)``; None without a parameter.
+    #: Type of the name's parameter: ``int`` for ``cnn(8)``, ``float`` for ``laplace(50)``; None without one.
     parameter: ClassVar[type[int] | type[float] | None] = None
-    #: True if it is made for lists of one length.
+    #: True if it accepts lists of one length only.
     fixed_length: ClassVar[bool] = True
-    #: Of those that take lists of any length: between which bounds.
+    #: Shortest and longest list, for sorters of any length.
     lengths: ClassVar[range] = range(1, 1 << 62)
-    #: True if there is anything to train.
+    #: True if it has parameters to train.
     trained: ClassVar[bool] = True
-    #: Adam's step length at first, where none is given.
+    #: Adam's default initial step length.
     pace: ClassVar[float] = 1e-3
 
     def __init__(self, length: int | None = None) -> None:
@@ -55,7 +55,7 @@ class Sorter(nn.Module):
         return self.trained and not (self._has_learned or self._is_frozen)
 
     def mark_trained(self) -> None:
-        """Its parameters are of use."""
+        """Marks the parameters as trained."""
         self._has_learned = True
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:
@@ -65,8 +65,8 @@ class Sorter(nn.Module):
         return result
 
     def freeze(self) -> Self:
-        """From now on it is evaluated, never trained: batch normalisation keeps to its statistics whatever ``train``
-        says, and the parameters have no gradient (the scores still do)."""
+        """Freezes the sorter for evaluation: batch normalisation uses its statistics even after ``train()``, and the
+        parameters have no gradient. Scores still have one."""
         self._is_frozen = True
         self.requires_grad_(False)
         self.eval()
@@ -76,7 +76,8 @@ class Sorter(nn.Module):
         super().train(mode and not self._is_frozen)
         for module in self.modules():
             if isinstance(module, nn.RNNBase):
-                # cuDNN has their gradient in training mode only; without dropout nothing else depends on it.
+                # cuDNN computes the gradient of LSTMs in training mode only; without dropout nothing else depends on
+                # the mode.
                 module.training = True
         return self
 
@@ -96,7 +97,7 @@ class Sorter(nn.Module):
 
     @classmethod
     def check_length(cls, length: int) -> None:
-        """SorterError unless lists of this length have ranks to be learned."""
+        """Raises SorterError for a length at which there are no ranks to learn."""
         if length not in cls.lengths:
             raise SorterError(
                 f"sorter {cls.architecture!r} takes lists of {cls.lengths[0]} to {cls.lengths[-1]:,} scores, found "
@@ -119,7 +120,7 @@ class Sorter(nn.Module):
         Raises
         ------
         SorterError
-            Not of two dimensions, or of another length than the sorter was made for.
+            Scores are not two-dimensional, or have a length that the sorter does not accept.
         """
         if scores.ndim != 2 or not scores.is_floating_point():
             raise SorterError(

@@ -1,8 +1,8 @@
 """The paper's convolutional sorter (§3.1.1, Figure 3b): blocks of a convolution along the list, batch normalisation and
-ReLU, the last of which covers what is left of the list and has a channel for each rank; then an affine layer.
+ReLU. The last convolution covers the rest of the list and has a channel for each rank; an affine layer follows.
 
-The paper takes 8 blocks, beyond which Figure 4 shows no gain; ``cnn(2)`` to ``cnn(10)`` are that figure's. Widths and
-channels, which the paper does not give, are those of its authors' program.
+The paper uses 8 blocks; more have no gain in its Figure 4, which has ``cnn(2)`` to ``cnn(10)``. Widths and channels are
+those of its authors' program.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ MOST_BLOCKS = len(BEFORE_LAST) + 1
 
 
 class CNNSorter(Sorter):
-    """``depth`` blocks, 2 to 10. Raises SorterError where the list is too short for them: 33 for the paper's 8."""
+    """A sorter of ``depth`` blocks, 2 to 10. Raises SorterError if lists are too short for them (below 33 for 8
+    blocks)."""
 
     architecture = "cnn"
     parameter = int

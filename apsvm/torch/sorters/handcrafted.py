@@ -2,8 +2,8 @@
 
 rank_i = (1 + Σ_{j≠i} σ(λ (s_j − s_i))) / L
 
-Nothing is trained and lists may have any length. λ, in the paper 10, trades the ranks' accuracy for the reach of their
-gradient; both depend on the scores' scale.
+It needs no training and accepts lists of any length. A larger λ (10 in the paper) makes ranks more accurate and their
+gradient shorter; both depend on the scores' scale.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from apsvm.torch.sorters.base import Sorter, SorterError
 
 
 class HandcraftedSorter(Sorter):
-    """λ per unit of the scores. Raises SorterError unless λ is above 0 and finite."""
+    """The sorter with λ in units of the scores. Raises SorterError unless λ > 0 is finite."""
 
     architecture = "handcrafted"
     parameter = float

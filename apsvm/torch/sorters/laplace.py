@@ -3,8 +3,7 @@ exact in O(L log L), whatever the scores' scale.
 
 rank_i = (1 + Σ_{j≠i} K(λ (z_j − z_i))) / L,    K(d) = ½ e^d for d ≤ 0, 1 − ½ e^{−d} above,    z = standardised scores
 
-The losses take it where no sorter is named: the others need training, lists of certain lengths, or scores of a certain
-scale.
+It is the losses' default: other sorters need training, lists of certain lengths, or scores of a certain scale.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from apsvm.torch.sorters.handcrafted import HandcraftedSorter
 
 
 class LaplaceSorter(HandcraftedSorter):
-    """λ per standard deviation of the list."""
+    """The sorter with λ in standard deviations of the list's scores."""
 
     architecture = "laplace"
 

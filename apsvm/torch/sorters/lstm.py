@@ -1,27 +1,27 @@
 """The paper's recurrent sorter (Figure 3a): two bidirectional LSTM layers over the scores in their order, and a linear
-map from all their states to all ranks. Sequential: a list costs L steps. ``lstm-large`` is the paper's Table 1.
+map from all their states to all ranks. A list takes L sequential steps. ``lstm-large`` is that of the paper's Table 1.
 
-The architecture is the paper's, the first parameters are ours and already rank, since a cell that forgets nothing
-counts, and a gate compares. With thresholds t_k where made scores lie, and s the score of the present step:
+The architecture is the paper's. The initial parameters are ours and already rank: a cell that forgets nothing counts,
+and a gate compares. With thresholds t_k in the range of generated scores, and s the score of the current step:
 
 layer 1, unit k
-    adds a small tanh((s − t_k) / width) at each step: the scores so far above t_k less those below.
+    adds a small tanh((s − t_k) / width) at each step: the number of scores so far above t_k minus that below.
 layer 2, unit 0
-    passes on what the unit of the lowest threshold has counted in both directions.
+    passes on the counts of the lowest threshold's unit in both directions.
 layer 2, unit k
-    where s is above the middle of t_{k−1} and t_k, as far as its input gate is open: the scores between the two.
+    passes on the number of scores between t_{k−1} and t_k, if s is above their middle: then its input gate is open.
 map
-    rank of s = (L + 1 + unit 0 − all other units) / 2L, of the states of its own step.
+    rank of s = (L + 1 + unit 0 − all other units) / 2L, from the states of its own step.
 
-Thresholds cannot tell the scores of a narrow list apart. Ranks there fall evenly from its mean, with its width:
+Thresholds cannot separate the scores of a narrow list. Its ranks are linear in (mean − s) / width:
 
 layer 1
-    passes on s, keeps the sum of all scores, and the highest and the lowest one.
+    passes on s, and keeps the sum of all scores, the highest and the lowest.
 layer 2
-    keeps the width of the list, which the first step knows from the other direction. It shuts all units above where
-    that is a few gaps of thresholds, and opens those of (mean − s) / 2^−j, as many as the width has halvings.
+    keeps the width of the list, known at the first step from the other direction. If the width is below a few gaps of
+    thresholds, it shuts the units above and opens those of (mean − s) / 2^−j, one for each halving of the width.
 
-Training fits the map. The recurrent layers stay: what compares scores to a millionth is lost by any step.
+Training fits the map only: any step would spoil the recurrent layers, which compare scores to a millionth.
 """
 
 from __future__ import annotations
@@ -36,26 +36,26 @@ from torch.nn.functional import pad
 from apsvm.torch.score_lists import draw_lists, seeded
 from apsvm.torch.sorters.base import Sorter
 
-#: Of gates that are always open, or with the other sign shut: 1 and 0 in float32.
+#: Bias of a gate that is always open (1 in float32); with the other sign, always shut (0).
 OPEN = 20.0
-#: What a cell adds for a score, times L (of short lists: times this), and by what the difference of two cells is
-#: multiplied: tanh stays linear.
+#: Increment of a cell for a score, times L; the least L in it; factor of the difference of two cells. All are small
+#: enough for tanh to be linear.
 COUNTED, SHORT, MULTIPLIED = 0.01, 30, 30.0
-#: How far the argument of a comparison rises across the gap of two thresholds, in layer 1 and 2.
+#: Rise of a comparison's argument across the gap of two thresholds, in layers 1 and 2.
 COMPARED, GATED = 2.0, 4.0
-#: The part of each neighbouring gap's scores that a gap gives up, since soft comparisons blur.
+#: Fraction of a neighbouring gap's count that is subtracted, since soft comparisons blur.
 SHARPENED = 0.15
-#: What scores are divided by to be passed on.
+#: Divisor of the scores that are passed on.
 RANGE = 8.0
-#: Made lists whose scores say where thresholds lie, and normal scores for each of theirs, of this deviation: a climb
-#: leads further out than any list.
+#: Number of generated lists whose scores set the thresholds; additional normal scores for each of theirs, and their
+#: deviation, since a climb moves beyond the range of the lists.
 LISTS, OUTER, DEVIATION = 2000, 0.15, 1.5
-#: A list is narrow below this many gaps, and this many halvings of its width are told apart.
+#: Gaps below which a list is narrow, and number of halvings of its width that have units.
 NARROW, HALVINGS = 4, 8
-#: What the highest score (plus this) is kept times, and how much higher one takes its place.
+#: Factor of the kept highest score, a constant added to it, and the difference by which a higher score replaces it.
 KEPT, ABOVE, HIGHER = 1e-4, 4.0, 1e-6
-#: What a width is multiplied by to be kept, how steeply gates shut at the widest narrow list and at each halving, and
-#: the slope of their units, where tanh is linear.
+#: Factor of the kept width; steepness of the gates at the widest narrow list, and at each halving; slope of their
+#: units, where tanh is linear.
 WIDTHS, STEEP, SOFT, SLOPE = 2.0, 24.0, 5.0, 0.3
 
 
@@ -75,10 +75,10 @@ class LSTMSorter(Sorter):
         if not self.project.weight.is_meta:
             with torch.no_grad():
                 self._begin(self.length)
-            self.mark_trained()  # of use as it is
+            self.mark_trained()  # useful without training
 
     def _begin(self, length: int) -> None:
-        """The first parameters; see the module."""
+        """Sets the initial parameters; see the module."""
         for parameter in self.parameters():
             parameter.zero_()
         count = self.units - HALVINGS - 2  # of thresholds
@@ -108,7 +108,7 @@ class LSTMSorter(Sorter):
         between -= SHARPENED * nearby.diff(dim=0).diff(dim=0)
         narrow = NARROW * float(gaps.median()) * 0.5 ** torch.arange(HALVINGS, dtype=t.dtype)
         steep = torch.tensor([STEEP] + [SOFT] * (HALVINGS - 1), dtype=t.dtype)
-        shut = -steep / _twice(WIDTHS * narrow)  # by the width as it is kept
+        shut = -steep / _twice(WIDTHS * narrow)  # in terms of the kept width
         started = float(_twice(torch.tensor(OPEN)))  # of the clock, 0 at the first step
         for direction, suffix in ((-1, ""), (1, "_reverse")):
             weight, bias, before = self._gates("l1" + suffix)
@@ -135,7 +135,7 @@ class LSTMSorter(Sorter):
             of_all[units, :, own] = (slope * (1 + 1 / length) / 2).unsqueeze(1)
             of_all[units, :, total] = (-slope / length).unsqueeze(1)
 
-        # The share of each halving in 1 / width, by least squares over narrow lists.
+        # Share of each halving in 1 / width, by least squares over narrow lists.
         sizes = narrow[0] * torch.logspace(0.3 - HALVINGS, -0.1, 200, base=2, dtype=t.dtype).unsqueeze(1)
         opened = (steep + shut * _twice(WIDTHS * sizes)).sigmoid()
         shares = torch.linalg.lstsq(sizes * opened, torch.ones_like(sizes)).solution.squeeze(1)
@@ -146,7 +146,7 @@ class LSTMSorter(Sorter):
         self.project.bias.fill_((length + 1) / (2 * length))
 
     def _gates(self, layer: str) -> list[dict[str, Tensor]]:
-        """The weights, the biases and the weights of the states before, each by gate."""
+        """Weights, biases and weights of the previous states, each by gate."""
         names = ("weight_ih", "bias_ih", "weight_hh")
         parameters = (getattr(self.recurrent, f"{name}_{layer}") for name in names)
         return [dict(zip("ifgo", parameter.chunk(4), strict=True)) for parameter in parameters]

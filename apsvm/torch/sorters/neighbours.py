@@ -1,16 +1,15 @@
-"""A sorter that knows what a rank is: exact comparisons, softened as far as a score's nearest neighbours allow.
+"""A sorter by pairwise comparisons, each softened as far as the score's nearest neighbours allow.
 
 rank_i = (1 + Σ_{j≠i} φ_i(z_j − z_i)) / L,    φ_i(d) = 1 − T_i(d) for d > 0, T_i(−d) below, ½ at 0,
 T_i(d) = ½ Σ_k p_ik e^{−d / w_ik},             z = standardised scores
 
-Only the widths w and weights p are learned: a net of two small layers gives them for each score from the distances to
-its eight nearest neighbours, so that a step is as soft as its surroundings allow, whatever the list's length and
-distribution: wide where scores lie apart, narrow where they crowd. Permuting a list permutes its ranks, equal scores
-have equal ranks, and shifting or scaling a list changes nothing: so two scores, of which only the order is left, would
-have no gradient, and are refused. O(L²) a list.
+Only the widths w and weights p are learned. A net of two small layers computes them for each score from the distances
+to its eight nearest neighbours: steps are wide between distant scores and narrow between close ones. Permuting a list
+permutes its ranks, equal scores have equal ranks, and shifting or scaling a list changes nothing. Lists of two scores
+would therefore have no gradient, and are refused. O(L²) for each list.
 
-L1 alone would teach it steps without a slope. It learns to be right where it is, to within ``AIM`` of a place, and by
-its derivative about the ranks that the list has after random moves (``error``).
+Trained on L1 alone, the steps would become too steep for a gradient. The training error (``error``) allows ``AIM`` of a
+place, and also compares the derivative with the ranks after random moves of the scores.
 """
 
 from __future__ import annotations
@@ -25,15 +24,17 @@ from torch.utils.checkpoint import checkpoint
 from apsvm.torch.ranks import exact_ranks, standardized
 from apsvm.torch.sorters.base import Sorter
 
-#: Neighbours that the net sees, the one whose distance is the unit of width, the net's width, and parts of a step.
+#: Number of neighbours the net sees; the neighbour whose distance is the unit of width; units of the net; terms of a
+#: step.
 NEAREST, UNIT, WIDTH, PARTS = 8, 4, 32, 3
-#: Mean distance of neighbours times L in a list of normal scores, about; and the part of it below which distances blur.
+#: Approximate mean distance of neighbours times L in a list of normal scores, and the fraction of it below which
+#: distances count as equal.
 SPACING, BLUR = 3.5, 0.02
-#: Entries of pairs × parts that are in memory at once.
+#: Maximum number of pairs × terms in memory.
 CHUNK = 1 << 21
-#: The error, in places, that it may have at lists of 100, and at the longest; it falls with L^0.2 towards short ones.
+#: Allowed error, in places, for lists of 100, and for the longest; it falls as L^0.2 for shorter ones.
 AIM, LARGEST_AIM = 0.15, 0.2
-#: Weight of what its slopes miss in size, beside how far they point astray.
+#: Weight of the error of the slopes' size, relative to that of their direction.
 MISSED = 0.5
 TINY = 1e-12
 
@@ -57,7 +58,7 @@ class NeighboursSorter(Sorter):
 
     def ranks(self, scores: Tensor) -> Tensor:
         length = scores.shape[1]
-        if length == 1:  # of which there is one order
+        if length == 1:  # only one order
             return scores * 0.0 + 1.0
         self.check_length(length)
         z = standardized(scores)
@@ -73,24 +74,24 @@ class NeighboursSorter(Sorter):
         parts = zip(z.split(lists), widths.split(lists), weights.split(lists), strict=True)
         if len(z) <= lists:
             softened = _softened(z, widths, weights)
-        else:  # what a part needs is computed again on the way back
+        else:  # terms are recomputed in the backward pass
             softened = torch.cat([checkpoint(_softened, *part, use_reentrant=False) for part in parts])
         places = torch.arange(1, length + 1, device=z.device) + softened
         return torch.zeros_like(z).scatter(1, order, places / length)
 
     def error(self, scores: Tensor, ranks: Tensor, generator: Generator) -> tuple[Tensor, Tensor]:
         """Training error of values and slopes on the ranks here and nearby (see the module), and L1."""
-        # As many lists again of normal scores, on which climb is judged.
+        # The same number of lists of normal scores, as used for climb.
         lists, length = scores.shape
         normal = torch.randn(scores.shape, generator=generator).to(scores)
         scores, ranks = torch.cat([scores, normal]), torch.cat([ranks, exact_ranks(normal)])
         scores.requires_grad_()
         out = self(scores)
-        # Right where a list is, to within ``aim`` places on made ones.
+        # Error of the ranks, beyond ``aim`` places for the generated lists.
         aim = min(LARGEST_AIM, AIM * (length / 100) ** 0.2)
         l1 = (out - ranks)[:lists].abs().mean()
         error = 10 * (length * l1 - aim).relu()
-        # About right by its slopes where a list would be, moved by half a place to a third of all.
+        # Error of the slopes, by ranks after moves from half a place to a third of the list.
         share = torch.rand(2 * lists, 1, generator=generator).to(scores)
         moves = torch.randn(scores.shape, generator=generator).to(scores)
         moves *= 0.5 * (max(1.0, length / 3) / 0.5) ** share * SPACING / length * scores.detach().std(1, keepdim=True)
@@ -107,7 +108,7 @@ class NeighboursSorter(Sorter):
 
 
 def nearest(z: Tensor) -> Tensor:
-    """(B, L, NEAREST) distances of descending scores to the nearest others, ascending; the last one again where there
+    """(B, L, NEAREST) distances of descending scores to the nearest others, ascending; the last is repeated if there
     are fewer."""
     reach = min(NEAREST, z.shape[1] - 1)
     far = 1e4

@@ -1,8 +1,8 @@
 """Quality of a sorter, by two figures, since one alone misleads.
 
-L1 : the mean of |f(y)_i − rk(y)_i| over made lists, the figure of the paper's Table 1.
-climb : the mean Spearman correlation with random targets that 100 steps of Adam reach on the scores themselves, going
-    down the squared error of f. A sorter with steep steps has a small L1 and a gradient that leads nowhere.
+L1 : mean of |f(y)_i − rk(y)_i| over generated lists, as in the paper's Table 1. climb : mean Spearman correlation with
+random targets after 100 steps of Adam on the scores, along the gradient of f's squared error. A sorter with steep steps
+has a small L1 and a low climb.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from torch import Tensor
 from apsvm.torch.ranks import exact_ranks
 from apsvm.torch.score_lists import KINDS, draw_lists, seeded
 
-#: A function of (B, L) scores to (B, L) ranks, with a gradient: a ``Sorter``, or anybody's.
+#: A function of (B, L) scores to (B, L) ranks, with a gradient: a ``Sorter`` or any other.
 AnySorter = Callable[[Tensor], Tensor]
 
-#: Lists that the climb starts from, its steps, and their length: a twentieth of the first scores' deviation.
+#: Number of lists of the climb, number of steps, and step length: a twentieth of the initial scores' deviation.
 CLIMBS, STEPS, STEP_LENGTH = 32, 100, 0.05
-#: Up to this the climb is what chance alone may reach: over 32 lists of 10 scores its standard deviation is .06.
+#: Climb that chance alone may reach: over 32 lists of 10 scores its standard deviation is .06.
 CLIMB_OF_CHANCE = 0.1
-#: Scores that go through the sorter at once.
+#: Maximum number of scores passed to the sorter at a time.
 SCORES_AT_ONCE = 50_000
 
 
@@ -33,11 +33,11 @@ class SorterQuality:
     """Quality of a sorter on lists of one length.
 
     length : L
-    lists : made lists that L1 is a mean over
+    lists : number of generated lists for L1
     l1 : mean absolute error of a normalised rank
-    l1_by_kind : the same by the kind of list (``score_lists.KINDS``), NaN where none was drawn
+    l1_by_kind : the same by kind of list (``score_lists.KINDS``); NaN for kinds not drawn
     climb : Spearman correlation after the climb, −1 to 1
-    milliseconds : wall-clock time a list of forward and backward, in batches of 32
+    milliseconds : wall-clock time of forward and backward pass for each list, in batches of 32
     """
 
     length: int
@@ -57,12 +57,12 @@ def judge_sorter(
     device: str | torch.device = "cpu",
     climb_steps: int | None = None,
 ) -> SorterQuality:
-    """L1 on ``lists`` made lists, and the climb, on lists that no training draws.
+    """L1 on ``lists`` generated lists, and the climb. Training never draws the same lists.
 
-    ``climb_steps`` are other than 100 only for a quick look: figures of other numbers do not compare.
+    ``climb_steps`` other than 100 are for quick checks; such figures are not comparable.
     """
     steps = STEPS if climb_steps is None else climb_steps
-    errors = torch.zeros(len(KINDS), dtype=torch.float64)  # sums, by kind
+    errors = torch.zeros(len(KINDS), dtype=torch.float64)  # sums by kind
     counts = torch.zeros(len(KINDS), dtype=torch.float64)
     rows = max(1, SCORES_AT_ONCE // length)
     for first in range(0, lists, rows):
@@ -93,7 +93,7 @@ def spearman(ranks: Tensor, other: Tensor) -> Tensor:
 
 
 def _climb(sorter: AnySorter, length: int, seed: int, device: str | torch.device, steps: int) -> tuple[float, float]:
-    """The correlation, and the seconds that it took."""
+    """Correlation reached, and seconds taken."""
     if length < 2:
         return torch.nan, 0.0
     start, wanted = torch.randn(2, CLIMBS, length, generator=seeded("climb", seed)).to(device)
@@ -102,7 +102,7 @@ def _climb(sorter: AnySorter, length: int, seed: int, device: str | torch.device
     optimizer = torch.optim.Adam([scores], lr=STEP_LENGTH)
     began = time.perf_counter()
     for _ in range(steps):
-        # Not backward(): the sorter's own parameters shall get no gradient.
+        # Not backward(), which would give the sorter's parameters a gradient.
         error = (sorter(scores) - target).square().mean(dim=1).sum()
         (scores.grad,) = torch.autograd.grad(error, [scores])
         optimizer.step()

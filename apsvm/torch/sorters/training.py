@@ -1,8 +1,8 @@
-"""Training a sorter on made lists (§3.1 and §4.1.1 of the paper): min_Θ mean_n ‖f_Θ(y_n) − rk(y_n)‖₁ / L by Adam, whose
-step length is halved every this many lists.
+"""Training a sorter on generated lists (§3.1 and §4.1.1 of the paper): min_Θ mean_n ‖f_Θ(y_n) − rk(y_n)‖₁ / L by Adam.
+The step length is halved after every ``halve_every`` lists.
 
-The lists of step t depend on the seed and t alone: the same settings give the same sorter, to the bit, on the same
-device with as many threads.
+The lists of step t depend only on the seed and t: equal settings give equal sorters, to the bit, on the same device
+with the same number of threads.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from apsvm.torch.ranks import exact_ranks
 from apsvm.torch.score_lists import draw_lists, seeded
 from apsvm.torch.sorters import SORTERS, SorterError, make_sorter
 
-#: Lists of an epoch, by which the paper counts.
+#: Lists in an epoch of the paper.
 EPOCH = 100_000
-#: A line of progress after this many steps, or seconds if they come first.
+#: Progress is reported after this many steps or seconds, whichever comes first.
 STEPS_A_LINE, SECONDS_A_LINE = 20, 10.0
-#: Gradients of the parameters are shortened to this.
+#: Maximum norm of the parameters' gradient.
 LONGEST_GRADIENT = 1.0
 
 
@@ -34,13 +34,13 @@ class SorterSettings:
     Attributes
     ----------
     architecture : a name of ``make_sorter``
-    length : scores of a list
-    longest : of sorters that take lists of any length: each batch has a length of its own, from ``length`` to this,
-        small ones as likely as large ones on a logarithmic scale; None: all have ``length``
-    batch : lists of a step
-    learning_rate : Adam's step length at first; None: the architecture's
+    length : number of scores in a list
+    longest : for sorters of any length: the length of each batch is drawn between ``length`` and this, uniformly on a
+        logarithmic scale; None: all have ``length``
+    batch : number of lists in a step
+    learning_rate : Adam's initial step length; None: the architecture's default
     halve_every : lists after which it is halved
-    seed : of the first weights and of the lists
+    seed : seed of the initial weights and of the lists
     """
 
     architecture: str
@@ -78,12 +78,12 @@ class SorterSettings:
 
 @dataclass(frozen=True, slots=True)
 class SorterProgress:
-    """After some steps.
+    """Progress of a training.
 
-    number : of this progress in this run, from 1
-    steps, seen : so far, and the lists of them
-    l1 : mean over the lists since the last progress
-    learning_rate : of the next step
+    number : number of this report in this run, from 1
+    steps, seen : number of steps and of lists so far
+    l1 : mean L1 of the lists since the last report
+    learning_rate : step length of the next step
     seconds : since this run began
     """
 
@@ -96,16 +96,16 @@ class SorterProgress:
 
 
 class SorterTraining:
-    """A sorter with the state of its optimiser: ``run`` goes on.
+    """A sorter with the state of its optimiser; ``run`` continues the training.
 
     Parameters
     ----------
-    settings : what is trained, and how
-    device : where
+    settings : settings of the training
+    device : device of the training
 
     Raises
     ------
-    SorterError : an architecture that has nothing to train, or bad settings
+    SorterError : an architecture without parameters to train, or bad settings
     """
 
     def __init__(self, settings: SorterSettings, device: str | torch.device = "cpu") -> None:
@@ -114,7 +114,7 @@ class SorterTraining:
         self.settings = settings
         self.steps = 0
         self.device = torch.device(device)
-        # The first weights are drawn on the CPU, and the state of no generator changes.
+        # Initial weights are drawn on the CPU, without changing the state of global generators.
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(settings.seed)
             self.sorter = make_sorter(settings.architecture, settings.length).to(self.device)
@@ -122,7 +122,7 @@ class SorterTraining:
 
     @property
     def seen(self) -> int:
-        """Lists so far."""
+        """Number of lists so far."""
         return self.steps * self.settings.batch
 
     @property
@@ -132,7 +132,7 @@ class SorterTraining:
         return (self.settings.learning_rate or self.sorter.pace) * 0.5**halvings
 
     def step(self) -> Tensor:
-        """One batch: its L1 before the step, a scalar on the device."""
+        """Trains on one batch; returns its L1 before the step, a scalar on the device."""
         settings = self.settings
         generator = seeded("training", settings.seed, self.steps)
         scores, _ = draw_lists(generator, settings.batch, settings.length_of(generator))
@@ -155,8 +155,8 @@ class SorterTraining:
         progress: Callable[[SorterProgress], None] = lambda _: None,
         should_stop: Callable[[], bool] = lambda: False,
     ) -> str:
-        """Steps until ``samples`` lists have been seen in all, or ``should_stop``; why it stopped: "all lists seen" or
-        "interrupted".
+        """Trains until ``samples`` lists in all, or ``should_stop``; returns the reason for the end, "all lists seen"
+        or "interrupted".
 
         Raises
         ------

@@ -1,1 +1,2 @@
-"""RankNCG: the pairs' losses by fast sums, minimised by nonlinear conjugate gradients (``--loss wmw``)."""
+"""RankNCG: sums over all pairs in linear time, minimised by L-BFGS or nonlinear conjugate gradients (``--loss
+wmw``)."""

@@ -33,8 +33,8 @@ _COLUMNS = {"iter": ">6d", "objective": ">14.7g", "gradient": ">11.4g", "evaluat
 
 @dataclass(frozen=True, slots=True)
 class TrainedPairs:
-    """w : (dimension,) float64, the bias weight last if there is one; solution : w's objective and gradient, computed
-    afresh with exact sums, and how the search went; spans : the time of its parts."""
+    """w : (dimension,) float64, the bias weight last if there is one; solution : objective and gradient at w, computed
+    afresh with exact sums, and course of the search; spans : time by part."""
 
     w: NDArray[np.float64]
     solution: SmoothSolution

@@ -1,8 +1,8 @@
 """Ordered classes of rows, and the preference graph between them.
 
-An edge i → j says that every row of class j is to be ranked above every row of class i (of the same query). Classes are
-numbered from 0, the lowest, in the order of their labels; a file names them by their labels. Neighbours are kept as
-ranges of classes, so that the full graph of S classes takes O(S) memory and not S².
+An edge i → j: every row of class j should be ranked above every row of class i of the same query. Classes are numbered
+from 0, the lowest, in the order of their labels; a file names them by their labels. Neighbours are kept as ranges of
+classes, so that the full graph of S classes takes O(S) memory and not S².
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class PreferenceGraph:
         owner = np.repeat(np.arange(self.n_classes), np.diff(self.below.starts))
         if (self.below.last <= owner).all():
             return None  # every edge leads upwards
-        state = [0] * self.n_classes  # 1: on the path, 2: left for good
+        state = [0] * self.n_classes  # 1: on the path, 2: done
         for root in range(self.n_classes):
             path, ahead = [root], [self.above.of(root)]
             while path:

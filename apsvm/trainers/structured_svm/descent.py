@@ -1,14 +1,14 @@
-"""Down to a stationary point of J(w) = ½‖w‖² + C·r(Xw), for one score function r: the hinge or the ramp, of rows, bags
-or components.
+"""Descent to a stationary point of J(w) = ½‖w‖² + C·r(Xw), for one score function r: the hinge or the ramp, of rows,
+bags or components.
 
 For convex r the cutting-plane solver finds the minimiser. Otherwise concave-convex rounds (``solvers.concave_convex``)
 descend: r has a majoriser at w_t, r(s') ≤ h(s') − c·s' with equality at Xw_t (``score_space``), so that with a = Xᵀc
 
     J(w) ≤ ½‖w‖² + C·h(Xw) − C·a·w = ½‖w − C·a‖² + C·h(Xw) − ½‖C·a‖²,
 
-The solver minimises this about the centre C·a with its planes of h, which are valid for every centre; planes of bags
-are adapted when their held rows change. Each round can only lower J. The last one proves w_t stationary: no point
-lowers the convex majorant by more than ε·C.
+The solver minimises this with its planes of h, which are valid for every centre C·a. Planes of bags are adapted when
+held rows change. A round never raises J. The last one proves w_t stationary: no point lowers the convex majorant by
+more than ε·C.
 
 Before the rounds, quasi-Newton steps (``solvers.quasi_newton``) from several points pass small kinks at which rounds
 would end.
@@ -42,13 +42,13 @@ from apsvm.trainers.structured_svm.stage import Stage, StageReport, bounds_line,
 
 Weights: TypeAlias = NDArray[np.float64]
 
-#: A start is tried at its own length, at powers of the first factor, up to the second or its inverse, while they
-#: improve, and at half and twice the best.
+#: Lengths tried for a start: its own, times powers of the first factor while J falls, up to the second factor or its
+#: inverse; then half and twice the best.
 LENGTHEN, LONGEST = 4.0, 256.0
 #: Fraction of ε·C that a quasi-Newton step must gain.
 LEAST_GAIN = 0.01
-#: Multiple of ε that ends a round. A looser round proves nothing and gains little, so that many would follow (25
-#: instead of 4 for ndcg@10 on 3,000 rows).
+#: Multiple of ε that ends a round. Looser rounds gain little, so that more are needed (25 instead of 4 for ndcg@10 on
+#: 3,000 rows).
 OF_ROUND = 0.5
 
 
@@ -184,8 +184,8 @@ class Descent:
         return curvature_of(self._curved)
 
     def _lowest(self, starts: Mapping[str, Weights], C: float, spent: _Spent) -> Weights:
-        """Leaves out a start without a descent, and keeps the first if no start has one. On rows the
-        descents from several starts end so close to each other that one of them is enough."""
+        """End point of the best descent; the first start if no descent is possible. On rows, descents from several
+        starts end close to each other, so that one is enough."""
         first = next(iter(starts.values()))
         self._stage.restart(first)  # frees the memory of its score vectors for the descents
         begun = {start: at_its_best_length(self.function, point, C) for start, point in starts.items()}

@@ -53,7 +53,7 @@ class TrainedLayers:
     risk : risk of the net on the training rows; started_from : that of the log loss's net
     held_out : the loss on held-out rows; None without such rows
     certificate : of the last convex problem that changed the net, in units of J, or None; layer : its layer, from 1
-    spans : time by part; exact : True if the oracle is
+    spans : time by part; exact : True for an exact oracle
     """
 
     net: Net

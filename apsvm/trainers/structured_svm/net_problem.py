@@ -82,7 +82,7 @@ class NetProblem:
         risk, members, _ = self.risk
         scores = outputs_of(net.layers, self.inputs)[:, 0]
         value = risk.tangent(scores[members], np.empty(members.size)).value
-        risk.account()  # not a call of the oracle
+        risk.account()  # evaluations are not part of the training
         return value
 
     def loss_of(self, net: Net) -> float | None:

@@ -16,7 +16,7 @@ from apsvm.solvers.state import State
 from apsvm.trainers.base import TrainingSet
 from apsvm.trainers.structured_svm.settings import NEARLY_NOTHING
 
-#: Δ of the training rows, as a share of its maximum, from which their order counts as poor.
+#: Share of Δ's maximum from which the order of the training rows counts as poor.
 POOR = 0.9
 
 
@@ -48,8 +48,8 @@ def risk_at_zero(risk: Risk) -> float:
 def share_of_nothing(
     data: TrainingSet, loss: Loss, at_zero: float, solution: CuttingPlaneSolution, C: float
 ) -> float | None:
-    """The bound at w as a share of its value at w = 0, ``at_zero``. None if training stopped early, or if the training
-    rows are ranked well: with a short w the bound is large although the order may be good."""
+    """The bound at w as a share of its value at w = 0, ``at_zero``. None if training stopped early. Also None if the
+    training rows are ranked well, since a short w has a large bound even then."""
     if solution.state is not State.CONVERGED:
         return None
     w = solution.w

@@ -28,7 +28,7 @@ def caution_of(
     start: str | None = None,
     chosen: str | None = None,
 ) -> list[str]:
-    """Caution for a model hardly better than none, judged by held-out rows or else by its bound.
+    """Caution for a model hardly better than chance, judged by held-out rows or else by its bound.
 
     Parameters
     ----------

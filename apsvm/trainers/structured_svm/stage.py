@@ -87,8 +87,8 @@ class Trained:
     exact : False if the solved problem only approximates that of the loss
     queries, queries_skipped : numbers of queries in the risk and outside
     notes : remarks for the user on the data
-    hinge_objective : for the tight bound, the hinge's optimum, to thirty times ε
-    share_of_nothing : bound on the loss as a share of its value at w = 0, if comparable
+    hinge_objective : for the tight bound, the minimum of the hinge's objective, to 30 ε
+    share_of_nothing : bound on the loss as a share of its value at w = 0; None if the two are not comparable
     C : of the training; origin_of_C : description of the default C
     """
 

@@ -1,9 +1,9 @@
 """Starting points for training on bags; they decide which local optimum is found.
 
 Annealing replaces each bag by the mean of its ⌈q·size⌉ best instances under the current w, for q = 1, ½, ¼, … until
-every bag is one instance. Each q is an ordinary convex training with one row a bag, started at the last w. It runs with
-the loss itself and with the 0-1 loss, which finds the right instances in some scenes where the loss does not. The
-training takes the lower objective of the two.
+every bag is one instance. Each q is an ordinary convex training with one row for each bag, started at the last w. It
+runs with the loss itself and with the 0-1 loss, which finds the right instances in some scenes where the loss does not.
+The lower objective of the two is kept.
 
 w = 0 is not a start, because all instances are equal there. A ranking loss would have to put the first instance of a
 positive bag above the best of every negative one, and usually stays at w = 0.
@@ -38,8 +38,7 @@ class StartsOfBags:
     Parameters
     ----------
     data : rows in bags
-    given : (dimension,) float64, replaces ``settings.start``; its order of a bag's rows is used, its length may be
-        wrong
+    given : (dimension,) float64, replaces ``settings.start``; only its order of a bag's rows counts, not its length
     is_rough : the first C begins at the end of the annealing with the loss itself, later ones only at the previous
         solution
     """
@@ -104,7 +103,7 @@ class _OneRowABag:
         self._offsets = data.bags
         self._settings = replace(settings, epsilon=max(settings.epsilon, EPSILON))
         self._C = C
-        # A dozen trainings, each of a few steps, would fill the display.
+        # A dozen short trainings would fill the display.
         self._watch = replace(watch, progress=lambda progress: None)
 
     def annealed(self) -> NDArray[np.float64]:

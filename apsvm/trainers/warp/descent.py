@@ -3,14 +3,14 @@
     minimise  1/P Σ_i L(r_i)/r_i Σ_{j ∈ N_i} (1 − s_i + s_j)₊ + l2/2 ‖w‖²,     L(r) = (τ_1 + … + τ_r) / (τ_1 + … + τ_N)
 
 over the P positives i. N_i are the negatives of i's query, r_i the number of them with 1 − s_i + s_j > 0, and N the
-maximum number of negatives. Dividing by the maximum of L gives all τ steps of one scale and moves no minimum. τ:
-``auc`` 1 everywhere; ``p@K`` 1 up to K; ``harmonic`` 1/i.
+maximum number of negatives. L is divided by its maximum, so that steps have one scale for all τ. τ: ``auc`` 1
+everywhere; ``p@K`` 1 up to K; ``harmonic`` 1/i.
 
 A step draws a positive, then negatives until one violates, and estimates L(r_i) from the number of draws
 (``apsvm/_native/core/warp/``). It gives up after min(N, 1000) draws, or ``max_trials``. A pass takes every positive
 once, in a new order.
 
-Grades: a row is a positive against the rows of its query of any lower grade. A threshold makes grades 0 and 1.
+With grades, a row is a positive against all rows of its query with lower grades. With a threshold, grades are 0 and 1.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def candidates(grades: AnyArray, groups: NDArray[np.int64] | None) -> Candidates
     NothingToRankError : no query has two grades
     """
     n = grades.size
-    if groups is None and grades.dtype == np.bool_ and 0 < np.count_nonzero(grades) < n:  # the sort can be spared
+    if groups is None and grades.dtype == np.bool_ and 0 < np.count_nonzero(grades) < n:  # no sort is needed
         rows, members = np.flatnonzero(grades), np.flatnonzero(~grades)
         return Candidates(rows, np.zeros_like(rows), np.full_like(rows, members.size), members, 1, 0)
     grades = np.unique(grades, return_inverse=True)[1]

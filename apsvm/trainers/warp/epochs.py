@@ -73,7 +73,7 @@ def validator(validation: TrainingSet | None, metric: str) -> Callable[[NDArray[
     """Function of weights w, one a column, that returns the metric on the rows of ``validation``; None without such
     rows.
 
-    It raises TrainingError if the metric is undefined on them.
+    The function raises TrainingError if the metric is undefined on them.
     """
     if validation is None:
         return None

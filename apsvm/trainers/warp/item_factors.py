@@ -3,10 +3,10 @@
     score of item y for a user who likes D:   s_y = b_y + V_y · h,     h = 1/|D∖y| Σ_{i ∈ D∖y} U_i
 
 This is WSABIE, V_y · (U x), with the user's other liked items as the features x, scaled to sum 1. Users have no factors
-(as in Weston, Yee, Weiss 2013). So any list can be completed, of users seen in training or not, and the size of the
-model depends only on the items. The mean, not the sum, makes the margin of 1 equally hard for short and long lists. y
-itself is excluded, or the model would recommend its inputs. U ≠ V, since items liked together need not be alike. b_y is
-the item's popularity, which would otherwise cost a factor.
+(as in Weston, Yee, Weiss 2013), so that new users can be served, and the size of the model depends only on the items.
+With a mean instead of a sum, the margin of 1 is equally hard for short and long lists. y itself is excluded, or the
+model would recommend its inputs. U ≠ V, since items liked together need not be alike. b_y is the item's popularity,
+which would otherwise need a factor.
 
 The objective is that of ``warp``: positives are the items on a user's list, negatives the others.
 """
@@ -48,7 +48,8 @@ def train_items(
     Parameters
     ----------
     lists : (users, items) CSR as ``liked_items`` makes them
-    factors : K ≥ 1, numbers an item in U and in V; they start normal with variance 1/K (WSABIE's), b at 0
+    factors : K ≥ 1, the length of an item's vectors in U and in V; these start normal with variance 1/K (as in WSABIE),
+    b at 0
     show : displays an epoch
     validate : metric of the factors, higher is better, called after each epoch
 
@@ -137,7 +138,7 @@ def popularity(lists: sp.csr_array) -> Callable[[sp.csr_array], NDArray[np.float
 @dataclass(frozen=True, slots=True)
 class ListEvaluation:
     """values : metric → mean over users with a hidden item and an item that they do not like. of_users : metric →
-    (users,), its value for each of them."""
+    (users,), its values for these users."""
 
     values: dict[str, float]
     users: int
