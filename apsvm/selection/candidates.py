@@ -1,11 +1,11 @@
 """What ``apsvm cv`` compares by default: a table of losses × bounds × feature maps × C.
 
 An entry costs what its trainer costs, so the table holds what was seen to win somewhere: ap on the features as they are
-and on broken lines (``piecewise``), by both bounds; two to four components of it; the metric's own loss; auc, wmw and
-0-1 as they are the best on some metrics and sets; rules by ap and by auc, which hold their own against boosted trees;
-products of pairs and an RBF kernel where the data is small. Bags are tried both ways: by their best row, and made rows
-by their mean or by least, mean and greatest value. Entries stand from the simplest to the most complex: of entries that
-are equal the first is taken.
+and on broken lines (``piecewise``), by both bounds; two to four components of it; the metric's own loss; rules, which
+hold their own against boosted trees; products of pairs and an RBF kernel where the data is small. With auc, wmw and 0-1
+besides, mean test AP of 121 tables was .0003 ± .002 higher. Bags are tried both ways: by their best row, and made rows
+by their mean or by least, mean and greatest value, by these losses too. Entries stand from the simplest to the most
+complex: of entries that are equal the first is taken.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def portfolio(
     standard = replace(features, scale="standard") if features.scale == AUTO and sparse else features
     piecewise = replace(standard, features="piecewise")
     plain = list(dict.fromkeys((standard, features)))
-    graded, losses = _is_graded(target, dataset), losses_of(metric, target, dataset)
+    losses = losses_of(metric, target, dataset)
     if bags_of(dataset) is not None:
         return _with_labels(_of_bags(losses, standard, features), target, labels)
     entries = []
@@ -155,16 +155,8 @@ def portfolio(
         for components in COMPONENTS
         if positives >= components * POSITIVES_A_COMPONENT
     ]
-    if "auc" not in losses:
-        entries.append(Entry("auc", {"bound": "hinge"}, standard))
-    entries.append(Entry("wmw", {}, standard))
-    if not graded:
-        entries.append(Entry("zero-one", {"bound": "hinge"}, standard))
     of_rules = [name for name in losses if make_loss(name).over_rankings and make_loss(name).starts_from is None]
-    entries += [
-        Entry(loss, {"bound": "hinge"}, replace(features, features="rules"))
-        for loss in dict.fromkeys((of_rules[-1], "auc"))
-    ]
+    entries.append(Entry(of_rules[-1], {"bound": "hinge"}, replace(features, features="rules")))
     others = ["products"] if n <= KERNEL_ROWS and d <= PRODUCT_FEATURES else []
     others += ["nystroem"] if n <= KERNEL_ROWS else []
     entries += [Entry("ap", {"bound": "hinge"}, replace(standard, features=name)) for name in others]
