@@ -110,13 +110,13 @@ def _array(content: bytes) -> AnyArray:
     return array.reshape(shape, order="F" if is_fortran else "C")
 
 
-def check_field(header: JsonObject, key: str, kinds: type | tuple[type, ...]) -> None:
+def check_field(header: JsonObject, key: str, types: type | tuple[type, ...]) -> None:
     """Raises ModelError unless the header has the field ``key``, of one of these types; a bool does not count as
     int."""
     if key not in header:
         raise ModelError(f"its header lacks {key!r}")
     value = header[key]
-    if not isinstance(value, kinds) or (isinstance(value, bool) and kinds is not bool):
+    if not isinstance(value, types) or (isinstance(value, bool) and types is not bool):
         raise ModelError(f"its header's {key!r} is {value!r}")
 
 
@@ -126,8 +126,8 @@ def _check_depth(value: object) -> None:
     for _ in range(MOST_DEPTH):
         level = [
             inner
-            for one in level
-            for inner in (one.values() if isinstance(one, dict) else one if isinstance(one, list) else ())
+            for outer in level
+            for inner in (outer.values() if isinstance(outer, dict) else outer if isinstance(outer, list) else ())
             if isinstance(inner, dict | list)
         ]
         if not level:

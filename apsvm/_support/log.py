@@ -86,10 +86,10 @@ _KINDS: Mapping[str, Callable[[object], bool]] = {
 
 
 def _fits(kind: str, value: object) -> bool:
-    one = kind.removesuffix(_OR_NULL).removesuffix(_OR_LIST)
+    single = kind.removesuffix(_OR_NULL).removesuffix(_OR_LIST)
     if kind.endswith(_OR_LIST) and isinstance(value, list):
-        return all(map(_KINDS[one], value))
-    return (kind.endswith(_OR_NULL) and value is None) or _KINDS[one](value)
+        return all(map(_KINDS[single], value))
+    return (kind.endswith(_OR_NULL) and value is None) or _KINDS[single](value)
 
 
 #: Kinds of the fields that are read again, by event; "?": may be missing.
@@ -127,9 +127,9 @@ _FIELDS: Mapping[str, Mapping[str, str]] = {
 def _misfit(record: Record) -> str | None:
     """Description of the first field of a record that is missing or invalid; None if all are valid."""
     event = record["event"]
-    kinds = {**_FIELDS.get(event, {}), "class?": _NUMBER}
-    kinds |= {f"{name}?": _COUNT for name in record if name.endswith("_wall_ns")}
-    for key, kind in kinds.items():
+    fields = {**_FIELDS.get(event, {}), "class?": _NUMBER}
+    fields |= {f"{name}?": _COUNT for name in record if name.endswith("_wall_ns")}
+    for key, kind in fields.items():
         name = key.removesuffix("?")
         if name not in record:
             if name == key:

@@ -34,11 +34,11 @@ def spelled(name: str, forms: Iterable[str]) -> Spelled | None:
     >>> spelled("AP", ["ap", "rbp(rho)"])
     Spelled(form='ap', parameter=None)
     """
-    wanted = _pieces(name.strip().lower())
+    asked_pieces = _pieces(name.strip().lower())
     for form in forms:
         pieces = _pieces(form)
-        if pieces[:2] == wanted[:2]:
-            return Spelled(form, wanted[2] if wanted[1] else None)
+        if pieces[:2] == asked_pieces[:2]:
+            return Spelled(form, asked_pieces[2] if asked_pieces[1] else None)
     return None
 
 

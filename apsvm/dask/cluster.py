@@ -98,15 +98,15 @@ class Cluster:
 
         def attempt() -> list[Any]:
             shared = [self._sent(value, parts) for value in common]
-            own = [self._sent_each(column, parts) for column in each]
+            columns = [self._sent_each(column, parts) for column in each]
             futures = [
                 self.client.submit(_named, function, part, *shared, *others, pure=False)
-                for part, *others in zip(parts, *own, strict=True)
+                for part, *others in zip(parts, *columns, strict=True)
             ]
             try:
                 return self._gathered(futures)
             finally:
-                let_go([*futures, *shared, *(value for column in own for value in column)])
+                let_go([*futures, *shared, *(value for column in columns for value in column)])
 
         return self._again(attempt)
 
@@ -335,9 +335,9 @@ def _check_versions(client: Client) -> None:
     servers = client.get_versions(packages=["apsvm"])
     here = servers["client"]["packages"]["apsvm"]
     for address, server in {client.scheduler.address: servers["scheduler"], **servers["workers"]}.items():
-        found = server["packages"]["apsvm"]
-        if found != here:
-            raise ClusterError(f"{address}: expected apsvm {here} there, as here, found {found or 'none'}")
+        version = server["packages"]["apsvm"]
+        if version != here:
+            raise ClusterError(f"{address}: expected apsvm {here} there, as here, found {version or 'none'}")
 
 
 def _ignore_interrupts() -> None:

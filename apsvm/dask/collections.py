@@ -47,8 +47,8 @@ def is_collection(values: Collection) -> bool:
 def parts_of(name: str, values: Collection) -> list[Part]:
     """Delayed parts of a collection's rows, in order. Raises TypeError if ``values`` is not a collection."""
     if not is_collection(values):
-        found = type(values).__name__
-        raise TypeError(f"{name} is a dask array, a dask data frame or a list of delayed parts, found {found}")
+        type_name = type(values).__name__
+        raise TypeError(f"{name} is a dask array, a dask data frame or a list of delayed parts, found {type_name}")
     if isinstance(values, list | tuple):
         return list(values)
     if getattr(values, "ndim", 0) == 2 and hasattr(values, "numblocks") and values.numblocks[1] > 1:

@@ -48,8 +48,8 @@ def refusal(trainer: AnyTrainer) -> str | None:
             f"--loss {plan.loss_name} is not trained on a cluster: train it on one machine, or choose a ranking loss "
             "(ap, ndcg, auc …) or wmw"
         )
-    what = "--latent" if plan.settings.latent else "--layer-wise" if plan.is_network else None
-    return None if what is None else f"{what} is not for training on a cluster: train on one machine"
+    option = "--latent" if plan.settings.latent else "--layer-wise" if plan.is_network else None
+    return None if option is None else f"{option} is not for training on a cluster: train on one machine"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,7 +62,7 @@ class ClusterFit(Fit):
         refused = refusal(fit.trainer)
         if refused is not None:
             raise SettingsError(refused)
-        return cls(**{one.name: getattr(fit, one.name) for one in fields(fit)})
+        return cls(**{field.name: getattr(fit, field.name) for field in fields(fit)})
 
     @property
     def _matrix(self) -> PartedMatrix:
@@ -105,7 +105,7 @@ class ClusterFit(Fit):
             yield from self._trained(self.trainer, watch, start, data or self.training_set())
             return
         chosen, here = self._sample()
-        sample = Fit(**{one.name: getattr(here, one.name) for one in fields(here)})
+        sample = Fit(**{field.name: getattr(here, field.name) for field in fields(here)})
         if chosen is None:
             yield from outcomes(sample, watch)
             return
@@ -164,7 +164,7 @@ class ClusterFit(Fit):
         """The chosen plan, and its start: the weights for the sample."""
         trainer = self.trainer
         if isinstance(trainer, OneVsRestTrainer):
-            starts = {label: one.w for label, one in first.classes if isinstance(one.w, np.ndarray)}
+            starts = {label: trained.w for label, trained in first.classes if isinstance(trained.w, np.ndarray)}
             outcome = first.classes[0][1]
             label = first.classes[0][0]
             plan = _at_scale(trainer.trainer.settled(outcome), _of_class(sample, label), _of_class(data, label))

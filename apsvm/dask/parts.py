@@ -55,9 +55,9 @@ class FilePart:
         from apsvm.data.reading import read_data
 
         options = self.options
-        nothing = Dataset(np.empty((0, 0)), np.empty(0), None, None, bool(options.zero_based), self.path, "", 0)
+        no_rows = Dataset(np.empty((0, 0)), np.empty(0), None, None, bool(options.zero_based), self.path, "", 0)
         if os.path.isfile(self.path) and not os.path.getsize(self.path):
-            return nothing
+            return no_rows
         try:
             data = read_data(
                 self.path,
@@ -72,7 +72,7 @@ class FilePart:
                 table=options.table,
             )
         except NoRowsError:
-            return nothing
+            return no_rows
         return replace(data, bags=None) if options.ignores_bags else data
 
     def load(self) -> PartOfTable | Dataset:
@@ -153,17 +153,17 @@ def survey(part: PartOfTable | Dataset, spelled: frozenset[str]) -> Survey:
     for name in part.parts.features:
         cells = part.table.columns[name]
         refuse_missing(cells, part.options)
-        found = Evidence.of(cells, spelled=name in part.options.categorical or name in spelled)
-        numbers = found.numbers
-        if numbers.size > MOST_NUMBERS and found.type not in ("date", "time") and not may_name_rows(name):
+        seen = Evidence.of(cells, spelled=name in part.options.categorical or name in spelled)
+        numbers = seen.numbers
+        if numbers.size > MOST_NUMBERS and seen.type not in ("date", "time") and not may_name_rows(name):
             few.add(name)
             some = numbers[:: -(-numbers.size // MOST_NUMBERS)]
-            found = replace(found, numbers=np.concatenate((some, [numbers.min(), numbers.max()])))
-        evidence[name] = found
-        if found.missing:
+            seen = replace(seen, numbers=np.concatenate((some, [numbers.min(), numbers.max()])))
+        evidence[name] = seen
+        if seen.missing:
             missing[name] = np.packbits(cells.is_missing)
-    beside = {name: cells for name, cells in part.table.columns.items() if name not in evidence}
-    rest = replace(part, table=Table(beside, part.table.places, part.table.remarks))
+    others = {name: cells for name, cells in part.table.columns.items() if name not in evidence}
+    rest = replace(part, table=Table(others, part.table.places, part.table.remarks))
     return Survey(None, len(part.table), True, evidence, frozenset(few), missing, rest)
 
 
@@ -259,13 +259,13 @@ def weighted_quantiles(
 ) -> list[float]:
     """Quantiles at ``shares`` of pooled samples; each sample represents as many numbers as ``sizes`` says."""
     values = np.concatenate(samples)
-    weights = np.repeat([size / max(1, one.size) for one, size in zip(samples, sizes, strict=True)],
-                        [one.size for one in samples])  # fmt: skip
+    weights = np.repeat([size / max(1, sample.size) for sample, size in zip(samples, sizes, strict=True)],
+                        [sample.size for sample in samples])  # fmt: skip
     order = np.argsort(values, kind="stable")
     passed = np.cumsum(weights[order])
     places = np.searchsorted(passed, np.array(shares) * passed[-1])
-    found: list[float] = values[order][np.minimum(places, values.size - 1)].tolist()
-    return found
+    quantiles: list[float] = values[order][np.minimum(places, values.size - 1)].tolist()
+    return quantiles
 
 
 def is_number(column: Column) -> bool:

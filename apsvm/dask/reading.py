@@ -65,56 +65,56 @@ def data_of(cluster: Cluster, loaded: Parts, source: str) -> Dataset:
 
 def _data_of(cluster: Cluster, loaded: Parts, source: str) -> Dataset:
     surveys: list[Survey] = cluster.ask(survey, loaded, frozenset())
-    filled = [at for at, one in enumerate(surveys) if one.rows is None or len(one.rows)]
+    filled = [at for at, summary in enumerate(surveys) if summary.rows is None or len(summary.rows)]
     if not filled:
         raise DataError(f"{source}: expected at least one row, found none")
     loaded, surveys = [loaded[at] for at in filled], [surveys[at] for at in filled]
-    if all(one.part is not None for one in surveys):
+    if all(summary.part is not None for summary in surveys):
         return _of_tables(cluster, loaded, surveys, source)
-    if any(one.part is not None for one in surveys):
+    if any(summary.part is not None for summary in surveys):
         raise DataError(f"{source}: some parts are tables with named columns, and some are none")
-    rows = [one.rows for one in surveys if one.rows is not None]
+    rows = [summary.rows for summary in surveys if summary.rows is not None]
     whole = joined(rows, source)
     columns = None if rows[0].table is None else rows[0].table.columns
     n, width = whole.X.shape
-    size = sum(one.size for one in surveys)
-    dense = all(one.stores_zeros for one in surveys) or size == n * width
+    size = sum(summary.size for summary in surveys)
+    dense = all(summary.stores_zeros for summary in surveys) or size == n * width
     features = functools.partial(matrix_of_rows, columns=columns, first=rows[0].source, width=width, dense=dense)
     matrices = cluster.submit(features, loaded)
-    sizes = np.array([len(one) for one in rows])
+    sizes = np.array([len(block) for block in rows])
     return replace(whole, X=PartedMatrix(cluster, matrices, sizes, width, size, stores_zeros=dense))
 
 
 def _of_tables(cluster: Cluster, loaded: Parts, surveys: list[Survey], source: str) -> Dataset:
     """Joins tables into a data set. Columns are learned from all parts, as on one machine."""
-    tables = [one.part for one in surveys if one.part is not None]
-    first = tables[0]
-    for one in surveys[1:]:
-        assert one.part is not None
-        places = one.part.table.places.source
-        require_names([*one.part.table.columns, *one.evidence], places,
+    parts = [summary.part for summary in surveys if summary.part is not None]
+    first = parts[0]
+    for summary in surveys[1:]:
+        assert summary.part is not None
+        places = summary.part.table.places.source
+        require_names([*summary.part.table.columns, *summary.evidence], places,
                       [*first.table.columns, *surveys[0].evidence], first.table.places.source)  # fmt: skip
     words = frozenset(
         name
         for name in first.parts.features
-        if any(one.evidence[name].spelled is not None for one in surveys)
-        and any(name in one.few and one.evidence[name].spelled is None for one in surveys)
+        if any(summary.evidence[name].spelled is not None for summary in surveys)
+        and any(name in summary.few and summary.evidence[name].spelled is None for summary in surveys)
     )
     if words:  # a word in one part makes the numbers of all parts words
         surveys = cluster.ask(survey, loaded, words)
-    sizes = np.array([one.size for one in surveys])
+    sizes = np.array([summary.size for summary in surveys])
 
     def learn() -> tuple[Matrix, Columns, dict[str, NDArray[np.bool_]], list[str]]:
-        columns, remarks = learn_of_parts([one.evidence for one in surveys], first.parts, first.options, source)
+        columns, remarks = learn_of_parts([summary.evidence for summary in surveys], first.parts, first.options, source)
         columns = _with_medians(cluster, loaded, surveys, columns, first.options)
         matrices = cluster.submit(matrix_of_table, loaded, [columns] * len(loaded))
         stored = cluster.ask(stored_values, matrices)
-        names = {name for one in surveys for name in one.missing}
+        names = {name for summary in surveys for name in summary.missing}
         missing = {
             column.name: np.concatenate(
                 [
-                    np.unpackbits(one.missing.get(column.name, np.zeros(-(-one.size // 8), np.uint8)), count=one.size)
-                    for one in surveys
+                    np.unpackbits(s.missing.get(column.name, np.zeros(-(-s.size // 8), np.uint8)), count=s.size)
+                    for s in surveys
                 ]
             ).astype(np.bool_)
             for column in columns.features
@@ -130,8 +130,8 @@ def _of_tables(cluster: Cluster, loaded: Parts, surveys: list[Survey], source: s
         return Dataset(X, np.zeros(X.shape[0]), None, None, False, source, "", 0, table=table)
     chosen = ColumnChoice(first.options, None, unlabelled=False)
     chosen.parts = first.parts
-    fingerprint = hashlib.sha256("".join(one.fingerprint for one in tables).encode()).hexdigest()
-    rows = rows_beside(behind_another([one.table for one in tables]), fingerprint, first.options, chosen, "own")
+    fingerprint = hashlib.sha256("".join(part.fingerprint for part in parts).encode()).hexdigest()
+    rows = rows_beside(behind_another([part.table for part in parts]), fingerprint, first.options, chosen, "own")
     X, columns, missing, remarks = learn()
     whole = with_features(rows, X, columns, (*remarks, *tells_the_label(missing, rows)))
     return replace(whole, source=source)
@@ -142,32 +142,32 @@ def _with_medians(
 ) -> Columns:
     """The columns with exact medians. For columns of which the driver has seen only a part, workers send the numbers
     around the median."""
-    few = frozenset().union(*(one.few for one in surveys))
-    asked = {}
+    few = frozenset().union(*(summary.few for summary in surveys))
+    intervals = {}
     for column in columns.features:
         if column.name in few and is_number(column) and options.missing != "zero":
-            of_parts = [one.evidence[column.name] for one in surveys]
-            counts = [one.n - one.missing - one.n_words for one in of_parts]
-            low, high = weighted_quantiles([one.numbers for one in of_parts], counts, AROUND_THE_MEDIAN)
-            asked[column.name] = (column, low, high)
-    found = _medians(cluster, loaded, asked)
-    rest = {name: (column, -np.inf, np.inf) for name, (column, _, _) in asked.items() if name not in found}
-    found |= _medians(cluster, loaded, rest)
-    of_all = [replace(column, fill=found.get(column.name, column.fill)) for column in columns.features]
+            of_parts = [summary.evidence[column.name] for summary in surveys]
+            counts = [seen.n - seen.missing - seen.n_words for seen in of_parts]
+            low, high = weighted_quantiles([seen.numbers for seen in of_parts], counts, AROUND_THE_MEDIAN)
+            intervals[column.name] = (column, low, high)
+    medians = _medians(cluster, loaded, intervals)
+    rest = {name: (column, -np.inf, np.inf) for name, (column, _, _) in intervals.items() if name not in medians}
+    medians |= _medians(cluster, loaded, rest)
+    of_all = [replace(column, fill=medians.get(column.name, column.fill)) for column in columns.features]
     return replace(columns, features=tuple(of_all))
 
 
-def _medians(cluster: Cluster, loaded: Parts, asked: dict[str, Any]) -> dict[str, float]:
+def _medians(cluster: Cluster, loaded: Parts, intervals: dict[str, Any]) -> dict[str, float]:
     """Medians by column, for columns whose median lies in the requested interval."""
-    found: dict[str, float] = {}
-    if not asked:
-        return found
-    answers = cluster.ask(around, loaded, asked)
-    for name in asked:
-        n, below = sum(one[name].n for one in answers), sum(one[name].below for one in answers)
-        between = np.concatenate([one[name].between for one in answers])
+    medians: dict[str, float] = {}
+    if not intervals:
+        return medians
+    answers = cluster.ask(around, loaded, intervals)
+    for name in intervals:
+        n, below = sum(answer[name].n for answer in answers), sum(answer[name].below for answer in answers)
+        between = np.concatenate([answer[name].between for answer in answers])
         places = np.array([(n - 1) // 2, n // 2]) - below
         if places[0] >= 0 and places[1] < between.size:
             first, second = np.partition(between, places)[places].tolist()
-            found[name] = float(first / 2 + second / 2)  # their sum may be infinite
-    return found
+            medians[name] = float(first / 2 + second / 2)  # their sum may be infinite
+    return medians

@@ -347,13 +347,13 @@ class DistributedRows:
             numbers = np.arange(len(self)) if order is None or self._selection is None else self._selection[order]
             ends = np.searchsorted(numbers, self._matrix.starts)
             of_parts = [groups[ends[part] : ends[part + 1]] for part in self._touched]
-            there, counts = np.unique(np.concatenate([np.unique(one) for one in of_parts if one is not None]),
+            there, counts = np.unique(np.concatenate([np.unique(part) for part in of_parts if part is not None]),
                                       return_counts=True)  # fmt: skip
             cut = there[counts > 1]
         parts = [self._parts[part] for part in self._touched]
         places = self._places()
-        asked = self._matrix.cluster.ask(_moments, parts, each=[places, of_parts, [cut] * n_touched])
-        return pooled_moments(asked, within_queries=groups is not None)
+        of_each_part = self._matrix.cluster.ask(_moments, parts, each=[places, of_parts, [cut] * n_touched])
+        return pooled_moments(of_each_part, within_queries=groups is not None)
 
     @cached_property
     def _covers_all(self) -> bool:

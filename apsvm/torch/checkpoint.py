@@ -235,12 +235,12 @@ def _checked(content: bytes) -> JsonDict:
     return header
 
 
-def field(content: JsonObject, key: str, kinds: type | tuple[type, ...]) -> Any:
+def field(content: JsonObject, key: str, types: type | tuple[type, ...]) -> Any:
     """A field of a header. Raises CheckpointError if it is missing or of another type; a bool does not count as int."""
     if key not in content:
         raise CheckpointError(f"its header lacks {key!r}")
     value = content[key]
-    if not isinstance(value, kinds) or isinstance(value, bool):
+    if not isinstance(value, types) or isinstance(value, bool):
         raise CheckpointError(f"its header's {key!r} is {value!r}")
     return value
 

@@ -116,8 +116,8 @@ class SpearmanLoss(SorterLoss):
 
     def values_of(self, block: Block) -> Values:
         counts, lengths = _differ(block), _lengths(block)
-        wanted = _ranks_of(exact_ranks, block.target.to(compute_dtype(block.scores.device)), block.valid)
-        squares = (self.ranks_of(block.scores, block.valid).to(wanted.dtype) - wanted).square().sum(1)
+        target_ranks = _ranks_of(exact_ranks, block.target.to(compute_dtype(block.scores.device)), block.valid)
+        squares = (self.ranks_of(block.scores, block.valid).to(target_ranks.dtype) - target_ranks).square().sum(1)
         values: Tensor = 6 * lengths / (lengths.square() - 1).clamp(min=1) * squares
         if self.l1:
             values = values + self.l1 * (block.wide_scores - block.target).abs().sum(1) / lengths.clamp(min=1)

@@ -72,16 +72,16 @@ def judge_sorter(
         errors.index_add_(0, kinds, error)
         counts += kinds.bincount(minlength=len(KINDS))
     by_kind = dict(zip(KINDS, (errors / counts).tolist(), strict=True))
-    reached, seconds = _climb(sorter, length, seed, device, steps)
-    return SorterQuality(length, lists, float(errors.sum()) / lists, by_kind, reached, 1e3 * seconds / (CLIMBS * steps))
+    climb, seconds = _climb(sorter, length, seed, device, steps)
+    return SorterQuality(length, lists, float(errors.sum()) / lists, by_kind, climb, 1e3 * seconds / (CLIMBS * steps))
 
 
-def climb_caution(reached: float) -> str | None:
+def climb_caution(climb: float) -> str | None:
     """Caution for a sorter of this climb; None if its gradient is useful, or was not measured (NaN)."""
-    if not reached <= CLIMB_OF_CHANCE:
+    if not climb <= CLIMB_OF_CHANCE:
         return None
     return (
-        f"its climb is {reached:.3f}: its gradient leads nowhere, and a loss through it trains no network. Train it "
+        f"its climb is {climb:.3f}: its gradient leads nowhere, and a loss through it trains no network. Train it "
         "for longer, or take 'laplace(10)', which needs no training"
     )
 
@@ -96,8 +96,8 @@ def _climb(sorter: AnySorter, length: int, seed: int, device: str | torch.device
     """Correlation reached, and seconds taken."""
     if length < 2:
         return torch.nan, 0.0
-    start, wanted = torch.randn(2, CLIMBS, length, generator=seeded("climb", seed)).to(device)
-    target = exact_ranks(wanted)
+    start, targets = torch.randn(2, CLIMBS, length, generator=seeded("climb", seed)).to(device)
+    target = exact_ranks(targets)
     scores = start.clone().requires_grad_()
     optimizer = torch.optim.Adam([scores], lr=STEP_LENGTH)
     began = time.perf_counter()
@@ -106,5 +106,5 @@ def _climb(sorter: AnySorter, length: int, seed: int, device: str | torch.device
         error = (sorter(scores) - target).square().mean(dim=1).sum()
         (scores.grad,) = torch.autograd.grad(error, [scores])
         optimizer.step()
-    reached = spearman(exact_ranks(scores.double()), exact_ranks(wanted.double())).mean()
-    return float(reached), time.perf_counter() - began
+    correlation = spearman(exact_ranks(scores.double()), exact_ranks(targets.double())).mean()
+    return float(correlation), time.perf_counter() - began

@@ -164,7 +164,7 @@ class SorterTraining:
         """
         began = time.monotonic()
         errors: list[Tensor] = []
-        lines, shown = 0, 0.0
+        lines, reported = 0, 0.0
         state = ""
         self.sorter.train()
         while not state:
@@ -173,10 +173,10 @@ class SorterTraining:
                 state = "all lists seen"
             elif should_stop():
                 state = "interrupted"
-            if errors and (state or len(errors) >= STEPS_A_LINE or seconds - shown >= SECONDS_A_LINE):
+            if errors and (state or len(errors) >= STEPS_A_LINE or seconds - reported >= SECONDS_A_LINE):
                 lines += 1
                 progress(self._progress(lines, errors, seconds))
-                errors, shown = [], seconds
+                errors, reported = [], seconds
             if not state:
                 errors.append(self.step())
         return state

@@ -197,8 +197,8 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
         graded = data.target.grades is not None
         count = 1 if queries is None else np.intersect1d(queries[relevant], queries[~relevant]).size
         if graded or count > 1:
-            what = f"grades ({option('relevant_from')} makes two classes of them)" if graded else f"{count} queries"
-            raise TrainingError(f"{option('log_ranks')} needs one ranking of two classes, found {what}")
+            rows = f"grades ({option('relevant_from')} makes two classes of them)" if graded else f"{count} queries"
+            raise TrainingError(f"{option('log_ranks')} needs one ranking of two classes, found {rows}")
 
     @property
     def is_network(self) -> bool:
