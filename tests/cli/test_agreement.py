@@ -13,11 +13,11 @@ import pytest
 
 from apsvm import load_any_model, read_svmlight
 from apsvm.cli import run as command_line
-from apsvm.cli.output.training_metric import of_training_rows
+from apsvm.cli.shared import Failure
+from apsvm.cli.training import of_training_rows
 from apsvm.data.labels import recall
 from apsvm.losses import LOSSES, make_loss
 from apsvm.losses.graded import GradedLoss
-from apsvm.metrics import MetricError
 from apsvm.metrics.evaluate import Evaluation, evaluate
 from apsvm.models.sets import RankerSet
 from apsvm.report.build import judged_rankers
@@ -195,10 +195,10 @@ def test_train_eval_and_report_agree(loss, data, train, run, reported, tmp_path,
         several = "of a row" in kind
         rows = read_svmlight(path, multilabel=several)
         own = {}
-        with suppress(MetricError):
+        with suppress(Failure):
             own = of_training_rows(rows, model).values
         if not own:
-            assert "training AP: nothing to evaluate: none of the 3 groups" in said
+            assert "nothing to evaluate: none of the 3 groups" in said
         line = next(line for line in said.splitlines() if "training " in line and "warning" not in line)
         figures = dict(re.findall(r"([^ ,]+) (\d\.\d{6})", line))
         assert figures == {name: f"{value:.6f}" for name, value in own.items()}

@@ -142,7 +142,7 @@ REFUSED = [
     (
         2,
         ("--pool", "mean", "--bag-label", "any", "--positive-label", "1"),
-        "error: --bag-label any gives a bag the highest label of its rows: --relevant-from goes with it",
+        "error: --bag-label any gives a bag its highest label: --relevant-from goes with it",
     ),
     (
         65,

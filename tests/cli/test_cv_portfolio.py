@@ -43,36 +43,21 @@ def data(rng, tmp_path, write_rows):
 
 
 def test_what_it_says(data, run, bars):
-    _, first, *lines = run("cv", "-v", data, "--folds", 3, "-j", 1).stderr.splitlines()
-    assert first == "apsvm: trying 3 combinations of loss and features (-v shows each)"
-    screened = [line for line in lines if "/3  " in line and "fold " not in line]
-    assert [line[:6] for line in screened] == [" 1/3  ", " 2/3  ", " 3/3  "]
-    assert sorted(line.split("  ")[1].split(":")[0] for line in screened) == sorted(map(str, ENTRIES))
-    assert all(
-        re.search(r": AP (0\.\d{4}|1\.0000) on held-out rows \(of 200 rows, (1 fold|3 folds)\)$", line)
-        for line in screened
-    )
+    _, first, _, on, *_ = run("cv", data, "--folds", 3, "-j", 1).stderr.splitlines()
+    assert first == "apsvm: trying 3 combinations of loss and features"
     # Lines are far behind.
-    (on,) = [line for line in lines if "compared further" in line]
     assert on.startswith("apsvm: compared further: ")
     assert set(on.partition("further: ")[2].split("; ")) <= {
         "ap, hinge, piecewise, standard",
         "ap, tight, piecewise, standard",
     }
-    in_folds = [line for line in lines if "fold " in line]
-    assert [line[:7] for line in in_folds] == [f" {at + 1}/{len(in_folds)}  f" for at in range(len(in_folds))]
     screening, comparing = bars.index("screening"), bars.index("comparing")
-    assert bars[0] == f"reading {data}"
-    assert bars[comparing + len(in_folds) + 1 :] == ["training common models on the same folds"]
+    assert (bars[0], bars[-1]) == (f"reading {data}", "training common models on the same folds")
     for said, pattern in (
-        (bars[screening + 1 : comparing], r"\[[#.]{24}\] \d/\d paths screened; (.*), standard leads \(AP 0\.\d{4}\)"),
-        (bars[comparing + 1 : -1], r"\[[#.]{24}\] \d/3 paths compared(; ap leads \(AP 0\.\d{4}\))?"),
+        (bars[screening + 1 : comparing], r"\[[#.]{24}\] \d/\d paths screened, .*, standard"),
+        (bars[comparing + 1 : -1], r"\[[#.]{24}\] \d/3 paths compared"),
     ):
         assert all(re.fullmatch(pattern, one) for one in said), said
-    leaders = [float(one[-7:-1]) for one in bars[screening + 2 : comparing]]
-    best = {line.split("  ")[1].split(":")[0]: float(line.partition(": AP ")[2][:6]) for line in screened}
-    assert leaders[0] <= max(leaders)
-    assert max(best, key=best.get) in on
 
 
 @pytest.mark.slow
@@ -102,15 +87,13 @@ def test_the_model_is_one_like_others(data, run, tmp_path):
 
 
 @pytest.mark.slow
-def test_an_entry_that_does_not_fit_is_said(data, run, monkeypatch):
+def test_an_entry_that_does_not_fit_is_left_out(data, run, monkeypatch):
     class Impossible(Entry):
         def grid(self, seed):
             raise FloatingPointError("too large")
 
     monkeypatch.setattr(module, "portfolio", lambda *_: [Impossible("ap", {}, LINEAR), *ENTRIES])
-    lines = run("cv", data, "--folds", 3, "-j", 1, "-v").stderr.splitlines()
-    assert " 1/4  ap, linear, standard: too large" in lines
-    assert any("compared further" in line for line in lines)
+    assert "compared further" in run("cv", data, "--folds", 3, "-j", 1).stderr
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -8,8 +8,8 @@ import time
 
 import pytest
 
-from apsvm.cli.options.training import SIGNALS, signals_caught
 from apsvm.cli.shared import INTERRUPTED, TERMINATED, Failure
+from apsvm.cli.training import SIGNALS, signals_caught
 
 
 @pytest.fixture(autouse=True)

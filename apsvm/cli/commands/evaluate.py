@@ -11,10 +11,9 @@ import click
 from apsvm.cli.help import HelpfulCommand
 from apsvm.cli.items import evaluate_items
 from apsvm.cli.options.table import RUN_TIES, files, options
-from apsvm.cli.output.grades import say_without_queries
 from apsvm.cli.output.progress import Bar
 from apsvm.cli.reading import how_to_read, read_any_model
-from apsvm.cli.shared import BAD_DATA, Failure, refuse_if_given
+from apsvm.cli.shared import BAD_DATA, Failure, refuse_if_given, say
 from apsvm.cli.systems import named_metrics
 from apsvm.data.read_options import ReadOptions
 
@@ -113,7 +112,13 @@ def _entries(
         return of_runs(metrics, wanted.qrels, wanted.runs, ties, relevant_from, complete=wanted.complete)
     labels = LabelOptions(positive_label=wanted.positive_label, relevant_from=wanted.relevant_from)
     scored = score_data(wanted.data, models, wanted.scores, labels, read, ignore_unknown=wanted.ignore_unknown)
-    say_without_queries(scored.dataset, models)
+    trained_on = {path: model.header.data.queries or 0 for path, model in models.items()}
+    path = next((path for path, queries in trained_on.items() if queries > 1), None)
+    if path is not None and scored.dataset.groups is None:
+        say(
+            f"warning: {scored.dataset.source}: its rows have no queries (qid:, --qid-column), and {path} was trained "
+            f"on {trained_on[path]}: they are judged as one list"
+        )
     return of_data(metrics, scored, wanted.ties or "block", leave_out_undefined=not wanted.metrics)
 
 

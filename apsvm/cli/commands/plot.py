@@ -13,7 +13,6 @@ from apsvm.cli.group import CommandGroup
 from apsvm.cli.help import HelpfulCommand
 from apsvm.cli.options.parameters import Number
 from apsvm.cli.options.table import FILE, files, options
-from apsvm.cli.options.training import check_output
 from apsvm.cli.reading import how_to_read, one_linear_ranker, read_any_model
 from apsvm.cli.scored import Scored, score_data
 from apsvm.cli.shared import (
@@ -24,6 +23,7 @@ from apsvm.cli.shared import (
     say,
     writing,
 )
+from apsvm.cli.training import check_output
 from apsvm.data.read_options import ReadOptions
 
 if TYPE_CHECKING:

@@ -12,7 +12,6 @@ from apsvm._support.shown import printable
 from apsvm.cli.commands.plot import read_records
 from apsvm.cli.help import HelpfulCommand
 from apsvm.cli.options.table import files, options
-from apsvm.cli.options.training import check_output
 from apsvm.cli.output.progress import Bar
 from apsvm.cli.output.records import LOG
 from apsvm.cli.reading import how_to_read, read_any_model, rows_for
@@ -26,6 +25,7 @@ from apsvm.cli.shared import (
     remark,
     writing,
 )
+from apsvm.cli.training import check_output
 from apsvm.data.read_options import ReadOptions
 
 if TYPE_CHECKING:

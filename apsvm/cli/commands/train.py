@@ -13,34 +13,12 @@ import click
 
 from apsvm._support.blas import one_blas_thread
 from apsvm._support.types import JsonDict, JsonObject
+from apsvm.cli import training
 from apsvm.cli.options.config import config_option
-from apsvm.cli.options.decision import check_decision_options, decided
 from apsvm.cli.options.table import TRAINING, files, options
-from apsvm.cli.options.trainers import (
-    ChosenLoss,
-    LossName,
-    TrainersCommand,
-    planned,
-    refuse_options_of_others,
-)
-from apsvm.cli.options.training import (
-    check_bag_options,
-    check_data,
-    check_inputs,
-    check_outputs,
-    described,
-    exit_code,
-    feature_options,
-    label_options,
-    query_weights,
-    read_to_train,
-    refuse_untaken,
-    signals_caught,
-)
-from apsvm.cli.output.grades import chosen_by_grades, say_of_grades
+from apsvm.cli.options.trainers import ChosenLoss, LossName, TrainersCommand, planned, refuse_options_of_others
 from apsvm.cli.output.progress import Bar, Display
-from apsvm.cli.output.records import make_folder, model_and_log, open_log, run_record
-from apsvm.cli.output.written_models import write_model
+from apsvm.cli.output.records import model_and_log, open_log, run_record
 from apsvm.cli.reading import features_of_table, one_ranker, read_any_model, read_rows, with_read_options
 from apsvm.cli.shared import Failure, all_given, bad_data, reading, remark, say
 from apsvm.data.parts import parts_of
@@ -94,22 +72,15 @@ def train(data: str, model: str | None, read: ReadOptions, **values: Any) -> int
     apsvm train search.csv --qid-column query --label-column grade search.model
     apsvm train payments.csv --label-column fraud --features rules --threshold precision=.9
     """
-    if model is None and values["run_dir"] is None and (values["scheduler"] is not None or len(parts_of(data)) > 1):
-        raise click.UsageError("of several files, or with --scheduler, name the MODEL to write")
+    began = time.perf_counter()
     run = _Run.of_options(data, model, read, values)
     with run.read() as dataset:
-        return run.as_rows_ask(dataset).train(dataset)
+        return run.as_rows_ask(dataset).train(dataset, began)
 
 
 @dataclass(frozen=True)
 class _Run:
-    """The options, checked before any reading.
-
-    Attributes
-    ----------
-    data, model : the file to read, and the file to write
-    began : start time, by ``time.perf_counter``
-    """
+    """The options, checked before any reading; ``data`` is the file to read, ``model`` the file to write."""
 
     data: str
     model: str
@@ -118,42 +89,33 @@ class _Run:
     labels: LabelOptions
     features: FeatureOptions
     options: JsonObject
-    began: float
 
     @classmethod
     def of_options(cls, data: str, model: str | None, read: ReadOptions, options: JsonDict) -> _Run:
-        began, named, folder, log = time.perf_counter(), all_given(), options["run_dir"], options["log"]
+        named, folder = all_given(), options["run_dir"]
         if folder is not None:
             if model is not None:
                 raise click.UsageError("--run-dir has a place for the model: leave out MODEL")
             model, options["log"] = model_and_log(folder, data)
         if model is None:
-            if data == "-":
-                raise click.UsageError("DATA is standard input: name the MODEL to write")
+            if data == "-" or options["scheduler"] is not None or len(parts_of(data)) > 1:
+                raise click.UsageError("of standard input, of several files, or with --scheduler, name the MODEL")
             model = f"{os.path.basename(os.path.normpath(data))}.model"
         refuse_options_of_others([options["loss"]], named)
         trainer = planned(options["loss"], options, named)
-        check_bag_options(read, options)
-        labels, features = label_options(options, trainer), feature_options(options, trainer, options["pool"])
-        refuse_untaken(trainer, options, "warm_start", "query_weights")
-        inputs = {**check_inputs(trainer), **{name: options[name] for name in ("validation", "query_weights")}}
+        labels, features = training.checked(trainer, options, read, options["pool"])
         if folder is None:
-            check_outputs(model, "--log", log, data=data, **inputs)  # may replace the model it starts from
-        for warning in trainer.warnings():
-            remark(f"warning: {warning}")
-        return cls(data, model, read, trainer, labels, features, options, began)
+            others = {name: options[name] for name in ("validation", "query_weights")}  # it may replace its start
+            training.check_outputs(model, "--log", options["log"], data=data, **trainer.inputs(), **others)
+        return cls(data, model, read, trainer, labels, features, options)
 
     @contextmanager
     def read(self) -> Iterator[Dataset]:
         """The rows; a cluster lasts as long as the context."""
         scheduler, takes = self.options["scheduler"], self.trainer.capabilities.labels
         if scheduler is None:
-            yield read_to_train(
-                self.data,
-                self.read_options,
-                unlabelled=takes is Takes.NOTHING,
-                multilabel=takes is Takes.CLASSES,
-            )
+            is_unlabelled, has_classes = takes is Takes.NOTHING, takes is Takes.CLASSES
+            yield training.read_to_train(self.data, self.read_options, unlabelled=is_unlabelled, multilabel=has_classes)
             return
         from apsvm.cli.cluster import rows_on_cluster
 
@@ -162,9 +124,10 @@ class _Run:
 
     def as_rows_ask(self, dataset: Dataset) -> _Run:
         """The run with options chosen by the rows: the loss if labels are grades, --latent if rows are in bags."""
-        named, options = all_given(), self.options
-        by_grades = {} if options["one_vs_rest"] else chosen_by_grades(dataset, self.labels, options, named)
-        chosen: JsonDict = {option: ChosenLoss.of(loss) for option, loss in by_grades.items()}
+        named, options, chosen = all_given(), self.options, JsonDict()
+        if not options["one_vs_rest"]:
+            by_grades = training.chosen_by_grades(dataset, self.labels, options, named)
+            chosen = {option: ChosenLoss.of(loss) for option, loss in by_grades.items()}
         in_bags = dataset.bags is not None and not dataset.ignores_bags and self.features.pool is None
         if in_bags and "latent" not in named and "latent" in declared(type(self.trainer.settings)):
             chosen["latent"] = True
@@ -172,19 +135,17 @@ class _Run:
                 f"{dataset.source}: rows in bags: --latent, the best row of a bag decides (--pool min,mean,max makes a "
                 "row of each bag; apsvm cv compares the two)"
             )
-        if not chosen:
-            return self
-        options, named = {**options, **chosen}, named | chosen.keys()
-        return replace(self, trainer=planned(options["loss"], options, named), options=options)
+        options = {**options, **chosen}
+        return replace(self, trainer=planned(options["loss"], options, named | chosen.keys()), options=options)
 
-    def train(self, dataset: Dataset) -> int:
-        """Trains and writes the model; returns the exit code."""
+    def train(self, dataset: Dataset, began: float) -> int:
+        """Trains and writes the model of a command that ``began`` then; returns the exit code."""
         from apsvm.trainers.fitting import Fit
 
         options, source = self.options, dataset.source
         validation = self._validation(dataset)
         with bad_data(source), reading(source):
-            weights = query_weights(options["query_weights"], dataset)
+            weights = training.query_weights(options["query_weights"], dataset)
             fit = Fit.of(
                 dataset, self.trainer, self.labels, self.features, query_weights=weights, validation=validation
             )
@@ -193,34 +154,29 @@ class _Run:
 
                 fit = ClusterFit.over(fit)
             rows = fit.training_set()
-            check_data(self.trainer, rows)
-        say_of_grades(fit)
-        check_decision_options(fit, options)
-        remark(described(fit.dataset, fit.target))
+            training.say_of_rows(fit, rows)
+        training.check_decision_options(fit, options)
+        remark(training.described(fit.dataset, fit.target))
         ready = time.perf_counter()
-        read_seconds = ready - self.began
-        if options["run_dir"] is not None:
-            make_folder(options["run_dir"])
-        with signals_caught() as signals, open_log(options["log"]) as log, bad_data(source):
+        with training.signals_caught() as signals, open_log(options["log"]) as log, bad_data(source):
             if options["run_dir"] is not None:
-                log.write("run", **run_record(self.data, dataset, self.read_options, read_seconds))
+                log.write("run", **run_record(self.data, dataset, self.read_options, ready - began))
             with one_blas_thread():  # the solvers' products are small, and more would make the last bits depend on it
                 trained = self._trained(fit, rows, log, signals)
                 if trained is None:
-                    raise Failure(exit_code(signals), "stopped, no model written")
+                    raise Failure(training.exit_code(signals), "stopped, no model written")
                 prepared, outcome, model = trained
                 figures = self._figures(prepared, outcome, model)
-                seconds = {"began": ready, "read_seconds": read_seconds}
-                return write_model(self.model, outcome, model, figures, log, signals, **seconds)
+                seconds = {"began": ready, "read_seconds": ready - began}
+                return training.write_model(self.model, outcome, model, figures, log, signals, **seconds)
 
     def _validation(self, dataset: Dataset) -> tuple[Dataset, Target] | None:
         from apsvm.data.labels import decide
         from apsvm.trainers.fitting import bags_settled
 
-        path = self.options["validation"]
+        path, takes = self.options["validation"], self.trainer.capabilities.labels
         if path is None:
             return None
-        takes = self.trainer.capabilities.labels
         rows = read_rows(
             path,
             self.read_options.of_a_second_file(),
@@ -256,12 +212,12 @@ class _Run:
             elif options["warm_start"] is not None or options["features"] != "auto":
                 found = outcomes(fit, watch, start, data)
             else:
-                training = complete(raw, fit, data, watch)
-                raw, fit, found = training.raw, training.fit, training.outcomes(watch)
+                completed = complete(raw, fit, data, watch)
+                raw, fit, found = completed.raw, completed.fit, completed.outcomes(watch)
             outcome = next(found, None)
             if outcome is None:
                 return None
-            return fit, *decided(raw, outcome, fit.model(outcome), options, watch.should_stop)
+            return fit, *training.decided(raw, outcome, fit.model(outcome), options, watch.should_stop)
 
     def _started(self, fit: Fit) -> tuple[Fit, NDArray[np.float64] | None]:
         """The training and its start; with several classes, each starts from its own ranker."""
@@ -277,9 +233,7 @@ class _Run:
 
     def _figures(self, fit: Fit, outcome: Outcome, model: Model) -> Iterator[str]:
         """Lines on the training metric (with --verbose, or without held-out figures), and cautions."""
-        from apsvm.cli.output.training_metric import cautions_on_choice, training_metric
-
         if self.options["verbose"] or "held_out" not in outcome.details:
-            yield from training_metric(fit, model)
+            yield from training.training_metric(fit.dataset, model)
         if self.options["scheduler"] is None:
-            yield from cautions_on_choice(fit, outcome)
+            yield from training.cautions_on_choice(fit, outcome)

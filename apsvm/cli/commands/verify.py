@@ -11,9 +11,9 @@ from apsvm._support.shown import printable
 from apsvm._support.types import JsonDict
 from apsvm.cli.help import HelpfulCommand
 from apsvm.cli.options.table import files, options
-from apsvm.cli.options.training import query_weights
 from apsvm.cli.reading import how_to_read, read_any_model, refuse_swapped, rows_for
 from apsvm.cli.shared import DOES_NOT_HOLD, SAYS_NOTHING, STOPPED_EARLY, bad_data, put, reading
+from apsvm.cli.training import query_weights
 from apsvm.data.read_options import ReadOptions
 
 if TYPE_CHECKING:

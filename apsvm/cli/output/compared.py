@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from apsvm.metrics import Metric
     from apsvm.selection.average import Average
     from apsvm.selection.grids import Grid
-    from apsvm.selection.race import Candidate, PathInFold
+    from apsvm.selection.race import Candidate
     from apsvm.selection.search import SettingsSearch
     from apsvm.trainers.fitting import Fit
 
@@ -25,26 +25,6 @@ if TYPE_CHECKING:
 def spelled(grid: Grid, name: str) -> str:
     """A setting as the command line has it, without its dashes: ``lambda``."""
     return option_name(*declared(type(grid.settings))[name]).replace("_", "-")
-
-
-def progress_line(path: PathInFold, grids: Sequence[Grid], metric: str) -> str:
-    """A path in a fold, and its best setting."""
-    grid, settings = grids[path.task.grid], path.settings
-    best = max(settings, key=lambda setting: setting.values[metric])
-    value, along = f"{metric} {best.values[metric]:.4f}", grid.along
-    seconds = f"in {math.fsum(setting.seconds for setting in settings):.2f} s"
-    what = [grid.trainer.loss_name] if len(grids) > 1 else []
-    if grid.features is not None:
-        what += [grid.features.features, *([",".join(grid.features.pool)] if grid.features.pool else [])]
-    named = [axis.name for axis in grid.axes if len(axis.values) > 1 or (grid.features and axis.name == "bound")]
-    what += [shown(best.choice[name]) for name in named if along is None or name != along.name]
-    start = f"fold {path.task.fold + 1}  " + " ".join([*what, ""])
-    if along is None:
-        return f"{start}{seconds}; {value}"
-    name, chosen = spelled(grid, along.name), shown(best.choice[along.name])
-    if along.path:
-        return f"{start}{len(settings)} values of {name} {seconds}; best {value} at {name} = {chosen}"
-    return f"{start}{name} = {chosen} {seconds}; {value}"
 
 
 def how_chosen(search: SettingsSearch, chosen: Candidate, settings: int) -> str:

@@ -56,16 +56,18 @@ def open_log(path: str | None) -> Iterator[TrainingLog]:
     from apsvm._support.files import open_alone
     from apsvm._support.log import JsonLinesLog
 
+    folder = click.get_current_context().params.get("run_dir")
     if path is None:
         yield TrainingLog("", None)
     elif path == "-":
         yield TrainingLog("standard output", JsonLinesLog(sys.stdout))
     else:
         with writing(path):
-            # Another training may have begun a run in this folder since the options were checked.
-            in_folder = click.get_current_context().params.get("run_dir") is not None
-            # Each line is flushed when written: close() cannot lose any.
-            stream = open_alone(path, is_new=in_folder)
+            if folder is not None:
+                os.makedirs(folder, exist_ok=True)
+            # Another training may have begun a run in this folder since the options were checked. Each line is flushed
+            # when written: close() cannot lose any.
+            stream = open_alone(path, is_new=folder is not None)
         try:
             yield TrainingLog(path, JsonLinesLog(stream))
         finally:
@@ -108,11 +110,6 @@ def model_and_log(folder: str, data: str) -> tuple[str, str]:
             raise NotADirectoryError(20, "Not a directory", folder)
         check_writable(log if os.path.isdir(folder) else os.path.normpath(folder))
     return model, log
-
-
-def make_folder(folder: str) -> None:
-    with writing(folder):
-        os.makedirs(folder, exist_ok=True)
 
 
 def run_record(data: str, dataset: Dataset, read: ReadOptions, read_seconds: float) -> JsonDict:
