@@ -11,11 +11,10 @@ from apsvm.report.components import components_of
 from apsvm.report.drawing import drawn
 from apsvm.report.first_rows import first_rows_of, lowest_positives
 from apsvm.report.judging import (
+    drivers_of,
     evaluated,
     figure,
     metrics_of,
-    shapes_of,
-    weights_of,
     worst_queries,
 )
 from apsvm.report.page import Markup, bar, element, folded, joined, page, pictures, section, table, tiles
@@ -47,7 +46,7 @@ def _of_one(part: JudgedRanker, run: Run) -> Iterator[Markup]:
     """Sections on one ranker: rows, metrics, features, worst queries."""
     yield first_rows_of(part, run.lines)
     yield metrics_of(part)
-    yield from (components_of(part), shapes_of(part), weights_of(part))
+    yield from (components_of(part), drivers_of(part))
     yield lowest_positives(part, run.lines)
     if part.groups is not None:
         yield worst_queries(part)
@@ -69,7 +68,7 @@ def judged_rankers(run: Run) -> tuple[list[JudgedRanker], list[str]]:
 
 def _name(run: Run) -> str:
     header = run.headers()[0][1]
-    return f"{header.loss} on {header.data.file}"
+    return f"{header.metric or header.loss} on {header.data.file}"
 
 
 def _head(run: Run, judged: Sequence[JudgedRanker]) -> Markup:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
+from apsvm.data.features.additive import ALL
 from apsvm.metrics.evaluate import Evaluation
-from apsvm.models.base import Ranker, norm_of
+from apsvm.models.base import norm_of
+from apsvm.models.linear import LinearRanker
 from apsvm.models.net import NetRanker
 from apsvm.report import words
-from apsvm.report.drawing import WHOLE, drawn
+from apsvm.report.drawing import drawn
 from apsvm.report.page import Markup, bar, element, pictures, section, table
 from apsvm.report.pictures.precision_recall import Curve, PrecisionRecall
 from apsvm.report.pictures.shapes import Shapes
@@ -18,6 +22,8 @@ from apsvm.report.pictures.top_of_list import TopOfList
 from apsvm.report.run import JudgedRanker, Weights, weights
 from apsvm.report.shapes import NoShapesError, check_curved, pairs_of, shapes, surfaces
 
+#: Title of a section.
+DRIVERS = "What drives the score"
 MOST_FEATURES = 15
 MOST_QUERIES = 10
 MOST_SHAPES, MOST_SURFACES, MOST_PARTS, MOST_DOTS = 9, 3, 15, 1000
@@ -78,101 +84,90 @@ def worst_queries(part: JudgedRanker) -> Markup:
 
 def figure(value: float | None) -> str:
     """A metric's value, or a dash without one."""
-    return "–" if value is None or math.isnan(value) else f"{value:.6f}"
+    return "–" if value is None or math.isnan(value) else f"{value:.4f}"
 
 
-def weights_of(part: JudgedRanker) -> Markup:
-    """The largest weights; of a net the sizes of its layers, and nothing of a ranker of several components
-    (``report.components``)."""
-    parts, feature_map = part.ranker.linear_parts(), part.ranker.feature_map
-    if len(parts) != 1:
-        return layers_of(part.ranker)
-    if feature_map is not None and feature_map.looks_at_targets:
-        return Markup()  # hundreds of rules, each of several features: a weight alone says nothing
-    (result,) = weights(part)
-    base, names = 0 if part.ranker.zero_based else 1, part.ranker.columns()
-    nonzero = int(np.count_nonzero(result.weight))
+def drivers_of(part: JudgedRanker) -> Markup:
+    """What moves the scores of these rows: each column's share, and the weights of features as they are, or the curves
+    of mapped ones; of a net its layers. Empty with several components, which have sections of their own."""
+    ranker = part.ranker
+    if isinstance(ranker, NetRanker):
+        return layers_of(ranker)
+    if ranker.components > 1:
+        return Markup("")
+    (linear,) = ranker.linear_parts()
+    try:
+        contributions = linear.contributions(part.dataset.X)
+    except ValueError as error:
+        return section(DRIVERS, element("p", f"No feature has a share of its own: {error}."))
+    deviations = contributions.dealt_to(ranker.column_widths()).deviations(part.groups)
+    total = float(deviations.sum())
+    if total == 0.0:
+        return section(DRIVERS, element("p", "All weights are zero: every row has the same score."))
+    columns = ranker.header.features.columns if ranker.header.features.pool is None else None
+    names = [*(ranker.features() if columns is None else (one.name for one in columns.features)), ALL]
+    order = np.argsort(-deviations, kind="stable")[:MOST_FEATURES]
+    most = float(deviations[order[0]])
+    rows = [
+        [names[j], bar(deviations[j] / most, words.share(deviations[j] / total))]
+        for j in order[deviations[order] > 0.0].tolist()
+    ]
     within = " within queries" if part.groups is not None else ""
-    explanation = (
-        f"{nonzero:,} of {result.weight.size:,} weights are not zero; their norm is "
-        f"{words.number(norm_of(result.weight))}. A feature moves scores by its weight times its own "
-        f"deviation{within}, so that is the measure of what it does; a large weight may belong to a feature of tiny "
-        f"values. Features are counted from {base}."
-    )
-    if nonzero == 0:
-        return section("Weights", element("p", "All weights are zero: every row has the same score."))
-    return section("Weights of the largest features", element("p", explanation), largest(result, names))
+    said = f"A feature's share is that of the deviation{within} of what it gives to the scores of these rows."
+    if ranker.unit_rows:
+        said += " The scores are divided by the length of the row."
+    shares = table(["feature", "share"], rows)
+    if ranker.feature_map is None:
+        nonzero, norm = int(np.count_nonzero(linear.coef)), words.number(norm_of(linear.coef))
+        said += f" {nonzero:,} of {linear.coef.size:,} weights are not zero; their norm is {norm}."
+        return section(DRIVERS, element("p", said), shares, largest(weights(part)[0], ranker.columns()))
+    drawings = pictures(*_curves_of(linear, part, contributions.deviations(part.groups)))
+    return section(DRIVERS, element("p", said), element("div", shares, drawings, class_="beside"))
+
+
+def _curves_of(
+    ranker: LinearRanker, part: JudgedRanker, deviations: NDArray[np.float64]
+) -> Iterator[tuple[Markup, str]]:
+    """The curves of the features and surfaces of pairs that move these rows' scores most, by the ``deviations`` of the
+    map's parts."""
+    try:
+        check_curved(ranker)
+    except NoShapesError:
+        return
+    moving = [j for j in np.argsort(-deviations, kind="stable").tolist() if deviations[j] > 0.0]
+    curves = shapes(ranker, [j for j in moving if j < ranker.width][:MOST_SHAPES])
+    pairs = surfaces(ranker, pairs_of(ranker, moving[:MOST_PARTS])[:MOST_SURFACES], part.dataset.X[:MOST_DOTS])
+    caption, alone = "What a feature alone gives to the score; 0 at its mean in training", deviations[: ranker.width]
+    if alone.sum() < deviations.sum():
+        not_drawn = "more features give together is not drawn" if pairs else "features give together is not drawn"
+        caption += f": {words.share(float(alone.sum() / deviations.sum()))} of what moves the scores. What {not_drawn}"
+    if pairs:
+        caption += "; below, what two give together, a dot a row"
+    if curves or pairs:
+        yield drawn(Shapes(curves, pairs), caption)
 
 
 def largest(result: Weights, names: list[str]) -> Markup:
     """The weights that move scores the most."""
-    contribution = result.contribution
-    order = np.argsort(-contribution, kind="stable")[:MOST_FEATURES]
-    most = float(contribution.max())
+    order = np.argsort(-result.contribution, kind="stable")[:MOST_FEATURES]
+    most = float(result.contribution[order[0]])
     return table(
-        ["feature", "weight", "mean", "deviation", "|weight| · deviation"],
+        ["feature", "weight", "|weight| · deviation"],
         [
-            [
-                names[j],
-                signed(result.weight[j]),
-                f"{result.mean[j]:.4g}",
-                f"{result.deviation[j]:.4g}",
-                bar(contribution[j] / most, f"{contribution[j]:.4g}"),
-            ]
-            for j in order[contribution[order] > 0.0].tolist()
+            [names[j], signed(result.weight[j]), bar(result.contribution[j] / most, f"{result.contribution[j]:.4g}")]
+            for j in order[result.contribution[order] > 0.0].tolist()
         ],
     )
 
 
-def layers_of(ranker: Ranker) -> Markup:
-    """Sizes and weight norms of a net's layers; empty for other rankers."""
-    if not isinstance(ranker, NetRanker):
-        return Markup("")
+def layers_of(ranker: NetRanker) -> Markup:
+    """Sizes and weight norms of a net's layers."""
     rows = [
         [str(number), f"{inputs:,}", f"{outputs:,}", words.number(norm_of(layer.weights))]
         for number, layer in enumerate(ranker.net.layers, start=1)
         for outputs, inputs in [layer.weights.shape]
     ]
     return section("Layers", table(["layer", "inputs", "units", "norm of the weights"], rows))
-
-
-def shapes_of(part: JudgedRanker) -> Markup:
-    """The curves that move these rows' scores most; empty without curves, or with several components."""
-    parts = part.ranker.linear_parts()
-    if len(parts) != 1:
-        return Markup("")
-    (ranker,) = parts
-    try:
-        check_curved(ranker)
-    except NoShapesError:
-        return Markup("")
-    contributions = ranker.contributions(part.dataset.X)
-    deviations = contributions.deviations(part.groups)
-    order = np.argsort(-deviations, kind="stable")
-    moving = [j for j in order[:MOST_PARTS].tolist() if deviations[j] > 0.0]
-    if not moving:
-        return Markup("")
-    names, most = contributions.names(ranker.features()), float(deviations[moving[0]])
-    within = " within queries" if part.groups is not None else ""
-    together = contributions.shape[1] > ranker.width
-    what = "curves, one a feature, and of what features give together" if together else "curves, one a feature"
-    explanation = (
-        f"The score is a sum of {what} ({ranker.header.features.map}). These move the scores of these "
-        f"rows the most, by the deviation{within} of what they give; each is 0 at its features' means in training."
-    )
-    if ranker.unit_rows:
-        explanation += " The sum is divided by the length of the mapped row."
-    lines = [[names[j], bar(deviations[j] / most, f"{deviations[j]:.4g}")] for j in moving]
-    curves = shapes(ranker, [j for j in moving if j < ranker.width][:MOST_SHAPES])
-    pairs = surfaces(ranker, pairs_of(ranker, moving)[:MOST_SURFACES], part.dataset.X[:MOST_DOTS])
-    caption = "What each feature gives to the score" + ("; below, what two give together, a dot a row" if pairs else "")
-    drawings = [drawn(Shapes(curves, pairs), caption, WHOLE)] if curves or pairs else []
-    return section(
-        "Curves of the features",
-        element("p", explanation),
-        pictures(*drawings),
-        table(["feature", "deviation of what it gives"], lines),
-    )
 
 
 def signed(value: float) -> str:

@@ -17,8 +17,8 @@ class Markup(str):
 
 
 def escaped(value: object) -> Markup:
-    """``value`` as text of the page."""
-    return value if isinstance(value, Markup) else Markup(html.escape(printable(str(value))))
+    """``value`` as text of the page, without a break before a percent sign."""
+    return value if isinstance(value, Markup) else Markup(html.escape(printable(str(value))).replace(" %", "&nbsp;%"))
 
 
 def joined(parts: Iterable[object]) -> Markup:
@@ -156,12 +156,15 @@ line-height:1.35}
 .down{margin-left:calc(50% - 50%*var(--share));background:var(--series-2)}
 .pictures{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,400px),1fr));gap:16px;margin:8px 0}
 figure{margin:0;overflow-x:auto}figcaption{color:var(--muted);font-size:.85rem;margin-top:2px}
+.beside{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,340px),1fr));gap:24px}
+.beside table{width:100%}
 .picture{display:block;width:100%;height:auto}.half{max-width:520px}.whole{min-width:600px}
 .picture text{fill:var(--ink)}
 @media print{body{background:#fff}section,.tile{break-inside:avoid-page;border:0;padding:0}.scroll{overflow:visible}
 tr{break-inside:avoid}}
 @media (max-width:760px){main{padding:16px 10px 32px}section,details,.note{padding:12px}th,td{padding:4px 6px}
 table{font-size:.85rem;min-width:100%}
+.reasoned thead{display:none}
 .reasoned tr{display:flex;flex-wrap:wrap;border-bottom:1px solid var(--line);padding:6px 0}
 .reasoned :is(th,td){border:0;padding:2px 8px 2px 0;text-align:left}
 .reasoned td[data-name]:not(:last-child)::before{content:attr(data-name) " ";color:var(--muted)}

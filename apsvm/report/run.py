@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -161,28 +162,17 @@ def judge(title: str, ranker: Ranker, dataset: Dataset, top: int | None = None) 
     return JudgedRanker(title, ranker, judged, scores, recall(judged, ranker.header.labels), top)
 
 
-@dataclass(frozen=True, slots=True)
-class Weights:
-    """Weights and moments of a linear ranker's d columns, the features or the map's outputs; (d,) float64 each.
+class Weights(NamedTuple):
+    """Weights of a linear ranker's d columns, the features or the map's outputs; (d,) float64 each.
 
-    Attributes
-    ----------
-    weight : weight of each column
-    mean, deviation : moments of each column, within queries if there are any
+    weight : of each column; contribution : what it adds to differences of scores, |weight|·deviation, within queries
     """
 
     weight: NDArray[np.float64]
-    mean: NDArray[np.float64]
-    deviation: NDArray[np.float64]
-
-    @property
-    def contribution(self) -> NDArray[np.float64]:
-        """(d,) float64 contribution of each column to differences of scores: |weight|·deviation."""
-        return np.abs(self.weight) * self.deviation
+    contribution: NDArray[np.float64]
 
 
 def weights(judged: JudgedRanker) -> list[Weights]:
-    """Weights of a linear ranker, or of each of its components, with the moments of the columns it scores."""
-    moments = judged.ranker.rows(judged.dataset.X).moments(judged.groups)
-    deviation = np.sqrt(moments.variance)
-    return [Weights(part.coef, moments.mean, deviation) for part in judged.ranker.linear_parts()]
+    """Weights of a linear ranker, or of each of its components."""
+    deviation = np.sqrt(judged.ranker.rows(judged.dataset.X).moments(judged.groups).variance)
+    return [Weights(part.coef, np.abs(part.coef) * deviation) for part in judged.ranker.linear_parts()]

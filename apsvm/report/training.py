@@ -14,13 +14,14 @@ from apsvm.models.header import Header
 from apsvm.report import words
 from apsvm.report.decisions import probabilities_in_words, threshold_in_words
 from apsvm.report.drawing import WHOLE, drawn
-from apsvm.report.page import Markup, bar, element, facts, folded, pictures, section, table
+from apsvm.report.page import Markup, bar, breakable, element, facts, folded, pictures, section, table
 from apsvm.report.pictures.base import PictureError
 from apsvm.report.pictures.convergence import Convergence
 from apsvm.report.pictures.heatmap import Heatmap
 from apsvm.report.run import JudgedRanker, Run
 from apsvm.report.settings import settings_of, shown
 from apsvm.report.words import in_seconds, share
+from apsvm.trainers.summary import chosen
 
 #: Tables with more rows are folded.
 MOST_OPEN = 20
@@ -58,10 +59,11 @@ def _facts_of(header: Header) -> Iterator[tuple[str, str]]:
     yield "loss", header.loss
     if header.metric is not None:
         yield "metric", header.metric
-    for fact in settings_of(header):
-        value = shown(fact.value)
-        if value and (fact.has_label or not fact.is_default):
-            yield fact.name, value
+    if header.certificate is not None:
+        yield "bound", header.certificate.bound
+    for name, value in settings_of(header):
+        if shown(value):
+            yield name, shown(value)
     features = header.features
     if features.map != "linear":
         yield "features", features.map
@@ -85,7 +87,7 @@ def data_of(run: Run, judged: Sequence[JudgedRanker]) -> Markup:
     if dataset is not None:
         rows, features = dataset.X.shape
         result += [
-            ("file", dataset.source),
+            ("file", breakable(dataset.source)),
             ("rows", f"{rows:,}"),
             ("features", f"{features:,}"),
             ("values", f"{dataset.n_values:,} ({share(dataset.n_values / max(1, rows * features))} of all)"),
@@ -148,7 +150,9 @@ def how_trained(run: Run) -> Markup:
     headers = run.headers()
     content: list[object] = []
     if len(headers) == 1:
-        content += [element("p", text) for text in (*words.certificate(headers[0][1]), *headers[0][1].cautions)]
+        header = headers[0][1]
+        said = (*words.certificate(header), *chosen(header, header.metric), *header.cautions)
+        content += [element("p", text) for text in said]
     else:
         content.append(_endings(headers))
     content.append(facts(_settings(run)))

@@ -106,7 +106,7 @@ def test_names_are_escaped(run, tmp_path):
     run("train", "-q", data, "--run-dir", folder)
     run("report", "-q", folder)
     page = read(folder / "report.html")
-    assert f"ap on {shown}" in page.text
+    assert f"AP on {shown}" in page.text
     assert page.facts["file"] == str(data.with_name(shown))
     assert (page.facts["rows"], page.facts["features"]) == ("4", "2")
     text = (folder / "report.html").read_text()
@@ -130,9 +130,9 @@ def test_classes_the_worst_first(digits, run, write_rows, tmp_path, monkeypatch)
     rows = page.table("", "positives", "AP", "AUC")
     values = {f"class {label}": values["AP"] for label, values in found["per_class"].items()}
     assert [(row[0], row[2]) for row in rows[:-1]] == [
-        (label, f"{values[label]:.6f}") for label in sorted(values, key=values.get)
+        (label, f"{values[label]:.4f}") for label in sorted(values, key=values.get)
     ]
-    assert rows[-1][2] == f"{found['metrics']['AP']:.6f}"
+    assert rows[-1][2] == f"{found['metrics']['AP']:.4f}"
     folded = [row[0] for row in rows[:2]]
     assert [text.split(":")[0] for text in page.text if text.endswith("rows, metrics, weights")] == folded
     assert "Of the other 2 only the figures above are shown." in page.all_text

@@ -131,7 +131,7 @@ def test_two_classes(shown):
     run = two_classes()
     text = report(run)
     page = Reader(text)
-    assert page.sections == [*FIRST, "Weights of the largest features", *LAST]
+    assert page.sections == [*FIRST, "What drives the score", *LAST]
     assert "age &lt;&amp;&gt;=<wbr>1" in text
     assert "<&>" not in text
     scores, relevant = X @ [1.0, -0.25, 0.0] + 0.5, LABELS > 0
@@ -158,8 +158,9 @@ def test_two_classes(shown):
     assert page.facts["positive"].startswith("a score above 0.5 (f1 on rows held out, 5 folds)")
     assert page.facts["sha256"] == "0123456789abcdef…"
     assert page.table("feature", "weight") == [
-        ["size", "+1", "1", "1.732", "1.732"], ["age <&>", "−0.25", "1", "1.732", "0.433"],
+        ["size", "+1", "1.732"], ["age <&>", "−0.25", "0.433"],
     ]  # fmt: skip
+    assert page.table("feature", "share") == [["size", "80.0%"], ["age <&>", "20.0%"]]
     assert page.table("part", "time")[4] == ["working-set QP", "75 s", "95.2%"]
     assert {"of a test", "It is a test."} <= {*page.text}
     curve, top, convergence, heatmap = shown
@@ -201,7 +202,7 @@ def test_queries(shown):
     lowest, *others = LAST
     assert page.sections == [
         *FIRST,
-        "Weights of the largest features",
+        "What drives the score",
         lowest,
         "The queries of the lowest nDCG(exp)",
         *others,
@@ -212,7 +213,7 @@ def test_queries(shown):
     worst = page.table("qid", "rows", "positive", "nDCG(exp)")
     assert [row[:3] for row in worst] == [["9", "4", "3"], ["7", "4", "2"]]
     means = np.mean([[float(value) for value in row[3:]] for row in worst], axis=0)
-    assert float(metrics["nDCG(exp)"]) == pytest.approx(means[0], abs=2e-6)
+    assert float(metrics["nDCG(exp)"]) == pytest.approx(means[0], abs=2e-4)
     assert [row[2] for row in page.table("place", "row", "query")] == [*"77779999", *"55"]
     facts = {"queries": "3", "rows a query": "2 to 4, median 4", "queries left out of the training": "1,200",
              "pairs of the preference graph": "1,234", "likes": "3", "cost:": "given"}  # fmt: skip
@@ -249,7 +250,7 @@ def test_classes(shown):
     rows = page.table("", "positives", "AP")
     *each, mean = [float(row[2]) for row in rows]
     assert each == sorted(each)
-    assert mean == pytest.approx(np.mean(each), abs=1e-6)
+    assert mean == pytest.approx(np.mean(each), abs=1e-4)
     assert len(each) == 7
     assert page.sections.count("The first rows") == 6
     assert "class 7 cannot be judged on these rows" in page.all_text
@@ -316,8 +317,8 @@ def curved(name, **more):
 def test_curves(name, shown):
     ranker = curved(name)
     page = Reader(report(run_of(ranker, rows())))
-    weights = ["Weights of the largest features"] if name == "piecewise" else []
-    assert page.sections == [*FIRST, "Curves of the features", *weights, *LAST]
+    assert page.sections == [*FIRST, "What drives the score", *LAST]
+    assert ("features give together is not drawn" in page.all_text) == (name == "rules")
     scores = ranker.score(X)
     assert [row[2] for row in page.table("place", "row")] == [f"{one:.6g}" for one in sorted(scores)[::-1]]
     (shapes,) = (one for one in shown if type(one).__name__ == "Shapes")
@@ -335,7 +336,8 @@ def test_curves_of_rows_of_unit_length_in_queries():
     ranker = curved("piecewise", scale="l2")
     labels = Labels(kind=LabelKind.THRESHOLD, relevant_from=1.0)
     page = Reader(report(run_of(replace(ranker, header=replace(ranker.header, labels=labels)), dataset)))
-    assert "Curves of the features" in page.sections
+    assert "What drives the score" in page.sections
+    assert "divided by the length" in page.all_text
     assert page.facts["scaling"] == "l2"
     assert page.facts["labels"].startswith("1 and above are positive")
 

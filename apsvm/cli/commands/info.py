@@ -157,11 +157,11 @@ def _settings(header: Header) -> Iterator[tuple[str, str]]:
     from apsvm.report.settings import settings_of, shown
 
     others = {}
-    for fact in settings_of(header):
-        if fact.name == "C":
-            yield "C", shown(fact.value)
-        elif not fact.is_default:
-            others[fact.name] = shown(fact.value)
+    for name, value in settings_of(header):
+        if name == "C":
+            yield "C", shown(value)
+        else:
+            others[name] = shown(value)
     others["seed"] = str(header.seed or "")
     yield "settings", "; ".join(f"{name}: {value}" for name, value in others.items() if value)
 

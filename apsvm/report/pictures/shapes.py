@@ -71,7 +71,7 @@ class Shapes(Picture):
         """Heights of the curves and of the surfaces; 0 if there are none."""
         heights = []
         for panels in (self.shapes, self.surfaces):
-            columns = max(1, _columns(panels))
+            columns = max(1, _columns(panels, size))
             heights.append(0.75 * -(-len(panels) // columns) * size.width / max(2, columns))
         return heights
 
@@ -81,15 +81,15 @@ class Shapes(Picture):
     def draw(self, figure: Figure, size: Size) -> None:
         if self.shapes and self.surfaces:
             parts = figure.subfigures(2, 1, squeeze=False, height_ratios=self._heights(size))
-            self._draw_curves(parts[0, 0])
-            self._draw_surfaces(parts[1, 0])
+            self._draw_curves(parts[0, 0], size)
+            self._draw_surfaces(parts[1, 0], size)
         elif self.shapes:
-            self._draw_curves(figure)
+            self._draw_curves(figure, size)
         else:
-            self._draw_surfaces(figure)
+            self._draw_surfaces(figure, size)
 
-    def _draw_curves(self, figure: FigureBase) -> None:
-        columns = _columns(self.shapes)
+    def _draw_curves(self, figure: FigureBase, size: Size) -> None:
+        columns = _columns(self.shapes, size)
         rows = -(-len(self.shapes) // columns)
         panels = figure.subplots(rows, columns, sharey=True, squeeze=False).ravel()
         for axes, shape in zip(panels, self.shapes, strict=False):
@@ -101,8 +101,8 @@ class Shapes(Picture):
             axes.set_visible(False)
         figure.supylabel(_GIVES, fontsize=FONT)
 
-    def _draw_surfaces(self, figure: FigureBase) -> None:
-        columns = _columns(self.surfaces)
+    def _draw_surfaces(self, figure: FigureBase, size: Size) -> None:
+        columns = _columns(self.surfaces, size)
         rows = -(-len(self.surfaces) // columns)
         panels = figure.subplots(rows, columns, squeeze=False).ravel()
         most = max(float(np.abs(surface.gives).max()) for surface in self.surfaces) or 1.0
@@ -144,5 +144,5 @@ class Bars(Picture):
         axes.set_xlabel("weight: what one unit more gives to the score")
 
 
-def _columns(panels: Sequence[object]) -> int:
-    return min(len(panels), 3)
+def _columns(panels: Sequence[object], size: Size) -> int:
+    return min(len(panels), 3 if size.width > 6.0 else 2)
